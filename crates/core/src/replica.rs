@@ -169,7 +169,8 @@ words!(
         Timeout => "timeout",
         /// The executor had as many calls as it may have, until the deadline.
         Busy => "busy",
-        /// The session could not be asked: its executor is down or rests, or cannot do the work.
+        /// The session could not be asked: its executor is down or rests, or cannot do the work, or
+        /// its call could not be put on record.
         Unavailable => "unavailable",
         /// No connection, or the address did not resolve.
         Unreachable => "unreachable",

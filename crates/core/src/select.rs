@@ -52,6 +52,11 @@ pub enum SelectError {
         "executor `{executor}` has no session and therefore no price; ask the operator to add one: `jurat sessions add ID --executor {executor} --profile {profile} --price-micros N`"
     )]
     Unpriced { executor: String, profile: String },
+    #[error(
+        "the judge `{judge}` has no price; metered accounts may name {} of its provider",
+        quoted(priced)
+    )]
+    UnpricedJudge { judge: String, priced: Vec<String> },
     #[error("the session `{0}` is in the pool twice")]
     Twice(String),
     #[error("no session has the label or profile `{0}`")]

@@ -86,7 +86,12 @@ pub fn parse_within(bytes: &[u8], most_values: usize) -> Result<Value, StrictErr
 /// Reads one JSON document whose whole numbers may have up to 64 bits, for a peer that reads them
 /// exactly. In all else it is as strict.
 pub fn parse_wide(bytes: &[u8]) -> Result<Value, StrictError> {
-    read(bytes, u64::MAX, usize::MAX)
+    parse_wide_within(bytes, usize::MAX)
+}
+
+/// The same for a document of so many values at the most.
+pub fn parse_wide_within(bytes: &[u8], most_values: usize) -> Result<Value, StrictError> {
+    read(bytes, u64::MAX, most_values)
 }
 
 fn read(bytes: &[u8], largest: u64, most_values: usize) -> Result<Value, StrictError> {

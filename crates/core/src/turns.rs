@@ -71,6 +71,16 @@ impl Shares {
         self.held.is_empty()
     }
 
+    /// Whose turn it is of those who wait for one each. Whoever is named has yet to take it.
+    pub fn next<T: Ord>(&self, waiting: BTreeMap<AccountId, Vec<T>>) -> Vec<T> {
+        take_turns(waiting, &self.held, self.free)
+    }
+
+    /// What is left, some of it perhaps for others only.
+    pub const fn free(&self) -> usize {
+        self.free
+    }
+
     /// What all hold together.
     pub fn in_use(&self) -> usize {
         self.held.values().sum()

@@ -20,7 +20,10 @@ use jurat_store::{
 use jurat_wire::{api::agent_events::SendAgentEvent, executor::AgentEvent as AgentEventBody};
 use serde_json::{Value, json};
 
-use crate::{Done, Engine, EngineError, Keyed, Limit, executors::require, people::behalf};
+use crate::{
+    Done, Engine, EngineError, Keyed, Limit, executors::require, people::behalf,
+    signature::is_node_id,
+};
 
 /// How long and how often executors are told of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +88,7 @@ impl Engine {
     ) -> Result<Done<AgentEventAdded>, EngineError> {
         require(caller, Scope::TasksWrite)?;
         self.require_room_for(caller, keyed.as_ref()).await?;
-        self.check_source(&order)?;
+        check_source(&order)?;
         self.check_listens(&order.target_executor).await?;
         let at = self.inner.clock.now();
         let event = self.agent_event_made(caller.account(), sent(order), at);
@@ -133,24 +136,6 @@ impl Engine {
             limit: query.limit,
         };
         Ok(self.inner.store.tasks().agent_event_page(&behalf(caller), &filter).await?)
-    }
-
-    /// This node signs what it hands on, so nobody else may claim to be the node.
-    fn check_source(&self, order: &SendAgentEvent) -> Result<(), EngineError> {
-        let own = self.inner.node_key.id();
-        let is_own =
-            |claimed: Option<&str>| claimed.is_some_and(|it| it.trim().eq_ignore_ascii_case(own));
-        let letter = order.agent_envelope.as_ref();
-        let named = |path: &str| letter.and_then(|it| it.pointer(path)).and_then(Value::as_str);
-        let field = if is_own(order.source_node_id.as_deref()) {
-            "source_node_id"
-        } else if is_own(named("/source_node_id")) || is_own(named("/source_agent_card/node_id")) {
-            "agent_envelope"
-        } else {
-            return Ok(());
-        };
-        let reason = "names this node, which sends only events caused by tasks; name the node that the event comes from, or leave it out";
-        Err(EngineError::Invalid { field, reason: reason.to_owned() })
     }
 
     /// Nobody is told who did not ask to be.
@@ -215,6 +200,24 @@ impl Engine {
         let parts = [account.as_str(), notice.direction.as_str(), &notice.executor, own];
         Some(self.inner.node_key.keyed_digest("jurat: keys of agent events", &parts))
     }
+}
+
+/// Nodes sign what they hand on, so nobody else may claim to be one. Those that share a store do not
+/// know each other's keys, so nobody is let speak by a name that has the form of one.
+fn check_source(order: &SendAgentEvent) -> Result<(), EngineError> {
+    let letter = order.agent_envelope.as_ref();
+    let named = |path: &str| letter.and_then(|it| it.pointer(path)).and_then(Value::as_str);
+    let in_letter = [named("/source_node_id"), named("/source_agent_card/node_id")];
+    let field = if order.source_node_id.as_deref().is_some_and(is_node_id) {
+        "source_node_id"
+    } else if in_letter.into_iter().flatten().any(is_node_id) {
+        "agent_envelope"
+    } else {
+        return Ok(());
+    };
+    let reason = "has the form of a node's public key, and nodes send only what tasks cause; name \
+                  where the event comes from in another way, or leave it out";
+    Err(EngineError::Invalid { field, reason: reason.to_owned() })
 }
 
 fn sent(order: SendAgentEvent) -> AgentNotice {

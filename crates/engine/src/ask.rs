@@ -180,8 +180,8 @@ impl Engine {
             Some(letter) => ("/verify", letter.clone()),
             None => ("/execute", Letter::new(execute::request(errand, index, place))),
         };
-        let permit = tokio::time::timeout_at(errand.deadline, place.address.calls.acquire());
-        let Ok(Ok(_permit)) = permit.await else {
+        let turn = place.address.calls.take(&errand.account);
+        let Ok(_turn) = tokio::time::timeout_at(errand.deadline, turn).await else {
             return Answer::nothing(
                 FailureCode::Busy,
                 "the executor was at its limit of concurrent calls until the deadline",

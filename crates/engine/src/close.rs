@@ -94,9 +94,7 @@ impl Engine {
     /// is decided in the same transaction, so that each try may be the one that counts.
     async fn record(&self, open: &OpenRound, closing: Closing) -> Result<Closing, EngineError> {
         let close = || self.inner.store.round_close(open, &closing);
-        let waits = ExponentialBuilder::default().with_min_delay(FIRST_DELAY).with_max_times(TRIES);
-        let is_gone = |error: &StoreError| error.kind == StoreErrorKind::Unavailable;
-        match close.retry(waits).when(is_gone).await? {
+        match until_it_is_there(close).await? {
             Closed::Closed => Ok(closing),
             Closed::PaidBefore => Ok(closing.unpaid()),
             Closed::Lost => self.recorded(open, &closing).await?.ok_or_else(|| {
@@ -150,6 +148,15 @@ impl Engine {
         }
         consensus.output = nearest_output(replicas, consensus);
     }
+}
+
+/// Asks a store that is gone for a moment again. What is asked must come to the same if only the
+/// answer was lost.
+pub(crate) async fn until_it_is_there<T, F: Future<Output = Result<T, StoreError>>>(
+    ask: impl FnMut() -> F,
+) -> Result<T, StoreError> {
+    let waits = ExponentialBuilder::default().with_min_delay(FIRST_DELAY).with_max_times(TRIES);
+    ask.retry(waits).when(|error: &StoreError| error.kind == StoreErrorKind::Unavailable).await
 }
 
 /// Nothing was counted, so there is no strategy and no relation to name.

@@ -129,6 +129,7 @@ impl EngineError {
                 | SelectError::NoExecutor(_)
                 | SelectError::NoSession { .. }
                 | SelectError::Unpriced { .. }
+                | SelectError::UnpricedJudge { .. }
                 | SelectError::Empty(_),
             ) => Code::SessionUnknown,
             Self::Select(SelectError::Twice(_)) => Code::RequestInvalid,
@@ -166,6 +167,7 @@ impl EngineError {
                 | SelectError::NoExecutor(_)
                 | SelectError::NoSession { .. }
                 | SelectError::Unpriced { .. }
+                | SelectError::UnpricedJudge { .. }
                 | SelectError::Empty(_)
                 | SelectError::Twice(_)
                 | SelectError::TooSmall { .. },

@@ -97,7 +97,8 @@ impl Drop for Share {
     }
 }
 
-/// The memory that one request takes, counted from its first byte to its answer.
+/// The memory that one request takes, counted from its first byte to its answer, and further where
+/// something of it is kept longer.
 #[derive(Debug)]
 pub struct RequestMemory {
     share: Mutex<Share>,

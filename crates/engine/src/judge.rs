@@ -18,16 +18,18 @@ mod tests;
 use std::sync::Arc;
 
 use jurat_core::{
+    caller::Credit,
     id::AccountId,
     judge::{History, Judgment, Price, Question, check_rules},
     replica::{Failure, FailureCode, Usage},
+    select::SelectError,
     verifier::{Effort, ModelRef},
 };
 use jurat_guard::bounded::NotDone;
 use jurat_store::HistoryOf;
 use tokio::time::Instant;
 
-use self::{ask::Asking, bench::Provider, pictures::Pictures, tab::Meter};
+use self::{ask::Asking, bench::Provider, bound::history_of, pictures::Pictures, tab::Meter};
 pub(crate) use self::{
     bench::Bench,
     bound::Reckoned,
@@ -59,6 +61,8 @@ pub(crate) struct JudgeTask {
     /// Fetched once, whichever replica needs it first.
     pub(crate) image: Option<Arc<SharedImage>>,
     pub(crate) account: AccountId,
+    /// Whose turn at the provider it takes: that of the account, or of all who have no key.
+    pub(crate) sharer: AccountId,
     pub(crate) verifier_id: String,
     /// A verdict that is known from before is not used.
     pub(crate) is_fresh: bool,
@@ -69,11 +73,7 @@ pub(crate) struct JudgeTask {
 
 impl JudgeTask {
     fn history_of(&self) -> HistoryOf {
-        HistoryOf {
-            account: self.account.clone(),
-            verifier_id: self.verifier_id.clone(),
-            model: self.model.to_string(),
-        }
+        history_of(&self.account, &self.verifier_id, &self.model)
     }
 }
 
@@ -141,6 +141,23 @@ impl Engine {
             };
         }
         self.inner.bench.provider(model, &self.inner.secrets).map(drop)
+    }
+
+    /// Who pays is not judged by a model that nobody put a price on, where others of its provider
+    /// have one: that would be a way past the prices. What the operator keeps ready is meant so.
+    pub(crate) fn check_priced(&self, credit: Credit, model: &ModelRef) -> Result<(), SelectError> {
+        let judges = &self.inner.bench.judges;
+        let Some(settings) = judges.providers.get(&model.provider) else { return Ok(()) };
+        let is_free = !settings.lacks_price(&model.model) || judges.keeps_ready(model);
+        match credit {
+            Credit::Unmetered => Ok(()),
+            Credit::Metered | Credit::Anonymous | Credit::Suspended if is_free => Ok(()),
+            Credit::Metered | Credit::Anonymous | Credit::Suspended => {
+                let name = |priced: &String| format!("{}/{priced}", model.provider);
+                let priced = settings.prices.keys().map(name).collect();
+                Err(SelectError::UnpricedJudge { judge: model.to_string(), priced })
+            }
+        }
     }
 
     /// The judges that this node was set up with.

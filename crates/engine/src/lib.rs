@@ -50,6 +50,7 @@ mod task_run;
 mod teams;
 mod templates;
 pub mod trace;
+mod turns;
 mod under_way;
 mod verifiers;
 mod wait;

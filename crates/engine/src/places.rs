@@ -157,7 +157,10 @@ impl Engine {
         let lanes = panel.lanes();
         let Selection { seats, spares } = select(job, &lanes, seed)?;
         let all = seats.iter().map(|seat| seat.lane).chain(spares.iter().copied());
-        let models = all.map(|lane| panel.models[lane].clone()).collect();
+        let models: Vec<ModelRef> = all.map(|lane| panel.models[lane].clone()).collect();
+        for model in &models {
+            bound.check_judge(self, model)?;
+        }
         Ok(Choice {
             places: Places::Judges(models),
             seats: seats.iter().map(|it| seat(&lanes[it.lane])).collect(),
@@ -266,11 +269,13 @@ impl Engine {
             }
             (Places::Judges(models), Some(judging)) => {
                 // A judge that does not answer in time is paid all the same, and so is its spare.
-                // Seats whose verdicts are at hand never fail, and need no spare.
+                // Seats whose verdicts are at hand never fail, and need no spare; one whose failure
+                // is at hand leaves its seat to one.
                 let is_free = |index: usize| at_hand.get(index).is_some_and(AtHand::is_free);
-                let all_free = (0..choice.seats.len()).all(is_free);
+                let is_filled = |index: usize| at_hand.get(index).is_some_and(AtHand::is_verdict);
+                let are_filled = (0..choice.seats.len()).all(is_filled);
                 for (index, model) in models.iter().enumerate() {
-                    if !all_free && !is_free(index) {
+                    if !are_filled && !is_free(index) {
                         estimate = estimate.plus(self.judging_estimate(judging, model).await);
                     }
                 }

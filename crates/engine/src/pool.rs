@@ -20,10 +20,9 @@ use jurat_core::{
     session::{Pool, Session},
     time::Timestamp,
 };
-use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, turns::Turns};
 
 /// One executor's address, taken apart once.
 #[derive(Debug)]
@@ -38,7 +37,8 @@ pub(crate) struct Address {
     /// The path before `/execute`, usually empty.
     pub(crate) prefix: String,
     pub(crate) token: Option<String>,
-    pub(crate) calls: Arc<Semaphore>,
+    /// Accounts take turns for the calls that it may have at once.
+    pub(crate) calls: Arc<Turns>,
 }
 
 /// The pool at one version.
@@ -264,6 +264,6 @@ fn address(base: &str, token: Option<String>, calls: usize) -> Option<Address> {
         host,
         prefix: url.path().trim_end_matches('/').to_owned(),
         token,
-        calls: Arc::new(Semaphore::new(calls)),
+        calls: Turns::new(calls),
     })
 }

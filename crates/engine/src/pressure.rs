@@ -124,7 +124,8 @@ impl Pressure {
         self.due.try_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    fn limit(&self, rate: Option<f64>) {
+    /// Lets so many rounds begin in a second, or as many as come.
+    pub(crate) fn limit(&self, rate: Option<f64>) {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

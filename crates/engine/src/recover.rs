@@ -130,9 +130,10 @@ impl Engine {
         });
     }
 
-    /// Closes orphaned rounds as expired and returns how many there were.
+    /// Closes orphaned rounds as expired and returns how many there were. One that cannot be closed
+    /// hinders no other; it is tried again when its lease is over.
     pub async fn expire_orphans(&self, orphans: Orphans) -> Result<usize, EngineError> {
-        let mut ended = 0;
+        let (mut ended, mut first_error) = (0, None);
         loop {
             // A clock that is set forward must not end rounds that go on, and one that is set back
             // must not end those that are opened afterwards.
@@ -147,11 +148,16 @@ impl Engine {
             };
             let rounds = self.inner.store.round_claim(&claim).await?;
             if rounds.is_empty() {
-                return Ok(ended);
+                return first_error.map_or(Ok(ended), Err);
             }
             for open in rounds {
-                self.expire(&open).await?;
-                ended += 1;
+                match self.expire(&open).await {
+                    Ok(()) => ended += 1,
+                    Err(error) => {
+                        tracing::warn!(round.id = %open.id, error = %error, "could not expire a round that was left open");
+                        first_error.get_or_insert(error);
+                    }
+                }
             }
         }
     }

@@ -84,7 +84,11 @@ impl Engine {
         let failed = |error: &EngineError| self.inner.metrics.rounds.failed(kind, error.code());
         let (place, instead_of) = match admitted.inspect_err(failed)? {
             Turn::Now(place, instead_of) => (place, instead_of),
-            Turn::Before(round) => return Ok(Begun::before(self, *round, Some(start))),
+            Turn::Before(round) => {
+                // One that has ended is not run again, and its request is not kept.
+                let again = round.closing.is_none().then_some(start);
+                return Ok(Begun::before(self, *round, again));
+            }
         };
         let (opened, opening) = oneshot::channel();
         let engine = self.clone();

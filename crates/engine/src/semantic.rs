@@ -11,11 +11,12 @@ use jurat_core::{
     policy::{BindError, Policy, PolicyBinding, SEMANTIC, Semantic},
     verifier::{InputError, ModelRef, SYSTEM_PREFIX, VerifierVersion},
 };
-use jurat_store::{HistoryOf, Measurement};
+use jurat_store::Measurement;
 use serde_json::Value;
 
 use crate::{
-    Engine, EngineError, ask::Judging, executors::require, judge::Reckoned, shares::listed,
+    Engine, EngineError, ask::Judging, executors::require, fair_shares::sharer, judge::Reckoned,
+    places::Takers, shares::listed,
 };
 
 /// How long a text credit is set aside for where nobody says so.
@@ -62,7 +63,12 @@ impl Engine {
         let (id, version) = (&found.version.verifier.id, found.version.version);
         job.policy = PolicyBinding::new(SEMANTIC, policy.pinned(id, version));
         let Found { version, measured } = found;
-        Ok(Some(Arc::new(Bound { version, measured, policy, caller: caller.clone() })))
+        let bound = Bound { version, measured, policy, caller: caller.clone() };
+        // Judges that take seats are looked at when they are chosen.
+        if Takers::of(job) != Takers::Judges {
+            bound.check_judge(self, bound.judge())?;
+        }
+        Ok(Some(Arc::new(bound)))
     }
 
     /// Whether the verifier that a policy names is there for an account, and takes its parameters.
@@ -133,12 +139,7 @@ impl Engine {
             has_image: config.contract.has_image(),
             commit_first: bound.commit_first(),
         };
-        let of = HistoryOf {
-            account: bound.account().clone(),
-            verifier_id: bound.version.verifier.id.clone(),
-            model: bound.judge().to_string(),
-        };
-        self.judge_estimate(&judgment, &of).await
+        self.judge_estimate(&judgment, bound.account(), &bound.version.verifier.id).await
     }
 }
 
@@ -146,6 +147,18 @@ impl Bound {
     /// The judge that the version names.
     pub(crate) fn judge(&self) -> &ModelRef {
         &self.version.config.judge.model
+    }
+
+    /// Whether this judge may be asked on behalf of whoever pays.
+    pub(crate) fn check_judge(&self, engine: &Engine, model: &ModelRef) -> Result<(), EngineError> {
+        let Err(unpriced) = engine.check_priced(self.caller.credit(), model) else { return Ok(()) };
+        if model != self.judge() {
+            return Err(unpriced.into());
+        }
+        // Nobody named it but the verifier.
+        let field = "policy_params.verifier".to_owned();
+        let problem = format!("names a verifier that is judged for nobody who pays: {unpriced}");
+        Err(EngineError::Policy(BindError::Params { field, problem }))
     }
 
     /// The question of the verifier about these inputs.
@@ -170,8 +183,13 @@ impl Bound {
         (!id.starts_with(SYSTEM_PREFIX)).then(|| id.clone())
     }
 
-    pub(crate) fn account(&self) -> &jurat_core::id::AccountId {
+    pub(crate) fn account(&self) -> &AccountId {
         self.caller.account()
+    }
+
+    /// Whose share of what is scarce it takes.
+    pub(crate) fn sharer(&self) -> AccountId {
+        sharer(&self.caller)
     }
 
     pub(crate) fn commit_first(&self) -> bool {

@@ -97,6 +97,12 @@ impl NodeKey {
     }
 }
 
+/// Whether a text could be the id of some node: a public key in hex.
+pub(crate) fn is_node_id(text: &str) -> bool {
+    let text = text.trim();
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// The value of `Content-Digest` (RFC 9530).
 pub(crate) fn content_digest(body: &[u8]) -> String {
     format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)))

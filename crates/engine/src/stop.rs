@@ -2,7 +2,12 @@
 
 use jurat_core::{caller::Caller, id::AccountId};
 
-use crate::{Engine, EngineError, fair_shares::sharer, pressure::Load, under_way::Stop};
+use crate::{
+    Engine, EngineError,
+    fair_shares::{Shared, sharer},
+    pressure::Load,
+    under_way::Stop,
+};
 
 /// So many rounds may always be under way, however late the node is.
 const FEW: usize = 32;
@@ -18,12 +23,8 @@ impl Engine {
         self.inner.pressure.admit(self.load(&sharer(caller)))
     }
 
-    /// Few rounds under way cannot be what makes a node late, and refusing one would help nobody.
-    /// Nor can the few of one account: whoever has more waits, so that accounts take turns.
     fn load(&self, account: &AccountId) -> Load {
-        let rounds = &self.inner.rounds;
-        let is_light = rounds.in_use() < FEW || rounds.held(account) < FEW_OF_ACCOUNT;
-        if is_light { Load::Light } else { Load::Heavy }
+        load(&self.inner.rounds, account)
     }
 
     /// Whether a round would be refused because this node is late. Cheaper than to ask for one, and
@@ -66,5 +67,41 @@ impl Engine {
     pub async fn release(&self) {
         self.inner.under_way.stop_all(Stop::Node);
         self.drain().await;
+    }
+}
+
+/// Few rounds under way cannot be what makes a node late, and refusing one would help nobody. Nor can
+/// the few of one account: whoever has more waits, so that accounts take turns.
+fn load(rounds: &Shared, account: &AccountId) -> Load {
+    let is_light = rounds.in_use() < FEW || rounds.held(account) < FEW_OF_ACCOUNT;
+    if is_light { Load::Light } else { Load::Heavy }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{fair_shares::Share, pressure::Pressure};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_node_still_takes_the_few_rounds_of_an_account() {
+        let pressure = Pressure::new(Arc::default());
+        pressure.limit(Some(0.001));
+        let rounds = Shared::new(1_024);
+        let [alice, bob] = ["acct_alice", "acct_bob"].map(|it| AccountId::parse(it).unwrap());
+        // Takes a place if a round of the account may begin.
+        let begins = |account: &AccountId| -> Option<Share> {
+            pressure.admit(load(&rounds, account)).ok()?;
+            rounds.take(account, 1, 1_024).ok()
+        };
+        let held: Vec<Share> = (0..200).filter_map(|_| begins(&alice)).collect();
+        // Those that make no node late, and what the limit lets through at once.
+        assert!((FEW..FEW + 16).contains(&held.len()), "{}", held.len());
+        assert!(begins(&alice).is_none());
+        let others: Vec<Share> = (0..200).filter_map(|_| begins(&bob)).collect();
+        assert_eq!(others.len(), FEW_OF_ACCOUNT, "however many the other one has");
+        drop(held);
+        assert!(begins(&alice).is_some() && begins(&bob).is_some(), "few are under way");
     }
 }

@@ -155,7 +155,7 @@ async fn agent_events(
     let head = Head::of(&request);
     let bytes = read_bytes(&shared, request).await?;
     let signer = signed::signer(&shared.options.nodes, &head, &bytes)?;
-    let body = strict::parse(&bytes)?;
+    let body = strict::parse_within(&bytes, shared.options.limits.values)?;
     let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
     Ok(Json(events::answer(&shared, signer, body).await?).into_response())
 }
@@ -180,16 +180,19 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Reads a JSON body within the limits on size and time. The policy, which stands at the place
-/// given, may be one of WattSwarm's: that system reads whole numbers of 64 bits exactly, and so do
+/// Reads a JSON body within the limits on size, values and time. The policy, which is at the
+/// given path, may be one of WattSwarm's: that system reads whole numbers of 64 bits exactly, and so do
 /// we then.
 async fn read(shared: &Shared, request: Request<Body>, policy: &str) -> Result<Value, Refusal> {
     let bytes = read_bytes(shared, request).await?;
-    strict::parse(&bytes).or_else(|error| {
-        let is_wide = error.kind == StrictErrorKind::IntegerOutOfRange;
-        let wide = is_wide.then(|| strict::parse_wide(&bytes).ok()).flatten();
-        let of_peer = |body: &Value| body.pointer(policy).is_some_and(is_wattswarms);
-        wide.filter(of_peer).ok_or_else(|| error.into())
+    let most_values = shared.options.limits.values;
+    strict::parse_within(&bytes, most_values).or_else(|error| {
+        if error.kind != StrictErrorKind::IntegerOutOfRange {
+            return Err(error.into());
+        }
+        let wide = strict::parse_wide_within(&bytes, most_values)?;
+        let is_of_peer = wide.pointer(policy).is_some_and(is_wattswarms);
+        if is_of_peer { Ok(wide) } else { Err(error.into()) }
     })
 }
 

@@ -27,6 +27,8 @@ pub struct Limits {
     pub idle: Duration,
     /// The largest request body in bytes.
     pub body_bytes: usize,
+    /// The most values in a request body, each list and object counted.
+    pub values: usize,
     /// How long a client may take to send its body.
     pub read: Duration,
     /// Executions and verifications at the same time; more are answered with 503.
@@ -51,6 +53,8 @@ impl Default for Limits {
             // sides could use it at the same moment, one to ask and the other to hang up.
             idle: Duration::from_secs(35),
             body_bytes: 2 * 1024 * 1024,
+            // More than a node sends: what a caller may ask, and what an executor may answer.
+            values: 200_000,
             read: Duration::from_secs(30),
             concurrent: 256,
             execute: Duration::from_mins(5),

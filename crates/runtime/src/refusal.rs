@@ -6,7 +6,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use jurat_wire::executor::ShapeError;
-use jurat_wire::strict::StrictError;
+use jurat_wire::strict::{StrictError, StrictErrorKind};
 
 use crate::executor::ExecutorError;
 
@@ -51,7 +51,18 @@ impl IntoResponse for Refusal {
 
 impl From<StrictError> for Refusal {
     fn from(error: StrictError) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_json", error.to_string())
+        let (status, word) = match error.kind {
+            StrictErrorKind::TooManyValues(_) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large")
+            }
+            StrictErrorKind::NotUtf8
+            | StrictErrorKind::ByteOrderMark
+            | StrictErrorKind::Syntax(_)
+            | StrictErrorKind::DuplicateKey(_)
+            | StrictErrorKind::TooDeep
+            | StrictErrorKind::IntegerOutOfRange => (StatusCode::BAD_REQUEST, "invalid_json"),
+        };
+        Self::new(status, word, error.to_string())
     }
 }
 

@@ -539,11 +539,12 @@ pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
         .with_state(engine)
 }
 
-/// Whether a request begins a round.
+/// Whether a request begins a round, or a task or a run of several agents, which begin rounds.
 pub(crate) fn is_round(method: &str, path: &str) -> bool {
     let begins = ["/runs", "/tests", "/attacks"];
     let is_run = path.starts_with("/v1/verifiers/") && begins.iter().any(|end| path.ends_with(end));
-    method == "POST" && (path.starts_with("/api/") || path == "/verify" || is_run)
+    let is_order = ["/verify", "/v1/tasks", "/v1/runs"].contains(&path);
+    method == "POST" && (path.starts_with("/api/") || is_order || is_run)
 }
 
 async fn unknown_route(uri: Uri) -> Response {

@@ -122,6 +122,11 @@ pub(crate) async fn profile_get(
     }
 }
 
+/// The profile of an account, whatever the text of its id is.
+pub(crate) async fn profile_of(tx: &mut impl Tx, id: &str) -> Result<Option<Profile>> {
+    tx.first(BY_ID, args![id], read_profile).await
+}
+
 async fn handle_claim(
     tx: &mut impl Tx,
     claim: &HandleClaim,

@@ -1,7 +1,7 @@
 //! Shares: what others granted to an account, and what it makes of it.
 
 use jurat_core::{
-    account::{AccountKind, Profile},
+    account::AccountKind,
     id::AccountId,
     share::{Share, ShareState, ShareVerb},
     time::Timestamp,
@@ -200,13 +200,13 @@ async fn set(
 /// whoever grants does not learn.
 pub(crate) async fn state_of_new(
     tx: &mut impl Tx,
-    grantee: &Profile,
+    (kind, grantee): (AccountKind, &str),
     owner: &AccountId,
 ) -> Result<ShareState> {
-    if grantee.kind == AccountKind::Team {
+    if kind == AccountKind::Team {
         return Ok(ShareState::Accepted);
     }
     let read = |cells: &dyn Cells| Columns::new(&cells, "share_blocks", "id").map(drop);
-    let blocked = tx.first(BLOCKED, args![&grantee.account, owner], read).await?;
+    let blocked = tx.first(BLOCKED, args![grantee, owner], read).await?;
     Ok(if blocked.is_some() { ShareState::Declined } else { ShareState::Pending })
 }

@@ -45,11 +45,37 @@ pub struct UnreliableStore {
     fault: Fault,
     opens_left: AtomicU32,
     left: AtomicU32,
-    /// A store that is closed, for what is asked of tasks and runs while they are away.
+    /// A store that is closed, for what is asked of a part that is away.
     closed: Arc<dyn Store>,
-    are_tasks_away: AtomicBool,
-    /// How often something was asked of them meanwhile.
+    tasks: Away,
+    sharing: Away,
+}
+
+/// A part of the store that may be away.
+#[derive(Debug, Default)]
+struct Away {
+    is_now: AtomicBool,
+    /// How often something was asked of it meanwhile.
     missed: watch::Sender<u32>,
+}
+
+impl Away {
+    async fn until(&self, questions: u32) {
+        let before = *self.missed.borrow();
+        self.is_now.store(true, Ordering::SeqCst);
+        let mut missed = self.missed.subscribe();
+        missed.wait_for(|count| before + questions <= *count).await.unwrap();
+        self.is_now.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether something is asked of it in vain.
+    fn misses(&self) -> bool {
+        let is_away = self.is_now.load(Ordering::SeqCst);
+        if is_away {
+            self.missed.send_modify(|count| *count += 1);
+        }
+        is_away
+    }
 }
 
 impl UnreliableStore {
@@ -72,33 +98,30 @@ impl UnreliableStore {
             opens_left: AtomicU32::new(opens),
             left: AtomicU32::new(closes),
             closed,
-            are_tasks_away: AtomicBool::new(false),
-            missed: watch::Sender::new(0),
+            tasks: Away::default(),
+            sharing: Away::default(),
         })
     }
 
     /// Takes tasks and runs away until so much was asked of them in vain.
     pub async fn without_tasks(&self, questions: u32) {
-        let before = *self.missed.borrow();
-        self.are_tasks_away.store(true, Ordering::SeqCst);
-        let mut missed = self.missed.subscribe();
-        missed.wait_for(|count| before + questions <= *count).await.unwrap();
-        self.are_tasks_away.store(false, Ordering::SeqCst);
+        self.tasks.until(questions).await;
+    }
+
+    /// Takes away what accounts do with each other, and what judge calls cost, in the same way.
+    pub async fn without_sharing(&self, questions: u32) {
+        self.sharing.until(questions).await;
     }
 }
 
 #[async_trait]
 impl Store for UnreliableStore {
     fn sharing(&self) -> &dyn Sharing {
-        self.inner.sharing()
+        if self.sharing.misses() { self.closed.sharing() } else { self.inner.sharing() }
     }
 
     fn tasks(&self) -> &dyn TaskStore {
-        if !self.are_tasks_away.load(Ordering::SeqCst) {
-            return self.inner.tasks();
-        }
-        self.missed.send_modify(|count| *count += 1);
-        self.closed.tasks()
+        if self.tasks.misses() { self.closed.tasks() } else { self.inner.tasks() }
     }
 
     fn storage(&self) -> &dyn Storage {

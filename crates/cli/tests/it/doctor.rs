@@ -90,7 +90,7 @@ fn one_changed_byte_of_a_decision_is_found_and_its_round_named() {
     let problems = found(&body, "entries", "problem");
     assert!(problems[0].starts_with(&format!("round `{}`: the digest of its entry is", rounds[1])));
     assert!(
-        problems[1].contains("`strategy` is \"Majority\", and the store \"majority\""),
+        problems[1].contains("`strategy` is \"Majority\", but the store says \"majority\""),
         "{body}"
     );
     assert_eq!(body["entries"]["checked"], 3);

@@ -19,6 +19,7 @@ mod mcp;
 mod measure;
 mod people;
 mod postgres;
+mod prune;
 mod redact;
 mod runs;
 mod scripted;

@@ -110,13 +110,13 @@ fn what_others_share_is_listed_accepted_declined_and_blocked() {
     for (verb, said) in [
         ("accept", "accepted @ann/report"),
         ("decline", "declined @ann/report"),
-        ("block", "blocked @ann: all that they grant to you is declined"),
+        ("block", "blocked @ann: all their shares are declined"),
     ] {
         let answered = with(&bob, &["shares", verb, id]).ok();
         assert!(answered.out.contains(said), "{verb}: {}", answered.out);
     }
     let left = with(&bob, &["shares", "list"]).ok();
-    assert!(left.err.contains("nobody shares anything with you"), "{}", left.err);
+    assert!(left.err.contains("no workflows are shared with you"), "{}", left.err);
     let declined = with(&bob, &["shares", "list", "--state", "declined", "--json"]).ok().json();
     assert_eq!(declined["items"][0]["blocked"], true, "{declined}");
 }

@@ -12,7 +12,6 @@ use jurat_core::{
     run::REASONING,
     verifier::{Effort, ModelRef},
 };
-use jurat_store::HistoryOf;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -33,6 +32,7 @@ pub(crate) struct Judging {
     pub(crate) commit_first: bool,
     is_fresh: bool,
     account: AccountId,
+    sharer: AccountId,
     verifier_id: String,
 }
 
@@ -45,6 +45,7 @@ impl Judging {
             commit_first: bound.commit_first(),
             is_fresh: bound.is_fresh(),
             account: bound.account().clone(),
+            sharer: bound.sharer(),
             verifier_id: bound.version.verifier.id.clone(),
         }
     }
@@ -63,6 +64,7 @@ impl Judging {
             commit_first: self.commit_first,
             image: self.image.clone(),
             account: self.account.clone(),
+            sharer: self.sharer.clone(),
             verifier_id: self.verifier_id.clone(),
             is_fresh: self.is_fresh,
             deadline,
@@ -94,7 +96,7 @@ impl Engine {
             return unjudged(own).into();
         }
         let Judged { outcome, usage, cost_micros } = match errand.at_hand.get(index) {
-            Some(AtHand::Verdict(judged)) => Judged::clone(judged),
+            Some(AtHand::Told(judged)) => Judged::clone(judged),
             Some(AtHand::Nothing(others)) => {
                 let task = judging.task(model, errand.deadline, Some(errand.bill(index)));
                 let judged = self.judge(&task).await;
@@ -121,12 +123,8 @@ impl Engine {
 
     /// What one judge's answer may cost.
     pub(crate) async fn judging_estimate(&self, judging: &Judging, model: &ModelRef) -> Estimate {
-        let of = HistoryOf {
-            account: judging.account.clone(),
-            verifier_id: judging.verifier_id.clone(),
-            model: model.to_string(),
-        };
-        self.judge_estimate(&judging.reckoned(model), &of).await
+        let judgment = judging.reckoned(model);
+        self.judge_estimate(&judgment, &judging.account, &judging.verifier_id).await
     }
 }
 

@@ -1,9 +1,11 @@
 //! Whether the providers of judges can be asked, and whether what they do is paid for.
 
-use jurat_core::{checkup::Finding, id::AccountId};
+use std::collections::BTreeSet;
+
+use jurat_core::{checkup::Finding, id::AccountId, verifier::ModelRef};
 use jurat_store::Page;
 
-use crate::{Engine, EngineError, ProviderSettings};
+use crate::{Engine, EngineError, Judges, ProviderSettings};
 
 /// The operator's own account and one that pays.
 const ENOUGH_ACCOUNTS: u32 = 2;
@@ -21,7 +23,8 @@ impl Engine {
         let mut findings: Vec<Finding> =
             providers.iter().map(|(name, settings)| self.key_finding(name, settings)).collect();
         if self.has_paying_accounts().await? {
-            findings.extend(providers.iter().filter_map(|(name, it)| free_of_charge(name, it)));
+            findings
+                .extend(providers.iter().flat_map(|(name, it)| unpriced(name, self.judges(), it)));
         }
         Ok(findings)
     }
@@ -53,34 +56,47 @@ impl Engine {
     }
 }
 
-/// Models that anybody may use for nothing, because nobody said what they cost.
-fn free_of_charge(name: &str, settings: &ProviderSettings) -> Option<Finding> {
-    let has_price = |model: &String| settings.prices.contains_key(model);
-    let unpriced = match (settings.prices.contains_key("*"), &settings.models) {
-        (true, _) => return None,
-        (false, None) => "its models".to_owned(),
-        (false, Some(models)) => {
-            let without: Vec<&str> =
-                models.iter().filter(|it| !has_price(it)).map(String::as_str).collect();
-            if without.is_empty() {
-                return None;
-            }
-            format!("`{}`", without.join("`, `"))
-        }
+/// Models that nobody said the cost of: without any price all are for nothing, and with some the
+/// others are for the operator alone, but for those that the operator keeps ready.
+fn unpriced(name: &str, judges: &Judges, settings: &ProviderSettings) -> Vec<Finding> {
+    let has_price = |model: &str| settings.prices.contains_key(model);
+    if has_price("*") {
+        return Vec::new();
+    }
+    let named: Vec<&str> = match &settings.models {
+        None => Vec::new(),
+        Some(models) => models.iter().map(String::as_str).filter(|it| !has_price(it)).collect(),
     };
-    Some(Finding::warning(
-        "judges",
-        format!(
-            "the provider `{name}` has no price for {unpriced}, so metered accounts use them for free"
-        ),
-        "Set the prices in the provider's section; `\"*\"` applies to every model without its own price.",
-    ))
+    let is_of = |model: &&ModelRef| model.provider == name && !has_price(&model.model);
+    let kept = judges.default_model.iter().chain(&judges.panel).filter(is_of);
+    let kept: BTreeSet<&str> = kept.map(|it| it.model.as_str()).collect();
+    let finding = |models: String, so: &str| {
+        Finding::warning(
+            "judges",
+            format!("the provider `{name}` has no price for {models}, so metered accounts {so}"),
+            "Set the prices in the provider's section; `\"*\"` applies to every model without its own price.",
+        )
+    };
+    let listed = |models: Vec<&str>| format!("`{}`", models.join("`, `"));
+    let for_nothing = "use them for free";
+    if settings.prices.is_empty() {
+        let are_all_known = settings.models.is_some();
+        let models = if are_all_known { listed(named) } else { "its models".to_owned() };
+        return vec![finding(models, for_nothing)];
+    }
+    let refused: Vec<&str> = named.into_iter().filter(|it| !kept.contains(it)).collect();
+    let mut findings = Vec::new();
+    if !kept.is_empty() {
+        findings.push(finding(listed(kept.into_iter().collect()), for_nothing));
+    }
+    if !refused.is_empty() {
+        findings.push(finding(listed(refused), "cannot use them"));
+    }
+    findings
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use jurat_core::judge::Price;
 
     use super::*;
@@ -89,15 +105,24 @@ mod tests {
     #[test]
     fn a_model_without_a_price_is_named() {
         let mut settings = ProviderSettings::new(ProviderKind::OpenAi, "http://h/v1");
-        let detail =
-            |settings: &ProviderSettings| free_of_charge("p", settings).map(|it| it.detail);
-        let said = detail(&settings).unwrap();
-        assert!(said.contains("no price for its models"), "{said}");
-        settings.models = Some(BTreeSet::from(["a".to_owned(), "b".to_owned()]));
+        let mut judges = Judges::default();
+        let said = |judges: &Judges, settings: &ProviderSettings| -> Vec<String> {
+            let findings = unpriced("p", judges, settings).into_iter();
+            findings.map(|it| it.detail.replace("the provider `p` has no price for ", "")).collect()
+        };
+        let nothing = "so metered accounts use them for free";
+        assert_eq!(said(&judges, &settings), [format!("its models, {nothing}")]);
+        settings.models = Some(["a", "b", "c"].map(str::to_owned).into());
+        assert_eq!(said(&judges, &settings), [format!("`a`, `b`, `c`, {nothing}")]);
         settings.prices.insert("a".to_owned(), Price::default());
-        let said = detail(&settings).unwrap();
-        assert!(said.contains("no price for `b`"), "{said}");
+        let refused = "so metered accounts cannot use them";
+        assert_eq!(said(&judges, &settings), [format!("`b`, `c`, {refused}")]);
+        judges.panel = vec!["p/b".parse().unwrap(), "other/d".parse().unwrap()];
+        let both = [format!("`b`, {nothing}"), format!("`c`, {refused}")];
+        assert_eq!(said(&judges, &settings), both);
+        settings.models = None;
+        assert_eq!(said(&judges, &settings), [format!("`b`, {nothing}")]);
         settings.prices.insert("*".to_owned(), Price::default());
-        assert_eq!(detail(&settings), None);
+        assert_eq!(said(&judges, &settings), [] as [&str; 0]);
     }
 }

@@ -1,6 +1,7 @@
 //! What a judgment may cost before anybody is asked: at the most, probably, and at the least.
 
 use jurat_core::{
+    id::AccountId,
     judge::{
         Commitment, History, Materials, Price, Prompt, Question, Tokens, commit_prompt, prompt,
     },
@@ -57,19 +58,25 @@ impl Engine {
         self.micros(lengths.price, lengths.all)
     }
 
-    /// What a judgment may cost, by what earlier ones of the verifier cost. Where there are none,
-    /// the most takes the place of what is likely.
-    pub(crate) async fn judge_estimate(&self, judgment: &Reckoned<'_>, of: &HistoryOf) -> Estimate {
+    /// What a judgment may cost, by what earlier ones of the verifier cost the account. Where there
+    /// are none, the most takes the place of what is likely.
+    pub(crate) async fn judge_estimate(
+        &self,
+        judgment: &Reckoned<'_>,
+        account: &AccountId,
+        verifier_id: &str,
+    ) -> Estimate {
         let Some(lengths) = self.lengths(judgment) else { return Estimate::default() };
         let most_micros = self.micros(lengths.price, lengths.all);
         if most_micros == 0 {
             return Estimate::default();
         }
-        let history = self.history(of).await;
+        let history = self.history(&history_of(account, verifier_id, judgment.model)).await;
         let margin = self.inner.bench.judges.margin_percent;
         let likely = history.likely_micros(lengths.one.input, lengths.price, margin);
         let likely = likely.map_or(most_micros, |micros| i64::try_from(micros).unwrap_or(i64::MAX));
-        let prompt = expected(&history, lengths.one, lengths.usual_input).input;
+        // What is set aside goes by what was counted so far, also where that is less than usual.
+        let prompt = history.prompt_tokens(lengths.one.input).unwrap_or(lengths.usual_input);
         let least = self.micros(lengths.price, Tokens { input: prompt, output: 0 });
         let micros = likely.clamp(1, most_micros);
         Estimate { micros, most_micros, least_micros: least.clamp(1, micros) }
@@ -119,10 +126,20 @@ impl Engine {
     }
 }
 
-/// What a call uses of which no reply came: the prompt as it was sent and the median answer. Where
-/// nothing is known of either, the usual tokens of a text and the longest answer.
+/// Whose judgments by a judge are looked at.
+pub(super) fn history_of(account: &AccountId, verifier_id: &str, model: &ModelRef) -> HistoryOf {
+    HistoryOf {
+        account: account.clone(),
+        verifier_id: verifier_id.to_owned(),
+        model: model.to_string(),
+    }
+}
+
+/// What a call uses of which no reply came: the prompt as it was sent and the median answer. The
+/// prompt has the usual tokens of its text, or more where earlier ones had more: a caller who sent
+/// others before does not pay less for it. The longest answer is taken where none is known.
 fn expected(history: &History, most: Tokens, usual_input: u64) -> Tokens {
-    let input = history.prompt_tokens(most.input).unwrap_or(usual_input);
+    let input = history.prompt_tokens(most.input).unwrap_or(0).max(usual_input);
     let output = history.median_answer().unwrap_or(most.output);
     Tokens { input: input.min(most.input), output: output.min(most.output) }
 }
@@ -171,5 +188,26 @@ fn most(settings: &ProviderSettings, prompt: &Prompt, images: u64) -> Tokens {
             .saturating_add(ADDED_TOKENS)
             .saturating_add(images.saturating_mul(image_tokens(settings.kind))),
         output: u64::from(settings.max_output_tokens),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jurat_core::judge::Sample;
+
+    use super::*;
+
+    #[test]
+    fn a_call_without_a_reply_uses_the_usual_tokens_of_its_prompt_at_the_least() {
+        let most = Tokens { input: 1_000, output: 2_048 };
+        let after = |input| {
+            let tokens = Tokens { input, output: 7 };
+            expected(&History::new([Sample { size: 1_000, tokens, requests: 1 }]), most, 250)
+        };
+        assert_eq!(expected(&History::default(), most, 250), Tokens { input: 250, output: 2_048 });
+        // Earlier prompts that counted for little do not make this one cheaper.
+        assert_eq!(after(10), Tokens { input: 250, output: 7 });
+        assert_eq!(after(600), Tokens { input: 600, output: 7 });
+        assert_eq!(after(5_000), Tokens { input: 1_000, output: 7 });
     }
 }

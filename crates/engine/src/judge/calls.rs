@@ -1,65 +1,52 @@
 //! The requests that a provider may have at once, and which of them give way.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::{pin::pin, sync::Arc, task::Poll};
 
+use futures::poll;
+use jurat_core::id::AccountId;
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    sync::Notify,
     time::{Instant, timeout_at},
 };
 
-/// The places for the requests to one provider.
+use crate::turns::{Turn, Turns};
+
+/// The places for the requests to one provider, for which accounts take turns.
 #[derive(Debug)]
 pub(super) struct Calls {
-    places: Arc<Semaphore>,
-    waiting: AtomicUsize,
+    places: Arc<Turns>,
     wanted: Notify,
 }
 
 impl Calls {
     pub(super) fn new(count: usize) -> Self {
-        let places = Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { places, waiting: AtomicUsize::new(0), wanted: Notify::new() }
+        Self { places: Turns::new(count), wanted: Notify::new() }
     }
 
-    /// A place, as soon as there is one; `None` when there is none until the deadline.
-    pub(super) async fn place(&self, deadline: Instant) -> Option<OwnedSemaphorePermit> {
-        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+    /// A place, when it is the account's turn; `None` when it is not until the deadline.
+    pub(super) async fn place(&self, account: &AccountId, deadline: Instant) -> Option<Turn> {
+        if let Some(place) = self.places.try_take(account) {
             return Some(place);
         }
-        let _waits = Waits::begin(self);
+        let mut waiting = pin!(self.places.take(account));
+        // It is in the queue before those are told who might give way.
+        if let Poll::Ready(place) = poll!(waiting.as_mut()) {
+            return Some(place);
+        }
         self.wanted.notify_waiters();
-        timeout_at(deadline, Arc::clone(&self.places).acquire_owned()).await.ok()?.ok()
+        timeout_at(deadline, waiting).await.ok()
     }
 
     /// Done when somebody waits for a place, so that a request that nobody waits for ends.
     pub(super) async fn wanted(&self) {
         let wanted = self.wanted.notified();
-        if self.waiting.load(Ordering::SeqCst) == 0 {
+        if !self.places.are_wanted() {
             wanted.await;
         }
     }
 
     #[cfg(test)]
     pub(super) fn free(&self) -> usize {
-        self.places.available_permits()
-    }
-}
-
-/// Counts as waiting until it is dropped.
-struct Waits<'a>(&'a Calls);
-
-impl<'a> Waits<'a> {
-    fn begin(calls: &'a Calls) -> Self {
-        calls.waiting.fetch_add(1, Ordering::SeqCst);
-        Self(calls)
-    }
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.places.free()
     }
 }

@@ -27,13 +27,20 @@ const PRUNED_AT_ONCE: u32 = 1_000;
 pub(crate) enum AtHand {
     /// Nothing, so that a judge is asked. What it says is told to those who wait for the same.
     Nothing(Option<Asker>),
-    /// What is known from before, or what an equal run was told a moment ago: it is free.
-    Verdict(Box<Judged>),
+    /// What is known from before, or what an equal run was told a moment ago, which may be that its
+    /// judge failed. Nobody is asked for it.
+    Told(Box<Judged>),
 }
 
 impl AtHand {
+    /// Whether the one in the seat costs nothing. A spare may still be asked in its place.
     pub(crate) fn is_free(&self) -> bool {
-        matches!(self, Self::Verdict(_))
+        matches!(self, Self::Told(_))
+    }
+
+    /// Whether the seat is filled for good, so that no spare is asked.
+    pub(crate) fn is_verdict(&self) -> bool {
+        matches!(self, Self::Told(judged) if judged.outcome.is_ok())
     }
 }
 
@@ -89,13 +96,13 @@ impl Engine {
                     };
                     self.inner.metrics.judges.lookup(&task.model.provider, Lookup::Hit);
                     asker.tell(&Ok(known.clone()));
-                    return AtHand::Verdict(Box::new(Judged::at_hand(Ok(known))));
+                    return AtHand::Told(Box::new(Judged::at_hand(Ok(known))));
                 }
             };
             let told = tokio::time::timeout_at(task.deadline, others.wait_for(Option::is_some));
             match told.await.map(|told| told.ok().and_then(|told| told.clone())) {
-                Ok(Some(outcome)) => return AtHand::Verdict(Box::new(Judged::at_hand(outcome))),
-                // Whoever asked had no time left or was cancelled.
+                Ok(Some(outcome)) => return AtHand::Told(Box::new(Judged::at_hand(outcome))),
+                // Whoever asked was told nothing by the judge, or is gone.
                 Ok(None) => {}
                 Err(_) => return AtHand::Nothing(None),
             }

@@ -12,7 +12,7 @@ use jurat_core::{
 use jurat_guard::client::{CallError, Reply, retry_after};
 use serde_json::Value;
 use tokio::{
-    sync::{OwnedSemaphorePermit, oneshot},
+    sync::oneshot,
     time::{Instant, timeout_at},
 };
 
@@ -25,7 +25,7 @@ use super::{
     tab::{Bill, Meter, NotNoted},
     unavailable,
 };
-use crate::{Engine, metrics::CallOutcome};
+use crate::{Engine, metrics::CallOutcome, turns::Turn};
 
 /// How often one request is tried.
 const TRIES: usize = 3;
@@ -160,7 +160,8 @@ impl Asking<'_> {
     /// One try, and its number on the meter. It is charged from the moment in which it leaves.
     async fn try_once(&self, body: Bytes, uses: Uses) -> Result<(Reply, usize), TryFailed> {
         let deadline = self.task.deadline;
-        let place = self.provider.calls.place(deadline).await.ok_or(TryFailed::Busy)?;
+        let place =
+            self.provider.calls.place(&self.task.sharer, deadline).await.ok_or(TryFailed::Busy)?;
         let (engine, bill) = (self.engine, self.task.bill.as_ref());
         let noted = engine.note_call_sent(bill, &self.meter, uses.expected).await;
         noted.map_err(TryFailed::NotNoted)?;
@@ -198,7 +199,7 @@ impl Asking<'_> {
     fn leave(
         &self,
         body: Bytes,
-        place: OwnedSemaphorePermit,
+        place: Turn,
         sent: Sent,
     ) -> oneshot::Receiver<Result<Reply, CallError>> {
         let (mut tell, told) = oneshot::channel();
@@ -249,7 +250,8 @@ impl Asking<'_> {
                 Failure::new(FailureCode::Cancelled, detail)
             }
             TryFailed::NotNoted(NotNoted::Store(_)) => {
-                unavailable("the call could not be recorded, so the judge was not called")
+                let detail = "the call could not be recorded, so the judge was not called";
+                Failure::new(FailureCode::Unavailable, detail)
             }
             TryFailed::Call(CallError::Timeout) if Instant::now() < self.task.deadline => {
                 let seconds = self.provider.settings.timeout.as_secs_f64();

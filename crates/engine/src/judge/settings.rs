@@ -42,7 +42,8 @@ pub struct ProviderSettings {
     /// How long one request may take.
     pub timeout: Duration,
     pub max_output_tokens: u32,
-    /// By model, or `*` for all others. A model without a price costs nothing.
+    /// By model, or `*` for all others. Without any, all models cost nothing; where some have one,
+    /// who pays cannot name the others.
     pub prices: BTreeMap<String, Price>,
     /// The models that may be used; `None` is any.
     pub models: Option<BTreeSet<String>>,
@@ -63,8 +64,16 @@ impl ProviderSettings {
     }
 
     pub(super) fn price(&self, model: &str) -> Price {
-        let price = self.prices.get(model).or_else(|| self.prices.get(ANY_MODEL));
-        price.copied().unwrap_or_default()
+        self.own_price(model).unwrap_or_default()
+    }
+
+    /// Whether the operator said what others cost, and nothing of this model.
+    pub(super) fn lacks_price(&self, model: &str) -> bool {
+        !self.prices.is_empty() && self.own_price(model).is_none()
+    }
+
+    fn own_price(&self, model: &str) -> Option<Price> {
+        self.prices.get(model).or_else(|| self.prices.get(ANY_MODEL)).copied()
     }
 }
 
@@ -85,6 +94,13 @@ pub struct Judges {
     pub cache_most: u32,
     /// Addresses that are not public from which images and evidence may be fetched all the same.
     pub media_allow: Vec<Range>,
+}
+
+impl Judges {
+    /// Whether the operator keeps this judge ready, whatever it costs.
+    pub(crate) fn keeps_ready(&self, model: &ModelRef) -> bool {
+        self.default_model.as_ref() == Some(model) || self.panel.contains(model)
+    }
 }
 
 impl Default for Judges {

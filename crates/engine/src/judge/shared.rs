@@ -58,11 +58,16 @@ impl SharedJudgments {
 }
 
 impl Asker {
-    /// Tells all who wait, unless it is only this one whose time was up.
+    /// Tells all who wait what the judge said, or that it cannot be asked or read. What kept only
+    /// this one from being told, such as the end of its time or of its round, says nothing to them.
     pub(crate) fn tell(&self, outcome: &Outcome) {
-        let is_own =
-            matches!(outcome, Err(Failure { code: FailureCode::Timeout | FailureCode::Busy, .. }));
-        if !is_own {
+        let is_of_judge = match outcome {
+            Ok(_) => true,
+            Err(failure) => {
+                matches!(failure.code, FailureCode::JudgeUnavailable | FailureCode::JudgeUnreadable)
+            }
+        };
+        if is_of_judge {
             self.tell.send_replace(Some(outcome.clone()));
         }
     }

@@ -9,15 +9,19 @@ use std::{
 };
 
 use jurat_core::{
+    id::RoundId,
     judge::{Price, Sample, Tokens},
     ledger::{Hold, settle},
     replica::Usage,
     round::OpenRound,
 };
-use jurat_store::{Behalf, Correction, HistoryOf, JudgeCallsSent, JudgmentUsed, Written};
+use jurat_store::{
+    Behalf, Correction, HistoryOf, JudgeCallsSent, JudgmentUsed, Once, OnceAnswer, SavedAnswer,
+    StoreError, Written,
+};
 
 use super::known::KEEP_WITHIN;
-use crate::Engine;
+use crate::{Engine, close::until_it_is_there};
 
 /// The calls of one judgment, each with what it cost or is taken to have cost.
 #[derive(Debug)]
@@ -116,11 +120,9 @@ impl Meter {
         cost
     }
 
-    /// What became known since the replica was charged, as a difference.
-    fn difference(&self) -> i64 {
-        let cost = self.cost();
-        let charged = self.charged_micros.swap(cost, Ordering::Relaxed);
-        signed(cost).saturating_sub(signed(charged))
+    /// What the replica was charged for it.
+    fn charged(&self) -> u64 {
+        self.charged_micros.load(Ordering::Relaxed)
     }
 
     /// What the judgment used, if its provider counted all of it.
@@ -165,9 +167,12 @@ pub(crate) struct Tab {
 /// What a round that is on record cost.
 #[derive(Debug, Clone, Copy)]
 struct Settled {
-    cost_micros: i64,
-    /// What was taken of that.
+    /// What it cost beside the judge calls.
+    besides_micros: i64,
+    /// What was taken for all of it.
     captured_micros: i64,
+    /// How often that was corrected.
+    corrections: u32,
 }
 
 /// Where a judgment is charged.
@@ -192,6 +197,12 @@ impl Tab {
         let meters = self.meters();
         let of_seat = meters.iter().filter(|(at, _)| *at == seat);
         of_seat.map(|(_, meter)| meter.charge()).fold(0, u64::saturating_add)
+    }
+
+    /// The sum of something over all calls.
+    fn sum(&self, micros: impl Fn(&Meter) -> u64) -> i64 {
+        let meters = self.meters();
+        signed(meters.iter().map(|(_, meter)| micros(meter)).fold(0, u64::saturating_add))
     }
 
     /// What all seats cost when one more call leaves.
@@ -220,7 +231,7 @@ impl Tab {
 pub(super) enum NotNoted {
     /// The round has ended, or another node has it.
     Lost,
-    Store(jurat_store::StoreError),
+    Store(StoreError),
 }
 
 impl Engine {
@@ -253,9 +264,10 @@ impl Engine {
     pub(crate) async fn settle_tab(&self, tab: &Tab, hold: Option<Hold>, cost_micros: i64) {
         let Some(hold) = hold else { return };
         let (captured_micros, _) = settle(&hold, cost_micros);
+        let besides_micros = cost_micros.saturating_sub(tab.sum(Meter::charged));
         let mut settled = tab.settled.lock().await;
-        *settled = Some(Settled { cost_micros, captured_micros });
-        self.correct(tab, &mut settled).await;
+        let now = settled.insert(Settled { besides_micros, captured_micros, corrections: 0 });
+        self.correct(tab, now).await;
     }
 
     /// A reply came for which nobody waits any more.
@@ -264,20 +276,49 @@ impl Engine {
         let Some(Bill { tab, .. }) = bill else { return };
         let mut settled = tab.settled.lock().await;
         // A round that is not on record yet looks for differences when it is.
-        if settled.is_some() {
-            self.correct(tab, &mut settled).await;
+        if let Some(settled) = settled.as_mut() {
+            self.correct(tab, settled).await;
         }
     }
 
-    async fn correct(&self, tab: &Tab, settled: &mut Option<Settled>) {
-        let (Some(settled), Some(hold)) = (settled, tab.open.hold) else { return };
-        let difference: i64 = tab.meters().iter().map(|(_, meter)| meter.difference()).sum();
-        settled.cost_micros = settled.cost_micros.saturating_add(difference);
-        let (target_micros, _) = settle(&hold, settled.cost_micros);
-        let micros = target_micros - settled.captured_micros;
-        if difference == 0 || micros == 0 {
-            return;
+    /// Takes what the calls cost by what is known now. Until that is on record it is owed, and tried
+    /// again with what is reported next.
+    async fn correct(&self, tab: &Tab, settled: &mut Settled) {
+        let Some(hold) = tab.open.hold else { return };
+        loop {
+            let cost_micros = settled.besides_micros.saturating_add(tab.sum(Meter::cost));
+            let micros = settle(&hold, cost_micros).0 - settled.captured_micros;
+            if micros == 0 {
+                return;
+            }
+            let once = self.correction_note(tab, settled.corrections);
+            let (moved, is_repeated) = match self.write_correction(tab, &hold, micros, &once).await
+            {
+                Ok(written) => written,
+                Err(error) => {
+                    tracing::error!(round.id = %tab.open.id, micros, error = %error, "could not correct the cost of a judge call");
+                    return;
+                }
+            };
+            settled.captured_micros = settled.captured_micros.saturating_add(moved);
+            settled.corrections += 1;
+            tracing::info!(round.id = %tab.open.id, micros = moved, "provider reported the usage of a judge call later");
+            // An earlier try that was thought to have failed may have moved another amount.
+            if !is_repeated {
+                return;
+            }
         }
+    }
+
+    /// Writes a correction once, however often its answer gets lost. Returns what it moved, and
+    /// whether that was before.
+    async fn write_correction(
+        &self,
+        tab: &Tab,
+        hold: &Hold,
+        micros: i64,
+        once: &Once,
+    ) -> Result<(i64, bool), StoreError> {
         let correction = Correction {
             account: tab.open.account.clone(),
             round: tab.open.id.clone(),
@@ -288,16 +329,29 @@ impl Engine {
             opened_at: tab.open.opened_at,
             at: self.inner.clock.now(),
         };
-        let store = self.inner.store.sharing();
-        match store.credit_correct(&tab.behalf(), &correction, None).await {
-            Ok(Written::Done(moved)) => {
-                settled.captured_micros += moved;
-                tracing::info!(round.id = %tab.open.id, micros = moved, "provider reported the usage of a judge call later");
+        let (store, behalf) = (&self.inner.store, tab.behalf());
+        let write = || store.sharing().credit_correct(&behalf, &correction, Some(once));
+        match until_it_is_there(write).await? {
+            Written::Done(moved) => Ok((moved, false)),
+            Written::Repeated => {
+                let before = || store.once_get(&once.account, &once.key);
+                let answer = until_it_is_there(before).await?.and_then(|before| before.answer);
+                // What was noted without its amount was all of it.
+                Ok((answer.and_then(|it| it.text.parse().ok()).unwrap_or(micros), true))
             }
-            Ok(Written::Repeated) => {}
-            Err(error) => {
-                tracing::warn!(round.id = %tab.open.id, error = %error, "could not correct the cost of a judge call");
-            }
+        }
+    }
+
+    fn correction_note(&self, tab: &Tab, number: u32) -> Once {
+        let saved = |moved: &i64| SavedAnswer { status: 200, text: moved.to_string() };
+        let key = correction_key(&tab.open.id, number);
+        Once {
+            account: tab.open.account.clone(),
+            operation: "correction".to_owned(),
+            request_digest: key.clone(),
+            key,
+            answer: OnceAnswer::OfResult(Arc::new(move |moved| moved.downcast_ref().map(saved))),
+            at: self.inner.clock.now(),
         }
     }
 
@@ -319,6 +373,12 @@ impl Engine {
             Err(_) => tracing::warn!("could not store the usage of a judgment in time"),
         }
     }
+}
+
+/// The key under which a correction is noted. Those of callers are printable ASCII, so that none of
+/// them is such a key.
+fn correction_key(round: &RoundId, number: u32) -> String {
+    format!("\u{b7}correction\u{b7}{round}\u{b7}{number}")
 }
 
 fn signed(micros: u64) -> i64 {

@@ -142,6 +142,7 @@ fn task(question: Question) -> JudgeTask {
         commit_first: false,
         image: None,
         account: AccountId::admin(),
+        sharer: AccountId::admin(),
         // Verdicts are kept only for verifiers that are there, and this one always is.
         verifier_id: "system:test".to_owned(),
         is_fresh: false,

@@ -28,7 +28,7 @@ impl Engine {
         self.require_room(caller).await?;
         new.check().map_err(EngineError::Input)?;
         self.check_reserved(caller, &new.name).await?;
-        let judge = self.judge_of(&new).map_err(EngineError::Input)?;
+        let judge = self.judge_of(caller, &new).map_err(EngineError::Input)?;
         let deploy = self.deploy_of(caller, new, judge);
         let name = &deploy.name;
         let once = self.note_for(caller, keyed, |saving| {

@@ -1,6 +1,7 @@
 //! Which judge a version gets that names none.
 
 use jurat_core::{
+    caller::Caller,
     judge::{RulesError, check_rules},
     verifier::{InputError, ModelRef, NewVersion},
 };
@@ -13,7 +14,11 @@ use crate::{
 impl Engine {
     /// The judge of a new version: the one that it names, else the default of the installation,
     /// else the built-in one, which must be able to read the criterion.
-    pub(super) fn judge_of(&self, new: &NewVersion) -> Result<ModelRef, InputError> {
+    pub(super) fn judge_of(
+        &self,
+        caller: &Caller,
+        new: &NewVersion,
+    ) -> Result<ModelRef, InputError> {
         let named = new.model.clone().or_else(|| self.default_judge());
         let judge = named.unwrap_or_else(|| built_in(RULES));
         if judge.provider == BUILTIN {
@@ -23,6 +28,10 @@ impl Engine {
             })?;
             check(new).map_err(|error| explain(error, new.model.is_some()))?;
         }
+        self.check_priced(caller.credit(), &judge).map_err(|unpriced| InputError {
+            field: "model_settings.model".to_owned(),
+            problem: format!("cannot be asked: {unpriced}"),
+        })?;
         Ok(judge)
     }
 

@@ -68,7 +68,7 @@ impl Engine {
         require(caller, Scope::VerifiersRun)?;
         let version = self.verifier_resolve(caller, &request.reference).await?;
         request.provenance = self.provenance_checked(caller, &request.provenance).await?;
-        self.check_run(&version, &request)?;
+        self.check_run(caller, &version, &request)?;
         anonymous::check_timeout(caller, request.timeout_ms)?;
         self.anonymous_admit(caller).await?;
         let found = self.measured(version).await?;
@@ -85,9 +85,10 @@ impl Engine {
         view(round, &found, is_repeated)
     }
 
-    /// Whether the request fits the contract of the version.
+    /// Whether the request fits the contract of the version, and names judges that may be asked.
     fn check_run(
         &self,
+        caller: &Caller,
         version: &VerifierVersion,
         request: &RunRequest,
     ) -> Result<(), EngineError> {
@@ -104,6 +105,13 @@ impl Engine {
         if 0 < named && named < wanted {
             let problem = format!("names {named}, but `replicas` asks for {wanted}");
             return wrong("judges", problem);
+        }
+        let own = std::slice::from_ref(&version.config.judge.model);
+        let asked = if named == 0 { own } else { &request.judges };
+        for judge in asked {
+            if let Err(unpriced) = self.check_priced(caller.credit(), judge) {
+                return wrong("judges", format!("cannot be asked: {unpriced}"));
+            }
         }
         let ready = self.judges_ready(version);
         if named == 0 && ready < wanted {

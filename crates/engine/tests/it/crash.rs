@@ -1,6 +1,7 @@
 //! A node that stops between opening and closing a round leaves a trace, and the round is ended.
 
 use jurat_core::{
+    code::Code,
     id::{AccountId, RoundId},
     round::Ending,
 };
@@ -80,6 +81,31 @@ async fn a_node_that_was_overtaken_cannot_close_its_round_any_more() {
     assert_eq!(reply.json()["code"], "conflict", "{}", reply.text());
     let list = app.admin().get("/v1/rounds").await.json();
     assert_eq!(list["items"][0]["state"], "expired");
+}
+
+#[tokio::test]
+async fn a_round_that_cannot_be_expired_hinders_no_other() {
+    let store = UnreliableStore::new(Fault::Refused, 1).await;
+    let app = TestApp::on(store, Limits::default()).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let (one, two) = (app.admin(), app.admin());
+    let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
+    let expired = async || {
+        let list = app.admin().get("/v1/rounds").await.json();
+        list["items"].as_array().unwrap().iter().filter(|it| it["state"] == "expired").count()
+    };
+    let swept = async {
+        fake.called(2).await;
+        app.clock.advance_ms(70_001);
+        let error = app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap_err();
+        assert_eq!((error.code(), expired().await), (Code::StoreUnavailable, 1));
+        app.clock.advance_ms(30_001);
+        assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 1);
+        assert_eq!(expired().await, 2);
+        fake.release();
+    };
+    let asked = (one.post("/api/v3/validate", &body), two.post("/api/v3/validate", &body));
+    tokio::join!(asked.0, asked.1, swept);
 }
 
 #[tokio::test]

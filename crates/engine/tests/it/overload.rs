@@ -1,6 +1,8 @@
 //! More than a node can do at once is refused, not queued for ever.
 
+use futures::future::join_all;
 use http::StatusCode;
+use jurat_core::caller::Scope;
 use jurat_engine::Limits;
 use jurat_testkit::{
     app::TestApp,
@@ -47,6 +49,35 @@ async fn calls_to_one_executor_wait_for_their_turn_within_the_deadline() {
     assert_eq!(second.json()["replicas"][0]["error"]["code"], "busy");
     let asked = fake.calls().iter().filter(|call| call.endpoint() == "verify").count();
     assert_eq!(asked, 1);
+}
+
+#[tokio::test]
+async fn one_account_does_not_get_all_calls_to_an_executor() {
+    let app = TestApp::with_limits(Limits { calls_per_executor: 8, ..Limits::default() }).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let (alice, bob) = (
+        app.caller("alice", &[Scope::RoundsCreate]).await,
+        app.caller("bob", &[Scope::RoundsCreate]).await,
+    );
+    let body = |claim: &str| json!({ "claim": claim, "execution": { "timeout_ms": 60_000 } });
+    let of_alice = body("of alice");
+    let many = join_all((0..12).map(|_| alice.post("/api/v3/validate", &of_alice)));
+    let asked = || fake.calls().into_iter().filter(|call| call.endpoint() == "verify");
+    let other = async {
+        fake.called(7).await;
+        let of_bob = body("of bob");
+        let (reply, ()) = tokio::join!(bob.post("/api/v3/validate", &of_bob), async {
+            fake.called(8).await;
+            fake.release();
+        });
+        reply
+    };
+    let (many, other) = tokio::join!(many, other);
+    for reply in many.iter().chain([&other]) {
+        assert_eq!(reply.json()["verdict"], "VALID", "{}", reply.text());
+    }
+    let order: Vec<bool> = asked().map(|call| call.body.to_string().contains("of bob")).collect();
+    assert_eq!((order.len(), order.iter().position(|is_bob| *is_bob)), (13, Some(7)));
 }
 
 #[tokio::test]

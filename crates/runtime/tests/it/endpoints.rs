@@ -123,6 +123,29 @@ async fn a_body_over_the_limit_is_refused() {
 }
 
 #[tokio::test]
+async fn a_body_of_very_many_values_is_refused_by_their_number() {
+    let server = Server::start(echo(), Options::default()).await;
+    let body = |count| execute_request("e", "swarm", &json!({"list": vec![json!({"": 0}); count]}));
+    assert_eq!(server.post("/execute", &body(1_000)).await.status, 200);
+    let many = body(125_000);
+    for path in ["/execute", "/verify", "/agent-events"] {
+        let reply = server.post(path, &many).await;
+        assert_eq!(
+            (reply.status, &reply.json["error"]),
+            (413, &json!("payload_too_large")),
+            "{path}"
+        );
+        let message = reply.json["message"].as_str().unwrap();
+        assert!(message.starts_with("more than 200000 values"), "{path}: {message}");
+    }
+    // Nor does a wide number under a policy of WattSwarm's lift the bound.
+    let mut wide: Value =
+        serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
+    wide["inputs"] = json!({ "id": u64::MAX, "list": many["inputs"]["list"] });
+    assert_eq!(server.post("/execute", &wide).await.status, 413);
+}
+
+#[tokio::test]
 async fn a_form_that_a_web_page_could_send_is_refused() {
     let server = Server::start(echo(), Options::default()).await;
     let body = execute_request("e", "swarm", &json!({})).to_string();

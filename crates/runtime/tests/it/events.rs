@@ -191,7 +191,7 @@ async fn only_what_a_known_node_signed_is_taken() {
     let (status, message) = post(&body, &letter(1_000).signed(NODE)).await;
     assert!(status == 401 && message.contains("more than 300 seconds"), "{status} {message}");
     let (status, message) = post(&body, &letter(0).signed([8; 32])).await;
-    assert!(status == 401 && message.contains("not known"), "{status} {message}");
+    assert!(status == 401 && message.contains("the signing node is unknown"), "{status} {message}");
     // A signature that leaves the body, or which event it is, to whoever passes it on.
     for covers in [&ALL[..1], &ALL[1..]] {
         let (status, message) = post(&body, &Letter { covers, ..letter(0) }.signed(NODE)).await;

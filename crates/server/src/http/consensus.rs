@@ -1,6 +1,6 @@
 //! `/api/v2`, `/api/v3` and `/api/v4`: delegate, validate, factcheck.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -14,7 +14,7 @@ use jurat_core::{
     job::{Disagreement, Job},
     round::{Ending, Round},
 };
-use jurat_engine::{Begun, Engine, EngineError, Watcher};
+use jurat_engine::{Begun, Engine, EngineError, RequestMemory, Watcher};
 use jurat_wire::{
     api::{
         consensus_reply::{ConsensusBlock, Reply, replicas},
@@ -69,6 +69,7 @@ pub(super) struct Asked {
     caller: Caller,
     repeatable: Repeatable,
     manner: Manner,
+    memory: Option<Arc<RequestMemory>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +97,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
         } else {
             Manner::Whole
         };
-        Ok(Self { caller, repeatable, manner })
+        let memory = parts.extensions.get::<Arc<RequestMemory>>().cloned();
+        Ok(Self { caller, repeatable, manner, memory })
     }
 }
 
@@ -162,7 +164,11 @@ impl Asked {
         let mut is_repeated = begun.is_repeated;
         let response = match (self.manner, progress) {
             (Manner::Async(wait), _) => later(begun, wait, &shape).await,
-            (Manner::Events, Some(progress)) => stream::reply(begun, progress, shape),
+            (Manner::Events, Some(progress)) => {
+                // Who waits for a round of before keeps the request, and goes on to count for it.
+                let memory = self.memory.filter(|_| begun.is_repeated);
+                stream::reply(begun, (progress, memory), shape)
+            }
             (Manner::Events | Manner::Whole, _) => {
                 let ended = begun.ended_or_again().await.map(|(round, is_old)| {
                     is_repeated = is_old;

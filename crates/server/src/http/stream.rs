@@ -1,6 +1,6 @@
 //! Replies as an event stream: what each replica does, while it does it.
 
-use std::{convert::Infallible, pin::Pin};
+use std::{convert::Infallible, pin::Pin, sync::Arc};
 
 use axum::response::{
     IntoResponse as _, Response, Sse,
@@ -8,7 +8,7 @@ use axum::response::{
 };
 use futures::{Stream, stream};
 use jurat_core::round::Round;
-use jurat_engine::{Begun, EngineError, Progress};
+use jurat_engine::{Begun, EngineError, Progress, RequestMemory};
 use jurat_wire::{api::events, problem::Problem};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -24,11 +24,18 @@ struct Watch {
     /// How it ended, when that is known before all of its progress is told.
     ended: Option<Result<Round, EngineError>>,
     shape: Shape,
+    /// What the request takes while the round may still be run from it.
+    _memory: Option<Arc<RequestMemory>>,
 }
 
 /// The round is on record; all that happens from now on comes as events.
-pub(super) fn reply(begun: Begun, progress: UnboundedReceiver<Progress>, shape: Shape) -> Response {
-    let watch = Watch { progress, running: Box::pin(begun.ended()), ended: None, shape };
+pub(super) fn reply(
+    begun: Begun,
+    (progress, memory): (UnboundedReceiver<Progress>, Option<Arc<RequestMemory>>),
+    shape: Shape,
+) -> Response {
+    let running = Box::pin(begun.ended());
+    let watch = Watch { progress, running, ended: None, shape, _memory: memory };
     let events = stream::unfold(Some(watch), |watch| async move {
         let mut watch = watch?;
         match next(&mut watch).await {

@@ -10,6 +10,8 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::inbound::{Served, patient};
+
 async fn key(app: &TestApp, body: &Value) -> String {
     let created = app.admin().post("/v1/api-keys", body).await.json();
     created["key"].as_str().unwrap().to_owned()
@@ -307,4 +309,39 @@ async fn rounds_under_way_take_so_much_memory_and_no_more() {
     fake.release();
     app.engine.drain().await;
     assert_eq!(send(&also_alice, &body).await.status, StatusCode::ACCEPTED);
+}
+
+#[tokio::test]
+async fn a_request_that_waits_for_a_round_of_before_counts_while_it_waits() {
+    const MIB: usize = 1024 * 1024;
+    let app =
+        TestApp::with_limits(Limits { bytes_per_account: 40 * MIB, ..Limits::default() }).await;
+    let [fake] = app.executors([gated(says_valid())]).await;
+    let alice = key_of(&app, "acct_alice", "one").await;
+    // Eleven megabytes when it is read, and twice as many for the round.
+    let body = json!({ "claim": { "output": vec![json!({"": 0}); 15_000] } }).to_string();
+    let first = [("prefer", "respond-async"), ("idempotency-key", "k")];
+    let begun = app
+        .with_key(&alice)
+        .send("POST", "/api/v3/validate", Body::from(body.clone()), &first)
+        .await;
+    assert_eq!(begun.status, StatusCode::ACCEPTED, "{}", begun.text());
+    let served = Served::on(app, patient()).await;
+    let again = format!(
+        "POST /api/v3/validate HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {alice}\r\n\
+         content-type: application/json\r\naccept: text/event-stream\r\nidempotency-key: k\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut waiting = served.says(&again).await;
+    let head = waiting.until("\r\n\r\n").await;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    // Its head is out, and its request is still there.
+    let refused = served.says(&again).await.until("\r\n\r\n").await;
+    assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
+    fake.release();
+    waiting.until("event: final").await;
+    // The round has ended, and nothing is kept for it any more.
+    let replayed = served.says(&again).await.until("event: final").await;
+    assert!(replayed.starts_with("HTTP/1.1 200"), "{replayed}");
 }

@@ -9,6 +9,8 @@ use jurat_testkit::{
 };
 use serde_json::json;
 
+use crate::mcp::{MODERN, call};
+
 /// Asks for a round that cannot be, until the answer is this. A busy machine may be late as well,
 /// so the text tells for what reason.
 async fn until(app: &TestApp, status: StatusCode, because: &str) -> jurat_testkit::app::Reply {
@@ -32,13 +34,21 @@ async fn a_store_that_does_not_keep_up_stops_new_rounds_until_it_does() {
     let claim = json!({ "claim": "x" });
     let slow = caller.post("/api/v3/validate", &claim);
     let meanwhile = async {
-        let refused = until(&app, StatusCode::SERVICE_UNAVAILABLE, "the store does not").await;
+        let refused =
+            until(&app, StatusCode::SERVICE_UNAVAILABLE, "the store cannot keep up").await;
         assert_eq!(refused.json()["code"], "overloaded");
         let seconds: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
         assert!((2..=8).contains(&seconds));
         // A run is a round too.
         let run = app.admin().post("/v1/verifiers/nothing/runs", &json!({})).await;
         assert_eq!(run.json()["code"], "overloaded", "{}", run.text());
+        // So are a task and a run of several agents in time, wherever they are asked for.
+        for (path, tool) in [("/v1/tasks", "submit_task"), ("/v1/runs", "submit_run")] {
+            let order = app.admin().post(path, &json!({})).await;
+            assert_eq!(order.json()["code"], "overloaded", "{path}: {}", order.text());
+            let order = call(&app.admin(), MODERN, tool, &json!({})).await;
+            assert_eq!(order["structuredContent"]["code"], "overloaded", "{tool}: {order}");
+        }
         for path in ["/health", "/ready", "/metrics", "/v1/rounds", "/v1/executors"] {
             assert_eq!(app.admin().get(path).await.status, StatusCode::OK, "{path}");
         }

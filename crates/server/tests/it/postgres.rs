@@ -58,6 +58,11 @@ async fn equal_runs_at_once_are_one_call_that_the_first_pays() {
 }
 
 #[tokio::test]
+async fn the_spare_of_a_judge_whose_failure_is_shared_is_paid() {
+    credit::told_on_postgres(credit::shared_failure).await;
+}
+
+#[tokio::test]
 async fn little_credit_is_spent_to_its_end_one_call_at_a_time() {
     credit::told_on_postgres(credit::little).await;
 }

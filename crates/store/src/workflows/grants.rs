@@ -1,6 +1,9 @@
 //! Who else may use a workflow. Each grant is kept under the name by which it was made; what an
 //! account may do follows from all its names, and is written beside them.
 
+#[cfg(test)]
+mod tests;
+
 use jurat_core::{
     account::{AccountKind, AccountName, Profile},
     id::AccountId,
@@ -19,7 +22,7 @@ use crate::{
     Result,
     both::{Arg, Tx, args},
     invitations::times,
-    people::profile_get,
+    people::{profile_get, profile_of},
     rows::{Cells, Columns},
     shares,
 };
@@ -74,16 +77,20 @@ const UNNAMED: &str = "\
     where named_grants.account_id = workflow_grants.account_id \
     and named_grants.workflow_id = workflow_grants.workflow_id \
     and named_grants.grantee_id = workflow_grants.grantee_id)";
-/// A grant that is there keeps what its holder made of it.
+/// A grant that is there keeps what its holder made of it. Nothing is written where there is nobody
+/// to write it for.
 const PUT: &str = "\
     insert into workflow_grants (account_id, workflow_id, grantee_id, role, floor_version, \
-    granted_by, granted_at, state) values ($1, $2, $3, $4, $5, $6, $7, $8) \
+    granted_by, granted_at, state) select $1, $2, $3, $4, $5, $6, $7, $8 where $9 = 1 \
     on conflict (account_id, workflow_id, grantee_id) do update set role = excluded.role, \
     floor_version = excluded.floor_version, granted_by = excluded.granted_by, \
     granted_at = excluded.granted_at";
 const REMOVE: &str = "\
     delete from workflow_grants \
     where account_id = $1 and workflow_id = $2 and grantee_id = $3";
+const REMOVE_ENDED: &str = "\
+    delete from workflow_grants \
+    where account_id = $1 and workflow_id = $2 and grantee_id = $3 and $4 = 0";
 /// By the names that were given; a grant from before there were names by the one that people know.
 /// Who may not share a workflow sees what reaches themselves.
 const LIST: &str = concat!(
@@ -116,6 +123,9 @@ const ADOPT: &str = "\
     update named_grants set grantee_id = $1 where granted_to = $2 and grantee_id is null";
 
 const DAY_MICROS: i64 = 24 * 3_600 * 1_000_000;
+/// An id that no account has. What is asked for somebody is asked for nobody as well: else the time
+/// would tell whether an address is registered.
+const NOBODY: &str = "";
 
 pub(super) async fn list(tx: &mut impl Tx, asked: &WorkflowAsked) -> Result<Found<Vec<GrantLine>>> {
     let reached = match reach::find(tx, &asked.caller, &asked.which).await? {
@@ -171,19 +181,23 @@ pub(super) async fn grant(
     let workflow = &reached.workflow;
     let name = order.grantee.to_string();
     let place = || args![&workflow.account, &workflow.id, &name];
+    let id = grantee.as_ref().map(|it| it.account.as_str());
     let before = tx.first(NAMED, place(), read_named).await?;
+    // A handle may be another's by now: to them it is a new grant, and to whom it was it ends.
+    let is_others = |it: &Named| it.grantee.is_some() && it.grantee.as_deref() != id;
+    let (before, ended) = match before {
+        Some(named) if is_others(&named) => (None, named.grantee),
+        before => (before, None),
+    };
     if before.is_none() {
-        tried!(may_grant(tx, order, workflow).await?);
+        tried!(has_room(tx, order, workflow, ended.is_some()).await?);
     }
+    tried!(count_grant(tx, order).await?);
     // Nobody shares versions that they do not see, and nobody loses some by another role.
     let floor = if order.with_history { reached.floor } else { workflow.current_version };
     let floor = before.map_or(floor, |before| before.floor.min(floor));
     // Of a grant from before there were names its holder keeps the versions.
-    let unnamed = match &grantee {
-        Some(grantee) => unnamed(tx, workflow, &grantee.account).await?,
-        None => None,
-    };
-    let id = grantee.as_ref().map(|it| it.account.as_str());
+    let unnamed = unnamed(tx, workflow, id.unwrap_or(NOBODY)).await?;
     let args = args![
         &workflow.account,
         &workflow.id,
@@ -195,8 +209,10 @@ pub(super) async fn grant(
         order.at
     ];
     tx.run(PUT_NAMED, args).await?;
-    if let Some(grantee) = grantee {
-        derive(tx, &Place { workflow, by: &order.caller, at: order.at }, &grantee).await?;
+    let place = Place { workflow, by: &order.caller, at: order.at };
+    derive(tx, &place, id, grantee.as_ref().map(|it| it.kind)).await?;
+    if let Some(ended) = ended {
+        derive_anew(tx, &place, Some(&ended)).await?;
     }
     Ok(Ok(Granting { workflow: reached.workflow, role: order.role, floor }))
 }
@@ -220,19 +236,26 @@ async fn granted_to(
     Ok(Ok(Some(profile)))
 }
 
-/// Whether there is room for a grant under another name, which counts from now on.
-async fn may_grant(
+/// Whether there is room for a grant to somebody else, under a name of its own or one that is there.
+async fn has_room(
     tx: &mut impl Tx,
     order: &GrantOrder,
     workflow: &Workflow,
+    has_name: bool,
 ) -> Result<Result<(), WorkflowRefused>> {
-    if MOST_GRANTS <= times(tx, COUNT, args![&workflow.account, &workflow.id]).await? {
+    let made = times(tx, COUNT, args![&workflow.account, &workflow.id]).await?;
+    if MOST_GRANTS <= made && !has_name {
         return Ok(Err(WorkflowRefused::TooManyGrants));
     }
     let waiting = args![&workflow.account, order.grantee.to_string()];
     if MOST_WAITING <= times(tx, WAITING, waiting).await? {
         return Ok(Err(WorkflowRefused::TooManyWaiting));
     }
+    Ok(Ok(()))
+}
+
+/// Counts a grant for its day, also one that is made again.
+async fn count_grant(tx: &mut impl Tx, order: &GrantOrder) -> Result<Result<(), WorkflowRefused>> {
     tx.lock(&format!("grants of {}", order.caller)).await?;
     let day = order.at.micros().div_euclid(DAY_MICROS);
     tx.run(DAYS_CLEAR, args![&order.caller, day]).await?;
@@ -250,25 +273,39 @@ struct Place<'a> {
     at: Timestamp,
 }
 
-/// Writes what an account may do now that one of its names changed.
-async fn derive(tx: &mut impl Tx, place: &Place<'_>, grantee: &Profile) -> Result<()> {
+/// Writes what an account may do now that one of its names changed; `kind` is `None` where there is
+/// no such account. The statements are the same for everybody.
+async fn derive(
+    tx: &mut impl Tx,
+    place: &Place<'_>,
+    id: Option<&str>,
+    kind: Option<AccountKind>,
+) -> Result<()> {
     let Place { workflow, by, at } = place;
-    if grantee.account == workflow.account {
-        // The owner may do everything, and is named here only by somebody who does not know it.
-        return Ok(());
-    }
+    // The owner may do everything, and is named here only by somebody who does not know it.
+    let id = id.filter(|id| *id != workflow.account.as_str()).unwrap_or(NOBODY);
     let read = |cells: &dyn Cells| {
         let columns = Columns::new(&cells, "named_grants", "id")?;
         Ok((role_of_rank(&columns)?, columns.count::<u32>("floor_version")?))
     };
-    let row = || args![&workflow.account, &workflow.id, &grantee.account];
-    let Some((role, floor)) = tx.first(DERIVED, row(), read).await? else {
-        return tx.run(REMOVE, row()).await.map(drop);
-    };
-    let state = shares::state_of_new(tx, grantee, &workflow.account).await?;
-    let mut args: Vec<Arg> = row();
-    args.extend(args![role.as_str(), floor, *by, *at, state.as_str()]);
-    tx.run(PUT, args).await.map(drop)
+    let row = || args![&workflow.account, &workflow.id, id];
+    let derived = tx.first(DERIVED, row(), read).await?.filter(|_| kind.is_some());
+    let kind = kind.unwrap_or(AccountKind::User);
+    let state = shares::state_of_new(tx, (kind, id), &workflow.account).await?;
+    let has_grant = derived.is_some();
+    let (role, floor) = derived.unwrap_or((Role::View, 0));
+    let mut put: Vec<Arg> = row();
+    put.extend(args![role.as_str(), floor, *by, *at, state.as_str(), has_grant]);
+    tx.run(PUT, put).await?;
+    let mut removed = row();
+    removed.push(has_grant.into());
+    tx.run(REMOVE_ENDED, removed).await.map(drop)
+}
+
+/// The same for whoever had a name that changed, where that was somebody.
+async fn derive_anew(tx: &mut impl Tx, place: &Place<'_>, id: Option<&str>) -> Result<()> {
+    let profile = profile_of(tx, id.unwrap_or(NOBODY)).await?;
+    derive(tx, place, id, profile.map(|it| it.kind)).await
 }
 
 pub(super) async fn revoke(
@@ -282,29 +319,15 @@ pub(super) async fn revoke(
     let place = || args![&workflow.account, &workflow.id, &name];
     let Some(named) = tx.first(NAMED, place(), read_named).await? else {
         let is_address = matches!(order.grantee, AccountName::Email(_));
-        let Some(profile) = found else {
-            let missing = Err(WorkflowRefused::GranteeUnknown);
-            return Ok(if is_address {
-                Ok(Revoking { workflow, was_there: false })
-            } else {
-                missing
-            });
-        };
-        let was_there = revoke_unnamed(tx, &workflow, &profile, &name).await?;
+        if found.is_none() && !is_address {
+            return Ok(Err(WorkflowRefused::GranteeUnknown));
+        }
+        let was_there = revoke_unnamed(tx, &workflow, found.as_ref(), &name).await?;
         return Ok(Ok(Revoking { workflow, was_there }));
     };
     tx.run(REMOVE_NAMED, place()).await?;
-    let id = named.grantee.and_then(|id| AccountId::parse(&id).ok());
-    if let Some(id) = id {
-        let grantee = profile_get(tx, &AccountName::Id(id.clone()), &order.at).await?;
-        let place = Place { workflow: &workflow, by: &order.caller, at: order.at };
-        match grantee {
-            Some(grantee) => derive(tx, &place, &grantee).await?,
-            None => {
-                tx.run(REMOVE, args![&workflow.account, &workflow.id, &id]).await?;
-            }
-        }
-    }
+    let place = Place { workflow: &workflow, by: &order.caller, at: order.at };
+    derive_anew(tx, &place, named.grantee.as_deref()).await?;
     Ok(Ok(Revoking { workflow, was_there: true }))
 }
 
@@ -312,23 +335,20 @@ pub(super) async fn revoke(
 async fn revoke_unnamed(
     tx: &mut impl Tx,
     workflow: &Workflow,
-    profile: &Profile,
+    profile: Option<&Profile>,
     name: &str,
 ) -> Result<bool> {
-    let is_shown = profile.label() == name || profile.account.as_str() == name;
-    if !is_shown || unnamed(tx, workflow, &profile.account).await?.is_none() {
+    let shown = profile.filter(|it| it.label() == name || it.account.as_str() == name);
+    let id = shown.map_or(NOBODY, |it| it.account.as_str());
+    if unnamed(tx, workflow, id).await?.is_none() {
         return Ok(false);
     }
-    let args = args![&workflow.account, &workflow.id, &profile.account];
+    let args = args![&workflow.account, &workflow.id, id];
     Ok(tx.run(REMOVE, args).await? > 0)
 }
 
 /// The first version that a grant from before there were names shares.
-async fn unnamed(
-    tx: &mut impl Tx,
-    workflow: &Workflow,
-    grantee: &AccountId,
-) -> Result<Option<u32>> {
+async fn unnamed(tx: &mut impl Tx, workflow: &Workflow, grantee: &str) -> Result<Option<u32>> {
     let read =
         |cells: &dyn Cells| Columns::new(&cells, "workflow_grants", "id")?.count("floor_version");
     tx.first(UNNAMED, args![&workflow.account, &workflow.id, grantee], read).await
@@ -382,7 +402,8 @@ pub(crate) async fn grants_adopt(tx: &mut impl Tx, profile: &Profile, at: Timest
     tx.run(ADOPT, args![&profile.account, email]).await?;
     for (owner, id, by) in &waiting {
         if let Some(workflow) = super::transfer::own(tx, owner, id).await? {
-            derive(tx, &Place { workflow: &workflow, by, at }, profile).await?;
+            let place = Place { workflow: &workflow, by, at };
+            derive(tx, &place, Some(profile.account.as_str()), Some(profile.kind)).await?;
         }
     }
     Ok(())

@@ -186,7 +186,7 @@ async fn a_backup_that_fails_leaves_nothing_behind() {
     let home = Home::new().await;
     fs::remove_file(home.path("state/node.key")).unwrap();
     let error = home.write("monday").unwrap_err();
-    assert!(error.to_string().contains("node.key`, without"), "{error}");
+    assert!(error.to_string().contains("node.key`, which a complete backup needs"), "{error}");
     assert_eq!(names(home.folder.path()), ["state"]);
 
     fs::write(home.path("state/node.key"), "node\n").unwrap();
@@ -265,7 +265,7 @@ async fn damage_that_the_manifest_agrees_with_is_found_as_well() {
             "decision entry",
         ),
         ("delete from replicas where position = 2", "the number of recorded replicas is wrong"),
-        ("update rounds set state = 'open' where rowid = 1", "it holds Counts"),
+        ("update rounds set state = 'open' where rowid = 1", "it contains Counts"),
         ("delete from executors", "a row of `sessions` refers to a missing row"),
         ("pragma user_version = 1", "schema_version: 1"),
     ];
@@ -344,7 +344,7 @@ async fn what_another_store_left_behind_is_not_mixed_with_a_restored_one() {
     let place = Place { database: &database, keys: &there };
     fs::write(there.join("jurat.db-wal"), "left").unwrap();
     let error = verified.restore(place, &mut go_on).unwrap_err();
-    assert!(error.to_string().contains("jurat.db-wal` is there"), "{error}");
+    assert!(error.to_string().contains("jurat.db-wal` already exists"), "{error}");
     fs::remove_file(there.join("jurat.db-wal")).unwrap();
     fs::write(there.join("node.key"), "another\n").unwrap();
     let error = verified.restore(place, &mut go_on).unwrap_err();

@@ -6,6 +6,7 @@ pub(crate) mod anonymous;
 pub(crate) mod apart;
 pub(crate) mod captures;
 pub(crate) mod checkup;
+pub(crate) mod corrections;
 pub(crate) mod evidence;
 pub(crate) mod installation;
 pub(crate) mod keys;
@@ -253,6 +254,8 @@ macro_rules! conformance {
             a_grant_is_known_by_the_name_that_was_given,
             a_grant_to_an_address_of_nobody_is_like_any_other,
             grants_are_bounded_by_day_and_by_what_waits,
+            a_grant_that_is_made_again_counts_for_its_day,
+            a_grant_to_a_handle_of_another_ends_for_whom_it_was,
         );
         $crate::conformance::stories!(
             $start,
@@ -292,6 +295,11 @@ macro_rules! conformance {
             judge_calls_are_on_record_before_they_leave,
             a_history_is_of_one_account_and_keeps_the_latest,
             another_account_sees_no_credit,
+        );
+        $crate::conformance::stories!(
+            $start,
+            corrections,
+            a_correction_under_one_note_is_made_once,
         );
         $crate::conformance::stories!(
             $start,

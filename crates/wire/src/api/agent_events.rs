@@ -42,7 +42,8 @@ pub struct SendAgentEventRequest {
     #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
     pub target_executor: String,
     pub payload: EventPayload,
-    /// The node it comes from, according to its sender; never this node.
+    /// The node it comes from, according to its sender; never the public key of a node, which is 64
+    /// hex digits.
     #[schema(pattern = r"\S", max_length = 256)]
     pub source_node_id: Option<String>,
     #[schema(pattern = r"\S", max_length = 256)]

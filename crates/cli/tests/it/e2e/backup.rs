@@ -76,7 +76,7 @@ fn a_backup_under_load_has_every_round_that_was_answered_before() {
     assert!(ran.err.contains("whose Idempotency-Key was first used after"), "{}", ran.err);
     let again = there.run(&["restore", monday.to_str().unwrap()]);
     assert_eq!(again.code, 1);
-    assert!(again.err.contains("jurat.db` is there"), "{}", again.err);
+    assert!(again.err.contains("jurat.db` already exists"), "{}", again.err);
     let server = there.serve();
     let http = Http::new(&server.url, &there.state());
     for (round, receipt) in &before {

@@ -141,7 +141,7 @@ async fn of_three_workers_one_that_is_paused_past_its_lease_changes_nothing_afte
     assert_eq!(leased("paused"), 3);
     signal(&paused.child, "-CONT");
     for _ in 0..3 {
-        paused.wait_for("somebody else's");
+        paused.wait_for("taken by another worker");
     }
     assert_eq!(home.run(&run).ok().json(), before, "what the late one has is refused");
     let mut done: Vec<Value> = told(&home, &url, "r1", "STEP_COMPLETED")

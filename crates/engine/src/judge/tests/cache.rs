@@ -2,7 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jurat_core::{id::AccountId, judge::JudgeVerdict, time::Timestamp};
+use jurat_core::{
+    id::AccountId,
+    judge::JudgeVerdict,
+    replica::{Failure, FailureCode},
+    time::Timestamp,
+};
 use jurat_store::{KnownVerdict, Pruning};
 use jurat_testkit::fake_provider::{FakeProvider, Says, verdict};
 use serde_json::json;
@@ -228,7 +233,7 @@ async fn equal_questions_at_once_are_asked_once_even_where_nothing_is_kept() {
     let judged = court.judge(&task).await;
     asker.tell(&judged.outcome);
     let found = second.await;
-    let [AtHand::Verdict(shared)] = found.as_slice() else { panic!("{found:?}") };
+    let [AtHand::Told(shared)] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((&shared.outcome, shared.cost_micros), (&judged.outcome, 0));
     assert!(shared.usage.is_cached);
 }
@@ -242,9 +247,34 @@ async fn whoever_waits_asks_itself_when_the_first_is_gone_without_an_answer() {
     let mut second = std::pin::pin!(court.engine.at_hand(std::slice::from_ref(&task)));
     assert!(futures::poll!(second.as_mut()).is_pending());
     let [AtHand::Nothing(Some(asker))] = first.as_slice() else { panic!("{first:?}") };
-    // The time of the first is up, which says nothing about that of the second.
-    asker.tell(&Err(super::super::out_of_time()));
-    assert!(futures::poll!(second.as_mut()).is_pending());
+    // What kept the first from being told says nothing about the second.
+    for code in [
+        FailureCode::Timeout,
+        FailureCode::Busy,
+        FailureCode::Cancelled,
+        FailureCode::Unavailable,
+        FailureCode::MediaUnavailable,
+        FailureCode::Internal,
+    ] {
+        asker.tell(&Err(Failure::new(code, "x")));
+        assert!(futures::poll!(second.as_mut()).is_pending(), "{code:?}");
+    }
     drop(first);
     assert!(matches!(second.await.as_slice(), [AtHand::Nothing(Some(_))]));
+}
+
+#[tokio::test]
+async fn a_failure_that_is_shared_costs_nothing_and_is_no_verdict() {
+    let fake = FakeProvider::saying([]).await;
+    let court = Court::new(BOTH[0], &fake).await;
+    let task = task(question("x"));
+    for code in [FailureCode::JudgeUnavailable, FailureCode::JudgeUnreadable] {
+        let first = court.engine.at_hand(std::slice::from_ref(&task)).await;
+        let mut second = std::pin::pin!(court.engine.at_hand(std::slice::from_ref(&task)));
+        assert!(futures::poll!(second.as_mut()).is_pending());
+        let [AtHand::Nothing(Some(asker))] = first.as_slice() else { panic!("{first:?}") };
+        asker.tell(&Err(Failure::new(code, "x")));
+        let told = second.await.remove(0);
+        assert_eq!((told.is_free(), told.is_verdict()), (true, false), "{told:?}");
+    }
 }

@@ -51,7 +51,7 @@ async fn an_answer_that_is_no_verdict_is_asked_for_once_more_and_then_unreadable
         ),
         (
             Says::Answer(quoting("answer", "sky", "supports", "met")),
-            "named a field that there is not",
+            "named a field that does not exist",
         ),
         (
             Says::Answer(quoting("response", "sky", "violates", "met")),

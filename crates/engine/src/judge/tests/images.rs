@@ -81,7 +81,7 @@ async fn an_image_is_fetched_once_for_all_replicas_and_shown_as_an_image() {
         // The example has no image, so that it would show nothing.
         assert!(asked.iter().all(|asked| asked.turns().len() == 1));
         let notes = &judged[0].outcome.as_ref().unwrap().notes;
-        assert_eq!(notes, &["1 examples were not shown: their images were not at hand"]);
+        assert_eq!(notes, &["1 examples were not shown: their images were not available"]);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use jurat_core::{judge::JudgeVerdict, replica::FailureCode};
+use jurat_core::{id::AccountId, judge::JudgeVerdict, replica::FailureCode};
 use jurat_testkit::{
     fake_executor::Gate,
     fake_provider::{FakeProvider, Says, verdict},
@@ -228,6 +228,34 @@ async fn requests_beyond_the_limit_wait_and_are_busy_at_the_deadline() {
     }
     assert_eq!(failure_of(&busy).0, FailureCode::Busy);
     assert_eq!((fake.asked().len(), busy.usage.calls), (3, 0));
+}
+
+#[tokio::test]
+async fn accounts_take_turns_at_a_provider_however_many_requests_one_of_them_has_waiting() {
+    let gate = Gate::new();
+    let after = Says::After(gate.clone(), Box::new(Says::Answer(verdict("met"))));
+    let fake = FakeProvider::saying([after]).await;
+    let court = Court::with(BOTH[0], &fake, |judges| {
+        let provider = judges.providers.get_mut("fake").unwrap();
+        provider.concurrency = 1;
+        // Without a price no history is looked at, so that they come in this order.
+        provider.prices.clear();
+    })
+    .await;
+    let mut tasks: Vec<JudgeTask> =
+        (1..5).map(|number| task(question(&format!("a{number}")))).collect();
+    let other = AccountId::parse("acct_other").unwrap();
+    let of_other = |response| JudgeTask { sharer: other.clone(), ..task(question(response)) };
+    tasks.extend(["b1", "b2"].map(of_other));
+    let (judged, ()) = tokio::join!(join_all(tasks.iter().map(|task| court.judge(task))), async {
+        fake.was_asked(1).await;
+        gate.release();
+    });
+    for judged in &judged {
+        assert_eq!(verdict_of(judged), JudgeVerdict::Met);
+    }
+    let order: Vec<String> = fake.asked().iter().map(|it| it.field("response").unwrap()).collect();
+    assert_eq!(order, ["a1", "b1", "a2", "b2", "a3", "a4"]);
 }
 
 #[tokio::test]

@@ -23,9 +23,9 @@ async fn a_judge_that_is_not_set_up_is_named_and_not_asked() {
     for (model, problem) in [
         (
             "other/m",
-            "the provider `other` is not configured; there are: fake, keyless, lost, builtin",
+            "the provider `other` is not configured; configured: fake, keyless, lost, builtin",
         ),
-        ("fake/n", "the provider `fake` is not set up for the model `n`; it has: m"),
+        ("fake/n", "the provider `fake` is not configured for the model `n`; configured: m"),
         (
             "keyless/m",
             "the provider `keyless` needs its key in the environment variable `NOT_SET`, which is not set",

@@ -61,6 +61,7 @@ fn submit() -> Description {
             Code::Conflict,
             Code::SchemaRefused,
             Code::PolicyInvalid,
+            Code::ShuttingDown,
         ])
 }
 

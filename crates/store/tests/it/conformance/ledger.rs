@@ -20,7 +20,7 @@ use crate::{
     samples::{abandoned, account, at, claim, costing, expiry, grant, holding, key, page, round},
 };
 
-async fn member(store: &dyn Store, name: &str, micros: i64) -> AccountId {
+pub(super) async fn member(store: &dyn Store, name: &str, micros: i64) -> AccountId {
     let account = account(name);
     store.account_ensure(&account, at(0)).await.unwrap();
     if micros != 0 {
@@ -29,7 +29,7 @@ async fn member(store: &dyn Store, name: &str, micros: i64) -> AccountId {
     account
 }
 
-async fn balance(store: &dyn Store, account: &AccountId) -> Balance {
+pub(super) async fn balance(store: &dyn Store, account: &AccountId) -> Balance {
     store.account_get(account).await.unwrap().unwrap().balance
 }
 
@@ -37,7 +37,7 @@ async fn lines(store: &dyn Store, account: &AccountId) -> Vec<Transfer> {
     store.credit_transfers(account, None, 1_000).await.unwrap()
 }
 
-async fn sound(store: &dyn Store) {
+pub(super) async fn sound(store: &dyn Store) {
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
@@ -592,7 +592,7 @@ pub(crate) async fn credit_that_calls_may_still_cost_is_not_taken_back(backend: 
     sound(store).await;
 }
 
-fn correction(open: &OpenRound, micros: i64) -> Correction {
+pub(super) fn correction(open: &OpenRound, micros: i64) -> Correction {
     Correction {
         account: open.account.clone(),
         round: open.id.clone(),

@@ -362,3 +362,63 @@ pub(crate) async fn grants_are_bounded_by_day_and_by_what_waits(backend: &Backen
     let tomorrow = Timestamp::from_micros(at(50).micros() + 86_400_000_000);
     assert!(matches!(grant(store, &order(0, tomorrow)).await, Written::Done(_)));
 }
+
+pub(crate) async fn a_grant_that_is_made_again_counts_for_its_day(backend: &Backend) {
+    let store = &*backend.store;
+    let eve = person(backend, "eve").await;
+    let (report, _) = shared(store, &eve, 1).await;
+    let order = |at| GrantOrder {
+        grantee: name("ann@example.com"),
+        at,
+        ..grant_of(&eve, id(&report), &eve, Role::View)
+    };
+    for time in 0..GRANTS_A_DAY {
+        assert!(matches!(grant(store, &order(at(50))).await, Written::Done(_)), "{time}");
+    }
+    let over = Written::Refused(WorkflowRefused::GrantedTooOften);
+    assert_eq!(grant(store, &order(at(50))).await, over);
+    let tomorrow = Timestamp::from_micros(at(50).micros() + 86_400_000_000);
+    assert!(matches!(grant(store, &order(tomorrow)).await, Written::Done(_)));
+}
+
+pub(crate) async fn a_grant_to_a_handle_of_another_ends_for_whom_it_was(backend: &Backend) {
+    let store = &*backend.store;
+    let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
+    let (report, _) = shared(store, &eve, 1).await;
+    let second = saved(store, &super::workflows::next(draft(&eve, "report", 2), &report)).await;
+    let which = id(&second);
+    let by = |text: &str, role, with_history| GrantOrder {
+        grantee: name(text),
+        with_history,
+        ..grant_of(&eve, which.clone(), &eve, role)
+    };
+    grant(store, &by("@ann", Role::Edit, true)).await;
+    grant(store, &by("ann@example.com", Role::View, false)).await;
+    assert_eq!(seen(store, &ann, &which, Some(1)).await.reached.floor, 0);
+    // The handle is somebody else's by now.
+    let new = user(store, "new").await;
+    for sql in [
+        format!("update accounts set handle = 'old' where id = '{ann}'"),
+        format!("update accounts set handle = 'ann' where id = '{new}'"),
+        format!("update handles set account_id = '{new}' where handle = 'ann'"),
+    ] {
+        backend.tamper(&sql).await.unwrap();
+    }
+    assert_eq!(seen(store, &ann, &which, None).await.reached.role, Role::Edit, "until then");
+    grant(store, &by("@ann", Role::View, false)).await;
+    let reached = seen(store, &new, &which, None).await.reached;
+    assert_eq!((reached.role, reached.floor), (Role::View, 2), "nothing is taken over");
+    assert_eq!(view(store, &new, &which, Some(1)).await, Found::Nothing);
+    // What the other one has by another name stays, and no more than that.
+    let reached = seen(store, &ann, &which, None).await.reached;
+    assert_eq!((reached.role, reached.floor), (Role::View, 2));
+    assert_eq!(names(store, &eve, &which).await, ["@ann", "ann@example.com"]);
+    let back = RevokeOrder {
+        caller: eve.clone(),
+        which: which.clone(),
+        grantee: name("ann@example.com"),
+        at: at(60),
+    };
+    store.sharing().workflow_revoke(&behalf(&eve), &back, None).await.unwrap();
+    assert_eq!(view(store, &ann, &which, None).await, Found::Nothing);
+}

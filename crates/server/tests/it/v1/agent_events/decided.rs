@@ -155,7 +155,7 @@ async fn an_executor_does_not_complain_where_the_contract_names_who_may() {
     let event = of_type(&app, "e", "task_result_received").await;
     assert_eq!(event["state"], "acked", "{event}");
     let why = event["last_error"].as_str().unwrap();
-    assert!(why.starts_with("nothing was done: ") && why.contains("complain"), "{why}");
+    assert!(why.starts_with("nothing was done: ") && why.contains("dispute"), "{why}");
     assert!(!names(&app, "task-1").await.iter().any(|it| it == COMPLAINT));
     app.engine.shutdown().await;
 }

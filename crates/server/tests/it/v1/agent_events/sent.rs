@@ -140,10 +140,17 @@ async fn a_server_that_starts_again_keeps_the_keys_of_its_events() {
 }
 
 #[tokio::test]
-async fn a_caller_cannot_speak_as_the_node() {
+async fn a_caller_cannot_speak_as_a_node() {
     let app = TestApp::new().await;
     let _fake = listening(&app, "e", says_valid()).await;
-    let node = hex::encode(SigningKey::from_bytes(&[7; 32]).verifying_key().as_bytes());
+    // The node itself, and one that shares its store.
+    for seed in [7, 8] {
+        let node = hex::encode(SigningKey::from_bytes(&[seed; 32]).verifying_key().as_bytes());
+        refused_as(&app, &node).await;
+    }
+}
+
+async fn refused_as(app: &TestApp, node: &str) {
     let card = json!({ "agent_id": "a", "node_id": node, "card_hash": "h", "issued_at": 1 });
     for (body, field) in [
         (json!({ "source_node_id": node }), "source_node_id"),
@@ -159,11 +166,11 @@ async fn a_caller_cannot_speak_as_the_node() {
     ] {
         let mut event = message("hello");
         event.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
-        let reply = send(&app, &event).await;
+        let reply = send(app, &event).await;
         let problem = reply.json();
         assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{event} {problem}");
         assert_eq!(problem["field"], field, "{problem}");
-        assert!(problem["detail"].as_str().unwrap().contains("this node"), "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("a node's public key"), "{problem}");
     }
 }
 
@@ -363,7 +370,7 @@ async fn a_flood_of_events_is_refused() {
     let refused = send(&app, &message("three")).await;
     assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{}", refused.text());
     let detail = refused.json()["detail"].as_str().unwrap().to_owned();
-    assert!(detail.contains("which is 2"), "{detail}");
+    assert!(detail.contains("its limit of 2"), "{detail}");
     // What is known is answered all the same, and others have a place of their own.
     assert_eq!(send(&app, &message("two")).await.status, StatusCode::OK);
     let other = app.caller("other", &[Scope::TasksWrite, Scope::TasksRead]).await;

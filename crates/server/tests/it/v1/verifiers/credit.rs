@@ -4,14 +4,21 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use http::StatusCode;
-use jurat_core::{caller::Scope, judge::Price};
-use jurat_engine::{Judges, Limits, ProviderKind, ProviderSettings};
-use jurat_store::{Location, Orphans, Store};
+use jurat_core::{
+    caller::Scope,
+    id::{AccountId, RoundId},
+    judge::Price,
+};
+use jurat_engine::{Clock as _, Judges, Limits, ProviderKind, ProviderSettings};
+use jurat_store::{
+    Behalf, Correction, HistoryOf, Location, Once, OnceAnswer, Orphans, SavedAnswer, Store,
+};
 use jurat_testkit::{
     app::{Reply, TestApp, TestCaller},
     fake_executor::Gate,
     fake_provider::{FakeProvider, Says, verdict},
     postgres::Schema,
+    unreliable_store::{Fault, UnreliableStore},
 };
 use serde_json::{Value, json};
 
@@ -182,8 +189,13 @@ async fn a_late_judge_costs_the_prompt_and_the_median_answer() {
         run(&alice, "It rains.").await;
         assert_eq!(credit(&alice).await.2, ANSWER);
         until_deadline(&fake, 2, run(&alice, "It pours.")).await;
-        // The prompt has the same length, and the median answer is the only one.
-        assert_eq!(credit(&alice).await.2, 2 * ANSWER);
+        // Four bytes of the prompt are a token, however few the provider counted before, and the
+        // median answer is the only one.
+        let sent = &fake.asked()[1];
+        let texts = sent.turns().into_iter().map(|(_, text)| text).chain([sent.system()]);
+        let bytes: usize = texts.map(|text| text.len()).sum();
+        let prompt = i64::try_from(bytes.div_ceil(4)).unwrap() * 3;
+        assert_eq!(credit(&alice).await.2, ANSWER + prompt + 20 * 15);
     })
     .await;
 }
@@ -212,6 +224,87 @@ pub(crate) async fn reported_later(scene: &Scene) {
 #[tokio::test]
 async fn what_a_provider_reports_later_corrects_the_charge() {
     told(reported_later).await;
+}
+
+#[tokio::test]
+async fn what_is_reported_while_the_store_is_gone_corrects_the_charge() {
+    let store = UnreliableStore::new(Fault::Refused, 0).await;
+    let scene = Scene {
+        store: Arc::<UnreliableStore>::clone(&store),
+        limits: Limits::default(),
+        schema: None,
+    };
+    let gate = Gate::new();
+    let answer = Says::After(gate.clone(), Box::new(Says::Answer(verdict("met"))));
+    let fake = FakeProvider::saying([answer]).await;
+    let app = scene.node(&fake).await;
+    let alice = alice(&app, 1_000_000).await;
+    until_deadline(&fake, 1, run(&alice, "It rains.")).await;
+    // Neither the history nor the ledger can be written.
+    tokio::join!(store.without_sharing(2), async { gate.release() });
+    let corrected = async {
+        while credit(&alice).await.2 != ANSWER {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), corrected).await.unwrap();
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_correction_whose_answer_was_lost_is_not_made_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Location::File(folder.path().join("jurat.db"));
+    let store = jurat_store::open(&file).await.unwrap();
+    let scene = Scene { store, limits: Limits::default(), schema: None };
+    let gate = Gate::new();
+    let answer = Says::After(gate.clone(), Box::new(Says::Answer(verdict("met"))));
+    let fake = FakeProvider::saying([Says::Hangs, answer]).await;
+    let app = scene.node(&fake).await;
+    let alice = alice(&app, 1_000_000).await;
+    // So much is spent that the ledger would let the correction be made again.
+    until_deadline(&fake, 1, run(&alice, "It hails.")).await;
+    let before = credit(&alice).await.2;
+    until_deadline(&fake, 2, run(&alice, "It rains.")).await;
+    let rounds = alice.get("/v1/rounds").await.json();
+    let round = RoundId::parse(text(&rounds["items"][0]["round_id"])).unwrap();
+    let account = AccountId::parse("acct_alice").unwrap();
+    let correction = Correction {
+        account: account.clone(),
+        round: round.clone(),
+        run: None,
+        micros: before + ANSWER - credit(&alice).await.2,
+        is_limited: true,
+        day_cap_micros: None,
+        opened_at: app.clock.now(),
+        at: app.clock.now(),
+    };
+    // As the node writes it, but that the node does not hear of it.
+    let moved = SavedAnswer { status: 200, text: correction.micros.to_string() };
+    let once = Once {
+        account: account.clone(),
+        key: format!("\u{b7}correction\u{b7}{round}\u{b7}0"),
+        operation: "correction".to_owned(),
+        request_digest: String::new(),
+        answer: OnceAnswer::Known(moved),
+        at: app.clock.now(),
+    };
+    let (behalf, sharing) = (Behalf::Account(account.clone()), scene.store.sharing());
+    sharing.credit_correct(&behalf, &correction, Some(&once)).await.unwrap();
+    let verifier = alice.get("/v1/verifiers/claims-cite-source").await.json();
+    gate.release();
+    // What the provider reports is learned before the charge is corrected, and a node that stops
+    // waits for that.
+    let verifier_id = text(&verifier["verifier_id"]).to_owned();
+    let of = HistoryOf { account: account.clone(), verifier_id, model: "p1/m".to_owned() };
+    while sharing.judge_history(&behalf, &of).await.unwrap().median_answer().is_none() {
+        tokio::task::yield_now().await;
+    }
+    app.engine.shutdown().await;
+    let store = jurat_store::open(&file).await.unwrap();
+    let balance = store.account_get(&account).await.unwrap().unwrap().balance;
+    assert_eq!(balance.spent, before + ANSWER);
+    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
 pub(crate) async fn cancelled(scene: &Scene) {
@@ -432,6 +525,60 @@ pub(crate) async fn shared(scene: &Scene) {
 #[tokio::test]
 async fn equal_runs_at_once_are_one_call_that_the_first_pays() {
     told(shared).await;
+}
+
+pub(crate) async fn shared_failure(scene: &Scene) {
+    let gate = Gate::new();
+    let fake = {
+        let gate = gate.clone();
+        FakeProvider::start(move |asked| {
+            // What does not decide is not kept, so that each who asks pays.
+            let decides_nothing = Says::Answer(verdict("cannot_confirm"));
+            match asked.body()["model"].as_str() {
+                Some("gone") => Says::After(gate.clone(), Box::new(Says::Status(404))),
+                _ => decides_nothing,
+            }
+        })
+        .await
+    };
+    let app = scene.node(&fake).await;
+    let alice = alice(&app, 1_000_000).await;
+    let body = json!({
+        "claim": { "response": "It rains.", "source": "Rain all day." },
+        "policy": { "policy_id": "vp.semantic.v1",
+            "policy_params": { "verifier": "claims-cite-source" } },
+        "consensus": { "replicas": 1, "session_pool": ["judge:p1/gone", "judge:p1/dear"] },
+    });
+    let rounds = join_all((0..12).map(|_| alice.post("/api/v3/validate", &body)));
+    let (rounds, ()) = tokio::join!(rounds, async {
+        fake.was_asked(1).await;
+        // The others come to wait for the same meanwhile.
+        for _ in 0..30 {
+            credit(&alice).await;
+        }
+        gate.release();
+    });
+    let mut replaced = 0;
+    for round in &rounds {
+        assert_eq!(round.status, StatusCode::OK, "{}", round.text());
+        assert_eq!(round.json()["consensus"]["verdicts"], json!(["RETRY"]), "{}", round.text());
+        replaced += round.json()["replicas"].as_array().unwrap().len() - 1;
+    }
+    let asked = |model: &str| {
+        let asked = fake.asked().into_iter().filter(|it| it.body()["model"] == model).count();
+        i64::try_from(asked).unwrap()
+    };
+    // Several had the failure of one, and each of them asked the spare and pays for it.
+    assert!(asked("gone") < i64::try_from(replaced).unwrap(), "{} {replaced}", asked("gone"));
+    let (available, held, spent) = credit(&alice).await;
+    assert_eq!((available, held, spent), (1_000_000 - spent, 0, asked("dear") * ANSWER));
+    sound(scene).await;
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_spare_of_a_judge_whose_failure_is_shared_is_paid() {
+    told(shared_failure).await;
 }
 
 pub(crate) async fn little(scene: &Scene) {

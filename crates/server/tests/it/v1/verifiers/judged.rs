@@ -1,12 +1,13 @@
 //! Runs that models judge, from the request to the provider and back.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
-use jurat_core::judge::Price;
-use jurat_engine::{Judges, ProviderKind, ProviderSettings};
+use jurat_core::{caller::Scope, judge::Price};
+use jurat_engine::{Judges, Limits, ProviderKind, ProviderSettings};
+use jurat_store::{Location, Store};
 use jurat_testkit::{
-    app::{TestApp, TestCaller},
+    app::{Reply, TestApp, TestCaller},
     fake_provider::{FakeProvider, Says, commitment, verdict},
 };
 use serde_json::{Value, json};
@@ -207,4 +208,81 @@ async fn validate_refuses_an_address_inside_before_a_round_begins() {
     }
     assert!(fake.asked().is_empty());
     assert_eq!(app.admin().get("/v1/rounds").await.json()["items"], json!([]));
+}
+
+/// What somebody who pays needs to name judges in every way.
+const PAYING: &[Scope] =
+    &[Scope::VerifiersRead, Scope::VerifiersWrite, Scope::VerifiersRun, Scope::RoundsCreate];
+
+/// A node on this store that has a provider `p` with these prices, and keeps `p/kept` ready.
+async fn priced(store: &Arc<dyn Store>, fake: &FakeProvider, models: &[&str]) -> TestApp {
+    let mut settings = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
+    let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
+    settings.prices = models.iter().map(|model| ((*model).to_owned(), price)).collect();
+    let judges = Judges {
+        providers: [("p".to_owned(), settings)].into(),
+        default_model: Some("p/kept".parse().unwrap()),
+        ..Judges::default()
+    };
+    TestApp::made_of(Arc::clone(store), Limits::default(), judges).await
+}
+
+#[tokio::test]
+async fn who_pays_names_no_model_without_a_price_where_others_have_one() {
+    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let store = jurat_store::open(&Location::Memory).await.unwrap();
+    let free = priced(&store, &fake, &[]).await;
+    let alice = free.caller("alice", PAYING).await;
+    let grant = json!({ "amount_usd": "1.00" });
+    free.admin().post("/v1/accounts/acct_alice/grants", &grant).await;
+    let named = |model: &str| claims_with("model_settings", json!({ "model": model }));
+    // Where no model has a price, all are free, as the operator meant it.
+    deploy(&alice, &named("p/other")).await;
+    assert_eq!(text(&run(&alice, &json!({})).await["cost_usd"]), "0.00");
+    let app = priced(&store, &fake, &["dear", "cheap"]).await;
+    let alice = app.caller("alice", PAYING).await;
+    let told = "the judge `p/other` has no price; metered accounts may name `p/cheap` or `p/dear` of its provider";
+    let refused = |reply: &Reply, status: StatusCode, (code, field): (&str, &str)| {
+        assert_problem(reply, status, code);
+        let problem = reply.json();
+        assert_eq!(text(&problem["field"]), field, "{problem}");
+        assert!(text(&problem["detail"]).contains(told), "{problem}");
+    };
+    let asked = fake.asked().len();
+    let mut body = named("p/other");
+    body["name"] = json!("another");
+    let reply = alice.post("/v1/verifiers", &body).await;
+    refused(&reply, StatusCode::BAD_REQUEST, ("validation_error", "model_settings.model"));
+    let inputs = json!({ "response": "It pours.", "source": "Rain all day." });
+    for more in [json!({}), json!({ "judges": ["p/other"] })] {
+        let mut body = more;
+        body["inputs"] = inputs.clone();
+        let reply = alice.post(RUNS, &body).await;
+        refused(&reply, StatusCode::BAD_REQUEST, ("validation_error", "judges"));
+    }
+    let policy = json!({ "policy_id": "vp.semantic.v1",
+        "policy_params": { "verifier": "claims-cite-source" } });
+    let mut body = json!({ "claim": inputs, "policy": policy });
+    let of_verifier = ("policy_invalid", "policy.policy_params.verifier");
+    let reply = alice.post("/api/v3/validate", &body).await;
+    refused(&reply, StatusCode::UNPROCESSABLE_ENTITY, of_verifier);
+    let reply =
+        alice.post("/api/v3/delegate", &json!({ "objective": "x", "policy": policy })).await;
+    refused(&reply, StatusCode::UNPROCESSABLE_ENTITY, of_verifier);
+    // A spare is asked like any other.
+    let told = told.replace("p/other", "p/spare");
+    body["consensus"] = json!({ "session_pool": ["judge:p/dear", "judge:p/spare"] });
+    let reply = alice.post("/api/v3/validate", &body).await;
+    assert_problem(&reply, StatusCode::UNPROCESSABLE_ENTITY, "session_unknown");
+    let problem = reply.json();
+    assert_eq!(text(&problem["field"]), "consensus.session_pool", "{problem}");
+    assert!(text(&problem["detail"]).contains(&told), "{problem}");
+    assert_eq!(fake.asked().len(), asked);
+    // What has a price is paid for, what the operator keeps ready is free, and so is all that the
+    // operator asks.
+    let fresh = |judge: &str| json!({ "judges": [judge], "fresh": true });
+    assert_eq!(text(&run(&alice, &fresh("p/dear")).await["cost_usd"]), "0.0002");
+    assert_eq!(text(&run(&alice, &fresh("p/kept")).await["cost_usd"]), "0.00");
+    deploy(&app.admin(), &named("p/other")).await;
+    assert_eq!(run(&app.admin(), &json!({})).await["passed"], true);
 }

@@ -80,7 +80,7 @@ async fn a_measurement_that_runs_out_of_credit_reports_what_was_paid_for() {
     let last = &report["cases"][5];
     assert_eq!((&last["got"], &last["verifier_run_id"]), (&Value::Null, &Value::Null));
     let why = text(&last["error"]["message"]);
-    assert!(why.starts_with("it was not judged: the credit of the account"), "{why}");
+    assert!(why.starts_with("it was not judged: the account's credit is too low"), "{why}");
     // A part of the cases does not speak for the version.
     assert_eq!(report["shown"], json!(false));
     let shown = alice.get("/v1/verifiers/claims-cite-source").await.json();
