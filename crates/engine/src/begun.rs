@@ -50,7 +50,7 @@ impl Begun {
     pub async fn ended_or_again(mut self) -> Result<(Round, bool), EngineError> {
         loop {
             if let Some(walk) = self.walk.take() {
-                return Ok((walked(walk.await)?, false));
+                return Ok((finished(walk.await)?, false));
             }
             let open = &self.round.open;
             let now = self.engine.clock().now();
@@ -77,7 +77,7 @@ impl Begun {
             return Ok(self.begun_again(&round).await?.map_or(round, |again| again.round));
         };
         match tokio::time::timeout(within, &mut walk).await {
-            Ok(result) => walked(result),
+            Ok(result) => finished(result),
             Err(_) => Ok(self.round),
         }
     }
@@ -92,9 +92,9 @@ impl Begun {
     }
 }
 
-fn walked(
-    walked: Result<Result<Option<Round>, EngineError>, JoinError>,
+fn finished(
+    result: Result<Result<Option<Round>, EngineError>, JoinError>,
 ) -> Result<Round, EngineError> {
-    let round = walked.map_err(|_| EngineError::Bug("a round panicked"))??;
+    let round = result.map_err(|_| EngineError::Bug("a round panicked"))??;
     round.ok_or(EngineError::Bug("a round ended before it started"))
 }
