@@ -175,6 +175,18 @@ pub(crate) async fn late(scene: &Scene) {
     app.engine.shutdown().await;
 }
 
+/// A claim for the judges of the verifier, under the given terms of consensus.
+fn judged_under(consensus: &Value) -> Value {
+    json!({
+        "claim": { "response": "It rains.", "source": "Rain all day." },
+        "policy": {
+            "policy_id": "vp.semantic.v1",
+            "policy_params": { "verifier": "claims-cite-source" },
+        },
+        "consensus": consensus,
+    })
+}
+
 #[tokio::test]
 async fn a_judge_that_does_not_answer_in_time_is_paid() {
     told(late).await;
@@ -349,12 +361,7 @@ async fn a_judge_that_an_early_stop_does_not_wait_for_is_paid() {
         };
         let app = scene.node(&fake).await;
         let alice = alice(&app, 1_000_000).await;
-        let body = json!({
-            "claim": { "response": "It rains.", "source": "Rain all day." },
-            "policy": { "policy_id": "vp.semantic.v1",
-                "policy_params": { "verifier": "claims-cite-source" } },
-            "consensus": { "replicas": 3, "early_stop": true },
-        });
+        let body = judged_under(&json!({ "replicas": 3, "early_stop": true }));
         let (asked, ()) = tokio::join!(alice.post("/api/v3/validate", &body), async {
             fake.was_asked(3).await;
             gate.release();
@@ -543,12 +550,8 @@ pub(crate) async fn shared_failure(scene: &Scene) {
     };
     let app = scene.node(&fake).await;
     let alice = alice(&app, 1_000_000).await;
-    let body = json!({
-        "claim": { "response": "It rains.", "source": "Rain all day." },
-        "policy": { "policy_id": "vp.semantic.v1",
-            "policy_params": { "verifier": "claims-cite-source" } },
-        "consensus": { "replicas": 1, "session_pool": ["judge:p1/gone", "judge:p1/dear"] },
-    });
+    let body =
+        judged_under(&json!({ "replicas": 1, "session_pool": ["judge:p1/gone", "judge:p1/dear"] }));
     let rounds = join_all((0..12).map(|_| alice.post("/api/v3/validate", &body)));
     let (rounds, ()) = tokio::join!(rounds, async {
         fake.was_asked(1).await;
