@@ -81,6 +81,7 @@ fn deploy(number: u32) -> Deploy {
         expected_token: None,
         new_id: uuid(at, bits),
         new_token: format!("{bits:032x}"),
+        quota_bytes: u64::MAX,
         at,
     }
 }

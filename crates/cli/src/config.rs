@@ -166,6 +166,7 @@ fn storage_terms(settings: &Settings) -> StorageTerms {
     let days = |setting| Duration::from_hours(settings.count(setting).saturating_mul(24));
     StorageTerms {
         quota_bytes: settings.count(&STORAGE_QUOTA_MIB).saturating_mul(1024 * 1024),
+        reserve_bytes: StorageTerms::default().reserve_bytes,
         answers: days(&STORAGE_IDEMPOTENCY_DAYS),
         texts: days(&STORAGE_PAYLOAD_DAYS),
         events: days(&STORAGE_EVENT_DAYS),

@@ -21,7 +21,7 @@ use jurat_wire::{api::agent_events::SendAgentEvent, executor::AgentEvent as Agen
 use serde_json::{Value, json};
 
 use crate::{
-    Done, Engine, EngineError, Keyed, Limit, executors::require, people::behalf,
+    Done, Engine, EngineError, Keyed, Leaves, Limit, executors::require, people::behalf,
     signature::is_node_id,
 };
 
@@ -87,7 +87,6 @@ impl Engine {
         keyed: Option<Keyed<AgentEventAdded>>,
     ) -> Result<Done<AgentEventAdded>, EngineError> {
         require(caller, Scope::TasksWrite)?;
-        self.require_room_for(caller, keyed.as_ref()).await?;
         check_source(&order)?;
         self.check_listens(&order.target_executor).await?;
         let at = self.inner.clock.now();
@@ -96,7 +95,7 @@ impl Engine {
         let add = AgentEventAdd { account: caller.account().clone(), event, at, most_pending };
         let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
         let written = self
-            .write_once(caller, keyed.as_ref(), async |once| {
+            .write_once(caller, keyed.as_ref(), Leaves::Rows, async |once| {
                 let writing = tasks.agent_event_add(&behalf, &add, once);
                 self.inner.metrics.write("agent_event_add", writing).await
             })

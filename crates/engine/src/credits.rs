@@ -12,7 +12,7 @@ use jurat_core::{
 };
 use jurat_store::{Grant, Granted, OnceAnswer, Page, Spending, Suspended, Suspension};
 
-use crate::{Done, Engine, EngineError, Keyed, executors::require, people::behalf};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require, people::behalf};
 
 /// Who a caller is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl Engine {
         require(caller, Scope::Admin)?;
         let account = named(id)?;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
             return Ok(Done::Before(answer));
         }
         let once = self.note_for(caller, keyed, |saving| {
@@ -184,7 +184,7 @@ impl Engine {
     ) -> Result<Done<AccountState>, EngineError> {
         let account = named(id)?;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
             return Ok(Done::Before(answer));
         }
         let once = self.note_for(caller, keyed, |saving| {

@@ -11,7 +11,7 @@ use jurat_core::{
 };
 use jurat_store::{Added, OnceAnswer, Page, Removed};
 
-use crate::{Done, Engine, EngineError, EventsProbe, ExecutorView, Keyed};
+use crate::{Done, Engine, EngineError, EventsProbe, ExecutorView, Keyed, Leaves};
 
 /// An executor to be registered.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl Engine {
         require(caller, Scope::Admin)?;
         let Addition { executor, session, must_answer } = addition;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
             // Whoever did it may have left before it was noticed here.
             self.inner.pool.forget();
             return Ok(Done::Before(answer));
@@ -140,7 +140,7 @@ impl Engine {
     ) -> Result<Done<Vec<String>>, EngineError> {
         require(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
             // Whoever did it may have left before it was noticed here.
             self.inner.pool.forget();
             return Ok(Done::Before(answer));

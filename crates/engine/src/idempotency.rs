@@ -51,6 +51,18 @@ impl<T> Saving<T> {
     }
 }
 
+/// What a write leaves behind in the account of its caller, which says whether it needs room there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaves {
+    /// Rows of its own.
+    Rows,
+    /// The note under its idempotency key, and nothing else that counts.
+    Note,
+    /// Less than before, or the end of something: only the note under its key needs some room, in
+    /// the reserve of a full account.
+    Less,
+}
+
 /// Done now, or found done.
 #[derive(Debug)]
 pub enum Done<T> {
@@ -59,8 +71,27 @@ pub enum Done<T> {
 }
 
 impl Engine {
-    /// What was answered to the same request before, if it was.
-    pub(crate) async fn answered_before<T>(
+    /// What was answered to the same request before. One that is new needs room for what it leaves.
+    pub(crate) async fn done_already<T>(
+        &self,
+        caller: &Caller,
+        keyed: Option<&Keyed<T>>,
+        leaves: Leaves,
+    ) -> Result<Option<SavedAnswer>, EngineError> {
+        let answer = self.answered_before(caller, keyed).await?;
+        if answer.is_some() {
+            return Ok(answer);
+        }
+        match leaves {
+            Leaves::Rows => self.require_room(caller).await?,
+            Leaves::Note if keyed.is_some() => self.require_room(caller).await?,
+            Leaves::Less if keyed.is_some() => self.require_reserve(caller).await?,
+            Leaves::Note | Leaves::Less => {}
+        }
+        Ok(None)
+    }
+
+    async fn answered_before<T>(
         &self,
         caller: &Caller,
         keyed: Option<&Keyed<T>>,
@@ -107,9 +138,10 @@ impl Engine {
         &self,
         caller: &Caller,
         keyed: Option<&Keyed<T>>,
+        leaves: Leaves,
         write: impl AsyncFnOnce(Option<&Once>) -> Result<Written<T, R>, StoreError>,
     ) -> Result<Result<Done<T>, R>, EngineError> {
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, leaves).await? {
             return Ok(Ok(Done::Before(answer)));
         }
         let once = self.note_for(caller, keyed, |saving: Saving<T>| {

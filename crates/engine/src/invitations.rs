@@ -12,7 +12,9 @@ use jurat_store::{
     AnswerRefused, Behalf, InvitationAnswer, InvitationFilter, InvitationRefused, Offered,
 };
 
-use crate::{Done, Engine, EngineError, Keyed, executors::require, logins::date, people::behalf};
+use crate::{
+    Done, Engine, EngineError, Keyed, Leaves, executors::require, logins::date, people::behalf,
+};
 
 /// Which of the caller's invitations are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +59,9 @@ impl Engine {
         let write = async |once: Option<&_>| {
             sharing.invitation_answer(&Behalf::Platform, &answer, once).await
         };
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        // Whoever accepts may come to own something, with all that it has stored.
+        let leaves = if resolution == Resolution::Accepted { Leaves::Rows } else { Leaves::Less };
+        let done = self.write_once(caller, keyed.as_ref(), leaves, write).await?;
         done.map_err(|refused| unanswered(refused, id, resolution))
     }
 }

@@ -12,7 +12,8 @@ use jurat_core::{
     key::{ApiKey, Key, NewKey},
 };
 use jurat_store::{
-    KeyAdded, KeyRecord, OnceAnswer, Page, Revocation, Revoked, Rotated, Rotation, Succession,
+    KeyAdded, KeyRecord, LiveKeys, OnceAnswer, Page, Revocation, Revoked, Rotated, Rotation,
+    Succession,
 };
 
 pub use self::{
@@ -23,10 +24,7 @@ pub(crate) use self::{
     limits::{InUse, RoundPlace},
     owner::KeyCache,
 };
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
-
-/// More keys than an operator has.
-const MOST_KEYS_READ: u32 = 1_000;
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require};
 
 /// A key that was made a moment ago, with its clear text, which nobody will see again.
 #[derive(Debug, Clone)]
@@ -61,10 +59,9 @@ impl Engine {
     ) -> Result<Done<Issued>, EngineError> {
         require(caller, Scope::KeysWrite)?;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Rows).await? {
             return Ok(Done::Before(answer));
         }
-        self.require_room(caller).await?;
         let new = self.allowed(caller, new).await?;
         let clear = self.draw_key();
         let key = Key {
@@ -121,7 +118,7 @@ impl Engine {
         require(caller, Scope::KeysWrite)?;
         within_own(caller, key.account.as_ref())?;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
             return Ok(Done::Before(answer));
         }
         let revocation = Revocation {
@@ -163,7 +160,7 @@ impl Engine {
     ) -> Result<Done<Issued>, EngineError> {
         require(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
             return Ok(Done::Before(answer));
         }
         let clear = self.draw_key();
@@ -208,9 +205,9 @@ impl Engine {
     /// Whether the installation's operator has a live key.
     pub async fn key_has_admin(&self) -> Result<bool, EngineError> {
         let (account, now) = (AccountId::admin(), self.inner.clock.now());
-        let page = Page { after: None, limit: MOST_KEYS_READ };
-        let keys = self.inner.store.key_list(Some(&account), &page).await?;
-        Ok(keys.iter().any(|it| it.key.is_live(now) && it.key.scopes.contains(&Scope::Admin)))
+        let (name_prefix, scope) = (String::new(), Some(Scope::Admin));
+        let wanted = LiveKeys { account, now, name_prefix, scope, limit: 1 };
+        Ok(!self.inner.store.key_live(&wanted).await?.is_empty())
     }
 
     /// Makes sure that the key of the installation's operator is known.

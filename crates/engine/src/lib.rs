@@ -75,6 +75,7 @@ pub use jurat_store::{
     StoredRunEvent, TaskCandidate, TaskEvent, TaskRecord, TaskSubmitted, TaskSummary,
 };
 
+pub(crate) use self::idempotency::Leaves;
 pub use self::{
     agent_events::{AgentEventQuery, AgentEventTerms},
     begun::Begun,

@@ -21,8 +21,8 @@ use jurat_core::{
 };
 use jurat_guard::mail::{Mail, Mailer, Nowhere};
 use jurat_store::{
-    Behalf, CodePut, CodeRefused, CodeTry, CodeUse, Entered, KeyAdded, KeyRecord, NewCode, Page,
-    Revocation, Written,
+    Behalf, CodePut, CodeRefused, CodeTry, CodeUse, Entered, KeyAdded, KeyRecord, LiveKeys,
+    NewCode, Revocation, Written,
 };
 use subtle::ConstantTimeEq as _;
 
@@ -238,13 +238,15 @@ impl Engine {
     /// Revokes the oldest keys of logins beyond those that an account may have.
     async fn make_room(&self, newest: &Key) -> Result<(), EngineError> {
         let (store, now) = (&self.inner.store, self.inner.clock.now());
-        let page = Page { after: None, limit: KEYS_READ };
-        let all = store.key_list(Some(&newest.account), &page).await?;
-        let is_login = |key: &Key| key.is_live(now) && key.is_of_login();
-        let mut keys: Vec<Key> =
-            all.into_iter().map(|record| record.key).filter(is_login).collect();
-        keys.sort_by_key(|key| std::cmp::Reverse(key.created_at));
-        for old in keys.into_iter().skip(MOST_LOGIN_KEYS) {
+        let wanted = LiveKeys {
+            account: newest.account.clone(),
+            now,
+            name_prefix: LOGIN_NAME.to_owned(),
+            scope: None,
+            limit: KEYS_READ,
+        };
+        let keys = store.key_live(&wanted).await?.into_iter().map(|record| record.key);
+        for old in keys.filter(Key::is_of_login).skip(MOST_LOGIN_KEYS) {
             let revocation = Revocation {
                 account: old.account,
                 id_or_name: old.id.clone(),

@@ -8,7 +8,7 @@ use jurat_core::{
 };
 use jurat_store::{Behalf, HandleClaim, HandleRefused};
 
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require};
 
 const DAY_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
@@ -23,7 +23,7 @@ impl Engine {
         let claim = self.claim(caller, handle)?;
         let (behalf, sharing) = (behalf(caller), self.inner.store.sharing());
         let write = async |once: Option<&_>| sharing.handle_claim(&behalf, &claim, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| refusal(refused, &claim))
     }
 
@@ -37,7 +37,7 @@ impl Engine {
         let claim = self.claim(caller, handle)?;
         let (behalf, sharing) = (behalf(caller), self.inner.store.sharing());
         let write = async |once: Option<&_>| sharing.handle_rename(&behalf, &claim, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| refusal(refused, &claim))
     }
 

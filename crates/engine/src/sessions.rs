@@ -6,7 +6,7 @@ use jurat_core::{
 };
 use jurat_store::{Page, Removed, SessionAdded};
 
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require};
 
 impl Engine {
     pub async fn session_add(
@@ -17,7 +17,7 @@ impl Engine {
     ) -> Result<Done<Session>, EngineError> {
         require(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
             // Whoever did it may have left before it was noticed here.
             self.inner.pool.forget();
             return Ok(Done::Before(answer));
@@ -65,7 +65,7 @@ impl Engine {
     ) -> Result<Done<()>, EngineError> {
         require(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
             // Whoever did it may have left before it was noticed here.
             self.inner.pool.forget();
             return Ok(Done::Before(answer));

@@ -8,7 +8,7 @@ use jurat_core::{
 };
 use jurat_store::{Once, ShareAnswer, ShareQuery, ShareRefused, ShareUse};
 
-use crate::{Done, Engine, EngineError, Keyed, executors::require, workflows::behalf};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require, workflows::behalf};
 
 /// Which shares to list, newest workflow first.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl Engine {
         let sharing = self.inner.store.sharing();
         let write =
             async |once: Option<&Once>| sharing.share_answer(&behalf(caller), &answer, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| match refused {
             ShareRefused::Unknown => {
                 let id = id.chars().take(80).collect();

@@ -10,10 +10,11 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_store::{
-    Behalf, NotErased, PruneOrder, Pruned, RoundErasing, RoundKey, RoundKeys, Stored, Written,
+    Behalf, NotErased, PruneOrder, Pruned, RoundErasing, RoundKey, RoundKeys, StorageFull, Stored,
+    Written,
 };
 
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require};
 
 /// Rows of each kind that go in one transaction.
 const AT_ONCE: u32 = 200;
@@ -30,11 +31,14 @@ const BELIEVED: Duration = Duration::from_secs(1);
 pub struct StorageTerms {
     /// What one account may have stored; the operator's own account may have more.
     pub quota_bytes: u64,
+    /// How far replies to writes that free storage may go past the quota. More than one write can
+    /// take an account past it.
+    pub reserve_bytes: u32,
     /// How long answers are kept for those who send the same idempotency key again.
     pub answers: Duration,
     /// How long it is kept what was asked and said in a round that has ended.
     pub texts: Duration,
-    /// How long the events of a task or a run are kept when it has ended.
+    /// How long a task or a run is kept as a whole when it has ended.
     pub events: Duration,
     /// Whether it is kept what was asked.
     pub keeps_requests: bool,
@@ -45,6 +49,7 @@ impl Default for StorageTerms {
         let days = |days: u64| Duration::from_hours(24 * days);
         Self {
             quota_bytes: 1024 * 1024 * 1024,
+            reserve_bytes: 16 * 1024 * 1024,
             answers: days(30),
             texts: days(90),
             events: days(90),
@@ -73,13 +78,23 @@ pub struct PruneReport {
 impl Engine {
     /// Refuses to store more for an account that has stored as much as it may.
     pub(crate) async fn require_room(&self, caller: &Caller) -> Result<(), EngineError> {
-        let quota = self.inner.limits.storage.quota_bytes;
+        self.require_room_within(caller, self.inner.limits.storage.quota_bytes).await
+    }
+
+    /// Lets a write that frees storage keep its reply in a full account, up to the reserve.
+    /// Without a limit, revoking the same thing again under new keys would fill the store.
+    pub(crate) async fn require_reserve(&self, caller: &Caller) -> Result<(), EngineError> {
+        let StorageTerms { quota_bytes, reserve_bytes, .. } = self.inner.limits.storage;
+        self.require_room_within(caller, quota_bytes.saturating_add(reserve_bytes.into())).await
+    }
+
+    async fn require_room_within(&self, caller: &Caller, most: u64) -> Result<(), EngineError> {
         if caller.credit() == Credit::Unmetered {
             return Ok(());
         }
         let account = caller.account();
         let known = self.inner.stored.0.get(account);
-        if known.is_some_and(|bytes| bytes.saturating_add(AMPLE_BYTES) < quota) {
+        if known.is_some_and(|bytes| bytes.saturating_add(AMPLE_BYTES) < most) {
             return Ok(());
         }
         let behalf = Behalf::Account(account.clone());
@@ -89,23 +104,11 @@ impl Engine {
             self.inner.store.storage().storage_sum(&behalf, account, None).await?;
         }
         self.inner.stored.0.insert(account.clone(), bytes);
-        if bytes < quota {
+        if bytes < most {
             return Ok(());
         }
-        let detail = format!("the account has stored {bytes} bytes, and its quota is {quota}");
-        Err(EngineError::refused(Code::QuotaExceeded, detail))
-    }
-
-    /// The same for a write under an idempotency key: one that was done before is answered again.
-    pub(crate) async fn require_room_for<T>(
-        &self,
-        caller: &Caller,
-        keyed: Option<&Keyed<T>>,
-    ) -> Result<(), EngineError> {
-        if self.answered_before(caller, keyed).await?.is_some() {
-            return Ok(());
-        }
-        self.require_room(caller).await
+        let quota_bytes = self.inner.limits.storage.quota_bytes;
+        Err(full(&StorageFull { account: account.clone(), bytes, quota_bytes }))
     }
 
     /// How many bytes the caller's account has stored, and how many it may; the operator's own
@@ -176,7 +179,7 @@ impl Engine {
         let behalf = Behalf::Account(account.clone());
         let storage = self.inner.store.storage();
         let erased = self
-            .write_once(caller, keyed.as_ref(), async |once| {
+            .write_once(caller, keyed.as_ref(), Leaves::Less, async |once| {
                 let writing = storage.round_erase(&behalf, &erasing, once);
                 self.inner.metrics.write("round_erase", writing).await
             })
@@ -227,6 +230,9 @@ impl Engine {
         let order = self.prune_order(account, AT_ONCE);
         let behalf = Behalf::Account(account.clone());
         let mut all = Pruned::default();
+        if !self.has_something_to_prune(&behalf, account).await? {
+            return Ok(all);
+        }
         loop {
             let writing = storage.prune(&behalf, &order, None);
             let pruned = match self.inner.metrics.write("prune", writing).await? {
@@ -239,6 +245,23 @@ impl Engine {
                 return Ok(all);
             }
         }
+    }
+
+    /// Whether something is old, or counted in many numbers: most accounts are looked at in vain, and
+    /// a look is no write.
+    async fn has_something_to_prune(
+        &self,
+        behalf: &Behalf,
+        account: &AccountId,
+    ) -> Result<bool, EngineError> {
+        let storage = self.inner.store.storage();
+        let found = storage.prunable(behalf, &self.prune_order(account, 1)).await?;
+        // Events to executors have an operation of their own.
+        if 0 < (Pruned { agent_events: 0, ..found }).most() {
+            return Ok(true);
+        }
+        let Stored { parts, .. } = storage.storage_bytes(behalf, account).await?;
+        Ok(MANY_PARTS < parts)
     }
 
     fn prune_order(&self, account: &AccountId, limit: u32) -> PruneOrder {
@@ -257,4 +280,23 @@ impl Engine {
             limit,
         }
     }
+}
+
+/// That an account has no room, in words for itself.
+pub(crate) fn full(full: &StorageFull) -> EngineError {
+    let StorageFull { bytes, quota_bytes, .. } = full;
+    let detail =
+        format!("the account has stored {bytes} bytes, and its quota is {quota_bytes} bytes");
+    EngineError::refused(Code::QuotaExceeded, detail)
+}
+
+/// The same in words for whoever adds to something. Others are not told how much its owner has.
+pub(crate) fn no_room(caller: &Caller, found: &StorageFull, what: &str) -> EngineError {
+    if found.account == *caller.account() {
+        return full(found);
+    }
+    let detail = format!(
+        "the owner of the {what} has used up their storage quota, which new versions count against; ask them to free space"
+    );
+    EngineError::refused(Code::QuotaExceeded, detail)
 }

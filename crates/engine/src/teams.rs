@@ -12,7 +12,7 @@ use jurat_store::{
 };
 
 use crate::{
-    Done, Engine, EngineError, Keyed,
+    Done, Engine, EngineError, Keyed, Leaves,
     executors::require,
     invitations,
     people::{behalf, new_handle, no_handle, taken},
@@ -37,7 +37,7 @@ impl Engine {
         };
         let (behalf, sharing) = (behalf(caller), self.inner.store.sharing());
         let write = async |once: Option<&_>| sharing.team_create(&behalf, &new, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| refusal(refused, handle, ""))
     }
 
@@ -77,7 +77,7 @@ impl Engine {
         let invite = TeamInvite { asked, invitation_id, kind, to: user(to)? };
         let (behalf, sharing) = (behalf(caller), self.inner.store.sharing());
         let write = async |once: Option<&_>| sharing.team_invite(&behalf, &invite, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
         let done = done.map_err(|refused| refusal(refused, team, to))?;
         if let Done::Now(invitation) = &done {
             self.mail_invitation(invitation);
@@ -96,7 +96,7 @@ impl Engine {
         let removal = MemberRemoval { asked: self.asked(caller, team)?, member: user(member)? };
         let (behalf, sharing) = (behalf(caller), self.inner.store.sharing());
         let write = async |once: Option<&_>| sharing.team_remove(&behalf, &removal, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Less, write).await?;
         done.map_err(|refused| refusal(refused, team, member))
     }
 
@@ -112,7 +112,7 @@ impl Engine {
         let sharing = self.inner.store.sharing();
         let write =
             async |once: Option<&_>| sharing.team_delete(&Behalf::Platform, &asked, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Less, write).await?;
         done.map_err(|refused| refusal(refused, team, ""))
     }
 

@@ -20,7 +20,9 @@ pub use self::{
     publish::PublishOrder,
     screen::{SafetyCheck, ScreenRun, ScreenVerdict},
 };
-use crate::{Done, Engine, EngineError, Keyed, executors::require, invitations, teams::user};
+use crate::{
+    Done, Engine, EngineError, Keyed, Leaves, executors::require, invitations, teams::user,
+};
 
 /// A version as somebody sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,6 +132,15 @@ impl Engine {
         keyed: Option<Keyed<Changed>>,
     ) -> Result<Done<Changed>, EngineError> {
         require(caller, Scope::WorkflowsWrite)?;
+        let leaves = match change {
+            Change::Deprecate(..) => Leaves::Rows,
+            Change::Unarchive => Leaves::Note,
+            // A template must be unpublished or archived before it is deleted.
+            Change::Unpublish(_)
+            | Change::Archive(_)
+            | Change::DeleteVersion(_)
+            | Change::Delete => Leaves::Less,
+        };
         let change = TemplateChange {
             account: caller.account().clone(),
             which: wanted.which.clone(),
@@ -137,7 +148,7 @@ impl Engine {
             at: self.inner.clock.now(),
         };
         let sharing = self.inner.store.sharing();
-        let done = self.write_once(caller, keyed.as_ref(), async |once| {
+        let done = self.write_once(caller, keyed.as_ref(), leaves, async |once| {
             sharing.template_change(&Behalf::Account(caller.account().clone()), &change, once).await
         });
         done.await?.map_err(|refused| refusal(&refused, wanted))
@@ -161,7 +172,7 @@ impl Engine {
             at,
         };
         let sharing = self.inner.store.sharing();
-        let done = self.write_once(caller, keyed.as_ref(), async |once| {
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, async |once| {
             sharing.template_offer(&Behalf::Account(caller.account().clone()), &offer, once).await
         });
         let done = done.await?.map_err(|refused| match refused {

@@ -248,6 +248,7 @@ fn refusal(refused: WorkflowRefused, named: &str) -> EngineError {
         WorkflowRefused::TokenOfNone(names) => {
             EngineError::TokenOfNone { what: "workflow", id: named.to_owned(), names }
         }
+        WorkflowRefused::Full(full) => crate::storage::full(&full),
         WorkflowRefused::RoleTooLow { has, needs } => EngineError::RoleTooLow { has, needs },
         WorkflowRefused::RoleAboveOwn { has } => EngineError::RoleAboveOwn(has),
         WorkflowRefused::TokenMissing { current } => token(

@@ -19,6 +19,28 @@ impl fmt::Debug for KeyRecord {
     }
 }
 
+/// Which live keys of an account are wanted, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveKeys {
+    pub account: AccountId,
+    pub now: Timestamp,
+    /// How their names begin; empty for any.
+    pub name_prefix: String,
+    /// A scope that they have.
+    pub scope: Option<Scope>,
+    pub limit: u32,
+}
+
+impl LiveKeys {
+    /// Names and scopes as patterns. What is special in a pattern is passed over in a prefix: it is
+    /// ours, and has none.
+    pub(crate) fn patterns(&self) -> (String, String) {
+        let scope =
+            self.scope.map_or_else(|| "%".to_owned(), |it| format!("%\"{}\"%", it.as_str()));
+        (format!("{}%", self.name_prefix), scope)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyAdded {
     Added,

@@ -69,7 +69,7 @@ pub use self::{
         AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused, Invitations,
     },
     judge_calls::{Correction, HistoryOf, JudgeCalls, JudgeCallsSent, JudgmentUsed, LeaseLost},
-    key::{KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Succession},
+    key::{KeyAdded, KeyRecord, LiveKeys, Revocation, Revoked, Rotated, Rotation, Succession},
     knowledge::{
         Alike, Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits,
         KnowledgeKey, KnowledgeOf, KnowledgePage, KnowledgePosition, KnowledgeWanted, Known,
@@ -90,7 +90,10 @@ pub use self::{
     },
     shares::{ShareAnswer, ShareQuery, ShareRefused, ShareUse, Shares},
     sqlite::Sqlite,
-    storage::{NotErased, PruneOrder, Pruned, RoundErasing, RoundKey, RoundKeys, Storage, Stored},
+    storage::{
+        NotErased, PruneOrder, Pruned, RoundErasing, RoundKey, RoundKeys, Storage, StorageFull,
+        Stored,
+    },
     task_runs::{
         EventsFrom, NewStep, RunAdded, RunEventsAsked, RunKey, RunRefused, RunState, RunSubmit,
         RunSubmitRefused, RunWrite, StepRenewal, StepTake, StoredRun, StoredRunEvent, TakenStep,
@@ -171,6 +174,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn key_add(&self, key: &KeyRecord, once: Option<&Once>) -> Result<KeyAdded>;
     /// The keys of an account, or of all, in the order in which they were made.
     async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>>;
+    /// The newest keys of an account that open something, whatever has ended before or since.
+    async fn key_live(&self, wanted: &LiveKeys) -> Result<Vec<KeyRecord>>;
     /// Revokes one key, or all with a name, for ever.
     async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked>;
     /// Adds a key like a live one, and lets that one end.

@@ -53,10 +53,16 @@ pub(crate) const ALL: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0007_fair_shares.sql"),
         postgres: include_str!("../migrations/postgres/0007_fair_shares.sql"),
     },
+    Migration {
+        version: 8,
+        name: "0008_room",
+        sqlite: include_str!("../migrations/sqlite/0008_room.sql"),
+        postgres: include_str!("../migrations/postgres/0008_room.sql"),
+    },
 ];
 
 /// The schema version that this program is written for.
-pub(crate) const NEEDED: i64 = 7;
+pub(crate) const NEEDED: i64 = 8;
 
 /// Each migration lets the previous program run on, so one step ahead is served as well:
 /// while nodes are replaced one by one, an old one may restart.
@@ -87,7 +93,7 @@ mod tests {
     fn an_older_schema_and_one_far_ahead_are_refused() {
         assert_eq!(
             check_served(NEEDED - 1).unwrap_err().to_string(),
-            "the database has schema version 6, but this program needs 7; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
+            "the database has schema version 7, but this program needs 8; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
         );
         assert_eq!(check_served(NEEDED), Ok(()));
         assert_eq!(check_served(NEEDED + 1), Ok(()));

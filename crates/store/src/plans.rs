@@ -70,6 +70,7 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
         agent_events::TEXTS,
         open_work::TEXTS,
         storage::TEXTS,
+        storage::gone::TEXTS,
         task_runs::read::TEXTS,
         task_runs::write::TEXTS,
         task_runs::take::TEXTS,

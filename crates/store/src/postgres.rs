@@ -33,9 +33,9 @@ use sqlx::{
 use self::sight::Sight;
 use crate::{
     Added, Behalf, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
-    KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Pruning, Record,
-    Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
-    SavedAnswer, SessionAdded, Sharing, Spending, Storage, Store, StoreError, Suspended,
+    KeyAdded, KeyRecord, KnownVerdict, LiveKeys, Load, Measurement, Once, Opened, Page, Pruning,
+    Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
+    RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Storage, Store, StoreError, Suspended,
     Suspension, TaskStore, VerifierGone,
     error::Refusal,
     migrations,
@@ -209,6 +209,10 @@ impl Store for Postgres {
 
     async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
         keys::list(&mut *self.sight().await?, account, page).await
+    }
+
+    async fn key_live(&self, wanted: &LiveKeys) -> Result<Vec<KeyRecord>> {
+        keys::live(&mut *self.sight().await?, wanted).await
     }
 
     async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked> {

@@ -8,6 +8,8 @@ use jurat_core::{
 };
 use serde_json::Value;
 
+use crate::StorageFull;
+
 /// A version to be deployed: the first of a verifier, or the next one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deploy {
@@ -20,12 +22,16 @@ pub struct Deploy {
     /// The identifier of a new verifier.
     pub new_id: String,
     pub new_token: String,
+    /// How many bytes its owner may have stored, who need not be the caller.
+    pub quota_bytes: u64,
     pub at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deployed {
     Done(Deployment),
+    /// The owner of the verifier has stored as much as it may.
+    Full(StorageFull),
     /// There is such a verifier, and no token was given.
     TokenMissing {
         current: String,

@@ -29,9 +29,9 @@ use rusqlite::{Connection, ErrorCode, Params, Row};
 use self::{readers::Readers, writer::Writer};
 use crate::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
-    KeyAdded, KeyRecord, KnownVerdict, Load, Measurement, Once, Opened, Page, Pruning, Record,
-    Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter,
-    SavedAnswer, SessionAdded, Sharing, Spending, Storage, Store, StoreError, Suspended,
+    KeyAdded, KeyRecord, KnownVerdict, LiveKeys, Load, Measurement, Once, Opened, Page, Pruning,
+    Record, Removal, Removed, Result, Revocation, Revoked, Rotated, Rotation, RoundFilter,
+    RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Storage, Store, StoreError, Suspended,
     Suspension, TaskStore, VerifierGone,
     rows::{
         Cells,
@@ -196,6 +196,11 @@ impl Store for Sqlite {
     async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
         let (account, page) = (account.cloned(), page.clone());
         self.read(move |tx| keys::list(tx, account.as_ref(), &page)).await
+    }
+
+    async fn key_live(&self, wanted: &LiveKeys) -> Result<Vec<KeyRecord>> {
+        let wanted = wanted.clone();
+        self.read(move |tx| keys::live(tx, &wanted)).await
     }
 
     async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked> {

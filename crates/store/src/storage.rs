@@ -1,6 +1,8 @@
 //! How much an account has stored, what is kept beside the decisions of rounds, and what goes when it
 //! is old. Decision entries and the ledger never go.
 
+pub(crate) mod gone;
+
 use std::convert::Infallible;
 
 use jurat_core::{
@@ -11,9 +13,8 @@ use jurat_core::{
 
 use crate::{
     Result,
-    both::{Arg, Tx, args, of_found, operations},
+    both::{Tx, args, operations},
     rows::{Cells, Columns},
-    sql::registry::{erased_answer, readable},
 };
 
 operations! {
@@ -30,16 +31,16 @@ operations! {
         /// left out.
         fn round_lines(of: &RoundKeys) -> Vec<(RoundId, String)> = lines;
         /// How much would go, counted up to the limit.
-        fn prunable(pruning: &PruneOrder) -> Pruned = count;
+        fn prunable(pruning: &PruneOrder) -> Pruned = gone::count;
     }
     writes {
         /// Erases what was asked and said in a round that has ended; its decision stays. Returns
         /// when it was erased, which may be earlier.
-        fn round_erase(erasing: &RoundErasing) -> Timestamp, or NotErased = erase;
+        fn round_erase(erasing: &RoundErasing) -> Timestamp, or NotErased = gone::erase;
         /// Sums up what was counted of an account, so that it is read quickly.
         fn storage_sum(account: &AccountId) -> (), or Infallible = sum;
         /// Removes what is old of one account, of each kind no more than the limit.
-        fn prune(pruning: &PruneOrder) -> Pruned, or Infallible = prune_some;
+        fn prune(pruning: &PruneOrder) -> Pruned, or Infallible = gone::prune_some;
     }
 }
 
@@ -49,6 +50,14 @@ pub struct Stored {
     pub bytes: u64,
     /// Of so many numbers it is the sum.
     pub parts: u64,
+}
+
+/// That an account has stored as much as it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorageFull {
+    pub account: AccountId,
+    pub bytes: u64,
+    pub quota_bytes: u64,
 }
 
 /// A round of an account.
@@ -90,7 +99,7 @@ pub struct PruneOrder {
     pub answers_before: Timestamp,
     /// What was asked and said in rounds that ended before.
     pub texts_before: Timestamp,
-    /// Events of tasks and runs that ended before.
+    /// Tasks and runs that ended before.
     pub events_before: Timestamp,
     /// Events to executors that were added before, which are only counted here: they have an
     /// operation of their own.
@@ -105,9 +114,9 @@ pub struct Pruned {
     pub answers: u64,
     /// Rounds whose request, outputs and texts are erased.
     pub rounds: u64,
-    /// Tasks whose events are removed.
+    /// Tasks whose contracts, candidates, ballots and events are removed.
     pub tasks: u64,
-    /// Runs whose events are removed.
+    /// Runs of whose specs, results and events a skeleton is left.
     pub runs: u64,
     /// Events to executors.
     pub agent_events: u64,
@@ -136,6 +145,8 @@ impl Pruned {
 const BYTES: &str = "\
     select cast($1 as text) as id, cast(coalesce(sum(bytes), 0) as bigint) as bytes, \
     count(*) as parts from account_storage where account_id = $1";
+/// Who adds to what is another's does not see its numbers, but whether there is room.
+const STORED: (&str, &str) = (BYTES, "select cast($1 as text) as id, jurat_stored($1) as bytes");
 /// SQLite has one number for each account. What others sum up at the same time is left to them.
 const SUM: (&str, &str) = (
     "update account_storage set bytes = bytes where account_id = $1",
@@ -159,161 +170,6 @@ const LINES: (&str, &str) = (
      and round_id in (select value from json_array_elements_text($2::json))",
 );
 
-/// Notes of steps stay: they keep a step from being paid twice. So do those of rounds under way.
-macro_rules! old_answers {
-    () => {
-        "from idempotency where account_id = $2 and created_at < $3 \
-         and operation <> 'task_step' and (round_id is null or not exists ( \
-         select 1 from rounds where rounds.account_id = idempotency.account_id \
-         and rounds.id = idempotency.round_id and rounds.state = 'open')) \
-         order by created_at limit $4"
-    };
-}
-const ANSWERS: &str = concat!(
-    "delete from idempotency where account_id = $1 and key in (select key ",
-    old_answers!(),
-    ")"
-);
-const ANSWERS_COUNT: &str = concat!(
-    "select cast($1 as text) as id, count(*) as times from (select key ",
-    old_answers!(),
-    ") as old"
-);
-
-/// A step of a task that is not over may still be read by whoever drives it.
-macro_rules! old_rounds {
-    ($task:expr) => {
-        concat!(
-            "rounds where account_id = $2 and closed_at < $3 and erased_at is null \
-             and (step is null or not exists (select 1 from tasks \
-             where tasks.account_id = rounds.account_id and tasks.id = ",
-            $task,
-            " and tasks.ended_at is null)) order by closed_at limit $4"
-        )
-    };
-}
-macro_rules! old_rounds_sqlite {
-    () => {
-        old_rounds!("json_extract(rounds.step, '$.task_id')")
-    };
-}
-macro_rules! old_rounds_postgres {
-    () => {
-        old_rounds!("cast(rounds.step as json) ->> 'task_id'")
-    };
-}
-macro_rules! without_output_sqlite {
-    () => {
-        "json_remove(consensus, '$.output')"
-    };
-}
-macro_rules! without_output_postgres {
-    () => {
-        concat!(
-            "(select json_object_agg(key, value)::text from json_each(",
-            readable!("rounds.consensus"),
-            ") where key <> 'output')"
-        )
-    };
-}
-const ROUNDS: (&str, &str) = (
-    concat!(
-        "update rounds set erased_at = $1, consensus = ",
-        without_output_sqlite!(),
-        " where rowid in (select rowid from ",
-        old_rounds_sqlite!(),
-        ") returning id, run"
-    ),
-    concat!(
-        "update rounds set erased_at = $1, consensus = ",
-        without_output_postgres!(),
-        " where ctid = any (array(select ctid from ",
-        old_rounds_postgres!(),
-        " for update skip locked)) returning id, run"
-    ),
-);
-const ROUNDS_COUNT: (&str, &str) = (
-    concat!(
-        "select cast($1 as text) as id, count(*) as times from (select 1 from ",
-        old_rounds_sqlite!(),
-        ") as old"
-    ),
-    concat!(
-        "select cast($1 as text) as id, count(*) as times from (select 1 from ",
-        old_rounds_postgres!(),
-        ") as old"
-    ),
-);
-const ROUND: (&str, &str) = (
-    concat!(
-        "update rounds set erased_at = $1, consensus = ",
-        without_output_sqlite!(),
-        " where account_id = $2 and id = $3 and state <> 'open' and erased_at is null \
-         returning id, run"
-    ),
-    concat!(
-        "update rounds set erased_at = $1, consensus = ",
-        without_output_postgres!(),
-        " where account_id = $2 and id = $3 and state <> 'open' and erased_at is null \
-         returning id, run"
-    ),
-);
-const ROUND_STATE: &str =
-    "select id, state, erased_at from rounds where account_id = $1 and id = $2";
-const REPLICAS: (&str, &str) = (
-    concat!(
-        "update replicas set document = json_set(document, '$.answer', json(",
-        erased_answer!(),
-        ")) where account_id = $1 and round_id = $2"
-    ),
-    concat!(
-        "update replicas set document = ( \
-         select json_object_agg(key, case when key = 'answer' then (",
-        erased_answer!(),
-        ")::json else value end)::text from json_each(",
-        readable!("document"),
-        ")) where account_id = $1 and round_id = $2"
-    ),
-);
-const PAYLOAD: &str = "delete from round_payloads where account_id = $1 and round_id = $2";
-const REASONING: &str = "\
-    update verifier_runs set reasoning = null where account_id = $1 and id = $2 \
-    and reasoning is not null";
-
-macro_rules! old_tasks {
-    () => {
-        "tasks where account_id = $2 and ended_at < $3 and events_pruned_at is null \
-         order by ended_at limit $4"
-    };
-}
-const TASKS: (&str, &str) =
-    of_found!("update tasks set events_pruned_at = $1", old_tasks!(), " returning id");
-const TASKS_COUNT: &str = concat!(
-    "select cast($1 as text) as id, count(*) as times from (select 1 from ",
-    old_tasks!(),
-    ") as old"
-);
-const TASK_EVENTS: &str = "delete from task_events where account_id = $1 and task_id = $2";
-
-macro_rules! old_runs {
-    () => {
-        "task_runs where account_id = $2 and finished_at < $3 and events_pruned_at is null \
-         order by finished_at limit $4"
-    };
-}
-const RUNS: (&str, &str) =
-    of_found!("update task_runs set events_pruned_at = $1", old_runs!(), " returning id");
-const RUNS_COUNT: &str = concat!(
-    "select cast($1 as text) as id, count(*) as times from (select 1 from ",
-    old_runs!(),
-    ") as old"
-);
-const RUN_EVENTS: &str = "delete from task_run_events where account_id = $1 and run_id = $2";
-
-const AGENT_EVENTS: &str = "\
-    select cast($1 as text) as id, count(*) as times from (select 1 from agent_events where account_id = $2 \
-    and created_at < $3 and next_at is null order by created_at limit $4) as old";
-
 async fn bytes(tx: &mut impl Tx, account: &AccountId) -> Result<Stored> {
     let read = |cells: &dyn Cells| {
         let columns = Columns::new(&cells, "account_storage", "id")?;
@@ -321,6 +177,25 @@ async fn bytes(tx: &mut impl Tx, account: &AccountId) -> Result<Stored> {
         Ok(Stored { bytes, parts: columns.count("parts")? })
     };
     Ok(tx.first(BYTES, args![account], read).await?.unwrap_or(Stored { bytes: 0, parts: 0 }))
+}
+
+/// Whether the account may store more, asked in the transaction that is to store it. The operator's
+/// own account always may.
+pub(crate) async fn room(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    quota_bytes: u64,
+) -> Result<Result<(), StorageFull>> {
+    if *account == AccountId::admin() {
+        return Ok(Ok(()));
+    }
+    let read = |cells: &dyn Cells| Columns::new(&cells, "account_storage", "id")?.number("bytes");
+    let bytes = tx.first(tx.own(STORED), args![account], read).await?;
+    let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
+    if bytes < quota_bytes {
+        return Ok(Ok(()));
+    }
+    Ok(Err(StorageFull { account: account.clone(), bytes, quota_bytes }))
 }
 
 async fn sum(tx: &mut impl Tx, account: &AccountId) -> Result<Result<(), Infallible>> {
@@ -354,116 +229,6 @@ async fn lines(tx: &mut impl Tx, of: &RoundKeys) -> Result<Vec<(RoundId, String)
     tx.all(tx.own(LINES), args![&of.account, crate::rows::json(&ids)?], read).await
 }
 
-async fn count(tx: &mut impl Tx, pruning: &PruneOrder) -> Result<Pruned> {
-    let rounds = tx.own(ROUNDS_COUNT);
-    Ok(Pruned {
-        answers: times(tx, ANSWERS_COUNT, pruning, pruning.answers_before).await?,
-        rounds: times(tx, rounds, pruning, pruning.texts_before).await?,
-        tasks: times(tx, TASKS_COUNT, pruning, pruning.events_before).await?,
-        runs: times(tx, RUNS_COUNT, pruning, pruning.events_before).await?,
-        agent_events: times(tx, AGENT_EVENTS, pruning, pruning.agent_events_before).await?,
-    })
-}
-
-async fn times(
-    tx: &mut impl Tx,
-    text: &'static str,
-    pruning: &PruneOrder,
-    before: Timestamp,
-) -> Result<u64> {
-    let read = |cells: &dyn Cells| Columns::new(&cells, "rounds", "id")?.count("times");
-    let args = args![&pruning.account, &pruning.account, before, pruning.limit];
-    Ok(tx.first(text, args, read).await?.unwrap_or(0))
-}
-
-async fn erase(tx: &mut impl Tx, erasing: &RoundErasing) -> Result<Result<Timestamp, NotErased>> {
-    let RoundErasing { account, round, at } = erasing;
-    let args = args![*at, account, round.as_str()];
-    let erased = tx.first(tx.own(ROUND), args, read_erased).await?;
-    if let Some(erased) = erased {
-        erase_beside(tx, account, erased).await?;
-        return Ok(Ok(*at));
-    }
-    let read = |cells: &dyn Cells| {
-        let columns = Columns::new(&cells, "rounds", "id")?;
-        Ok((columns.text("state")?, columns.maybe_time("erased_at")?))
-    };
-    let found = tx.first(ROUND_STATE, args![account, round.as_str()], read).await?;
-    Ok(match found {
-        None => Err(NotErased::Unknown),
-        Some((state, _)) if state == "open" => Err(NotErased::Open),
-        Some((_, erased_at)) => Ok(erased_at.unwrap_or(*at)),
-    })
-}
-
-/// A round of which the row is erased already, and the run that it was.
-type Erased = (String, Option<String>);
-
-fn read_erased(cells: &dyn Cells) -> Result<Erased> {
-    let columns = Columns::new(&cells, "rounds", "id")?;
-    Ok((columns.text("id")?, columns.maybe_text("run")?))
-}
-
-async fn erase_beside(tx: &mut impl Tx, account: &AccountId, erased: Erased) -> Result<()> {
-    let (round, run) = erased;
-    tx.run(tx.own(REPLICAS), args![account, &round]).await?;
-    tx.run(PAYLOAD, args![account, &round]).await?;
-    let run: Option<serde_json::Value> = run.and_then(|text| serde_json::from_str(&text).ok());
-    if let Some(id) = run.as_ref().and_then(|ticket| ticket["id"].as_str()) {
-        tx.run(REASONING, args![account, id]).await?;
-    }
-    Ok(())
-}
-
-async fn prune_some(tx: &mut impl Tx, pruning: &PruneOrder) -> Result<Result<Pruned, Infallible>> {
-    let PruneOrder { account, at, limit, .. } = pruning;
-    let bounds = |before: Timestamp| args![*at, account, before, *limit];
-    let answers = args![account, account, pruning.answers_before, *limit];
-    let answers = tx.run(ANSWERS, answers).await?;
-    let rounds = tx.all(tx.own(ROUNDS), bounds(pruning.texts_before), read_erased).await?;
-    let mut pruned = Pruned { answers, ..Pruned::default() };
-    for erased in rounds {
-        erase_beside(tx, account, erased).await?;
-        pruned.rounds += 1;
-    }
-    let tasks = bounds(pruning.events_before);
-    pruned.tasks = events(tx, account, (tx.own(TASKS), TASK_EVENTS), tasks).await?;
-    let runs = bounds(pruning.events_before);
-    pruned.runs = events(tx, account, (tx.own(RUNS), RUN_EVENTS), runs).await?;
-    tx.run(tx.own(SUM), args![account]).await?;
-    Ok(Ok(pruned))
-}
-
-/// Marks what has ended and is old, which lets its events go, and removes these.
-async fn events(
-    tx: &mut impl Tx,
-    account: &AccountId,
-    (mark, remove): (&'static str, &'static str),
-    bounds: Vec<Arg>,
-) -> Result<u64> {
-    let read = |cells: &dyn Cells| Columns::new(&cells, "tasks", "id")?.text("id");
-    let ended = tx.all(mark, bounds, read).await?;
-    let mut count = 0;
-    for id in ended {
-        tx.run(remove, args![account, id]).await?;
-        count += 1;
-    }
-    Ok(count)
-}
-
 /// The texts that read large tables, for a look at how the databases read.
 #[cfg(test)]
-pub(crate) const TEXTS: &[(&str, &str)] = &[
-    (KEPT, KEPT),
-    LINES,
-    (ANSWERS, ANSWERS),
-    ROUNDS,
-    ROUND,
-    (ROUND_STATE, ROUND_STATE),
-    (PAYLOAD, PAYLOAD),
-    TASKS,
-    (TASK_EVENTS, TASK_EVENTS),
-    RUNS,
-    (RUN_EVENTS, RUN_EVENTS),
-    (AGENT_EVENTS, AGENT_EVENTS),
-];
+pub(crate) const TEXTS: &[(&str, &str)] = &[(KEPT, KEPT), LINES];

@@ -67,6 +67,8 @@ pub struct StoredRun {
     pub seq: u64,
     pub state: RunState,
     pub created_at: Timestamp,
+    /// When what it was asked and what came of it were removed, because it is over for long.
+    pub pruned_at: Option<Timestamp>,
     /// In the order of the agents.
     pub steps: Vec<Step>,
 }

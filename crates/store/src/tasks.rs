@@ -85,6 +85,13 @@ pub struct TaskRecord {
     pub reason: Option<String>,
 }
 
+impl TaskRecord {
+    /// Whether it is still known what was agreed; of a task that is over for long it is not.
+    pub fn has_contract(&self) -> bool {
+        !self.contract.as_object().is_some_and(serde_json::Map::is_empty)
+    }
+}
+
 /// A line of a list of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSummary {

@@ -28,7 +28,7 @@ pub(crate) use self::{
     save::{Content, add_new},
     transfer::transfer,
 };
-use crate::{InvitationRefused, both::operations};
+use crate::{InvitationRefused, StorageFull, both::operations};
 
 operations! {
     /// Workflows, who may use them, and what is kept of each version.
@@ -208,6 +208,8 @@ pub struct WorkflowSave {
     /// The identifier of a new workflow.
     pub new_id: String,
     pub new_token: String,
+    /// How many bytes its owner may have stored, who need not be the caller.
+    pub quota_bytes: u64,
     pub at: Timestamp,
 }
 
@@ -224,6 +226,8 @@ pub struct FilesPatch {
     pub body: Option<String>,
     pub source: Source,
     pub new_token: String,
+    /// How many bytes its owner may have stored, who need not be the caller.
+    pub quota_bytes: u64,
     pub at: Timestamp,
 }
 
@@ -322,6 +326,8 @@ pub struct Giving {
 /// Why a workflow was not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkflowRefused {
+    /// Its owner has stored as much as it may.
+    Full(StorageFull),
     /// There is none, or none that the caller reaches.
     NotFound,
     /// The caller has none with the slug, and reaches those of others by these full names.

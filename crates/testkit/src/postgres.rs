@@ -87,6 +87,15 @@ impl Schema {
         execute(&self.url(), sql).await
     }
 
+    /// The first column of a question, as texts in their order.
+    pub async fn texts(&self, sql: &str) -> Vec<String> {
+        let mut connection = PgConnection::connect(&self.url()).await.unwrap();
+        let found = sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_all(&mut connection);
+        let found = found.await.unwrap();
+        connection.close().await.unwrap();
+        found
+    }
+
     pub async fn drop(self) {
         let drop = format!("drop schema {} cascade", self.name);
         self.execute(&drop).await.unwrap();

@@ -20,10 +20,10 @@ use jurat_core::{
 };
 use jurat_store::{
     Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
-    KeyAdded, KeyRecord, KnownVerdict, Location, Measurement, Once, Opened, Page, Pruning, Record,
-    Removal, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter, RunFilter, SavedAnswer,
-    SessionAdded, Sharing, Spending, Storage, Store, StoreError, StoreErrorKind, Suspended,
-    Suspension, TaskStore, VerifierGone,
+    KeyAdded, KeyRecord, KnownVerdict, LiveKeys, Location, Measurement, Once, Opened, Page,
+    Pruning, Record, Removal, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter,
+    RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Storage, Store, StoreError,
+    StoreErrorKind, Suspended, Suspension, TaskStore, VerifierGone,
 };
 use tokio::sync::watch;
 
@@ -208,6 +208,10 @@ impl Store for UnreliableStore {
 
     async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
         self.inner.key_list(account, page).await
+    }
+
+    async fn key_live(&self, wanted: &LiveKeys) -> Result<Vec<KeyRecord>> {
+        self.inner.key_live(wanted).await
     }
 
     async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked> {

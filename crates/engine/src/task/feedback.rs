@@ -16,7 +16,7 @@ use super::{
     change::{Change, Changed, change},
     keep::StoreDesk,
 };
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require};
 
 /// How far the clock of a signer may be from this one.
 const SKEW_MS: u64 = 300_000;
@@ -46,7 +46,7 @@ impl Engine {
         keyed: Option<Keyed<TaskRecord>>,
     ) -> Result<Done<TaskRecord>, EngineError> {
         require(caller, Scope::TasksWrite)?;
-        if let Some(answer) = self.answered_before(caller, keyed.as_ref()).await? {
+        if let Some(answer) = self.done_already(caller, keyed.as_ref(), Leaves::Less).await? {
             return Ok(Done::Before(answer));
         }
         let record = self.task_of(&key(caller, id)).await?;
@@ -70,7 +70,7 @@ impl Engine {
         keyed: Option<Keyed<TaskRecord>>,
     ) -> Result<Done<TaskRecord>, EngineError> {
         require(caller, Scope::TasksWrite)?;
-        if let Some(answer) = self.answered_before(caller, keyed.as_ref()).await? {
+        if let Some(answer) = self.done_already(caller, keyed.as_ref(), Leaves::Rows).await? {
             return Ok(Done::Before(answer));
         }
         if self.is_stopping() {
@@ -92,10 +92,14 @@ impl Engine {
         keyed: Option<Keyed<TaskRecord>>,
     ) -> Result<Done<TaskRecord>, EngineError> {
         require(caller, Scope::TasksWrite)?;
-        if let Some(answer) = self.answered_before(caller, keyed.as_ref()).await? {
+        if let Some(answer) = self.done_already(caller, keyed.as_ref(), Leaves::Note).await? {
             return Ok(Done::Before(answer));
         }
         let record = self.task_of(&key(caller, id)).await?;
+        if !record.has_contract() {
+            let why = format!("the task `{id}` ended so long ago that its contract was pruned");
+            return Err(EngineError::Conflict(why));
+        }
         let epoch = feedback.epoch.or(record.state.newest_decision()).unwrap_or(1);
         let signed = self.signed(&record, epoch, &feedback)?;
         let command = Command::Complain { epoch, reason: feedback.reason, signed };

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{Panel, Patience, TaskKey};
 use crate::{
-    Done, Engine, EngineError, Keyed, executors::require, people::behalf, step::ordered_by,
+    Done, Engine, EngineError, Keyed, Leaves, executors::require, people::behalf, step::ordered_by,
 };
 
 impl Engine {
@@ -26,7 +26,6 @@ impl Engine {
         order: TaskSubmission,
         keyed: Option<Keyed<TaskSubmitted>>,
     ) -> Result<Done<TaskSubmitted>, EngineError> {
-        self.require_room_for(caller, keyed.as_ref()).await?;
         self.task_submit_at(caller, order, keyed, 1).await
     }
 
@@ -53,6 +52,7 @@ impl Engine {
                 Some(known) if keyed.is_none() => return Ok(Done::Now(known)),
                 Some(known) => known.record.panel,
                 None => {
+                    self.require_room(caller).await?;
                     let checked = self.task_check(caller, &order).await?;
                     Panel { attempt, ..checked }.write()
                 }
@@ -103,7 +103,7 @@ impl Engine {
         keyed: Option<&Keyed<TaskSubmitted>>,
     ) -> Result<Result<Done<TaskSubmitted>, SubmitRefused>, EngineError> {
         let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
-        self.write_once(caller, keyed, async |once| {
+        self.write_once(caller, keyed, Leaves::Note, async |once| {
             self.inner.points.pass("task_submit_before");
             let writing = tasks.task_submit(&behalf, submit, once);
             let written = self.inner.metrics.write("task_submit", writing).await;

@@ -5,7 +5,7 @@ use jurat_core::task_run::{RunCommand, RunRefusal, RunStatus};
 use jurat_store::{Behalf, Once, RunKey, RunRefused, RunWrite, Written};
 
 use super::{TaskRunView, record, unknown};
-use crate::{Done, Engine, EngineError, Keyed};
+use crate::{Done, Engine, EngineError, Keyed, Leaves};
 
 /// How often a run that others change is read anew. A run has 64 steps, which may all end at once.
 const TRIES: u32 = 200;
@@ -43,7 +43,12 @@ impl Engine {
         command: RunCommand,
         keyed: Option<&Keyed<TaskRunView>>,
     ) -> Result<Done<TaskRunView>, EngineError> {
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        let leaves = match &command {
+            RunCommand::Cancel { .. } => Leaves::Less,
+            // Each step that begins is a task.
+            RunCommand::Kickoff | RunCommand::Retry | RunCommand::StepEnded { .. } => Leaves::Rows,
+        };
+        if let Some(answer) = self.done_already(caller, keyed, leaves).await? {
             return Ok(Done::Before(answer));
         }
         let note = |view: &TaskRunView| self.note_of(caller, keyed, view);
@@ -72,7 +77,15 @@ impl Engine {
         let behalf = Behalf::Account(key.account.clone());
         for _ in 0..TRIES {
             let now = self.inner.clock.now();
-            let before = self.task_run_of(key).await?;
+            let stored = self.stored_run(key).await?;
+            if stored.pruned_at.is_some() && command == RunCommand::Retry {
+                let why = format!(
+                    "the run `{}` ended so long ago that its prompts were pruned; submit a new run",
+                    key.id
+                );
+                return Err(EngineError::Conflict(why).into());
+            }
+            let before = TaskRunView { events: stored.seq, run: record::read(stored)? };
             let mut run = before.run.clone();
             let events = run
                 .act(command.clone(), now)

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::{key, record};
 use crate::{
-    Done, Engine, EngineError, Keyed,
+    Done, Engine, EngineError, Keyed, Leaves,
     executors::require,
     people::behalf,
     step::ordered_by,
@@ -37,7 +37,6 @@ impl Engine {
     ) -> Result<Done<RunAdded>, EngineError> {
         require(caller, Scope::TasksWrite)?;
         require(caller, Scope::RoundsCreate)?;
-        self.require_room_for(caller, keyed.as_ref()).await?;
         let now = self.inner.clock.now();
         let RunOrder { kickoff, spec, document } = order;
         let mut run = Run::new(spec, now);
@@ -45,6 +44,7 @@ impl Engine {
         let key = key(caller, &run.spec.run_id);
         // What is there already is not checked again: an executor may be gone by now.
         if !self.is_run_there(caller, &key, &spec_digest).await? {
+            self.require_room(caller).await?;
             self.task_run_check(caller, &run).await?;
         }
         let agents = json!({ "agents": run.steps.len() });
@@ -66,7 +66,7 @@ impl Engine {
         };
         let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
         let written = self
-            .write_once(caller, keyed.as_ref(), async |once| {
+            .write_once(caller, keyed.as_ref(), Leaves::Note, async |once| {
                 self.inner.points.pass("run_submit_before");
                 let writing = tasks.task_run_submit(&behalf, &submit, once);
                 let written = self.inner.metrics.write("task_run_submit", writing).await;

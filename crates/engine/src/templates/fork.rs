@@ -9,7 +9,7 @@ use jurat_core::{
 use jurat_store::{Behalf, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier};
 
 use super::unknown;
-use crate::{Done, Engine, EngineError, Keyed, TemplateView, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, TemplateView, executors::require};
 
 /// What is forked, and how the fork is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,14 +27,13 @@ impl Engine {
         keyed: Option<Keyed<Forked>>,
     ) -> Result<Done<Forked>, EngineError> {
         require(caller, Scope::WorkflowsWrite)?;
-        self.require_room_for(caller, keyed.as_ref()).await?;
         let view = self.template_get(Some(caller), &order.wanted).await?;
         if !view.found.content.snapshots.is_empty() {
             require(caller, Scope::VerifiersWrite)?;
         }
         let fork = self.fork_of(caller, view, order.name);
         let sharing = self.inner.store.sharing();
-        let done = self.write_once(caller, keyed.as_ref(), async |once| {
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Rows, async |once| {
             let behalf = Behalf::Account(caller.account().clone());
             sharing.template_fork(&behalf, &fork, once).await
         });

@@ -13,7 +13,8 @@ use jurat_store::{Behalf, Found, Publish, PublishRefused, Publishable, Published
 
 use super::screen::seen_of_workflow;
 use crate::{
-    Done, Engine, EngineError, Keyed, executors::require, people::no_handle, workflows::asked,
+    Done, Engine, EngineError, Keyed, Leaves, executors::require, people::no_handle,
+    workflows::asked,
 };
 
 /// What is to be published.
@@ -35,10 +36,9 @@ impl Engine {
         require(caller, Scope::WorkflowsWrite)?;
         let keyed = keyed.as_ref();
         // Judges are not paid twice for one request.
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Rows).await? {
             return Ok(Done::Before(answer));
         }
-        self.require_room(caller).await?;
         self.check_handle(caller).await?;
         let workflow = self.publishable(caller, &order.workflow).await?;
         if workflow.outcome.trim().is_empty() {
@@ -47,7 +47,7 @@ impl Engine {
         }
         let publish = self.publication(caller, workflow, order.release_notes).await?;
         let sharing = self.inner.store.sharing();
-        let done = self.write_once(caller, keyed, async |once| {
+        let done = self.write_once(caller, keyed, Leaves::Rows, async |once| {
             let behalf = Behalf::Account(caller.account().clone());
             sharing.template_publish(&behalf, &publish, once).await
         });

@@ -10,7 +10,7 @@ use jurat_core::{
 };
 use jurat_store::{Deploy, Deployed, Deployment, OnceAnswer};
 
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require, storage::no_room};
 
 impl Engine {
     /// Makes a verifier, or adds a version to the one with the name.
@@ -22,10 +22,9 @@ impl Engine {
     ) -> Result<Done<Deployment>, EngineError> {
         require(caller, Scope::VerifiersWrite)?;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
             return Ok(Done::Before(answer));
         }
-        self.require_room(caller).await?;
         new.check().map_err(EngineError::Input)?;
         self.check_reserved(caller, &new.name).await?;
         let judge = self.judge_of(caller, &new).map_err(EngineError::Input)?;
@@ -43,6 +42,7 @@ impl Engine {
                 );
                 Ok(Done::Now(deployment))
             }
+            Deployed::Full(full) => Err(no_room(caller, &full, "verifier")),
             Deployed::Repeated => self.answered_meanwhile(caller, keyed).await,
             Deployed::TokenMissing { current } => {
                 let problem = format!(
@@ -102,6 +102,7 @@ impl Engine {
             config: new.into_config(judge),
             new_id: uuid(at, clock.bits()),
             new_token: format!("{:032x}", clock.bits()),
+            quota_bytes: self.inner.limits.storage.quota_bytes,
             at,
         }
     }

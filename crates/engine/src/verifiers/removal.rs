@@ -9,7 +9,7 @@ use jurat_core::{
 use jurat_store::{Once, OnceAnswer, Removal, VerifierGone};
 
 use super::{unknown, whole};
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require};
 
 impl Engine {
     /// Deactivates a verifier for ever; its name stays taken and its runs can be read.
@@ -22,7 +22,7 @@ impl Engine {
         require(caller, Scope::VerifiersWrite)?;
         whole(reference)?;
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
             return Ok(Done::Before(answer));
         }
         let once = self.removal_note(caller, keyed);
@@ -52,7 +52,7 @@ impl Engine {
             return Err(EngineError::Invalid { field: "verifier_id", reason: reason.to_owned() });
         }
         let keyed = keyed.as_ref();
-        if let Some(answer) = self.answered_before(caller, keyed).await? {
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
             return Ok(Done::Before(answer));
         }
         let once = self.removal_note(caller, keyed);

@@ -14,7 +14,7 @@ use jurat_store::{
 };
 
 use super::{behalf, refusal, whole};
-use crate::{Done, Engine, EngineError, Keyed, executors::require};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require, storage::no_room};
 
 /// A change of files alone.
 #[derive(Debug, Clone)]
@@ -34,7 +34,6 @@ impl Engine {
         keyed: Option<Keyed<Saved>>,
     ) -> Result<Done<Saved>, EngineError> {
         require(caller, Scope::WorkflowsWrite)?;
-        self.require_room_for(caller, keyed.as_ref()).await?;
         let draft = draft.completed().map_err(EngineError::Input)?;
         let target = match &draft.id {
             Some(id) => SaveTarget::Id(id.clone()),
@@ -48,8 +47,8 @@ impl Engine {
         let sharing = self.inner.store.sharing();
         let write =
             async |once: Option<&Once>| sharing.workflow_save(&behalf(caller), &save, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
-        let done = done.map_err(|refused| refusal(refused, &named))?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
+        let done = done.map_err(|refused| unsaved(caller, refused, &named))?;
         if let Done::Now(saved) = &done {
             tracing::info!(
                 workflow.id = %saved.workflow.id,
@@ -69,7 +68,6 @@ impl Engine {
         keyed: Option<Keyed<Saved>>,
     ) -> Result<Done<Saved>, EngineError> {
         require(caller, Scope::WorkflowsWrite)?;
-        self.require_room_for(caller, keyed.as_ref()).await?;
         whole(reference)?;
         check_files(&patch.files).map_err(EngineError::Input)?;
         check_deletions(&patch.files, &patch.delete_paths).map_err(EngineError::Input)?;
@@ -84,14 +82,15 @@ impl Engine {
             body,
             source: patch.source.unwrap_or(Source::Manual),
             new_token: format!("{:032x}", clock.bits()),
+            quota_bytes: self.inner.limits.storage.quota_bytes,
             at: clock.now(),
         };
         let sharing = self.inner.store.sharing();
         let write = async |once: Option<&Once>| {
             sharing.workflow_patch_files(&behalf(caller), &patch, once).await
         };
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
-        done.map_err(|refused| refusal(refused, &reference.to_string()))
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
+        done.map_err(|refused| unsaved(caller, refused, &reference.to_string()))
     }
 
     /// Puts a workflow away: it is gone for all but its owner.
@@ -103,7 +102,7 @@ impl Engine {
     ) -> Result<Done<Workflow>, EngineError> {
         whole(reference)?;
         let sharing = self.inner.store.sharing();
-        self.changed(caller, reference, keyed, async |change, once| {
+        self.changed(caller, reference, (keyed, Leaves::Less), async |change, once| {
             sharing.workflow_archive(&behalf(caller), &change, once).await
         })
         .await
@@ -118,7 +117,7 @@ impl Engine {
     ) -> Result<Done<Workflow>, EngineError> {
         whole(reference)?;
         let sharing = self.inner.store.sharing();
-        self.changed(caller, reference, keyed, async |change, once| {
+        self.changed(caller, reference, (keyed, Leaves::Note), async |change, once| {
             sharing.workflow_unarchive(&behalf(caller), &change, once).await
         })
         .await
@@ -133,7 +132,7 @@ impl Engine {
     ) -> Result<Done<Workflow>, EngineError> {
         whole(reference)?;
         let sharing = self.inner.store.sharing();
-        self.changed(caller, reference, keyed, async |change, once| {
+        self.changed(caller, reference, (keyed, Leaves::Less), async |change, once| {
             sharing.workflow_delete(&behalf(caller), &change, once).await
         })
         .await
@@ -147,7 +146,7 @@ impl Engine {
         keyed: Option<Keyed<Workflow>>,
     ) -> Result<Done<Workflow>, EngineError> {
         let sharing = self.inner.store.sharing();
-        self.changed(caller, reference, keyed, async |change, once| {
+        self.changed(caller, reference, (keyed, Leaves::Less), async |change, once| {
             sharing.workflow_version_delete(&behalf(caller), &change, once).await
         })
         .await
@@ -157,7 +156,7 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
-        keyed: Option<Keyed<Workflow>>,
+        (keyed, leaves): (Option<Keyed<Workflow>>, Leaves),
         change: impl AsyncFnOnce(
             WorkflowChange,
             Option<&Once>,
@@ -166,7 +165,7 @@ impl Engine {
         require(caller, Scope::WorkflowsWrite)?;
         let order = self.change_of(caller, reference);
         let write = async |once: Option<&Once>| change(order, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), leaves, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
 
@@ -196,7 +195,16 @@ impl Engine {
             files: draft.files,
             new_id: uuid(at, clock.bits()),
             new_token: format!("{:032x}", clock.bits()),
+            quota_bytes: self.inner.limits.storage.quota_bytes,
             at,
         }
     }
+}
+
+/// Why nothing was saved. The owner of a workflow need not be who saves it.
+fn unsaved(caller: &Caller, refused: WorkflowRefused, named: &str) -> EngineError {
+    if let WorkflowRefused::Full(full) = &refused {
+        return no_room(caller, full, "workflow");
+    }
+    refusal(refused, named)
 }

@@ -12,7 +12,7 @@ use jurat_store::{
 };
 
 use super::{asked, behalf, one, refusal, whole};
-use crate::{Done, Engine, EngineError, Keyed, executors::require, invitations};
+use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require, invitations};
 
 /// Somebody to share with, as a request names them.
 pub type Sharee = AccountName;
@@ -48,7 +48,7 @@ impl Engine {
         let sharing = self.inner.store.sharing();
         let write =
             async |once: Option<&Once>| sharing.workflow_grant(&behalf(caller), &order, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
 
@@ -72,7 +72,7 @@ impl Engine {
         let write = async |once: Option<&Once>| {
             sharing.workflow_revoke(&behalf(caller), &order, once).await
         };
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Less, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
 
@@ -90,7 +90,7 @@ impl Engine {
         let write = async |once: Option<&Once>| {
             sharing.workflow_leave(&behalf(caller), &change, once).await
         };
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Less, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
 
@@ -116,7 +116,7 @@ impl Engine {
         let sharing = self.inner.store.sharing();
         let write =
             async |once: Option<&Once>| sharing.workflow_offer(&behalf(caller), &offer, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), write).await?;
+        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
         let done = done.map_err(|refused| match refused {
             OfferRefused::Workflow(refused) => refusal(refused, &reference.to_string()),
             OfferRefused::Invitation(InvitationRefused::Unknown) => EngineError::UserNotFound,

@@ -170,7 +170,7 @@ fn view(record: &TaskRecord) -> TaskView<'_> {
     TaskView {
         task: &record.state,
         task_type: &record.task_type,
-        contract: &record.contract,
+        contract: record.has_contract().then_some(&record.contract),
         contract_digest: &record.contract_digest,
         panel: &record.panel,
         events: record.seq,

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_engine::{Alone, Limits, StorageTerms};
+use jurat_core::{caller::Scope, id::AccountId, key::ApiKey};
+use jurat_engine::{Alone, Limits, StorageTerms, WorkerSettings};
 use jurat_testkit::{
-    app::TestApp,
-    fake_executor::{gated, says_valid},
+    app::{Reply, TestApp, TestCaller, key_record},
+    fake_executor::{answers, gated, says_valid},
 };
 use serde_json::{Value, json};
 
@@ -179,4 +180,241 @@ async fn a_node_removes_what_is_old_by_itself() {
     tokio::time::timeout(Duration::from_secs(15), gone).await.unwrap();
     assert_eq!(shown(&app, &old).await["verdict"], "VALID", "the decision stays");
     app.engine.shutdown().await;
+}
+async fn with_quota(quota_bytes: u64) -> TestApp {
+    let storage = StorageTerms { quota_bytes, ..StorageTerms::default() };
+    TestApp::with_limits(Limits { storage, ..Limits::default() }).await
+}
+
+fn workflow(name: &str, size: usize) -> Value {
+    let body = format!("# Do\n{}", "x".repeat(size));
+    json!({ "name": name, "description": "d", "outcome": "o", "body": body })
+}
+
+/// Stores until there is no room, and returns the first workflow.
+async fn filled(caller: &TestCaller<'_>) -> String {
+    for number in 0..20 {
+        let reply = caller.post("/v1/workflows", &workflow(&format!("w{number}"), 5_000)).await;
+        if !reply.status.is_success() {
+            assert_eq!(reply.json()["code"], "quota_exceeded", "{}", reply.text());
+            return "w0".to_owned();
+        }
+    }
+    panic!("it never ends")
+}
+
+#[track_caller]
+fn assert_full(reply: &Reply) {
+    assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", reply.text());
+    assert_eq!(reply.json()["code"], "quota_exceeded");
+}
+
+#[tokio::test]
+async fn an_editor_does_not_fill_the_account_of_the_owner() {
+    let app = with_quota(20_000).await;
+    let (ann, bob) = (app.caller("ann", &Scope::OWN).await, app.caller("bob", &Scope::OWN).await);
+    for (caller, handle) in [(&ann, "ann"), (&bob, "bob")] {
+        let claim = Body::from(json!({ "handle": handle }).to_string());
+        assert!(caller.send("PATCH", "/v1/me", claim, &[]).await.status.is_success());
+    }
+    let mut saved = ann.post("/v1/workflows", &workflow("report", 5_000)).await.json();
+    let id = saved["id"].as_str().unwrap().to_owned();
+    let grant = json!({ "grantee_email_or_at_team_handle": "@bob", "role": "edit" });
+    let granted = ann.post(&format!("/v1/workflows/{id}/grants"), &grant).await;
+    assert_eq!(granted.status, StatusCode::CREATED, "{}", granted.text());
+    let accepted = bob.post(&format!("/v1/shares/{id}/accept"), &json!({})).await;
+    assert!(accepted.status.is_success(), "{}", accepted.text());
+    let mut last = None;
+    for _ in 0..10 {
+        let mut next = workflow("report", 5_000);
+        next["id"] = json!(id);
+        next["expected_version_token"] = saved["version_token"].clone();
+        let reply = bob.post("/v1/workflows", &next).await;
+        if !reply.status.is_success() {
+            last = Some(reply);
+            break;
+        }
+        saved = reply.json();
+    }
+    let last = last.expect("it ends somewhere");
+    assert_full(&last);
+    let detail = last.json()["detail"].as_str().unwrap().to_owned();
+    assert!(
+        detail.contains("the owner of the workflow has used up their storage quota"),
+        "{detail}"
+    );
+    assert!(!detail.contains("20000"), "how much the owner has is nobody else's: {detail}");
+    let patch = json!({
+        "files": [{ "path": "a.md", "content": "a" }],
+        "expected_version_token": saved["version_token"],
+    });
+    let path = format!("/v1/workflows/{id}/files");
+    let patched = bob.send("PATCH", &path, Body::from(patch.to_string()), &[]).await;
+    assert_full(&patched);
+    // What is the editor's own has its own room.
+    assert!(bob.post("/v1/workflows", &workflow("own", 5_000)).await.status.is_success());
+}
+
+#[tokio::test]
+async fn a_note_under_a_key_needs_room_and_what_makes_room_needs_none() {
+    let app = with_quota(20_000).await;
+    let ann = app.caller("ann", &Scope::OWN).await;
+    let key = [("idempotency-key", "early")];
+    let early = ann.post_with("/v1/workflows", &workflow("early", 1), &key).await;
+    assert_eq!(early.status, StatusCode::CREATED, "{}", early.text());
+    let first = filled(&ann).await;
+    // What was done before is answered again.
+    let again = ann.post_with("/v1/workflows", &workflow("early", 1), &key).await;
+    assert_eq!((again.status, again.json()), (early.status, early.json()));
+    let claim = || Body::from(json!({ "handle": "ann" }).to_string());
+    let noted = ann.send("PATCH", "/v1/me", claim(), &[("idempotency-key", "claim")]).await;
+    assert_full(&noted);
+    let key = [("idempotency-key", "delete")];
+    let path = format!("/v1/workflows/{first}");
+    let deleted = ann.send("DELETE", &path, Body::empty(), &key).await;
+    assert!(deleted.status.is_success(), "{}", deleted.text());
+    let noted = ann.send("PATCH", "/v1/me", claim(), &[("idempotency-key", "claim")]).await;
+    assert!(noted.status.is_success(), "{}", noted.text());
+}
+
+#[tokio::test]
+async fn revoking_the_same_key_again_under_new_keys_does_not_fill_the_store() {
+    let storage =
+        StorageTerms { quota_bytes: 20_000, reserve_bytes: 8_000, ..StorageTerms::default() };
+    let app = TestApp::with_limits(Limits { storage, ..Limits::default() }).await;
+    let ann = app.caller("ann", &Scope::OWN).await;
+    let made = ann.post("/v1/api-keys", &json!({ "name": "spare" })).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
+    filled(&ann).await;
+    let revoke = async |key: &str| {
+        let headers = [("idempotency-key", key)];
+        ann.send("DELETE", "/v1/api-keys/spare", Body::empty(), &headers).await
+    };
+    let first = revoke("0").await;
+    assert!(first.status.is_success(), "a full account can revoke: {}", first.text());
+    let mut refused = None;
+    for number in 1..100 {
+        let reply = revoke(&number.to_string()).await;
+        if !reply.status.is_success() {
+            refused = Some(reply);
+            break;
+        }
+    }
+    assert_full(&refused.expect("the reserve ends"));
+    let plain = ann.send("DELETE", "/v1/api-keys/spare", Body::empty(), &[]).await;
+    assert!(plain.status.is_success(), "without a key nothing is stored: {}", plain.text());
+}
+
+fn run(id: &str) -> Value {
+    let agent = json!({ "agent_id": "a", "executor": "s1", "prompt": "a secret" });
+    json!({ "run_id": id, "agents": [agent], "retry": { "max_attempts": 1 } })
+}
+
+#[tokio::test]
+async fn neither_a_retry_nor_a_step_goes_past_the_quota() {
+    let app = with_quota(40_000).await;
+    let says = answers(json!({ "answer": "yes" })).task_types(&["swarm"]);
+    let _fakes = app.executors([says]).await;
+    let ann = app.caller("ann", &Scope::OWN).await;
+    for id in ["r1", "r2", "r3"] {
+        let reply = ann.post("/v1/runs", &run(id)).await;
+        assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
+    }
+    for (id, verb) in [("r1", "cancel"), ("r2", "kickoff")] {
+        let reply = ann.post(&format!("/v1/runs/{id}/{verb}"), &json!({})).await;
+        assert!(reply.status.is_success(), "{}", reply.text());
+    }
+    filled(&ann).await;
+    assert_full(&ann.post("/v1/runs/r1/retry", &json!({})).await);
+    assert_full(&ann.post("/v1/runs/r3/kickoff", &json!({})).await);
+    assert!(ann.post("/v1/runs/r3/cancel", &json!({})).await.status.is_success());
+    // The step of the one that was let begin before finds no room for its task.
+    app.start(Alone::Yes).await;
+    let poll = Duration::from_millis(20);
+    app.engine.work_on_runs_here(WorkerSettings { poll, ..WorkerSettings::of_a_node(8) });
+    let run = ann.get("/v1/runs/r2?wait=20").await.json();
+    assert_eq!(run["status"], "FAILED", "{run}");
+    let error = run["steps"][0]["error"].as_str().unwrap();
+    assert!(error.contains("its quota is 40000"), "{error}");
+    assert_eq!(ann.get("/v1/tasks").await.json()["items"], json!([]));
+    app.engine.stop_rounds();
+    app.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_over_for_long_is_a_skeleton_and_is_not_tried_again() {
+    let app = TestApp::new().await;
+    let says = answers(json!({ "answer": "yes" })).task_types(&["swarm"]);
+    let _fakes = app.executors([says]).await;
+    let ann = app.caller("ann", &Scope::OWN).await;
+    assert_eq!(ann.post("/v1/runs", &run("r1")).await.status, StatusCode::CREATED);
+    assert!(ann.post("/v1/runs/r1/cancel", &json!({})).await.status.is_success());
+    let before = ann.get("/v1/runs/r1").await.json();
+    app.clock.advance_ms(91 * DAY_MS);
+    let pruned = app.admin().post("/v1/prune", &json!({})).await.json();
+    assert_eq!(pruned["runs"], 1, "{pruned}");
+    assert_eq!(ann.get("/v1/runs/r1").await.json(), before, "who and how far stays");
+    assert_eq!(ann.get("/v1/runs/r1/events").await.json()["items"], json!([]));
+    let retried = ann.post("/v1/runs/r1/retry", &json!({})).await;
+    assert_eq!(retried.status, StatusCode::CONFLICT, "{}", retried.text());
+    assert!(retried.text().contains("its prompts were pruned"), "{}", retried.text());
+    // The same spec is the same run still.
+    assert_eq!(ann.post("/v1/runs", &run("r1")).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_task_that_is_over_for_long_cannot_be_complained_of() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([answers(json!({ "answer": "yes" })).task_types(&["swarm"])]).await;
+    let ann = app.caller("ann", &Scope::OWN).await;
+    let contract = ann.get("/v1/tasks/sample").await.json();
+    let id = contract["task_id"].as_str().unwrap().to_owned();
+    let submitted = ann.post("/v1/tasks", &contract).await;
+    assert_eq!(submitted.status, StatusCode::CREATED, "{}", submitted.text());
+    assert!(ann.post(&format!("/v1/tasks/{id}/cancel"), &json!({})).await.status.is_success());
+    app.clock.advance_ms(91 * DAY_MS);
+    let pruned = app.admin().post("/v1/prune", &json!({})).await.json();
+    assert_eq!(pruned["tasks"], 1, "{pruned}");
+    let task = ann.get(&format!("/v1/tasks/{id}")).await.json();
+    assert_eq!((&task["contract"], &task["state"]), (&Value::Null, &json!("cancelled")));
+    let complained =
+        ann.post(&format!("/v1/tasks/{id}/feedback"), &json!({ "reason": "bad" })).await;
+    assert!(complained.text().contains("its contract was pruned"), "{}", complained.text());
+    assert_eq!(ann.post("/v1/tasks", &contract).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn nothing_is_written_for_accounts_of_which_nothing_is_old() {
+    let app = TestApp::new().await;
+    let _fakes = app.executors([says_valid()]).await;
+    validated(&app, "young").await;
+    let writes = async || {
+        let figures = app.admin().get("/metrics").await.text();
+        let count = "jurat_store_write_duration_seconds_count{write=\"prune\"}";
+        figures.lines().find(|line| line.starts_with(count)).map(str::to_owned)
+    };
+    app.admin().post("/v1/prune", &json!({})).await;
+    assert_eq!(writes().await, None);
+    app.clock.advance_ms(91 * DAY_MS);
+    app.admin().post("/v1/prune", &json!({})).await;
+    assert!(writes().await.is_some_and(|line| line.ends_with(" 1")));
+}
+
+#[tokio::test]
+async fn the_operators_live_key_is_found_behind_a_thousand_that_have_ended() {
+    let app = TestApp::new().await;
+    assert!(app.engine.key_has_admin().await.unwrap());
+    let admin = AccountId::admin();
+    for number in 0..1_001 {
+        let key = ApiKey::new(1_000 + number, [5, 5]);
+        let mut record = key_record(
+            &key,
+            admin.clone(),
+            &[Scope::Admin],
+            jurat_core::time::Timestamp::from_micros(1),
+        );
+        record.key.revoked_at = Some(record.key.created_at);
+        app.store.key_put(&record).await.unwrap();
+    }
+    assert!(app.engine.key_has_admin().await.unwrap());
 }

@@ -7,8 +7,8 @@ use sqlx::{Connection as _, PgConnection};
 
 use super::once;
 use crate::{
-    KeyAdded, KeyRecord, Page, Result, Revocation, Revoked, Rotated, Rotation, StoreError,
-    Succession,
+    KeyAdded, KeyRecord, LiveKeys, Page, Result, Revocation, Revoked, Rotated, Rotation,
+    StoreError, Succession,
     rows::{
         keys::{KeyRow, meant, read_key, refused},
         once::OnceRow,
@@ -79,6 +79,19 @@ pub(super) async fn list(
         .bind(account.map(AccountId::as_str))
         .bind(page.after.as_deref())
         .bind(i64::from(page.limit))
+        .fetch_all(&mut *db)
+        .await?;
+    rows.iter().map(read_key).collect()
+}
+
+pub(super) async fn live(db: &mut PgConnection, wanted: &LiveKeys) -> Result<Vec<KeyRecord>> {
+    let (name, scope) = wanted.patterns();
+    let rows = sqlx::query(sql::KEY_LIVE)
+        .bind(wanted.account.as_str())
+        .bind(wanted.now.micros())
+        .bind(name)
+        .bind(scope)
+        .bind(i64::from(wanted.limit))
         .fetch_all(&mut *db)
         .await?;
     rows.iter().map(read_key).collect()

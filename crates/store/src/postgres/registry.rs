@@ -25,6 +25,7 @@ use crate::{
         self as sql, erased_answer, judged_rounds, readable, verdicts_gone, verdicts_many,
         verdicts_old, verifier_by_full_name, verifier_by_id, verifier_by_name,
     },
+    storage::room,
     templates::{SERVING, read_serving, verifier_lock},
 };
 
@@ -132,6 +133,10 @@ async fn next(tx: &mut PgConnection, row: &DeployRow) -> Result<Result<Verifier,
         Ok(verifier) => verifier,
         Err(refused) => return Ok(Err(refused)),
     };
+    let quota = row.deploy.quota_bytes;
+    if let Err(full) = room(&mut PgTx(&mut *tx), &verifier.account, quota).await? {
+        return Ok(Err(Box::new(Deployed::Full(full))));
+    }
     if verifier.current_version > 1 {
         sqlx::query(sql::VERIFIER_DEPLOYED)
             .bind(&verifier.description)

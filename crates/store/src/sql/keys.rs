@@ -56,6 +56,13 @@ pub(crate) const KEY_LIST: &str = concat!(
      (select shown.created_at, shown.id from api_keys shown where shown.id = $2)) \
      order by created_at, id limit $3"
 );
+/// The newest that open something.
+pub(crate) const KEY_LIVE: &str = concat!(
+    key_select!(),
+    "where account_id = $1 and ",
+    is_live!("$2"),
+    " and name like $3 and scopes like $4 order by created_at desc, id desc limit $5"
+);
 /// Those that an identifier or a name means. An identifier comes before a name, and the newest of
 /// a name first.
 pub(crate) const KEY_MEANT: &str = concat!(

@@ -7,8 +7,8 @@ use rusqlite::{Connection, params};
 
 use super::{all, execute, first, once};
 use crate::{
-    KeyAdded, KeyRecord, Page, Result, Revocation, Revoked, Rotated, Rotation, StoreError,
-    Succession,
+    KeyAdded, KeyRecord, LiveKeys, Page, Result, Revocation, Revoked, Rotated, Rotation,
+    StoreError, Succession,
     rows::{
         keys::{KeyRow, meant, read_key, refused},
         once::OnceRow,
@@ -52,6 +52,12 @@ pub(super) fn list(
 ) -> Result<Vec<KeyRecord>> {
     let account = account.map(AccountId::as_str);
     all(tx, sql::KEY_LIST, params![account, page.after, page.limit], |row| read_key(row))
+}
+
+pub(super) fn live(tx: &Connection, wanted: &LiveKeys) -> Result<Vec<KeyRecord>> {
+    let (name, scope) = wanted.patterns();
+    let params = params![wanted.account.as_str(), wanted.now.micros(), name, scope, wanted.limit];
+    all(tx, sql::KEY_LIVE, params, |row| read_key(row))
 }
 
 pub(super) fn revoke(

@@ -11,6 +11,7 @@ use rusqlite::{Connection, params};
 use super::{all, execute, first, once};
 use crate::{
     Deployed, Deployment, KnownVerdict, Measurement, Pruning, Removal, Result, VerifierGone,
+    both::{SqliteTx, at_once},
     rows::{
         json,
         once::OnceRow,
@@ -22,6 +23,7 @@ use crate::{
     sql::registry::{
         self as sql, erased_answer, judged_rounds, verdicts_gone, verdicts_many, verdicts_old,
     },
+    storage::room,
     templates::{SERVING, read_serving},
 };
 
@@ -66,6 +68,10 @@ pub(super) fn deploy(tx: &Connection, row: &DeployRow, once: Option<&OnceRow>) -
         Ok(verifier) => verifier,
         Err(refused) => return Ok(*refused),
     };
+    let quota = row.deploy.quota_bytes;
+    if let Err(full) = at_once(room(&mut SqliteTx(tx), &verifier.account, quota))? {
+        return Ok(Deployed::Full(full));
+    }
     if verifier.current_version == 1 {
         add(tx, &verifier)?;
     } else {

@@ -18,7 +18,7 @@ use crate::{
 macro_rules! run_columns {
     () => {
         "account_id, id, status, spec, spec_digest, seq, iteration, explored, result, error, \
-         created_at, updated_at, started_at, finished_at, ordered_by"
+         created_at, updated_at, started_at, finished_at, ordered_by, pruned_at"
     };
 }
 pub(super) use run_columns;
@@ -51,6 +51,7 @@ pub(super) fn read_run(cells: &dyn Cells) -> Result<StoredRun> {
             finished_at: columns.maybe_time("finished_at")?,
         },
         created_at: columns.time("created_at")?,
+        pruned_at: columns.maybe_time("pruned_at")?,
         steps: Vec::new(),
     })
 }

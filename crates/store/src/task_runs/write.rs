@@ -46,7 +46,7 @@ const SET_STEP: &str = "\
 const SET: &str = "\
     update task_runs set status = $1, iteration = $2, explored = $3, result = $4, error = $5, \
     updated_at = $6, started_at = $7, finished_at = $8, seq = seq + $9 \
-    where account_id = $10 and id = $11 and seq = $12";
+    where account_id = $10 and id = $11 and seq = $12 and pruned_at is null";
 
 /// Every text, for a look at how the databases read.
 #[cfg(test)]

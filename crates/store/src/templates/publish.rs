@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use jurat_core::{
     id::AccountId,
     search::{Index, Texts},
-    template::{Snapshot, Template, TemplateFile},
+    template::{Snapshot, Summary, Template, TemplateFile},
 };
+use serde_json::Value;
 
 use super::{
     Publish, PublishFile, PublishRefused, Publishable, Published,
@@ -48,6 +49,10 @@ const PIN_CHECK: &str = "\
     and verifier_versions.verifier_id = verifiers.id \
     where verifiers.account_id = $1 and verifiers.id = $2 and verifiers.standing = 'active' \
     and verifier_versions.version = $3 and verifier_versions.config_hash = $4";
+/// The newest version of a template, while it is published.
+const NEWEST: &str = "\
+    select template_id, summary, document from template_versions \
+    where template_id = $1 and version = $2 and unpublished_at is null";
 const ADD: &str = "\
     insert into templates (id, account_id, slug, workflow_id, publishing_handle, latest_version, \
     created_at, updated_at) values ($1, $2, $3, $4, $5, 1, $6, $6)";
@@ -149,13 +154,16 @@ pub(super) async fn publish(
         Ok(handle) => handle,
         Err(refused) => return Ok(Err(refused)),
     };
+    let document = json(&publish.content.document())?;
+    if let Some(before) = published_before(tx, publish, (&handle, &document)).await? {
+        return Ok(Ok(before));
+    }
     let template = match place(tx, publish, &handle).await? {
         Ok(template) => template,
         Err(refused) => return Ok(Err(refused)),
     };
     let (id, version) = (&template.id, template.latest_version);
     let summary = json(&publish.summary.document())?;
-    let document = json(&publish.content.document())?;
     let index = index_of(publish);
     let (name, text, body) = (index.name, index.text, index.body);
     let args = args![id, version, summary, document, name, text, body, publish.at];
@@ -167,14 +175,39 @@ pub(super) async fn publish(
         tx.run(PIN_ADD, args).await?;
     }
     tx.run(STAMP, args![&handle]).await?;
+    Ok(Ok(published(publish, template, publish.summary.clone())))
+}
+
+fn published(publish: &Publish, template: Template, summary: Summary) -> Published {
     let exposed = publish.content.snapshots.iter().map(|it| it.name.clone());
-    Ok(Ok(Published {
-        version,
-        template,
-        summary: publish.summary.clone(),
-        notes: publish.notes.clone(),
-        exposed: exposed.collect(),
-    }))
+    let (version, notes) = (template.latest_version, publish.notes.clone());
+    Published { version, template, summary, notes, exposed: exposed.collect() }
+}
+
+/// What is the newest version already, under the same handle, is not copied once more.
+async fn published_before(
+    tx: &mut impl Tx,
+    publish: &Publish,
+    (handle, document): (&str, &str),
+) -> Result<Option<Published>> {
+    let args = args![&publish.account, &publish.workflow_id];
+    let Some(template) = tx.first(BY_WORKFLOW, args, read_template).await? else {
+        return Ok(None);
+    };
+    if template.archived_at.is_some() || template.publishing_handle != handle {
+        return Ok(None);
+    }
+    let read = |cells: &dyn Cells| {
+        let columns = Columns::new(&cells, "template_versions", "template_id")?;
+        let summary: Value = columns.document("summary")?;
+        let summary =
+            Summary::read(&summary).ok_or_else(|| columns.bad("summary", "it is none"))?;
+        Ok((columns.text("document")?, summary))
+    };
+    let args = args![&template.id, template.latest_version];
+    let newest = tx.first(NEWEST, args, read).await?;
+    let same = newest.filter(|(newest, _)| newest == document);
+    Ok(same.map(|(_, summary)| published(publish, template, summary)))
 }
 
 /// In ascending order: the handles, the templates of the account, the verifiers.

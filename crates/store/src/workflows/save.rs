@@ -22,6 +22,7 @@ use crate::{
     Found, Result, StoreError,
     both::{Tx, args},
     rows::{Cells, Columns, json},
+    storage::room,
 };
 
 const ADD: &str = "\
@@ -73,6 +74,7 @@ pub(super) async fn save(
         tried!(may_append(found, save.expected_token.as_deref()));
     }
     let workflow = tried!(next(save, target));
+    tried!(room(tx, &workflow.account, save.quota_bytes).await?.map_err(WorkflowRefused::Full));
     let bindings = tried!(bound(tx, save, target).await?);
     let old = match target {
         Some(found) => files_now(tx, &save.caller, &found.workflow).await?,
@@ -99,6 +101,8 @@ pub(super) async fn patch(
 ) -> Result<Result<Saved, WorkflowRefused>> {
     let target = tried!(reach::held(tx, &patch.caller, &patch.which, Role::Edit).await?);
     tried!(may_append(&target, patch.expected_token.as_deref()));
+    let owner = &target.workflow.account;
+    tried!(room(tx, owner, patch.quota_bytes).await?.map_err(WorkflowRefused::Full));
     let current = tried!(current(tx, &patch.caller, &target).await?);
     let owner = (&target.workflow.account, current.files.as_slice());
     let mut files = tried!(files::kept(tx, Some(&target), owner, &patch.files).await?);

@@ -54,12 +54,29 @@ impl Backend {
         }
     }
 
+    /// The first column of a question past the store, as texts in their order.
+    pub(crate) async fn texts(&self, sql: &str) -> Vec<String> {
+        match &self.database {
+            Database::Sqlite { folder } => {
+                texts(&Connection::open(folder.path().join("store.db")).unwrap(), sql)
+            }
+            Database::Postgres { schema } => schema.texts(sql).await,
+        }
+    }
+
     pub(crate) async fn end(self) {
         self.store.close().await;
         if let Database::Postgres { schema } = self.database {
             schema.drop().await;
         }
     }
+}
+
+/// The first column of a question, as texts in their order.
+pub(crate) fn texts(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| row.get(0)).unwrap();
+    rows.map(Result::unwrap).collect()
 }
 
 fn file_in(folder: &TempDir) -> Location {

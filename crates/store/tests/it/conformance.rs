@@ -78,6 +78,7 @@ macro_rules! conformance {
             a_name_is_free_again_when_its_key_has_ended,
             of_two_keys_with_one_name_at_once_one_is_added,
             keys_are_listed_in_the_order_they_were_made_in_pages,
+            live_keys_are_found_whatever_ended_before,
             a_key_is_revoked_once_by_identifier_or_name,
             an_identifier_comes_before_a_name,
             nobody_revokes_the_own_key_or_the_last_admin_key,
@@ -326,6 +327,7 @@ macro_rules! conformance {
             what_is_live_is_not_deleted,
             templates_are_listed_and_searched,
             a_template_that_is_given_away_leads_on,
+            the_same_is_published_once,
             nobody_publishes_or_changes_what_others_have,
             each_version_and_each_verifier_is_published_for_itself,
         );
@@ -385,6 +387,11 @@ macro_rules! conformance {
             what_an_account_stores_is_counted,
             what_is_old_goes_and_what_is_young_stays,
             events_go_with_tasks_that_ended_long_ago,
+            tasks_and_runs_that_are_pruned_count_nothing,
+            a_round_that_is_erased_counts_nothing,
+            a_round_whose_verifier_went_is_pruned_all_the_same,
+            every_table_of_accounts_counts_or_is_exempt,
+            nobody_fills_the_account_of_an_owner_without_room,
             accounts_with_something_stored_are_found_one_after_another,
         );
         $crate::conformance::stories!($start, open_work, what_is_open_is_counted_across_accounts);

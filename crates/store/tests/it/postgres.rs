@@ -13,7 +13,7 @@ use jurat_store::{
 
 use crate::{
     backend::{self, Backend, Schema},
-    conformance::{conformance, evidence, task_runs, tasks, verifiers::deployed},
+    conformance::{conformance, evidence, storage, task_runs, tasks, verifiers::deployed},
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
         HOUR_MS, account, at, claim, closing, deploy, executor, grant, holding, judged, round, run,
@@ -226,7 +226,7 @@ async fn a_schema_without_tables_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0, but this program needs 7; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
+        "the database has schema version 0, but this program needs 8; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
     );
     schema.drop().await;
 }
@@ -240,7 +240,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99, but this program knows versions up to 8; use a newer program"
+        "the database has schema version 99, but this program knows versions up to 9; use a newer program"
     );
     schema.drop().await;
 }
@@ -324,6 +324,7 @@ async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on()
         let store = jurat_store::open(&schema.location()).await.unwrap();
         everything_is_there(&fixture, &*store).await;
         work_goes_on(&fixture, &*store).await;
+        assert_eq!(schema.texts(&storage::miscounted()).await, [""; 0], "{}", fixture.name);
         store.close().await;
         schema.drop().await;
     }
@@ -336,6 +337,7 @@ async fn the_program_before_this_one_works_on_after_the_migration() {
     let previous = fixtures("postgres").pop().unwrap();
     schema.execute(&previous.program).await.unwrap();
     the_earlier_program_was_understood(&*store).await;
+    assert_eq!(schema.texts(&storage::miscounted()).await, [""; 0]);
     store.close().await;
     schema.drop().await;
 }

@@ -328,6 +328,7 @@ pub(crate) fn deploy(account: &AccountId, name: &str, number: u32) -> Deploy {
         expected_token: None,
         new_id: uuid(at(i64::from(number)), u128::from(number)),
         new_token: format!("token-{number}"),
+        quota_bytes: u64::MAX,
         at: at(i64::from(number)),
     }
 }

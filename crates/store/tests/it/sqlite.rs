@@ -7,8 +7,8 @@ use jurat_store::{Claim, Closed, Location, Orphans, Sqlite, Store as _, StoreErr
 use rusqlite::Connection;
 
 use crate::{
-    backend::Backend,
-    conformance::conformance,
+    backend::{Backend, texts},
+    conformance::{conformance, storage},
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
         account, claim, closing, executor, expiry, newest, node, page, round, session, summary,
@@ -109,7 +109,7 @@ async fn a_file_of_a_far_newer_program_is_refused() {
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99, but this program knows versions up to 8; use a newer program"
+        "the database has schema version 99, but this program knows versions up to 9; use a newer program"
     );
 }
 
@@ -140,6 +140,8 @@ async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on()
         let store = Sqlite::open(&path).await.unwrap();
         everything_is_there(&fixture, &store).await;
         work_goes_on(&fixture, &store).await;
+        let miscounted = texts(&Connection::open(&path).unwrap(), &storage::miscounted());
+        assert_eq!(miscounted, [""; 0], "{}", fixture.name);
         store.close().await;
     }
 }
@@ -152,5 +154,6 @@ async fn the_program_before_this_one_works_on_after_the_migration() {
     let previous = fixtures("sqlite").pop().unwrap();
     Connection::open(&path).unwrap().execute_batch(&previous.program).unwrap();
     the_earlier_program_was_understood(&store).await;
+    assert_eq!(texts(&Connection::open(&path).unwrap(), &storage::miscounted()), [""; 0]);
     store.close().await;
 }

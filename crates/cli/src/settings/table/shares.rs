@@ -151,7 +151,7 @@ pub(crate) static STORAGE_EVENT_DAYS: Setting = Setting {
     flag: None,
     kind: Kind::Count { least: 1, most: 36_500 },
     default: Some("90"),
-    about: "Days that the events of an ended task or agent run are kept.",
+    about: "Days that the contract, candidates, results and events of an ended task or agent run are kept; its outcome is kept forever.",
     example: "365",
     privacy: Privacy::Open,
 };

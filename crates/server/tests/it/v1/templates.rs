@@ -134,7 +134,10 @@ pub(crate) async fn life(app: &TestApp) {
 /// From its second version to its end.
 async fn ending(app: &TestApp, id: &str) {
     let (admin, nobody) = (app.admin(), app.anonymous());
-    assert_eq!(publish(app).await.json()["version"], 2);
+    let same = publish(app).await;
+    assert_eq!((same.status, &same.json()["version"]), (StatusCode::CREATED, &json!(1)));
+    let notes = json!({ "workflow_id": "report", "release_notes": "Says more." });
+    assert_eq!(admin.post("/v1/templates", &notes).await.json()["version"], 2);
     let why = json!({ "message": "old" });
     let old = admin.post("/v1/templates/@ann/report/versions/1/deprecate", &why).await;
     assert_eq!(old.json()["deprecation_message"], "old");

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use jurat_core::{caller::Scope, id::AccountId};
 use jurat_store::{
-    KeyAdded, KeyRecord, Revocation, Revoked, Rotated, Rotation, Store, StoreErrorKind, Succession,
+    KeyAdded, KeyRecord, LiveKeys, Revocation, Revoked, Rotated, Rotation, Store, StoreErrorKind,
+    Succession,
 };
 
 use crate::{
@@ -327,4 +328,33 @@ fn rotated(rotated: Rotated) -> Succession {
         Rotated::Unknown | Rotated::Superseded(_) | Rotated::Repeated => None,
     };
     done.unwrap()
+}
+
+pub(crate) async fn live_keys_are_found_whatever_ended_before(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    store.account_ensure(&alice, at(0)).await.unwrap();
+    // More than a page of the list, all older, and all over.
+    let ended = "insert into api_keys (id, account_id, secret_hash, scopes, name, created_at, \
+                 revoked_at) with recursive counted (n) as (select 1 union all select n + 1 \
+                 from counted where n < 1001) select 'old' || n, 'acct_alice', '', \
+                 '[\"admin\"]', 'login x', n, 5 from counted";
+    backend.tamper(ended).await.unwrap();
+    for (id, name, is_admin) in [("k1", "login a", true), ("k2", "other", false), ("k3", "x", true)]
+    {
+        let mut record = if is_admin { key(id, &alice) } else { plain(id, &alice) };
+        record.key.name = name.to_owned();
+        record.key.created_at = at(10 + i64::from(id == "k2"));
+        record.key.expires_at = (id == "k3").then(|| at(50));
+        store.key_put(&record).await.unwrap();
+    }
+    let found = async |name_prefix: &str, scope: Option<Scope>, limit: u32| {
+        let (account, name_prefix) = (alice.clone(), name_prefix.to_owned());
+        let wanted = LiveKeys { account, now: at(100), name_prefix, scope, limit };
+        let keys = store.key_live(&wanted).await.unwrap();
+        keys.into_iter().map(|record| record.key.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found("", None, 10).await, ["k2", "k1"], "the newest first");
+    assert_eq!(found("", None, 1).await, ["k2"]);
+    assert_eq!(found("login ", None, 10).await, ["k1"]);
+    assert_eq!(found("", Some(Scope::Admin), 1).await, ["k1"]);
 }

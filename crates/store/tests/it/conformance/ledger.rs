@@ -324,7 +324,7 @@ pub(crate) async fn a_ledger_that_somebody_changed_is_found(backend: &Backend) {
              lease_until, request_digest, policy_id, policy_hash, disagreement, traces, seats, \
              opened_at, deadline_at, closed_at, outcome, verdict, agreement_bp, confidence_bp, \
              consensus, receipt_id, cancel_requested_at, run, held_micros, is_limited, erased_at, day_cap_micros, \
-             step, most_micros, sent_micros, verifier_id \
+             step, most_micros, sent_micros, verifier_id, pruned_at \
              from rounds",
             "delete from rounds where account_id = 'acct_carol'",
             "the round is open, but its hold is not in the ledger",

@@ -4,22 +4,125 @@ use jurat_core::{
     id::AccountId,
     round::{Asked, Kept, OpenRound},
     time::Timestamp,
+    workflow::{Role, Source},
 };
 use jurat_store::{
-    Behalf, NotErased, Once, OnceAnswer, PruneOrder, Pruned, RoundErasing, RoundKey, RoundKeys,
-    SavedAnswer, TaskEventsAsked, Written,
+    Behalf, Deploy, Deployed, FilesPatch, NotErased, Once, OnceAnswer, PruneOrder, Pruned,
+    RoundErasing, RoundKey, RoundKeys, SavedAnswer, StorageFull, TaskEventsAsked, WorkflowRefused,
+    WorkflowSave, Written,
 };
 
 use super::{
     tasks::{after, append, new_task, submitted},
-    workflows::behalf,
+    verifiers::deployed,
+    workflows::{behalf, binding, draft, grant, grant_of, id, next, refused, saved, used, user},
 };
 use crate::{
     backend::Backend,
-    samples::{account, at, closing, round},
+    samples::{account, at, closing, deploy, round},
 };
 
 const DAY_MS: i64 = 86_400_000;
+
+/// Each table that counts against what an account may store, with its texts: a row counts 200 bytes
+/// and these. Those with a mark of their pruning count nothing once they have it.
+const COUNTED: &[(&str, &[&str], IsMarked)] = &[
+    ("rounds", &["seats", "run", "consensus", "step"], IsMarked::Yes),
+    ("replicas", &["document"], IsMarked::Yes),
+    ("round_payloads", &["asked", "request"], IsMarked::No),
+    ("idempotency", &["key", "answer"], IsMarked::No),
+    ("api_keys", &["name", "scopes"], IsMarked::No),
+    ("verifier_versions", &["description", "config"], IsMarked::No),
+    ("verifier_measurements", &["document", "cases"], IsMarked::No),
+    ("verifier_runs", &["provenance", "error_message", "reasoning"], IsMarked::Yes),
+    ("known_verdicts", &["document"], IsMarked::No),
+    ("workflows", &["description", "outcome", "tags", "search_text", "search_body"], IsMarked::No),
+    ("workflow_versions", &["description", "outcome", "tags", "body", "bindings"], IsMarked::No),
+    ("workflow_files", &["path"], IsMarked::No),
+    ("workflow_blobs", &["content"], IsMarked::No),
+    ("templates", &["slug", "archive_reason"], IsMarked::No),
+    ("tasks", &["contract", "panel", "state"], IsMarked::Yes),
+    ("task_events", &["body"], IsMarked::No),
+    ("task_candidates", &["output", "evidence_inline", "evidence_refs"], IsMarked::No),
+    ("task_ballots", &["ballot"], IsMarked::No),
+    ("knowledge", &["words", "output"], IsMarked::No),
+    ("task_runs", &["spec", "explored", "result", "error"], IsMarked::Yes),
+    ("task_run_steps", &["output", "error"], IsMarked::Yes),
+    ("task_run_events", &["body"], IsMarked::No),
+    ("agent_events", &["body", "decision", "last_error"], IsMarked::No),
+];
+
+/// Those that belong to an account through its templates.
+const OF_TEMPLATES: &[(&str, &[&str])] = &[
+    (
+        "template_versions",
+        &[
+            "summary",
+            "document",
+            "search_name",
+            "search_text",
+            "search_body",
+            "deprecation_message",
+        ],
+    ),
+    ("template_files", &["path", "content"]),
+];
+
+/// Tables of accounts that do not count, and why nobody fills the store with them.
+const EXEMPT: &[(&str, &str)] = &[
+    ("entries", "decisions are kept for ever"),
+    ("credit_balances", "the ledger is kept for ever"),
+    ("credit_transfers", "the ledger is kept for ever"),
+    ("execution_captures", "it is a part of the ledger"),
+    ("account_storage", "it is the count itself"),
+    ("evidence_blobs", "a cache with a bound of its own"),
+    ("judge_history", "as many samples as a verifier keeps, for each that counts"),
+    ("verifiers", "one beside versions that count"),
+    ("workflow_bindings", "the bindings of a version that counts"),
+    ("workflow_grants", "500 of a workflow that counts"),
+    ("named_grants", "500 of a workflow that counts, 200 a day"),
+    ("grant_days", "one a day"),
+    ("share_blocks", "one for each owner"),
+    ("template_moves", "one beside a template that counts"),
+    ("template_pins", "one for each binding of a version that counts"),
+    ("handles", "one after another, with a rest between"),
+    ("team_members", "one for each invitation"),
+    ("device_logins", "they end within minutes"),
+    ("anonymous_grants", "one a month"),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IsMarked {
+    Yes,
+    No,
+}
+
+/// Names the accounts whose count is not the sum of what they have stored.
+pub(crate) fn miscounted() -> String {
+    let size = |table: &str, texts: &[&str]| {
+        let texts = texts.iter().map(|it| format!(" + coalesce(octet_length({table}.{it}), 0)"));
+        format!("200{}", texts.collect::<String>())
+    };
+    let own = COUNTED.iter().map(|(table, texts, is_marked)| {
+        let size = size(table, texts);
+        let only = if *is_marked == IsMarked::Yes { " where pruned_at is null" } else { "" };
+        format!("select account_id, {size} as size from {table}{only}")
+    });
+    let through = OF_TEMPLATES.iter().map(|(table, texts)| {
+        let size = size(table, texts);
+        format!(
+            "select templates.account_id, {size} as size from {table} \
+             join templates on templates.id = {table}.template_id"
+        )
+    });
+    let all: Vec<String> = own.chain(through).collect();
+    format!(
+        "select account_id from (select account_id, sum(size) as off from ({} \
+         union all select account_id, -bytes as size from account_storage) as counted \
+         group by account_id) as sums where off <> 0 order by account_id",
+        all.join(" union all ")
+    )
+}
 
 fn asked(open: OpenRound, text: &str) -> OpenRound {
     let request = Some(format!("{{\"claim\":\"{text}\"}}"));
@@ -227,4 +330,141 @@ pub(crate) async fn accounts_with_something_stored_are_found_one_after_another(b
         found.push(account);
     }
     assert_eq!(found, [account("alice"), account("bob")]);
+}
+
+pub(crate) async fn every_table_of_accounts_counts_or_is_exempt(backend: &Backend) {
+    let (tables, triggers) = if backend.is_postgres() {
+        (
+            "select table_name::text from information_schema.columns \
+             where table_schema = current_schema() and column_name = 'account_id' order by 1",
+            "select relname || '_' || tgname from pg_trigger \
+             join pg_class on pg_class.oid = tgrelid where relnamespace = current_schema()::regnamespace",
+        )
+    } else {
+        (
+            "select tables.name from sqlite_schema as tables, pragma_table_info(tables.name) as columns \
+             where tables.type = 'table' and columns.name = 'account_id' order by 1",
+            "select name from sqlite_schema where type = 'trigger'",
+        )
+    };
+    let found = backend.texts(tables).await;
+    let mut known: Vec<&str> = COUNTED.iter().map(|it| it.0).collect();
+    known.extend(EXEMPT.iter().map(|it| it.0));
+    known.sort_unstable();
+    assert_eq!(found, known, "a table is counted by triggers, or says here why it need not be");
+    let triggers = backend.texts(triggers).await;
+    let counted = COUNTED.iter().map(|it| it.0).chain(OF_TEMPLATES.iter().map(|it| it.0));
+    for table in counted {
+        for part in ["stored", "restored", "unstored"] {
+            let name = format!("{table}_{part}");
+            assert!(triggers.contains(&name), "{name}");
+        }
+    }
+}
+
+pub(crate) async fn a_round_that_is_erased_counts_nothing(backend: &Backend) {
+    let alice = account("alice");
+    ended(backend, &asked(round(&alice, 1), "x")).await;
+    let before = bytes(backend, &alice).await;
+    let second = asked(round(&alice, 2), "y");
+    ended(backend, &second).await;
+    assert!(before < bytes(backend, &alice).await);
+    erase(backend, &second, 9_000).await;
+    assert_eq!(bytes(backend, &alice).await, before, "its skeleton belongs to its decision");
+    let old = Pruned { rounds: 1, ..Pruned::default() };
+    assert_eq!(prune(backend, &order(&alice, at(30 * DAY_MS))).await, old);
+    assert_eq!(bytes(backend, &alice).await, 0);
+    assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
+}
+
+/// What a verifier that is deleted leaves of its rounds is not all that there was.
+pub(crate) async fn a_round_whose_verifier_went_is_pruned_all_the_same(backend: &Backend) {
+    let alice = account("alice");
+    let open = asked(round(&alice, 1), "x");
+    ended(backend, &open).await;
+    backend.tamper("update rounds set erased_at = 5").await.unwrap();
+    let old = Pruned { rounds: 1, ..Pruned::default() };
+    assert_eq!(prune(backend, &order(&alice, at(30 * DAY_MS))).await, old);
+    let erased_at = Some(Timestamp::from_micros(5));
+    assert_eq!(kept(backend, &open, &alice).await, Kept { asked: None, erased_at });
+    assert_eq!(bytes(backend, &alice).await, 0);
+}
+
+pub(crate) async fn tasks_and_runs_that_are_pruned_count_nothing(backend: &Backend) {
+    let (alice, store) = (account("alice"), &*backend.store);
+    super::tasks::with_everything(store, &alice).await;
+    super::task_runs::with_everything(store, &alice).await;
+    // Both end; what is remembered of decisions and sent to executors has times of its own.
+    for end in [
+        "update tasks set ended_at = 5, due_at = null",
+        "update task_runs set finished_at = 5, status = 'CANCELLED', \
+         spec = '{\"run_id\":\"r-1\",\"agents\":[{\"agent_id\":\"a\",\"executor\":\"one\",\
+         \"prompt\":\"a secret\",\"weight\":2}]}'",
+        "delete from knowledge",
+        "delete from agent_events",
+        "delete from evidence_blobs",
+    ] {
+        backend.tamper(end).await.unwrap();
+    }
+    assert!(0 < bytes(backend, &alice).await);
+    let pruned = prune(backend, &order(&alice, at(30 * DAY_MS))).await;
+    assert!(0 < pruned.tasks && 0 < pruned.runs, "{pruned:?}");
+    assert_eq!(bytes(backend, &alice).await, 0);
+    assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
+    for table in ["task_events", "task_candidates", "task_ballots", "task_run_events"] {
+        let found = backend.texts(&format!("select account_id from {table}")).await;
+        assert_eq!(found, [""; 0], "{table}");
+    }
+    let contracts = backend.texts("select distinct contract from tasks").await;
+    assert_eq!(contracts, ["{}"]);
+    let spec = backend.texts("select spec from task_runs").await.remove(0);
+    let spec: serde_json::Value = serde_json::from_str(&spec).unwrap();
+    let agent = serde_json::json!({
+        "agent_id": "a", "executor": "one", "profile": "default", "prompt": "erased",
+        "weight": 2, "priority": 0,
+    });
+    assert_eq!(spec["agents"], serde_json::json!([agent]));
+    let steps = backend.texts("select id from task_run_steps").await;
+    assert_eq!(steps, ["a"], "who did what stays");
+}
+
+pub(crate) async fn nobody_fills_the_account_of_an_owner_without_room(backend: &Backend) {
+    let store = &*backend.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let cites = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
+    let bindings = Some(vec![binding("cites", &cites.id)]);
+    let first = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 2) }).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, Role::Edit)).await;
+    used(store, &bob, &first).await;
+
+    let stored = bytes(backend, &alice).await;
+    assert!(bytes(backend, &bob).await < stored);
+    let full = StorageFull { account: alice.clone(), bytes: stored, quota_bytes: stored };
+    let save = WorkflowSave { quota_bytes: stored, ..next(draft(&bob, "report", 3), &first) };
+    assert_eq!(refused(store, &save).await, WorkflowRefused::Full(full.clone()));
+    let patch = FilesPatch {
+        caller: bob.clone(),
+        which: id(&first),
+        expected_token: Some(first.workflow.version_token.clone()),
+        files: Vec::new(),
+        delete_paths: Vec::new(),
+        body: Some("# More".to_owned()),
+        source: Source::Manual,
+        new_token: "patched".to_owned(),
+        quota_bytes: stored,
+        at: at(4),
+    };
+    let patched = store.sharing().workflow_patch_files(&behalf(&bob), &patch, None).await.unwrap();
+    assert_eq!(patched, Written::Refused(WorkflowRefused::Full(full.clone())));
+    let tuned = Deploy {
+        expected_token: Some("token-1".to_owned()),
+        quota_bytes: stored,
+        ..deploy(&bob, "cites", 5)
+    };
+    assert_eq!(store.verifier_deploy(&tuned, None).await.unwrap(), Deployed::Full(full));
+    assert_eq!(bytes(backend, &alice).await, stored);
+    // With room they may, and the bytes are the owner's.
+    let quota_bytes = stored + 1;
+    saved(store, &WorkflowSave { quota_bytes, ..save }).await;
+    assert!(stored < bytes(backend, &alice).await);
 }

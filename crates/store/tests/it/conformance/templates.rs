@@ -19,7 +19,7 @@ use jurat_store::{
     TemplateOffer, TemplateWords, VerifierAsked, VerifierGone, Written,
 };
 
-use super::verifiers::deployed;
+use super::{storage::miscounted, verifiers::deployed};
 use crate::{
     backend::Backend,
     samples::{account, at, config, deploy, run},
@@ -98,7 +98,7 @@ fn publication(author: &Author, number: u32) -> Publish {
         summary: summary(),
         content: Content {
             body: "the body".to_owned(),
-            release_notes: None,
+            release_notes: Some(format!("the {number}th")),
             workflow_version: 2,
             snapshots: vec![snapshot],
         },
@@ -469,7 +469,15 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
     assert!(!give(&ann.account, &ann.account).await, "it is theirs already");
     let cat = author(backend, "cat", 3).await;
     published(store, &cat, 10).await;
+    let stored = async |account: &AccountId| {
+        store.storage().storage_bytes(&ALL, account).await.unwrap().bytes
+    };
+    let (of_ann, of_bob) = (stored(&ann.account).await, stored(&bob).await);
     assert!(give(&ann.account, &bob).await);
+    let moved = of_ann - stored(&ann.account).await;
+    assert!(400 < moved, "{moved}");
+    assert_eq!(stored(&bob).await, of_bob + moved, "it counts for its new owner");
+    assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
     let other = seen(store, &named("cat"), None, None).await.unwrap();
     assert_eq!(other.template.account, cat.account, "only what is given goes");
     let found = seen(store, &named("ann"), None, None).await.unwrap();
@@ -477,6 +485,29 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
     assert_eq!(seen(store, &named("bob"), None, None).await, Some(found));
     assert!(give(&bob, &ann.account).await);
     assert_eq!(seen(store, &named("bob"), None, None).await.unwrap().template.handle, "ann");
+}
+
+/// A copy of what is there already would count once more, and say nothing new.
+pub(crate) async fn the_same_is_published_once(backend: &Backend) {
+    let store = &*backend.store;
+    let ann = author(backend, "ann", 1).await;
+    let first = published(store, &ann, 9).await;
+    assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
+    let again = Publish { new_id: "other".to_owned(), at: at(99), ..publication(&ann, 9) };
+    let again = done(try_publish(store, &again).await).unwrap();
+    assert_eq!((&again.template.id, again.version), (&first.template.id, 1));
+    let versions = backend.texts("select template_id from template_versions").await;
+    assert_eq!(versions, [first.template.id.as_str()]);
+    // What says something new is another version, and so is one that was unpublished meanwhile.
+    assert_eq!(published(store, &ann, 10).await.version, 2);
+    let gone = changed(store, &ann.account, Change::Unpublish(2)).await;
+    assert!(is_done(&gone));
+    assert_eq!(published(store, &ann, 10).await.version, 3);
+    assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
+    for change in [Change::Deprecate(3, Some("old".to_owned())), Change::DeleteVersion(2)] {
+        changed(store, &ann.account, change).await;
+        assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
+    }
 }
 
 /// What one author does leaves the templates of another as they are, and the other way round.

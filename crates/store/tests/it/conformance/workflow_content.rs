@@ -90,6 +90,7 @@ pub(crate) async fn a_path_is_a_file_or_a_folder(backend: &Backend) {
         body: None,
         source: Source::Manual,
         new_token: "next".to_owned(),
+        quota_bytes: u64::MAX,
         at: at(2),
     };
     let patched = store.sharing().workflow_patch_files(&behalf(&alice), &patch, None).await;

@@ -64,6 +64,7 @@ pub(super) fn draft(caller: &AccountId, name: &str, number: u32) -> WorkflowSave
         files: None,
         new_id: uuid(at(i64::from(number)), u128::from(number)),
         new_token: format!("token-{number}"),
+        quota_bytes: u64::MAX,
         at: at(i64::from(number)),
     }
 }
@@ -258,6 +259,7 @@ pub(crate) async fn files_are_carried_forward_cleared_and_patched(backend: &Back
         body: None,
         source: Source::Manual,
         new_token: "token-3".to_owned(),
+        quota_bytes: u64::MAX,
         at: at(3),
     };
     let patched = store.sharing().workflow_patch_files(&behalf(&alice), &patch, None).await;

@@ -24,7 +24,8 @@ use crate::executor::VerificationStatus;
 pub struct TaskView<'a> {
     pub task: &'a Task,
     pub task_type: &'a str,
-    pub contract: &'a Value,
+    /// Gone once the task was pruned.
+    pub contract: Option<&'a Value>,
     pub contract_digest: &'a str,
     /// Who may work on it, as it is recorded.
     pub panel: &'a Value,
@@ -109,9 +110,10 @@ pub struct TaskBody<'a> {
     reason: Option<&'a str>,
     /// Number of events.
     events: u64,
-    /// The contract with all defaults filled in; not in the reply to a submission.
+    /// The contract with all defaults filled in; null once the task was pruned, and not in the
+    /// reply to a submission.
     #[serde(skip_serializing_if = "Member::is_left_out")]
-    #[schema(value_type = TaskContractBody)]
+    #[schema(value_type = Option<TaskContractBody>)]
     contract: Member<&'a Value>,
 }
 
@@ -238,7 +240,7 @@ pub fn summary(line: TaskLine<'_>) -> TaskSummaryBody<'_> {
 
 /// A task with its contract.
 pub fn whole(view: TaskView<'_>) -> TaskBody<'_> {
-    TaskBody { contract: Member::Is(Some(view.contract)), ..body(view) }
+    TaskBody { contract: Member::Is(view.contract), ..body(view) }
 }
 
 /// A task without its contract, for those who sent it.
