@@ -249,6 +249,8 @@ async fn agents_that_tie_are_asked_once_more_and_told_why() {
     spec["aggregation"] = json!({ "tie_policy": { "chain": ["REEXPLORE", "STOCHASTIC"] } });
     submit(&app, &spec, true).await.unwrap();
     other.called(1).await;
+    // The first answer must be in before it changes.
+    wait_until(&app, "r1", |view| view.run.steps[0].status == StepStatus::Succeeded).await;
     one.set(says("no").provider_family("family-1").model_id("model-1"));
     other.release();
     let view = ended(&app, "r1").await;
