@@ -116,7 +116,7 @@ def with_marks(contents, mutants):
         text = contents[name].decode()
         text = re.sub(r"prepare_cached\((\w+)\)", r"prepare_cached(&crate::mutated(\1))", text)
         contents[name] = text.encode()
-    migrate = STORE + "postgres/migrate.rs"
+    migrate = STORE + "db/postgres/migrate.rs"
     given = b"AssertSqlSafe(crate::mutated(migration.postgres))"
     assert b"raw_sql(migration.postgres)" in contents[migrate]
     contents[migrate] = contents[migrate].replace(b"raw_sql(migration.postgres)", b"raw_sql(" + given + b")")

@@ -11,32 +11,32 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::Report;
+use crate::CommandReport;
 
 const FOLDER: &str = "docs/reference";
 
 /// What to do with the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum GenerateMode {
     Write,
     Check,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Options {
-    mode: Mode,
+pub(crate) struct GenerateOptions {
+    mode: GenerateMode,
     /// The program whose help becomes `cli.md`, whose settings `config.md`, and whose document
     /// `openapi.json`.
     cli: Option<PathBuf>,
 }
 
-impl Options {
+impl GenerateOptions {
     pub(crate) fn parse(args: &[&str]) -> Result<Self> {
-        let mut options = Self { mode: Mode::Write, cli: None };
+        let mut options = Self { mode: GenerateMode::Write, cli: None };
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
             match *arg {
-                "--check" => options.mode = Mode::Check,
+                "--check" => options.mode = GenerateMode::Check,
                 "--cli" => {
                     let program = rest.next().context("--cli needs the path of a program")?;
                     options.cli = Some(program.into());
@@ -48,7 +48,7 @@ impl Options {
     }
 }
 
-pub(crate) fn run(root: &Path, options: &Options) -> Result<Report> {
+pub(crate) fn run(root: &Path, options: &GenerateOptions) -> Result<CommandReport> {
     let mut pages = vec![
         ("reason-codes.md", pages::reason_codes()),
         ("error-codes.md", pages::error_codes()),
@@ -67,8 +67,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<Report> {
             continue;
         }
         match options.mode {
-            Mode::Check => lines.push(format!("{path}:1: stale; `just generate` writes it anew")),
-            Mode::Write => {
+            GenerateMode::Check => {
+                lines.push(format!("{path}:1: stale; `just generate` writes it anew"));
+            }
+            GenerateMode::Write => {
                 fs::create_dir_all(root.join(FOLDER))?;
                 fs::write(root.join(&path), text)
                     .with_context(|| format!("cannot write {path}"))?;
@@ -76,8 +78,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<Report> {
             }
         }
     }
-    let is_good = options.mode == Mode::Write || lines.is_empty();
-    Ok(Report { lines, is_good })
+    let is_good = options.mode == GenerateMode::Write || lines.is_empty();
+    Ok(CommandReport { lines, is_good })
 }
 
 #[cfg(test)]
@@ -87,19 +89,19 @@ mod tests {
     #[test]
     fn a_stale_page_is_reported_until_it_is_written() {
         let root = tempfile::tempdir().unwrap();
-        let check = Options::parse(&["--check"]).unwrap();
+        let check = GenerateOptions::parse(&["--check"]).unwrap();
         let before = run(root.path(), &check).unwrap();
         assert!(!before.is_good);
         assert_eq!(before.lines.len(), 4);
 
-        run(root.path(), &Options::parse(&[]).unwrap()).unwrap();
+        run(root.path(), &GenerateOptions::parse(&[]).unwrap()).unwrap();
         let after = run(root.path(), &check).unwrap();
         assert!(after.is_good, "{:?}", after.lines);
     }
 
     #[test]
     fn an_unknown_option_is_named() {
-        let error = Options::parse(&["--verify"]).unwrap_err();
+        let error = GenerateOptions::parse(&["--verify"]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "`--verify` is no option of generate: use --check or --cli PATH"

@@ -34,18 +34,20 @@ fn main() -> ExitCode {
 
 /// What a command has to say.
 #[derive(Debug)]
-struct Report {
+struct CommandReport {
     lines: Vec<String>,
     is_good: bool,
 }
 
-fn run() -> Result<Report> {
+fn run() -> Result<CommandReport> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["tidy"] => tidy::run(root),
-        ["generate", options @ ..] => generate::run(root, &generate::Options::parse(options)?),
+        ["generate", options @ ..] => {
+            generate::run(root, &generate::GenerateOptions::parse(options)?)
+        }
         ["migration", name] => migration::run(root, name),
         _ => bail!("no such command\n{USAGE}"),
     }

@@ -4,12 +4,12 @@ use std::{fs, path::Path};
 
 use anyhow::{Result, bail};
 
-use crate::{Report, tree};
+use crate::{CommandReport, tree};
 
 pub(crate) const FOLDERS: [&str; 2] =
     ["crates/store/migrations/sqlite", "crates/store/migrations/postgres"];
 
-pub(crate) fn run(root: &Path, name: &str) -> Result<Report> {
+pub(crate) fn run(root: &Path, name: &str) -> Result<CommandReport> {
     let is_plain =
         name.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_');
     if name.is_empty() || !is_plain {
@@ -31,7 +31,7 @@ pub(crate) fn run(root: &Path, name: &str) -> Result<Report> {
         )?;
         lines.push(format!("made {path}"));
     }
-    Ok(Report { lines, is_good: true })
+    Ok(CommandReport { lines, is_good: true })
 }
 
 fn last_number(names: &[String]) -> u32 {

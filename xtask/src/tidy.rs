@@ -4,6 +4,7 @@ mod dependencies;
 mod documents;
 mod layers;
 mod metadata;
+mod names;
 mod numbering;
 mod sources;
 
@@ -11,8 +12,8 @@ use std::{fmt, path::Path};
 
 use anyhow::Result;
 
-use self::{dependencies::Rules, metadata::Metadata};
-use crate::{Report, tree};
+use self::{dependencies::DenyRules, metadata::Metadata};
+use crate::{CommandReport, tree};
 
 /// One broken rule: where, and a sentence that says what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,14 +36,15 @@ impl fmt::Display for Violation {
 }
 
 /// Checks everything and reports every violation, not only the first.
-pub(crate) fn run(root: &Path) -> Result<Report> {
+pub(crate) fn run(root: &Path) -> Result<CommandReport> {
     let files = tree::files(root)?;
     let metadata = Metadata::read(root)?;
-    let rules = Rules::parse(&tree::read(&root.join("deny.toml"))?)?;
+    let rules = DenyRules::parse(&tree::read(&root.join("deny.toml"))?)?;
 
     let mut found = layers::check(root, &metadata)?;
     found.extend(dependencies::check(&metadata, &rules, &tree::read(&root.join("Cargo.lock"))?));
     found.extend(sources::check(root, &files)?);
+    found.extend(names::check(root, &files)?);
     found.extend(documents::check(root)?);
     found.extend(numbering::check(root)?);
 
@@ -50,5 +52,5 @@ pub(crate) fn run(root: &Path) -> Result<Report> {
     if !found.is_empty() {
         lines.push(format!("tidy: {} broken rules", found.len()));
     }
-    Ok(Report { lines, is_good: found.is_empty() })
+    Ok(CommandReport { lines, is_good: found.is_empty() })
 }

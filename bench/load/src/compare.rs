@@ -2,11 +2,11 @@
 
 use anyhow::{Result, bail, ensure};
 
-use crate::load::{self, Plan, Sample, Target};
+use crate::load::{self, LoadPlan, LoadSample, Target};
 
 /// What is measured: who answers, and who works for it.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct LoadSubject {
     pub name: String,
     pub target: Target,
     pub pid: u32,
@@ -15,24 +15,24 @@ pub struct Subject {
 }
 
 /// The figures of one turn, or a summary of several, in the order of [`METRICS`].
-pub type Figures = [f64; 5];
+pub type BenchMetrics = [f64; 5];
 
 pub const METRICS: [&str; 5] =
     ["requests_per_second", "p50_us", "p99_us", "cpu_us_per_request", "peers_cpu_us_per_request"];
 
 #[derive(Debug, Clone)]
-pub struct Comparison {
-    pub plan: Plan,
-    pub subjects: Vec<Measured>,
+pub struct LoadComparison {
+    pub plan: LoadPlan,
+    pub subjects: Vec<SubjectMetrics>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct SubjectMetrics {
     pub name: String,
-    pub turns: Vec<Figures>,
+    pub turns: Vec<BenchMetrics>,
 }
 
-impl Comparison {
+impl LoadComparison {
     /// Fails when the median of the last subject is so many times that of the first.
     pub fn check_flat(&self, what: &str, most: f64) -> Result<()> {
         let (Some(few), Some(many)) = (self.subjects.first(), self.subjects.last()) else {
@@ -58,29 +58,33 @@ pub struct Ratio {
 }
 
 /// Gives every subject its turn, as often as asked; the first is the baseline.
-pub async fn compare(subjects: &[Subject], plan: Plan, rounds: usize) -> Result<Comparison> {
+pub async fn compare(
+    subjects: &[LoadSubject],
+    plan: LoadPlan,
+    rounds: usize,
+) -> Result<LoadComparison> {
     ensure!(!subjects.is_empty(), "there is nothing to measure");
     ensure!(0 < rounds, "`--rounds` must be at least 1");
-    let mut measured: Vec<Measured> = subjects
+    let mut measured: Vec<SubjectMetrics> = subjects
         .iter()
-        .map(|subject| Measured { name: subject.name.clone(), turns: Vec::new() })
+        .map(|subject| SubjectMetrics { name: subject.name.clone(), turns: Vec::new() })
         .collect();
     for _ in 0..rounds {
         for (subject, measured) in subjects.iter().zip(&mut measured) {
-            measured.turns.push(turn(subject, &plan).await?);
+            measured.turns.push(measure_pass(subject, &plan).await?);
         }
     }
-    Ok(Comparison { plan, subjects: measured })
+    Ok(LoadComparison { plan, subjects: measured })
 }
 
-async fn turn(subject: &Subject, plan: &Plan) -> Result<Figures> {
+async fn measure_pass(subject: &LoadSubject, plan: &LoadPlan) -> Result<BenchMetrics> {
     let mut watched = vec![subject.pid];
     watched.extend(&subject.peers);
     let sample = load::run(&subject.target, plan, &watched).await?;
-    Ok(figures(&sample))
+    Ok(metrics(&sample))
 }
 
-fn figures(sample: &Sample) -> Figures {
+fn metrics(sample: &LoadSample) -> BenchMetrics {
     let peers = (1..sample.cpu.len()).map(|place| sample.cpu_us_per_request(place));
     // A sum would begin at minus zero, and say so when there are no peers.
     let peers = peers.fold(0.0, |sum, peer| sum + peer);
@@ -93,9 +97,9 @@ fn figures(sample: &Sample) -> Figures {
     ]
 }
 
-impl Measured {
+impl SubjectMetrics {
     /// The middle of each figure over the turns.
-    pub fn medians(&self) -> Figures {
+    pub fn medians(&self) -> BenchMetrics {
         std::array::from_fn(|metric| {
             median(self.turns.iter().map(|turn| turn[metric]).collect()).unwrap_or(0.0)
         })
@@ -129,9 +133,9 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn measured(first: &[f64]) -> Measured {
+    fn measured(first: &[f64]) -> SubjectMetrics {
         let turns = first.iter().map(|value| [*value, 1.0, 1.0, 1.0, 0.0]).collect();
-        Measured { name: "x".to_owned(), turns }
+        SubjectMetrics { name: "x".to_owned(), turns }
     }
 
     #[test]

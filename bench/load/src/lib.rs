@@ -16,10 +16,10 @@ pub mod stores;
 
 pub use http::Method;
 
-pub use self::compare::{Comparison, Subject, compare};
-pub use self::load::{Plan, Sample, Stop, Target, Vary};
-pub use self::open_loop::{Offer, Outcome, offer};
-pub use self::options::Options;
+pub use self::compare::{LoadComparison, LoadSubject, compare};
+pub use self::load::{LoadPlan, LoadSample, LoadStop, RequestVariation, Target};
+pub use self::open_loop::{OfferedLoad, OpenLoopOutcome, offer};
+pub use self::options::LoadOptions;
 pub use self::report::print;
-pub use self::role::{Running, announce, spawn, spawn_on, until_parent_goes};
-pub use self::stores::Stores;
+pub use self::role::{RunningRole, announce, spawn, spawn_on, until_parent_goes};
+pub use self::stores::BenchStores;

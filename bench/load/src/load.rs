@@ -27,14 +27,14 @@ pub struct Target {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Sent as JSON with every request.
     pub body: Bytes,
-    pub vary: Vary,
+    pub vary: RequestVariation,
     /// Stands in every right answer; looked for during the warm-up.
     pub marker: String,
 }
 
 /// What differs from one request to the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Vary {
+pub enum RequestVariation {
     Nothing,
     /// A number of [`DIGITS`] digits, which stands in the body from each of these places on.
     Body {
@@ -56,15 +56,15 @@ const STRIDE: u64 = 7_919;
 
 /// How much is asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct LoadPlan {
     pub connections: usize,
     /// Requests per connection that are not counted.
     pub warm_up: u64,
-    pub stop: Stop,
+    pub stop: LoadStop,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub enum Stop {
+pub enum LoadStop {
     After(Duration),
     /// As many in all, over all connections.
     Requests(u64),
@@ -72,7 +72,7 @@ pub enum Stop {
 
 /// What one run measured.
 #[derive(Debug, Clone)]
-pub struct Sample {
+pub struct LoadSample {
     pub requests: u64,
     pub elapsed: Duration,
     /// CPU time of the processes that were watched, in their order.
@@ -81,14 +81,14 @@ pub struct Sample {
     latencies: Vec<u64>,
 }
 
-impl Vary {
+impl RequestVariation {
     /// A number in place of every run of [`DIGITS`] zeros in the body.
     pub fn zeros_of(body: &str) -> Self {
         Self::Body { at: body.match_indices(&"0".repeat(DIGITS)).map(|(at, _)| at).collect() }
     }
 }
 
-impl Sample {
+impl LoadSample {
     #[expect(clippy::cast_precision_loss, reason = "a rate needs no more than 52 bits")]
     pub fn per_second(&self) -> f64 {
         self.requests as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
@@ -111,11 +111,11 @@ impl Sample {
 ///
 /// An answer that is not 2xx, or has no marker during the warm-up, ends the run with an error:
 /// the speed of wrong answers is of no interest.
-pub async fn run(target: &Target, plan: &Plan, watched: &[u32]) -> Result<Sample> {
+pub async fn run(target: &Target, plan: &LoadPlan, watched: &[u32]) -> Result<LoadSample> {
     let mut drivers = JoinSet::new();
     let mut warming = JoinSet::new();
     for _ in 0..plan.connections {
-        let mut lane = Lane::connect(target, &mut drivers).await?;
+        let mut lane = LoadConnection::connect(target, &mut drivers).await?;
         let (warm_up, marker) = (plan.warm_up, target.marker.clone());
         warming.spawn(async move {
             lane.warm_up(warm_up, &marker).await?;
@@ -129,7 +129,7 @@ pub async fn run(target: &Target, plan: &Plan, watched: &[u32]) -> Result<Sample
 
     let before = read(watched)?;
     let start = now();
-    let end = End::new(plan.stop, start);
+    let end = ConnectionEnd::new(plan.stop, start);
     let mut counting = JoinSet::new();
     for mut lane in lanes {
         let end = end.clone();
@@ -145,7 +145,7 @@ pub async fn run(target: &Target, plan: &Plan, watched: &[u32]) -> Result<Sample
     ensure!(!latencies.is_empty(), "no request was counted: measure longer");
     latencies.sort_unstable();
     let cpu = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before));
-    Ok(Sample { requests: latencies.len() as u64, elapsed, cpu: cpu.collect(), latencies })
+    Ok(LoadSample { requests: latencies.len() as u64, elapsed, cpu: cpu.collect(), latencies })
 }
 
 fn read(watched: &[u32]) -> Result<Vec<Duration>> {
@@ -154,16 +154,18 @@ fn read(watched: &[u32]) -> Result<Vec<Duration>> {
 
 /// When a connection stops; shared by all, so that requests are counted over all of them.
 #[derive(Debug, Clone)]
-enum End {
+enum ConnectionEnd {
     At(Instant),
     Taken { left: Arc<AtomicU64> },
 }
 
-impl End {
-    fn new(stop: Stop, start: Instant) -> Self {
+impl ConnectionEnd {
+    fn new(stop: LoadStop, start: Instant) -> Self {
         match stop {
-            Stop::After(duration) => Self::At(start + duration),
-            Stop::Requests(requests) => Self::Taken { left: Arc::new(AtomicU64::new(requests)) },
+            LoadStop::After(duration) => Self::At(start + duration),
+            LoadStop::Requests(requests) => {
+                Self::Taken { left: Arc::new(AtomicU64::new(requests)) }
+            }
         }
     }
 
@@ -179,15 +181,15 @@ impl End {
 
 /// One connection and the request that goes over it again and again.
 #[derive(Debug)]
-pub struct Lane {
+pub struct LoadConnection {
     sender: SendRequest<Full<Bytes>>,
     parts: Parts,
     path: String,
     body: Bytes,
-    vary: Vary,
+    vary: RequestVariation,
 }
 
-impl Lane {
+impl LoadConnection {
     /// Connects; what drives the connection goes into the set.
     pub async fn connect(target: &Target, drivers: &mut JoinSet<()>) -> Result<Self> {
         let stream = TcpStream::connect(target.address)
@@ -222,7 +224,7 @@ impl Lane {
         Ok(())
     }
 
-    async fn count(&mut self, end: &End) -> Result<Vec<u64>> {
+    async fn count(&mut self, end: &ConnectionEnd) -> Result<Vec<u64>> {
         let mut latencies = Vec::new();
         let mut start = now();
         while !end.is_reached(start) {
@@ -246,8 +248,8 @@ impl Lane {
     fn next(&self) -> Result<Request<Full<Bytes>>> {
         let (mut parts, mut body) = (self.parts.clone(), self.body.clone());
         match &self.vary {
-            Vary::Nothing => {}
-            Vary::Body { at } => {
+            RequestVariation::Nothing => {}
+            RequestVariation::Body { at } => {
                 let digits = format!("{:01$}", NUMBER.fetch_add(1, Ordering::Relaxed), DIGITS);
                 let mut text = body.to_vec();
                 for at in at {
@@ -256,7 +258,7 @@ impl Lane {
                 }
                 body = Bytes::from(text);
             }
-            Vary::Path { below } => {
+            RequestVariation::Path { below } => {
                 let number = NUMBER.fetch_add(1, Ordering::Relaxed).wrapping_mul(STRIDE) % below;
                 parts.uri = format!("{}{number:06}", self.path).parse()?;
             }

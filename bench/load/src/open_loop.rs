@@ -13,11 +13,11 @@ use http::StatusCode;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::load::{Lane, Target, now, percentile};
+use crate::load::{LoadConnection, Target, now, percentile};
 
 /// How much is asked, and for how long.
 #[derive(Debug, Clone, Copy)]
-pub struct Offer {
+pub struct OfferedLoad {
     /// Requests a second, at random moments.
     pub rate: f64,
     /// Connections, each of which carries one request at a time.
@@ -26,12 +26,12 @@ pub struct Offer {
     pub settle: Duration,
     pub counted: Duration,
     /// An answer that comes later than this after its request was due is of no use.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// What became of the requests that were due in the time that counts.
 #[derive(Debug, Clone, Default)]
-pub struct Outcome {
+pub struct OpenLoopOutcome {
     pub counted: Duration,
     pub ok: u64,
     /// Refused with 503.
@@ -44,7 +44,7 @@ pub struct Outcome {
     latencies: Vec<u64>,
 }
 
-impl Outcome {
+impl OpenLoopOutcome {
     pub fn good_per_second(&self) -> f64 {
         self.per_second(self.ok)
     }
@@ -59,15 +59,15 @@ impl Outcome {
         percentile(&self.latencies, share)
     }
 
-    fn note(&mut self, end: End, latency: Duration) {
+    fn note(&mut self, end: RequestEnd, latency: Duration) {
         match end {
-            End::Ok => {
+            RequestEnd::Ok => {
                 self.ok += 1;
                 self.latencies.push(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
             }
-            End::Shed => self.shed += 1,
-            End::Failed => self.failed += 1,
-            End::Late => self.late += 1,
+            RequestEnd::Shed => self.shed += 1,
+            RequestEnd::Failed => self.failed += 1,
+            RequestEnd::Late => self.late += 1,
         }
     }
 
@@ -81,7 +81,7 @@ impl Outcome {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum End {
+enum RequestEnd {
     Ok,
     Shed,
     Failed,
@@ -90,26 +90,26 @@ enum End {
 
 /// A request and when it is due.
 #[derive(Debug, Clone, Copy)]
-struct Ticket {
+struct DueRequest {
     due: Instant,
     is_counted: bool,
 }
 
 /// Requests that are due and wait for a connection.
 #[derive(Debug)]
-struct Queue {
-    tickets: Mutex<VecDeque<Ticket>>,
+struct RequestQueue {
+    tickets: Mutex<VecDeque<DueRequest>>,
     ready: Semaphore,
 }
 
-impl Queue {
-    fn push(&self, ticket: Ticket) {
+impl RequestQueue {
+    fn push(&self, ticket: DueRequest) {
         self.tickets.lock().unwrap_or_else(PoisonError::into_inner).push_back(ticket);
         self.ready.add_permits(1);
     }
 
     /// The next request; `None` when there will be no more.
-    async fn pop(&self) -> Option<Ticket> {
+    async fn pop(&self) -> Option<DueRequest> {
         self.ready.acquire().await.ok()?.forget();
         self.tickets.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
@@ -120,23 +120,23 @@ impl Queue {
 }
 
 /// Offers the load, and tells what became of it.
-pub async fn offer(target: &Target, offer: &Offer) -> Result<Outcome> {
-    let queue = Arc::new(Queue { tickets: Mutex::default(), ready: Semaphore::new(0) });
+pub async fn offer(target: &Target, offer: &OfferedLoad) -> Result<OpenLoopOutcome> {
+    let queue = Arc::new(RequestQueue { tickets: Mutex::default(), ready: Semaphore::new(0) });
     let mut lanes = JoinSet::new();
     for _ in 0..offer.lanes.max(1) {
-        let (target, queue, patience) = (target.clone(), Arc::clone(&queue), offer.patience);
+        let (target, queue, patience) = (target.clone(), Arc::clone(&queue), offer.timeout);
         let mut drivers = JoinSet::new();
-        let lane = Lane::connect(&target, &mut drivers).await?;
+        let lane = LoadConnection::connect(&target, &mut drivers).await?;
         lanes.spawn(work(target, lane, drivers, queue, patience));
     }
     issue(offer, &queue).await;
     let mut ticks = tokio::time::interval(Duration::from_millis(10));
-    let until = now() + offer.patience;
+    let until = now() + offer.timeout;
     while 0 < queue.len() && now() < until {
         ticks.tick().await;
     }
     queue.ready.close();
-    let mut outcome = Outcome { counted: offer.counted, ..Outcome::default() };
+    let mut outcome = OpenLoopOutcome { counted: offer.counted, ..OpenLoopOutcome::default() };
     while let Some(lane) = lanes.join_next().await {
         outcome.add(lane?);
     }
@@ -149,8 +149,8 @@ pub async fn offer(target: &Target, offer: &Offer) -> Result<Outcome> {
 }
 
 /// Lets requests become due, about a millisecond's worth at a time.
-async fn issue(offer: &Offer, queue: &Queue) {
-    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+async fn issue(offer: &OfferedLoad, queue: &RequestQueue) {
+    let mut chance = RandomGaps(0x9e37_79b9_7f4a_7c15);
     let start = now();
     let (counted_from, end) = (start + offer.settle, start + offer.settle + offer.counted);
     let mut due = start;
@@ -159,7 +159,7 @@ async fn issue(offer: &Offer, queue: &Queue) {
         ticks.tick().await;
         let until = now().min(end);
         while due <= until && due < end {
-            queue.push(Ticket { due, is_counted: counted_from <= due });
+            queue.push(DueRequest { due, is_counted: counted_from <= due });
             due += chance.gap(offer.rate);
         }
     }
@@ -167,27 +167,27 @@ async fn issue(offer: &Offer, queue: &Queue) {
 
 async fn work(
     target: Target,
-    mut lane: Lane,
+    mut lane: LoadConnection,
     mut drivers: JoinSet<()>,
-    queue: Arc<Queue>,
+    queue: Arc<RequestQueue>,
     patience: Duration,
-) -> Outcome {
-    let mut outcome = Outcome::default();
+) -> OpenLoopOutcome {
+    let mut outcome = OpenLoopOutcome::default();
     while let Some(ticket) = queue.pop().await {
         let left = (ticket.due + patience).saturating_duration_since(now());
         let end = match tokio::time::timeout(left, lane.send()).await {
-            Ok(Ok((status, _))) if status.is_success() => End::Ok,
-            Ok(Ok((StatusCode::SERVICE_UNAVAILABLE, _))) => End::Shed,
-            Ok(Ok(_) | Err(_)) => End::Failed,
-            Err(_) => End::Late,
+            Ok(Ok((status, _))) if status.is_success() => RequestEnd::Ok,
+            Ok(Ok((StatusCode::SERVICE_UNAVAILABLE, _))) => RequestEnd::Shed,
+            Ok(Ok(_) | Err(_)) => RequestEnd::Failed,
+            Err(_) => RequestEnd::Late,
         };
         if ticket.is_counted {
             outcome.note(end, now() - ticket.due);
         }
-        if matches!(end, End::Failed | End::Late) {
+        if matches!(end, RequestEnd::Failed | RequestEnd::Late) {
             // The connection may be gone, or an answer may still be on its way in it.
             drivers.shutdown().await;
-            match Lane::connect(&target, &mut drivers).await {
+            match LoadConnection::connect(&target, &mut drivers).await {
                 Ok(new) => lane = new,
                 Err(_) => return outcome,
             }
@@ -197,9 +197,9 @@ async fn work(
 }
 
 /// Random gaps, the same in every run.
-struct Chance(u64);
+struct RandomGaps(u64);
 
-impl Chance {
+impl RandomGaps {
     /// The time to the next request of many independent callers.
     #[expect(clippy::cast_precision_loss, reason = "chance needs no more than 52 bits")]
     fn gap(&mut self, rate: f64) -> Duration {
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn gaps_are_as_long_as_the_rate_says_on_the_average() {
-        let mut chance = Chance(7);
+        let mut chance = RandomGaps(7);
         let sum: Duration = (0..100_000).map(|_| chance.gap(1_000.0)).sum();
         assert!((99.0..101.0).contains(&sum.as_secs_f64()), "{sum:?}");
     }

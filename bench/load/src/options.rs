@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::load::{Plan, Stop};
+use crate::load::{LoadPlan, LoadStop};
 
 #[derive(Debug, Clone, clap::Args)]
-pub struct Options {
+pub struct LoadOptions {
     /// Connections, each of which has one request under way at any time.
     #[arg(long, default_value_t = 16)]
     pub connections: usize,
@@ -26,12 +26,12 @@ pub struct Options {
     pub json: bool,
 }
 
-impl Options {
-    pub fn plan(&self) -> Plan {
+impl LoadOptions {
+    pub fn plan(&self) -> LoadPlan {
         let stop = match self.requests {
-            Some(requests) => Stop::Requests(requests),
-            None => Stop::After(Duration::from_secs(self.seconds)),
+            Some(requests) => LoadStop::Requests(requests),
+            None => LoadStop::After(Duration::from_secs(self.seconds)),
         };
-        Plan { connections: self.connections.max(1), warm_up: self.warm_up, stop }
+        LoadPlan { connections: self.connections.max(1), warm_up: self.warm_up, stop }
     }
 }

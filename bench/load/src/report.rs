@@ -3,15 +3,15 @@
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 
-use crate::compare::{Comparison, METRICS, Ratio};
-use crate::options::Options;
+use crate::compare::{LoadComparison, METRICS, Ratio};
+use crate::options::LoadOptions;
 
 const TITLES: [&str; 5] =
     ["requests/s", "p50 µs", "p99 µs", "CPU µs/request", "peers' CPU µs/request"];
 
 /// Prints the comparison in the form that was asked for.
 #[expect(clippy::print_stdout, reason = "the report is what the program is for")]
-pub fn print(comparison: &Comparison, options: &Options) {
+pub fn print(comparison: &LoadComparison, options: &LoadOptions) {
     if options.json {
         println!("{}", to_json(comparison));
     } else {
@@ -20,7 +20,7 @@ pub fn print(comparison: &Comparison, options: &Options) {
 }
 
 /// Medians over the turns, and below them the ratios with their range.
-pub fn to_table(comparison: &Comparison) -> String {
+pub fn to_table(comparison: &LoadComparison) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
     table.set_header(std::iter::once("").chain(TITLES));
@@ -38,7 +38,7 @@ pub fn to_table(comparison: &Comparison) -> String {
     table.to_string()
 }
 
-pub fn to_json(comparison: &Comparison) -> Value {
+pub fn to_json(comparison: &LoadComparison) -> Value {
     let subjects = comparison.subjects.iter().map(|measured| {
         let turns: Vec<Value> =
             measured.turns.iter().map(|turn| named(turn.map(Value::from))).collect();
@@ -64,7 +64,7 @@ pub fn to_json(comparison: &Comparison) -> Value {
     })
 }
 
-fn ratios(comparison: &Comparison) -> impl Iterator<Item = (&str, &str, [Option<Ratio>; 5])> {
+fn ratios(comparison: &LoadComparison) -> impl Iterator<Item = (&str, &str, [Option<Ratio>; 5])> {
     let (baseline, others) = match comparison.subjects.split_first() {
         Some((baseline, others)) => (Some(baseline), others),
         None => (None, comparison.subjects.as_slice()),
@@ -88,16 +88,16 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::compare::Measured;
-    use crate::load::{Plan, Stop};
+    use crate::compare::SubjectMetrics;
+    use crate::load::{LoadPlan, LoadStop};
 
     #[test]
     fn the_second_subject_is_shown_with_its_ratio_to_the_first() {
-        let stop = Stop::After(Duration::from_secs(1));
+        let stop = LoadStop::After(Duration::from_secs(1));
         let measured =
-            |name: &str, value| Measured { name: name.to_owned(), turns: vec![[value; 5]] };
-        let comparison = Comparison {
-            plan: Plan { connections: 4, warm_up: 1, stop },
+            |name: &str, value| SubjectMetrics { name: name.to_owned(), turns: vec![[value; 5]] };
+        let comparison = LoadComparison {
+            plan: LoadPlan { connections: 4, warm_up: 1, stop },
             subjects: vec![measured("bare", 2.0), measured("jurat", 3.0)],
         };
         let table = to_table(&comparison);

@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 
 /// A role that said that it is ready; it ends when this is dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningRole {
     pub address: SocketAddr,
     /// What the role said after its port: a key, more ports.
     pub note: String,
@@ -18,12 +18,12 @@ pub struct Running {
 }
 
 /// Starts this program with these arguments and waits for its line `ready <port> [note]`.
-pub async fn spawn(arguments: &[String]) -> Result<Running> {
+pub async fn spawn(arguments: &[String]) -> Result<RunningRole> {
     spawn_on(None, arguments).await
 }
 
 /// The same on one processor only, which needs `taskset`.
-pub async fn spawn_on(processor: Option<usize>, arguments: &[String]) -> Result<Running> {
+pub async fn spawn_on(processor: Option<usize>, arguments: &[String]) -> Result<RunningRole> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let mut command = match processor {
         None => Command::new(program),
@@ -48,7 +48,7 @@ pub async fn spawn_on(processor: Option<usize>, arguments: &[String]) -> Result<
     while let Some(line) = lines.next_line().await? {
         if let Some((port, note)) = parse(&line) {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-            return Ok(Running { address, note, pid, _child: child });
+            return Ok(RunningRole { address, note, pid, _child: child });
         }
     }
     bail!("the role {arguments:?} ended before it was ready");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use jurat_store::{Location, Postgres};
+use jurat_store::{Postgres, StoreLocation};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
 use url::Url;
@@ -21,25 +21,25 @@ const ROLE: &str = "do $$ begin create role jurat_serving login; \
 pub const MEMORY: &str = "memory";
 
 /// Where the store of an address is.
-pub fn location(store: &str) -> Location {
+pub fn location(store: &str) -> StoreLocation {
     if store == MEMORY {
-        Location::Memory
+        StoreLocation::Memory
     } else if store.starts_with("postgres") {
-        Location::Postgres { url: store.to_owned(), migrate_url: None }
+        StoreLocation::Postgres { url: store.to_owned(), migrate_url: None }
     } else {
-        Location::File(PathBuf::from(store))
+        StoreLocation::File(PathBuf::from(store))
     }
 }
 
 /// A folder of SQLite files, or a PostgreSQL server.
 #[derive(Debug)]
-pub struct Stores {
+pub struct BenchStores {
     folder: TempDir,
     postgres: Option<Url>,
     made: AtomicU32,
 }
 
-impl Stores {
+impl BenchStores {
     pub async fn new(postgres: Option<String>) -> Result<Self> {
         let postgres = postgres.as_deref().map(Url::parse).transpose();
         let postgres = postgres.context("`--postgres` is no address")?;

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use jurat_bench_round::executors;
-use jurat_bench_round::jurat::{self, Front, Keeps};
+use jurat_bench_round::jurat::{self, FrontKind, StoreKind};
 use mimalloc::MiMalloc;
 use tokio::runtime::Builder;
 
@@ -19,7 +19,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[derive(Debug, Parser)]
 #[command(about = "Offers a server a part of what it can do, all of it, and five times as much.")]
-struct Arguments {
+struct OverloadBenchArgs {
     /// How many executors are asked: 1, 3 or 5.
     #[arg(long, default_value_t = 3, value_parser = jurat_bench_round::replicas)]
     replicas: usize,
@@ -45,13 +45,13 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
-    role: Option<Role>,
+    role: Option<OverloadBenchRole>,
 }
 
 /// What this program does when it is started by itself.
 #[derive(Debug, Clone, Subcommand)]
 #[command(hide = true)]
-enum Role {
+enum OverloadBenchRole {
     /// Executors that answer at once, all in one process.
     Executors { count: usize },
     /// The handlers behind `axum::serve`, without shedding.
@@ -63,7 +63,7 @@ enum Role {
 }
 
 fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+    let arguments = OverloadBenchArgs::parse();
     match arguments.role.clone() {
         // The load comes from one thread, so that the roles have the other cores.
         None => {
@@ -76,12 +76,16 @@ fn main() -> Result<()> {
     }
 }
 
-async fn serve(role: Role, is_in_memory: bool) -> Result<()> {
-    let keeps = if is_in_memory { Keeps::InMemory } else { Keeps::OnDisk };
+async fn serve(role: OverloadBenchRole, is_in_memory: bool) -> Result<()> {
+    let keeps = if is_in_memory { StoreKind::InMemory } else { StoreKind::OnDisk };
     match role {
-        Role::Executors { count } => executors::serve(count).await,
-        Role::Plain { executors } => jurat::serve(executors, keeps, Front::Plain).await,
-        Role::Jurat { executors } => jurat::serve(executors, keeps, Front::Own).await,
-        Role::Stall { address, count } => stall::stall(address, count).await,
+        OverloadBenchRole::Executors { count } => executors::serve(count).await,
+        OverloadBenchRole::Plain { executors } => {
+            jurat::serve(executors, keeps, FrontKind::Plain).await
+        }
+        OverloadBenchRole::Jurat { executors } => {
+            jurat::serve(executors, keeps, FrontKind::Own).await
+        }
+        OverloadBenchRole::Stall { address, count } => stall::stall(address, count).await,
     }
 }

@@ -4,26 +4,27 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use jurat_bench_load::{
-    Method, Offer, Outcome, Plan, Running, Stop, Target, Vary, cpu, load, memory, offer, spawn_on,
+    LoadPlan, LoadStop, Method, OfferedLoad, OpenLoopOutcome, RequestVariation, RunningRole,
+    Target, cpu, load, memory, offer, spawn_on,
 };
 use jurat_bench_round::{executors, request};
 
-use crate::{Arguments, report};
+use crate::{OverloadBenchArgs, report};
 
 pub(crate) const SUBJECTS: [&str; 2] = ["plain", "jurat"];
 /// What is offered, as a share of the capacity.
 pub(crate) const SHARES: [f64; 3] = [0.7, 1.0, 5.0];
 const SETTLE: Duration = Duration::from_secs(1);
 /// A caller who has waited so long is gone.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// One load on one subject.
 #[derive(Debug, Clone)]
-pub(crate) struct Phase {
+pub(crate) struct LoadPhase {
     pub(crate) subject: &'static str,
     pub(crate) name: String,
     pub(crate) offered: f64,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: OpenLoopOutcome,
     /// Seconds of the processor that the server had in each second.
     pub(crate) cpu: f64,
     /// Bytes, at the end of the phase.
@@ -32,20 +33,20 @@ pub(crate) struct Phase {
 
 /// All that was measured in one round.
 #[derive(Debug, Clone)]
-pub(crate) struct Measured {
+pub(crate) struct OverloadResult {
     pub(crate) capacity: f64,
     /// Rounds in a second of the processor at that.
     pub(crate) per_cpu: f64,
-    pub(crate) phases: Vec<Phase>,
+    pub(crate) phases: Vec<LoadPhase>,
 }
 
-struct Subject {
+struct OverloadSubject {
     name: &'static str,
     target: Target,
-    role: Running,
+    role: RunningRole,
 }
 
-pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) async fn run(arguments: &OverloadBenchArgs) -> Result<()> {
     ensure!(0 < arguments.rounds, "`--rounds` must be at least 1");
     let mut rounds = Vec::new();
     for _ in 0..arguments.rounds {
@@ -56,7 +57,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Fresh processes for every round, so that none profits from the one before.
-async fn measure(arguments: &Arguments) -> Result<Measured> {
+async fn measure(arguments: &OverloadBenchArgs) -> Result<OverloadResult> {
     let (own, shared) = if arguments.apart { (Some(1), Some(0)) } else { (None, None) };
     let words = ["executors".to_owned(), arguments.replicas.to_string()];
     let executors = spawn_on(shared, &words).await?;
@@ -75,14 +76,14 @@ async fn measure(arguments: &Arguments) -> Result<Measured> {
             path: "/api/v3/validate".to_owned(),
             headers: request::headers(&role.note)?,
             body: request::body(arguments.replicas),
-            vary: Vary::Nothing,
+            vary: RequestVariation::Nothing,
             marker: r#""verdict":"VALID""#.to_owned(),
         };
-        subjects.push(Subject { name, target, role });
+        subjects.push(OverloadSubject { name, target, role });
     }
     let seconds = Duration::from_secs_f64(arguments.seconds);
     // Nobody is refused there, so this is what the handlers can do.
-    let plan = Plan { connections: 32, warm_up: 20, stop: Stop::After(seconds) };
+    let plan = LoadPlan { connections: 32, warm_up: 20, stop: LoadStop::After(seconds) };
     let closed = load::run(&subjects[0].target, &plan, &[subjects[0].role.pid]).await?;
     let capacity = closed.per_second();
     let per_cpu = 1e6 / closed.cpu_us_per_request(0).max(1.0);
@@ -99,22 +100,27 @@ async fn measure(arguments: &Arguments) -> Result<Measured> {
         let name = format!("{}× and {} stalled", SHARES[0], arguments.stalled);
         phases.push(phase(subject, &name, capacity * SHARES[0], arguments).await?);
     }
-    Ok(Measured { capacity, per_cpu, phases })
+    Ok(OverloadResult { capacity, per_cpu, phases })
 }
 
-async fn phase(subject: &Subject, name: &str, rate: f64, arguments: &Arguments) -> Result<Phase> {
-    let plan = Offer {
+async fn phase(
+    subject: &OverloadSubject,
+    name: &str,
+    rate: f64,
+    arguments: &OverloadBenchArgs,
+) -> Result<LoadPhase> {
+    let plan = OfferedLoad {
         rate,
         lanes: arguments.lanes,
         settle: SETTLE,
         counted: Duration::from_secs_f64(arguments.seconds),
-        patience: PATIENCE,
+        timeout: TIMEOUT,
     };
     let (before, start) = (cpu::of_process(subject.role.pid)?, load::now());
     let outcome = offer(&subject.target, &plan).await?;
     let spent = cpu::of_process(subject.role.pid)?.saturating_sub(before);
     let cpu = spent.as_secs_f64() / (load::now() - start).as_secs_f64();
-    Ok(Phase {
+    Ok(LoadPhase {
         subject: subject.name,
         name: name.to_owned(),
         offered: rate,

@@ -3,10 +3,10 @@
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
-use crate::measure::{Measured, Phase, SUBJECTS};
+use crate::measure::{LoadPhase, OverloadResult, SUBJECTS};
 
 /// The figures of a phase, in the order of `TITLES`.
-type Figures = [f64; 9];
+type PhaseMetrics = [f64; 9];
 
 const TITLES: [&str; 9] = [
     "offered/s",
@@ -23,14 +23,14 @@ const NAMES: [&str; 9] =
     ["offered", "good", "shed", "failed", "late", "p50_ms", "p99_ms", "memory_mib", "cpu"];
 
 /// One line of the table: medians over the rounds.
-struct Line {
+struct ReportLine {
     subject: &'static str,
     name: String,
-    figures: Figures,
+    figures: PhaseMetrics,
 }
 
 #[expect(clippy::print_stdout, reason = "the report is what the program is for")]
-pub(crate) fn print(rounds: &[Measured], is_json: bool) {
+pub(crate) fn print(rounds: &[OverloadResult], is_json: bool) {
     let capacity = median(rounds.iter().map(|round| round.capacity).collect());
     let per_cpu = median(rounds.iter().map(|round| round.per_cpu).collect());
     let lines = lines(rounds);
@@ -47,19 +47,20 @@ pub(crate) fn print(rounds: &[Measured], is_json: bool) {
     }
 }
 
-fn lines(rounds: &[Measured]) -> Vec<Line> {
+fn lines(rounds: &[OverloadResult]) -> Vec<ReportLine> {
     let Some(first) = rounds.first() else { return Vec::new() };
-    let line = |(place, phase): (usize, &Phase)| {
-        let all: Vec<Figures> = rounds.iter().map(|round| figures(&round.phases[place])).collect();
+    let line = |(place, phase): (usize, &LoadPhase)| {
+        let all: Vec<PhaseMetrics> =
+            rounds.iter().map(|round| metrics(&round.phases[place])).collect();
         let figures =
             std::array::from_fn(|figure| median(all.iter().map(|turn| turn[figure]).collect()));
-        Line { subject: phase.subject, name: phase.name.clone(), figures }
+        ReportLine { subject: phase.subject, name: phase.name.clone(), figures }
     };
     first.phases.iter().enumerate().map(line).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "mebibytes need no more than 52 bits")]
-fn figures(phase: &Phase) -> Figures {
+fn metrics(phase: &LoadPhase) -> PhaseMetrics {
     let outcome = &phase.outcome;
     [
         phase.offered,
@@ -75,10 +76,10 @@ fn figures(phase: &Phase) -> Figures {
 }
 
 /// What the server is to reach, for each subject.
-fn aims(capacity: f64, lines: &[Line]) -> Vec<(String, f64)> {
+fn aims(capacity: f64, lines: &[ReportLine]) -> Vec<(String, f64)> {
     let mut aims = Vec::new();
     for subject in SUBJECTS {
-        let own: Vec<&Figures> =
+        let own: Vec<&PhaseMetrics> =
             lines.iter().filter(|line| line.subject == subject).map(|line| &line.figures).collect();
         let [part, whole, more, stalled] = own[..] else { continue };
         aims.push((
@@ -101,7 +102,7 @@ fn aims(capacity: f64, lines: &[Line]) -> Vec<(String, f64)> {
     aims
 }
 
-fn to_table(lines: &[Line]) -> String {
+fn to_table(lines: &[ReportLine]) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
     table.set_header(["load", "server"].into_iter().chain(TITLES));
@@ -117,7 +118,7 @@ fn to_table(lines: &[Line]) -> String {
     table.to_string()
 }
 
-fn to_json(capacity: f64, lines: &[Line]) -> Value {
+fn to_json(capacity: f64, lines: &[ReportLine]) -> Value {
     let phases: Vec<Value> = lines
         .iter()
         .map(|line| {

@@ -17,22 +17,22 @@ const DRIP: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy)]
-struct Kind {
+struct StallKind {
     says: &'static str,
     drips: bool,
 }
 
-const KINDS: [Kind; 7] = [
-    Kind { says: "", drips: false },
-    Kind { says: "P", drips: false },
-    Kind { says: "PRI * HT", drips: false },
-    Kind { says: "POST /api/v3/validate HTTP/1.1\r\nhost: x\r\nx-half: ", drips: false },
-    Kind { says: "POST /api/v3/validate HTTP/1.1\r\nhost: x\r\nx-half: ", drips: true },
-    Kind {
+const KINDS: [StallKind; 7] = [
+    StallKind { says: "", drips: false },
+    StallKind { says: "P", drips: false },
+    StallKind { says: "PRI * HT", drips: false },
+    StallKind { says: "POST /api/v3/validate HTTP/1.1\r\nhost: x\r\nx-half: ", drips: false },
+    StallKind { says: "POST /api/v3/validate HTTP/1.1\r\nhost: x\r\nx-half: ", drips: true },
+    StallKind {
         says: "POST /v1/executors HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n",
         drips: false,
     },
-    Kind {
+    StallKind {
         says: "POST /v1/executors HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n",
         drips: true,
     },
@@ -52,7 +52,7 @@ pub(crate) async fn stall(address: SocketAddr, count: usize) -> Result<()> {
     Ok(())
 }
 
-async fn keep_up(address: SocketAddr, kind: Kind, opened: Arc<Semaphore>) {
+async fn keep_up(address: SocketAddr, kind: StallKind, opened: Arc<Semaphore>) {
     let mut is_first = true;
     let mut again = tokio::time::interval(AGAIN);
     again.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -68,7 +68,7 @@ async fn keep_up(address: SocketAddr, kind: Kind, opened: Arc<Semaphore>) {
 }
 
 /// Returns when the server closes the connection.
-async fn hold(mut stream: TcpStream, kind: Kind) {
+async fn hold(mut stream: TcpStream, kind: StallKind) {
     let (mut reader, mut writer) = stream.split();
     if writer.write_all(kind.says.as_bytes()).await.is_err() {
         return;

@@ -11,7 +11,7 @@ use axum::extract::{Json, State};
 use axum::routing::post;
 use http::{HeaderMap, StatusCode, Uri};
 use jurat_bench_load::{announce, until_parent_goes};
-use jurat_guard::client::{Client, Limits};
+use jurat_guard::client::{ClientLimits, OutboundClient};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -20,14 +20,15 @@ use crate::request;
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
-struct Bare {
-    client: Client,
+struct BareRegistry {
+    client: OutboundClient,
     judge: Uri,
 }
 
 pub(crate) async fn serve(judge: &str) -> Result<()> {
     let judge = format!("{judge}/chat/completions").parse()?;
-    let bare = Arc::new(Bare { client: Client::new(Limits::default())?, judge });
+    let bare =
+        Arc::new(BareRegistry { client: OutboundClient::new(ClientLimits::default())?, judge });
     let router = Router::new().route("/v1/verifiers/{name}/runs", post(run)).with_state(bare);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     announce(listener.local_addr()?.port(), "");
@@ -38,7 +39,7 @@ pub(crate) async fn serve(judge: &str) -> Result<()> {
 }
 
 async fn run(
-    State(bare): State<Arc<Bare>>,
+    State(bare): State<Arc<BareRegistry>>,
     Json(request): Json<Value>,
 ) -> Result<Json<Value>, StatusCode> {
     let text = |name: &str| request["inputs"][name].as_str().unwrap_or_default().to_owned();

@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
 use jurat_bench_load::{announce, stores::location, until_parent_goes};
-use jurat_core::{judge::Price, key::ApiKey};
+use jurat_core::{account::key::ApiKey, judge::Price};
 use jurat_engine::{
-    Alone, Clock as _, Engine, Judges, Limits, NodeKey, Parts, ProviderKind, ProviderSettings,
-    SystemClock,
+    Clock as _, Engine, EngineLimits, EngineParts, JudgesConfig, NodeSigningKey, ProviderKind,
+    ProviderSettings, SoleNode, SystemClock,
 };
-use jurat_guard::{bounded::Bounded, client::Client};
+use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use tokio::net::TcpListener;
 
 use crate::verifiers;
@@ -20,33 +20,33 @@ const CONCURRENCY: usize = 256;
 /// Starts the server on a free port; it returns when the parent goes.
 pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
     let store = jurat_store::open(&location(store)).await?;
-    let engine = Engine::new(Parts {
+    let engine = Engine::new(EngineParts {
         store: Arc::clone(&store),
         clock: Arc::new(SystemClock),
-        client: Client::new(jurat_guard::client::Limits::default())?,
-        bounded: Bounded::default(),
-        node_key: NodeKey::from_seed(&[7; 32]).context("no signing key")?,
+        client: OutboundClient::new(jurat_guard::client::ClientLimits::default())?,
+        bounded: Sandbox::default(),
+        node_key: NodeSigningKey::from_seed(&[7; 32]).context("no signing key")?,
         secrets: Arc::new(|_| None),
         // One key stands for all callers, and each of them waits for its answer: nobody is refused
         // because the node is late, which bench/overload measures.
-        limits: Limits {
+        limits: EngineLimits {
             rounds_per_key: usize::MAX,
             rounds_per_account: usize::MAX,
             bytes_per_account: usize::MAX,
             lag: None,
-            ..Limits::default()
+            ..EngineLimits::default()
         },
         judges: judges(judge),
-        accounts: jurat_engine::Accounts::default(),
-        points: jurat_engine::Points::default(),
+        accounts: jurat_engine::AccountSettings::default(),
+        failpoints: jurat_engine::Failpoints::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
     engine.key_ensure_admin(&key).await?;
     verifiers::fill(&store, count).await?;
-    engine.start(Alone::No).await?;
+    engine.start(SoleNode::No).await?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let port = listener.local_addr()?.port();
-    let front = jurat_server::Front::default();
+    let front = jurat_server::ServerOptions::default();
     let server = jurat_server::serve(listener, engine, front, std::future::pending());
     let told = async {
         announce(port, &key.reveal());
@@ -61,14 +61,14 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
 
 /// With a price, so that a run moves credit as well, and with known verdicts, which no run finds
 /// because no two have the same inputs.
-fn judges(url: &str) -> Judges {
+fn judges(url: &str) -> JudgesConfig {
     let mut settings = ProviderSettings::new(ProviderKind::OpenAi, url);
     settings.concurrency = CONCURRENCY;
     let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
     settings.prices.insert("*".to_owned(), price);
-    Judges {
+    JudgesConfig {
         providers: BTreeMap::from([(verifiers::PROVIDER.to_owned(), settings)]),
         cache_for: Some(Duration::from_hours(24)),
-        ..Judges::default()
+        ..JudgesConfig::default()
     }
 }

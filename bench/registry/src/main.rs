@@ -12,7 +12,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use jurat_bench_load::{
-    Comparison, Method, Plan, Running, Stop, Stores, Subject, Target, Vary, compare, report, spawn,
+    BenchStores, LoadComparison, LoadPlan, LoadStop, LoadSubject, Method, RequestVariation,
+    RunningRole, Target, compare, report, spawn,
 };
 use mimalloc::MiMalloc;
 use serde_json::json;
@@ -27,7 +28,7 @@ const FIRST_PAGE: &str = "/v1/verifiers?limit=10";
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures runs of a verifier beside its judge, and lists of many verifiers.")]
-struct Arguments {
+struct RegistryBenchArgs {
     /// Clients that run the verifier at once, each number for itself.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 64])]
     clients: Vec<usize>,
@@ -58,13 +59,13 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
-    role: Option<Role>,
+    role: Option<RegistryBenchRole>,
 }
 
 /// What this program does when it is started by itself.
 #[derive(Debug, Clone, Subcommand)]
 #[command(hide = true)]
-enum Role {
+enum RegistryBenchRole {
     /// A judge that finds everything met, at once.
     Judge,
     /// A handler that asks the judge and keeps nothing.
@@ -74,7 +75,7 @@ enum Role {
 }
 
 fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+    let arguments = RegistryBenchArgs::parse();
     match arguments.role.clone() {
         // The load comes from one thread, so that the roles have the other cores.
         None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
@@ -82,19 +83,21 @@ fn main() -> Result<()> {
     }
 }
 
-async fn serve(role: Role) -> Result<()> {
+async fn serve(role: RegistryBenchRole) -> Result<()> {
     match role {
-        Role::Judge => judge::serve().await,
-        Role::Bare { judge } => bare::serve(&judge).await,
-        Role::Jurat { judge, verifiers, store } => jurat::serve(&judge, verifiers, &store).await,
+        RegistryBenchRole::Judge => judge::serve().await,
+        RegistryBenchRole::Bare { judge } => bare::serve(&judge).await,
+        RegistryBenchRole::Jurat { judge, verifiers, store } => {
+            jurat::serve(&judge, verifiers, &store).await
+        }
     }
 }
 
-async fn measure(arguments: &Arguments) -> Result<()> {
-    let stores = Stores::new(arguments.postgres.clone()).await?;
+async fn measure(arguments: &RegistryBenchArgs) -> Result<()> {
+    let stores = BenchStores::new(arguments.postgres.clone()).await?;
     let measured = measure_on(&stores, arguments).await;
     stores.drop().await?;
-    let Figures { runs, lists, shows } = measured?;
+    let RegistryResults { runs, lists, shows } = measured?;
     let store = stores.name();
     if arguments.json {
         let runs: Vec<_> = runs.iter().map(report::to_json).collect();
@@ -112,25 +115,28 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     shows.check_flat("a verifier", arguments.most_ratio)
 }
 
-struct Figures {
-    runs: Vec<Comparison>,
-    lists: Comparison,
-    shows: Comparison,
+struct RegistryResults {
+    runs: Vec<LoadComparison>,
+    lists: LoadComparison,
+    shows: LoadComparison,
 }
 
-async fn measure_on(stores: &Stores, arguments: &Arguments) -> Result<Figures> {
+async fn measure_on(
+    stores: &BenchStores,
+    arguments: &RegistryBenchArgs,
+) -> Result<RegistryResults> {
     let judge = spawn(&["judge".to_owned()]).await?;
     let runs = measure_runs(stores, &judge, arguments).await?;
     let (lists, shows) = measure_lists(stores, &judge, arguments).await?;
-    Ok(Figures { runs, lists, shows })
+    Ok(RegistryResults { runs, lists, shows })
 }
 
 /// The bare call of the judge, a handler that makes it, and the server.
 async fn measure_runs(
-    stores: &Stores,
-    judge: &Running,
-    arguments: &Arguments,
-) -> Result<Vec<Comparison>> {
+    stores: &BenchStores,
+    judge: &RunningRole,
+    arguments: &RegistryBenchArgs,
+) -> Result<Vec<LoadComparison>> {
     let url = format!("http://{}", judge.address);
     let bare = spawn(&["bare".to_owned(), url.clone()]).await?;
     let mut running = Vec::new();
@@ -154,10 +160,10 @@ async fn measure_runs(
 
 /// The first page of the list, and one verifier after the other, each with few and many of them.
 async fn measure_lists(
-    stores: &Stores,
-    judge: &Running,
-    arguments: &Arguments,
-) -> Result<(Comparison, Comparison)> {
+    stores: &BenchStores,
+    judge: &RunningRole,
+    arguments: &RegistryBenchArgs,
+) -> Result<(LoadComparison, LoadComparison)> {
     let url = format!("http://{}", judge.address);
     let (mut running, mut lists, mut shows) = (Vec::new(), Vec::new(), Vec::new());
     for count in &arguments.verifiers {
@@ -175,9 +181,9 @@ async fn measure_lists(
             })
         };
         let first = verifiers::name(0);
-        let list = read(FIRST_PAGE, Vary::Nothing, &first)?;
+        let list = read(FIRST_PAGE, RequestVariation::Nothing, &first)?;
         lists.push(subject(&name, &server, None, list));
-        let vary = Vary::Path { below: u64::from(*count) };
+        let vary = RequestVariation::Path { below: u64::from(*count) };
         let show = read("/v1/verifiers/bench-", vary, "\"criterion\"")?;
         shows.push(subject(&name, &server, None, show));
         running.push(server);
@@ -188,20 +194,25 @@ async fn measure_lists(
     Ok((lists, shows))
 }
 
-async fn spawn_server(judge: &str, verifiers: u32, store: &str) -> Result<Running> {
+async fn spawn_server(judge: &str, verifiers: u32, store: &str) -> Result<RunningRole> {
     let words = ["jurat".to_owned(), judge.to_owned(), verifiers.to_string(), store.to_owned()];
     spawn(&words).await
 }
 
-fn subject(name: &str, role: &Running, peer: Option<&Running>, target: Target) -> Subject {
+fn subject(
+    name: &str,
+    role: &RunningRole,
+    peer: Option<&RunningRole>,
+    target: Target,
+) -> LoadSubject {
     let peers = peer.map(|peer| peer.pid).into_iter().collect();
-    Subject { name: name.to_owned(), target, pid: role.pid, peers }
+    LoadSubject { name: name.to_owned(), target, pid: role.pid, peers }
 }
 
-fn plan(arguments: &Arguments, connections: usize) -> Plan {
+fn plan(arguments: &RegistryBenchArgs, connections: usize) -> LoadPlan {
     let stop = match arguments.requests {
-        Some(requests) => Stop::Requests(requests),
-        None => Stop::After(Duration::from_secs(arguments.seconds)),
+        Some(requests) => LoadStop::Requests(requests),
+        None => LoadStop::After(Duration::from_secs(arguments.seconds)),
     };
-    Plan { connections: connections.max(1), warm_up: arguments.warm_up, stop }
+    LoadPlan { connections: connections.max(1), warm_up: arguments.warm_up, stop }
 }

@@ -4,8 +4,8 @@ use anyhow::Result;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use jurat_bench_load::load::DIGITS;
-use jurat_bench_load::{Method, Running, Target, Vary};
-use jurat_core::judge::{Materials, Question, Role, mark, prompt};
+use jurat_bench_load::{Method, RequestVariation, RunningRole, Target};
+use jurat_core::judge::{MessageRole, PromptMaterials, Question, mark, prompt};
 use serde_json::{Value, json};
 
 use crate::{judge, verifiers};
@@ -14,21 +14,21 @@ const SOURCE: &str = "The report of the harbour office has the arrivals of each 
     ships, their captains and what they carried; for March it has forty-one of them.";
 
 /// A run with inputs that nobody has judged before, so that the server has to ask the judge.
-pub(crate) fn of_run(role: &Running) -> Result<Target> {
+pub(crate) fn of_run(role: &RunningRole) -> Result<Target> {
     let body = json!({ "inputs": { "response": response(), "source": SOURCE } }).to_string();
     Ok(Target {
         address: role.address,
         method: Method::POST,
         path: format!("/v1/verifiers/{}/runs", verifiers::name(0)),
         headers: headers(role)?,
-        vary: Vary::zeros_of(&body),
+        vary: RequestVariation::zeros_of(&body),
         body: Bytes::from(body),
         marker: "\"passed\":true".to_owned(),
     })
 }
 
 /// The call that such a run makes.
-pub(crate) fn of_judge(role: &Running) -> Target {
+pub(crate) fn of_judge(role: &RunningRole) -> Target {
     Target {
         address: role.address,
         method: Method::POST,
@@ -36,7 +36,7 @@ pub(crate) fn of_judge(role: &Running) -> Target {
         headers: Vec::new(),
         body: to_judge(&response(), SOURCE),
         // The judge looks at nothing, so nothing has to differ.
-        vary: Vary::Nothing,
+        vary: RequestVariation::Nothing,
         marker: judge::MARKER.to_owned(),
     }
 }
@@ -51,7 +51,7 @@ pub(crate) fn to_judge(response: &str, source: &str) -> Bytes {
         inputs: verifiers::inputs(response, source),
         examples: config.examples,
     };
-    let prompt = prompt(&Materials {
+    let prompt = prompt(&PromptMaterials {
         question: &question,
         mark: &mark(7, &question),
         image: None,
@@ -61,7 +61,7 @@ pub(crate) fn to_judge(response: &str, source: &str) -> Bytes {
     });
     let mut messages = vec![json!({ "role": "system", "content": prompt.system })];
     messages.extend(prompt.turns.iter().map(|turn| {
-        let role = if turn.role == Role::User { "user" } else { "assistant" };
+        let role = if turn.role == MessageRole::User { "user" } else { "assistant" };
         json!({ "role": role, "content": turn.text })
     }));
     let body: Value = json!({
@@ -74,7 +74,7 @@ pub(crate) fn to_judge(response: &str, source: &str) -> Bytes {
 }
 
 /// The bearer token, for a role that has one.
-pub(crate) fn headers(role: &Running) -> Result<Vec<(HeaderName, HeaderValue)>> {
+pub(crate) fn headers(role: &RunningRole) -> Result<Vec<(HeaderName, HeaderValue)>> {
     if role.note.is_empty() {
         return Ok(Vec::new());
     }

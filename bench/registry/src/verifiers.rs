@@ -8,9 +8,9 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jurat_core::{
     id::{AccountId, uuid},
     time::Timestamp,
-    verifier::{Config, Example, InputContract, JudgeSettings, ModelRef},
+    verifier::{InputContract, JudgeSettings, ModelRef, VerifierConfig, VerifierExample},
 };
-use jurat_store::{Deploy, Deployed, Store};
+use jurat_store::{DeployOutcome, NewVerifierVersion, Store};
 
 /// Writes under way at once: as many as SQLite commits together.
 const AT_ONCE: usize = 256;
@@ -25,7 +25,7 @@ pub(crate) async fn fill(store: &Arc<dyn Store>, count: u32) -> Result<()> {
         let store = Arc::clone(store);
         async move {
             let deployed = store.verifier_deploy(&deploy(number), None).await?;
-            ensure!(matches!(deployed, Deployed::Done(_)), "{number} was not deployed");
+            ensure!(matches!(deployed, DeployOutcome::Done(_)), "{number} was not deployed");
             Ok(())
         }
     });
@@ -37,14 +37,14 @@ pub(crate) fn name(number: u32) -> String {
     format!("bench-{number:06}")
 }
 
-pub(crate) fn config() -> Config {
-    let example = |response: &str, passed, reasoning: &str| Example {
+pub(crate) fn config() -> VerifierConfig {
+    let example = |response: &str, passed, reasoning: &str| VerifierExample {
         inputs: inputs(response, "Otters eat fish, crabs and sometimes frogs; they sleep by day."),
         media_url: None,
         passed,
         reasoning: Some(reasoning.to_owned()),
     };
-    Config {
+    VerifierConfig {
         criterion: "Return passed=true when every factual claim in the response is supported by \
             the provided source text, otherwise passed=false."
             .to_owned(),
@@ -69,11 +69,11 @@ pub(crate) fn inputs(response: &str, source: &str) -> BTreeMap<String, String> {
         .into()
 }
 
-fn deploy(number: u32) -> Deploy {
+fn deploy(number: u32) -> NewVerifierVersion {
     let at = Timestamp::from_millis(FIRST_MS + i64::from(number) * 1_000);
     // Identifiers of one second differ in their random bits only; a prime spreads these.
     let bits = u128::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
-    Deploy {
+    NewVerifierVersion {
         account: AccountId::admin(),
         name: name(number),
         description: "Every factual claim is backed by the provided source.".to_owned(),

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use crate::request::to_verify;
 
 #[derive(Debug)]
-struct Bare {
+struct BareRound {
     client: reqwest::Client,
     /// The addresses of `/verify`.
     executors: Vec<String>,
@@ -25,7 +25,7 @@ struct Bare {
 
 pub async fn serve(executors: Vec<String>) -> Result<()> {
     let executors = executors.into_iter().map(|url| url + "/verify").collect();
-    let bare = Arc::new(Bare { client: client()?, executors, number: AtomicU64::new(0) });
+    let bare = Arc::new(BareRound { client: client()?, executors, number: AtomicU64::new(0) });
     let router = Router::new().route("/api/v3/validate", post(validate)).with_state(bare);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     announce(listener.local_addr()?.port(), "");
@@ -41,7 +41,7 @@ pub fn client() -> Result<reqwest::Client> {
     reqwest::Client::builder().no_proxy().build().context("cannot build a client")
 }
 
-async fn validate(State(bare): State<Arc<Bare>>, Json(request): Json<Value>) -> Json<Value> {
+async fn validate(State(bare): State<Arc<BareRound>>, Json(request): Json<Value>) -> Json<Value> {
     let call = to_verify(&request, bare.number.fetch_add(1, Ordering::Relaxed));
     let asked = bare.executors.iter().map(|url| {
         let call = call.clone();

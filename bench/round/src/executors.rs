@@ -6,7 +6,7 @@ use anyhow::Result;
 use axum::Router;
 use axum::extract::Json;
 use axum::routing::{get, post};
-use jurat_bench_load::{Running, announce, until_parent_goes};
+use jurat_bench_load::{RunningRole, announce, until_parent_goes};
 use jurat_core::canonical::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub async fn serve(count: usize) -> Result<()> {
 }
 
 /// The base addresses that the role announced.
-pub fn urls(role: &Running) -> Vec<String> {
+pub fn urls(role: &RunningRole) -> Vec<String> {
     let first = role.address.port().to_string();
     let ports = std::iter::once(first.as_str()).chain(role.note.split_whitespace());
     ports.map(|port| format!("http://127.0.0.1:{port}")).collect()
@@ -46,7 +46,7 @@ fn router(number: usize) -> Router {
     });
     let verify = {
         let family = format!("bench-{number}");
-        async move |Json(call): Json<Call>| Json(pass(&call, &family, &model))
+        async move |Json(call): Json<VerifyCall>| Json(pass(&call, &family, &model))
     };
     Router::new()
         .route("/health", get(async || Json(json!({ "status": "ok" }))))
@@ -69,25 +69,25 @@ fn propose(call: &Value) -> Value {
 
 /// As much of the request as the hash needs.
 #[derive(Debug, Deserialize)]
-struct Call {
-    candidate: Candidate,
-    policy: Policy,
+struct VerifyCall {
+    candidate: CandidateIds,
+    policy: PolicyHashField,
 }
 
 #[derive(Debug, Deserialize)]
-struct Candidate {
+struct CandidateIds {
     candidate_id: String,
     execution_id: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Policy {
+struct PolicyHashField {
     policy_hash: String,
 }
 
 /// What the hash covers, in the order of the keys.
 #[derive(Debug, Serialize)]
-struct Hashed<'a> {
+struct HashInput<'a> {
     candidate_id: &'a str,
     execution_id: &'a str,
     model_id: &'a str,
@@ -98,8 +98,8 @@ struct Hashed<'a> {
     score: f64,
 }
 
-fn pass(call: &Call, provider_family: &str, model_id: &str) -> Value {
-    let hashed = Hashed {
+fn pass(call: &VerifyCall, provider_family: &str, model_id: &str) -> Value {
+    let hashed = HashInput {
         candidate_id: &call.candidate.candidate_id,
         execution_id: &call.candidate.execution_id,
         model_id,

@@ -4,10 +4,13 @@ use std::{net::Ipv4Addr, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use jurat_bench_load::{announce, until_parent_goes};
-use jurat_core::key::ApiKey;
-use jurat_engine::{Alone, Clock as _, Engine, Judges, Limits, NodeKey, Parts, SystemClock};
-use jurat_guard::{bounded::Bounded, client::Client};
-use jurat_store::{Location, Store};
+use jurat_core::account::key::ApiKey;
+use jurat_engine::{
+    Clock as _, Engine, EngineLimits, EngineParts, JudgesConfig, NodeSigningKey, SoleNode,
+    SystemClock,
+};
+use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
+use jurat_store::{Store, StoreLocation};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -18,14 +21,14 @@ pub const SUBJECTS: [&str; 3] = ["bare", "jurat", "jurat-memory"];
 
 /// Where the server keeps its rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeps {
+pub enum StoreKind {
     OnDisk,
     InMemory,
 }
 
 /// What stands between the network and the handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Front {
+pub enum FrontKind {
     /// The server's own loop, and its limits.
     Own,
     /// `axum::serve`, as most programs use it, and nobody refused for being late.
@@ -35,22 +38,23 @@ pub enum Front {
 /// Starts the server on a free port with a fresh store and registers an executor per address.
 ///
 /// It returns when `until_parent_goes` does.
-pub async fn serve(executors: Vec<String>, keeps: Keeps, front: Front) -> Result<()> {
+pub async fn serve(executors: Vec<String>, keeps: StoreKind, front: FrontKind) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let location = match keeps {
-        Keeps::OnDisk => Location::File(folder.path().join("jurat.db")),
-        Keeps::InMemory => Location::Memory,
+        StoreKind::OnDisk => StoreLocation::File(folder.path().join("jurat.db")),
+        StoreKind::InMemory => StoreLocation::Memory,
     };
     let (engine, key) = node(jurat_store::open(&location).await?, front).await?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let server = async {
         match front {
-            Front::Own => {
+            FrontKind::Own => {
                 let never = std::future::pending();
-                jurat_server::serve(listener, engine, jurat_server::Front::default(), never).await
+                jurat_server::serve(listener, engine, jurat_server::ServerOptions::default(), never)
+                    .await
             }
-            Front::Plain => axum::serve(listener, jurat_server::router(engine)).await,
+            FrontKind::Plain => axum::serve(listener, jurat_server::router(engine)).await,
         }
     };
     let registered = async {
@@ -66,29 +70,29 @@ pub async fn serve(executors: Vec<String>, keeps: Keeps, front: Front) -> Result
 }
 
 /// An engine that works, and the key of its caller.
-pub async fn node(store: Arc<dyn Store>, front: Front) -> Result<(Engine, ApiKey)> {
-    let engine = Engine::new(Parts {
+pub async fn node(store: Arc<dyn Store>, front: FrontKind) -> Result<(Engine, ApiKey)> {
+    let engine = Engine::new(EngineParts {
         store,
         clock: Arc::new(SystemClock),
-        client: Client::new(jurat_guard::client::Limits::default())?,
-        bounded: Bounded::default(),
-        node_key: NodeKey::from_seed(&[7; 32]).context("no signing key")?,
+        client: OutboundClient::new(jurat_guard::client::ClientLimits::default())?,
+        bounded: Sandbox::default(),
+        node_key: NodeSigningKey::from_seed(&[7; 32]).context("no signing key")?,
         secrets: Arc::new(|_| None),
         // One key stands for all callers.
-        limits: Limits {
+        limits: EngineLimits {
             rounds_per_key: usize::MAX,
             rounds_per_account: usize::MAX,
             bytes_per_account: usize::MAX,
-            lag: if front == Front::Own { Limits::default().lag } else { None },
-            ..Limits::default()
+            lag: if front == FrontKind::Own { EngineLimits::default().lag } else { None },
+            ..EngineLimits::default()
         },
-        judges: Judges::default(),
-        accounts: jurat_engine::Accounts::default(),
-        points: jurat_engine::Points::default(),
+        judges: JudgesConfig::default(),
+        accounts: jurat_engine::AccountSettings::default(),
+        failpoints: jurat_engine::Failpoints::default(),
     });
     let key = ApiKey::new(SystemClock.bits(), [SystemClock.bits(), SystemClock.bits()]);
     engine.key_ensure_admin(&key).await?;
-    engine.start(Alone::Yes).await?;
+    engine.start(SoleNode::Yes).await?;
     Ok((engine, key))
 }
 

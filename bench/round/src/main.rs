@@ -2,8 +2,10 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use jurat_bench_load::{Method, Options, Running, Subject, Target, Vary, compare, print, spawn};
-use jurat_bench_round::jurat::{Front, Keeps};
+use jurat_bench_load::{
+    LoadOptions, LoadSubject, Method, RequestVariation, RunningRole, Target, compare, print, spawn,
+};
+use jurat_bench_round::jurat::{FrontKind, StoreKind};
 use jurat_bench_round::{bare, executors, jurat, replicas, request};
 use mimalloc::MiMalloc;
 use tokio::runtime::Builder;
@@ -14,20 +16,20 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures a round beside a bare fan-out to the same executors.")]
-struct Arguments {
+struct RoundBenchArgs {
     #[command(flatten)]
-    options: Options,
+    options: LoadOptions,
     /// How many executors are asked: 1, 3 or 5.
     #[arg(long, default_value_t = 3, value_parser = replicas)]
     replicas: usize,
     #[command(subcommand)]
-    role: Option<Role>,
+    role: Option<RoundBenchRole>,
 }
 
 /// What this program does when it is started by itself.
 #[derive(Debug, Clone, Subcommand)]
 #[command(hide = true)]
-enum Role {
+enum RoundBenchRole {
     /// Executors that answer at once, all in one process.
     Executors { count: usize },
     /// A handler that asks the executors, takes the majority and stores nothing.
@@ -39,7 +41,7 @@ enum Role {
 }
 
 fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+    let arguments = RoundBenchArgs::parse();
     match arguments.role.clone() {
         // The load comes from one thread, so that the roles have the other cores.
         None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
@@ -47,18 +49,20 @@ fn main() -> Result<()> {
     }
 }
 
-async fn serve(role: Role) -> Result<()> {
+async fn serve(role: RoundBenchRole) -> Result<()> {
     match role {
-        Role::Executors { count } => executors::serve(count).await,
-        Role::Bare { executors } => bare::serve(executors).await,
-        Role::Jurat { executors } => jurat::serve(executors, Keeps::OnDisk, Front::Own).await,
-        Role::JuratMemory { executors } => {
-            jurat::serve(executors, Keeps::InMemory, Front::Own).await
+        RoundBenchRole::Executors { count } => executors::serve(count).await,
+        RoundBenchRole::Bare { executors } => bare::serve(executors).await,
+        RoundBenchRole::Jurat { executors } => {
+            jurat::serve(executors, StoreKind::OnDisk, FrontKind::Own).await
+        }
+        RoundBenchRole::JuratMemory { executors } => {
+            jurat::serve(executors, StoreKind::InMemory, FrontKind::Own).await
         }
     }
 }
 
-async fn measure(arguments: &Arguments) -> Result<()> {
+async fn measure(arguments: &RoundBenchArgs) -> Result<()> {
     let executors = spawn(&["executors".to_owned(), arguments.replicas.to_string()]).await?;
     let urls = executors::urls(&executors);
     let mut running = Vec::new();
@@ -76,15 +80,20 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn subject(name: &str, role: &Running, executors: &Running, replicas: usize) -> Result<Subject> {
+fn subject(
+    name: &str,
+    role: &RunningRole,
+    executors: &RunningRole,
+    replicas: usize,
+) -> Result<LoadSubject> {
     let target = Target {
         address: role.address,
         method: Method::POST,
         path: "/api/v3/validate".to_owned(),
         headers: request::headers(&role.note)?,
         body: request::body(replicas),
-        vary: Vary::Nothing,
+        vary: RequestVariation::Nothing,
         marker: r#""verdict":"VALID""#.to_owned(),
     };
-    Ok(Subject { name: name.to_owned(), target, pid: role.pid, peers: vec![executors.pid] })
+    Ok(LoadSubject { name: name.to_owned(), target, pid: role.pid, peers: vec![executors.pid] })
 }

@@ -14,14 +14,14 @@ use clap::Parser;
 use jurat_store::{Sqlite, Store as _};
 use serde::Serialize;
 
-use crate::server::{Lists, Server};
+use crate::server::{ListTimes, ServerProcess};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Debug, Parser)]
 #[command(about)]
-struct Options {
+struct StartBenchArgs {
     /// Closed rounds in the large store.
     #[arg(long, default_value_t = 1_000_000)]
     rounds: u32,
@@ -50,7 +50,7 @@ struct Options {
 
 /// What was measured of one store.
 #[derive(Debug, Default, Serialize)]
-struct Figures {
+struct StartMetrics {
     name: &'static str,
     rounds: u32,
     ready_ms: Vec<f64>,
@@ -61,7 +61,7 @@ struct Figures {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let options = Options::parse();
+    let options = StartBenchArgs::parse();
     let aside = tempfile::tempdir()?;
     let large = options.folder.clone().unwrap_or_else(|| aside.path().join("large"));
     if !large.join("jurat.db").exists() {
@@ -72,15 +72,15 @@ async fn main() -> Result<()> {
     }
     let program = program(options.program.as_deref())?;
     let mut figures = [
-        Figures { name: "empty", ..Figures::default() },
-        Figures { name: "large", rounds: options.rounds, ..Figures::default() },
+        StartMetrics { name: "empty", ..StartMetrics::default() },
+        StartMetrics { name: "large", rounds: options.rounds, ..StartMetrics::default() },
     ];
     for turn in 0..options.turns {
         let empty = aside.path().join(format!("empty-{turn}"));
         for (figures, folder) in figures.iter_mut().zip([&empty, &large]) {
             leave_open(folder, turn, options.open).await?;
-            let (server, ready_ms) = Server::start(&program, folder).await?;
-            let Lists { newest_ms, nothing_found_ms } = server.lists().await?;
+            let (server, ready_ms) = ServerProcess::start(&program, folder).await?;
+            let ListTimes { newest_ms, nothing_found_ms } = server.lists().await?;
             server.kill().await?;
             figures.ready_ms.push(ready_ms);
             figures.newest_ms.push(newest_ms);
@@ -121,7 +121,7 @@ async fn leave_open(folder: &Path, turn: usize, count: u32) -> Result<()> {
     Ok(())
 }
 
-fn print(figures: &[Figures], is_json: bool) -> Result<()> {
+fn print(figures: &[StartMetrics], is_json: bool) -> Result<()> {
     if is_json {
         println!("{}", serde_json::to_string(&serde_json::json!({ "stores": figures }))?);
         return Ok(());

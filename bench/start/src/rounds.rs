@@ -5,16 +5,18 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jurat_core::{
-    consensus::{Basis, Consensus, Outcome},
-    decision::DecisionEntry,
     executor::Independence,
     id::{AccountId, NodeId, RoundId},
-    job::{Disagreement, Kind, Toggle},
-    replica::{Answer, Label, Replica, Said, Vote},
-    round::{Closing, Ending, Kept, OpenRound, Seat},
+    round::{
+        OpenRound, RetainedRequest, RoundClosing, RoundEnding, Seat,
+        consensus::{Basis, Consensus, Outcome},
+        decision::DecisionEntry,
+        job::{Disagreement, JobKind, Toggle},
+        replica::{AnswerContent, Label, Replica, ReplicaAnswer, ReplicaVote},
+    },
     time::Timestamp,
 };
-use jurat_store::{Closed, Sqlite, Store as _};
+use jurat_store::{RoundCloseOutcome, Sqlite, Store as _};
 use serde_json::json;
 
 /// Writes under way at once: as many as the store commits together.
@@ -32,7 +34,7 @@ pub(crate) async fn fill(store: &Arc<Sqlite>, count: u32) -> Result<()> {
             let open = open(number, u128::from(number));
             let closing = closing(&open, number);
             store.round_open(&open, None).await?;
-            ensure!(store.round_close(&open, &closing).await? == Closed::Closed, "lost");
+            ensure!(store.round_close(&open, &closing).await? == RoundCloseOutcome::Closed, "lost");
             Ok(())
         }
     });
@@ -55,7 +57,7 @@ fn open(number: u32, bits: u128) -> OpenRound {
     OpenRound {
         id: RoundId::new(opened_at, bits),
         account: AccountId::admin(),
-        kind: if number.is_multiple_of(4) { Kind::Delegate } else { Kind::Validate },
+        kind: if number.is_multiple_of(4) { JobKind::Delegate } else { JobKind::Validate },
         node: NodeId::new(Timestamp::from_millis(FIRST_MS), 1),
         lease_token: u64::from(number) + 1,
         lease_until: opened_at.plus_millis(70_000),
@@ -71,7 +73,7 @@ fn open(number: u32, bits: u128) -> OpenRound {
         verifier: None,
         step: None,
         hold: None,
-        kept: Kept::default(),
+        kept: RetainedRequest::default(),
     }
 }
 
@@ -93,7 +95,7 @@ fn independence(index: usize) -> Independence {
     }
 }
 
-fn closing(open: &OpenRound, number: u32) -> Closing {
+fn closing(open: &OpenRound, number: u32) -> RoundClosing {
     let is_split = number.is_multiple_of(20);
     let label = |index| if is_split && 0 < index { Label::Invalid } else { Label::Valid };
     let replicas: Vec<Replica> = (0..REPLICAS).map(|index| replica(index, label(index))).collect();
@@ -120,9 +122,10 @@ fn closing(open: &OpenRound, number: u32) -> Closing {
         basis: (!is_split).then_some(Basis::Executors),
     };
     let closed_at = open.opened_at.plus_millis(250);
-    let sealed = DecisionEntry::new(open, Ending::Closed, &replicas, &consensus, closed_at).seal();
-    Closing {
-        ending: Ending::Closed,
+    let sealed = DecisionEntry::new(open, RoundEnding::Closed, &replicas, &consensus, closed_at)
+        .canonical_entry();
+    RoundClosing {
+        ending: RoundEnding::Closed,
         replicas,
         consensus,
         closed_at,
@@ -132,10 +135,10 @@ fn closing(open: &OpenRound, number: u32) -> Closing {
 }
 
 fn replica(index: usize, label: Label) -> Replica {
-    let said = Said {
+    let said = AnswerContent {
         output: Some(json!({ "answer": "a sentence of the usual length, as a model says it" })),
         score: Some(0.9),
-        ..Said::default()
+        ..AnswerContent::default()
     };
     Replica {
         index,
@@ -145,7 +148,7 @@ fn replica(index: usize, label: Label) -> Replica {
         executor: format!("executor-{index}"),
         independence: independence(index),
         reliability: 0.8,
-        answer: Answer::Vote(Vote { label, said }),
+        answer: ReplicaAnswer::Vote(ReplicaVote { label, said }),
         latency_ms: 40,
         cost_micros: 0,
         usage: None,

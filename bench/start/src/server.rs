@@ -14,10 +14,10 @@ use tokio::{
 };
 
 /// A start that takes longer has failed.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct ServerProcess {
     process: Child,
     client: reqwest::Client,
     url: String,
@@ -26,12 +26,12 @@ pub(crate) struct Server {
 
 /// How long lists take.
 #[derive(Debug)]
-pub(crate) struct Lists {
+pub(crate) struct ListTimes {
     pub(crate) newest_ms: f64,
     pub(crate) nothing_found_ms: f64,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts the program and returns it with the time until `/ready` answered 200.
     pub(crate) async fn start(program: &Path, folder: &Path) -> Result<(Self, f64)> {
         #[expect(
@@ -51,7 +51,7 @@ impl Server {
             .spawn()?;
         let stdout = process.stdout.take().context("no output")?;
         let mut lines = BufReader::new(stdout).lines();
-        let line = timeout(PATIENCE, lines.next_line()).await??.context("it ended at once")?;
+        let line = timeout(TIMEOUT, lines.next_line()).await??.context("it ended at once")?;
         let event: serde_json::Value = serde_json::from_str(&line)?;
         let url = event["url"].as_str().context("no address")?.to_owned();
         let ready = client.get(format!("{url}/ready")).send().await?;
@@ -61,13 +61,13 @@ impl Server {
         Ok((Self { process, client, url, key }, took))
     }
 
-    pub(crate) async fn lists(&self) -> Result<Lists> {
+    pub(crate) async fn lists(&self) -> Result<ListTimes> {
         let newest_ms = self.list("limit=50", None).await?;
         let mut nothing_found_ms: f64 = 0.0;
         for filter in ["kind=factcheck", "outcome=abstained", "kind=delegate&outcome=abstained"] {
             nothing_found_ms = nothing_found_ms.max(self.list(filter, Some(0)).await?);
         }
-        Ok(Lists { newest_ms, nothing_found_ms })
+        Ok(ListTimes { newest_ms, nothing_found_ms })
     }
 
     async fn list(&self, query: &str, expected: Option<usize>) -> Result<f64> {

@@ -24,14 +24,14 @@ use tokio::net::TcpListener;
 use crate::order;
 
 #[derive(Debug)]
-struct Bare {
+struct BareTasks {
     client: reqwest::Client,
     executors: Vec<String>,
     number: AtomicU64,
 }
 
 pub(crate) async fn serve(executors: Vec<String>) -> Result<()> {
-    let bare = Arc::new(Bare { client: client()?, executors, number: AtomicU64::new(0) });
+    let bare = Arc::new(BareTasks { client: client()?, executors, number: AtomicU64::new(0) });
     let router = Router::new().route("/v1/tasks", post(task)).with_state(bare);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     announce(listener.local_addr()?.port(), "");
@@ -42,14 +42,14 @@ pub(crate) async fn serve(executors: Vec<String>) -> Result<()> {
 }
 
 async fn task(
-    State(bare): State<Arc<Bare>>,
+    State(bare): State<Arc<BareTasks>>,
     Json(order): Json<Value>,
 ) -> Result<Json<Value>, StatusCode> {
     let done = bare.task(&order).await;
     done.map(Json).map_err(|_| StatusCode::BAD_GATEWAY)
 }
 
-impl Bare {
+impl BareTasks {
     async fn task(&self, order: &Value) -> Result<Value> {
         let execution_id = format!("exec-{}", self.number.fetch_add(1, Ordering::Relaxed));
         let proposer = self.executors.first().context("nobody proposes")?;

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 use jurat_bench_load::{announce, stores::location, until_parent_goes};
 use jurat_bench_round::{
     bare::client,
-    jurat::{Front, node, register},
+    jurat::{FrontKind, node, register},
 };
-use jurat_core::key::ApiKey;
+use jurat_core::account::key::ApiKey;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -22,10 +22,10 @@ const FIRST: &str = "first";
 pub(crate) async fn serve(store: &str, events: u64, executors: Vec<String>) -> Result<()> {
     let store = jurat_store::open(&location(store)).await?;
     // Everybody waits for the end: nobody is refused because the node is late.
-    let (engine, key) = node(Arc::clone(&store), Front::Plain).await?;
+    let (engine, key) = node(Arc::clone(&store), FrontKind::Plain).await?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
-    let front = jurat_server::Front::default();
+    let front = jurat_server::ServerOptions::default();
     let server = jurat_server::serve(listener, engine, front, std::future::pending());
     let told = async {
         let url = format!("http://{address}");
@@ -46,7 +46,7 @@ async fn first(server: &str, key: &ApiKey) -> Result<()> {
     let request = client()?
         .post(format!("{server}/v1/tasks"))
         .header("authorization", format!("Bearer {}", key.reveal()))
-        .header("prefer", format!("wait={}", order::PATIENCE.as_secs()))
+        .header("prefer", format!("wait={}", order::LONGEST_WAIT.as_secs()))
         .header("content-type", "application/json")
         .body(order::order(FIRST, 1).to_string());
     let answer = request.send().await?.error_for_status()?.bytes().await?;

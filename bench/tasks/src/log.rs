@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use jurat_core::{id::AccountId, task::Event};
+use jurat_core::{id::AccountId, task::TaskEvent};
 use jurat_store::{
-    AppendedWith, Behalf, KnowledgeOf, KnowledgePage, Store, TaskAppend, TaskEventsAsked, TaskKey,
-    TaskRecord, TaskSubmit, Written,
+    Behalf, KnowledgePageQuery, KnowledgeScope, Store, TaskAppend, TaskAppendExtras,
+    TaskEventsQuery, TaskKey, TaskRecord, TaskSubmit, WriteOutcome,
 };
 
 /// Writes under way at once: as many as SQLite commits together.
@@ -15,10 +15,10 @@ const AT_ONCE: usize = 256;
 
 /// A task with all that was written of it.
 #[derive(Debug)]
-struct Whole {
+struct TaskLog {
     record: TaskRecord,
-    events: Vec<Event>,
-    with: AppendedWith,
+    events: Vec<TaskEvent>,
+    with: TaskAppendExtras,
 }
 
 /// Fills the log with copies of the task until it has so many events.
@@ -30,25 +30,25 @@ pub(crate) async fn fill(store: &Arc<dyn Store>, id: &str, events: u64) -> Resul
     written.buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await
 }
 
-async fn read(store: &Arc<dyn Store>, id: &str) -> Result<Whole> {
+async fn read(store: &Arc<dyn Store>, id: &str) -> Result<TaskLog> {
     let (tasks, account) = (store.tasks(), AccountId::admin());
     let behalf = Behalf::Account(account.clone());
     let key = TaskKey { account: account.clone(), id: id.to_owned() };
     let record = tasks.task_get(&behalf, &key).await?.context("the first task is not there")?;
-    let asked = TaskEventsAsked { task: key.clone(), after: 0, limit: 1_000 };
+    let asked = TaskEventsQuery { task: key.clone(), after: 0, limit: 1_000 };
     let events = tasks.task_events(&behalf, &asked).await?;
     let candidate = tasks.task_candidates(&behalf, &key, &1).await?.pop();
-    let of = KnowledgeOf::Task(id.to_owned());
-    let page = KnowledgePage { account, of, before: None, limit: 1 };
+    let of = KnowledgeScope::Task(id.to_owned());
+    let page = KnowledgePageQuery { account, of, before: None, limit: 1 };
     let learned = tasks.knowledge_export(&behalf, &page).await?.pop();
     let knowledge = learned.map(|it| it.knowledge);
-    let with = AppendedWith { candidate, knowledge, ..AppendedWith::default() };
-    Ok(Whole { record, events: events.into_iter().map(|it| it.event).collect(), with })
+    let with = TaskAppendExtras { candidate, knowledge, ..TaskAppendExtras::default() };
+    Ok(TaskLog { record, events: events.into_iter().map(|it| it.event).collect(), with })
 }
 
 /// Written by the operations that the server writes with.
-async fn copy(store: &Arc<dyn Store>, whole: &Whole, number: u64) -> Result<()> {
-    let Whole { record, events, with } = whole;
+async fn copy(store: &Arc<dyn Store>, whole: &TaskLog, number: u64) -> Result<()> {
+    let TaskLog { record, events, with } = whole;
     let behalf = Behalf::Account(record.key.account.clone());
     let task = TaskKey { account: record.key.account.clone(), id: format!("copy-{number:08}") };
     let (first, rest) = events.split_at(1);
@@ -67,7 +67,7 @@ async fn copy(store: &Arc<dyn Store>, whole: &Whole, number: u64) -> Result<()> 
     };
     let tasks = store.tasks();
     let submitted = tasks.task_submit(&behalf, &submit, None).await?;
-    ensure!(matches!(submitted, Written::Done(_)), "{number} was not submitted");
+    ensure!(matches!(submitted, WriteOutcome::Done(_)), "{number} was not submitted");
     let mut with = with.clone();
     if let Some(knowledge) = &mut with.knowledge {
         knowledge.digests.inputs = format!("sha256:{number:064x}");
@@ -82,6 +82,6 @@ async fn copy(store: &Arc<dyn Store>, whole: &Whole, number: u64) -> Result<()> 
         with,
     };
     let appended = tasks.task_append(&behalf, &append, None).await?;
-    ensure!(matches!(appended, Written::Done(())), "{number} was not written");
+    ensure!(matches!(appended, WriteOutcome::Done(())), "{number} was not written");
     Ok(())
 }

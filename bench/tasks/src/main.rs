@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use jurat_bench_load::{Comparison, Plan, Running, Stop, Stores, Subject, compare, report, spawn};
+use jurat_bench_load::{
+    BenchStores, LoadComparison, LoadPlan, LoadStop, LoadSubject, RunningRole, compare, report,
+    spawn,
+};
 use jurat_bench_round::executors;
 use mimalloc::MiMalloc;
 use serde_json::json;
@@ -22,7 +25,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures tasks beside the bare calls they make, and with logs of any length.")]
-struct Arguments {
+struct TasksBenchArgs {
     /// Quorums of the tasks, each measured for itself.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 3])]
     quorums: Vec<u32>,
@@ -56,13 +59,13 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
-    role: Option<Role>,
+    role: Option<TasksBenchRole>,
 }
 
 /// What this program does when it is started by itself.
 #[derive(Debug, Clone, Subcommand)]
 #[command(hide = true)]
-enum Role {
+enum TasksBenchRole {
     /// Executors that answer at once, all in one process.
     Executors { count: usize },
     /// A handler that makes the calls of a task and keeps nothing.
@@ -72,7 +75,7 @@ enum Role {
 }
 
 fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+    let arguments = TasksBenchArgs::parse();
     match arguments.role.clone() {
         // The load comes from one thread, so that the roles have the other cores.
         None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
@@ -80,22 +83,24 @@ fn main() -> Result<()> {
     }
 }
 
-async fn serve(role: Role) -> Result<()> {
+async fn serve(role: TasksBenchRole) -> Result<()> {
     match role {
-        Role::Executors { count } => executors::serve(count).await,
-        Role::Bare { executors } => bare::serve(executors).await,
-        Role::Jurat { store, events, executors } => jurat::serve(&store, events, executors).await,
+        TasksBenchRole::Executors { count } => executors::serve(count).await,
+        TasksBenchRole::Bare { executors } => bare::serve(executors).await,
+        TasksBenchRole::Jurat { store, events, executors } => {
+            jurat::serve(&store, events, executors).await
+        }
     }
 }
 
-async fn measure(arguments: &Arguments) -> Result<()> {
-    let stores = Stores::new(arguments.postgres.clone()).await?;
+async fn measure(arguments: &TasksBenchArgs) -> Result<()> {
+    let stores = BenchStores::new(arguments.postgres.clone()).await?;
     let measured = measure_on(&stores, arguments).await;
     stores.drop().await?;
     let (tasks, logs) = measured?;
     let store = stores.name();
     if arguments.json {
-        let of_quorum = |(quorum, it): &(u32, Comparison)| json!({ "quorum": quorum, "figures": report::to_json(it) });
+        let of_quorum = |(quorum, it): &(u32, LoadComparison)| json!({ "quorum": quorum, "figures": report::to_json(it) });
         let tasks: Vec<_> = tasks.iter().map(of_quorum).collect();
         println!("{}", json!({ "store": store, "tasks": tasks, "logs": report::to_json(&logs) }));
     } else {
@@ -110,9 +115,9 @@ async fn measure(arguments: &Arguments) -> Result<()> {
 }
 
 async fn measure_on(
-    stores: &Stores,
-    arguments: &Arguments,
-) -> Result<(Vec<(u32, Comparison)>, Comparison)> {
+    stores: &BenchStores,
+    arguments: &TasksBenchArgs,
+) -> Result<(Vec<(u32, LoadComparison)>, LoadComparison)> {
     let most = arguments.quorums.iter().copied().max().unwrap_or(1);
     let executors = spawn(&["executors".to_owned(), (most + 1).to_string()]).await?;
     let tasks = measure_tasks(stores, &executors, arguments).await?;
@@ -122,10 +127,10 @@ async fn measure_on(
 
 /// The bare calls, and the server.
 async fn measure_tasks(
-    stores: &Stores,
-    executors: &Running,
-    arguments: &Arguments,
-) -> Result<Vec<(u32, Comparison)>> {
+    stores: &BenchStores,
+    executors: &RunningRole,
+    arguments: &TasksBenchArgs,
+) -> Result<Vec<(u32, LoadComparison)>> {
     let mut running = vec![("bare", spawn_bare(executors).await?)];
     for (name, store) in stores.of_servers().await? {
         running.push((name, spawn_server(&store, 0, executors).await?));
@@ -134,7 +139,7 @@ async fn measure_tasks(
     for quorum in &arguments.quorums {
         for clients in &arguments.clients {
             let subjects = running.iter().map(|(name, it)| subject(name, it, executors, *quorum));
-            let subjects: Vec<Subject> = subjects.collect::<Result<_>>()?;
+            let subjects: Vec<LoadSubject> = subjects.collect::<Result<_>>()?;
             let compared = compare(&subjects, plan(arguments, *clients), arguments.rounds).await?;
             comparisons.push((*quorum, compared));
         }
@@ -144,10 +149,10 @@ async fn measure_tasks(
 
 /// One task after the other, with short and long logs.
 async fn measure_logs(
-    stores: &Stores,
-    executors: &Running,
-    arguments: &Arguments,
-) -> Result<Comparison> {
+    stores: &BenchStores,
+    executors: &RunningRole,
+    arguments: &TasksBenchArgs,
+) -> Result<LoadComparison> {
     let (mut running, mut subjects) = (Vec::new(), Vec::new());
     for events in &arguments.events {
         let server = spawn_server(&stores.new_store().await?, *events, executors).await?;
@@ -157,27 +162,32 @@ async fn measure_logs(
     compare(&subjects, plan(arguments, 1), arguments.rounds).await
 }
 
-async fn spawn_bare(executors: &Running) -> Result<Running> {
+async fn spawn_bare(executors: &RunningRole) -> Result<RunningRole> {
     let mut words = vec!["bare".to_owned()];
     words.extend(executors::urls(executors));
     spawn(&words).await
 }
 
-async fn spawn_server(store: &str, events: u64, executors: &Running) -> Result<Running> {
+async fn spawn_server(store: &str, events: u64, executors: &RunningRole) -> Result<RunningRole> {
     let mut words = vec!["jurat".to_owned(), store.to_owned(), events.to_string()];
     words.extend(executors::urls(executors));
     spawn(&words).await
 }
 
-fn subject(name: &str, role: &Running, executors: &Running, quorum: u32) -> Result<Subject> {
+fn subject(
+    name: &str,
+    role: &RunningRole,
+    executors: &RunningRole,
+    quorum: u32,
+) -> Result<LoadSubject> {
     let (name, target) = (name.to_owned(), order::target(role, quorum)?);
-    Ok(Subject { name, target, pid: role.pid, peers: vec![executors.pid] })
+    Ok(LoadSubject { name, target, pid: role.pid, peers: vec![executors.pid] })
 }
 
-fn plan(arguments: &Arguments, connections: usize) -> Plan {
+fn plan(arguments: &TasksBenchArgs, connections: usize) -> LoadPlan {
     let stop = match arguments.requests {
-        Some(requests) => Stop::Requests(requests),
-        None => Stop::After(Duration::from_secs(arguments.seconds)),
+        Some(requests) => LoadStop::Requests(requests),
+        None => LoadStop::After(Duration::from_secs(arguments.seconds)),
     };
-    Plan { connections: connections.max(1), warm_up: arguments.warm_up, stop }
+    LoadPlan { connections: connections.max(1), warm_up: arguments.warm_up, stop }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
-use jurat_bench_load::{Method, Running, Target, Vary, load::DIGITS};
+use jurat_bench_load::{Method, RequestVariation, RunningRole, Target, load::DIGITS};
 use jurat_bench_round::request;
 use jurat_engine::{Clock as _, SystemClock};
 use jurat_wire::executor::TaskContract;
@@ -16,7 +16,7 @@ const DAY_MS: u64 = 86_400_000;
 
 /// `POST /v1/tasks`, answered with the end of the task. No two have the same name or inputs, so
 /// that no decision of before can be used.
-pub(crate) fn target(role: &Running, quorum: u32) -> Result<Target> {
+pub(crate) fn target(role: &RunningRole, quorum: u32) -> Result<Target> {
     let mut headers = request::headers(&role.note)?;
     headers.push((HeaderName::from_static("prefer"), HeaderValue::from_static("wait=60")));
     let body = order(&"0".repeat(DIGITS), quorum).to_string();
@@ -25,7 +25,7 @@ pub(crate) fn target(role: &Running, quorum: u32) -> Result<Target> {
         method: Method::POST,
         path: "/v1/tasks".to_owned(),
         headers,
-        vary: Vary::zeros_of(&body),
+        vary: RequestVariation::zeros_of(&body),
         body: Bytes::from(body),
         marker: r#""state":"finalized""#.to_owned(),
     })
@@ -77,4 +77,4 @@ pub(crate) fn to_verify(order: &Value, execution_id: &str, output: &Value) -> Va
 }
 
 /// How long the first task of a store may take.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(1);

@@ -6,7 +6,9 @@ mod runtime;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use jurat_bench_load::{Method, Options, Subject, Target, Vary, compare, print, spawn};
+use jurat_bench_load::{
+    LoadOptions, LoadSubject, Method, RequestVariation, Target, compare, print, spawn,
+};
 use mimalloc::MiMalloc;
 use tokio::runtime::Builder;
 
@@ -19,17 +21,17 @@ const SUBJECTS: [(&str, &str); 2] = [("echo", "cand-1"), ("runtime", r#""passed"
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures /verify of the runtime beside an echo of the same body.")]
-struct Arguments {
+struct VerifyBenchArgs {
     #[command(flatten)]
-    options: Options,
+    options: LoadOptions,
     #[command(subcommand)]
-    role: Option<Role>,
+    role: Option<VerifyBenchRole>,
 }
 
 /// What this program does when it is started by itself.
 #[derive(Debug, Clone, Copy, Subcommand)]
 #[command(hide = true)]
-enum Role {
+enum VerifyBenchRole {
     /// A handler that sends back what it gets.
     Echo,
     /// The runtime, with an executor that checks schemas.
@@ -37,7 +39,7 @@ enum Role {
 }
 
 fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+    let arguments = VerifyBenchArgs::parse();
     match arguments.role {
         // The load comes from one thread, so that the roles have the other cores.
         None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
@@ -45,14 +47,14 @@ fn main() -> Result<()> {
     }
 }
 
-async fn serve(role: Role) -> Result<()> {
+async fn serve(role: VerifyBenchRole) -> Result<()> {
     match role {
-        Role::Echo => echo::serve().await,
-        Role::Runtime => runtime::serve().await,
+        VerifyBenchRole::Echo => echo::serve().await,
+        VerifyBenchRole::Runtime => runtime::serve().await,
     }
 }
 
-async fn measure(arguments: &Arguments) -> Result<()> {
+async fn measure(arguments: &VerifyBenchArgs) -> Result<()> {
     let mut running = Vec::new();
     let mut subjects = Vec::new();
     for (name, marker) in SUBJECTS {
@@ -63,10 +65,15 @@ async fn measure(arguments: &Arguments) -> Result<()> {
             path: "/verify".to_owned(),
             headers: Vec::new(),
             body: request::body(),
-            vary: Vary::Nothing,
+            vary: RequestVariation::Nothing,
             marker: marker.to_owned(),
         };
-        subjects.push(Subject { name: name.to_owned(), target, pid: role.pid, peers: Vec::new() });
+        subjects.push(LoadSubject {
+            name: name.to_owned(),
+            target,
+            pid: role.pid,
+            peers: Vec::new(),
+        });
         running.push(role);
     }
     let options = &arguments.options;

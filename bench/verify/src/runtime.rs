@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use jurat_bench_load::{announce, until_parent_goes};
-use jurat_runtime::Options;
+use jurat_runtime::ExecutorOptions;
 use jurat_runtime::engines::{EchoExecutor, EchoMode};
 use tokio::net::TcpListener;
 
@@ -14,5 +14,6 @@ pub(crate) async fn serve() -> Result<()> {
     let executor = Arc::new(EchoExecutor::new("bench", "bench-1", EchoMode::Honest));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     announce(listener.local_addr()?.port(), "");
-    Ok(jurat_runtime::serve(listener, executor, Options::default(), until_parent_goes()).await?)
+    Ok(jurat_runtime::serve(listener, executor, ExecutorOptions::default(), until_parent_goes())
+        .await?)
 }

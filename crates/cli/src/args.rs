@@ -1,64 +1,63 @@
 //! The command line: its commands and flags, and their help.
 
-mod account;
-mod agent_events;
-mod backup;
-mod config;
-mod doctor;
-mod executors;
 mod groups;
-mod keys;
-mod knowledge;
-mod measure;
-mod people;
-mod prune;
-mod request;
-mod rounds;
-mod runs;
-mod serve;
-mod tasks;
-mod templates;
-mod verifiers;
-mod workflows;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::settings::{Given, LISTEN, LOG_FORMAT, MIGRATE_URL, SERVER, STATE_DIR, STORE, topic};
+use crate::settings::{
+    CommandLineSettings, LISTEN, LOG_FORMAT, MIGRATE_URL, SERVER, STATE_DIR, STORE, topic,
+};
 
-pub(crate) use self::{
-    account::{Admin, Grant, Transfers},
-    agent_events::{AgentEvents, ListAgentEvents, SendAgentEvent},
-    backup::{Backup, BackupCommand, Restore},
-    config::ConfigCommand,
-    doctor::Doctor,
-    executors::{AddExecutor, AddSession, Executors, SessionArgs, Sessions},
-    keys::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
-    knowledge::{ExportKnowledge, Knowledge},
-    measure::{AttackVerifier, MeasureArgs, TestVerifier},
-    people::{
-        Approve, Auth, Invitations, ListInvitations, ListShares, MailCode, Me, Membership, Shares,
-        TeamFilter, Teams,
+pub(crate) use crate::commands::{
+    account::args::{AdminCommand, CreditGrantArgs, TransfersArgs},
+    agent_events::args::{AgentEventsCommand, ListAgentEventsArgs, SendAgentEventArgs},
+    agent_runs::args::{
+        AgentRunNameArgs, AgentRunWorkerArgs, AgentRunsCommand, ListAgentRunsArgs,
+        SubmitAgentRunArgs,
     },
-    prune::Prune,
-    request::{Api, Delegate, Factcheck, PolicyArgs, RequestArgs, Validate},
-    rounds::{ListArgs, ListRounds, Rounds},
-    runs::{ListTaskRuns, NamedRun, RunWorker, SubmitRun, TaskRuns},
-    serve::{Compat, EngineName, Runtime, Serve},
-    tasks::{Complain, ListTasks, NamedTask, OrderArgs, RunTask, SubmitTask, TaskEvents, Tasks},
-    templates::{
-        ForkTemplate, GetTemplate, GetTemplateFile, ListTemplates, NumberedTemplate,
-        PublishTemplate, RemoveTemplate, RemoveTemplateVersion, SearchTemplates, Templates,
+    backup::args::{BackupArgs, BackupCommand, RestoreArgs},
+    config::args::ConfigCommand,
+    consensus::args::{
+        ApiVersionArg, DelegateArgs, FactcheckArgs, PolicyArgs, RequestArgs, ValidateArgs,
+    },
+    doctor::args::DoctorArgs,
+    executors::args::{
+        AddExecutorArgs, AddSessionArgs, ExecutorsCommand, SessionArgs, SessionsCommand,
+    },
+    keys::args::{CreateKeyArgs, KeyNameArgs, KeysCommand, ListKeysArgs, RotateKeyArgs},
+    knowledge::args::{ExportKnowledgeArgs, KnowledgeCommand},
+    people::args::{
+        ApproveArgs, AuthCommand, InvitationsCommand, ListInvitationsArgs, ListSharesArgs,
+        MailCodeArgs, MeCommand, MembershipArgs, SharesCommand, TeamFilterArg, TeamsCommand,
+    },
+    prune::args::PruneArgs,
+    rounds::args::{ListArgs, ListRoundsArgs, RoundsCommand},
+    serve::args::{CompatArg, EngineNameArg, RuntimeArgs, ServeArgs},
+    tasks::args::{
+        ComplainArgs, ListTasksArgs, RunTaskArgs, SubmitTaskArgs, TaskEventsArgs, TaskNameArgs,
+        TaskOrderArgs, TasksCommand,
+    },
+    templates::args::{
+        ForkTemplateArgs, GetTemplateArgs, GetTemplateFileArgs, ListTemplatesArgs,
+        PublishTemplateArgs, RemoveTemplateArgs, RemoveTemplateVersionArgs, SearchTemplatesArgs,
+        TemplateVersionArgs, TemplatesCommand,
     },
     verifiers::{
-        DeployVerifier, DiffVersions, InputArgs, JudgeArgs, ListRuns, ListVerifiers, ListVersions,
-        NamedVersion, RemoveVerifier, RunVerifier, Runs, RunsCommand, Verifiers,
+        args::{
+            DeployVerifierArgs, DiffVersionsArgs, JudgeArgs, ListVerifierRunsArgs,
+            ListVerifiersArgs, ListVersionsArgs, RemoveVerifierArgs, RunVerifierArgs,
+            VerifierInputArgs, VerifierRunsArgs, VerifierRunsCommand, VerifierVersionArgs,
+            VerifiersCommand,
+        },
+        measure_args::{AttackVerifierArgs, MeasureArgs, TestVerifierArgs},
     },
-    workflows::{
-        DeleteWorkflow, DeleteWorkflowVersion, GetWorkflow, GrantWorkflow, ListWorkflows,
-        NamedWorkflow, PublishWorkflow, PutFile, RevokeWorkflowGrant, RmFile, RunChecks,
-        SearchWorkflows, TransferWorkflow, Workflows,
+    workflows::args::{
+        DeleteWorkflowArgs, DeleteWorkflowVersionArgs, GetWorkflowArgs, GrantWorkflowArgs,
+        ListWorkflowsArgs, PublishWorkflowArgs, PutFileArgs, RemoveFileArgs,
+        RevokeWorkflowGrantArgs, RunChecksArgs, SearchWorkflowsArgs, TransferWorkflowArgs,
+        WorkflowNameArgs, WorkflowsCommand,
     },
 };
 
@@ -126,15 +125,15 @@ A gate stops a pipeline:
 #[command(max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 /// The flags of every command. A variable or the config file can set what a flag leaves out.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
-pub(crate) struct Global {
+pub(crate) struct GlobalArgs {
     /// Config file [env: `JURAT_CONFIG`] [default: `jurat.toml` in the state folder, if present]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -158,9 +157,9 @@ pub(crate) struct Global {
 
 impl Cli {
     /// The settings given on the command line.
-    pub(crate) fn given(&self) -> Given<'_> {
+    pub(crate) fn given(&self) -> CommandLineSettings<'_> {
         let mut own = vec![(&LOG_FORMAT, self.command.log_format())];
-        if let Command::Serve(args) = &self.command {
+        if let CliCommand::Serve(args) = &self.command {
             own.push((&LISTEN, args.listen.as_deref()));
             own.push((&MIGRATE_URL, args.migrate_url.as_deref()));
         }
@@ -170,7 +169,7 @@ impl Cli {
             (&SERVER, self.global.server.as_deref()),
         ];
         let flags = global.into_iter().chain(own);
-        Given {
+        CommandLineSettings {
             file: self.global.config.as_deref(),
             flags: flags.filter_map(|(setting, text)| Some((setting, text?))).collect(),
         }
@@ -178,73 +177,73 @@ impl Cli {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Run the demo: five executors, two rounds and a verifier
     #[command(
         after_help = "Examples:\n  jurat demo\n  jurat demo --json\n\nOne executor lies and one never answers. The demo leaves nothing behind."
     )]
     Demo,
     /// Start the server
-    Serve(Serve),
+    Serve(ServeArgs),
     /// Start an executor: a test one, a local program or a model
-    Runtime(Runtime),
+    Runtime(RuntimeArgs),
     /// Register, list and check executors
     #[command(subcommand)]
-    Executors(Executors),
+    Executors(ExecutorsCommand),
     /// Add, list and remove sessions: named routes to executors
     #[command(subcommand)]
-    Sessions(Sessions),
+    Sessions(SessionsCommand),
     /// Run a job on several executors and return their consensus
-    Delegate(Delegate),
+    Delegate(DelegateArgs),
     /// Have several executors judge a claim or an output
-    Validate(Validate),
+    Validate(ValidateArgs),
     /// Have several executors check whether a claim is true
-    Factcheck(Factcheck),
+    Factcheck(FactcheckArgs),
     /// List, show, cancel and erase rounds
     #[command(subcommand)]
-    Rounds(Rounds),
+    Rounds(RoundsCommand),
     /// Submit, follow and list tasks under a contract
     #[command(subcommand, visible_alias = "tasks")]
-    Task(Tasks),
+    Task(TasksCommand),
     /// List the events sent to executors, and send new ones
     #[command(subcommand)]
-    AgentEvents(AgentEvents),
+    AgentEvents(AgentEventsCommand),
     /// Submit, follow and work on runs of several agents
     #[command(subcommand)]
-    Run(TaskRuns),
+    Run(AgentRunsCommand),
     /// Export remembered decisions
     #[command(subcommand)]
-    Knowledge(Knowledge),
+    Knowledge(KnowledgeCommand),
     /// Deploy, run and measure verifiers: versioned checks by judges
     #[command(subcommand)]
-    Verifiers(Verifiers),
+    Verifiers(VerifiersCommand),
     /// Save, share and check workflows (runbooks)
     #[command(subcommand, visible_alias = "skills")]
-    Workflows(Workflows),
+    Workflows(WorkflowsCommand),
     /// Publish, read and fork templates: public workflows
     #[command(subcommand)]
-    Templates(Templates),
+    Templates(TemplatesCommand),
     /// Print instructions for an agent that designs a workflow
     #[command(after_help = "Examples:\n  jurat design\n  jurat design --json")]
     Design,
     /// Create, list, revoke and rotate API keys
     #[command(subcommand)]
-    Keys(Keys),
+    Keys(KeysCommand),
     /// Register, log in and approve programs
     #[command(subcommand)]
-    Auth(Auth),
+    Auth(AuthCommand),
     /// Show your account and change your handle
     #[command(subcommand)]
-    Me(Me),
+    Me(MeCommand),
     /// Create teams and manage their members
     #[command(subcommand)]
-    Teams(Teams),
+    Teams(TeamsCommand),
     /// List, accept and decline workflows shared with you
     #[command(subcommand)]
-    Shares(Shares),
+    Shares(SharesCommand),
     /// List, accept and decline invitations
     #[command(subcommand)]
-    Invitations(Invitations),
+    Invitations(InvitationsCommand),
     /// Show the account and the key in use
     #[command(after_help = "Examples:\n  jurat whoami\n  jurat whoami --json")]
     Whoami,
@@ -253,11 +252,11 @@ pub(crate) enum Command {
     Usage,
     /// Grant credit, suspend accounts and list them
     #[command(subcommand)]
-    Admin(Admin),
+    Admin(AdminCommand),
     /// Back up the store and the keys; the server can keep running
-    Backup(Backup),
+    Backup(BackupArgs),
     /// Restore a backup into a state folder without a store
-    Restore(Restore),
+    Restore(RestoreArgs),
     /// Serve MCP tools on standard input and output
     #[command(
         after_help = "Examples:\n  jurat mcp\n  jurat --server https://jurat.example.com mcp\n\nA Model Context Protocol client starts this command. It reads and writes one message per line until\nthe input ends. A running server has the same tools at /mcp."
@@ -275,9 +274,9 @@ pub(crate) enum Command {
     )]
     OpenApi,
     /// Delete expired replies, round texts and events
-    Prune(Prune),
+    Prune(PruneArgs),
     /// Diagnose the installation and suggest fixes
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Show and check the settings
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -294,20 +293,20 @@ pub(crate) enum Command {
     Completions { shell: clap_complete::Shell },
 }
 
-impl Command {
+impl CliCommand {
     /// Whether it logs until it is stopped.
     pub(crate) fn is_server(&self) -> bool {
-        matches!(self, Self::Serve(_) | Self::Runtime(_) | Self::Run(TaskRuns::Worker(_)))
+        matches!(self, Self::Serve(_) | Self::Runtime(_) | Self::Run(AgentRunsCommand::Worker(_)))
     }
 
     /// The flag `--log-format`.
     pub(crate) fn log_format(&self) -> Option<&str> {
-        if let Self::Serve(Serve { log_format, .. }) | Self::Runtime(Runtime { log_format, .. }) =
-            self
+        if let Self::Serve(ServeArgs { log_format, .. })
+        | Self::Runtime(RuntimeArgs { log_format, .. }) = self
         {
             return log_format.as_deref();
         }
-        if let Self::Run(TaskRuns::Worker(worker)) = self {
+        if let Self::Run(AgentRunsCommand::Worker(worker)) = self {
             return worker.log_format.as_deref();
         }
         None

@@ -10,22 +10,22 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
 use jurat_core::time::Timestamp;
-use jurat_guard::client::{CallError, Client as HttpClient, Limits};
-use jurat_store::{Location, Orphans};
+use jurat_guard::client::{CallError, ClientLimits, OutboundClient as HttpClient};
+use jurat_store::{StoreLocation, TakeoverScope};
 use serde_json::Value;
 
-pub(crate) use self::events::Event;
+pub(crate) use self::events::SseEvent;
 use self::{
-    events::EventReader,
-    transport::{Arriving, InProcess, Transport},
+    events::SseReader,
+    transport::{InProcessServer, StreamingReply, Transport},
 };
 use crate::{
-    config::{Config, StoreChosen},
-    failure::{Failure, RETRY_AFTER},
+    config::{CliConfig, StoreChoice},
+    failure::{CliFailure, RETRY_AFTER},
+    lock_wait::retry_while_locked,
     node,
     output::Output,
-    patience::patiently,
-    state::{Lock, State, StateError, store_name},
+    state::{StateError, StateFolder, StoreLock, store_name},
 };
 
 /// Five replicas may each say as much as one executor may.
@@ -50,24 +50,24 @@ pub(crate) enum ClientError {
 }
 
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct ApiClient {
     transport: Transport,
     /// Nothing for calls that send none.
     key: Option<HeaderValue>,
 }
 
 /// What a command may use: a server, or the store itself.
-enum Found {
-    Server(Box<Client>),
-    Lock(Option<Lock>),
+enum StoreAccess {
+    Server(Box<ApiClient>),
+    Lock(Option<StoreLock>),
 }
 
 /// One request to the API.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
+pub(crate) struct ApiCall {
     method: Method,
     path: String,
-    body: Option<Content>,
+    body: Option<CallBody>,
     headers: Vec<(&'static str, String)>,
     /// How long the whole reply may take.
     within: Duration,
@@ -75,22 +75,22 @@ pub(crate) struct Call {
 
 /// The body of a request.
 #[derive(Debug, Clone)]
-enum Content {
+enum CallBody {
     Value(Value),
     /// JSON as somebody else wrote it.
     Written(Bytes),
 }
 
-impl From<Content> for Bytes {
-    fn from(content: Content) -> Self {
+impl From<CallBody> for Bytes {
+    fn from(content: CallBody) -> Self {
         match content {
-            Content::Value(value) => Self::from(value.to_string()),
-            Content::Written(bytes) => bytes,
+            CallBody::Value(value) => Self::from(value.to_string()),
+            CallBody::Written(bytes) => bytes,
         }
     }
 }
 
-impl Call {
+impl ApiCall {
     pub(crate) fn get(path: String) -> Self {
         Self::new(Method::GET, path, None)
     }
@@ -100,24 +100,24 @@ impl Call {
     }
 
     pub(crate) fn patch(path: String, body: Value) -> Self {
-        Self::new(Method::PATCH, path, Some(Content::Value(body)))
+        Self::new(Method::PATCH, path, Some(CallBody::Value(body)))
     }
 
     /// Sends a body along with a method that seldom has one.
     pub(crate) fn sending(self, body: Value) -> Self {
-        Self { body: Some(Content::Value(body)), ..self }
+        Self { body: Some(CallBody::Value(body)), ..self }
     }
 
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
-        Self::new(Method::POST, path.into(), Some(Content::Value(body)))
+        Self::new(Method::POST, path.into(), Some(CallBody::Value(body)))
     }
 
     /// Sends JSON as somebody else wrote it.
     pub(crate) fn post_written(path: impl Into<String>, body: Bytes) -> Self {
-        Self::new(Method::POST, path.into(), Some(Content::Written(body)))
+        Self::new(Method::POST, path.into(), Some(CallBody::Written(body)))
     }
 
-    fn new(method: Method, path: String, body: Option<Content>) -> Self {
+    fn new(method: Method, path: String, body: Option<CallBody>) -> Self {
         Self { method, path, body, headers: Vec::new(), within: LONGEST_ROUND }
     }
 
@@ -135,7 +135,7 @@ impl Call {
 
 /// A reply as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Reply {
+pub(crate) struct ApiReply {
     pub(crate) bytes: Bytes,
     pub(crate) value: Value,
     /// The clock of the server; without one there is only this machine.
@@ -143,7 +143,7 @@ pub(crate) struct Reply {
     is_problem: bool,
 }
 
-impl Reply {
+impl ApiReply {
     fn new(status: StatusCode, bytes: Bytes) -> Result<Self, ClientError> {
         let value: Value = if status == StatusCode::NO_CONTENT {
             Value::Null
@@ -170,8 +170,8 @@ impl Reply {
     }
 
     /// The body, unless it is a problem.
-    pub(crate) fn well(self) -> Result<Self, Failure> {
-        if self.is_problem { Err(Failure::Refused(self.value)) } else { Ok(self) }
+    pub(crate) fn success(self) -> Result<Self, CliFailure> {
+        if self.is_problem { Err(CliFailure::Refused(self.value)) } else { Ok(self) }
     }
 
     pub(crate) const fn is_problem(&self) -> bool {
@@ -179,30 +179,30 @@ impl Reply {
     }
 }
 
-impl Client {
+impl ApiClient {
     /// Finds the server of the state folder, or takes the lock and does the work here.
-    pub(crate) async fn connect(config: &Config, out: Output) -> anyhow::Result<Self> {
+    pub(crate) async fn connect(config: &CliConfig, out: Output) -> anyhow::Result<Self> {
         if let Some(url) = &config.server {
             return Self::named(config, url);
         }
-        let state = State::of_another(&config.state_dir)?;
+        let state = StateFolder::of_another(&config.state_dir)?;
         // Another command ends soon; a server that starts soon answers; one that stops is soon gone.
         let passes = |error: &StateError| {
             use StateError::{Locked, Served, Silent};
             matches!(error, Locked { .. } | Served { .. } | Silent { .. })
         };
         let attempt = async || match Self::running(config, &state).await? {
-            Some(client) => Ok(Found::Server(Box::new(client))),
-            None => Ok(Found::Lock(state.lock(&config.store)?)),
+            Some(client) => Ok(StoreAccess::Server(Box::new(client))),
+            None => Ok(StoreAccess::Lock(state.lock(&config.store)?)),
         };
-        match patiently(passes, |text| out.note(text), attempt).await? {
-            Found::Server(client) => Ok(*client),
-            Found::Lock(lock) => Self::in_process(config, &state, lock).await,
+        match retry_while_locked(passes, |text| out.note(text), attempt).await? {
+            StoreAccess::Server(client) => Ok(*client),
+            StoreAccess::Lock(lock) => Self::in_process(config, &state, lock).await,
         }
     }
 
     pub(crate) fn http(url: &str, key: &str) -> Result<Self, ClientError> {
-        let limits = Limits { body_bytes: LARGEST_REPLY, ..Limits::default() };
+        let limits = ClientLimits { body_bytes: LARGEST_REPLY, ..ClientLimits::default() };
         let client = HttpClient::new(limits)
             .map_err(|source| ClientError::Call { url: url.to_owned(), source })?;
         Ok(Self {
@@ -212,7 +212,7 @@ impl Client {
     }
 
     /// The key of this folder goes to a server on this machine, and to no other.
-    fn named(config: &Config, url: &str) -> anyhow::Result<Self> {
+    fn named(config: &CliConfig, url: &str) -> anyhow::Result<Self> {
         let parsed = url::Url::parse(url).context("the address of the server is not a URL")?;
         let is_local = match parsed.host() {
             Some(url::Host::Ipv4(address)) => address.is_loopback(),
@@ -220,7 +220,7 @@ impl Client {
             Some(url::Host::Domain(name)) => name == "localhost",
             None => false,
         };
-        let state = State::existing(&config.state_dir);
+        let state = StateFolder::existing(&config.state_dir);
         let key = match config.key.clone().or_else(|| state.login_for(url)) {
             None if is_local => kept_key(&state)?,
             found => found,
@@ -231,10 +231,10 @@ impl Client {
 
     /// The server that runs in the state folder. It has the store that is wanted, unless nobody
     /// says which; without its answer, only a store that was named can be opened past it.
-    async fn running(config: &Config, state: &State) -> anyhow::Result<Option<Self>> {
+    async fn running(config: &CliConfig, state: &StateFolder) -> anyhow::Result<Option<Self>> {
         let Some(server) = state.server() else { return Ok(None) };
         let wanted = store_name(&config.store);
-        if config.store_chosen == StoreChosen::ByUser && server.store != wanted {
+        if config.store_chosen == StoreChoice::ByUser && server.store != wanted {
             return Err(StateError::OtherStore { running: server.store, wanted }.into());
         }
         let key = match &config.key {
@@ -246,37 +246,37 @@ impl Client {
         };
         let client = Self::http(&server.url, key.as_deref().unwrap_or_default())?;
         if client.transport.answers(HEALTH_TIMEOUT).await {
-            return if key.is_some() { Ok(Some(client)) } else { Err(Failure::usage(NO_KEY)) };
+            return if key.is_some() { Ok(Some(client)) } else { Err(CliFailure::usage(NO_KEY)) };
         }
         match config.store_chosen {
-            StoreChosen::ByUser => Ok(None),
-            StoreChosen::ByDefault => {
+            StoreChoice::ByUser => Ok(None),
+            StoreChoice::ByDefault => {
                 Err(StateError::Silent { pid: server.pid, url: server.url }.into())
             }
         }
     }
 
     async fn in_process(
-        config: &Config,
-        state: &State,
-        lock: Option<Lock>,
+        config: &CliConfig,
+        state: &StateFolder,
+        lock: Option<StoreLock>,
     ) -> anyhow::Result<Self> {
         let terms = (config.judges.clone(), node::accounts(config)?);
         let engine = node::engine(state, &config.store, config.limits, terms);
         let engine = engine.await?;
         let orphans = match config.store {
-            Location::Memory | Location::File(_) => Orphans::All,
-            Location::Postgres { .. } => Orphans::LeaseOver,
+            StoreLocation::Memory | StoreLocation::File(_) => TakeoverScope::All,
+            StoreLocation::Postgres { .. } => TakeoverScope::LeaseOver,
         };
         engine.expire_orphans(orphans).await?;
         let key = match &config.key {
             Some(key) => key.clone(),
             None => match state.login_for("") {
                 Some(key) => key,
-                None => kept_key(state)?.ok_or_else(|| Failure::usage(NO_KEY.to_owned()))?,
+                None => kept_key(state)?.ok_or_else(|| CliFailure::usage(NO_KEY.to_owned()))?,
             },
         };
-        let transport = Transport::InProcess(Box::new(InProcess::new(engine, lock)));
+        let transport = Transport::InProcess(Box::new(InProcessServer::new(engine, lock)));
         Ok(Self { transport, key: Some(bearer(&key)?) })
     }
 
@@ -286,35 +286,35 @@ impl Client {
     }
 
     /// Sends a request and returns the reply.
-    pub(crate) async fn send(&self, call: Call) -> Result<Reply, ClientError> {
+    pub(crate) async fn send(&self, call: ApiCall) -> Result<ApiReply, ClientError> {
         let mut arriving = self.begin(call, "application/json").await?;
         let bytes = arriving.rest().await?;
-        let reply = Reply::new(arriving.status, bytes)?.with_retry(arriving.retry_after);
-        Ok(Reply { date: arriving.date, ..reply })
+        let reply = ApiReply::new(arriving.status, bytes)?.with_retry(arriving.retry_after);
+        Ok(ApiReply { date: arriving.date, ..reply })
     }
 
     /// Sends a request and shows its events on the way to the reply, which is the event `last`.
     pub(crate) async fn watch(
         &self,
-        call: Call,
+        call: ApiCall,
         last: &str,
-        mut show: impl FnMut(&Event),
-    ) -> Result<Reply, ClientError> {
+        mut show: impl FnMut(&SseEvent),
+    ) -> Result<ApiReply, ClientError> {
         let mut arriving = self.begin(call, "text/event-stream").await?;
         if !arriving.is_events {
             let bytes = arriving.rest().await?;
-            return Ok(Reply::new(arriving.status, bytes)?.with_retry(arriving.retry_after));
+            return Ok(ApiReply::new(arriving.status, bytes)?.with_retry(arriving.retry_after));
         }
-        let mut reader = EventReader::default();
+        let mut reader = SseReader::default();
         while let Some(chunk) = arriving.next().await? {
             for event in reader.push(&chunk) {
                 match event.name.as_str() {
                     name if name == last => {
-                        return Reply::new(StatusCode::OK, Bytes::from(event.data));
+                        return ApiReply::new(StatusCode::OK, Bytes::from(event.data));
                     }
                     jurat_wire::api::events::ERROR => {
                         let status = StatusCode::INTERNAL_SERVER_ERROR;
-                        return Reply::new(status, Bytes::from(event.data));
+                        return ApiReply::new(status, Bytes::from(event.data));
                     }
                     _ => show(&event),
                 }
@@ -326,7 +326,7 @@ impl Client {
     /// Sends a message and hands over every message that comes back for it.
     pub(crate) async fn exchange(
         &self,
-        call: Call,
+        call: ApiCall,
         mut take: impl FnMut(&str) -> io::Result<()>,
     ) -> anyhow::Result<()> {
         let mut arriving = self.begin(call, "application/json, text/event-stream").await?;
@@ -334,7 +334,7 @@ impl Client {
             let bytes = arriving.rest().await?;
             return Ok(take(&String::from_utf8_lossy(&bytes))?);
         }
-        let mut reader = EventReader::default();
+        let mut reader = SseReader::default();
         while let Some(chunk) = arriving.next().await? {
             for event in reader.push(&chunk) {
                 take(&event.data)?;
@@ -349,8 +349,8 @@ impl Client {
     }
 
     /// Works on runs and their tasks in this process, where no server does.
-    pub(crate) fn work_on_runs(&self) {
-        self.transport.work_on_runs();
+    pub(crate) fn work_on_agent_runs(&self) {
+        self.transport.work_on_agent_runs();
     }
 
     /// Drives tasks in this process, where there is no server that does.
@@ -363,7 +363,11 @@ impl Client {
         self.transport.close().await;
     }
 
-    async fn begin(&self, call: Call, accept: &'static str) -> Result<Arriving, ClientError> {
+    async fn begin(
+        &self,
+        call: ApiCall,
+        accept: &'static str,
+    ) -> Result<StreamingReply, ClientError> {
         let within = call.within;
         let mut request = http::Request::builder()
             .method(call.method)
@@ -384,7 +388,7 @@ impl Client {
 }
 
 /// The key in the folder, as it is sent.
-fn kept_key(state: &State) -> Result<Option<String>, StateError> {
+fn kept_key(state: &StateFolder) -> Result<Option<String>, StateError> {
     Ok(state.existing_admin_key()?.map(|key| key.reveal()))
 }
 

@@ -10,10 +10,12 @@ use std::{
 };
 
 use ipnet::IpNet;
-use jurat_core::agent_event::Patience;
-use jurat_engine::{AgentEventTerms, Judges, Limits, Points, StorageTerms, WorkerSettings};
-use jurat_server::Inbound;
-use jurat_store::Location;
+use jurat_core::task::agent_event::RetryTerms;
+use jurat_engine::{
+    AgentEventTerms, EngineLimits, Failpoints, JudgesConfig, RunWorkerSettings, StorageTerms,
+};
+use jurat_server::InboundLimits;
+use jurat_store::StoreLocation;
 
 use crate::settings::{
     AGENT_EVENTS_ATTEMPTS, AGENT_EVENTS_BACKOFF_MS, AGENT_EVENTS_EXPIRES_MS,
@@ -21,12 +23,13 @@ use crate::settings::{
     ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS,
     GRANT_USD, HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT,
     MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MEMORY_MIB,
-    MEMORY_MIB_PER_ACCOUNT, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, Origin, PROBE_FRESH_MS,
-    PUBLIC_URL, REGISTRATION, REQUESTS_PER_MINUTE_PER_ACCOUNT, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS,
+    MEMORY_MIB_PER_ACCOUNT, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, PROBE_FRESH_MS, PUBLIC_URL,
+    REGISTRATION, REQUESTS_PER_MINUTE_PER_ACCOUNT, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS,
     ROUNDS_PER_ACCOUNT, ROUNDS_PER_KEY, RUNS_AT_ONCE, RUNS_LEASE_MS, RUNS_OPEN_PER_ACCOUNT,
     RUNS_PER_EXECUTOR, RUNS_WORKER, SAMPLE_RATIO, SERVER, SMTP_URL, STATE_DIR, STORAGE_EVENT_DAYS,
     STORAGE_IDEMPOTENCY_DAYS, STORAGE_KEEP_REQUESTS, STORAGE_PAYLOAD_DAYS, STORAGE_QUOTA_MIB,
-    STORE, Settings, TASKS_AT_ONCE, TASKS_OPEN_PER_ACCOUNT, TRUSTED_PROXIES, WRITE_TIMEOUT_MS,
+    STORE, SettingOrigin, Settings, TASKS_AT_ONCE, TASKS_OPEN_PER_ACCOUNT, TRUSTED_PROXIES,
+    WRITE_TIMEOUT_MS,
 };
 use crate::{settings, telemetry};
 
@@ -34,11 +37,11 @@ const MIB: usize = 1024 * 1024;
 
 /// What the settings mean.
 #[derive(Clone)]
-pub(crate) struct Config {
+pub(crate) struct CliConfig {
     pub(crate) settings: Settings,
     pub(crate) state_dir: PathBuf,
-    pub(crate) store: Location,
-    pub(crate) store_chosen: StoreChosen,
+    pub(crate) store: StoreLocation,
+    pub(crate) store_chosen: StoreChoice,
     /// For `jurat serve`; commands do not migrate as another role.
     pub(crate) migrate_url: Option<String>,
     pub(crate) listen: String,
@@ -49,13 +52,13 @@ pub(crate) struct Config {
     pub(crate) log_filter: Option<String>,
     pub(crate) log_format: LogFormat,
     /// Where traces go, if anywhere.
-    pub(crate) telemetry: Option<telemetry::Options>,
-    pub(crate) limits: Limits,
+    pub(crate) telemetry: Option<telemetry::TelemetryOptions>,
+    pub(crate) limits: EngineLimits,
     /// How many steps of runs a server works on at a time; none leaves them to others.
-    pub(crate) runs: Option<WorkerSettings>,
-    pub(crate) judges: Judges,
+    pub(crate) runs: Option<RunWorkerSettings>,
+    pub(crate) judges: JudgesConfig,
     pub(crate) accounts: AccountTerms,
-    pub(crate) inbound: Inbound,
+    pub(crate) inbound: InboundLimits,
     /// Names by which the server is called.
     pub(crate) hosts: Vec<String>,
     /// Proxies that say for whom a request is.
@@ -85,7 +88,7 @@ fn account_terms(settings: &Settings) -> AccountTerms {
 
 /// Who chose the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StoreChosen {
+pub(crate) enum StoreChoice {
     /// Whoever typed `--store` or set the variable.
     ByUser,
     /// The file or nobody; a server that runs knows better.
@@ -99,12 +102,12 @@ pub(crate) enum LogFormat {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Colours {
+pub(crate) enum ColourMode {
     On,
     Off,
 }
 
-impl Config {
+impl CliConfig {
     pub(crate) fn new(settings: Settings) -> Self {
         let text = |setting| settings.text(setting).map(str::to_owned);
         let number = |setting| u32::try_from(settings.count(setting)).unwrap_or(u32::MAX);
@@ -112,8 +115,8 @@ impl Config {
         Self {
             store: location(&text(&STORE).unwrap_or_default(), &state_dir),
             store_chosen: match settings.origin(&STORE) {
-                Origin::Flag(_) | Origin::Environment(_) => StoreChosen::ByUser,
-                Origin::File { .. } | Origin::Default => StoreChosen::ByDefault,
+                SettingOrigin::Flag(_) | SettingOrigin::Environment(_) => StoreChoice::ByUser,
+                SettingOrigin::File { .. } | SettingOrigin::Default => StoreChoice::ByDefault,
             },
             state_dir,
             migrate_url: text(&MIGRATE_URL),
@@ -123,11 +126,11 @@ impl Config {
             log_filter: text(&LOG_FILTER),
             log_format: log_format(settings.text(&LOG_FORMAT)),
             telemetry: telemetry_options(&settings),
-            runs: (settings.text(&RUNS_WORKER) != Some("off")).then(|| WorkerSettings {
+            runs: (settings.text(&RUNS_WORKER) != Some("off")).then(|| RunWorkerSettings {
                 lease_ms: settings.count(&RUNS_LEASE_MS),
-                ..WorkerSettings::of_a_node(settings.size(&RUNS_AT_ONCE))
+                ..RunWorkerSettings::of_a_node(settings.size(&RUNS_AT_ONCE))
             }),
-            limits: Limits {
+            limits: EngineLimits {
                 rounds: settings.size(&ROUNDS),
                 calls_per_executor: settings.size(&CALLS_PER_EXECUTOR),
                 probe_fresh_ms: settings.count(&PROBE_FRESH_MS),
@@ -143,7 +146,7 @@ impl Config {
                 bytes_per_account: settings.size(&MEMORY_MIB_PER_ACCOUNT).saturating_mul(MIB),
                 tasks: settings.size(&TASKS_AT_ONCE),
                 open_tasks: number(&TASKS_OPEN_PER_ACCOUNT),
-                open_runs: number(&RUNS_OPEN_PER_ACCOUNT),
+                open_agent_runs: number(&RUNS_OPEN_PER_ACCOUNT),
                 steps_per_executor: number(&RUNS_PER_EXECUTOR),
                 lag: Some(Duration::from_millis(settings.count(&LAG_MS)))
                     .filter(|lag| !lag.is_zero()),
@@ -177,7 +180,7 @@ fn storage_terms(settings: &Settings) -> StorageTerms {
 fn agent_event_terms(settings: &Settings) -> AgentEventTerms {
     AgentEventTerms {
         timeout: Duration::from_millis(settings.count(&AGENT_EVENTS_TIMEOUT_MS)),
-        patience: Patience {
+        retry_terms: RetryTerms {
             attempts: u32::try_from(settings.count(&AGENT_EVENTS_ATTEMPTS)).unwrap_or(u32::MAX),
             backoff_ms: settings.count(&AGENT_EVENTS_BACKOFF_MS),
             expires_ms: settings.count(&AGENT_EVENTS_EXPIRES_MS),
@@ -188,16 +191,16 @@ fn agent_event_terms(settings: &Settings) -> AgentEventTerms {
 }
 
 /// The setting, or else the variable that every OpenTelemetry program knows.
-fn telemetry_options(settings: &Settings) -> Option<telemetry::Options> {
+fn telemetry_options(settings: &Settings) -> Option<telemetry::TelemetryOptions> {
     let given = settings.text(&OTLP_ENDPOINT).map(str::to_owned);
     let endpoint = given.or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"))?;
     let sample_ratio = settings.text(&SAMPLE_RATIO).and_then(|text| text.parse().ok());
-    Some(telemetry::Options { endpoint, sample_ratio: sample_ratio.unwrap_or(1.0) })
+    Some(telemetry::TelemetryOptions { endpoint, sample_ratio: sample_ratio.unwrap_or(1.0) })
 }
 
-fn inbound(settings: &Settings) -> Inbound {
+fn inbound(settings: &Settings) -> InboundLimits {
     let millis = |setting| Duration::from_millis(settings.count(setting));
-    Inbound {
+    InboundLimits {
         max_connections: settings.size(&MAX_CONNECTIONS),
         max_connections_per_address: settings.size(&MAX_CONNECTIONS_PER_ADDRESS),
         header_timeout: millis(&HEADER_TIMEOUT_MS),
@@ -207,7 +210,7 @@ fn inbound(settings: &Settings) -> Inbound {
         write_timeout: millis(&WRITE_TIMEOUT_MS),
         drain: Duration::from_secs(settings.count(&DRAIN_SECONDS)),
         shutdown_delay: Duration::from_secs(settings.count(&DELAY_SECONDS)),
-        ..Inbound::default()
+        ..InboundLimits::default()
     }
 }
 
@@ -228,9 +231,9 @@ pub(crate) fn log_format(word: Option<&str>) -> LogFormat {
 }
 
 /// Colours are for people, unless they want none.
-pub(crate) fn colours() -> Colours {
+pub(crate) fn colours() -> ColourMode {
     let is_plain = variable("NO_COLOR").is_some() || !stdout().is_terminal();
-    if is_plain { Colours::Off } else { Colours::On }
+    if is_plain { ColourMode::Off } else { ColourMode::On }
 }
 
 /// The program as its user started it, to be typed again in a shell.
@@ -258,17 +261,17 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 /// The points at which a test lets this process end: `JURAT_TEST_KILL_AT` says at which, counted from
 /// 1 or by the name of one that is passed first, and `JURAT_TEST_POINTS` names a file for those that were passed. A program that is shipped has
 /// none.
-pub(crate) fn points() -> Points {
+pub(crate) fn points() -> Failpoints {
     if !cfg!(debug_assertions) {
-        return Points::default();
+        return Failpoints::default();
     }
     let last = variable("JURAT_TEST_KILL_AT");
     let file = variable("JURAT_TEST_POINTS");
     if last.is_none() && file.is_none() {
-        return Points::default();
+        return Failpoints::default();
     }
     let passed = Mutex::new(0_u64);
-    Points::new(Arc::new(move |name| {
+    Failpoints::new(Arc::new(move |name| {
         // Held to the end, so that nobody passes another point behind the last one.
         let mut passed = passed.lock().unwrap_or_else(PoisonError::into_inner);
         *passed += 1;
@@ -293,13 +296,13 @@ pub(crate) fn unknown_variables() -> Vec<String> {
 }
 
 /// A bare name is a file in the state folder. What it may be is checked already.
-fn location(store: &str, state_dir: &Path) -> Location {
+fn location(store: &str, state_dir: &Path) -> StoreLocation {
     if store.starts_with("postgres://") || store.starts_with("postgresql://") {
-        return Location::Postgres { url: store.to_owned(), migrate_url: None };
+        return StoreLocation::Postgres { url: store.to_owned(), migrate_url: None };
     }
     let path = Path::new(store);
     let is_bare = path.components().count() == 1 && !store.contains('/');
-    Location::File(if is_bare { state_dir.join(path) } else { path.to_owned() })
+    StoreLocation::File(if is_bare { state_dir.join(path) } else { path.to_owned() })
 }
 
 #[cfg(test)]
@@ -315,21 +318,22 @@ mod tests {
 
     #[test]
     fn the_defaults_of_the_table_are_those_of_the_code() {
-        let config = Config::new(Settings::defaults());
-        assert_eq!(config.inbound, Inbound::default());
-        assert_eq!(format!("{:?}", config.limits), format!("{:?}", Limits::default()));
+        let config = CliConfig::new(Settings::defaults());
+        assert_eq!(config.inbound, InboundLimits::default());
+        assert_eq!(format!("{:?}", config.limits), format!("{:?}", EngineLimits::default()));
     }
 
     #[test]
     fn a_bare_name_is_in_the_state_folder() {
         let state = Path::new("/s");
-        let file = |path: &str| Location::File(PathBuf::from(path));
+        let file = |path: &str| StoreLocation::File(PathBuf::from(path));
         let location = |store| location(store, state);
         assert_eq!(location("jurat.db"), file("/s/jurat.db"));
         assert_eq!(location("./jurat.db"), file("./jurat.db"));
         assert_eq!(location("./a:b.db"), file("./a:b.db"));
         assert_eq!(location("/data/j.db"), file("/data/j.db"));
-        let postgres = Location::Postgres { url: "postgres://h/d".to_owned(), migrate_url: None };
+        let postgres =
+            StoreLocation::Postgres { url: "postgres://h/d".to_owned(), migrate_url: None };
         assert_eq!(location("postgres://h/d"), postgres);
     }
 }

@@ -1,6 +1,6 @@
 //! Why a command ends without its result, and with which exit code.
 
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use serde_json::{Value, json};
 
 use crate::hint;
@@ -11,7 +11,7 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const RETRY_AFTER: &str = "retry_after_s";
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum CliFailure {
     /// Something on the command line must be corrected first.
     #[error("{0}")]
     Usage(String),
@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     Refused(Value),
 }
 
-impl Failure {
+impl CliFailure {
     pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
         Self::Usage(text.into()).into()
     }
@@ -28,7 +28,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => USAGE,
-            Self::Refused(body) => code(body).map_or(ERROR, Code::exit_code),
+            Self::Refused(body) => code(body).map_or(ERROR, ProblemCode::exit_code),
         }
     }
 
@@ -67,15 +67,15 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
 
 /// The error for a program: the problem of the API, or the same members for one of this process.
 pub(crate) fn body(error: &anyhow::Error) -> Value {
-    let kind = match error.downcast_ref::<Failure>() {
-        Some(Failure::Refused(body)) => return body.clone(),
-        Some(Failure::Usage(_)) => "usage_error",
+    let kind = match error.downcast_ref::<CliFailure>() {
+        Some(CliFailure::Refused(body)) => return body.clone(),
+        Some(CliFailure::Usage(_)) => "usage_error",
         None => "command_failed",
     };
     json!({ "error": kind, "message": sentence(error) })
 }
 
-pub(crate) fn code(body: &Value) -> Option<Code> {
+pub(crate) fn code(body: &Value) -> Option<ProblemCode> {
     text_of(body, "code")?.parse().ok()
 }
 
@@ -96,13 +96,13 @@ mod tests {
     #[test]
     fn a_refusal_that_passes_says_when_to_try_again() {
         let body = json!({ "message": "too much", "hint": "Wait.", RETRY_AFTER: 7 });
-        assert_eq!(Failure::Refused(body).advice(), ["try again in: 7 s", "hint: Wait."]);
+        assert_eq!(CliFailure::Refused(body).advice(), ["try again in: 7 s", "hint: Wait."]);
     }
 
     #[test]
     fn a_problem_says_what_to_try_next() {
-        let problem = Problem::new(Code::RequestInvalid, "`claim` is required").at("claim");
-        let failure = Failure::Refused(problem.body());
+        let problem = Problem::new(ProblemCode::RequestInvalid, "`claim` is required").at("claim");
+        let failure = CliFailure::Refused(problem.body());
         assert_eq!(failure.to_string(), "`claim` is required");
         assert_eq!(failure.exit_code(), 2);
         let expected = [
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_body_that_is_no_problem_of_ours_is_an_error() {
-        let failure = Failure::Refused(Value::Null);
+        let failure = CliFailure::Refused(Value::Null);
         assert_eq!(failure.exit_code(), 1);
         assert_eq!(failure.to_string(), "the server refused the request");
     }

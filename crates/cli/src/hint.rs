@@ -1,7 +1,7 @@
 //! What to do about a refusal, in the words of the command line. The API gives hints too, which speak
 //! of requests and headers.
 
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use serde_json::Value;
 
 /// Fields of requests that are flags here.
@@ -49,7 +49,7 @@ pub(crate) fn field(name: &str) -> String {
 
 /// What to do, in terms of the command line. A hint that is specific to the problem wins over the
 /// hint of its code.
-pub(crate) fn of(code: Option<Code>, body: &Value) -> Option<String> {
+pub(crate) fn of(code: Option<ProblemCode>, body: &Value) -> Option<String> {
     if let Some(token) = body["current_version_token"].as_str() {
         return Some(format!(
             "Check the current version, then run the command again with `--expected-version-token {token}`."
@@ -61,55 +61,59 @@ pub(crate) fn of(code: Option<Code>, body: &Value) -> Option<String> {
 }
 
 /// Only codes whose hint would send people to HTTP.
-fn of_code(code: Code) -> Option<&'static str> {
+fn of_code(code: ProblemCode) -> Option<&'static str> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other hints fit every client")]
     let hint = match code {
-        Code::AuthRequired => {
+        ProblemCode::AuthRequired => {
             "Set JURAT_KEY to a key of this server, or log in with `jurat auth login`; the first start of `jurat serve` writes an admin key to `admin.key` in its state folder."
         }
-        Code::Forbidden => {
+        ProblemCode::Forbidden => {
             "Use a key with the scope that the message names; `jurat whoami` shows your scopes, and `jurat keys create` creates a key."
         }
-        Code::InvalidJson => {
+        ProblemCode::InvalidJson => {
             "Pass one UTF-8 JSON document without duplicate keys in the file or the flag."
         }
-        Code::ValidationError | Code::RequestInvalid => {
+        ProblemCode::ValidationError | ProblemCode::RequestInvalid => {
             "Correct the flag or the file as the message says, and run the command again."
         }
-        Code::PolicyInvalid => {
+        ProblemCode::PolicyInvalid => {
             "Check `--policy` and `--params` against the policy's page, docs/guide/policies.md."
         }
-        Code::NotFound => {
+        ProblemCode::NotFound => {
             "Check the name or the id; the matching `list` command shows what exists."
         }
-        Code::MethodNotAllowed | Code::UnsupportedMediaType => {
+        ProblemCode::MethodNotAllowed | ProblemCode::UnsupportedMediaType => {
             "The server has a different version; `jurat --version` shows the version of this program."
         }
-        Code::Conflict => {
+        ProblemCode::Conflict => {
             "Look at the existing entry with the matching `show` or `list` command, then choose another name or remove the entry."
         }
-        Code::AnonymousDailyCap => "Use a key, or try again after the time that the message names.",
-        Code::SessionPoolTooSmall => {
+        ProblemCode::AnonymousDailyCap => {
+            "Use a key, or try again after the time that the message names."
+        }
+        ProblemCode::SessionPoolTooSmall => {
             "Pass at least as many `--session` flags as `--replicas` asks for, or lower `--replicas`."
         }
-        Code::ExecutorUnavailable => {
+        ProblemCode::ExecutorUnavailable => {
             "Nothing was registered. Start the executor and run the command again, or skip the check with `--no-check`."
         }
-        Code::ConsensusDisagreement => {
+        ProblemCode::ConsensusDisagreement => {
             "Leave out `--disagreement-policy fail_hard` to see the answer of each replica."
         }
-        Code::IdempotencyMismatch => {
+        ProblemCode::IdempotencyMismatch => {
             "Use a new `--idempotency-key` for a new request, or repeat the old request unchanged."
         }
-        Code::RequestTimeout => "Run the command again on a faster connection.",
-        Code::RateLimited => {
+        ProblemCode::RequestTimeout => "Run the command again on a faster connection.",
+        ProblemCode::RateLimited => {
             "Wait for the time shown above, or ask the operator for higher limits on the key."
         }
-        Code::ShuttingDown | Code::Overloaded => {
+        ProblemCode::ShuttingDown | ProblemCode::Overloaded => {
             "Run the command again after the time shown above."
         }
-        Code::PayloadTooLarge => "Use a smaller file, or fewer and shorter inputs.",
-        Code::Internal => "Run `jurat doctor`, and look for the cause in the log of the server.",
+        ProblemCode::PayloadTooLarge => "Use a smaller file, or fewer and shorter inputs.",
+        ProblemCode::Internal => {
+            "Run `jurat doctor`, and look for the cause in the log of the server."
+        }
         _ => return None,
     };
     Some(hint)
@@ -138,7 +142,7 @@ mod tests {
             "resets_at",
             "`consensus`",
         ];
-        for code in Code::ALL {
+        for code in ProblemCode::ALL {
             let body = Problem::new(*code, "x").body();
             let hint = of(Some(*code), &body).unwrap();
             for word in words {
@@ -157,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_hint_of_its_own_says_more() {
-        let body = Problem::new(Code::NotFound, "x").hinted("Use `@kim/tone`.").body();
-        assert_eq!(of(Some(Code::NotFound), &body).as_deref(), Some("Use `@kim/tone`."));
+        let body = Problem::new(ProblemCode::NotFound, "x").hinted("Use `@kim/tone`.").body();
+        assert_eq!(of(Some(ProblemCode::NotFound), &body).as_deref(), Some("Use `@kim/tone`."));
     }
 }

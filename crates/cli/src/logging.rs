@@ -5,8 +5,8 @@ mod redact;
 
 use std::io;
 
-use jurat_engine::{Clock as _, SystemClock, evaluation};
-use jurat_wire::api::time;
+use jurat_engine::{Clock as _, SystemClock, node::evaluation};
+use jurat_wire::api::kit::time;
 use serde_json::json;
 use tracing::{Level, Metadata};
 use tracing_subscriber::{
@@ -17,12 +17,12 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use self::line::{Fields, Line};
+use self::line::{LogLineFormat, SpanFields};
 
 use crate::{
     args::Cli,
-    config::{self, Config, LogFormat},
-    failure::Failure,
+    config::{self, CliConfig, LogFormat},
+    failure::CliFailure,
     output::complain,
     settings::LOG_FORMAT,
     telemetry::Telemetry,
@@ -36,19 +36,22 @@ const ALWAYS: &str = "jurat::start";
 pub(crate) const OF_A_COMMAND: &str = "error";
 
 /// Starts the log of a command.
-pub(crate) fn start(config: &Config, default: &str) -> anyhow::Result<()> {
+pub(crate) fn start(config: &CliConfig, default: &str) -> anyhow::Result<()> {
     begin(config, default, LogFormat::Text, None)
 }
 
 /// Starts the log of a server, which panics go into, and its traces.
-pub(crate) fn start_server(config: &Config, telemetry: Option<&Telemetry>) -> anyhow::Result<()> {
+pub(crate) fn start_server(
+    config: &CliConfig,
+    telemetry: Option<&Telemetry>,
+) -> anyhow::Result<()> {
     begin(config, OF_A_SERVER, config.log_format, telemetry)?;
     std::panic::set_hook(Box::new(tell_panic));
     Ok(())
 }
 
 fn begin(
-    config: &Config,
+    config: &CliConfig,
     default: &str,
     format: LogFormat,
     telemetry: Option<&Telemetry>,
@@ -59,10 +62,10 @@ fn begin(
     // Whoever wants verdicts in the log as well names their target.
     let text = format!("{}=off,{text},{ALWAYS}=info", evaluation::TARGET);
     let filter = EnvFilter::try_new(text)
-        .map_err(|error| Failure::usage(format!("`log.filter` is invalid: {error}")))?;
+        .map_err(|error| CliFailure::usage(format!("`log.filter` is invalid: {error}")))?;
     let lines = fmt::layer()
-        .fmt_fields(Fields)
-        .event_format(Line(format))
+        .fmt_fields(SpanFields)
+        .event_format(LogLineFormat(format))
         .with_writer(io::stderr)
         .with_filter(filter.and(filter_fn(may_be_told)).and(dynamic_filter_fn(
             move |metadata, _: &Context<'_, Registry>| {

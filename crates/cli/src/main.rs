@@ -4,13 +4,12 @@ mod args;
 mod client;
 mod commands;
 mod config;
-mod demo;
 mod failure;
 mod hint;
+mod lock_wait;
 mod logging;
 mod node;
 mod output;
-mod patience;
 mod settings;
 mod signals;
 mod state;
@@ -22,10 +21,10 @@ use clap::Parser as _;
 
 use crate::{
     args::Cli,
-    commands::Context,
-    config::Config,
-    failure::{ERROR, Failure, sentence},
-    output::{Format, Output},
+    commands::CommandContext,
+    config::CliConfig,
+    failure::{CliFailure, ERROR, sentence},
+    output::{Output, OutputFormat},
     settings::Settings,
 };
 
@@ -42,9 +41,9 @@ fn main() -> ExitCode {
         Ok(settings) => settings,
         Err(error) => return failed(out.logging(logging::format_before_settings(&cli)), &error),
     };
-    let config = Config::new(settings);
+    let config = CliConfig::new(settings);
     let out = if cli.command.is_server() { out.logging(config.log_format) } else { out };
-    let context = Context { config, out };
+    let context = CommandContext { config, out };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(out, &error.into()),
@@ -61,11 +60,11 @@ fn failed(out: Output, error: &anyhow::Error) -> ExitCode {
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
-    let failure = error.downcast_ref::<Failure>();
-    out.error(&sentence(error), &failure.map(Failure::advice).unwrap_or_default());
-    if out.format == Format::Json {
+    let failure = error.downcast_ref::<CliFailure>();
+    out.error(&sentence(error), &failure.map(CliFailure::advice).unwrap_or_default());
+    if out.format == OutputFormat::Json {
         // The exit code tells of the error even where nobody reads this.
         drop(out.data(&failure::body(error).to_string()));
     }
-    ExitCode::from(failure.map_or(ERROR, Failure::exit_code))
+    ExitCode::from(failure.map_or(ERROR, CliFailure::exit_code))
 }

@@ -3,31 +3,33 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use jurat_engine::{Accounts, Engine, Judges, Limits, Parts, SystemClock};
+use jurat_engine::{AccountSettings, Engine, EngineLimits, EngineParts, JudgesConfig, SystemClock};
 use jurat_guard::{
-    bounded::Bounded,
-    client::Client,
-    mail::{Folder, Mailer, Smtp},
+    client::OutboundClient,
+    mail::{FolderMailer, Mailer, SmtpMailer},
+    sandbox::Sandbox,
 };
-use jurat_store::{Location, StoreError};
+use jurat_store::{StoreError, StoreLocation};
 
 use crate::{
-    config::{self, Config},
-    failure::Failure,
-    state::{State, store_name},
+    config::{self, CliConfig},
+    failure::CliFailure,
+    state::{StateFolder, store_name},
 };
 
 /// How people get accounts here, as the settings say.
-pub(crate) fn accounts(config: &Config) -> anyhow::Result<Accounts> {
+pub(crate) fn accounts(config: &CliConfig) -> anyhow::Result<AccountSettings> {
     let terms = &config.accounts;
     let mailer: Arc<dyn Mailer> = match (&terms.smtp_url, &terms.from) {
-        (Some(url), Some(from)) => Arc::new(Smtp::new(url, from).context("`mail.smtp_url`")?),
+        (Some(url), Some(from)) => Arc::new(SmtpMailer::new(url, from).context("`mail.smtp_url`")?),
         (Some(_), None) => {
-            return Err(Failure::usage("`mail.smtp_url` needs `mail.from`, the sender".to_owned()));
+            return Err(CliFailure::usage(
+                "`mail.smtp_url` needs `mail.from`, the sender".to_owned(),
+            ));
         }
-        (None, _) => Arc::new(Folder::new(config.state_dir.join("mail"))),
+        (None, _) => Arc::new(FolderMailer::new(config.state_dir.join("mail"))),
     };
-    Ok(Accounts {
+    Ok(AccountSettings {
         mailer,
         is_open: terms.is_open,
         grant_micros: terms.grant_micros,
@@ -36,24 +38,24 @@ pub(crate) fn accounts(config: &Config) -> anyhow::Result<Accounts> {
 }
 
 pub(crate) async fn engine(
-    state: &State,
-    store: &Location,
-    limits: Limits,
-    (judges, accounts): (Judges, Accounts),
+    state: &StateFolder,
+    store: &StoreLocation,
+    limits: EngineLimits,
+    (judges, accounts): (JudgesConfig, AccountSettings),
 ) -> anyhow::Result<Engine> {
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
-    let parts = Parts {
+    let parts = EngineParts {
         store: opened.map_err(|error| unopened(store, error))?,
         clock: Arc::new(SystemClock),
-        client: Client::new(jurat_guard::client::Limits::default())?,
-        bounded: Bounded::default(),
+        client: OutboundClient::new(jurat_guard::client::ClientLimits::default())?,
+        bounded: Sandbox::default(),
         node_key,
         secrets: Arc::new(config::variable),
         limits,
         judges,
         accounts,
-        points: config::points(),
+        failpoints: config::points(),
     };
     let engine = Engine::new(parts);
     ensure_admin(state, store, &engine).await?;
@@ -62,8 +64,12 @@ pub(crate) async fn engine(
 
 /// Whoever has a SQLite file has its installation, so the key of its folder is let in. A shared
 /// database has operators already: a node that joins must not add one that nobody asked for.
-async fn ensure_admin(state: &State, store: &Location, engine: &Engine) -> anyhow::Result<()> {
-    let is_shared = matches!(store, Location::Postgres { .. });
+async fn ensure_admin(
+    state: &StateFolder,
+    store: &StoreLocation,
+    engine: &Engine,
+) -> anyhow::Result<()> {
+    let is_shared = matches!(store, StoreLocation::Postgres { .. });
     if is_shared && engine.key_has_admin().await? {
         if state.existing_admin_key()?.is_none() {
             tracing::info!(
@@ -76,20 +82,20 @@ async fn ensure_admin(state: &State, store: &Location, engine: &Engine) -> anyho
 }
 
 /// Draws another key for the operator, for whoever has lost all of them.
-pub(crate) async fn new_admin(state: &State, engine: &Engine) -> anyhow::Result<()> {
-    let key = State::fresh_key();
+pub(crate) async fn new_admin(state: &StateFolder, engine: &Engine) -> anyhow::Result<()> {
+    let key = StateFolder::fresh_key();
     engine.key_ensure_admin(&key).await?;
     Ok(state.replace_admin_key(&key.reveal())?)
 }
 
 /// Says which store it is, and what to do about a role that may not make the tables.
-fn unopened(store: &Location, error: StoreError) -> anyhow::Error {
+fn unopened(store: &StoreLocation, error: StoreError) -> anyhow::Error {
     let name = store_name(store);
     let text = match store {
-        Location::Postgres { migrate_url: None, .. } if error.is_denied() => format!(
+        StoreLocation::Postgres { migrate_url: None, .. } if error.is_denied() => format!(
             "cannot open the store `{name}`, because its role may not create the tables; start `jurat serve` with `--migrate-url`, the URL of the role that owns them"
         ),
-        Location::Memory | Location::File(_) | Location::Postgres { .. } => {
+        StoreLocation::Memory | StoreLocation::File(_) | StoreLocation::Postgres { .. } => {
             format!("cannot open the store `{name}`")
         }
     };

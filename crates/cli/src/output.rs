@@ -1,18 +1,9 @@
 //! What is printed: data on standard output, everything else on standard error.
 
-pub(crate) mod cases;
-pub(crate) mod measurement;
+pub(crate) mod backup_progress;
 pub(crate) mod plain;
 pub(crate) mod progress;
-pub(crate) mod round;
-pub(crate) mod run;
-pub(crate) mod steps;
 pub(crate) mod table;
-pub(crate) mod task;
-pub(crate) mod task_events;
-pub(crate) mod verifier;
-pub(crate) mod verifier_diff;
-pub(crate) mod verifier_run;
 
 use serde_json::Value;
 use std::{
@@ -24,17 +15,17 @@ use console::{Style, Term};
 
 use self::plain::{escape, is_plain, visible, visible_in, wrapped};
 use crate::{
-    args::Global,
-    client::Reply,
-    config::{Colours, LogFormat},
+    args::GlobalArgs,
+    client::ApiReply,
+    config::{ColourMode, LogFormat},
     logging,
 };
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
-    pub(crate) format: Format,
-    pub(crate) chatter: Chatter,
-    pub(crate) colours: Colours,
+    pub(crate) format: OutputFormat,
+    pub(crate) chatter: Verbosity,
+    pub(crate) colours: ColourMode,
     /// How many columns the terminal has, where there is one that says so.
     pub(crate) width: Option<u16>,
     /// The same for standard error.
@@ -44,22 +35,22 @@ pub(crate) struct Output {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     Text,
     Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chatter {
+pub(crate) enum Verbosity {
     Normal,
     Quiet,
 }
 
 impl Output {
-    pub(crate) fn new(global: &Global, colours: Colours) -> Self {
+    pub(crate) fn new(global: &GlobalArgs, colours: ColourMode) -> Self {
         Self {
-            format: if global.json { Format::Json } else { Format::Text },
-            chatter: if global.quiet { Chatter::Quiet } else { Chatter::Normal },
+            format: if global.json { OutputFormat::Json } else { OutputFormat::Text },
+            chatter: if global.quiet { Verbosity::Quiet } else { Verbosity::Normal },
             colours,
             width: width(&Term::stdout(), io::stdout().is_terminal()),
             error_width: width(&Term::stderr(), io::stderr().is_terminal()),
@@ -70,9 +61,9 @@ impl Output {
     /// For what is kept: without colours, and as wide as it needs to be.
     pub(crate) const fn plain() -> Self {
         Self {
-            format: Format::Text,
-            chatter: Chatter::Quiet,
-            colours: Colours::Off,
+            format: OutputFormat::Text,
+            chatter: Verbosity::Quiet,
+            colours: ColourMode::Off,
             width: None,
             error_width: None,
             log: LogFormat::Text,
@@ -114,29 +105,35 @@ impl Output {
     }
 
     /// Prints a body as it came, or what `text` makes of it.
-    pub(crate) fn reply(self, reply: &Reply, text: impl FnOnce(Self) -> String) -> io::Result<()> {
+    pub(crate) fn reply(
+        self,
+        reply: &ApiReply,
+        text: impl FnOnce(Self) -> String,
+    ) -> io::Result<()> {
         match self.format {
             // A reply without a body has nothing to print.
-            Format::Json if reply.bytes.is_empty() => Ok(()),
-            Format::Json => self.bytes(&reply.bytes),
-            Format::Text => self.text(&text(self)),
+            OutputFormat::Json if reply.bytes.is_empty() => Ok(()),
+            OutputFormat::Json => self.bytes(&reply.bytes),
+            OutputFormat::Text => self.text(&text(self)),
         }
     }
 
     /// Prints a body as it came, or says that it was done, which is for people who want to hear it.
-    pub(crate) fn confirm(self, reply: &Reply, text: impl FnOnce() -> String) -> io::Result<()> {
+    pub(crate) fn confirm(self, reply: &ApiReply, text: impl FnOnce() -> String) -> io::Result<()> {
         match (self.format, self.chatter) {
-            (Format::Text, Chatter::Quiet) => Ok(()),
-            (Format::Text, Chatter::Normal) | (Format::Json, _) => self.reply(reply, |_| text()),
+            (OutputFormat::Text, Verbosity::Quiet) => Ok(()),
+            (OutputFormat::Text, Verbosity::Normal) | (OutputFormat::Json, _) => {
+                self.reply(reply, |_| text())
+            }
         }
     }
 
     /// Prints what no server said, or says that it was done.
     pub(crate) fn data_or(self, body: &Value, text: impl FnOnce() -> String) -> io::Result<()> {
         match (self.format, self.chatter) {
-            (Format::Json, _) => self.data(&body.to_string()),
-            (Format::Text, Chatter::Quiet) => Ok(()),
-            (Format::Text, Chatter::Normal) => self.text(&text()),
+            (OutputFormat::Json, _) => self.data(&body.to_string()),
+            (OutputFormat::Text, Verbosity::Quiet) => Ok(()),
+            (OutputFormat::Text, Verbosity::Normal) => self.text(&text()),
         }
     }
 
@@ -151,9 +148,9 @@ impl Output {
     /// Says something beside the data.
     pub(crate) fn note(self, text: &str) {
         match (self.chatter, self.log) {
-            (Chatter::Quiet, _) => {}
-            (Chatter::Normal, LogFormat::Text) => self.beside(text),
-            (Chatter::Normal, LogFormat::Json) => logging::always(text),
+            (Verbosity::Quiet, _) => {}
+            (Verbosity::Normal, LogFormat::Text) => self.beside(text),
+            (Verbosity::Normal, LogFormat::Json) => logging::always(text),
         }
     }
 
@@ -167,7 +164,7 @@ impl Output {
     }
 
     pub(crate) fn paint(self, text: &str, style: &Style) -> String {
-        let is_on = self.colours == Colours::On;
+        let is_on = self.colours == ColourMode::On;
         style.clone().force_styling(is_on).apply_to(text).to_string()
     }
 }

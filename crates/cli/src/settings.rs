@@ -12,7 +12,7 @@ pub(crate) use self::{
     file::{FILE_NAME, read as read_file},
     nearest::unknown_variable,
     page::{example, topic},
-    resolve::{Given, Origin, Resolved, Settings},
+    resolve::{CommandLineSettings, ResolvedSetting, SettingOrigin, Settings},
     table::{
         AGENT_EVENTS_ATTEMPTS, AGENT_EVENTS_BACKOFF_MS, AGENT_EVENTS_EXPIRES_MS,
         AGENT_EVENTS_KEEP_DAYS, AGENT_EVENTS_PENDING, AGENT_EVENTS_TIMEOUT_MS, ALL,
@@ -38,19 +38,19 @@ pub(crate) struct Setting {
     pub(crate) name: &'static str,
     pub(crate) variable: &'static str,
     pub(crate) flag: Option<&'static str>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SettingKind,
     /// Without one, the setting has no value until somebody gives it one.
     pub(crate) default: Option<&'static str>,
     /// One sentence.
     pub(crate) about: &'static str,
     /// A value that differs from the default and could be meant, for the example file.
     pub(crate) example: &'static str,
-    pub(crate) privacy: Privacy,
+    pub(crate) privacy: SettingPrivacy,
 }
 
 /// What a value may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SettingKind {
     Text,
     Folder,
     /// A host or an address, and a port.
@@ -85,7 +85,7 @@ pub(crate) enum Kind {
 
 /// How much of a value is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Privacy {
+pub(crate) enum SettingPrivacy {
     Open,
     /// An address, which is shown without its password.
     Address,
@@ -97,9 +97,9 @@ impl Setting {
     /// The value as anyone may see it.
     pub(crate) fn shown(&self, value: &str) -> String {
         match self.privacy {
-            Privacy::Open => value.to_owned(),
-            Privacy::Address => value::without_password(value),
-            Privacy::Hidden => "(hidden)".to_owned(),
+            SettingPrivacy::Open => value.to_owned(),
+            SettingPrivacy::Address => value::without_password(value),
+            SettingPrivacy::Hidden => "(hidden)".to_owned(),
         }
     }
 

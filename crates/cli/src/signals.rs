@@ -5,12 +5,12 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(crate) struct ShutdownSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Signals {
+impl ShutdownSignals {
     /// From now on the signals are ours.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {

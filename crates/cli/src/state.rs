@@ -7,9 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jurat_core::key::ApiKey;
-use jurat_engine::{Clock, NodeKey, SystemClock};
-use jurat_store::Location;
+use jurat_core::account::key::ApiKey;
+use jurat_engine::{Clock, NodeSigningKey, SystemClock};
+use jurat_store::StoreLocation;
 use serde::{Deserialize, Serialize};
 
 use crate::output::Output;
@@ -70,7 +70,7 @@ pub(crate) enum StateError {
 
 /// The folder. Only those make it who own what is in it, and they say so.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct StateFolder {
     dir: PathBuf,
 }
 
@@ -92,26 +92,26 @@ pub(crate) struct LoginKey {
 
 /// Nobody else uses the store while this lives.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct StoreLock {
     _files: [File; 2],
 }
 
 /// The server can be found while this lives.
 #[derive(Debug)]
-pub(crate) struct Announced {
+pub(crate) struct ServerAnnouncement {
     path: PathBuf,
     /// Its lock ends with the process, however that ends, so that a trace is told from a server.
     _file: File,
 }
 
-impl Drop for Announced {
+impl Drop for ServerAnnouncement {
     fn drop(&mut self) {
         // A file that stays is harmless: it is not believed when nobody holds its lock.
         drop(std::fs::remove_file(&self.path));
     }
 }
 
-impl State {
+impl StateFolder {
     /// The folder of one who owns it, made if it is not there.
     pub(crate) fn open(dir: &Path) -> Result<Self, StateError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
@@ -143,8 +143,8 @@ impl State {
     }
 
     /// Takes the lock where the store needs one: PostgreSQL serves many, a file only one.
-    pub(crate) fn lock(&self, store: &Location) -> Result<Option<Lock>, StateError> {
-        let Location::File(file) = store else { return Ok(None) };
+    pub(crate) fn lock(&self, store: &StoreLocation) -> Result<Option<StoreLock>, StateError> {
+        let StoreLocation::File(file) = store else { return Ok(None) };
         let folder = try_lock(&self.dir.join(LOCK))?.ok_or_else(|| self.locked())?;
         // Another state folder may name the same file, by another path even. The file must be
         // there to have one true path.
@@ -157,7 +157,7 @@ impl State {
         let mut beside = path.clone().into_os_string();
         beside.push(".lock");
         let store = try_lock(Path::new(&beside))?.ok_or(StateError::StoreLocked { path })?;
-        Ok(Some(Lock { _files: [folder, store] }))
+        Ok(Some(StoreLock { _files: [folder, store] }))
     }
 
     fn locked(&self) -> StateError {
@@ -225,16 +225,16 @@ impl State {
         }
     }
 
-    pub(crate) fn node_key(&self) -> Result<NodeKey, StateError> {
+    pub(crate) fn node_key(&self) -> Result<NodeSigningKey, StateError> {
         let clock = SystemClock;
         let fresh = || format!("{:032x}{:032x}", clock.bits(), clock.bits());
         let text = self.read_or_write(NODE_KEY, fresh)?;
-        let key = seed(&text).and_then(|seed| NodeKey::from_seed(&seed));
+        let key = seed(&text).and_then(|seed| NodeSigningKey::from_seed(&seed));
         key.ok_or_else(|| StateError::NodeKey { path: self.dir.join(NODE_KEY) })
     }
 
     /// The key of this node, if it was drawn.
-    pub(crate) fn existing_node_key(&self) -> Result<NodeKey, StateError> {
+    pub(crate) fn existing_node_key(&self) -> Result<NodeSigningKey, StateError> {
         let path = self.dir.join(NODE_KEY);
         if path.exists() { self.node_key() } else { Err(StateError::NoNodeKey { path }) }
     }
@@ -250,14 +250,14 @@ impl State {
         serde_json::from_slice(&text).ok()
     }
 
-    pub(crate) fn announce(&self, server: &ServerFile) -> Result<Announced, StateError> {
+    pub(crate) fn announce(&self, server: &ServerFile) -> Result<ServerAnnouncement, StateError> {
         let path = self.dir.join(SERVER);
         let wrong = |source: io::Error| StateError::Io { path: path.clone(), source };
         let text = serde_json::to_string(server).map_err(|error| wrong(error.into()))?;
         let file = self.written(&text).map_err(wrong)?;
         file.as_file().lock().map_err(wrong)?;
         let file = file.persist(&path).map_err(|error| wrong(error.error))?;
-        Ok(Announced { path, _file: file })
+        Ok(ServerAnnouncement { path, _file: file })
     }
 
     fn read_or_write(
@@ -313,14 +313,14 @@ fn canonical(path: &Path) -> Result<PathBuf, StateError> {
 }
 
 /// How a store is called in `server.json`. An address of a database may hold a password.
-pub(crate) fn store_name(store: &Location) -> String {
+pub(crate) fn store_name(store: &StoreLocation) -> String {
     match store {
-        Location::Memory => "memory".to_owned(),
-        Location::File(path) => {
+        StoreLocation::Memory => "memory".to_owned(),
+        StoreLocation::File(path) => {
             let known = canonical(path).or_else(|_| std::path::absolute(path));
             known.unwrap_or_else(|_| path.clone()).display().to_string()
         }
-        Location::Postgres { .. } => "postgresql".to_owned(),
+        StoreLocation::Postgres { .. } => "postgresql".to_owned(),
     }
 }
 
@@ -349,7 +349,7 @@ mod tests {
     fn keys_are_drawn_once_and_only_the_owner_may_read_them() {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path().join("state");
-        let state = State::open(&dir).unwrap();
+        let state = StateFolder::open(&dir).unwrap();
         let key = state.admin_key().unwrap();
         let node = state.node_key().unwrap();
         assert_eq!(state.admin_key().unwrap(), key);
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn a_key_file_that_was_damaged_is_named() {
         let temp = tempfile::tempdir().unwrap();
-        let state = State::open(temp.path()).unwrap();
+        let state = StateFolder::open(temp.path()).unwrap();
         std::fs::write(temp.path().join(NODE_KEY), "+".repeat(64)).unwrap();
         let error = state.node_key().unwrap_err().to_string();
         assert!(error.contains("node.key"), "{error}");
@@ -371,12 +371,13 @@ mod tests {
     #[test]
     fn one_at_a_time_takes_the_lock_of_a_file() {
         let temp = tempfile::tempdir().unwrap();
-        let state = State::open(temp.path()).unwrap();
-        let inside = Location::File(temp.path().join("jurat.db"));
+        let state = StateFolder::open(temp.path()).unwrap();
+        let inside = StoreLocation::File(temp.path().join("jurat.db"));
         let held = state.lock(&inside).unwrap();
         assert!(held.is_some());
         assert!(matches!(state.lock(&inside), Err(StateError::Locked { .. })));
-        let postgres = Location::Postgres { url: "postgres://h/d".to_owned(), migrate_url: None };
+        let postgres =
+            StoreLocation::Postgres { url: "postgres://h/d".to_owned(), migrate_url: None };
         assert!(state.lock(&postgres).unwrap().is_none());
         drop(held);
         assert!(state.lock(&inside).unwrap().is_some());
@@ -385,9 +386,9 @@ mod tests {
     #[test]
     fn two_state_folders_do_not_share_a_file() {
         let temp = tempfile::tempdir().unwrap();
-        let shared = Location::File(temp.path().join("shared.db"));
-        let left = State::open(&temp.path().join("a")).unwrap();
-        let right = State::open(&temp.path().join("b")).unwrap();
+        let shared = StoreLocation::File(temp.path().join("shared.db"));
+        let left = StateFolder::open(&temp.path().join("a")).unwrap();
+        let right = StateFolder::open(&temp.path().join("b")).unwrap();
         let _held = left.lock(&shared).unwrap();
         assert!(matches!(right.lock(&shared), Err(StateError::StoreLocked { .. })));
     }
@@ -395,24 +396,24 @@ mod tests {
     #[test]
     fn the_file_of_one_state_folder_is_not_shared_with_another_by_any_path() {
         let temp = tempfile::tempdir().unwrap();
-        let left = State::open(&temp.path().join("a")).unwrap();
-        let right = State::open(&temp.path().join("b")).unwrap();
+        let left = StateFolder::open(&temp.path().join("a")).unwrap();
+        let right = StateFolder::open(&temp.path().join("b")).unwrap();
         let store = temp.path().join("a/jurat.db");
         let link = temp.path().join("link.db");
         std::os::unix::fs::symlink(&store, &link).unwrap();
-        let held = left.lock(&Location::File(store.clone())).unwrap();
+        let held = left.lock(&StoreLocation::File(store.clone())).unwrap();
         for path in [store, temp.path().join("b/../a/jurat.db"), link.clone()] {
-            let refused = right.lock(&Location::File(path));
+            let refused = right.lock(&StoreLocation::File(path));
             assert!(matches!(refused, Err(StateError::StoreLocked { .. })), "{refused:?}");
         }
         drop(held);
-        assert!(right.lock(&Location::File(link)).unwrap().is_some());
+        assert!(right.lock(&StoreLocation::File(link)).unwrap().is_some());
     }
 
     #[test]
     fn a_server_is_known_only_while_it_lives() {
         let temp = tempfile::tempdir().unwrap();
-        let state = State::open(temp.path()).unwrap();
+        let state = StateFolder::open(temp.path()).unwrap();
         let server = ServerFile { url: "http://h".to_owned(), pid: 4711, store: "x".to_owned() };
         let announced = state.announce(&server).unwrap();
         assert_eq!(state.server().unwrap().pid, 4711);

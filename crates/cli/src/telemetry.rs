@@ -1,12 +1,12 @@
 //! Sends traces and evaluation events to an OpenTelemetry collector, by OTLP over HTTP.
 
-mod courier;
+mod http_client;
 
 use std::time::Duration;
 
 use anyhow::Context as _;
-use jurat_engine::evaluation;
-use jurat_guard::client::{Client, Limits};
+use jurat_engine::node::evaluation;
+use jurat_guard::client::{ClientLimits, OutboundClient};
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_otlp::{LogExporter, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use tracing::Subscriber;
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
-use self::courier::Courier;
+use self::http_client::OtlpHttpClient;
 
 /// How long a batch may take on its way.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const LAST_BATCH: Duration = Duration::from_secs(5);
 
 /// Where traces go, and how many of them.
 #[derive(Clone)]
-pub(crate) struct Options {
+pub(crate) struct TelemetryOptions {
     pub(crate) endpoint: String,
     pub(crate) sample_ratio: f64,
 }
@@ -42,8 +42,9 @@ pub(crate) struct Telemetry {
 
 impl Telemetry {
     /// Starts to send. Must be called where the runtime is.
-    pub(crate) fn start(options: &Options) -> anyhow::Result<Self> {
-        let courier = Courier::new(Client::new(Limits::default())?, Handle::current());
+    pub(crate) fn start(options: &TelemetryOptions) -> anyhow::Result<Self> {
+        let courier =
+            OtlpHttpClient::new(OutboundClient::new(ClientLimits::default())?, Handle::current());
         let at = |path: &str| format!("{}{path}", options.endpoint.trim_end_matches('/'));
         let spans = SpanExporter::builder()
             .with_http()

@@ -1,8 +1,15 @@
 //! Accounts as people know them: users and teams, with e-mail addresses and handles.
 
+pub mod caller;
+pub mod fair_share;
+pub mod key;
+pub mod ledger;
+pub mod login;
+pub mod team;
+
 use std::{fmt, str::FromStr};
 
-use crate::{id::AccountId, job::words, time::Timestamp};
+use crate::{id::AccountId, round::job::words, time::Timestamp};
 
 words!(
     /// What an account is.
@@ -16,7 +23,7 @@ words!(
 
 /// An account by its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
+pub struct AccountProfile {
     pub account: AccountId,
     pub kind: AccountKind,
     /// In lower case. Only users have one, and one that an admin made may have none.
@@ -26,7 +33,7 @@ pub struct Profile {
     pub created_at: Timestamp,
 }
 
-impl Profile {
+impl AccountProfile {
     /// What others know the account by.
     pub fn label(&self) -> String {
         match (&self.handle, &self.email) {

@@ -4,14 +4,16 @@ use serde_json::Value;
 
 use crate::{
     canonical::digest,
-    decision::{DecisionEntry, FORMAT},
-    round::{Closing, ClosingSummary, OpenRound},
+    round::{
+        ClosingSummary, OpenRound, RoundClosing,
+        decision::{DecisionEntry, FORMAT},
+    },
     time::Timestamp,
 };
 
 /// How something stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum CheckupLevel {
     Ok,
     /// It works, and somebody should look at it.
     Warning,
@@ -19,7 +21,7 @@ pub enum Level {
     Problem,
 }
 
-impl Level {
+impl CheckupLevel {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -31,18 +33,18 @@ impl Level {
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct CheckupFinding {
     /// What was looked at, in one word.
     pub check: &'static str,
-    pub level: Level,
+    pub level: CheckupLevel,
     pub detail: String,
     /// What to do about it.
     pub advice: Option<String>,
 }
 
-impl Finding {
+impl CheckupFinding {
     pub fn ok(check: &'static str, detail: impl Into<String>) -> Self {
-        Self { check, level: Level::Ok, detail: detail.into(), advice: None }
+        Self { check, level: CheckupLevel::Ok, detail: detail.into(), advice: None }
     }
 
     pub fn warning(
@@ -50,7 +52,12 @@ impl Finding {
         detail: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self { check, level: Level::Warning, detail: detail.into(), advice: Some(advice.into()) }
+        Self {
+            check,
+            level: CheckupLevel::Warning,
+            detail: detail.into(),
+            advice: Some(advice.into()),
+        }
     }
 
     pub fn problem(
@@ -58,12 +65,17 @@ impl Finding {
         detail: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self { check, level: Level::Problem, detail: detail.into(), advice: Some(advice.into()) }
+        Self {
+            check,
+            level: CheckupLevel::Problem,
+            detail: detail.into(),
+            advice: Some(advice.into()),
+        }
     }
 }
 
 /// Compares the clock of another machine with that of this one. Clocks are never quite alike.
-pub fn clocks(whose: &str, ours: Timestamp, theirs: Timestamp) -> Finding {
+pub fn clocks(whose: &str, ours: Timestamp, theirs: Timestamp) -> CheckupFinding {
     const WARNING_MS: u64 = 2_000;
     const PROBLEM_MS: u64 = 60_000;
     let apart = ours.millis_since(theirs).max(theirs.millis_since(ours));
@@ -71,11 +83,14 @@ pub fn clocks(whose: &str, ours: Timestamp, theirs: Timestamp) -> Finding {
     let detail = format!("the clocks of {whose} and this machine differ by {seconds} s");
     let advice = "Synchronize both clocks with NTP.";
     if PROBLEM_MS <= apart {
-        Finding::problem("clock", detail, advice)
+        CheckupFinding::problem("clock", detail, advice)
     } else if WARNING_MS < apart {
-        Finding::warning("clock", detail, advice)
+        CheckupFinding::warning("clock", detail, advice)
     } else {
-        Finding::ok("clock", format!("the clock of {whose} agrees with this machine's clock"))
+        CheckupFinding::ok(
+            "clock",
+            format!("the clock of {whose} agrees with this machine's clock"),
+        )
     }
 }
 
@@ -84,7 +99,7 @@ pub fn clocks(whose: &str, ours: Timestamp, theirs: Timestamp) -> Finding {
 /// cannot be made again.
 pub fn faults(
     open: &OpenRound,
-    closing: &Closing,
+    closing: &RoundClosing,
     listed: &ClosingSummary,
     is_erased: bool,
 ) -> Vec<String> {
@@ -130,7 +145,7 @@ fn forget_what_was_said(entry: &mut DecisionEntry) {
 }
 
 /// What lists should show. They keep shares to four places.
-fn listing(closing: &Closing, listed: &ClosingSummary) -> ClosingSummary {
+fn listing(closing: &RoundClosing, listed: &ClosingSummary) -> ClosingSummary {
     const PLACES: f64 = 0.000_051;
     let mut expected = ClosingSummary::from(closing);
     if (expected.agreement - listed.agreement).abs() < PLACES {
@@ -174,12 +189,12 @@ mod tests {
     fn clocks_that_are_apart_are_told_by_how_much() {
         let at = |seconds: i64| Timestamp::from_millis(seconds * 1_000);
         for (theirs, level) in [
-            (100, Level::Ok),
-            (102, Level::Ok),
-            (97, Level::Warning),
-            (103, Level::Warning),
-            (160, Level::Problem),
-            (0, Level::Problem),
+            (100, CheckupLevel::Ok),
+            (102, CheckupLevel::Ok),
+            (97, CheckupLevel::Warning),
+            (103, CheckupLevel::Warning),
+            (160, CheckupLevel::Problem),
+            (0, CheckupLevel::Problem),
         ] {
             let finding = clocks("the database", at(100), at(theirs));
             assert_eq!(finding.level, level, "{}", finding.detail);

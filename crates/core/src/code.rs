@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
-use crate::job::words;
+use crate::round::job::words;
 
 words!(
     /// A stable name for what went wrong. Each has a page under `docs/reference/errors/`.
-    Code {
+    ProblemCode {
         /// No key, or one that is not valid.
         AuthRequired => "auth_required",
         /// The key lacks a scope.
@@ -94,7 +94,7 @@ words!(
     }
 );
 
-impl Code {
+impl ProblemCode {
     /// The status of the HTTP reply.
     pub const fn http_status(self) -> u16 {
         match self {

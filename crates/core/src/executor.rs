@@ -1,5 +1,8 @@
 //! An executor: an HTTP service that does the work, what it can do, and whether it is up.
 
+pub mod breakers;
+pub mod session;
+
 use std::fmt;
 
 use crate::time::Timestamp;
@@ -26,7 +29,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    pub fn is_well(&self) -> bool {
+    pub fn is_healthy(&self) -> bool {
         self.problem().is_none()
     }
 

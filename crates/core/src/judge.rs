@@ -6,26 +6,26 @@ mod digest;
 mod document;
 mod history;
 mod price;
-mod prompt;
+pub(crate) mod prompt;
 mod read;
 mod rules;
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 pub use self::{
-    clean::{Invisible, Stripped, is_blank},
+    clean::{InvisibleKind, StrippedCharacters, is_blank},
     commitment::{Commitment, commit_prompt, read_commitment},
-    digest::{Asked, digest},
-    history::{History, Sample},
+    digest::{PromptIdentity, digest},
+    history::{UsageHistory, UsageSample},
     price::{Price, Tokens},
-    prompt::{Materials, PROMPT_VERSION, Prompt, Role, Turn, mark, prompt},
-    read::{Misread, answer_schema, read},
-    rules::{Rules, RulesError, check_rules},
+    prompt::{MessageRole, PROMPT_VERSION, Prompt, PromptMaterials, PromptMessage, mark, prompt},
+    read::{JudgmentError, answer_schema, read},
+    rules::{CriterionRules, RulesError, check_rules},
 };
 use crate::{
     canonical::sha256_hex,
-    job::words,
-    verifier::{Example, InputContract, InputError},
+    round::job::words,
+    verifier::{InputContract, InputError, VerifierExample},
 };
 
 /// The longest text of one field.
@@ -41,25 +41,25 @@ pub struct Question {
     /// In the order in which they were declared.
     pub fields: Vec<String>,
     /// Those that the judge sees; the one that is being measured is left out.
-    pub examples: Vec<Example>,
+    pub examples: Vec<VerifierExample>,
     pub inputs: BTreeMap<String, String>,
 }
 
 /// An image that a judge sees.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Image {
+pub struct JudgeImage {
     pub mime: String,
     pub bytes: Arc<[u8]>,
 }
 
-impl Image {
+impl JudgeImage {
     /// SHA-256 of its bytes, in hex.
     pub fn digest(&self) -> String {
         sha256_hex(&self.bytes)
     }
 }
 
-impl fmt::Debug for Image {
+impl fmt::Debug for JudgeImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Image({}, {} bytes)", self.mime, self.bytes.len())
     }
@@ -79,16 +79,16 @@ words!(
 
 words!(
     /// What a passage says about the criterion.
-    Says { Supports => "supports", Violates => "violates" }
+    FindingStance { Supports => "supports", Violates => "violates" }
 );
 
 /// A passage of the candidate that the judge points to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct JudgeFinding {
     pub field: String,
     /// Word for word from the field; of an image, what is seen.
     pub quote: String,
-    pub says: Says,
+    pub says: FindingStance,
 }
 
 /// What a judge said.
@@ -96,9 +96,9 @@ pub struct Finding {
 pub struct Judgment {
     pub verdict: JudgeVerdict,
     pub reasoning: String,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<JudgeFinding>,
     /// Characters that nobody sees and that were taken out before the judge read the inputs.
-    pub stripped: Vec<Stripped>,
+    pub stripped: Vec<StrippedCharacters>,
     /// The digest of what the judge wrote down before it saw the candidate.
     pub commitment: Option<String>,
     /// Remarks, such as an example that could not be shown.

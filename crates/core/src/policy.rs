@@ -15,17 +15,17 @@ use serde_json::Value;
 
 pub use self::{
     checks::Checks,
-    crosscheck::{Against, PRIOR_DECISIONS},
+    crosscheck::{CrosscheckParams, PRIOR_DECISIONS},
     equivalence_params::{EquivalenceError, parse_equivalence},
     params::BindError,
     result_hash::{HashCheck, ResultFields, check_result_hash, result_hash},
-    schema_thresholds::{Comparison, Limits, Threshold},
-    semantic::{JudgeInputs, Semantic},
+    schema_thresholds::{OutputThresholds, Threshold, ThresholdOperator},
+    semantic::{JudgeInputs, SemanticParams},
 };
 use crate::{
-    candidate::Candidate,
     canonical, reason,
-    schema::{Schema, Work},
+    round::candidate::Candidate,
+    schema::{Schema, WorkEstimate},
 };
 
 pub const SCHEMA_ONLY: &str = "vp.schema_only.v1";
@@ -69,8 +69,8 @@ impl PolicyBinding {
     }
 
     /// Whose reading the hash selects. Ours, unless it is a fixed one.
-    pub fn rules(&self) -> Rules {
-        Rules::by_hash(&self.policy_id, &self.policy_hash)
+    pub fn rules(&self) -> PolicyRules {
+        PolicyRules::by_hash(&self.policy_id, &self.policy_hash)
     }
 
     /// Whether references of the candidate are to be fetched and checked.
@@ -90,32 +90,32 @@ pub fn policy_hash(policy_id: &str, params: &Value) -> String {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Policy {
     SchemaOnly {
-        rules: Rules,
+        rules: PolicyRules,
     },
     SchemaThresholds {
-        rules: Rules,
-        limits: Limits,
+        rules: PolicyRules,
+        limits: OutputThresholds,
     },
     Crosscheck {
-        rules: Rules,
-        against: Against,
+        rules: PolicyRules,
+        against: CrosscheckParams,
     },
     /// Whether a claim is true and useful. Only a judge can tell.
     Claim,
     Checks(Checks),
     /// What a verifier of the registry says. Its judge decides.
-    Semantic(Semantic),
+    Semantic(SemanticParams),
 }
 
 /// Whose reading of a policy applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rules {
+pub enum PolicyRules {
     Jurat,
     /// Selected by the fixed hash of that system's policy.
     WattSwarm,
 }
 
-impl Rules {
+impl PolicyRules {
     /// Whose reading a hash selects: WattSwarm's by a fixed one, ours by any other.
     pub fn by_hash(policy_id: &str, policy_hash: &str) -> Self {
         let given = policy_hash.to_ascii_lowercase();
@@ -125,13 +125,13 @@ impl Rules {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum EvaluationStatus {
     Passed,
     Failed,
     Inconclusive,
 }
 
-impl Status {
+impl EvaluationStatus {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -144,7 +144,7 @@ impl Status {
 /// What a policy says about a candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    pub status: Status,
+    pub status: EvaluationStatus,
     /// Confidence in the verdict, between 0 and 1.
     pub score: f64,
     /// Empty on a clean pass.
@@ -155,17 +155,17 @@ pub struct Evaluation {
 
 impl Evaluation {
     pub fn passed(notes: Vec<String>) -> Self {
-        Self { status: Status::Passed, score: 1.0, reason_codes: Vec::new(), notes }
+        Self { status: EvaluationStatus::Passed, score: 1.0, reason_codes: Vec::new(), notes }
     }
 
     pub fn failed(reason_codes: Vec<u16>, notes: Vec<String>) -> Self {
-        Self { status: Status::Failed, score: 1.0, reason_codes, notes }
+        Self { status: EvaluationStatus::Failed, score: 1.0, reason_codes, notes }
     }
 
     /// No verdict, and so no confidence in one.
     pub fn inconclusive(reason_code: u16, note: impl Into<String>) -> Self {
         Self {
-            status: Status::Inconclusive,
+            status: EvaluationStatus::Inconclusive,
             score: 0.0,
             reason_codes: vec![reason_code],
             notes: vec![note.into()],
@@ -175,7 +175,7 @@ impl Evaluation {
 
 impl Policy {
     /// Whether this is a policy that is built in.
-    pub fn is_known(policy_id: &str) -> bool {
+    pub fn is_builtin(policy_id: &str) -> bool {
         let known = [SCHEMA_ONLY, SCHEMA_THRESHOLDS, CROSSCHECK, CLAIM, CHECKS, SEMANTIC];
         known.contains(&policy_id)
     }
@@ -200,7 +200,7 @@ impl Policy {
     /// Reads a binding: name, version, hash, parameters, in this order.
     pub fn bind(binding: &PolicyBinding) -> Result<Self, BindError> {
         let policy_id = binding.policy_id.as_str();
-        if !Self::is_known(policy_id) {
+        if !Self::is_builtin(policy_id) {
             return Err(BindError::Unknown { policy_id: policy_id.to_owned() });
         }
         if binding.policy_version != VERSION {
@@ -222,12 +222,12 @@ impl Policy {
     }
 
     /// Whose reading of the policy applies, and of the schema with it.
-    pub const fn rules(&self) -> Rules {
+    pub const fn rules(&self) -> PolicyRules {
         match self {
             Self::SchemaOnly { rules }
             | Self::SchemaThresholds { rules, .. }
             | Self::Crosscheck { rules, .. } => *rules,
-            Self::Claim | Self::Checks(_) | Self::Semantic(_) => Rules::Jurat,
+            Self::Claim | Self::Checks(_) | Self::Semantic(_) => PolicyRules::Jurat,
         }
     }
 
@@ -237,7 +237,7 @@ impl Policy {
     }
 
     /// An upper bound on the work of [`Policy::evaluate`].
-    pub fn estimate(&self, candidate: &Candidate, schema: &Schema) -> Work {
+    pub fn estimate(&self, candidate: &Candidate, schema: &Schema) -> WorkEstimate {
         match self {
             Self::SchemaOnly { .. } => schema.estimate(&candidate.output),
             Self::SchemaThresholds { limits, .. } => {
@@ -250,7 +250,7 @@ impl Policy {
             Self::Checks(checks) => {
                 schema.estimate(&candidate.output).and(checks::estimate(checks, candidate))
             }
-            Self::Claim | Self::Semantic(_) => Work::default(),
+            Self::Claim | Self::Semantic(_) => WorkEstimate::default(),
         }
     }
 
@@ -258,18 +258,20 @@ impl Policy {
     pub fn evaluate(&self, candidate: &Candidate, schema: &Schema) -> Evaluation {
         let output = &candidate.output;
         match self {
-            Self::SchemaOnly { rules: Rules::Jurat } => schema_only::evaluate(output, schema),
-            Self::SchemaOnly { rules: Rules::WattSwarm } => wattswarm::schema_only(output, schema),
-            Self::SchemaThresholds { rules: Rules::Jurat, limits } => {
+            Self::SchemaOnly { rules: PolicyRules::Jurat } => schema_only::evaluate(output, schema),
+            Self::SchemaOnly { rules: PolicyRules::WattSwarm } => {
+                wattswarm::schema_only(output, schema)
+            }
+            Self::SchemaThresholds { rules: PolicyRules::Jurat, limits } => {
                 schema_thresholds::evaluate(limits, output, schema)
             }
-            Self::SchemaThresholds { rules: Rules::WattSwarm, limits } => {
+            Self::SchemaThresholds { rules: PolicyRules::WattSwarm, limits } => {
                 wattswarm::schema_thresholds(limits, output, schema)
             }
-            Self::Crosscheck { rules: Rules::Jurat, against } => {
+            Self::Crosscheck { rules: PolicyRules::Jurat, against } => {
                 crosscheck::evaluate(against, candidate, schema)
             }
-            Self::Crosscheck { rules: Rules::WattSwarm, against } => {
+            Self::Crosscheck { rules: PolicyRules::WattSwarm, against } => {
                 wattswarm::crosscheck(against, output, schema)
             }
             Self::Claim => Evaluation::inconclusive(
@@ -286,15 +288,15 @@ impl Policy {
 }
 
 /// Whose rules the hash selects.
-fn rules_of(binding: &PolicyBinding) -> Result<Rules, BindError> {
-    if binding.rules() == Rules::WattSwarm {
-        return Ok(Rules::WattSwarm);
+fn rules_of(binding: &PolicyBinding) -> Result<PolicyRules, BindError> {
+    if binding.rules() == PolicyRules::WattSwarm {
+        return Ok(PolicyRules::WattSwarm);
     }
     let given = binding.policy_hash.to_ascii_lowercase();
     let bare = given.strip_prefix("sha256:").unwrap_or(&given);
     let expected = policy_hash(&binding.policy_id, &binding.policy_params);
     if expected.strip_prefix("sha256:") == Some(bare) {
-        return Ok(Rules::Jurat);
+        return Ok(PolicyRules::Jurat);
     }
     Err(BindError::Hash {
         policy_id: binding.policy_id.clone(),

@@ -1,15 +1,25 @@
 //! A round: one walk of a job, from the moment it is opened to its decision.
 
+pub mod candidate;
+pub mod consensus;
+pub mod decision;
+pub mod evidence;
+pub mod job;
+pub mod replica;
+pub mod select;
+
 use std::str::FromStr;
 
-use crate::{
+use self::{
     consensus::{Consensus, Outcome},
-    id::{AccountId, NodeId, RoundId},
-    job::{Disagreement, Kind, Toggle, words},
-    ledger::Hold,
+    job::{Disagreement, JobKind, Toggle, words},
     replica::{Label, Replica},
-    run::RunTicket,
+};
+use crate::{
+    account::ledger::CreditHold,
+    id::{AccountId, NodeId, RoundId},
     time::Timestamp,
+    verifier::run::VerifierRunTicket,
 };
 
 /// What is recorded before anyone is asked.
@@ -17,7 +27,7 @@ use crate::{
 pub struct OpenRound {
     pub id: RoundId,
     pub account: AccountId,
-    pub kind: Kind,
+    pub kind: JobKind,
     pub node: NodeId,
     /// Fences the close: another node that takes the round over draws a new token.
     pub lease_token: u64,
@@ -32,29 +42,29 @@ pub struct OpenRound {
     pub opened_at: Timestamp,
     pub deadline_at: Timestamp,
     /// The run of a verifier that this round is.
-    pub run: Option<RunTicket>,
+    pub run: Option<VerifierRunTicket>,
     /// The verifier whose judges have a say in it, if it is in the store: what they said is erased
     /// with it.
     pub verifier: Option<String>,
     /// The step of a task that this round is.
-    pub step: Option<StepTicket>,
+    pub step: Option<TaskCallTicket>,
     /// The credit that is set aside for it.
-    pub hold: Option<Hold>,
-    pub kept: Kept,
+    pub hold: Option<CreditHold>,
+    pub kept: RetainedRequest,
 }
 
 /// What is kept of a round beside its decision, of which the entry has the digests alone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Kept {
+pub struct RetainedRequest {
     /// Nothing where it is not to be kept, was erased, or was old. In lists the request is left out.
-    pub asked: Option<Asked>,
+    pub asked: Option<RoundRequest>,
     /// When what was asked and said was erased, or removed because it was old.
     pub erased_at: Option<Timestamp>,
 }
 
 /// What was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RoundRequest {
     /// One line of it.
     pub line: String,
     /// The canonical JSON of the request; nothing where it is too large, or kept with its task.
@@ -70,7 +80,7 @@ impl OpenRound {
 
 /// Which step of a task a round is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StepTicket {
+pub struct TaskCallTicket {
     pub task_id: String,
     pub execution_id: String,
     /// What is voted on in it; `None` for a proposal.
@@ -96,7 +106,7 @@ pub struct Seat {
 
 words!(
     /// How a round ended.
-    Ending {
+    RoundEnding {
         /// The node that opened it closed it.
         Closed => "closed",
         /// Its node stopped, and its lease ran out.
@@ -108,7 +118,7 @@ words!(
 
 words!(
     /// Where a round stands: under way, or how it ended.
-    State {
+    RoundStatus {
         Open => "open",
         Closed => "closed",
         Expired => "expired",
@@ -118,8 +128,8 @@ words!(
 
 /// What closing adds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Closing {
-    pub ending: Ending,
+pub struct RoundClosing {
+    pub ending: RoundEnding,
     pub replicas: Vec<Replica>,
     pub consensus: Consensus,
     pub closed_at: Timestamp,
@@ -129,7 +139,7 @@ pub struct Closing {
     pub entry: String,
 }
 
-impl Closing {
+impl RoundClosing {
     /// The same end of a round that costs nothing. The entry names no costs, so that it stays.
     #[must_use]
     pub fn unpaid(&self) -> Self {
@@ -146,7 +156,7 @@ impl Closing {
 pub struct Round {
     pub open: OpenRound,
     /// `None` while it runs.
-    pub closing: Option<Closing>,
+    pub closing: Option<RoundClosing>,
 }
 
 /// A round as a list shows it, without what was said in it.
@@ -160,7 +170,7 @@ pub struct RoundSummary {
 /// How a round ended, without what was said in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClosingSummary {
-    pub ending: Ending,
+    pub ending: RoundEnding,
     pub outcome: Outcome,
     pub verdict: Option<Label>,
     pub agreement: f64,
@@ -169,8 +179,8 @@ pub struct ClosingSummary {
     pub receipt_id: String,
 }
 
-impl From<&Closing> for ClosingSummary {
-    fn from(closing: &Closing) -> Self {
+impl From<&RoundClosing> for ClosingSummary {
+    fn from(closing: &RoundClosing) -> Self {
         Self {
             ending: closing.ending,
             outcome: closing.consensus.outcome,

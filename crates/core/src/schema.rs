@@ -1,6 +1,5 @@
 //! JSON Schemas from callers, compiled within bounds.
 
-mod bound;
 mod error;
 mod graph;
 mod keywords;
@@ -9,21 +8,22 @@ mod rehearsal;
 mod scan;
 mod unique;
 mod wattswarm;
+mod work_limit;
 
 use std::{fmt, sync::Arc};
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use self::{bound::Bound, graph::Graph, scan::Shape};
-pub use self::{
-    bound::Work,
-    error::{SchemaError, WorkRefused},
-    scan::scan as check_limits,
-};
 pub(crate) use self::{
-    error::PatternRefused, graph::MAX_STATES, pattern::compile as compile_pattern,
+    error::PatternError, graph::MAX_STATES, pattern::compile as compile_pattern,
 };
+pub use self::{
+    error::{SchemaError, WorkLimitError},
+    scan::scan as check_limits,
+    work_limit::WorkEstimate,
+};
+use self::{graph::SchemaGraph, scan::InstanceShape, work_limit::WorkLimit};
 use crate::canonical;
 
 /// Canonical text of a schema, in bytes.
@@ -52,27 +52,27 @@ const MAX_REGEX_BYTES: usize = 4 * 1024 * 1024;
 /// A compiled schema with a bound on the work it takes. Cheap to clone.
 #[derive(Clone)]
 pub struct Schema {
-    compiled: Arc<Compiled>,
+    compiled: Arc<CompiledSchema>,
 }
 
-struct Compiled {
+struct CompiledSchema {
     source: Value,
     digest: String,
     text_bytes: usize,
-    reading: Reading,
+    reading: SchemaDialect,
 }
 
 /// How a schema is read.
-enum Reading {
+enum SchemaDialect {
     /// Every keyword of its draft.
-    Whole { validator: Box<Validator>, bound: Bound },
+    Whole { validator: Box<Validator>, bound: WorkLimit },
     /// The few keywords that WattSwarm knows.
     WattSwarm,
 }
 
 /// Whether an instance matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Matches {
+pub enum SchemaMatch {
     Yes,
     /// The first few mismatches, each with the place in the instance.
     No(Vec<String>),
@@ -81,9 +81,9 @@ pub enum Matches {
 impl Schema {
     /// Compiles a schema, or says why it is refused. Draft 2020-12 unless `$schema` names another.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        let text = bounded_text(schema)?;
-        let graph = Graph::of(schema)?;
-        let bound = Bound::of(&graph)?;
+        let text = limited_text(schema)?;
+        let graph = SchemaGraph::of(schema)?;
+        let bound = WorkLimit::of(&graph)?;
         rehearsal::rehearse(&graph)?;
         let validator = jsonschema::options()
             .with_pattern_options(
@@ -93,18 +93,18 @@ impl Schema {
             .offline()
             .build(schema)
             .map_err(|error| SchemaError::invalid(&error))?;
-        let reading = Reading::Whole { validator: Box::new(validator), bound };
+        let reading = SchemaDialect::Whole { validator: Box::new(validator), bound };
         Ok(Self::read(schema, &text, reading))
     }
 
     /// Takes a schema as WattSwarm does, which ignores all but a few keywords. Only one that is too
     /// large or too deep is refused.
     pub fn for_wattswarm(schema: &Value) -> Result<Self, SchemaError> {
-        Ok(Self::read(schema, &bounded_text(schema)?, Reading::WattSwarm))
+        Ok(Self::read(schema, &limited_text(schema)?, SchemaDialect::WattSwarm))
     }
 
-    fn read(schema: &Value, text: &[u8], reading: Reading) -> Self {
-        let compiled = Compiled {
+    fn read(schema: &Value, text: &[u8], reading: SchemaDialect) -> Self {
+        let compiled = CompiledSchema {
             source: schema.clone(),
             digest: canonical::digest(text),
             text_bytes: text.len(),
@@ -142,8 +142,8 @@ impl Schema {
     /// States of all its patterns together.
     pub(crate) fn states(&self) -> u64 {
         match &self.compiled.reading {
-            Reading::Whole { bound, .. } => bound.states(),
-            Reading::WattSwarm => 0,
+            SchemaDialect::Whole { bound, .. } => bound.states(),
+            SchemaDialect::WattSwarm => 0,
         }
     }
 
@@ -153,10 +153,10 @@ impl Schema {
     }
 
     /// An upper bound on the work to check this instance.
-    pub fn estimate(&self, instance: &Value) -> Work {
+    pub fn estimate(&self, instance: &Value) -> WorkEstimate {
         match &self.compiled.reading {
-            Reading::Whole { bound, .. } => bound.work(&Shape::of(instance)),
-            Reading::WattSwarm => wattswarm::work(self.source()),
+            SchemaDialect::Whole { bound, .. } => bound.work(&InstanceShape::of(instance)),
+            SchemaDialect::WattSwarm => wattswarm::work(self.source()),
         }
     }
 
@@ -166,36 +166,36 @@ impl Schema {
     }
 
     /// Whether the instance matches, unless finding out could take too much work.
-    pub fn check(&self, instance: &Value) -> Result<Matches, WorkRefused> {
-        let Reading::Whole { validator, bound } = &self.compiled.reading else {
+    pub fn check(&self, instance: &Value) -> Result<SchemaMatch, WorkLimitError> {
+        let SchemaDialect::Whole { validator, bound } = &self.compiled.reading else {
             let mismatch = || vec!["The instance does not match the schema.".to_owned()];
             let is_match = self.matches_as_wattswarm(instance);
-            return Ok(if is_match { Matches::Yes } else { Matches::No(mismatch()) });
+            return Ok(if is_match { SchemaMatch::Yes } else { SchemaMatch::No(mismatch()) });
         };
-        let shape = Shape::of(instance);
+        let shape = InstanceShape::of(instance);
         if MAX_DEPTH < shape.depth() {
-            return Err(WorkRefused::TooDeep);
+            return Err(WorkLimitError::TooDeep);
         }
         let work = bound.work(&shape);
         if MAX_APPLICATIONS < work.applications {
-            return Err(WorkRefused::Applications);
+            return Err(WorkLimitError::Applications);
         }
         if MAX_REGEX_STEPS < work.regex_steps {
-            return Err(WorkRefused::RegexSteps);
+            return Err(WorkLimitError::RegexSteps);
         }
         if validator.is_valid(instance) {
-            return Ok(Matches::Yes);
+            return Ok(SchemaMatch::Yes);
         }
         if MAX_LISTED_APPLICATIONS < work.applications {
-            return Ok(Matches::No(vec!["The instance does not match the schema.".to_owned()]));
+            return Ok(SchemaMatch::No(vec!["The instance does not match the schema.".to_owned()]));
         }
         let errors = validator.iter_errors(instance);
-        Ok(Matches::No(errors.take(MAX_MESSAGES).map(|error| message(&error)).collect()))
+        Ok(SchemaMatch::No(errors.take(MAX_MESSAGES).map(|error| message(&error)).collect()))
     }
 }
 
 /// The canonical text of a schema that is neither too deep nor too large.
-fn bounded_text(schema: &Value) -> Result<Vec<u8>, SchemaError> {
+fn limited_text(schema: &Value) -> Result<Vec<u8>, SchemaError> {
     scan::scan(schema)?;
     let text = canonical::canonical(schema);
     if MAX_TEXT < text.len() { Err(SchemaError::TooLarge) } else { Ok(text) }

@@ -6,14 +6,16 @@
 //! A task goes through its stages in order: candidates from knowledge are verified first, then
 //! executors propose, then the candidates are verified one after the other until one is approved.
 
+pub mod agent_event;
 mod aggregate;
 mod apply;
 mod budget;
 mod check;
-mod claim;
+mod consequences;
 mod decide;
 mod event;
-mod follow;
+pub mod knowledge;
+mod lease;
 mod needs;
 mod proposal;
 mod recorded;
@@ -29,24 +31,24 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    aggregate::{Tally, Weigher},
-    budget::Spent,
+    aggregate::{VoteTally, VoterReliability},
+    budget::TaskSpending,
     check::TermError,
-    claim::{Claim, Release, Role, Unfinished},
-    decide::{Command, Exhausted, Refusal, decide},
-    event::{Event, Forfeit, Signed, Stop},
-    needs::{Need, needs},
-    proposal::{Gap, Proposal, Standing},
-    terms::{Aggregation, Budget, Mode, Renewal, Terms},
-    vote::{Ballot, Place, Vote, commitment},
+    decide::{ExhaustedRoles, TaskCommand, TaskRefusal, decide},
+    event::{ComplaintSignature, ExploreEnd, Forfeit, TaskEvent},
+    lease::{LeaseRelease, TaskLease, TaskRole, UnfinishedWork},
+    needs::{TaskNeed, needs},
+    proposal::{Proposal, ProposalStanding, VoteGap},
+    terms::{Budget, BudgetRenewal, DecisionMode, TaskTerms, VoteAggregation},
+    vote::{Ballot, Vote, VoteContext, commitment},
 };
-use crate::{job::words, time::Timestamp};
+use crate::{round::job::words, time::Timestamp};
 
 words!(
     /// How far a task has come.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    Phase {
+    TaskPhase {
         /// Nobody works on it.
         Created => "created",
         /// Somebody proposes.
@@ -67,7 +69,7 @@ words!(
 /// How a task ended, in words that say why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum End {
+pub enum TaskEnd {
     Finalized { candidate: String },
     Failed { reason: String },
     Expired { reason: String },
@@ -76,7 +78,7 @@ pub enum End {
 
 /// The time in which a final decision can be complained of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Window {
+pub struct ComplaintWindow {
     pub epoch: u64,
     pub candidate: String,
     pub until: Timestamp,
@@ -88,8 +90,8 @@ pub struct Window {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub id: String,
-    pub terms: Terms,
-    pub phase: Phase,
+    pub terms: TaskTerms,
+    pub phase: TaskPhase,
     pub created_at: Timestamp,
     /// Which decision of a continuous task this is, from 1.
     pub epoch: u64,
@@ -97,9 +99,9 @@ pub struct Task {
     pub started_at: Option<Timestamp>,
     /// The highest token that was given out; a claim with a lower one may be a late writer's.
     pub last_token: u64,
-    pub claims: BTreeMap<u64, Claim>,
+    pub claims: BTreeMap<u64, TaskLease>,
     /// Work that ended without anybody knowing what came of it.
-    pub unfinished: Vec<Unfinished>,
+    pub unfinished: Vec<UnfinishedWork>,
     pub proposals: Vec<Proposal>,
     /// Executors that proposed something.
     pub proposed: BTreeSet<String>,
@@ -122,21 +124,21 @@ pub struct Task {
     pub blacklist: BTreeSet<String>,
     /// Executors that were proven to say two things at once. They have no vote any more.
     pub equivocators: BTreeSet<String>,
-    pub spent: Spent,
+    pub spent: TaskSpending,
     /// The candidate that is final in this epoch.
     pub decided: Option<String>,
     /// Decisions that can still be complained of.
-    pub windows: Vec<Window>,
-    pub end: Option<End>,
+    pub windows: Vec<ComplaintWindow>,
+    pub end: Option<TaskEnd>,
 }
 
 impl Task {
     /// The task that its first event makes.
-    pub fn created(id: &str, terms: Terms, at: Timestamp) -> Self {
+    pub fn created(id: &str, terms: TaskTerms, at: Timestamp) -> Self {
         Self {
             id: id.to_owned(),
             terms,
-            phase: Phase::Created,
+            phase: TaskPhase::Created,
             created_at: at,
             epoch: 1,
             started_at: None,
@@ -154,7 +156,7 @@ impl Task {
             reuses: 0,
             blacklist: BTreeSet::new(),
             equivocators: BTreeSet::new(),
-            spent: Spent::default(),
+            spent: TaskSpending::default(),
             decided: None,
             windows: Vec::new(),
             end: None,
@@ -180,10 +182,10 @@ impl Task {
     /// Why it ended without a decision.
     pub fn reason(&self) -> Option<&str> {
         match self.end.as_ref()? {
-            End::Finalized { .. } => None,
-            End::Failed { reason } | End::Expired { reason } | End::Cancelled { reason } => {
-                Some(reason)
-            }
+            TaskEnd::Finalized { .. } => None,
+            TaskEnd::Failed { reason }
+            | TaskEnd::Expired { reason }
+            | TaskEnd::Cancelled { reason } => Some(reason),
         }
     }
 
@@ -199,7 +201,7 @@ impl Task {
 
     /// The candidate that the votes approved.
     pub fn approved(&self) -> Option<&Proposal> {
-        self.proposals.iter().find(|proposal| proposal.standing == Standing::Approved)
+        self.proposals.iter().find(|proposal| proposal.standing == ProposalStanding::Approved)
     }
 
     /// When it must be over: by its contract, or because the time for this epoch is used up.
@@ -213,16 +215,16 @@ impl Task {
 
     /// The execution id under which somebody was asked for the same work, where nobody knows what
     /// came of it. Asking under it again costs the executor nothing if it did answer.
-    pub fn resumable(&self, role: Role, holder: &str, candidate: Option<&str>) -> Option<&str> {
-        let is_same = |it: &&Unfinished| {
+    pub fn resumable(&self, role: TaskRole, holder: &str, candidate: Option<&str>) -> Option<&str> {
+        let is_same = |it: &&UnfinishedWork| {
             it.role == role && it.holder == holder && it.candidate.as_deref() == candidate
         };
         self.unfinished.iter().find(is_same).map(|it| it.execution_id.as_str())
     }
 
     /// What a ballot of a voter on a candidate is bound to now.
-    pub fn place<'a>(&'a self, candidate: &'a str, voter: &'a str) -> Place<'a> {
+    pub fn vote_context<'a>(&'a self, candidate: &'a str, voter: &'a str) -> VoteContext<'a> {
         let turn = self.proposal(candidate).map_or(1, |it| it.turn);
-        Place { task: &self.id, epoch: self.epoch, candidate, turn, voter }
+        VoteContext { task: &self.id, epoch: self.epoch, candidate, turn, voter }
     }
 }

@@ -1,19 +1,22 @@
 //! Verifiers: stored, versioned semantic checks of one owner, and the shape of their inputs.
 
+pub mod attack;
+pub mod calibration;
 mod config;
 mod draft;
 mod reference;
+pub mod run;
 pub mod system;
 
 use std::str::FromStr;
 
 pub(crate) use self::reference::is_uuid;
 pub use self::{
-    config::{Config, Effort, Example, InputError, JudgeSettings, ModelRef},
-    draft::NewVersion,
-    reference::{RefError, SYSTEM_PREFIX, VerifierRef, Which},
+    config::{Effort, InputError, JudgeSettings, ModelRef, VerifierConfig, VerifierExample},
+    draft::VerifierDraft,
+    reference::{SYSTEM_PREFIX, VerifierRef, VerifierRefError, VerifierSelector},
 };
-use crate::{id::AccountId, job::words, time::Timestamp};
+use crate::{id::AccountId, round::job::words, time::Timestamp};
 
 words!(
     /// The shape of what a judge reads.
@@ -39,7 +42,7 @@ impl InputContract {
 
 words!(
     /// Whether a verifier can be used.
-    Standing {
+    VerifierStanding {
         Active => "active",
         /// Deactivated for ever; its name stays taken.
         Revoked => "revoked",
@@ -86,7 +89,7 @@ pub struct Verifier {
     pub current_version: u32,
     /// Must be given to deploy the next version; drawn anew with each.
     pub version_token: String,
-    pub standing: Standing,
+    pub standing: VerifierStanding,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -98,7 +101,7 @@ pub struct VerifierVersion {
     pub version: u32,
     /// As it was when the version was deployed.
     pub description: String,
-    pub config: Config,
+    pub config: VerifierConfig,
     /// SHA-256 of the canonical JSON of the configuration, in hex.
     pub config_hash: String,
     pub deployed_at: Timestamp,

@@ -1,27 +1,31 @@
 //! Workflows: private, versioned runbooks that name the verifiers they depend on.
 
+pub mod authoring;
 pub mod checks;
 pub mod draft;
 pub mod file;
 pub mod front_matter;
 mod reference;
+pub mod search;
+pub mod share;
+pub mod template;
 
 use std::str::FromStr;
 
 pub use self::{
     file::{ContentKind, FileContent, FileEntry, NewFile},
-    reference::{Slug, WorkflowRef, WorkflowRefError, WorkflowWhich},
+    reference::{Slug, WorkflowRef, WorkflowRefError, WorkflowSelector},
 };
 use crate::{
     id::AccountId,
-    job::words,
+    round::job::words,
     time::Timestamp,
-    verifier::{VerifierRef, Which},
+    verifier::{VerifierRef, VerifierSelector},
 };
 
 words!(
     /// What somebody may do with a workflow, from less to more.
-    Role {
+    AccessRole {
         /// Read it, and run its verifiers.
         View => "view",
         /// Save new versions, and see and tune its verifiers.
@@ -46,7 +50,7 @@ words!(
 
 words!(
     /// How a version came to be, as its author says.
-    Source {
+    VersionSource {
         Manual => "manual",
         Teach => "teach",
         Optimization => "optimization",
@@ -59,10 +63,10 @@ words!(
 
 words!(
     /// Whose workflows, or templates, are meant.
-    Whose { Mine => "mine", All => "all", SharedWithMe => "shared-with-me" }
+    OwnershipFilter { Mine => "mine", All => "all", SharedWithMe => "shared-with-me" }
 );
 
-impl Role {
+impl AccessRole {
     /// What comes with the role for the verifiers that the workflow names.
     pub const fn on_verifiers(self) -> VerifierRole {
         match self {
@@ -103,7 +107,7 @@ pub struct Workflow {
     /// Must be given to save the next version; drawn anew with each.
     pub version_token: String,
     /// The template that it was forked from.
-    pub parent: Option<Parent>,
+    pub parent: Option<ForkOrigin>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub archived_at: Option<Timestamp>,
@@ -111,32 +115,32 @@ pub struct Workflow {
 
 /// The version of a template that a workflow was forked from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parent {
+pub struct ForkOrigin {
     pub template_id: String,
     pub version: u32,
 }
 
 /// A workflow that somebody reaches, and how far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reached {
+pub struct ReachableWorkflow {
     pub workflow: Workflow,
-    pub role: Role,
+    pub role: AccessRole,
     /// The first version that is seen; zero for all.
     pub floor: u32,
     /// Who shares it with them; `None` for an owner.
-    pub shared: Option<SharedBy>,
+    pub shared: Option<ShareOrigin>,
 }
 
 /// Whose something is that somebody else reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedBy {
+pub struct ShareOrigin {
     /// `@handle`, or the id of an account that has none.
     pub owner: String,
     /// Whether it was accepted, or comes through a team.
     pub is_accepted: bool,
 }
 
-impl Reached {
+impl ReachableWorkflow {
     pub const fn sees(&self, version: u32) -> bool {
         self.floor <= version
     }
@@ -152,8 +156,8 @@ pub struct WorkflowVersion {
     pub tags: Vec<String>,
     /// Markdown, as it was sent.
     pub body: String,
-    pub source: Source,
-    pub bindings: Vec<Binding>,
+    pub source: VersionSource,
+    pub bindings: Vec<VerifierBinding>,
     pub files: Vec<FileEntry>,
     pub created_by: AccountId,
     pub created_at: Timestamp,
@@ -161,7 +165,7 @@ pub struct WorkflowVersion {
 
 /// A verifier that a workflow names, under a name of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Binding {
+pub struct VerifierBinding {
     pub name: String,
     pub verifier_id: String,
     /// The pinned version; `None` for the current one.
@@ -179,8 +183,10 @@ impl NewBinding {
     /// Says what is wrong with it.
     pub fn check(&self) -> Result<(), &'static str> {
         match self.verifier.which {
-            Which::System(_) => Err("names a platform verifier, which needs no binding"),
-            Which::Id(_) | Which::Name(_) | Which::Of { .. } => Ok(()),
+            VerifierSelector::System(_) => Err("names a platform verifier, which needs no binding"),
+            VerifierSelector::Id(_) | VerifierSelector::Name(_) | VerifierSelector::Of { .. } => {
+                Ok(())
+            }
         }
     }
 }
@@ -206,7 +212,7 @@ pub struct GrantLine {
     pub is_team: bool,
     /// The name by which it was granted, so that no name turns into another.
     pub granted_to: String,
-    pub role: Role,
+    pub role: AccessRole,
     /// The first version that is shared; zero for the whole history.
     pub floor: u32,
     /// What people know the one by who granted it.
@@ -220,7 +226,11 @@ mod tests {
 
     #[test]
     fn roles_are_in_order() {
-        assert!(Role::View < Role::Edit && Role::Edit < Role::Admin && Role::Admin < Role::Owner);
+        assert!(
+            AccessRole::View < AccessRole::Edit
+                && AccessRole::Edit < AccessRole::Admin
+                && AccessRole::Admin < AccessRole::Owner
+        );
         assert!(
             VerifierRole::Exec < VerifierRole::Tune && VerifierRole::Tune < VerifierRole::Owner
         );

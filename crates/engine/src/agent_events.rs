@@ -1,28 +1,29 @@
 //! What executors are told besides their work: an outbox that callers can look into and add to.
 
-mod act;
-mod bounds;
+mod decision;
 mod deliver;
+mod quota;
 mod send;
 
 use std::time::Duration;
 
 use jurat_core::{
-    agent_event::{Delivery, Direction, EventType, Patience},
-    caller::{Caller, Scope},
+    account::caller::{Caller, Scope},
     id::{AccountId, uuid},
+    task::agent_event::{AgentEventType, Delivery, EventDirection, RetryTerms},
     time::Timestamp,
 };
 use jurat_store::{
-    AgentEvent, AgentEventAdd, AgentEventAdded, AgentEventFilter, NewAgentEvent, Position,
-    TooManyPending,
+    AgentEventAdd, AgentEventAddition, AgentEventFilter, AgentEventRecord, ListPosition,
+    NewAgentEvent, TooManyPending,
 };
-use jurat_wire::{api::agent_events::SendAgentEvent, executor::AgentEvent as AgentEventBody};
+use jurat_wire::{api::agent_events::AgentEventOrder, executor::AgentEvent as AgentEventBody};
 use serde_json::{Value, json};
 
 use crate::{
-    Done, Engine, EngineError, Keyed, Leaves, Limit, executors::require, people::behalf,
-    signature::is_node_id,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, LimitExceeded,
+    accounts::handles::behalf_of,
+    executors::{require_scope, signature::is_node_id},
 };
 
 /// How long and how often executors are told of events.
@@ -30,7 +31,7 @@ use crate::{
 pub struct AgentEventTerms {
     /// How long an executor may take to answer.
     pub timeout: Duration,
-    pub patience: Patience,
+    pub retry_terms: RetryTerms,
     /// How many events of an account one executor may have to be told of; more are refused, or
     /// given up where a task causes them.
     pub pending: u32,
@@ -42,7 +43,7 @@ impl Default for AgentEventTerms {
     fn default() -> Self {
         Self {
             timeout: Duration::from_mins(1),
-            patience: Patience::default(),
+            retry_terms: RetryTerms::default(),
             pending: 1_000,
             keep: Duration::from_hours(30 * 24),
         }
@@ -57,15 +58,15 @@ pub struct AgentEventQuery {
     /// Whether the executor asks for a person to look at it.
     pub needs_review: Option<bool>,
     /// Starts behind this event, towards older ones.
-    pub before: Option<Position>,
+    pub before: Option<ListPosition>,
     pub limit: u32,
 }
 
 /// An event before it has a name.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentNotice {
-    pub(crate) direction: Direction,
-    pub(crate) event_type: EventType,
+    pub(crate) direction: EventDirection,
+    pub(crate) event_type: AgentEventType,
     pub(crate) executor: String,
     /// Who says so, as the sender names it; what a task causes comes from this node.
     pub(crate) source_node_id: Option<String>,
@@ -83,28 +84,28 @@ impl Engine {
     pub async fn agent_event_send(
         &self,
         caller: &Caller,
-        order: SendAgentEvent,
-        keyed: Option<Keyed<AgentEventAdded>>,
-    ) -> Result<Done<AgentEventAdded>, EngineError> {
-        require(caller, Scope::TasksWrite)?;
+        order: AgentEventOrder,
+        keyed: Option<IdempotentWrite<AgentEventAddition>>,
+    ) -> Result<IdempotentOutcome<AgentEventAddition>, EngineError> {
+        require_scope(caller, Scope::TasksWrite)?;
         check_source(&order)?;
         self.check_listens(&order.target_executor).await?;
         let at = self.inner.clock.now();
-        let event = self.agent_event_made(caller.account(), sent(order), at);
+        let event = self.new_agent_event(caller.account(), notice_of(order), at);
         let most_pending = self.inner.limits.agent_events.pending;
         let add = AgentEventAdd { account: caller.account().clone(), event, at, most_pending };
-        let (tasks, behalf) = (self.inner.store.tasks(), behalf(caller));
+        let (tasks, behalf) = (self.inner.store.tasks(), behalf_of(caller));
         let written = self
-            .write_once(caller, keyed.as_ref(), Leaves::Rows, async |once| {
+            .write_idempotent(caller, keyed.as_ref(), Leaves::Rows, async |once| {
                 let writing = tasks.agent_event_add(&behalf, &add, once);
                 self.inner.metrics.write("agent_event_add", writing).await
             })
             .await?;
         let done = written.map_err(|TooManyPending| {
             self.inner.metrics.agent_events.refused();
-            Limit::AgentEvents(most_pending)
+            LimitExceeded::AgentEvents(most_pending)
         })?;
-        self.inner.agent_news.notify_one();
+        self.inner.agent_event_wake.notify_one();
         Ok(done)
     }
 
@@ -112,10 +113,10 @@ impl Engine {
         &self,
         caller: &Caller,
         id: &str,
-    ) -> Result<AgentEvent, EngineError> {
-        require(caller, Scope::TasksRead)?;
+    ) -> Result<AgentEventRecord, EngineError> {
+        require_scope(caller, Scope::TasksRead)?;
         let tasks = self.inner.store.tasks();
-        let found = tasks.agent_event_get(&behalf(caller), caller.account(), id).await?;
+        let found = tasks.agent_event_get(&behalf_of(caller), caller.account(), id).await?;
         found.ok_or_else(|| EngineError::NotFound { what: "agent event", id: id.to_owned() })
     }
 
@@ -124,8 +125,8 @@ impl Engine {
         &self,
         caller: &Caller,
         query: AgentEventQuery,
-    ) -> Result<Vec<AgentEvent>, EngineError> {
-        require(caller, Scope::TasksRead)?;
+    ) -> Result<Vec<AgentEventRecord>, EngineError> {
+        require_scope(caller, Scope::TasksRead)?;
         let filter = AgentEventFilter {
             account: caller.account().clone(),
             state: query.state,
@@ -134,12 +135,12 @@ impl Engine {
             before: query.before,
             limit: query.limit,
         };
-        Ok(self.inner.store.tasks().agent_event_page(&behalf(caller), &filter).await?)
+        Ok(self.inner.store.tasks().agent_event_page(&behalf_of(caller), &filter).await?)
     }
 
     /// Nobody is told who did not ask to be.
     async fn check_listens(&self, name: &str) -> Result<(), EngineError> {
-        let found = self.executor_known(name).await?;
+        let found = self.find_executor(name).await?;
         let field = "target_executor";
         let reason = match found.map(|it| it.agent_events_url.is_some()) {
             Some(true) => return Ok(()),
@@ -152,22 +153,22 @@ impl Engine {
     }
 
     /// An event as it is stored and sent.
-    pub(crate) fn agent_event_made(
+    pub(crate) fn new_agent_event(
         &self,
         account: &AccountId,
         notice: AgentNotice,
         at: Timestamp,
     ) -> NewAgentEvent {
         let event_type = notice.event_type;
-        let wire_key = self.wire_key(account, &notice);
+        let wire_key = self.dedupe_key_on_wire(account, &notice);
         let actions = event_type.actions().iter().map(|it| it.as_str().to_owned());
         let body = AgentEventBody {
             event_id: uuid(at, self.inner.clock.bits()),
             event_type: event_type.as_str().to_owned(),
             source_kind: event_type.source().as_str().to_owned(),
             source_node_id: match notice.direction {
-                Direction::Out => Some(self.inner.node_key.id().to_owned()),
-                Direction::In => notice.source_node_id,
+                EventDirection::Out => Some(self.inner.node_key.id().to_owned()),
+                EventDirection::In => notice.source_node_id,
             },
             target_agent_id: notice.target_agent_id,
             target_executor: Some(notice.executor.clone()),
@@ -194,7 +195,7 @@ impl Engine {
     /// The key by which the executor knows an event. An executor serves several accounts, and one
     /// that could write the key of another's event would have it taken for heard. It is stored with
     /// the event, so that a later attempt has the same key, whichever node makes it.
-    fn wire_key(&self, account: &AccountId, notice: &AgentNotice) -> Option<String> {
+    fn dedupe_key_on_wire(&self, account: &AccountId, notice: &AgentNotice) -> Option<String> {
         let own = notice.dedupe_key.as_deref()?;
         let parts = [account.as_str(), notice.direction.as_str(), &notice.executor, own];
         Some(self.inner.node_key.keyed_digest("jurat: keys of agent events", &parts))
@@ -203,7 +204,7 @@ impl Engine {
 
 /// Nodes sign what they hand on, so nobody else may claim to be one. Those that share a store do not
 /// know each other's keys, so nobody is let speak by a name that has the form of one.
-fn check_source(order: &SendAgentEvent) -> Result<(), EngineError> {
+fn check_source(order: &AgentEventOrder) -> Result<(), EngineError> {
     let letter = order.agent_envelope.as_ref();
     let named = |path: &str| letter.and_then(|it| it.pointer(path)).and_then(Value::as_str);
     let in_letter = [named("/source_node_id"), named("/source_agent_card/node_id")];
@@ -219,9 +220,9 @@ fn check_source(order: &SendAgentEvent) -> Result<(), EngineError> {
     Err(EngineError::Invalid { field, reason: reason.to_owned() })
 }
 
-fn sent(order: SendAgentEvent) -> AgentNotice {
+fn notice_of(order: AgentEventOrder) -> AgentNotice {
     AgentNotice {
-        direction: Direction::In,
+        direction: EventDirection::In,
         event_type: order.event_type,
         executor: order.target_executor,
         source_node_id: order.source_node_id,

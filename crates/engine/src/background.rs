@@ -28,7 +28,7 @@ impl Background {
     }
 
     /// Repeats work until shutdown.
-    pub(crate) fn every<F: Future<Output = ()> + Send>(
+    pub(crate) fn repeat_every<F: Future<Output = ()> + Send>(
         &self,
         period: std::time::Duration,
         mut work: impl FnMut() -> F + Send + 'static,

@@ -1,12 +1,18 @@
 //! What the engine cannot do. What an executor does wrong is not in here: that is data.
 
 use jurat_core::{
-    caller::Scope, code::Code, ledger::usd, policy::BindError, schema::SchemaError,
-    select::SelectError, time::Timestamp, verifier::InputError, workflow::Role,
+    account::{caller::Scope, ledger::usd},
+    code::ProblemCode,
+    policy::BindError,
+    round::select::SelectError,
+    schema::SchemaError,
+    time::Timestamp,
+    verifier::InputError,
+    workflow::AccessRole,
 };
 use jurat_store::{StoreError, StoreErrorKind};
 
-use crate::Limit;
+use crate::LimitExceeded;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -24,7 +30,7 @@ pub enum EngineError {
     Conflict(String),
     /// A rule with a code of its own.
     #[error("{detail}")]
-    Refused { code: Code, field: Option<&'static str>, detail: String },
+    Refused { code: ProblemCode, field: Option<&'static str>, detail: String },
     /// A deploy that does not follow the present version.
     #[error("{problem}")]
     Token { problem: String, current: Option<String> },
@@ -41,9 +47,9 @@ pub enum EngineError {
     #[error("the owner of a workflow cannot leave it")]
     OwnerStays,
     #[error("this needs the role `{needs}` on the workflow, but yours is `{has}`")]
-    RoleTooLow { has: Role, needs: Role },
+    RoleTooLow { has: AccessRole, needs: AccessRole },
     #[error("you cannot grant a higher role than your own, which is `{0}`")]
-    RoleAboveOwn(Role),
+    RoleAboveOwn(AccessRole),
     #[error(transparent)]
     Input(#[from] InputError),
     #[error("`{field}` {reason}")]
@@ -89,7 +95,7 @@ pub enum EngineError {
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error(transparent)]
-    Limited(#[from] Limit),
+    Limited(#[from] LimitExceeded),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("a defect: {0}")]
@@ -98,32 +104,32 @@ pub enum EngineError {
 
 impl EngineError {
     /// A rule with a code of its own forbids it.
-    pub(crate) fn refused(code: Code, detail: impl Into<String>) -> Self {
+    pub(crate) fn refused(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self::Refused { code, field: None, detail: detail.into() }
     }
 
     /// To a caller who names a verifier in a policy, what does not fit it is a wrong parameter.
-    pub(crate) fn unfit(error: InputError) -> Self {
+    pub(crate) fn invalid_parameter(error: InputError) -> Self {
         Self::Policy(BindError::Params { field: error.field, problem: error.problem })
     }
 
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> ProblemCode {
         match self {
             Self::Forbidden(_)
             | Self::Denied(_)
             | Self::KeyEnded
             | Self::RoleTooLow { .. }
-            | Self::RoleAboveOwn(_) => Code::Forbidden,
-            Self::NotFound { .. } | Self::NamedElsewhere { .. } => Code::NotFound,
+            | Self::RoleAboveOwn(_) => ProblemCode::Forbidden,
+            Self::NotFound { .. } | Self::NamedElsewhere { .. } => ProblemCode::NotFound,
             Self::Refused { code, .. } => *code,
-            Self::UserNotFound => Code::UserNotFound,
-            Self::OwnerStays => Code::WorkflowOwnershipMustTransfer,
+            Self::UserNotFound => ProblemCode::UserNotFound,
+            Self::OwnerStays => ProblemCode::WorkflowOwnershipMustTransfer,
             Self::Conflict(_)
             | Self::Token { .. }
             | Self::SaveToken { .. }
-            | Self::TokenOfNone { .. } => Code::Conflict,
-            Self::Invalid { .. } | Self::Input(_) => Code::ValidationError,
-            Self::NotSupported { .. } => Code::NotSupported,
+            | Self::TokenOfNone { .. } => ProblemCode::Conflict,
+            Self::Invalid { .. } | Self::Input(_) => ProblemCode::ValidationError,
+            Self::NotSupported { .. } => ProblemCode::NotSupported,
             Self::Select(
                 SelectError::Unknown(_)
                 | SelectError::NoExecutor(_)
@@ -131,25 +137,25 @@ impl EngineError {
                 | SelectError::Unpriced { .. }
                 | SelectError::UnpricedJudge { .. }
                 | SelectError::Empty(_),
-            ) => Code::SessionUnknown,
-            Self::Select(SelectError::Twice(_)) => Code::RequestInvalid,
-            Self::Select(SelectError::TooSmall { .. }) => Code::SessionPoolTooSmall,
-            Self::Select(SelectError::Unavailable { .. }) => Code::SessionsUnavailable,
-            Self::Schema(_) | Self::TooMuchWork(_) => Code::SchemaRefused,
-            Self::Policy(_) => Code::PolicyInvalid,
-            Self::KeyReused(_) => Code::IdempotencyMismatch,
-            Self::Overdrawn { .. } | Self::CreditInUse => Code::BudgetExhausted,
-            Self::Suspended => Code::AccountSuspended,
-            Self::DaySpent { .. } => Code::AnonymousDailyCap,
-            Self::Unsafe { .. } => Code::SafetyVerificationFailed,
-            Self::ScreenUnavailable(_) => Code::SafetyVerificationUnavailable,
-            Self::ChecksBusy | Self::Overloaded | Self::Late(_) => Code::Overloaded,
-            Self::Limited(_) => Code::RateLimited,
-            Self::ShuttingDown => Code::ShuttingDown,
+            ) => ProblemCode::SessionUnknown,
+            Self::Select(SelectError::Twice(_)) => ProblemCode::RequestInvalid,
+            Self::Select(SelectError::TooSmall { .. }) => ProblemCode::SessionPoolTooSmall,
+            Self::Select(SelectError::Unavailable { .. }) => ProblemCode::SessionsUnavailable,
+            Self::Schema(_) | Self::TooMuchWork(_) => ProblemCode::SchemaRefused,
+            Self::Policy(_) => ProblemCode::PolicyInvalid,
+            Self::KeyReused(_) => ProblemCode::IdempotencyMismatch,
+            Self::Overdrawn { .. } | Self::CreditInUse => ProblemCode::BudgetExhausted,
+            Self::Suspended => ProblemCode::AccountSuspended,
+            Self::DaySpent { .. } => ProblemCode::AnonymousDailyCap,
+            Self::Unsafe { .. } => ProblemCode::SafetyVerificationFailed,
+            Self::ScreenUnavailable(_) => ProblemCode::SafetyVerificationUnavailable,
+            Self::ChecksBusy | Self::Overloaded | Self::Late(_) => ProblemCode::Overloaded,
+            Self::Limited(_) => ProblemCode::RateLimited,
+            Self::ShuttingDown => ProblemCode::ShuttingDown,
             Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
-                Code::StoreUnavailable
+                ProblemCode::StoreUnavailable
             }
-            Self::Store(_) | Self::Bug(_) => Code::Internal,
+            Self::Store(_) | Self::Bug(_) => ProblemCode::Internal,
         }
     }
 

@@ -2,14 +2,16 @@
 
 use std::{fmt, sync::Arc};
 
-use jurat_core::{caller::Caller, id::RoundId, round::Round};
-use jurat_store::{DoneBefore, Once, OnceAnswer, SavedAnswer, StoreError, Written};
+use jurat_core::{account::caller::Caller, id::RoundId, round::Round};
+use jurat_store::{
+    IdempotencyAnswer, IdempotencyRecord, PriorWrite, SavedAnswer, StoreError, WriteOutcome,
+};
 
 use crate::{Engine, EngineError};
 
 /// The caller's key, and what it is asked for with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OnceKey {
+pub struct IdempotencyKey {
     pub key: String,
     pub operation: &'static str,
     /// Covers the address and the body: the same key with another one is a mistake.
@@ -18,35 +20,35 @@ pub struct OnceKey {
 
 /// A write under a key, and how its answer reads, which is kept for those who ask again.
 #[derive(Debug)]
-pub struct Keyed<T> {
-    pub once: OnceKey,
-    pub saving: Saving<T>,
+pub struct IdempotentWrite<T> {
+    pub key: IdempotencyKey,
+    pub encoder: AnswerEncoder<T>,
 }
 
 /// How an answer is written down.
-pub struct Saving<T> {
+pub struct AnswerEncoder<T> {
     status: u16,
     answer: Arc<dyn Fn(&T) -> String + Send + Sync>,
 }
 
-impl<T> Clone for Saving<T> {
+impl<T> Clone for AnswerEncoder<T> {
     fn clone(&self) -> Self {
         Self { status: self.status, answer: Arc::clone(&self.answer) }
     }
 }
 
-impl<T> fmt::Debug for Saving<T> {
+impl<T> fmt::Debug for AnswerEncoder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Saving").field("status", &self.status).finish_non_exhaustive()
+        f.debug_struct("AnswerEncoder").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
-impl<T> Saving<T> {
+impl<T> AnswerEncoder<T> {
     pub fn new(status: u16, answer: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
         Self { status, answer: Arc::new(answer) }
     }
 
-    pub(crate) fn of(&self, result: &T) -> SavedAnswer {
+    pub(crate) fn encode(&self, result: &T) -> SavedAnswer {
         SavedAnswer { status: self.status, text: (self.answer)(result) }
     }
 }
@@ -65,7 +67,7 @@ pub(crate) enum Leaves {
 
 /// Done now, or found done.
 #[derive(Debug)]
-pub enum Done<T> {
+pub enum IdempotentOutcome<T> {
     Now(T),
     Before(SavedAnswer),
 }
@@ -75,141 +77,151 @@ impl Engine {
     pub(crate) async fn done_already<T>(
         &self,
         caller: &Caller,
-        keyed: Option<&Keyed<T>>,
+        keyed: Option<&IdempotentWrite<T>>,
         leaves: Leaves,
     ) -> Result<Option<SavedAnswer>, EngineError> {
-        let answer = self.answered_before(caller, keyed).await?;
+        let answer = self.saved_answer(caller, keyed).await?;
         if answer.is_some() {
             return Ok(answer);
         }
         match leaves {
-            Leaves::Rows => self.require_room(caller).await?,
-            Leaves::Note if keyed.is_some() => self.require_room(caller).await?,
+            Leaves::Rows => self.require_storage(caller).await?,
+            Leaves::Note if keyed.is_some() => self.require_storage(caller).await?,
             Leaves::Less if keyed.is_some() => self.require_reserve(caller).await?,
             Leaves::Note | Leaves::Less => {}
         }
         Ok(None)
     }
 
-    async fn answered_before<T>(
+    async fn saved_answer<T>(
         &self,
         caller: &Caller,
-        keyed: Option<&Keyed<T>>,
+        keyed: Option<&IdempotentWrite<T>>,
     ) -> Result<Option<SavedAnswer>, EngineError> {
         let Some(keyed) = keyed else { return Ok(None) };
-        let found = self.done_before(caller, &keyed.once).await?;
+        let found = self.find_record(caller, &keyed.key).await?;
         Ok(found.and_then(|found| found.answer))
     }
 
     /// The answer of whoever was quicker with the same key.
-    pub(crate) async fn answered_meanwhile<T>(
+    pub(crate) async fn concurrent_answer<T>(
         &self,
         caller: &Caller,
-        keyed: Option<&Keyed<T>>,
-    ) -> Result<Done<T>, EngineError> {
-        let answer = self.answered_before(caller, keyed).await?;
-        answer.map(Done::Before).ok_or(EngineError::Bug("a repeated write has no answer"))
+        keyed: Option<&IdempotentWrite<T>>,
+    ) -> Result<IdempotentOutcome<T>, EngineError> {
+        let answer = self.saved_answer(caller, keyed).await?;
+        answer
+            .map(IdempotentOutcome::Before)
+            .ok_or(EngineError::Bug("a repeated write has no answer"))
     }
 
     /// What the store notes of a write, with the answer as far as it is known.
-    pub(crate) fn note_of<T>(
+    pub(crate) fn idempotency_record<T>(
         &self,
         caller: &Caller,
-        keyed: Option<&Keyed<T>>,
+        keyed: Option<&IdempotentWrite<T>>,
         result: &T,
-    ) -> Option<Once> {
-        let known = |keyed: &Keyed<T>| OnceAnswer::Known(keyed.saving.of(result));
-        keyed.map(|keyed| self.once(caller, &keyed.once, known(keyed)))
+    ) -> Option<IdempotencyRecord> {
+        let known =
+            |keyed: &IdempotentWrite<T>| IdempotencyAnswer::Known(keyed.encoder.encode(result));
+        keyed.map(|keyed| self.record_for(caller, &keyed.key, known(keyed)))
     }
 
     /// What the store notes of a write whose answer is known only when it is done.
-    pub(crate) fn note_for<T>(
+    pub(crate) fn pending_record<T>(
         &self,
         caller: &Caller,
-        keyed: Option<&Keyed<T>>,
-        answer: impl FnOnce(Saving<T>) -> OnceAnswer,
-    ) -> Option<Once> {
-        keyed.map(|keyed| self.once(caller, &keyed.once, answer(keyed.saving.clone())))
+        keyed: Option<&IdempotentWrite<T>>,
+        answer: impl FnOnce(AnswerEncoder<T>) -> IdempotencyAnswer,
+    ) -> Option<IdempotencyRecord> {
+        keyed.map(|keyed| self.record_for(caller, &keyed.key, answer(keyed.encoder.clone())))
     }
 
     /// Does a write once: finds it done before, or does it and notes its answer with it. The inner
     /// error says why the store refused it.
-    pub(crate) async fn write_once<T: 'static, R>(
+    pub(crate) async fn write_idempotent<T: 'static, R>(
         &self,
         caller: &Caller,
-        keyed: Option<&Keyed<T>>,
+        keyed: Option<&IdempotentWrite<T>>,
         leaves: Leaves,
-        write: impl AsyncFnOnce(Option<&Once>) -> Result<Written<T, R>, StoreError>,
-    ) -> Result<Result<Done<T>, R>, EngineError> {
+        write: impl AsyncFnOnce(Option<&IdempotencyRecord>) -> Result<WriteOutcome<T, R>, StoreError>,
+    ) -> Result<Result<IdempotentOutcome<T>, R>, EngineError> {
         if let Some(answer) = self.done_already(caller, keyed, leaves).await? {
-            return Ok(Ok(Done::Before(answer)));
+            return Ok(Ok(IdempotentOutcome::Before(answer)));
         }
-        let once = self.note_for(caller, keyed, |saving: Saving<T>| {
-            OnceAnswer::OfResult(Arc::new(move |result| {
-                result.downcast_ref().map(|result| saving.of(result))
+        let once = self.pending_record(caller, keyed, |saving: AnswerEncoder<T>| {
+            IdempotencyAnswer::OfResult(Arc::new(move |result| {
+                result.downcast_ref().map(|result| saving.encode(result))
             }))
         });
         Ok(match write(once.as_ref()).await? {
-            Written::Done(result) => Ok(Done::Now(result)),
-            Written::Refused(refused) => Err(refused),
-            Written::Repeated => Ok(self.answered_meanwhile(caller, keyed).await?),
+            WriteOutcome::Done(result) => Ok(IdempotentOutcome::Now(result)),
+            WriteOutcome::Refused(refused) => Err(refused),
+            WriteOutcome::Repeated => Ok(self.concurrent_answer(caller, keyed).await?),
         })
     }
 
     /// Replaces the noted answer by the whole one.
-    pub(crate) async fn complete_note<T>(
+    pub(crate) async fn complete_record<T>(
         &self,
         caller: &Caller,
-        keyed: Option<&Keyed<T>>,
+        keyed: Option<&IdempotentWrite<T>>,
         result: &T,
     ) {
         let Some(keyed) = keyed else { return };
-        let (key, answer) = (&keyed.once.key, keyed.saving.of(result));
-        if let Err(error) = self.inner.store.once_answer(caller.account(), key, &answer).await {
+        let (key, answer) = (&keyed.key.key, keyed.encoder.encode(result));
+        if let Err(error) =
+            self.inner.store.idempotency_answer(caller.account(), key, &answer).await
+        {
             // The note itself is there, so that nothing is done twice.
             tracing::warn!(error = %error, "could not complete a reply under its idempotency key");
         }
     }
 
     /// The round that the same request began before, as it is now.
-    pub(crate) async fn round_before(
+    pub(crate) async fn round_under_key(
         &self,
         caller: &Caller,
-        once: Option<&OnceKey>,
+        once: Option<&IdempotencyKey>,
     ) -> Result<Option<Round>, EngineError> {
         let Some(once) = once else { return Ok(None) };
-        let Some(found) = self.done_before(caller, once).await? else { return Ok(None) };
+        let Some(found) = self.find_record(caller, once).await? else { return Ok(None) };
         let id = found.round.ok_or(EngineError::Bug("a repeated round has no round"))?;
         let round = self.inner.store.round_get(caller.account(), &id).await?;
         round.map(Some).ok_or(EngineError::Bug("a noted round is not there"))
     }
 
     /// What the store notes of a round, which may take the place of one that its node left.
-    pub(crate) fn round_note(
+    pub(crate) fn round_record(
         &self,
         caller: &Caller,
-        once: &OnceKey,
+        once: &IdempotencyKey,
         instead_of: Option<RoundId>,
-    ) -> Once {
-        let answer = instead_of.map_or(OnceAnswer::Round, OnceAnswer::RoundInsteadOf);
-        self.once(caller, once, answer)
+    ) -> IdempotencyRecord {
+        let answer = instead_of.map_or(IdempotencyAnswer::Round, IdempotencyAnswer::RoundInsteadOf);
+        self.record_for(caller, once, answer)
     }
 
-    async fn done_before(
+    async fn find_record(
         &self,
         caller: &Caller,
-        once: &OnceKey,
-    ) -> Result<Option<DoneBefore>, EngineError> {
-        let found = self.inner.store.once_get(caller.account(), &once.key).await?;
-        let is_other = |found: &DoneBefore| found.request_digest != once.request_digest;
+        once: &IdempotencyKey,
+    ) -> Result<Option<PriorWrite>, EngineError> {
+        let found = self.inner.store.idempotency_get(caller.account(), &once.key).await?;
+        let is_other = |found: &PriorWrite| found.request_digest != once.request_digest;
         if found.as_ref().is_some_and(is_other) {
             return Err(EngineError::KeyReused(once.key.clone()));
         }
         Ok(found)
     }
 
-    fn once(&self, caller: &Caller, once: &OnceKey, answer: OnceAnswer) -> Once {
-        Once {
+    fn record_for(
+        &self,
+        caller: &Caller,
+        once: &IdempotencyKey,
+        answer: IdempotencyAnswer,
+    ) -> IdempotencyRecord {
+        IdempotencyRecord {
             account: caller.account().clone(),
             key: once.key.clone(),
             operation: once.operation.to_owned(),

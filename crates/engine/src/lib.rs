@@ -1,162 +1,144 @@
 //! The operations of Jurat. Each exists once, here; every surface is a way to say it.
 
+mod access;
+mod accounts;
 mod agent_events;
-mod anonymous;
-mod ask;
+mod agent_runs;
 mod background;
-mod begun;
-mod checked;
 mod clock;
-mod close;
-mod credit_turns;
-mod credits;
-mod devices;
-mod doctor;
 mod error;
-pub mod evaluation;
-mod evidence;
 mod executors;
-mod fair_shares;
-mod fan_out;
 mod idempotency;
-mod invitations;
-mod judge;
-mod keys;
-mod logins;
-mod metrics;
-mod packs;
-mod people;
-mod places;
-mod points;
-mod pool;
-mod pressure;
-mod probe;
-mod progress;
-mod recover;
-mod remembered;
-mod round;
+mod judges;
+pub mod node;
 mod rounds;
-mod sealed;
-mod semantic;
-mod sessions;
-mod shares;
-mod signature;
-mod step;
-mod stop;
-mod storage;
-pub mod task;
-mod task_reads;
-mod task_run;
-mod teams;
-mod templates;
+pub mod tasks;
 pub mod trace;
-mod turns;
-mod under_way;
 mod verifiers;
-mod wait;
 mod workflows;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use jurat_core::id::NodeId;
-use jurat_guard::{bounded::Bounded, client::Client};
+use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::Store;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-pub use jurat_store::{AgentEvent as AgentEventRecord, AgentEventAdded};
+pub use jurat_store::{AgentEventAddition, AgentEventRecord};
 pub use jurat_store::{
-    Change, Changed, Deployment, FileRead, Forked, Granting, Left, Lineage, Measurement, Offered,
-    Page as EnginePage, Published, ReachedVerifier, Revoking, Saved, SavedAnswer, TemplateFilter,
-    Upstream, VersionSummary, WorkflowView,
+    AgentRunAddition, AgentRunEventRow, EventsStart, KnowledgePosition, KnowledgeRecord,
+    KnowledgeScope, ListPosition, TaskAddition, TaskCandidateRow, TaskEventRow, TaskRecord,
+    TaskSummary,
 };
 pub use jurat_store::{
-    EventsFrom, KnowledgeOf, KnowledgePosition, Learned, Position as TaskPosition, RunAdded,
-    StoredRunEvent, TaskCandidate, TaskEvent, TaskRecord, TaskSubmitted, TaskSummary,
+    ChangedTemplate, DeployedVersion, ForkLineage, ForkedWorkflow, GrantRevocationResult, ListPage,
+    Measurement, OfferOutcome, ReachedVerifier, SavedAnswer, TemplateChangeKind, TemplateFilter,
+    TemplatePublication, UpstreamTemplate, VersionSummary, WorkflowFileBytes, WorkflowGrantResult,
+    WorkflowLeaveResult, WorkflowSaveResult, WorkflowView,
 };
 
-pub(crate) use self::idempotency::Leaves;
-pub use self::{
+pub(crate) use crate::idempotency::Leaves;
+pub use crate::{
+    accounts::{
+        credits::{AccountUsage, CallerIdentity, NewCreditGrant},
+        devices::{DeviceApprover, DeviceLogin, DeviceLoginStatus},
+        invitations::InvitationQuery,
+        keys::{Allowance, IssuedKey, KeyAdmission, KeyRef, LimitExceeded},
+        logins::AccountSettings,
+        storage::{PruneReport, StorageTerms},
+    },
     agent_events::{AgentEventQuery, AgentEventTerms},
-    begun::Begun,
+    agent_runs::{AgentRunQuery, AgentRunView, RunWorkerEnd, RunWorkerSettings},
     clock::{Clock, SystemClock},
-    credits::{Me, NewGrant, Usage},
-    devices::{Approver, Device, DeviceWait},
-    doctor::{Diagnosis, EntriesChecked, EntriesQuery, EntryFault},
     error::EngineError,
-    executors::Addition,
-    fair_shares::RequestMemory,
-    idempotency::{Done, Keyed, OnceKey, Saving},
-    invitations::InvitationQuery,
-    judge::{BUILTIN, JudgeUnknown, Judges, ProviderKind, ProviderSettings, RULES},
-    keys::{Admitted, Allowance, Issued, KeyRef, Limit},
-    logins::Accounts,
-    metrics::{FigureFormat, Metrics, OpenConnection, RequestFigures, RequestInFlight},
-    packs::{Pack, PackKind, packed},
-    points::{POINTS, Passing, Points},
-    probe::{EventsProbe, ExecutorView},
-    progress::{Progress, Watcher},
-    recover::Alone,
-    remembered::KnowledgeQuery,
-    rounds::RoundQuery,
-    shares::{ShareFilter, listed as names_listed},
-    signature::NodeKey,
-    step::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork},
-    storage::{PruneReport, StorageTerms},
-    task::Panel as TaskPanel,
-    task_reads::{TaskDecision, TaskQuery},
-    task_run::{TaskRunQuery, TaskRunView, WorkUntil, WorkerSettings},
-    templates::{
-        FileView, ForkOrder, PublishOrder, SafetyCheck, ScreenRun, ScreenVerdict, TemplateView,
+    executors::{
+        NewExecutor,
+        probe::{EventsProbe, ExecutorView},
+        signature::NodeSigningKey,
+    },
+    idempotency::{AnswerEncoder, IdempotencyKey, IdempotentOutcome, IdempotentWrite},
+    judges::{
+        BUILTIN_PROVIDER, JudgeUnavailable, JudgesConfig, ProviderKind, ProviderSettings,
+        RULES_MODEL,
+    },
+    node::{
+        capacity::RequestMemory,
+        doctor::{Diagnosis, EntryCheckQuery, EntryCheckReport, EntryFault},
+        failpoints::{FAILPOINTS, FailpointHook, Failpoints},
+        metrics::{MetricFormat, Metrics, OpenConnection, RequestInFlight, RequestMetrics},
+    },
+    rounds::{
+        handle::RoundHandle,
+        progress::{RoundProgress, RoundWatcher},
+        read::RoundQuery,
+        recover::SoleNode,
+    },
+    tasks::{
+        TaskRoster,
+        call::{
+            TaskCallOrder, TaskCallOutcome, TaskCallResult, TaskCallTarget, TaskCallVerdict,
+            TaskCallWork,
+        },
+        knowledge_list::KnowledgeQuery,
+        read::{TaskDecision, TaskQuery},
     },
     verifiers::{
-        CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,
-        MeasuredCase, RunQuery, RunRecord, RunRequest, RunView, VerifierPage, VerifierView,
-        VersionList,
+        CaseProgress, CaseWatcher, ExpectedCase, MeasureData, MeasureReport, MeasureRequest,
+        MeasuredCase, VerifierListQuery, VerifierRunOrder, VerifierRunQuery, VerifierRunRecord,
+        VerifierRunView, VerifierVersionList, VerifierView, VersionComparison,
     },
-    workflows::{NewPatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch},
+    workflows::{
+        NewFilePatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch,
+        instructions::{InstructionKind, InstructionPack, instructions_for},
+        shares::{ShareFilter, names_listed},
+        templates::{
+            ForkOrder, PublishOrder, SafetyReport, ScreenResult, ScreenVerdict, TemplateFileView,
+            TemplateView,
+        },
+    },
 };
-use self::{
+use crate::{
+    accounts::{
+        keys::{KeyCache, KeysInUse},
+        logins::KeylessLimits,
+        storage::StoredBytesCache,
+    },
+    agent_runs::AgentRunNews,
     background::Background,
-    credit_turns::CreditTurns,
-    fair_shares::Shared,
-    judge::{Bench, SharedJudgments},
-    keys::{InUse, KeyCache},
-    logins::Doors,
-    pool::PoolCache,
-    pressure::Pressure,
-    storage::StoredCache,
-    task::{Followers, UnderWay as DrivenTasks},
-    task_run::RunNews,
-    under_way::UnderWay,
+    executors::pool::PoolCache,
+    judges::{JudgeProviders, SharedJudgments},
+    node::{capacity::SharedCapacity, pressure::Pressure},
+    rounds::{credit_queue::CreditQueues, in_flight::RoundsInFlight},
+    tasks::{Followers, TasksInFlight},
 };
 
 /// Finds the value of a named secret, such as an environment variable.
-pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type SecretLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What an engine is made of.
-pub struct Parts {
+pub struct EngineParts {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
-    pub client: Client,
-    pub bounded: Bounded,
-    pub node_key: NodeKey,
-    pub secrets: Secrets,
-    pub limits: Limits,
-    pub judges: Judges,
-    pub accounts: Accounts,
-    pub points: Points,
+    pub client: OutboundClient,
+    pub bounded: Sandbox,
+    pub node_key: NodeSigningKey,
+    pub secrets: SecretLookup,
+    pub limits: EngineLimits,
+    pub judges: JudgesConfig,
+    pub accounts: AccountSettings,
+    pub failpoints: Failpoints,
 }
 
-impl fmt::Debug for Parts {
+impl fmt::Debug for EngineParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("EngineParts").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 
 /// How much is done at once.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct EngineLimits {
     /// Rounds in flight on this node; more are refused.
     pub rounds: usize,
     /// Calls in flight to one executor; more wait for their turn.
@@ -186,7 +168,7 @@ pub struct Limits {
     /// Tasks of an account that are not over; more are refused.
     pub open_tasks: u32,
     /// Runs of an account that are not over; more are refused.
-    pub open_runs: u32,
+    pub open_agent_runs: u32,
     /// Steps of runs that are with one executor at a time, on all nodes together.
     pub steps_per_executor: u32,
     /// How executors are told of events.
@@ -195,7 +177,7 @@ pub struct Limits {
     pub storage: StorageTerms,
 }
 
-impl Default for Limits {
+impl Default for EngineLimits {
     fn default() -> Self {
         Self {
             rounds: 1_024,
@@ -212,7 +194,7 @@ impl Default for Limits {
             anonymous_day_micros: 1_000_000,
             tasks: 256,
             open_tasks: 10_000,
-            open_runs: 10_000,
+            open_agent_runs: 10_000,
             steps_per_executor: 8,
             agent_events: AgentEventTerms::default(),
             storage: StorageTerms::default(),
@@ -223,40 +205,40 @@ impl Default for Limits {
 /// The engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    inner: Arc<Inner>,
+    inner: Arc<EngineInner>,
 }
 
-struct Inner {
+struct EngineInner {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    client: Client,
-    bounded: Bounded,
+    client: OutboundClient,
+    bounded: Sandbox,
     node: NodeId,
-    node_key: NodeKey,
-    secrets: Secrets,
-    limits: Limits,
-    bench: Bench,
+    node_key: NodeSigningKey,
+    secrets: SecretLookup,
+    limits: EngineLimits,
+    judge_providers: JudgeProviders,
     shared_judgments: Arc<SharedJudgments>,
-    credit_turns: CreditTurns,
-    rounds: Arc<Shared>,
-    memory: Arc<Shared>,
-    stored: StoredCache,
+    credit_queues: CreditQueues,
+    round_capacity: Arc<SharedCapacity>,
+    memory_capacity: Arc<SharedCapacity>,
+    stored_bytes: StoredBytesCache,
     /// Places for fetching documents.
     fetches: Semaphore,
-    under_way: Arc<UnderWay>,
+    rounds_in_flight: Arc<RoundsInFlight>,
     pool: PoolCache,
     keys: KeyCache,
-    accounts: Accounts,
-    points: Points,
-    doors: Doors,
-    in_use: InUse,
+    accounts: AccountSettings,
+    failpoints: Failpoints,
+    keyless_limits: KeylessLimits,
+    keys_in_use: KeysInUse,
     background: Background,
     /// The tasks that are driven on this node.
-    driven: DrivenTasks,
-    followers: Followers,
-    runs: RunNews,
+    tasks_in_flight: TasksInFlight,
+    task_followers: Followers,
+    agent_run_news: AgentRunNews,
     /// There is an event that an executor is to be told of.
-    agent_news: Notify,
+    agent_event_wake: Notify,
     /// No round begins once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
@@ -270,41 +252,41 @@ impl fmt::Debug for Engine {
 }
 
 impl Engine {
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: EngineParts) -> Self {
         let node = NodeId::new(parts.clock.now(), parts.clock.bits());
         let stopping = CancellationToken::new();
         let metrics = Metrics::new(&parts.store.load(), parts.clock.now());
         let pressure = Pressure::new(metrics.writes());
-        let inner = Inner {
+        let inner = EngineInner {
             metrics,
             pressure,
             store: parts.store,
-            in_use: InUse::new(Arc::clone(&parts.clock)),
+            keys_in_use: KeysInUse::new(Arc::clone(&parts.clock)),
             clock: parts.clock,
             client: parts.client,
             bounded: parts.bounded,
             node,
             node_key: parts.node_key,
             secrets: parts.secrets,
-            rounds: Shared::new(parts.limits.rounds),
-            memory: Shared::new(parts.limits.bytes),
-            stored: StoredCache::new(),
-            fetches: Semaphore::new(evidence::FETCHES),
-            under_way: Arc::default(),
+            round_capacity: SharedCapacity::new(parts.limits.rounds),
+            memory_capacity: SharedCapacity::new(parts.limits.bytes),
+            stored_bytes: StoredBytesCache::new(),
+            fetches: Semaphore::new(crate::rounds::evidence::FETCH_PERMITS),
+            rounds_in_flight: Arc::default(),
             limits: parts.limits,
-            bench: Bench::new(parts.judges),
+            judge_providers: JudgeProviders::new(parts.judges),
             shared_judgments: Arc::default(),
-            credit_turns: CreditTurns::default(),
+            credit_queues: CreditQueues::default(),
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             accounts: parts.accounts,
-            points: parts.points,
-            doors: Doors::new(),
+            failpoints: parts.failpoints,
+            keyless_limits: KeylessLimits::new(),
             background: Background::default(),
-            driven: DrivenTasks::until(stopping.clone()),
-            followers: Followers::default(),
-            runs: RunNews::default(),
-            agent_news: Notify::new(),
+            tasks_in_flight: TasksInFlight::until(stopping.clone()),
+            task_followers: Followers::default(),
+            agent_run_news: AgentRunNews::default(),
+            agent_event_wake: Notify::new(),
             stopping,
         };
         Self { inner: Arc::new(inner) }

@@ -8,11 +8,10 @@ use std::future::Future;
 use http::{HeaderMap, StatusCode};
 use jurat_core::{
     id::RoundId,
-    job::Kind,
     policy::{Evaluation, Policy},
-    round::{OpenRound, Seat},
+    round::{OpenRound, Seat, job::JobKind},
 };
-use jurat_guard::client::{CallError, Reply};
+use jurat_guard::client::{CallError, HttpReply};
 use opentelemetry::{
     Context,
     propagation::{Extractor, TextMapPropagator as _},
@@ -23,7 +22,10 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use tracing::{Instrument as _, Span, error_span, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-use crate::{ask::Asked, places::JUDGE_PREFIX, pool::Address};
+use crate::{
+    executors::pool::ExecutorAddress,
+    rounds::{ask::ReplicaReply, seats::JUDGE_PREFIX},
+};
 
 /// The most that a caller may hand on to executors in `tracestate`.
 const LONGEST_STATE: usize = 512;
@@ -31,15 +33,15 @@ const LONGEST_STATE: usize = 512;
 /// Makes the span of a request part of the trace that its caller began.
 pub fn adopt(span: &Span, headers: &HeaderMap) {
     if headers.contains_key("traceparent") {
-        let parent =
-            TraceContextPropagator::new().extract_with_context(&Context::new(), &Incoming(headers));
+        let parent = TraceContextPropagator::new()
+            .extract_with_context(&Context::new(), &IncomingHeaders(headers));
         // It fails when nobody traces, and then there is nothing to do.
         let _untraced = span.set_parent(parent);
     }
 }
 
 /// Notes how a request was answered.
-pub fn answered(span: &Span, status: StatusCode) {
+pub fn record_answer(span: &Span, status: StatusCode) {
     span.set_attribute("http.response.status_code", i64::from(status.as_u16()));
     if status.is_server_error() {
         span.set_attribute("error.type", status.as_u16().to_string());
@@ -48,7 +50,7 @@ pub fn answered(span: &Span, status: StatusCode) {
 }
 
 /// The span of a round, whose name is not known yet.
-pub(crate) fn round(kind: Kind) -> Span {
+pub(crate) fn round_span(kind: JobKind) -> Span {
     error_span!("round", jurat.round.id = Empty, jurat.round.kind = kind.as_str())
 }
 
@@ -57,15 +59,15 @@ pub(crate) fn name_round(id: &RoundId) {
 }
 
 /// Asks one session within a span of its own, which learns what came of it.
-pub(crate) async fn asked(
+pub(crate) async fn trace_replica(
     open: &OpenRound,
     (index, seat): (usize, &Seat),
-    asking: impl Future<Output = Asked>,
-) -> Asked {
+    asking: impl Future<Output = ReplicaReply>,
+) -> ReplicaReply {
     let name = match open.kind {
-        Kind::Validate if seat.session_id.starts_with(JUDGE_PREFIX) => "judge",
-        Kind::Validate => "POST /verify",
-        Kind::Delegate | Kind::Factcheck => "POST /execute",
+        JobKind::Validate if seat.session_id.starts_with(JUDGE_PREFIX) => "judge",
+        JobKind::Validate => "POST /verify",
+        JobKind::Delegate | JobKind::Factcheck => "POST /execute",
     };
     // Callers name the models of judges, so these go by their provider.
     let session = if name == "judge" { &seat.executor } else { &seat.session_id };
@@ -95,7 +97,7 @@ pub(crate) fn inject(headers: &mut HeaderMap) {
 }
 
 /// Notes whom a replica asked, and the status of the reply.
-pub(crate) fn replied(address: &Address, reply: &Result<Reply, CallError>) {
+pub(crate) fn record_reply(address: &ExecutorAddress, reply: &Result<HttpReply, CallError>) {
     let span = Span::current();
     span.set_attribute("http.request.method", "POST");
     span.set_attribute("server.address", address.host.clone());
@@ -105,7 +107,7 @@ pub(crate) fn replied(address: &Address, reply: &Result<Reply, CallError>) {
 }
 
 /// Makes a check within a span of its own, which learns the verdict.
-pub(crate) async fn checked<E>(
+pub(crate) async fn trace_check<E>(
     policy: &Policy,
     checking: impl Future<Output = Result<Evaluation, E>>,
 ) -> Result<Evaluation, E> {
@@ -117,14 +119,14 @@ pub(crate) async fn checked<E>(
     evaluation
 }
 
-pub(crate) fn store_write(name: &'static str) -> Span {
+pub(crate) fn write_span(name: &'static str) -> Span {
     error_span!("store_write", otel.kind = "client", db.operation.name = name)
 }
 
 /// The headers of a request, as far as they are believed.
-struct Incoming<'a>(&'a HeaderMap);
+struct IncomingHeaders<'a>(&'a HeaderMap);
 
-impl Extractor for Incoming<'_> {
+impl Extractor for IncomingHeaders<'_> {
     fn get(&self, key: &str) -> Option<&str> {
         let text = self.0.get(key)?.to_str().ok()?;
         (text.len() <= LONGEST_STATE).then_some(text)

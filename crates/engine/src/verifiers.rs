@@ -1,32 +1,32 @@
 //! Operations on verifiers. They belong to an account, which may share them through workflows;
 //! what a caller cannot reach does not exist for it.
 
+mod default_judge;
 mod deploy;
-mod judged_by;
 mod measure;
 mod removal;
 mod run;
 mod runs;
 
 use jurat_core::{
-    caller::{Caller, Scope},
-    verifier::{Verifier, VerifierRef, VerifierVersion, Which, system},
+    account::caller::{Caller, Scope},
+    verifier::{Verifier, VerifierRef, VerifierSelector, VerifierVersion, system},
     workflow::VerifierRole,
 };
 use jurat_store::{
-    Behalf, Found, Measurement, PairAsked, ReachedVerifier, VerifierAsked, VerifierQuery,
-    VersionQuery, VersionSummary,
+    Behalf, Measurement, NameMatch, PublishedVerifierLookup, ReachedVerifier, VerifierLookup,
+    VerifierQuery, VersionQuery, VersionSummary,
 };
 
 pub use self::{
     measure::{
-        CaseDone, CaseWatcher, Compared, Data, Labelled, MeasureReport, MeasureRequest,
-        MeasuredCase,
+        CaseProgress, CaseWatcher, ExpectedCase, MeasureData, MeasureReport, MeasureRequest,
+        MeasuredCase, VersionComparison,
     },
-    run::{RunRequest, RunView},
-    runs::{RunQuery, RunRecord},
+    run::{VerifierRunOrder, VerifierRunView},
+    runs::{VerifierRunQuery, VerifierRunRecord},
 };
-use crate::{Engine, EngineError, executors::require, workflows::behalf};
+use crate::{Engine, EngineError, executors::require_scope, workflows::behalf_of};
 
 /// A version with what was found when it was measured, the newest of each purpose.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub struct VerifierView {
 
 /// A part of the list of verifiers.
 #[derive(Debug, Clone)]
-pub struct VerifierPage {
+pub struct VerifierListQuery {
     /// Starts behind this name and id.
     pub after: Option<(String, String)>,
     pub limit: u32,
@@ -45,7 +45,7 @@ pub struct VerifierPage {
 
 /// The versions of a verifier, newest first.
 #[derive(Debug, Clone)]
-pub struct VersionList {
+pub struct VerifierVersionList {
     pub verifier: Verifier,
     pub versions: Vec<VersionSummary>,
 }
@@ -55,15 +55,15 @@ impl Engine {
     pub async fn verifier_list(
         &self,
         caller: &Caller,
-        page: &VerifierPage,
+        page: &VerifierListQuery,
     ) -> Result<Vec<ReachedVerifier>, EngineError> {
-        require(caller, Scope::VerifiersRead)?;
+        require_scope(caller, Scope::VerifiersRead)?;
         let query = VerifierQuery {
             caller: caller.account().clone(),
             after: page.after.clone(),
             limit: page.limit,
         };
-        Ok(self.inner.store.sharing().verifier_list(&behalf(caller), &query).await?)
+        Ok(self.inner.store.sharing().verifier_list(&behalf_of(caller), &query).await?)
     }
 
     /// A version in full: the one that is pinned, or the current one.
@@ -72,7 +72,7 @@ impl Engine {
         caller: &Caller,
         reference: &VerifierRef,
     ) -> Result<VerifierView, EngineError> {
-        require(caller, Scope::VerifiersRead)?;
+        require_scope(caller, Scope::VerifiersRead)?;
         let version = self.verifier_reached(caller, reference, VerifierRole::Tune).await?;
         let (account, id) = (&version.verifier.account, &version.verifier.id);
         let measured = self.inner.store.measurements(account, id, version.version).await?;
@@ -86,9 +86,9 @@ impl Engine {
         reference: &VerifierRef,
         before: Option<u32>,
         limit: u32,
-    ) -> Result<VersionList, EngineError> {
-        require(caller, Scope::VerifiersRead)?;
-        whole(reference)?;
+    ) -> Result<VerifierVersionList, EngineError> {
+        require_scope(caller, Scope::VerifiersRead)?;
+        require_unpinned(reference)?;
         let found = self.verifier_reached(caller, reference, VerifierRole::Tune).await?;
         let verifier = found.verifier;
         let query = VersionQuery {
@@ -98,8 +98,8 @@ impl Engine {
             limit,
         };
         let versions =
-            self.inner.store.sharing().verifier_versions(&behalf(caller), &query).await?;
-        Ok(VersionList { verifier, versions })
+            self.inner.store.sharing().verifier_versions(&behalf_of(caller), &query).await?;
+        Ok(VerifierVersionList { verifier, versions })
     }
 
     /// The version that a run or a policy means: of a verifier that comes with the program, or of
@@ -124,16 +124,18 @@ impl Engine {
         caller: &Caller,
         reference: &VerifierRef,
     ) -> Result<VerifierVersion, EngineError> {
-        let Which::Id(id) = &reference.which else { return Err(unknown(reference)) };
+        let VerifierSelector::Id(id) = &reference.which else {
+            return Err(unknown_verifier(reference));
+        };
         let behalf = Behalf::Account(caller.account().clone());
         let sharing = self.inner.store.sharing();
-        let pair = PairAsked { verifier: id.clone(), version: reference.version };
+        let pair = PublishedVerifierLookup { verifier: id.clone(), version: reference.version };
         let found = sharing.published_verifier(&behalf, &pair).await?;
-        found.ok_or_else(|| unknown(reference))
+        found.ok_or_else(|| unknown_verifier(reference))
     }
 
     fn system_version(&self, reference: &VerifierRef) -> Option<VerifierVersion> {
-        let Which::System(name) = &reference.which else { return None };
+        let VerifierSelector::System(name) = &reference.which else { return None };
         let is_there = reference.version.is_none_or(|version| version == system::VERSION);
         let known = system::find(name).filter(|_| is_there)?;
         Some(known.version(self.judge_of_platform()))
@@ -148,17 +150,17 @@ impl Engine {
         needs: VerifierRole,
     ) -> Result<VerifierVersion, EngineError> {
         let VerifierRef { which, version } = reference.clone();
-        let asked = VerifierAsked { caller: caller.account().clone(), which, version, needs };
-        match self.inner.store.sharing().verifier_get(&behalf(caller), &asked).await? {
-            Found::One(reached) => {
+        let asked = VerifierLookup { caller: caller.account().clone(), which, version, needs };
+        match self.inner.store.sharing().verifier_get(&behalf_of(caller), &asked).await? {
+            NameMatch::One(reached) => {
                 if let Some(shared) = &reached.shared {
                     let owner = &reached.version.verifier.account;
                     self.share_used(caller, (owner, &shared.workflow), &shared.by).await?;
                 }
                 Ok(reached.version)
             }
-            Found::Nothing => Err(unknown(reference)),
-            Found::Elsewhere(names) => {
+            NameMatch::Nothing => Err(unknown_verifier(reference)),
+            NameMatch::Elsewhere(names) => {
                 let id = reference.to_string();
                 Err(EngineError::NamedElsewhere { what: "verifier", id, names })
             }
@@ -167,7 +169,7 @@ impl Engine {
 }
 
 /// Refuses a pinned version where only the whole verifier can be meant.
-fn whole(reference: &VerifierRef) -> Result<(), EngineError> {
+fn require_unpinned(reference: &VerifierRef) -> Result<(), EngineError> {
     match reference.version {
         None => Ok(()),
         Some(version) => Err(EngineError::Invalid {
@@ -177,6 +179,6 @@ fn whole(reference: &VerifierRef) -> Result<(), EngineError> {
     }
 }
 
-fn unknown(reference: &VerifierRef) -> EngineError {
+fn unknown_verifier(reference: &VerifierRef) -> EngineError {
     EngineError::NotFound { what: "verifier", id: reference.to_string() }
 }

@@ -1,34 +1,36 @@
 //! Operations on workflows. What a caller does not reach does not exist for it.
 
+mod grants;
+pub(crate) mod instructions;
 mod save;
-mod shared;
+pub(crate) mod shares;
+pub(crate) mod templates;
 
 use jurat_core::{
-    caller::{Caller, Scope},
-    code::Code,
-    run::Provenance,
-    search::{self, MOST_CANDIDATES, Texts},
-    verifier::InputError,
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
+    verifier::{InputError, run::Provenance},
     workflow::{
-        GRANTS_A_DAY, MOST_WAITING, Reached, Whose, WorkflowRef,
+        GRANTS_A_DAY, MOST_WAITING, OwnershipFilter, ReachableWorkflow, WorkflowRef,
         file::{ALL_FILES_BYTES, MOST_FILES},
+        search::{self, MOST_CANDIDATES, SearchTexts},
     },
 };
 use jurat_store::{
-    Behalf, FileRead, FilesAsked, Found, Lineage, WorkflowAsked, WorkflowQuery, WorkflowRefused,
-    WorkflowView, WorkflowWords, WrongField,
+    Behalf, ForkLineage, NameMatch, WorkflowFileBytes, WorkflowFilesLookup, WorkflowLookup,
+    WorkflowQuery, WorkflowRefusal, WorkflowView, WorkflowWordSearch, WrongField,
 };
 
 pub use self::{
-    save::NewPatch,
-    shared::{NewWorkflowGrant, Sharee},
+    grants::{NewWorkflowGrant, Sharee},
+    save::NewFilePatch,
 };
-use crate::{Engine, EngineError, executors::require};
+use crate::{Engine, EngineError, executors::require_scope};
 
 /// Which workflows to list, newest first.
 #[derive(Debug, Clone)]
 pub struct WorkflowFilter {
-    pub whose: Whose,
+    pub whose: OwnershipFilter,
     pub with_archived: bool,
     pub tag: Option<String>,
     pub search: Option<String>,
@@ -41,7 +43,7 @@ pub struct WorkflowFilter {
 #[derive(Debug, Clone)]
 pub struct WorkflowSearch {
     pub query: String,
-    pub whose: Whose,
+    pub whose: OwnershipFilter,
     pub tag: Option<String>,
     pub limit: usize,
 }
@@ -49,7 +51,7 @@ pub struct WorkflowSearch {
 /// A workflow that was found, and why.
 #[derive(Debug, Clone)]
 pub struct WorkflowHit {
-    pub reached: Reached,
+    pub reached: ReachableWorkflow,
     pub reason: String,
 }
 
@@ -58,8 +60,8 @@ impl Engine {
         &self,
         caller: &Caller,
         filter: WorkflowFilter,
-    ) -> Result<Vec<Reached>, EngineError> {
-        require(caller, Scope::WorkflowsRead)?;
+    ) -> Result<Vec<ReachableWorkflow>, EngineError> {
+        require_scope(caller, Scope::WorkflowsRead)?;
         let query = WorkflowQuery {
             caller: caller.account().clone(),
             whose: filter.whose,
@@ -69,7 +71,7 @@ impl Engine {
             before: filter.before,
             limit: filter.limit,
         };
-        Ok(self.inner.store.sharing().workflow_list(&behalf(caller), &query).await?)
+        Ok(self.inner.store.sharing().workflow_list(&behalf_of(caller), &query).await?)
     }
 
     /// Workflows that fit some words, the best first.
@@ -78,16 +80,16 @@ impl Engine {
         caller: &Caller,
         wanted: &WorkflowSearch,
     ) -> Result<Vec<WorkflowHit>, EngineError> {
-        require(caller, Scope::WorkflowsRead)?;
+        require_scope(caller, Scope::WorkflowsRead)?;
         let (query, limit) = (&wanted.query, wanted.limit);
-        let wanted = WorkflowWords {
+        let wanted = WorkflowWordSearch {
             caller: caller.account().clone(),
             whose: wanted.whose,
             tag: wanted.tag.clone(),
             words: search::words(&wanted.query),
             limit: MOST_CANDIDATES,
         };
-        let found = self.inner.store.sharing().workflow_search(&behalf(caller), &wanted).await?;
+        let found = self.inner.store.sharing().workflow_search(&behalf_of(caller), &wanted).await?;
         let hits = search::best(query, found, limit, texts);
         let hits = hits.into_iter().map(|((reached, _), reason)| WorkflowHit { reached, reason });
         Ok(hits.collect())
@@ -99,10 +101,10 @@ impl Engine {
         caller: &Caller,
         reference: &WorkflowRef,
     ) -> Result<WorkflowView, EngineError> {
-        require(caller, Scope::WorkflowsRead)?;
-        let asked = asked(caller, reference);
-        let found = self.inner.store.sharing().workflow_get(&behalf(caller), &asked).await?;
-        let view = one(found, reference)?;
+        require_scope(caller, Scope::WorkflowsRead)?;
+        let asked = workflow_query(caller, reference);
+        let found = self.inner.store.sharing().workflow_get(&behalf_of(caller), &asked).await?;
+        let view = found_one(found, reference)?;
         self.reach_used(caller, &view.reached).await?;
         Ok(view)
     }
@@ -113,11 +115,11 @@ impl Engine {
         caller: &Caller,
         reference: &WorkflowRef,
         paths: Vec<String>,
-    ) -> Result<Vec<FileRead>, EngineError> {
-        require(caller, Scope::WorkflowsRead)?;
-        let files = FilesAsked { asked: asked(caller, reference), paths };
-        let found = self.inner.store.sharing().workflow_files(&behalf(caller), &files).await?;
-        let found = one(found, reference)?;
+    ) -> Result<Vec<WorkflowFileBytes>, EngineError> {
+        require_scope(caller, Scope::WorkflowsRead)?;
+        let files = WorkflowFilesLookup { asked: workflow_query(caller, reference), paths };
+        let found = self.inner.store.sharing().workflow_files(&behalf_of(caller), &files).await?;
+        let found = found_one(found, reference)?;
         self.reach_used(caller, &found.reached).await?;
         Ok(found.files)
     }
@@ -128,7 +130,7 @@ impl Engine {
         caller: &Caller,
         reference: &WorkflowRef,
         paths: Vec<String>,
-    ) -> Result<Vec<FileRead>, EngineError> {
+    ) -> Result<Vec<WorkflowFileBytes>, EngineError> {
         let found = self.workflow_files_found(caller, reference, paths.clone()).await?;
         let is_there = |path: &&String| found.iter().any(|file| file.entry.path == **path);
         match paths.iter().find(|path| !is_there(path)) {
@@ -145,11 +147,11 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
-    ) -> Result<Lineage, EngineError> {
-        require(caller, Scope::WorkflowsRead)?;
-        let asked = asked(caller, reference);
-        let found = self.inner.store.sharing().workflow_lineage(&behalf(caller), &asked).await?;
-        one(found, reference)
+    ) -> Result<ForkLineage, EngineError> {
+        require_scope(caller, Scope::WorkflowsRead)?;
+        let asked = workflow_query(caller, reference);
+        let found = self.inner.store.sharing().workflow_lineage(&behalf_of(caller), &asked).await?;
+        found_one(found, reference)
     }
 
     /// Where a run says that it comes from, checked: a workflow that the caller does not see is
@@ -168,9 +170,10 @@ impl Engine {
             let missing = |_| EngineError::NotFound { what: "workflow", id: short };
             let mut reference = WorkflowRef::parse(text).map_err(missing)?;
             reference.version = reference.version.or(given.workflow_version);
-            let asked = asked(caller, &reference);
-            let found = self.inner.store.sharing().workflow_find(&behalf(caller), &asked).await?;
-            let found = one(found, &reference)?.workflow.id;
+            let asked = workflow_query(caller, &reference);
+            let found =
+                self.inner.store.sharing().workflow_find(&behalf_of(caller), &asked).await?;
+            let found = found_one(found, &reference)?.workflow.id;
             if checked.workflow_id.as_ref().is_some_and(|id| *id != found) {
                 return Err(EngineError::Invalid {
                     field: "workflow_ref",
@@ -184,9 +187,9 @@ impl Engine {
     }
 }
 
-fn texts((reached, body): &(Reached, String)) -> Texts<'_> {
+fn texts((reached, body): &(ReachableWorkflow, String)) -> SearchTexts<'_> {
     let workflow = &reached.workflow;
-    Texts {
+    SearchTexts {
         name: &workflow.name,
         slug: &workflow.slug,
         tags: &workflow.tags,
@@ -196,12 +199,12 @@ fn texts((reached, body): &(Reached, String)) -> Texts<'_> {
     }
 }
 
-pub(crate) fn behalf(caller: &Caller) -> Behalf {
+pub(crate) fn behalf_of(caller: &Caller) -> Behalf {
     Behalf::Account(caller.account().clone())
 }
 
-pub(crate) fn asked(caller: &Caller, reference: &WorkflowRef) -> WorkflowAsked {
-    WorkflowAsked {
+pub(crate) fn workflow_query(caller: &Caller, reference: &WorkflowRef) -> WorkflowLookup {
+    WorkflowLookup {
         caller: caller.account().clone(),
         which: reference.which.clone(),
         version: reference.version,
@@ -209,23 +212,23 @@ pub(crate) fn asked(caller: &Caller, reference: &WorkflowRef) -> WorkflowAsked {
 }
 
 /// The one that was found. All that cannot be reached is missing in the same words.
-fn one<T>(found: Found<T>, reference: &WorkflowRef) -> Result<T, EngineError> {
+fn found_one<T>(found: NameMatch<T>, reference: &WorkflowRef) -> Result<T, EngineError> {
     match found {
-        Found::One(it) => Ok(*it),
-        Found::Nothing => Err(missing(reference)),
-        Found::Elsewhere(names) => {
+        NameMatch::One(it) => Ok(*it),
+        NameMatch::Nothing => Err(unknown_workflow(reference)),
+        NameMatch::Elsewhere(names) => {
             let id = reference.to_string();
             Err(EngineError::NamedElsewhere { what: "workflow", id, names })
         }
     }
 }
 
-fn missing(reference: &WorkflowRef) -> EngineError {
+fn unknown_workflow(reference: &WorkflowRef) -> EngineError {
     EngineError::NotFound { what: "workflow", id: reference.to_string() }
 }
 
 /// Refuses a pinned version where only the whole workflow can be meant.
-fn whole(reference: &WorkflowRef) -> Result<(), EngineError> {
+fn require_unpinned(reference: &WorkflowRef) -> Result<(), EngineError> {
     match reference.version {
         None => Ok(()),
         Some(version) => Err(EngineError::Invalid {
@@ -236,61 +239,61 @@ fn whole(reference: &WorkflowRef) -> Result<(), EngineError> {
 }
 
 /// Why the store changed nothing, for a workflow that was named so.
-fn refusal(refused: WorkflowRefused, named: &str) -> EngineError {
+fn refusal(refused: WorkflowRefusal, named: &str) -> EngineError {
     let token = |problem: String, current| EngineError::SaveToken { problem, current };
     match refused {
-        WorkflowRefused::NotFound => {
+        WorkflowRefusal::NotFound => {
             EngineError::NotFound { what: "workflow", id: named.to_owned() }
         }
-        WorkflowRefused::Elsewhere(names) => {
+        WorkflowRefusal::Elsewhere(names) => {
             EngineError::NamedElsewhere { what: "workflow", id: named.to_owned(), names }
         }
-        WorkflowRefused::TokenOfNone(names) => {
+        WorkflowRefusal::TokenOfNone(names) => {
             EngineError::TokenOfNone { what: "workflow", id: named.to_owned(), names }
         }
-        WorkflowRefused::Full(full) => crate::storage::full(&full),
-        WorkflowRefused::RoleTooLow { has, needs } => EngineError::RoleTooLow { has, needs },
-        WorkflowRefused::RoleAboveOwn { has } => EngineError::RoleAboveOwn(has),
-        WorkflowRefused::TokenMissing { current } => token(
+        WorkflowRefusal::Full(full) => crate::accounts::storage::full(&full),
+        WorkflowRefusal::RoleTooLow { has, needs } => EngineError::RoleTooLow { has, needs },
+        WorkflowRefusal::RoleAboveOwn { has } => EngineError::RoleAboveOwn(has),
+        WorkflowRefusal::TokenMissing { current } => token(
             format!(
                 "there is already a workflow `{named}`; its next version needs `expected_version_token`"
             ),
             Some(current),
         ),
-        WorkflowRefused::TokenStale { current } => token(
+        WorkflowRefusal::TokenStale { current } => token(
             format!(
                 "`expected_version_token` is not the current token of `{named}`, which has a newer version"
             ),
             Some(current),
         ),
-        WorkflowRefused::TokenUnexpected => token(
+        WorkflowRefusal::TokenUnexpected => token(
             format!(
                 "there is no workflow `{named}` yet; leave out `expected_version_token` for its first save"
             ),
             None,
         ),
-        WorkflowRefused::Archived => {
+        WorkflowRefusal::Archived => {
             EngineError::Conflict(format!("the workflow `{named}` is archived; unarchive it first"))
         }
-        WorkflowRefused::VersionIsCurrent => EngineError::Conflict(format!(
+        WorkflowRefusal::VersionIsCurrent => EngineError::Conflict(format!(
             "this is the current version of `{named}`; save a new version first, or delete the workflow"
         )),
-        WorkflowRefused::TooManyGrants => EngineError::Conflict(
+        WorkflowRefusal::TooManyGrants => EngineError::Conflict(
             "the workflow has reached its limit of grants; revoke some first".to_owned(),
         ),
-        WorkflowRefused::GrantedTooOften => EngineError::refused(
-            Code::QuotaExceeded,
+        WorkflowRefusal::GrantedTooOften => EngineError::refused(
+            ProblemCode::QuotaExceeded,
             format!("an account can make at most {GRANTS_A_DAY} grants a day; try again tomorrow"),
         ),
-        WorkflowRefused::TooManyWaiting => EngineError::Conflict(format!(
+        WorkflowRefusal::TooManyWaiting => EngineError::Conflict(format!(
             "{MOST_WAITING} of the owner's grants to this user are still pending; the user must accept or decline some first, or share with a team"
         )),
-        WorkflowRefused::OwnerStays => EngineError::OwnerStays,
-        WorkflowRefused::GranteeUnknown => EngineError::UserNotFound,
-        WorkflowRefused::BindingsAreOwners => {
+        WorkflowRefusal::OwnerStays => EngineError::OwnerStays,
+        WorkflowRefusal::GranteeUnknown => EngineError::UserNotFound,
+        WorkflowRefusal::BindingsAreOwners => {
             EngineError::Denied("only the owner of a workflow may change its verifiers")
         }
-        WorkflowRefused::Field(wrong) => EngineError::Input(wrong_field(&wrong)),
+        WorkflowRefusal::Field(wrong) => EngineError::Input(wrong_field(&wrong)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The one HTTP client: bounded in time and size, without redirects, proxies or decompression.
 
-mod turns;
+mod permits;
 
 use std::{
     error::Error,
@@ -22,7 +22,7 @@ use hyper_util::{
 };
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-use self::turns::Turns;
+use self::permits::ReadPermits;
 
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("jurat/", env!("CARGO_PKG_VERSION")));
@@ -36,12 +36,12 @@ const LARGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Limits of every call. The deadline comes with the call itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ClientLimits {
     pub connect: Duration,
     pub body_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for ClientLimits {
     fn default() -> Self {
         Self { connect: Duration::from_secs(5), body_bytes: 2 * 1024 * 1024 }
     }
@@ -49,10 +49,10 @@ impl Default for Limits {
 
 /// Sends requests to addresses that an operator registered; another connector narrows them.
 #[derive(Debug, Clone)]
-pub struct Client<C = HttpConnector> {
+pub struct OutboundClient<C = HttpConnector> {
     pool: Pool<HttpsConnector<C>, Full<Bytes>>,
-    limits: Limits,
-    turns: Turns,
+    limits: ClientLimits,
+    turns: ReadPermits,
 }
 
 /// How long a server asks to be left alone: seconds, or a point in time. The time now is that since
@@ -68,7 +68,7 @@ pub fn retry_after(headers: &HeaderMap, now: Duration) -> Option<Duration> {
 
 /// A whole reply within the limits.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct HttpReply {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
@@ -76,7 +76,7 @@ pub struct Reply {
 
 /// A reply whose body is read as it arrives, within the same limits.
 #[derive(Debug)]
-pub struct Streaming {
+pub struct HttpStream {
     pub status: StatusCode,
     pub headers: HeaderMap,
     body: Incoming,
@@ -106,9 +106,9 @@ pub enum CallError {
     Tls(#[source] rustls::Error),
 }
 
-impl Client {
+impl OutboundClient {
     /// Builds the client; fails only when the TLS set-up of the machine is broken.
-    pub fn new(limits: Limits) -> Result<Self, CallError> {
+    pub fn new(limits: ClientLimits) -> Result<Self, CallError> {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(limits.connect));
         connector.set_nodelay(true);
@@ -118,11 +118,11 @@ impl Client {
     }
 }
 
-impl<C> Client<C>
+impl<C> OutboundClient<C>
 where
     HttpsConnector<C>: Connect + Clone + Send + Sync + 'static,
 {
-    pub(crate) fn with_connector(connector: C, limits: Limits) -> Result<Self, CallError> {
+    pub(crate) fn with_connector(connector: C, limits: ClientLimits) -> Result<Self, CallError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -140,7 +140,7 @@ where
             .pool_timer(TokioTimer::new())
             .http1_max_buf_size(BUFFER_BYTES)
             .build(connector);
-        Ok(Self { pool, limits, turns: Turns::default() })
+        Ok(Self { pool, limits, turns: ReadPermits::default() })
     }
 
     /// Sends one request and reads the whole reply within `timeout`.
@@ -150,7 +150,7 @@ where
         &self,
         request: Request<Bytes>,
         timeout: Duration,
-    ) -> Result<Reply, CallError> {
+    ) -> Result<HttpReply, CallError> {
         match tokio::time::timeout(timeout, self.exchange(request)).await {
             Ok(reply) => reply,
             Err(_) => Err(CallError::Timeout),
@@ -162,7 +162,7 @@ where
         uri: &Uri,
         headers: HeaderMap,
         timeout: Duration,
-    ) -> Result<Reply, CallError> {
+    ) -> Result<HttpReply, CallError> {
         self.send(request(Method::GET, uri, headers, Bytes::new()), timeout).await
     }
 
@@ -173,7 +173,7 @@ where
         mut headers: HeaderMap,
         body: Bytes,
         timeout: Duration,
-    ) -> Result<Reply, CallError> {
+    ) -> Result<HttpReply, CallError> {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         self.send(request(Method::POST, uri, headers, body), timeout).await
     }
@@ -183,12 +183,12 @@ where
         &self,
         request: Request<Bytes>,
         timeout: Duration,
-    ) -> Result<Streaming, CallError> {
+    ) -> Result<HttpStream, CallError> {
         let ends_at = tokio::time::Instant::now() + timeout;
         let opened = tokio::time::timeout_at(ends_at, self.open(request)).await;
         let (head, body) = opened.map_err(|_| CallError::Timeout)??.into_parts();
         let limit = self.limits.body_bytes;
-        Ok(Streaming { status: head.status, headers: head.headers, body, ends_at, limit, read: 0 })
+        Ok(HttpStream { status: head.status, headers: head.headers, body, ends_at, limit, read: 0 })
     }
 
     /// Sends a request and returns its reply with the body still to come.
@@ -214,7 +214,7 @@ where
         Ok(response)
     }
 
-    async fn exchange(&self, request: Request<Bytes>) -> Result<Reply, CallError> {
+    async fn exchange(&self, request: Request<Bytes>) -> Result<HttpReply, CallError> {
         let authority = request.uri().authority().cloned();
         let (head, mut body) = self.open(request).await?.into_parts();
         let limit = self.limits.body_bytes;
@@ -231,19 +231,19 @@ where
             }
             // Most replies arrive in one piece, which is then handed on without a copy.
             if whole.is_empty() && data.len() == declared && body.is_end_stream() {
-                return Ok(Reply { status: head.status, headers: head.headers, body: data });
+                return Ok(HttpReply { status: head.status, headers: head.headers, body: data });
             }
             if turn.is_none() && SMALL_BYTES < whole.len() + data.len() {
-                turn = Some(self.turns.next(authority.as_ref()).await);
+                turn = Some(self.turns.acquire(authority.as_ref()).await);
                 whole.reserve(limit.min(LARGE_BYTES).saturating_sub(whole.len()));
             }
             whole.extend_from_slice(&data);
         }
-        Ok(Reply { status: head.status, headers: head.headers, body: whole.freeze() })
+        Ok(HttpReply { status: head.status, headers: head.headers, body: whole.freeze() })
     }
 }
 
-impl Streaming {
+impl HttpStream {
     /// The next part of the body; `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, CallError> {
         let next = tokio::time::timeout_at(self.ends_at, chunk(&mut self.body)).await;

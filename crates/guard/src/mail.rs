@@ -16,7 +16,7 @@ use lettre::{
 use tokio::{fs, io::AsyncWriteExt as _};
 
 /// How long a server may take for one mail.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A mail of plain text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,19 +42,19 @@ pub enum MailError {
     File { path: PathBuf, source: std::io::Error },
 }
 
-pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), MailError>> + Send + 'a>>;
+pub type MailFuture<'a> = Pin<Box<dyn Future<Output = Result<(), MailError>> + Send + 'a>>;
 
 /// Whatever takes mail.
 pub trait Mailer: fmt::Debug + Send + Sync {
-    fn send<'a>(&'a self, mail: &'a Mail) -> Sending<'a>;
+    fn send<'a>(&'a self, mail: &'a Mail) -> MailFuture<'a>;
 }
 
 /// Takes mail and does nothing with it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nowhere;
+pub struct NullMailer;
 
-impl Mailer for Nowhere {
-    fn send<'a>(&'a self, _: &'a Mail) -> Sending<'a> {
+impl Mailer for NullMailer {
+    fn send<'a>(&'a self, _: &'a Mail) -> MailFuture<'a> {
         Box::pin(async { Ok(()) })
     }
 }
@@ -66,12 +66,12 @@ const KEPT: Duration = Duration::from_hours(30 * 24);
 /// Writes each mail to a file of its own, which only the user of this process reads. With each
 /// mail, old ones go.
 #[derive(Debug, Clone)]
-pub struct Folder {
+pub struct FolderMailer {
     dir: PathBuf,
     most: usize,
 }
 
-impl Folder {
+impl FolderMailer {
     /// The folder is made with the first mail.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir, most: MOST_MAILS }
@@ -113,8 +113,8 @@ impl Folder {
     }
 }
 
-impl Mailer for Folder {
-    fn send<'a>(&'a self, mail: &'a Mail) -> Sending<'a> {
+impl Mailer for FolderMailer {
+    fn send<'a>(&'a self, mail: &'a Mail) -> MailFuture<'a> {
         Box::pin(async move {
             let path = self.dir.join(format!("{}.txt", mail.id));
             let text = format!("To: {}\nSubject: {}\n\n{}\n", mail.to, mail.subject, mail.text);
@@ -135,17 +135,17 @@ impl Mailer for Folder {
 
 /// Hands mail to a server.
 #[derive(Debug, Clone)]
-pub struct Smtp {
+pub struct SmtpMailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
 }
 
-impl Smtp {
+impl SmtpMailer {
     /// `url` is `smtps://user:password@host`, or `smtp://host:port` with `?tls=required` for TLS
     /// that begins later.
     pub fn new(url: &str, from: &str) -> Result<Self, MailError> {
         let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(url);
-        let transport = transport.map_err(MailError::Server)?.timeout(Some(PATIENCE)).build();
+        let transport = transport.map_err(MailError::Server)?.timeout(Some(TIMEOUT)).build();
         Ok(Self { transport, from: mailbox(from)? })
     }
 }
@@ -154,8 +154,8 @@ fn mailbox(address: &str) -> Result<Mailbox, MailError> {
     address.parse().map_err(|_| MailError::Address(address.to_owned()))
 }
 
-impl Mailer for Smtp {
-    fn send<'a>(&'a self, mail: &'a Mail) -> Sending<'a> {
+impl Mailer for SmtpMailer {
+    fn send<'a>(&'a self, mail: &'a Mail) -> MailFuture<'a> {
         Box::pin(async move {
             let message = Message::builder()
                 .from(self.from.clone())
@@ -164,7 +164,7 @@ impl Mailer for Smtp {
                 .header(ContentType::TEXT_PLAIN)
                 .body(mail.text.clone())
                 .map_err(MailError::Form)?;
-            let sent = tokio::time::timeout(PATIENCE, self.transport.send(message)).await;
+            let sent = tokio::time::timeout(TIMEOUT, self.transport.send(message)).await;
             match sent {
                 Ok(sent) => sent.map(drop).map_err(MailError::Server),
                 Err(_elapsed) => Err(MailError::Late),
@@ -190,7 +190,7 @@ mod tests {
     #[tokio::test]
     async fn old_mails_and_those_beyond_the_number_go() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::new(dir.path().to_owned()).with_most(3);
+        let folder = FolderMailer::new(dir.path().to_owned()).with_most(3);
         let path = |id: &str| dir.path().join(format!("{id}.txt"));
         std::fs::write(dir.path().join("notes.md"), "kept").unwrap();
         for (id, days) in [("a", 31), ("b", 3), ("c", 2), ("d", 1)] {

@@ -11,14 +11,14 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, header};
 use url::{Host, Url};
 
-use self::{address::Permitted, connector::Connector};
+use self::{address::AddressFilter, connector::Connector};
 pub use self::{
     address::{Range, is_public},
-    connector::{Resolve, Resolving, SystemResolver},
-    document::{DOCUMENT_BYTES, Looked},
-    image::Fetched,
+    connector::{ResolveFuture, Resolver, SystemResolver},
+    document::{DOCUMENT_BYTES, EvidenceFetch},
+    image::FetchedImage,
 };
-use crate::client::{CallError, Client, Limits};
+use crate::client::{CallError, ClientLimits, OutboundClient};
 
 /// The largest image.
 pub const IMAGE_BYTES: usize = 5 * 1024 * 1024;
@@ -34,13 +34,13 @@ const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 /// Fetches what callers name.
 #[derive(Debug, Clone)]
 pub struct PublicClient {
-    client: Client<Connector>,
-    permitted: Arc<Permitted>,
+    client: OutboundClient<Connector>,
+    permitted: Arc<AddressFilter>,
 }
 
 /// Why an address is refused before anything is fetched. Completes a sentence about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum UrlRefused {
+pub enum UrlRefusal {
     #[error("must be a URL such as `https://example.com/picture.png`")]
     NotUrl,
     #[error("must begin with `https://`")]
@@ -84,20 +84,23 @@ impl PublicClient {
         Self::with_resolver(allowed, Arc::new(SystemResolver))
     }
 
-    pub fn with_resolver(allowed: &[Range], resolver: Arc<dyn Resolve>) -> Result<Self, CallError> {
-        let permitted = Arc::new(Permitted::new(allowed));
+    pub fn with_resolver(
+        allowed: &[Range],
+        resolver: Arc<dyn Resolver>,
+    ) -> Result<Self, CallError> {
+        let permitted = Arc::new(AddressFilter::new(allowed));
         let connector = Connector::new(resolver, Arc::clone(&permitted), CONNECT);
-        let limits = Limits { connect: CONNECT, body_bytes: IMAGE_BYTES };
-        Ok(Self { client: Client::with_connector(connector, limits)?, permitted })
+        let limits = ClientLimits { connect: CONNECT, body_bytes: IMAGE_BYTES };
+        Ok(Self { client: OutboundClient::with_connector(connector, limits)?, permitted })
     }
 
     /// Whether an address has the form of one that may be fetched.
-    pub fn check(&self, text: &str) -> Result<Url, UrlRefused> {
+    pub fn check(&self, text: &str) -> Result<Url, UrlRefusal> {
         check(text, &self.permitted)
     }
 
     /// Fetches an image within `timeout`. Dropping the future ends it.
-    pub async fn image(&self, text: &str, timeout: Duration) -> Result<Fetched, FetchError> {
+    pub async fn image(&self, text: &str, timeout: Duration) -> Result<FetchedImage, FetchError> {
         let unavailable = |detail: String| FetchError::Unavailable { detail };
         let url = self.check(text).map_err(|refused| unavailable(refused.to_string()))?;
         let request = plain_get(&url, ACCEPT).map_err(|error| unavailable(error.to_string()))?;
@@ -129,34 +132,34 @@ fn plain_get(url: &Url, accept: HeaderValue) -> Result<Request<Bytes>, http::Err
 }
 
 /// Whether an address has the form of one that may be fetched, where only public ones may.
-pub fn check_media_url(text: &str) -> Result<Url, UrlRefused> {
-    check(text, &Permitted::default())
+pub fn check_media_url(text: &str) -> Result<Url, UrlRefusal> {
+    check(text, &AddressFilter::default())
 }
 
-fn check(text: &str, permitted: &Permitted) -> Result<Url, UrlRefused> {
+fn check(text: &str, permitted: &AddressFilter) -> Result<Url, UrlRefusal> {
     if URL_CHARS < text.chars().count() {
-        return Err(UrlRefused::TooLong);
+        return Err(UrlRefusal::TooLong);
     }
     // The parser would take these out, and then a log would show another address than was written.
     if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
-        return Err(UrlRefused::NotUrl);
+        return Err(UrlRefusal::NotUrl);
     }
-    let url = Url::parse(text).map_err(|_| UrlRefused::NotUrl)?;
+    let url = Url::parse(text).map_err(|_| UrlRefusal::NotUrl)?;
     let is_plain = url.scheme() == "http";
     if url.scheme() != "https" && !(is_plain && permitted.has_ranges()) {
-        return Err(UrlRefused::Scheme);
+        return Err(UrlRefusal::Scheme);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(UrlRefused::Credentials);
+        return Err(UrlRefusal::Credentials);
     }
     // Whatever spelling a number has, it is an address by now.
     let address = match url.host() {
         Some(Host::Ipv4(address)) => address.into(),
         Some(Host::Ipv6(address)) => address.into(),
         Some(Host::Domain(name)) if !name.is_empty() => return Ok(url),
-        Some(Host::Domain(_)) | None => return Err(UrlRefused::NotUrl),
+        Some(Host::Domain(_)) | None => return Err(UrlRefusal::NotUrl),
     };
-    if permitted.allows(address, is_plain) { Ok(url) } else { Err(UrlRefused::NotPublic) }
+    if permitted.allows(address, is_plain) { Ok(url) } else { Err(UrlRefusal::NotPublic) }
 }
 
 /// An error with its causes.
@@ -171,7 +174,7 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-impl Fetched {
+impl FetchedImage {
     /// The bytes of the image.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes

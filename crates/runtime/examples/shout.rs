@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jurat_runtime::{
-    Capabilities, Evidence, Execute, Execution, Executor, ExecutorError, Options, serve,
+    Capabilities, Evidence, Execute, Execution, ExecutorError, ExecutorOptions, ExecutorService,
+    serve,
 };
 use serde_json::json;
 
 struct Shout;
 
 #[async_trait]
-impl Executor for Shout {
+impl ExecutorService for Shout {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             task_types: vec!["delegate".to_owned()],
@@ -36,6 +37,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
     println!("listening on http://{}", listener.local_addr()?);
     let shutdown = async { drop(tokio::signal::ctrl_c().await) };
-    serve(listener, Arc::new(Shout), Options::default(), shutdown).await?;
+    serve(listener, Arc::new(Shout), ExecutorOptions::default(), shutdown).await?;
     Ok(())
 }

@@ -14,8 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::options::Limits;
-use crate::tasks::Tasks;
+use crate::background::BackgroundTasks;
+use crate::options::ExecutorLimits;
 
 /// Accepting fails when the machine is out of something, and it needs time to get it back.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -24,8 +24,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) async fn accept(
     listener: TcpListener,
     router: Router,
-    limits: Limits,
-    tasks: &Tasks,
+    limits: ExecutorLimits,
+    tasks: &BackgroundTasks,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(limits.connections));

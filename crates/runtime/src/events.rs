@@ -10,27 +10,27 @@ use serde_json::Value;
 use jurat_wire::executor::{AgentEvent, AgentEventCallbackResponse, decode_agent_event};
 
 use crate::executor::ExecutorError;
-use crate::http::Shared;
-use crate::options::Limits;
-use crate::refusal::Refusal;
-use crate::signed::NodeKey;
+use crate::http::RuntimeState;
+use crate::options::ExecutorLimits;
+use crate::refusal::RequestRefusal;
+use crate::signature::NodePublicKey;
 
 /// The events that were heard, and those that are being heard.
-pub(crate) struct Heard {
-    now: Mutex<BTreeSet<Known>>,
-    before: Cache<Known, AgentEventCallbackResponse>,
+pub(crate) struct EventInbox {
+    now: Mutex<BTreeSet<EventKey>>,
+    before: Cache<EventKey, AgentEventCallbackResponse>,
 }
 
 /// By what an event is known. A key counts for who signed the event, so that nobody has another's
 /// event taken for heard by using its key first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Known {
-    signer: Option<NodeKey>,
+struct EventKey {
+    signer: Option<NodePublicKey>,
     key: String,
 }
 
-impl Known {
-    fn of(signer: Option<NodeKey>, event: &AgentEvent) -> Self {
+impl EventKey {
+    fn of(signer: Option<NodePublicKey>, event: &AgentEvent) -> Self {
         // Without a key of its own an event is known by its name.
         let key = match &event.dedupe_key {
             Some(key) => format!("key:{key}"),
@@ -40,10 +40,10 @@ impl Known {
     }
 }
 
-impl Heard {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl EventInbox {
+    pub(crate) fn new(limits: ExecutorLimits) -> Self {
         let before = Cache::builder()
-            .weigher(|known: &Known, answer: &AgentEventCallbackResponse| {
+            .weigher(|known: &EventKey, answer: &AgentEventCallbackResponse| {
                 let decision = answer.decision.as_ref().and_then(|it| it.payload.as_ref());
                 let length = decision.map_or(0, |it| it.to_string().len());
                 u32::try_from(known.key.len() + length + 512).unwrap_or(u32::MAX)
@@ -55,18 +55,18 @@ impl Heard {
     }
 
     /// Holds an event until it is dropped; nothing when somebody else holds it.
-    fn hold(&self, known: &Known) -> Option<Held<'_>> {
+    fn hold(&self, known: &EventKey) -> Option<EventHold<'_>> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        now.insert(known.clone()).then(|| Held { heard: self, known: known.clone() })
+        now.insert(known.clone()).then(|| EventHold { heard: self, known: known.clone() })
     }
 }
 
-struct Held<'a> {
-    heard: &'a Heard,
-    known: Known,
+struct EventHold<'a> {
+    heard: &'a EventInbox,
+    known: EventKey,
 }
 
-impl Drop for Held<'_> {
+impl Drop for EventHold<'_> {
     fn drop(&mut self) {
         let mut now = self.heard.now.lock().unwrap_or_else(PoisonError::into_inner);
         now.remove(&self.known);
@@ -75,18 +75,18 @@ impl Drop for Held<'_> {
 
 /// Hands an event to the executor, unless it has heard of it, and says what it decided.
 pub(crate) async fn answer(
-    shared: &Shared,
-    signer: Option<NodeKey>,
+    shared: &RuntimeState,
+    signer: Option<NodePublicKey>,
     body: Value,
-) -> Result<AgentEventCallbackResponse, Refusal> {
+) -> Result<AgentEventCallbackResponse, RequestRefusal> {
     let event = decode_agent_event(body)?.event;
-    let known = Known::of(signer, &event);
+    let known = EventKey::of(signer, &event);
     // Whoever tells of it twice at once is answered when it tells of it again.
-    let _held = shared.heard.hold(&known).ok_or_else(Refusal::overloaded)?;
+    let _held = shared.heard.hold(&known).ok_or_else(RequestRefusal::overloaded)?;
     if let Some(answer) = shared.heard.before.get(&known) {
         return Ok(answer);
     }
-    let hearing = shared.executor.told(&event);
+    let hearing = shared.executor.on_event(&event);
     let decision = tokio::time::timeout(shared.options.limits.execute, hearing)
         .await
         .map_err(|_| ExecutorError::Timeout)

@@ -15,32 +15,32 @@ use jurat_core::executor::Capabilities;
 use jurat_wire::executor::{ExecuteResponse, decode_execute_request};
 
 use crate::executor::{Execute, ExecutorError};
-use crate::http::Shared;
-use crate::options::Limits;
-use crate::refusal::Refusal;
+use crate::http::RuntimeState;
+use crate::options::ExecutorLimits;
+use crate::refusal::RequestRefusal;
 
 /// The executions that run and the answers that were given, by `execution_id`.
-pub(crate) struct Answers {
+pub(crate) struct AnswerCache {
     /// Apart from the cache, which may drop what it holds at any time.
-    running: Mutex<BTreeMap<String, Entry<Outcome>>>,
+    running: Mutex<BTreeMap<String, AnswerEntry<PendingAnswer>>>,
     /// Failures are not kept.
-    remembered: Cache<String, Entry<Bytes>>,
+    remembered: Cache<String, AnswerEntry<Bytes>>,
 }
 
 /// Under an id: the digest of the request, so that another one is noticed, and what came of it.
 #[derive(Clone)]
-struct Entry<T> {
+struct AnswerEntry<T> {
     request: String,
     held: T,
 }
 
 /// Empty until the execution has ended.
-type Outcome = watch::Receiver<Option<Result<Bytes, Refusal>>>;
+type PendingAnswer = watch::Receiver<Option<Result<Bytes, RequestRefusal>>>;
 
-impl Answers {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl AnswerCache {
+    pub(crate) fn new(limits: ExecutorLimits) -> Self {
         let remembered = Cache::builder()
-            .weigher(|id: &String, entry: &Entry<Bytes>| {
+            .weigher(|id: &String, entry: &AnswerEntry<Bytes>| {
                 u32::try_from(id.len() + entry.held.len() + 256).unwrap_or(u32::MAX)
             })
             .max_capacity(limits.remembered_bytes)
@@ -49,30 +49,37 @@ impl Answers {
         Self { running: Mutex::default(), remembered }
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<String, Entry<Outcome>>> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<String, AnswerEntry<PendingAnswer>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T: Clone> Entry<T> {
-    fn of(&self, request: &str) -> Result<T, Refusal> {
+impl<T: Clone> AnswerEntry<T> {
+    fn of(&self, request: &str) -> Result<T, RequestRefusal> {
         if self.request == request {
             return Ok(self.held.clone());
         }
         let message = "this execution_id was used with another request; use a new one";
-        Err(Refusal::new(StatusCode::CONFLICT, "execution_id_reused", message)
+        Err(RequestRefusal::new(StatusCode::CONFLICT, "execution_id_reused", message)
             .about("execution_id"))
     }
 }
 
-pub(crate) async fn answer(shared: &Arc<Shared>, mut body: Value) -> Result<Bytes, Refusal> {
+pub(crate) async fn answer(
+    shared: &Arc<RuntimeState>,
+    mut body: Value,
+) -> Result<Bytes, RequestRefusal> {
     let digest = digest(&mut body);
     let request = decode_execute_request(body)?;
     refuse_undeclared(&shared.executor.capabilities(), &request)?;
     if request.execution_id.is_empty() || 256 < request.execution_id.len() {
         let message = "execution_id: must have 1 to 256 bytes";
-        return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "request_invalid", message)
-            .about("execution_id"));
+        return Err(RequestRefusal::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "request_invalid",
+            message,
+        )
+        .about("execution_id"));
     }
     let mut outcome = find_or_start(shared, request, digest)?;
     let ended = outcome.wait_for(Option::is_some).await;
@@ -95,10 +102,10 @@ fn digest(body: &mut Value) -> String {
 }
 
 fn find_or_start(
-    shared: &Arc<Shared>,
+    shared: &Arc<RuntimeState>,
     request: Execute,
     digest: String,
-) -> Result<Outcome, Refusal> {
+) -> Result<PendingAnswer, RequestRefusal> {
     let id = request.execution_id.clone();
     let mut running = shared.answers.running();
     if let Some(entry) = running.get(&id) {
@@ -108,12 +115,14 @@ fn find_or_start(
     if let Some(entry) = shared.answers.remembered.get(&id) {
         return Ok(watch::channel(Some(Ok(entry.of(&digest)?))).1);
     }
-    let slot = Arc::clone(&shared.slots).try_acquire_owned().map_err(|_| Refusal::overloaded())?;
+    let slot =
+        Arc::clone(&shared.slots).try_acquire_owned().map_err(|_| RequestRefusal::overloaded())?;
     let (ended, outcome) = watch::channel(None);
-    running.insert(id.clone(), Entry { request: digest.clone(), held: outcome.clone() });
+    running.insert(id.clone(), AnswerEntry { request: digest.clone(), held: outcome.clone() });
     // Before the execution exists, because at its end it takes itself off the list.
     drop(running);
-    let listed = Listed { shared: Arc::clone(shared), id, slot: Some(slot), ended, result: None };
+    let listed =
+        RunningExecution { shared: Arc::clone(shared), id, slot: Some(slot), ended, result: None };
     // Apart from the handler, which ends when its caller leaves: the work is paid for either way.
     shared.tasks.spawn(async move {
         let result = run(&listed.shared, &request).await;
@@ -123,25 +132,25 @@ fn find_or_start(
 }
 
 /// An execution on the list of those that run. It leaves the list also when the executor panics.
-struct Listed {
-    shared: Arc<Shared>,
+struct RunningExecution {
+    shared: Arc<RuntimeState>,
     id: String,
     slot: Option<OwnedSemaphorePermit>,
-    ended: watch::Sender<Option<Result<Bytes, Refusal>>>,
-    result: Option<Result<Bytes, Refusal>>,
+    ended: watch::Sender<Option<Result<Bytes, RequestRefusal>>>,
+    result: Option<Result<Bytes, RequestRefusal>>,
 }
 
-impl Listed {
-    fn end(mut self, result: Result<Bytes, Refusal>, request: String) {
+impl RunningExecution {
+    fn end(mut self, result: Result<Bytes, RequestRefusal>, request: String) {
         if let Ok(answer) = &result {
-            let entry = Entry { request, held: answer.clone() };
+            let entry = AnswerEntry { request, held: answer.clone() };
             self.shared.answers.remembered.insert(self.id.clone(), entry);
         }
         self.result = Some(result);
     }
 }
 
-impl Drop for Listed {
+impl Drop for RunningExecution {
     fn drop(&mut self) {
         // All of this before anybody hears of the end, who may try again at once.
         self.shared.answers.running().remove(&self.id);
@@ -154,12 +163,12 @@ impl Drop for Listed {
     }
 }
 
-fn lost() -> Refusal {
+fn lost() -> RequestRefusal {
     let message = "the execution ended without an answer; the executor's log shows why";
-    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "executor_failed", message)
+    RequestRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, "executor_failed", message)
 }
 
-async fn run(shared: &Shared, request: &Execute) -> Result<Bytes, Refusal> {
+async fn run(shared: &RuntimeState, request: &Execute) -> Result<Bytes, RequestRefusal> {
     let limit = time_limit(shared.options.limits, request.task_contract.budget.time_ms);
     let execution = tokio::time::timeout(limit, shared.executor.execute(request))
         .await
@@ -173,14 +182,14 @@ async fn run(shared: &Shared, request: &Execute) -> Result<Bytes, Refusal> {
 }
 
 /// The budget of the contract, within the limit of the operator; a budget of zero is none.
-fn time_limit(limits: Limits, budget_ms: u64) -> Duration {
+fn time_limit(limits: ExecutorLimits, budget_ms: u64) -> Duration {
     match budget_ms {
         0 => limits.execute,
         ms => limits.execute.min(Duration::from_millis(ms)),
     }
 }
 
-fn refuse_undeclared(capabilities: &Capabilities, request: &Execute) -> Result<(), Refusal> {
+fn refuse_undeclared(capabilities: &Capabilities, request: &Execute) -> Result<(), RequestRefusal> {
     let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
     if !capabilities.takes_task_type(&request.task_type) {
         let message = format!(
@@ -189,7 +198,7 @@ fn refuse_undeclared(capabilities: &Capabilities, request: &Execute) -> Result<(
             listed(&capabilities.task_types)
         );
         return Err(
-            Refusal::new(unprocessable, "task_type_unsupported", message).about("task_type")
+            RequestRefusal::new(unprocessable, "task_type_unsupported", message).about("task_type")
         );
     }
     if !capabilities.has_profile(&request.profile) {
@@ -198,7 +207,9 @@ fn refuse_undeclared(capabilities: &Capabilities, request: &Execute) -> Result<(
             short(&request.profile),
             listed(&capabilities.profiles)
         );
-        return Err(Refusal::new(unprocessable, "profile_unsupported", message).about("profile"));
+        return Err(
+            RequestRefusal::new(unprocessable, "profile_unsupported", message).about("profile")
+        );
     }
     Ok(())
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use jurat_core::candidate::{Candidate, Evidence};
 use jurat_core::executor::Capabilities;
 use jurat_core::policy::{Evaluation, PolicyBinding};
+use jurat_core::round::candidate::{Candidate, Evidence};
 
 /// A job to do: the body of `POST /execute`.
 pub use jurat_wire::executor::ExecuteRequest as Execute;
@@ -15,7 +15,7 @@ pub use jurat_wire::executor::ExecuteRequest as Execute;
 pub use jurat_wire::executor::{AgentDecision, AgentEvent};
 
 #[async_trait]
-pub trait Executor: Send + Sync + 'static {
+pub trait ExecutorService: Send + Sync + 'static {
     /// What `GET /capabilities` says. Jobs of other task types and profiles are refused with it.
     fn capabilities(&self) -> Capabilities;
 
@@ -24,7 +24,7 @@ pub trait Executor: Send + Sync + 'static {
 
     /// Judges what only a judge can decide: `vp.claim.v1`, or a policy of the executor's own that
     /// its capabilities name. The runtime has already checked the binding and the schema.
-    async fn judge(&self, request: &Judgement) -> Result<Evaluation, ExecutorError> {
+    async fn judge(&self, request: &JudgeRequest) -> Result<Evaluation, ExecutorError> {
         let policy = &request.policy.policy_id;
         Err(ExecutorError::NotSupported(format!("this executor does not judge `{policy}`")))
     }
@@ -35,7 +35,7 @@ pub trait Executor: Send + Sync + 'static {
     /// by the kernel, which evaluates the same policy itself.
     async fn review(
         &self,
-        request: &Judgement,
+        request: &JudgeRequest,
         evaluation: Evaluation,
     ) -> Result<Evaluation, ExecutorError> {
         let _ = request;
@@ -46,7 +46,7 @@ pub trait Executor: Send + Sync + 'static {
     ///
     /// The runtime calls this once per `dedupe_key`, as long as it remembers, and answers the same
     /// again.
-    async fn told(&self, event: &AgentEvent) -> Result<Option<AgentDecision>, ExecutorError> {
+    async fn on_event(&self, event: &AgentEvent) -> Result<Option<AgentDecision>, ExecutorError> {
         let _ = event;
         Ok(None)
     }
@@ -62,7 +62,7 @@ pub struct Execution {
 
 /// A candidate to judge: the body of `POST /verify`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
+pub struct JudgeRequest {
     pub candidate: Arc<Candidate>,
     pub output_schema: Value,
     pub policy: PolicyBinding,

@@ -18,38 +18,42 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use jurat_core::policy::Rules;
-use jurat_core::strict::StrictErrorKind;
-use jurat_guard::bounded::Bounded;
+use jurat_core::policy::PolicyRules;
+use jurat_core::strict_json::StrictErrorKind;
 use jurat_guard::public::PublicClient;
+use jurat_guard::sandbox::Sandbox;
 use jurat_wire::executor::{CapabilitiesResponse, HealthResponse};
-use jurat_wire::strict;
+use jurat_wire::strict_json;
 
 use crate::accept::accept;
-use crate::events::Heard;
-use crate::execute::Answers;
-use crate::executor::Executor;
-use crate::options::Options;
-use crate::refusal::Refusal;
-use crate::signed::{self, Head};
-use crate::tasks::Tasks;
+use crate::background::BackgroundTasks;
+use crate::events::EventInbox;
+use crate::execute::AnswerCache;
+use crate::executor::ExecutorService;
+use crate::options::ExecutorOptions;
+use crate::refusal::RequestRefusal;
+use crate::signature::{self, SignedHead};
 use crate::{events, execute, verify};
 
 /// What every handler shares.
-pub(crate) struct Shared {
-    pub(crate) executor: Arc<dyn Executor>,
-    pub(crate) options: Options,
-    pub(crate) answers: Answers,
-    pub(crate) heard: Heard,
-    pub(crate) bounded: Bounded,
+pub(crate) struct RuntimeState {
+    pub(crate) executor: Arc<dyn ExecutorService>,
+    pub(crate) options: ExecutorOptions,
+    pub(crate) answers: AnswerCache,
+    pub(crate) heard: EventInbox,
+    pub(crate) bounded: Sandbox,
     /// Fetches evidence; `None` on a machine whose TLS set-up is broken.
     pub(crate) public: Option<PublicClient>,
     pub(crate) slots: Arc<Semaphore>,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: BackgroundTasks,
 }
 
-impl Shared {
-    pub(crate) fn new(executor: Arc<dyn Executor>, options: Options, tasks: Tasks) -> Self {
+impl RuntimeState {
+    pub(crate) fn new(
+        executor: Arc<dyn ExecutorService>,
+        options: ExecutorOptions,
+        tasks: BackgroundTasks,
+    ) -> Self {
         let limits = options.limits;
         let public = PublicClient::new(&options.evidence_allow)
             .inspect_err(|error| tracing::error!(%error, "cannot fetch evidence"));
@@ -57,9 +61,9 @@ impl Shared {
             executor,
             options,
             public: public.ok(),
-            answers: Answers::new(limits),
-            heard: Heard::new(limits),
-            bounded: Bounded::new(limits.policy_threads),
+            answers: AnswerCache::new(limits),
+            heard: EventInbox::new(limits),
+            bounded: Sandbox::new(limits.policy_threads),
             slots: Arc::new(Semaphore::new(limits.concurrent)),
             tasks,
         }
@@ -75,11 +79,11 @@ pub enum ServeError {
 /// The endpoints as a router, for a server of one's own.
 ///
 /// An execution goes on when its caller leaves, and only [`serve`] waits for it at the end.
-pub fn router(executor: Arc<dyn Executor>, options: Options) -> Router {
-    routes(Shared::new(executor, options, Tasks::default()))
+pub fn router(executor: Arc<dyn ExecutorService>, options: ExecutorOptions) -> Router {
+    routes(RuntimeState::new(executor, options, BackgroundTasks::default()))
 }
 
-fn routes(shared: Shared) -> Router {
+fn routes(shared: RuntimeState) -> Router {
     let shared = Arc::new(shared);
     Router::new()
         .route("/capabilities", get(capabilities))
@@ -88,9 +92,9 @@ fn routes(shared: Shared) -> Router {
         .route("/agent-events", post(agent_events))
         .route_layer(middleware::from_fn_with_state(Arc::clone(&shared), authorize))
         .route("/health", get(health))
-        .fallback(|| async { Refusal::new(StatusCode::NOT_FOUND, "not_found", NOT_FOUND) })
+        .fallback(|| async { RequestRefusal::new(StatusCode::NOT_FOUND, "not_found", NOT_FOUND) })
         .method_not_allowed_fallback(|| async {
-            Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", NOT_FOUND)
+            RequestRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", NOT_FOUND)
         })
         .layer(CatchPanicLayer::custom(panicked))
         .with_state(shared)
@@ -101,13 +105,13 @@ const NOT_FOUND: &str = "an executor has GET /health, GET /capabilities, POST /e
 /// Serves the executor until `shutdown` resolves; what runs then gets a grace period to end.
 pub async fn serve(
     listener: TcpListener,
-    executor: Arc<dyn Executor>,
-    options: Options,
+    executor: Arc<dyn ExecutorService>,
+    options: ExecutorOptions,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
     let limits = options.limits;
-    let tasks = Tasks::default();
-    let router = routes(Shared::new(executor, options, tasks.clone()));
+    let tasks = BackgroundTasks::default();
+    let router = routes(RuntimeState::new(executor, options, tasks.clone()));
     let accepted = accept(listener, router, limits, &tasks, shutdown).await;
     tasks.stop(limits.grace).await;
     accepted.map_err(ServeError::Listener)
@@ -117,7 +121,7 @@ async fn health() -> Json<HealthResponse> {
     Json(HealthResponse { status: "ok".to_owned() })
 }
 
-async fn capabilities(State(shared): State<Arc<Shared>>) -> Json<CapabilitiesResponse> {
+async fn capabilities(State(shared): State<Arc<RuntimeState>>) -> Json<CapabilitiesResponse> {
     let mut capabilities = shared.executor.capabilities();
     // WattSwarm's kernel looks for the word itself, and asks for these where nobody says otherwise.
     spell_out(&mut capabilities.task_types, "swarm");
@@ -132,36 +136,36 @@ fn spell_out(names: &mut Vec<String>, usual: &str) {
 }
 
 async fn execute(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<RuntimeState>>,
     request: Request<Body>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, RequestRefusal> {
     let body = read(&shared, request, "/task_contract/acceptance/verifier_policy").await?;
     Ok(json_bytes(execute::answer(&shared, body).await?))
 }
 
 async fn verify(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<RuntimeState>>,
     request: Request<Body>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, RequestRefusal> {
     let body = read(&shared, request, "/policy").await?;
-    let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
+    let _slot = shared.slots.try_acquire().map_err(|_| RequestRefusal::overloaded())?;
     Ok(Json(verify::answer(&shared, body).await?).into_response())
 }
 
 async fn agent_events(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<RuntimeState>>,
     request: Request<Body>,
-) -> Result<Response, Refusal> {
-    let head = Head::of(&request);
+) -> Result<Response, RequestRefusal> {
+    let head = SignedHead::of(&request);
     let bytes = read_bytes(&shared, request).await?;
-    let signer = signed::signer(&shared.options.nodes, &head, &bytes)?;
-    let body = strict::parse_within(&bytes, shared.options.limits.values)?;
-    let _slot = shared.slots.try_acquire().map_err(|_| Refusal::overloaded())?;
+    let signer = signature::signer(&shared.options.nodes, &head, &bytes)?;
+    let body = strict_json::parse_within(&bytes, shared.options.limits.values)?;
+    let _slot = shared.slots.try_acquire().map_err(|_| RequestRefusal::overloaded())?;
     Ok(Json(events::answer(&shared, signer, body).await?).into_response())
 }
 
 async fn authorize(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<RuntimeState>>,
     request: Request<Body>,
     next: Next,
 ) -> Response {
@@ -171,7 +175,7 @@ async fn authorize(
         return next.run(request).await;
     }
     let message = "send `Authorization: Bearer <token>` with the token of this executor";
-    Refusal::new(StatusCode::UNAUTHORIZED, "auth_required", message).into_response()
+    RequestRefusal::new(StatusCode::UNAUTHORIZED, "auth_required", message).into_response()
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -183,14 +187,18 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 /// Reads a JSON body within the limits on size, values and time. The policy, which is at the
 /// given path, may be one of WattSwarm's: that system reads whole numbers of 64 bits exactly, and so do
 /// we then.
-async fn read(shared: &Shared, request: Request<Body>, policy: &str) -> Result<Value, Refusal> {
+async fn read(
+    shared: &RuntimeState,
+    request: Request<Body>,
+    policy: &str,
+) -> Result<Value, RequestRefusal> {
     let bytes = read_bytes(shared, request).await?;
     let most_values = shared.options.limits.values;
-    strict::parse_within(&bytes, most_values).or_else(|error| {
+    strict_json::parse_within(&bytes, most_values).or_else(|error| {
         if error.kind != StrictErrorKind::IntegerOutOfRange {
             return Err(error.into());
         }
-        let wide = strict::parse_wide_within(&bytes, most_values)?;
+        let wide = strict_json::parse_wide_within(&bytes, most_values)?;
         let is_of_peer = wide.pointer(policy).is_some_and(is_wattswarms);
         if is_of_peer { Ok(wide) } else { Err(error.into()) }
     })
@@ -198,27 +206,30 @@ async fn read(shared: &Shared, request: Request<Body>, policy: &str) -> Result<V
 
 fn is_wattswarms(policy: &Value) -> bool {
     let text = |name: &str| policy.get(name).and_then(Value::as_str).unwrap_or_default();
-    Rules::by_hash(text("policy_id"), text("policy_hash")) == Rules::WattSwarm
+    PolicyRules::by_hash(text("policy_id"), text("policy_hash")) == PolicyRules::WattSwarm
 }
 
-async fn read_bytes(shared: &Shared, request: Request<Body>) -> Result<Bytes, Refusal> {
+async fn read_bytes(
+    shared: &RuntimeState,
+    request: Request<Body>,
+) -> Result<Bytes, RequestRefusal> {
     let limits = shared.options.limits;
     // Asking for the type also keeps web pages away: a browser asks before it sends JSON elsewhere.
     if !is_plain_json(request.headers()) {
         let message = "send `Content-Type: application/json` and no `Content-Encoding`";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Refusal::new(status, "unsupported_media_type", message));
+        return Err(RequestRefusal::new(status, "unsupported_media_type", message));
     }
     let reading = axum::body::to_bytes(request.into_body(), limits.body_bytes);
     tokio::time::timeout(limits.read, reading)
         .await
         .map_err(|_| {
             let message = "the body did not arrive in time";
-            Refusal::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
+            RequestRefusal::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
         })?
         .map_err(|_| {
             let message = format!("the body is larger than {} bytes", limits.body_bytes);
-            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message)
+            RequestRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message)
         })
 }
 
@@ -235,5 +246,6 @@ fn json_bytes(body: Bytes) -> Response {
 fn panicked(_: Box<dyn std::any::Any + Send + 'static>) -> Response {
     tracing::error!("the executor panicked while answering a request");
     let message = "the executor panicked; its log shows where";
-    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "executor_failed", message).into_response()
+    RequestRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, "executor_failed", message)
+        .into_response()
 }

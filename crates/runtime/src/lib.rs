@@ -1,6 +1,7 @@
 //! Turns a program or a model into an executor: implement [`Executor`], call [`serve`].
 
 mod accept;
+mod background;
 pub mod engines;
 mod events;
 mod execute;
@@ -8,18 +9,17 @@ mod executor;
 mod http;
 mod options;
 mod refusal;
-mod signed;
-mod tasks;
+mod signature;
 mod verify;
 
 pub use executor::{
-    AgentDecision, AgentEvent, Execute, Execution, Executor, ExecutorError, Judgement,
+    AgentDecision, AgentEvent, Execute, Execution, ExecutorError, ExecutorService, JudgeRequest,
 };
 pub use http::{ServeError, router, serve};
-pub use jurat_core::candidate::{ArtifactRef, Candidate, Evidence, InlineEvidence};
 pub use jurat_core::executor::Capabilities;
-pub use jurat_core::policy::{Evaluation, PolicyBinding, Status};
+pub use jurat_core::policy::{Evaluation, EvaluationStatus, PolicyBinding};
 pub use jurat_core::reason;
+pub use jurat_core::round::candidate::{ArtifactRef, Candidate, Evidence, InlineEvidence};
 pub use jurat_guard::public::Range;
-pub use options::{Compat, Limits, Options, Secret};
-pub use signed::NodeKey;
+pub use options::{ExecutorLimits, ExecutorOptions, KernelCompat, Secret};
+pub use signature::NodePublicKey;

@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use jurat_guard::public::Range;
 
-use crate::signed::NodeKey;
+use crate::signature::NodePublicKey;
 
 #[derive(Debug, Clone, Default)]
-pub struct Options {
-    pub limits: Limits,
-    pub compat: Compat,
+pub struct ExecutorOptions {
+    pub limits: ExecutorLimits,
+    pub compat: KernelCompat,
     /// When set, every endpoint but `/health` wants `Authorization: Bearer <token>`.
     pub token: Option<Secret>,
     /// Ranges that are not public from which evidence may be fetched all the same, also without TLS.
     pub evidence_allow: Vec<Range>,
     /// When there are some, `/agent-events` takes only what one of these nodes signed a moment ago.
-    pub nodes: Vec<NodeKey>,
+    pub nodes: Vec<NodePublicKey>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ExecutorLimits {
     /// Connections at the same time; more wait until one is free.
     pub connections: usize,
     /// How long a client may keep a connection before the head of its next request is complete.
@@ -45,7 +45,7 @@ pub struct Limits {
     pub policy_threads: usize,
 }
 
-impl Default for Limits {
+impl Default for ExecutorLimits {
     fn default() -> Self {
         Self {
             connections: 1024,
@@ -68,7 +68,7 @@ impl Default for Limits {
 
 /// Which kernel the answers are meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Compat {
+pub enum KernelCompat {
     #[default]
     Jurat,
     /// The kernel of WattSwarm wants a reason code on every verdict and a hash without prefix.

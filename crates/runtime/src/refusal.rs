@@ -6,12 +6,12 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use jurat_wire::executor::ShapeError;
-use jurat_wire::strict::{StrictError, StrictErrorKind};
+use jurat_wire::strict_json::{StrictError, StrictErrorKind};
 
 use crate::executor::ExecutorError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct RequestRefusal {
     pub(crate) status: StatusCode,
     /// A stable word for programs.
     pub(crate) error: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct Refusal {
     pub(crate) field: Option<String>,
 }
 
-impl Refusal {
+impl RequestRefusal {
     pub(crate) fn new(status: StatusCode, error: &'static str, message: impl Into<String>) -> Self {
         Self { status, error, message: message.into(), field: None }
     }
@@ -35,7 +35,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for RequestRefusal {
     fn into_response(self) -> Response {
         let mut body = json!({"error": self.error, "message": self.message});
         if let Some(field) = self.field {
@@ -49,7 +49,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-impl From<StrictError> for Refusal {
+impl From<StrictError> for RequestRefusal {
     fn from(error: StrictError) -> Self {
         let (status, word) = match error.kind {
             StrictErrorKind::TooManyValues(_) => {
@@ -66,14 +66,14 @@ impl From<StrictError> for Refusal {
     }
 }
 
-impl From<ShapeError> for Refusal {
+impl From<ShapeError> for RequestRefusal {
     fn from(error: ShapeError) -> Self {
         let message = error.to_string();
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "request_invalid", message).about(error.field)
     }
 }
 
-impl From<ExecutorError> for Refusal {
+impl From<ExecutorError> for RequestRefusal {
     fn from(error: ExecutorError) -> Self {
         let message = error.to_string();
         match error {

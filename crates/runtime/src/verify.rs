@@ -5,25 +5,28 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::Value;
 
-use jurat_core::candidate::{ArtifactRef, Candidate};
-use jurat_core::evidence::{Finding, Found, MOST_REFS, amend};
 use jurat_core::policy::{
-    BindError, Evaluation, Policy, PolicyBinding, ResultFields, Rules, Status, policy_hash,
-    result_hash,
+    BindError, Evaluation, EvaluationStatus, Policy, PolicyBinding, PolicyRules, ResultFields,
+    policy_hash, result_hash,
 };
 use jurat_core::reason;
+use jurat_core::round::candidate::{ArtifactRef, Candidate};
+use jurat_core::round::evidence::{EvidenceFinding, EvidenceStatus, MOST_REFS, amend};
 use jurat_core::schema::Schema;
-use jurat_guard::bounded::{Bounded, NotDone, RefusedPolicy, RefusedSchema};
+use jurat_guard::sandbox::{PolicyRefusal, Sandbox, SandboxError, SchemaRefusal};
 use jurat_wire::executor::{ShapeError, VerifyResponse, decode_verify_request};
 
-use crate::executor::{ExecutorError, Judgement};
-use crate::http::Shared;
-use crate::options::Compat;
-use crate::refusal::Refusal;
+use crate::executor::{ExecutorError, JudgeRequest};
+use crate::http::RuntimeState;
+use crate::options::KernelCompat;
+use crate::refusal::RequestRefusal;
 
-pub(crate) async fn answer(shared: &Shared, body: Value) -> Result<VerifyResponse, Refusal> {
+pub(crate) async fn answer(
+    shared: &RuntimeState,
+    body: Value,
+) -> Result<VerifyResponse, RequestRefusal> {
     let request = decode_verify_request(body)?;
-    let judgement = Judgement {
+    let judgement = JudgeRequest {
         candidate: Arc::new(request.candidate.into()),
         output_schema: request.output_schema,
         policy: request.policy.into(),
@@ -31,7 +34,7 @@ pub(crate) async fn answer(shared: &Shared, body: Value) -> Result<VerifyRespons
     let deciding = decide(shared, &judgement);
     let evaluation = tokio::time::timeout(shared.options.limits.execute, deciding)
         .await
-        .map_err(|_| Refusal::from(ExecutorError::Timeout))
+        .map_err(|_| RequestRefusal::from(ExecutorError::Timeout))
         .and_then(|decided| decided)?;
     Ok(response(shared, &judgement, &evaluation))
 }
@@ -48,15 +51,15 @@ pub(crate) fn evaluation(answer: &VerifyResponse) -> Result<Evaluation, ShapeErr
 
 /// Whether a value matches a schema. A check that was not made says nothing about the value.
 pub(crate) async fn matched(
-    bounded: &Bounded,
+    bounded: &Sandbox,
     candidate: Arc<Candidate>,
     schema: Schema,
 ) -> Result<Evaluation, ExecutorError> {
-    evaluate(bounded, Policy::SchemaOnly { rules: Rules::Jurat }, candidate, schema).await
+    evaluate(bounded, Policy::SchemaOnly { rules: PolicyRules::Jurat }, candidate, schema).await
 }
 
 async fn evaluate(
-    bounded: &Bounded,
+    bounded: &Sandbox,
     policy: Policy,
     candidate: Arc<Candidate>,
     schema: Schema,
@@ -64,16 +67,19 @@ async fn evaluate(
     bounded.try_evaluate(Arc::new(policy), candidate, schema).await.map_err(not_done)
 }
 
-fn not_done(error: NotDone) -> ExecutorError {
+fn not_done(error: SandboxError) -> ExecutorError {
     match error {
-        NotDone::Busy => ExecutorError::Overloaded,
-        NotDone::Crashed => ExecutorError::Failed(error.to_string()),
+        SandboxError::Busy => ExecutorError::Overloaded,
+        SandboxError::Crashed => ExecutorError::Failed(error.to_string()),
     }
 }
 
-async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Refusal> {
+async fn decide(
+    shared: &RuntimeState,
+    judgement: &JudgeRequest,
+) -> Result<Evaluation, RequestRefusal> {
     let policy = bind(shared, &judgement.policy).await?;
-    let rules = policy.as_ref().map_or(Rules::Jurat, Policy::rules);
+    let rules = policy.as_ref().map_or(PolicyRules::Jurat, Policy::rules);
     let schema = shared.bounded.schema_under(rules, &judgement.output_schema).await;
     let schema = schema.map_err(schema_refused)?;
     let computed = match policy {
@@ -92,27 +98,30 @@ async fn decide(shared: &Shared, judgement: &Judgement) -> Result<Evaluation, Re
 }
 
 /// Looks at what the candidate refers to, as the policy asks.
-async fn look_at(shared: &Shared, refs: &[ArtifactRef]) -> Vec<Finding> {
+async fn look_at(shared: &RuntimeState, refs: &[ArtifactRef]) -> Vec<EvidenceFinding> {
     let mut findings = Vec::with_capacity(refs.len());
     for (index, reference) in refs.iter().enumerate() {
         let found = match &shared.public {
             Some(client) if index < MOST_REFS => {
                 let looked = client.look_at(reference, shared.options.limits.execute).await;
-                if looked.found != Found::Seen {
+                if looked.found != EvidenceStatus::Seen {
                     let (found, cause) = (looked.found.as_str(), looked.detail);
                     tracing::warn!(found, %cause, "could not confirm evidence");
                 }
                 looked.found
             }
-            Some(_) | None => Found::Unreachable,
+            Some(_) | None => EvidenceStatus::Unreachable,
         };
-        findings.push(Finding::new(reference, found));
+        findings.push(EvidenceFinding::new(reference, found));
     }
     findings
 }
 
 /// The built-in policy of a binding; `None` for one of the executor's own.
-async fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>, Refusal> {
+async fn bind(
+    shared: &RuntimeState,
+    binding: &PolicyBinding,
+) -> Result<Option<Policy>, RequestRefusal> {
     let error = match shared.bounded.policy(binding).await {
         // A criterion never leaves its registry, so that nobody else can judge by it.
         Ok(Policy::Semantic(_)) => {
@@ -120,8 +129,8 @@ async fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>
             return Err(unsupported(message.to_owned()));
         }
         Ok(policy) => return Ok(Some(policy)),
-        Err(RefusedPolicy::Policy(error)) => error,
-        Err(RefusedPolicy::NotDone(error)) => return Err(not_done(error).into()),
+        Err(PolicyRefusal::Policy(error)) => error,
+        Err(PolicyRefusal::NotDone(error)) => return Err(not_done(error).into()),
     };
     match error {
         BindError::Unknown { policy_id } => {
@@ -152,13 +161,13 @@ async fn bind(shared: &Shared, binding: &PolicyBinding) -> Result<Option<Policy>
 
 /// Asks the executor itself, unless the schema has already decided.
 async fn judge(
-    shared: &Shared,
-    judgement: &Judgement,
+    shared: &RuntimeState,
+    judgement: &JudgeRequest,
     schema: Schema,
-) -> Result<Evaluation, Refusal> {
+) -> Result<Evaluation, RequestRefusal> {
     if !schema.is_open() {
         let by_schema = matched(&shared.bounded, Arc::clone(&judgement.candidate), schema).await?;
-        if by_schema.status != Status::Passed {
+        if by_schema.status != EvaluationStatus::Passed {
             return Ok(by_schema);
         }
     }
@@ -175,13 +184,17 @@ async fn judge(
     })
 }
 
-fn response(shared: &Shared, judgement: &Judgement, evaluation: &Evaluation) -> VerifyResponse {
+fn response(
+    shared: &RuntimeState,
+    judgement: &JudgeRequest,
+    evaluation: &Evaluation,
+) -> VerifyResponse {
     let capabilities = shared.executor.capabilities();
     let compat = shared.options.compat;
     let reason_codes = codes(compat, evaluation);
     // A score that is no number would not survive the way through JSON.
     let score = if evaluation.score.is_nan() { 0.0 } else { evaluation.score.clamp(0.0, 1.0) };
-    let passed = evaluation.status == Status::Passed;
+    let passed = evaluation.status == EvaluationStatus::Passed;
     let hash = result_hash(&ResultFields {
         candidate_id: &judgement.candidate.candidate_id,
         execution_id: &judgement.candidate.execution_id,
@@ -193,8 +206,8 @@ fn response(shared: &Shared, judgement: &Judgement, evaluation: &Evaluation) -> 
         policy_hash: &judgement.policy.policy_hash,
     });
     let hash = match compat {
-        Compat::Jurat => hash,
-        Compat::WattSwarm => hash.trim_start_matches("sha256:").to_owned(),
+        KernelCompat::Jurat => hash,
+        KernelCompat::WattSwarm => hash.trim_start_matches("sha256:").to_owned(),
     };
     VerifyResponse {
         verification_status: Some(evaluation.status.into()),
@@ -208,44 +221,44 @@ fn response(shared: &Shared, judgement: &Judgement, evaluation: &Evaluation) -> 
 }
 
 /// WattSwarm's kernel wants a code on a pass, and one that it knows on an inconclusive verdict.
-fn codes(compat: Compat, evaluation: &Evaluation) -> Vec<u16> {
+fn codes(compat: KernelCompat, evaluation: &Evaluation) -> Vec<u16> {
     let mut codes = evaluation.reason_codes.clone();
-    if compat == Compat::Jurat {
+    if compat == KernelCompat::Jurat {
         return codes;
     }
     match evaluation.status {
-        Status::Passed if codes.is_empty() => codes.push(reason::SCHEMA_OK),
-        Status::Inconclusive if !reason::is_inconclusive(&codes) => {
+        EvaluationStatus::Passed if codes.is_empty() => codes.push(reason::SCHEMA_OK),
+        EvaluationStatus::Inconclusive if !reason::is_inconclusive(&codes) => {
             codes.push(reason::EVIDENCE_UNREACHABLE);
         }
-        Status::Failed if codes.is_empty() => codes.push(reason::UNKNOWN),
-        Status::Passed | Status::Failed | Status::Inconclusive => {}
+        EvaluationStatus::Failed if codes.is_empty() => codes.push(reason::UNKNOWN),
+        EvaluationStatus::Passed | EvaluationStatus::Failed | EvaluationStatus::Inconclusive => {}
     }
     codes
 }
 
-fn unsupported(message: String) -> Refusal {
-    Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "policy_unsupported", message)
+fn unsupported(message: String) -> RequestRefusal {
+    RequestRefusal::new(StatusCode::UNPROCESSABLE_ENTITY, "policy_unsupported", message)
         .about("policy.policy_id")
 }
 
-fn invalid(error: &BindError) -> Refusal {
+fn invalid(error: &BindError) -> RequestRefusal {
     let message = format!("policy binding invalid: {error}");
-    Refusal::new(StatusCode::BAD_REQUEST, "policy_invalid", message)
+    RequestRefusal::new(StatusCode::BAD_REQUEST, "policy_invalid", message)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "handed to `map_err` by name")]
-fn schema_refused(error: RefusedSchema) -> Refusal {
+fn schema_refused(error: SchemaRefusal) -> RequestRefusal {
     match &error {
-        RefusedSchema::Schema(_) => {
+        SchemaRefusal::Schema(_) => {
             let message = format!("output_schema: {}: {error}", error.slug());
-            Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "schema_refused", message)
+            RequestRefusal::new(StatusCode::UNPROCESSABLE_ENTITY, "schema_refused", message)
                 .about("output_schema")
         }
-        RefusedSchema::Busy => Refusal::overloaded(),
-        RefusedSchema::Crashed => {
+        SchemaRefusal::Busy => RequestRefusal::overloaded(),
+        SchemaRefusal::Crashed => {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
-            Refusal::new(status, "executor_failed", error.to_string())
+            RequestRefusal::new(status, "executor_failed", error.to_string())
         }
     }
 }
@@ -259,12 +272,12 @@ pub(crate) mod tests {
     use tokio::task::JoinSet;
 
     use super::*;
+    use crate::background::BackgroundTasks;
     use crate::engines::{EchoExecutor, EchoMode};
-    use crate::options::{Limits, Options};
-    use crate::tasks::Tasks;
+    use crate::options::{ExecutorLimits, ExecutorOptions};
 
     /// Keeps the only thread busy and fills the queue, while what it returns is alive.
-    pub(crate) async fn fill(bounded: &Bounded) -> JoinSet<()> {
+    pub(crate) async fn fill(bounded: &Sandbox) -> JoinSet<()> {
         let (release, released) = mpsc::channel::<()>();
         let (started, has_started) = oneshot::channel();
         let thread = bounded.clone();
@@ -292,11 +305,11 @@ pub(crate) mod tests {
         // More than is decided at once, under a schema that is known already.
         let output: Value = (0..10_000).collect();
         let schema = json!({"items": {"type": "integer"}});
-        let limits = Limits { policy_threads: 1, ..Limits::default() };
+        let limits = ExecutorLimits { policy_threads: 1, ..ExecutorLimits::default() };
         for policy in ["vp.schema_only.v1", "vp.claim.v1"] {
             let echo = Arc::new(EchoExecutor::new("echo", "echo-1", EchoMode::Honest));
-            let options = Options { limits, ..Options::default() };
-            let shared = Shared::new(echo, options, Tasks::default());
+            let options = ExecutorOptions { limits, ..ExecutorOptions::default() };
+            let shared = RuntimeState::new(echo, options, BackgroundTasks::default());
             let body = json!({
                 "candidate": {"candidate_id": "c", "execution_id": "e", "output": output},
                 "output_schema": schema,

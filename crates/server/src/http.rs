@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agent_events;
+pub(crate) mod agent_runs;
 mod api_keys;
 mod consensus;
 mod devices;
@@ -15,10 +16,8 @@ mod logins;
 mod me;
 mod operations;
 mod packs;
-mod page;
 mod prune;
 mod rounds;
-pub(crate) mod runs;
 mod sessions;
 mod shares;
 mod stream;
@@ -40,7 +39,7 @@ use axum::{
     response::Response,
     routing::{MethodRouter, delete, get, patch, post},
 };
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use jurat_engine::Engine;
 use jurat_wire::problem::Problem;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -49,20 +48,20 @@ pub(crate) use self::{
     consensus::reply_with,
     doctor::MOST_ENTRIES,
     packs::body as pack_body,
-    page::{DEFAULT_LIMIT, LARGEST_LIMIT},
     templates::{checked_body, forked, offered_template, published},
-    verifier_runs::run_request,
-    verifiers::{listed, listing, measured, place_of},
+    verifier_runs::verifier_run_request,
+    verifiers::{cursor_position, listed, listing, measured},
     workflows::{envelopes, hit_list, lineage_of, offered, saved, single, wanted_hits},
 };
+pub(crate) use crate::request::page::{DEFAULT_LIMIT, LARGEST_LIMIT};
 use crate::{
-    auth, encode, layers,
-    mcp::{self, Hosts},
+    mcp::{self, AllowedHosts},
+    request::{auth, encode, layers},
 };
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum RouteAccess {
     Anyone,
     /// Without a key too; with one, its caller is known.
     Visitor,
@@ -74,7 +73,7 @@ pub enum Access {
 pub struct RouteInfo {
     pub method: &'static str,
     pub path: &'static str,
-    pub access: Access,
+    pub access: RouteAccess,
     pub operation: &'static str,
 }
 
@@ -91,12 +90,16 @@ fn route(
     operation: &'static str,
     handler: MethodRouter<Engine>,
 ) -> Route {
-    Route { info: RouteInfo { method, path, access: Access::Key, operation }, handler, also: None }
+    Route {
+        info: RouteInfo { method, path, access: RouteAccess::Key, operation },
+        handler,
+        also: None,
+    }
 }
 
 fn open_route(path: &'static str, operation: &'static str, handler: MethodRouter<Engine>) -> Route {
     Route {
-        info: RouteInfo { method: "GET", path, access: Access::Anyone, operation },
+        info: RouteInfo { method: "GET", path, access: RouteAccess::Anyone, operation },
         handler,
         also: None,
     }
@@ -105,7 +108,7 @@ fn open_route(path: &'static str, operation: &'static str, handler: MethodRouter
 impl Route {
     /// Needs no key.
     fn for_visitors(mut self) -> Self {
-        self.info.access = Access::Visitor;
+        self.info.access = RouteAccess::Visitor;
         self
     }
 
@@ -146,7 +149,7 @@ macro_rules! pack_routes {
 fn routes() -> Vec<Route> {
     let mut routes = operation_routes();
     routes.extend(registry_routes());
-    routes.extend(run_routes());
+    routes.extend(agent_run_routes());
     routes.extend(task_routes());
     routes.extend(agent_event_routes());
     routes.extend(people_routes());
@@ -263,16 +266,16 @@ fn registry_routes() -> Vec<Route> {
 }
 
 /// Runs of several agents.
-fn run_routes() -> Vec<Route> {
+fn agent_run_routes() -> Vec<Route> {
     vec![
-        route("POST", "/v1/runs", "task_run_submit", post(runs::submit)),
-        route("GET", "/v1/runs", "task_run_list", get(runs::list)),
-        route("GET", "/v1/runs/{id}", "task_run_get", get(runs::show)),
-        route("GET", "/v1/runs/{id}/result", "task_run_result", get(runs::result)),
-        route("GET", "/v1/runs/{id}/events", "task_run_events", get(runs::events)),
-        route("POST", "/v1/runs/{id}/kickoff", "task_run_kickoff", post(runs::kickoff)),
-        route("POST", "/v1/runs/{id}/cancel", "task_run_cancel", post(runs::cancel)),
-        route("POST", "/v1/runs/{id}/retry", "task_run_retry", post(runs::retry)),
+        route("POST", "/v1/runs", "task_run_submit", post(agent_runs::submit)),
+        route("GET", "/v1/runs", "task_run_list", get(agent_runs::list)),
+        route("GET", "/v1/runs/{id}", "task_run_get", get(agent_runs::show)),
+        route("GET", "/v1/runs/{id}/result", "task_run_result", get(agent_runs::result)),
+        route("GET", "/v1/runs/{id}/events", "task_run_events", get(agent_runs::events)),
+        route("POST", "/v1/runs/{id}/kickoff", "task_run_kickoff", post(agent_runs::kickoff)),
+        route("POST", "/v1/runs/{id}/cancel", "task_run_cancel", post(agent_runs::cancel)),
+        route("POST", "/v1/runs/{id}/retry", "task_run_retry", post(agent_runs::retry)),
     ]
 }
 
@@ -303,7 +306,7 @@ fn agent_event_routes() -> Vec<Route> {
 
 /// A route that needs no key.
 fn anyone(mut route: Route) -> Route {
-    route.info.access = Access::Anyone;
+    route.info.access = RouteAccess::Anyone;
     route
 }
 
@@ -509,7 +512,7 @@ pub fn route_table() -> Vec<RouteInfo> {
     routes().into_iter().map(|route| route.info).collect()
 }
 
-pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
+pub(crate) fn router(engine: Engine, hosts: AllowedHosts) -> Router {
     let (mut guarded, mut open, mut visited) = (Router::new(), Router::new(), Router::new());
     for Route { info, handler, also } in routes() {
         // What begins rounds is refused first when there is too much of it, all else never.
@@ -519,9 +522,9 @@ pub(crate) fn router(engine: Engine, hosts: Hosts) -> Router {
             handler
         };
         let router = match info.access {
-            Access::Key => &mut guarded,
-            Access::Anyone => &mut open,
-            Access::Visitor => &mut visited,
+            RouteAccess::Key => &mut guarded,
+            RouteAccess::Anyone => &mut open,
+            RouteAccess::Visitor => &mut visited,
         };
         for path in [Some(info.path), also].into_iter().flatten() {
             *router = std::mem::take(router).route(path, handler.clone());
@@ -549,9 +552,12 @@ pub(crate) fn is_round(method: &str, path: &str) -> bool {
 
 async fn unknown_route(uri: Uri) -> Response {
     let path: String = uri.path().chars().take(200).collect();
-    encode::problem(&Problem::new(Code::NotFound, format!("there is nothing at `{path}`")))
+    encode::problem(&Problem::new(ProblemCode::NotFound, format!("there is nothing at `{path}`")))
 }
 
 async fn wrong_method() -> Response {
-    encode::problem(&Problem::new(Code::MethodNotAllowed, "this path does not support that method"))
+    encode::problem(&Problem::new(
+        ProblemCode::MethodNotAllowed,
+        "this path does not support that method",
+    ))
 }

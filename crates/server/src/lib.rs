@@ -1,21 +1,10 @@
 //! The inbound surfaces of Jurat. Each request takes three beats: decode, one engine call, encode.
 
-mod accept;
-mod auth;
-mod client_address;
-mod count;
-mod decode;
-mod encode;
-mod framing;
 mod http;
-mod inbound;
-mod layers;
 mod mcp;
-mod negotiate;
-mod once;
 mod openapi;
-mod pace;
-mod prefer;
+mod request;
+mod transport;
 
 use std::{
     future::{Future, pending},
@@ -26,17 +15,17 @@ use axum::Router;
 use jurat_engine::Engine;
 use tokio::net::TcpListener;
 
-use self::{accept::Connections, mcp::Hosts};
-pub use self::{
-    auth::Peer,
-    http::{Access, RouteInfo, route_table},
-    inbound::{Front, Inbound},
+pub use crate::{
+    http::{RouteAccess, RouteInfo, route_table},
     openapi::openapi,
+    request::auth::PeerAddress,
+    transport::inbound::{InboundLimits, ServerOptions},
 };
+use crate::{mcp::AllowedHosts, transport::accept::Connections};
 
 /// Every route of the server, for callers on this machine.
 pub fn router(engine: Engine) -> Router {
-    http::router(engine, Hosts::default())
+    http::router(engine, AllowedHosts::default())
 }
 
 /// Serves until `stop` is done, then finishes what is under way, for a while.
@@ -45,11 +34,12 @@ pub fn router(engine: Engine) -> Router {
 pub async fn serve(
     listener: TcpListener,
     engine: Engine,
-    front: Front,
+    front: ServerOptions,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let Front { inbound, hosts, trusted_proxies } = front;
-    let router = http::router(engine.clone(), Hosts::new(listener.local_addr()?.ip(), &hosts));
+    let ServerOptions { inbound, hosts, trusted_proxies } = front;
+    let router =
+        http::router(engine.clone(), AllowedHosts::new(listener.local_addr()?.ip(), &hosts));
     let connections = Connections::new(engine.clone(), router, (inbound, trusted_proxies));
     let ended = tokio::select! {
         Err(error) = connections.accept(&listener) => Err(error),
@@ -61,7 +51,7 @@ pub async fn serve(
 }
 
 /// Done when nothing keeps the server any more.
-async fn stopped(engine: &Engine, inbound: &Inbound, stop: impl Future<Output = ()>) {
+async fn stopped(engine: &Engine, inbound: &InboundLimits, stop: impl Future<Output = ()>) {
     stop.await;
     engine.stop_rounds();
     let noticed = tokio::time::timeout(inbound.shutdown_delay, pending::<()>());

@@ -29,7 +29,7 @@ use axum::{
     response::Response,
 };
 use http_body_util::Full;
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use jurat_engine::Engine;
 use jurat_wire::{api::mcp, problem::Problem};
 use rmcp::{
@@ -40,9 +40,9 @@ use rmcp::{
 };
 use serde_json::Value;
 
-pub(crate) use self::hosts::Hosts;
-use self::surface::Surface;
-use crate::{
+pub(crate) use self::hosts::AllowedHosts;
+use self::surface::McpSurface;
+use crate::request::{
     decode::{self, BODY_LIMIT},
     encode,
 };
@@ -54,7 +54,7 @@ const BOTH_FORMS: HeaderValue = HeaderValue::from_static("application/json, text
 /// Answers one message.
 pub(crate) async fn post(
     State(engine): State<Engine>,
-    Extension(hosts): Extension<Arc<Hosts>>,
+    Extension(hosts): Extension<Arc<AllowedHosts>>,
     request: Request,
 ) -> Response {
     if let Some(problem) = hosts.objection(request.uri(), request.headers()) {
@@ -85,14 +85,14 @@ pub(crate) async fn post(
 }
 
 /// The library's service for one request; making it costs less than sharing it.
-fn service(engine: Engine) -> StreamableHttpService<Surface, NeverSessionManager> {
+fn service(engine: Engine) -> StreamableHttpService<McpSurface, NeverSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(BODY_LIMIT)
         // `hosts` has looked already, and answers with a problem.
         .disable_allowed_hosts();
-    let surface = move || Ok(Surface::new(engine.clone()));
+    let surface = move || Ok(McpSurface::new(engine.clone()));
     StreamableHttpService::new(surface, Arc::default(), config)
 }
 
@@ -117,7 +117,7 @@ async fn worded(message: &Value, response: Response) -> Response {
     if status.is_server_error() {
         tracing::error!(error = %text, "could not answer a message");
         let detail = "something went wrong inside the server";
-        return encode::problem(&Problem::new(Code::Internal, detail));
+        return encode::problem(&Problem::new(ProblemCode::Internal, detail));
     }
     malformed(message, text)
 }

@@ -16,9 +16,9 @@ use std::{ops::ControlFlow, path::Path};
 pub use self::{
     error::BackupError,
     manifest::{FileRecord, Manifest},
-    restore::{Place, check_free},
-    verify::{Verified, verify},
-    write::{Source, write},
+    restore::{RestoreTarget, check_free},
+    verify::{VerifiedBackup, verify},
+    write::{BackupSource, write},
 };
 
 /// The name of the database within a backup, whatever the store is called.
@@ -30,15 +30,15 @@ type Result<T, E = BackupError> = std::result::Result<T, E>;
 
 /// How far the work is. Whoever watches may stop it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    pub stage: Stage,
+pub struct BackupProgress {
+    pub stage: BackupStage,
     pub done: u64,
     /// In the unit of the stage: pages, bytes or entries.
     pub total: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum BackupStage {
     Copying,
     Checksums,
     /// SQLite checks its file; it does not say how far it is.
@@ -47,10 +47,10 @@ pub enum Stage {
 }
 
 /// Called now and then; after `Break` the work ends with [`BackupError::Stopped`].
-pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+pub type BackupWatcher<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;
 
-fn tell(watch: Watch<'_>, stage: Stage, done: u64, total: u64) -> Result<()> {
-    match watch(Progress { stage, done, total }) {
+fn tell(watch: BackupWatcher<'_>, stage: BackupStage, done: u64, total: u64) -> Result<()> {
+    match watch(BackupProgress { stage, done, total }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(BackupError::Stopped),
     }

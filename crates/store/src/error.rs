@@ -2,12 +2,12 @@
 
 use std::{error::Error, fmt};
 
-type Source = Box<dyn Error + Send + Sync>;
+type ErrorSource = Box<dyn Error + Send + Sync>;
 
 #[derive(Debug)]
 pub struct StoreError {
     pub kind: StoreErrorKind,
-    source: Option<Source>,
+    source: Option<ErrorSource>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum StoreErrorKind {
 }
 
 impl StoreError {
-    pub(crate) fn unavailable(source: impl Into<Source>) -> Self {
+    pub(crate) fn unavailable(source: impl Into<ErrorSource>) -> Self {
         Self { kind: StoreErrorKind::Unavailable, source: Some(source.into()) }
     }
 
@@ -34,14 +34,14 @@ impl StoreError {
         code.is_some_and(|code| ["42501", "3F000"].contains(&&*code))
     }
 
-    pub(crate) fn conflict(source: impl Into<Source>) -> Self {
+    pub(crate) fn conflict(source: impl Into<ErrorSource>) -> Self {
         Self { kind: StoreErrorKind::Conflict, source: Some(source.into()) }
     }
 
     pub(crate) fn corrupt(
         (table, column): (&'static str, &'static str),
         row: &str,
-        source: impl Into<Source>,
+        source: impl Into<ErrorSource>,
     ) -> Self {
         let kind = StoreErrorKind::Corrupt { table, column, row: row.to_owned() };
         Self { kind, source: Some(source.into()) }
@@ -68,7 +68,7 @@ impl Error for StoreError {
 
 /// Why a database is not served although it is there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum DatabaseRefusal {
     #[error(
         "the database has schema version {found}, but this program needs {needed}; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
     )]

@@ -1,38 +1,9 @@
 //! The one storage seam of Jurat: a trait of operations, kept by SQLite or by PostgreSQL.
 
-mod agent_events;
 pub mod backup;
-mod both;
-mod checkup;
-mod credit;
+mod db;
 mod error;
-mod evidence;
-mod invitations;
-mod judge_calls;
-mod key;
-mod knowledge;
-mod load;
-mod logins;
-mod migrations;
-mod once;
-mod open_work;
-mod people;
-#[cfg(test)]
-mod plans;
-mod postgres;
-mod registry;
-mod rows;
-mod search;
-mod shares;
-mod sql;
-mod sqlite;
-mod storage;
-mod task_runs;
-mod tasks;
-mod teams;
-mod templates;
-mod verifiers;
-mod workflows;
+mod ops;
 
 use std::{
     collections::BTreeMap,
@@ -43,83 +14,105 @@ use std::{
 
 use async_trait::async_trait;
 use jurat_core::{
-    consensus::Outcome,
-    executor::{Executor, Probe},
+    account::ledger::{AccountState, Transfer},
+    executor::{
+        Executor, Probe,
+        session::{Session, SessionPool},
+    },
     id::{AccountId, NodeId, RoundId},
-    job::Kind,
-    ledger::{AccountState, Transfer},
-    round::{Closing, OpenRound, Round, RoundSummary, State},
-    run::{Purpose, Run},
-    session::{Pool, Session},
+    round::{
+        OpenRound, Round, RoundClosing, RoundStatus, RoundSummary, consensus::Outcome, job::JobKind,
+    },
     time::Timestamp,
+    verifier::run::{VerifierRun, VerifierRunPurpose},
 };
 
-pub use self::{
-    agent_events::{
-        AgentEvent, AgentEventAdd, AgentEventAdded, AgentEventFilter, AgentEventGivenUp,
-        AgentEventOutcome, AgentEventPruning, AgentEventTake, AgentEvents, NewAgentEvent, NotHeld,
-        TooManyPending,
+pub use crate::{
+    db::{
+        idempotency::{IdempotencyAnswer, IdempotencyRecord, PriorWrite, SavedAnswer},
+        load::{ConnectionCounts, StoreLoad},
+        postgres::Postgres,
+        sqlite::Sqlite,
+        tx::{Behalf, WriteOutcome},
     },
-    both::{Behalf, Written},
-    checkup::{Checkup, EndedPage, Record},
-    credit::{Grant, Granted, Spending, Suspended, Suspension},
     error::{StoreError, StoreErrorKind},
-    evidence::{EvidenceBlob, EvidenceCache, EvidenceFound, EvidencePruning},
-    invitations::{
-        AnswerRefused, InvitationAnswer, InvitationFilter, InvitationRefused, Invitations,
-    },
-    judge_calls::{Correction, HistoryOf, JudgeCalls, JudgeCallsSent, JudgmentUsed, LeaseLost},
-    key::{KeyAdded, KeyRecord, LiveKeys, Revocation, Revoked, Rotated, Rotation, Succession},
-    knowledge::{
-        Alike, Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests, KnowledgeHits,
-        KnowledgeKey, KnowledgeOf, KnowledgePage, KnowledgePosition, KnowledgeWanted, Known,
-        Learned, Remembered,
-    },
-    load::{Connections, Load},
-    logins::{
-        CodePut, CodeRefused, CodeTry, CodeUse, DeviceAnswer, DeviceAsked, DevicePoll,
-        DeviceRefused, DeviceUse, Entered, Logins, NewCode, NewDevice, Waited,
-    },
-    once::{DoneBefore, Once, OnceAnswer, SavedAnswer},
-    open_work::{OpenCounts, OpenWork, Waiting},
-    people::{HandleClaim, HandleRefused, People},
-    postgres::Postgres,
-    registry::{
-        Deploy, Deployed, Deployment, KnownVerdict, Measurement, Pruning, Removal, RunFilter,
-        VerifierGone, VersionSummary,
-    },
-    shares::{ShareAnswer, ShareQuery, ShareRefused, ShareUse, Shares},
-    sqlite::Sqlite,
-    storage::{
-        NotErased, PruneOrder, Pruned, RoundErasing, RoundKey, RoundKeys, Storage, StorageFull,
-        Stored,
-    },
-    task_runs::{
-        EventsFrom, NewStep, RunAdded, RunEventsAsked, RunKey, RunRefused, RunState, RunSubmit,
-        RunSubmitRefused, RunWrite, StepRenewal, StepTake, StoredRun, StoredRunEvent, TakenStep,
-        TaskRunFilter, TaskRuns,
-    },
-    tasks::{
-        AppendRefused, AppendedWith, Position, SubmitRefused, TaskAppend, TaskBallot,
-        TaskCandidate, TaskEvent, TaskEventsAsked, TaskFilter, TaskKey, TaskRecord, TaskSubmit,
-        TaskSubmitted, TaskSummary, TaskTake, TaskTaken, Tasks,
-    },
-    teams::{MemberRemoval, NewTeam, TeamAsked, TeamInvite, TeamRefused, Teams, TeamsWanted},
-    templates::{
-        Change, ChangeRefused, Changed, Fork, ForkNotes, ForkRefused, Forked, ForkedVerifier,
-        PairAsked, Publish, PublishFile, PublishRefused, Publishable, Published, TemplateAsked,
-        TemplateChange, TemplateFileAsked, TemplateFilter, TemplateOffer, TemplateOfferRefused,
-        TemplateWords, Templates,
-    },
-    verifiers::{
-        ReachedVerifier, ReachedVersion, SharedThrough, VerifierAsked, VerifierQuery, Verifiers,
-        VersionQuery,
-    },
-    workflows::{
-        FileRead, FilesAsked, FilesFound, FilesPatch, Found, Giving, GrantOrder, Granting, Left,
-        Lineage, OfferRefused, Offered, RevokeOrder, Revoking, SaveTarget, Saved, Upstream,
-        WorkflowAsked, WorkflowChange, WorkflowOffer, WorkflowQuery, WorkflowRefused, WorkflowSave,
-        WorkflowView, WorkflowWords, Workflows, WrongField,
+    ops::{
+        agent_events::{
+            AgentEventAdd, AgentEventAddition, AgentEventFilter, AgentEventOps, AgentEventOutcome,
+            AgentEventPruning, AgentEventRecord, AgentEventTake, NewAgentEvent, NotLeaseHolder,
+            TooManyPending, UndeliverableEvent,
+        },
+        agent_runs::{
+            AgentRunAddition, AgentRunConflict, AgentRunEventRow, AgentRunEventsQuery,
+            AgentRunFilter, AgentRunKey, AgentRunOps, AgentRunRecord, AgentRunRefusal,
+            AgentRunState, AgentRunSubmit, AgentRunWrite, AgentStepRenewal, AgentStepTake,
+            EventsStart, NewAgentStep, TakenAgentStep,
+        },
+        checkup::{EndedRoundsQuery, RoundRecord, StoreCheckup},
+        credit::{CreditGrant, CreditGrantOutcome, Spending, Suspension, SuspensionOutcome},
+        evidence::{EvidenceBlob, EvidenceOps, EvidencePruning, NewEvidence},
+        invitations::{
+            InvitationAnswer, InvitationAnswerRefusal, InvitationFilter, InvitationOps,
+            InvitationRefusal,
+        },
+        judge_calls::{
+            CostCorrection, JudgeCallCosts, JudgeCallOps, JudgeHistoryKey, JudgmentSample,
+            LeaseLost,
+        },
+        key::{
+            KeyAddOutcome, KeyRecord, KeyRevocation, KeyRevokeOutcome, KeyRotateOutcome,
+            KeyRotation, KeySuccession, LiveKeys,
+        },
+        knowledge::{
+            Knowledge, KnowledgeDeprecation, KnowledgeDigests, KnowledgeFetch, KnowledgeHits,
+            KnowledgeKey, KnowledgeLookup, KnowledgeOps, KnowledgePageQuery, KnowledgePosition,
+            KnowledgeRecord, KnowledgeScope, KnowledgeSummary, SimilarKnowledge,
+        },
+        logins::{
+            DeviceAnswer, DeviceLookup, DevicePoll, DevicePollOutcome, DeviceRefusal, DeviceUse,
+            LoginCodeOutcome, LoginCodeRefusal, LoginCodeTry, LoginCodeUse, LoginEntrant, LoginOps,
+            NewDevice, NewLoginCode,
+        },
+        open_work::{OpenWorkCounts, OpenWorkOps, QueueDepth},
+        people::{HandleChange, HandleRefusal, PeopleOps},
+        registry::{
+            CachedVerdict, DeployOutcome, DeployedVersion, Measurement, NewVerifierVersion,
+            VerdictPruning, VerifierRemoval, VerifierRemoveOutcome, VerifierRunFilter,
+            VersionSummary,
+        },
+        shares::{ShareAnswer, ShareOps, ShareQuery, ShareRefusal, ShareUse},
+        storage::{
+            ErasureRefusal, PruneCounts, PruneOrder, RoundErasure, RoundKey, RoundKeys,
+            StorageFull, StorageOps, StorageUsage,
+        },
+        tasks::{
+            ListPosition, TakenTasks, TaskAddition, TaskAppend, TaskAppendExtras,
+            TaskAppendRefusal, TaskBallotRow, TaskCandidateRow, TaskEventRow, TaskEventsQuery,
+            TaskFilter, TaskKey, TaskOps, TaskRecord, TaskSubmit, TaskSubmitRefusal, TaskSummary,
+            TaskTake,
+        },
+        teams::{
+            MemberRemoval, NewTeam, TeamInvite, TeamListQuery, TeamLookup, TeamOps, TeamRefusal,
+        },
+        templates::{
+            ChangedTemplate, ForkNotes, ForkRefusal, ForkedVerifier, ForkedWorkflow,
+            PublishRefusal, PublishableWorkflow, PublishedVerifierLookup, TemplateChange,
+            TemplateChangeKind, TemplateChangeRefusal, TemplateFileBytes, TemplateFileLookup,
+            TemplateFilter, TemplateFork, TemplateLookup, TemplateOffer, TemplateOfferRefusal,
+            TemplateOps, TemplatePublication, TemplatePublish, TemplateWordSearch,
+        },
+        verifiers::{
+            ReachedVerifier, ReachedVersion, ShareRoute, VerifierLookup, VerifierOps,
+            VerifierQuery, VersionQuery,
+        },
+        workflows::{
+            FilesPatch, ForkLineage, GrantRevocation, GrantRevocationResult, NameMatch,
+            OfferOutcome, OwnershipChange, SaveTarget, UpstreamTemplate, WorkflowChange,
+            WorkflowFileBytes, WorkflowFileSet, WorkflowFilesLookup, WorkflowGrantOrder,
+            WorkflowGrantResult, WorkflowLeaveResult, WorkflowLookup, WorkflowOffer,
+            WorkflowOfferRefusal, WorkflowOps, WorkflowQuery, WorkflowRefusal, WorkflowSave,
+            WorkflowSaveResult, WorkflowView, WorkflowWordSearch, WrongField,
+        },
     },
 };
 
@@ -129,37 +122,49 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
     /// What people do with each other: accounts, workflows, templates.
-    fn sharing(&self) -> &dyn Sharing;
+    fn sharing(&self) -> &dyn SharingStore;
 
     /// Tasks and what belongs to them.
     fn tasks(&self) -> &dyn TaskStore;
 
     /// How much accounts have stored, and for how long.
-    fn storage(&self) -> &dyn Storage;
+    fn storage(&self) -> &dyn StorageOps;
 
     /// Adds an executor and, where given, a session to it: both or nothing.
     async fn executor_add(
         &self,
         executor: &Executor,
         session: Option<&Session>,
-        once: Option<&Once>,
-    ) -> Result<Added>;
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<ExecutorAddOutcome>;
     async fn executor_get(&self, name: &str) -> Result<Option<Executor>>;
     /// Executors by name.
-    async fn executor_list(&self, page: &Page) -> Result<Vec<Executor>>;
+    async fn executor_list(&self, page: &ListPage) -> Result<Vec<Executor>>;
     /// Keeps what the last probe found; `false` when there is no such executor.
     async fn executor_probed(&self, name: &str, probe: &Probe) -> Result<bool>;
     /// Removes an executor and its sessions.
-    async fn executor_remove(&self, name: &str, once: Option<&Once>) -> Result<Removed>;
+    async fn executor_remove(
+        &self,
+        name: &str,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<RemoveOutcome>;
 
-    async fn session_add(&self, session: &Session, once: Option<&Once>) -> Result<SessionAdded>;
+    async fn session_add(
+        &self,
+        session: &Session,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<SessionAddOutcome>;
     async fn session_get(&self, id: &str) -> Result<Option<Session>>;
     /// Sessions by identifier.
-    async fn session_list(&self, page: &Page) -> Result<Vec<Session>>;
-    async fn session_remove(&self, id: &str, once: Option<&Once>) -> Result<Removed>;
+    async fn session_list(&self, page: &ListPage) -> Result<Vec<Session>>;
+    async fn session_remove(
+        &self,
+        id: &str,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<RemoveOutcome>;
 
     /// All executors and sessions, at one moment.
-    async fn pool(&self) -> Result<Pool>;
+    async fn pool(&self) -> Result<SessionPool>;
     /// A number that every change of executors or sessions increases; probes do not.
     async fn pool_version(&self) -> Result<i64>;
 
@@ -171,31 +176,58 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn key_get(&self, id: &str) -> Result<Option<KeyRecord>>;
     /// Adds a key, and its account if that is not there. Of the live keys of an account only one
     /// has a name, but for those that a rotation leaves for a while.
-    async fn key_add(&self, key: &KeyRecord, once: Option<&Once>) -> Result<KeyAdded>;
+    async fn key_add(
+        &self,
+        key: &KeyRecord,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<KeyAddOutcome>;
     /// The keys of an account, or of all, in the order in which they were made.
-    async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>>;
+    async fn key_list(
+        &self,
+        account: Option<&AccountId>,
+        page: &ListPage,
+    ) -> Result<Vec<KeyRecord>>;
     /// The newest keys of an account that open something, whatever has ended before or since.
     async fn key_live(&self, wanted: &LiveKeys) -> Result<Vec<KeyRecord>>;
     /// Revokes one key, or all with a name, for ever.
-    async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked>;
+    async fn key_revoke(
+        &self,
+        revocation: &KeyRevocation,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<KeyRevokeOutcome>;
     /// Adds a key like a live one, and lets that one end.
-    async fn key_rotate(&self, rotation: &Rotation, once: Option<&Once>) -> Result<Rotated>;
+    async fn key_rotate(
+        &self,
+        rotation: &KeyRotation,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<KeyRotateOutcome>;
     /// Notes when keys were last used. An identifier that is not there is passed over.
     async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()>;
 
     /// Records a round before anyone is asked. PostgreSQL keeps the length of the lease
     /// (`lease_until` − `opened_at`) and lets it begin now by its own clock.
     /// The run that it is and the credit that it holds are recorded with it.
-    async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened>;
+    async fn round_open(
+        &self,
+        round: &OpenRound,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<RoundOpenOutcome>;
     /// Ends a round with its replicas, its decision and its entry, if it is open and the lease
     /// token of `round` still holds; otherwise nothing changes. Its run ends with it, and of the
     /// credit that it holds the cost is captured and the rest released. What the execution of a
     /// step costs is captured once: where another of its rounds captured it, this one costs nothing.
-    async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed>;
+    async fn round_close(
+        &self,
+        round: &OpenRound,
+        closing: &RoundClosing,
+    ) -> Result<RoundCloseOutcome>;
     async fn round_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Round>>;
     /// The first round of a step's execution in which somebody answered.
-    async fn round_of_step(&self, account: &AccountId, execution_id: &str)
-    -> Result<Option<Round>>;
+    async fn round_of_task_call(
+        &self,
+        account: &AccountId,
+        execution_id: &str,
+    ) -> Result<Option<Round>>;
     /// The account's rounds, newest first. Shares are kept to four places here.
     async fn round_list(
         &self,
@@ -204,35 +236,44 @@ pub trait Store: fmt::Debug + Send + Sync {
     ) -> Result<Vec<RoundSummary>>;
     /// Takes over open rounds that their nodes left behind; a late close by such a node is lost.
     /// A round that does not read back is logged and stays open, and hinders no other.
-    async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>>;
+    async fn round_take_over(&self, claim: &RoundTakeover) -> Result<Vec<OpenRound>>;
 
     /// Asks the node of a round to call it off; `false` when the round is not open.
-    async fn round_call_off(
+    async fn round_cancel(&self, account: &AccountId, id: &RoundId, at: Timestamp) -> Result<bool>;
+    /// The open rounds of a node that somebody called off.
+    async fn rounds_cancelled(&self, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>>;
+
+    /// What was done under an idempotency key. Each write that takes an `IdempotencyRecord` notes it in its own
+    /// transaction, and does nothing when the key is noted already.
+    async fn idempotency_get(&self, account: &AccountId, key: &str) -> Result<Option<PriorWrite>>;
+    /// Replaces the answer that is kept under a key.
+    async fn idempotency_answer(
         &self,
         account: &AccountId,
-        id: &RoundId,
-        at: Timestamp,
-    ) -> Result<bool>;
-    /// The open rounds of a node that somebody called off.
-    async fn rounds_called_off(&self, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>>;
-
-    /// What was done under an idempotency key. Each write that takes a `Once` notes it in its own
-    /// transaction, and does nothing when the key is noted already.
-    async fn once_get(&self, account: &AccountId, key: &str) -> Result<Option<DoneBefore>>;
-    /// Replaces the answer that is kept under a key.
-    async fn once_answer(&self, account: &AccountId, key: &str, answer: &SavedAnswer)
-    -> Result<()>;
+        key: &str,
+        answer: &SavedAnswer,
+    ) -> Result<()>;
 
     /// Adds a version: to the verifier with the name, or as the first of a new one.
-    async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed>;
+    async fn verifier_deploy(
+        &self,
+        deploy: &NewVerifierVersion,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<DeployOutcome>;
     /// Deactivates a verifier for ever. One that is revoked already stays so.
-    async fn verifier_revoke(&self, removal: &Removal, once: Option<&Once>)
-    -> Result<VerifierGone>;
+    async fn verifier_revoke(
+        &self,
+        removal: &VerifierRemoval,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<VerifierRemoveOutcome>;
     /// Erases a verifier, also a revoked one: its versions, measurements, runs and known verdicts,
     /// and what judges said in the rounds of its runs. The decision entries of those rounds stay:
     /// they hold digests only.
-    async fn verifier_delete(&self, removal: &Removal, once: Option<&Once>)
-    -> Result<VerifierGone>;
+    async fn verifier_delete(
+        &self,
+        removal: &VerifierRemoval,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<VerifierRemoveOutcome>;
 
     /// Keeps a measurement of a version.
     async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()>;
@@ -242,7 +283,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         account: &AccountId,
         verifier_id: &str,
         version: u32,
-        purpose: Purpose,
+        purpose: VerifierRunPurpose,
     ) -> Result<Option<Measurement>>;
     /// The newest own measurement of a version for each purpose, and its newest tests with other
     /// judges, without their cases.
@@ -253,9 +294,13 @@ pub trait Store: fmt::Debug + Send + Sync {
         version: u32,
     ) -> Result<Vec<Measurement>>;
 
-    async fn run_get(&self, account: &AccountId, id: &str) -> Result<Option<Run>>;
+    async fn verifier_run_get(&self, account: &AccountId, id: &str) -> Result<Option<VerifierRun>>;
     /// The account's runs, newest first.
-    async fn run_list(&self, account: &AccountId, filter: &RunFilter) -> Result<Vec<Run>>;
+    async fn verifier_run_list(
+        &self,
+        account: &AccountId,
+        filter: &VerifierRunFilter,
+    ) -> Result<Vec<VerifierRun>>;
 
     /// What a judge said before to the same question, if that was not before `since`.
     async fn verdict_get(
@@ -263,30 +308,34 @@ pub trait Store: fmt::Debug + Send + Sync {
         account: &AccountId,
         digest: &str,
         since: Timestamp,
-    ) -> Result<Option<KnownVerdict>>;
+    ) -> Result<Option<CachedVerdict>>;
     /// Keeps what a judge said, for the verifier that it belongs to.
     async fn verdict_put(
         &self,
         account: &AccountId,
         verifier_id: &str,
-        verdict: &KnownVerdict,
+        verdict: &CachedVerdict,
     ) -> Result<()>;
     /// Removes known verdicts that are too old or too many, the oldest first, and returns how many
     /// went. Two nodes that do it at the same time may remove some more.
-    async fn verdicts_prune(&self, pruning: &Pruning) -> Result<u64>;
+    async fn verdicts_prune(&self, pruning: &VerdictPruning) -> Result<u64>;
 
     /// Gives credit to an account, or takes some back: no more than is available and not needed for
     /// what rounds under way may cost beyond their holds.
-    async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted>;
+    async fn credit_grant(
+        &self,
+        grant: &CreditGrant,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<CreditGrantOutcome>;
     /// Suspends an account, or lifts it.
     async fn account_suspend(
         &self,
         suspension: &Suspension,
-        once: Option<&Once>,
-    ) -> Result<Suspended>;
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<SuspensionOutcome>;
     async fn account_get(&self, account: &AccountId) -> Result<Option<AccountState>>;
     /// Accounts by identifier.
-    async fn account_list(&self, page: &Page) -> Result<Vec<AccountState>>;
+    async fn account_list(&self, page: &ListPage) -> Result<Vec<AccountState>>;
     async fn credit_spent(&self, account: &AccountId, since: Timestamp) -> Result<Spending>;
     /// The lines of an account's ledger, newest first; `before` starts behind a line.
     async fn credit_transfers(
@@ -304,58 +353,73 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn entry_get(&self, account: &AccountId, receipt_id: &str) -> Result<Option<String>>;
 
     /// Looks at the database as a whole, which may take minutes.
-    async fn check(&self) -> Result<Checkup>;
+    async fn check(&self) -> Result<StoreCheckup>;
     /// The oldest of the newest `count` rounds that have ended; `None` when there are fewer.
     async fn ended_since(&self, count: u32) -> Result<Option<RoundId>>;
     /// Rounds of all accounts that have ended.
-    async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>>;
+    async fn ended_page(&self, page: &EndedRoundsQuery) -> Result<Vec<(AccountId, RoundId)>>;
     /// All that is stored of a round that has ended. What does not read back is `Corrupt`.
-    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>>;
+    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<RoundRecord>>;
 
     /// Whether the store can be written to.
     async fn ping(&self) -> Result<()>;
     /// How much there is to do at this moment.
-    fn load(&self) -> Load {
-        Load::default()
+    fn load(&self) -> StoreLoad {
+        StoreLoad::default()
     }
     /// Finishes what is queued and lets go of the database. Later calls are `Unavailable`.
     async fn close(&self);
 }
 
 /// The parts of the store that are written once for both databases.
-pub trait Sharing:
-    People + Teams + Invitations + Logins + Shares + Templates + Verifiers + Workflows + JudgeCalls
+pub trait SharingStore:
+    PeopleOps
+    + TeamOps
+    + InvitationOps
+    + LoginOps
+    + ShareOps
+    + TemplateOps
+    + VerifierOps
+    + WorkflowOps
+    + JudgeCallOps
 {
 }
 
 impl<
-    S: People + Teams + Invitations + Logins + Shares + Templates + Verifiers + Workflows + JudgeCalls,
-> Sharing for S
+    S: PeopleOps
+        + TeamOps
+        + InvitationOps
+        + LoginOps
+        + ShareOps
+        + TemplateOps
+        + VerifierOps
+        + WorkflowOps
+        + JudgeCallOps,
+> SharingStore for S
 {
 }
 
 /// The parts of the store that keep tasks, runs, and what is remembered of them.
 pub trait TaskStore:
-    Tasks + TaskRuns + Remembered + EvidenceCache + AgentEvents + OpenWork
+    TaskOps + AgentRunOps + KnowledgeOps + EvidenceOps + AgentEventOps + OpenWorkOps
 {
 }
 
-impl<S: Tasks + TaskRuns + Remembered + EvidenceCache + AgentEvents + OpenWork> TaskStore for S {}
+impl<S: TaskOps + AgentRunOps + KnowledgeOps + EvidenceOps + AgentEventOps + OpenWorkOps> TaskStore
+    for S
+{
+}
 
 /// A part of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct ListPage {
     /// Starts behind this name or identifier.
     pub after: Option<String>,
     pub limit: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::enum_variant_names,
-    reason = "`Added::Added` says what happened, as `Closed::Closed` does"
-)]
-pub enum Added {
+pub enum ExecutorAddOutcome {
     Added,
     ExecutorExists,
     SessionExists,
@@ -364,7 +428,7 @@ pub enum Added {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionAdded {
+pub enum SessionAddOutcome {
     Added,
     Exists,
     ExecutorUnknown,
@@ -373,11 +437,7 @@ pub enum SessionAdded {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::enum_variant_names,
-    reason = "`Removed::Removed` says what happened, as `Closed::Closed` does"
-)]
-pub enum Removed {
+pub enum RemoveOutcome {
     /// With the sessions that went along.
     Removed(Vec<String>),
     Unknown,
@@ -386,11 +446,7 @@ pub enum Removed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::enum_variant_names,
-    reason = "`Opened::Opened` says what happened, as `Closed::Closed` does"
-)]
-pub enum Opened {
+pub enum RoundOpenOutcome {
     Opened,
     /// It was opened, and holds what the account has, which is less than was asked for.
     WithLess {
@@ -412,8 +468,7 @@ pub enum Opened {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::enum_variant_names, reason = "`Closed::Closed` says what happened")]
-pub enum Closed {
+pub enum RoundCloseOutcome {
     Closed,
     /// It has ended, and costs nothing: another round of the same execution was paid for.
     PaidBefore,
@@ -424,9 +479,9 @@ pub enum Closed {
 /// Which rounds to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundFilter {
-    pub kind: Option<Kind>,
+    pub kind: Option<JobKind>,
     pub outcome: Option<Outcome>,
-    pub state: Option<State>,
+    pub state: Option<RoundStatus>,
     pub limit: u32,
     /// Starts behind this round, towards older ones.
     pub before: Option<RoundId>,
@@ -436,18 +491,18 @@ pub struct RoundFilter {
 
 /// Who takes over which rounds, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct RoundTakeover {
     pub node: NodeId,
     /// Fences out the former holders.
     pub lease_token: u64,
     pub lease_until: Timestamp,
     pub now: Timestamp,
     pub limit: u32,
-    pub orphans: Orphans,
+    pub orphans: TakeoverScope,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Orphans {
+pub enum TakeoverScope {
     /// Rounds whose lease is over.
     LeaseOver,
     /// Every open round of another node. Only for SQLite under the exclusive lock, where no other
@@ -460,12 +515,12 @@ pub enum Orphans {
 pub fn is_blank(path: &Path) -> bool {
     // SQLite would remove the log that belongs to an empty file, and that may be all there is left.
     let is_empty = path.metadata().is_ok_and(|found| found.len() == 0);
-    is_empty || sqlite::setup::is_blank(path).unwrap_or(false)
+    is_empty || crate::db::sqlite::setup::is_blank(path).unwrap_or(false)
 }
 
 /// Where the store is.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Location {
+pub enum StoreLocation {
     /// Gone with the process; for tests and demonstrations.
     Memory,
     File(PathBuf),
@@ -476,7 +531,7 @@ pub enum Location {
     },
 }
 
-impl fmt::Debug for Location {
+impl fmt::Debug for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory => f.write_str("Memory"),
@@ -488,13 +543,15 @@ impl fmt::Debug for Location {
 }
 
 /// Opens the store, makes or migrates its tables, and checks that this program can serve them.
-pub async fn open(location: &Location) -> Result<Arc<dyn Store>> {
+pub async fn open(location: &StoreLocation) -> Result<Arc<dyn Store>> {
     Ok(match location {
-        Location::Memory => Arc::new(Sqlite::in_memory()?),
-        Location::File(path) => Arc::new(Sqlite::open(path).await?),
-        Location::Postgres { url, migrate_url: None } => Arc::new(Postgres::connect(url).await?),
-        Location::Postgres { url, migrate_url: Some(migrate_url) } => {
-            let role = postgres::role_of(url)?;
+        StoreLocation::Memory => Arc::new(Sqlite::in_memory()?),
+        StoreLocation::File(path) => Arc::new(Sqlite::open(path).await?),
+        StoreLocation::Postgres { url, migrate_url: None } => {
+            Arc::new(Postgres::connect(url).await?)
+        }
+        StoreLocation::Postgres { url, migrate_url: Some(migrate_url) } => {
+            let role = crate::db::postgres::role_of(url)?;
             Postgres::migrate(migrate_url, Some(&role)).await?;
             Arc::new(Postgres::connect(url).await?)
         }

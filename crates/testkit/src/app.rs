@@ -15,14 +15,19 @@ use axum::{
 };
 use http::{HeaderMap, Request, StatusCode, header};
 use jurat_core::{
-    caller::{Caller, CallerKey, Credit, Scope},
+    account::{
+        caller::{Caller, CallerKey, CreditMode, Scope},
+        key::{ApiKey, Key},
+    },
     id::AccountId,
-    key::{ApiKey, Key},
     time::Timestamp,
 };
-use jurat_engine::{Accounts, Alone, Clock, Engine, Judges, Limits, NodeKey, Parts, Points};
-use jurat_guard::{bounded::Bounded, client::Client};
-use jurat_store::{KeyRecord, Location, Store};
+use jurat_engine::{
+    AccountSettings, Clock, Engine, EngineLimits, EngineParts, Failpoints, JudgesConfig,
+    NodeSigningKey, SoleNode,
+};
+use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
+use jurat_store::{KeyRecord, Store, StoreLocation};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -93,13 +98,13 @@ pub struct TestApp {
 
 /// A reply, read to its end.
 #[derive(Debug)]
-pub struct Reply {
+pub struct TestReply {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
-impl Reply {
+impl TestReply {
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
@@ -121,43 +126,47 @@ pub struct TestCaller<'a> {
 impl TestApp {
     /// On an embedded store in memory.
     pub async fn new() -> Self {
-        Self::with_store(&Location::Memory).await
+        Self::with_store(&StoreLocation::Memory).await
     }
 
-    pub async fn with_store(location: &Location) -> Self {
+    pub async fn with_store(location: &StoreLocation) -> Self {
         let store = jurat_store::open(location).await.unwrap();
-        Self::on(store, Limits::default()).await
+        Self::on(store, EngineLimits::default()).await
     }
 
-    pub async fn with_limits(limits: Limits) -> Self {
-        Self::on(jurat_store::open(&Location::Memory).await.unwrap(), limits).await
+    pub async fn with_limits(limits: EngineLimits) -> Self {
+        Self::on(jurat_store::open(&StoreLocation::Memory).await.unwrap(), limits).await
     }
 
-    pub async fn on(store: Arc<dyn Store>, limits: Limits) -> Self {
-        Self::made_of(store, limits, Judges::default()).await
+    pub async fn on(store: Arc<dyn Store>, limits: EngineLimits) -> Self {
+        Self::made_of(store, limits, JudgesConfig::default()).await
     }
 
     /// With judges, on an embedded store in memory.
-    pub async fn with_judges(judges: Judges) -> Self {
-        let store = jurat_store::open(&Location::Memory).await.unwrap();
-        Self::made_of(store, Limits::default(), judges).await
+    pub async fn with_judges(judges: JudgesConfig) -> Self {
+        let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+        Self::made_of(store, EngineLimits::default(), judges).await
     }
 
     /// With something that happens at named points, on an embedded store in memory.
-    pub async fn with_points(points: Points) -> Self {
-        let store = jurat_store::open(&Location::Memory).await.unwrap();
-        Self::assembled(store, Limits::default(), Judges::default(), points).await
+    pub async fn with_points(points: Failpoints) -> Self {
+        let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+        Self::assembled(store, EngineLimits::default(), JudgesConfig::default(), points).await
     }
 
-    pub async fn made_of(store: Arc<dyn Store>, limits: Limits, judges: Judges) -> Self {
-        Self::assembled(store, limits, judges, Points::default()).await
+    pub async fn made_of(
+        store: Arc<dyn Store>,
+        limits: EngineLimits,
+        judges: JudgesConfig,
+    ) -> Self {
+        Self::assembled(store, limits, judges, Failpoints::default()).await
     }
 
     async fn assembled(
         store: Arc<dyn Store>,
-        limits: Limits,
-        judges: Judges,
-        points: Points,
+        limits: EngineLimits,
+        judges: JudgesConfig,
+        points: Failpoints,
     ) -> Self {
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
         let tokens = BTreeMap::from([
@@ -165,17 +174,17 @@ impl TestApp {
             // Every test application knows the same admin, so that one can be another's executor.
             ("JURAT_TEST_ADMIN", admin_key().reveal()),
         ]);
-        let engine = Engine::new(Parts {
+        let engine = Engine::new(EngineParts {
             store: Arc::clone(&store),
             clock: Arc::<ManualClock>::clone(&clock),
-            client: Client::new(jurat_guard::client::Limits::default()).unwrap(),
-            bounded: Bounded::new(2),
-            node_key: NodeKey::from_seed(&[7; 32]).unwrap(),
+            client: OutboundClient::new(jurat_guard::client::ClientLimits::default()).unwrap(),
+            bounded: Sandbox::new(2),
+            node_key: NodeSigningKey::from_seed(&[7; 32]).unwrap(),
             secrets: Arc::new(move |name| tokens.get(name).cloned()),
             limits,
             judges,
-            points,
-            accounts: Accounts {
+            failpoints: points,
+            accounts: AccountSettings {
                 mailer: Arc::<Outbox>::clone(&outbox),
                 is_open: true,
                 grant_micros: 0,
@@ -188,7 +197,7 @@ impl TestApp {
     }
 
     /// Starts the background work of a node.
-    pub async fn start(&self, alone: Alone) {
+    pub async fn start(&self, alone: SoleNode) {
         self.engine.start(alone).await.unwrap();
     }
 
@@ -240,20 +249,20 @@ impl TestCaller<'_> {
         Self { address: Some(address.parse().unwrap()), ..self }
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+    pub async fn post(&self, path: &str, body: &Value) -> TestReply {
         self.send("POST", path, Body::from(body.to_string()), &[]).await
     }
 
     /// Posts with headers of its own.
-    pub async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Reply {
+    pub async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> TestReply {
         self.send("POST", path, Body::from(body.to_string()), headers).await
     }
 
-    pub async fn get(&self, path: &str) -> Reply {
+    pub async fn get(&self, path: &str) -> TestReply {
         self.send("GET", path, Body::empty(), &[]).await
     }
 
-    pub async fn delete(&self, path: &str) -> Reply {
+    pub async fn delete(&self, path: &str) -> TestReply {
         self.send("DELETE", path, Body::empty(), &[]).await
     }
 
@@ -265,7 +274,7 @@ impl TestCaller<'_> {
         path: &str,
         body: Body,
         headers: &[(&str, &str)],
-    ) -> Reply {
+    ) -> TestReply {
         let mut request = Request::builder().method(method).uri(path).body(body).unwrap();
         let map = request.headers_mut();
         map.insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
@@ -276,12 +285,12 @@ impl TestCaller<'_> {
             map.insert(http::HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
         }
         if let Some(address) = self.address {
-            request.extensions_mut().insert(jurat_server::Peer(address));
+            request.extensions_mut().insert(jurat_server::PeerAddress(address));
         }
         let response = self.app.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
-        let reply = Reply { status: parts.status, headers: parts.headers, body };
+        let reply = TestReply { status: parts.status, headers: parts.headers, body };
         described::check(method, path, &reply);
         reply
     }
@@ -294,7 +303,7 @@ pub fn admin_caller() -> Caller {
         AccountId::admin(),
         BTreeSet::from([Scope::Admin]),
         CallerKey { id: admin_key().id().to_owned(), concurrent_rounds: usize::MAX },
-        Credit::Unmetered,
+        CreditMode::Unmetered,
     )
 }
 

@@ -9,7 +9,7 @@ use http::StatusCode;
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value, json};
 
-use crate::app::Reply;
+use crate::app::TestReply;
 
 /// The document, with every object closed: a member that is not described is found too.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
@@ -25,7 +25,7 @@ const UNDESCRIBED: &[StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::METHOD_N
 
 /// Fails when a reply is not as the document says, or an error reads like markup.
 #[track_caller]
-pub(crate) fn check(method: &str, path: &str, reply: &Reply) {
+pub(crate) fn check(method: &str, path: &str, reply: &TestReply) {
     assert_eq!(markup(reply), None, "{method} {path}: a client reads square brackets as markup");
     let found = compare(method, path, reply);
     let body: String = reply.text().chars().take(2_000).collect();
@@ -38,7 +38,7 @@ pub(crate) fn check(method: &str, path: &str, reply: &Reply) {
 }
 
 /// A text for people with square brackets in it.
-fn markup(reply: &Reply) -> Option<String> {
+fn markup(reply: &TestReply) -> Option<String> {
     let content_type = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
     let is_json = |mime: &str| ["application/json", "application/problem+json"].contains(&mime);
     if !content_type.is_some_and(is_json) {
@@ -50,7 +50,7 @@ fn markup(reply: &Reply) -> Option<String> {
     texts.find(|text| text.contains(['[', ']'])).map(str::to_owned)
 }
 
-fn compare(method: &str, path: &str, reply: &Reply) -> Result<(), String> {
+fn compare(method: &str, path: &str, reply: &TestReply) -> Result<(), String> {
     let Some(operation) = operation(method, path) else {
         if UNDESCRIBED.contains(&reply.status) {
             return valid(&problem_schema(), &reply.json());

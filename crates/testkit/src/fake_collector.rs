@@ -28,13 +28,13 @@ use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 #[derive(Debug)]
 pub struct FakeCollector {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<CollectorState>,
     /// Ends with the collector.
     _tasks: JoinSet<()>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct CollectorState {
     bodies: Mutex<Vec<Vec<u8>>>,
     headers: Mutex<Vec<HeaderMap>>,
     spans: watch::Sender<Vec<Span>>,
@@ -45,7 +45,7 @@ impl FakeCollector {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(CollectorState::default());
         let router = Router::new()
             .route("/v1/traces", post(traces))
             .route("/v1/logs", post(logs))
@@ -98,7 +98,11 @@ pub fn attribute(attributes: &[KeyValue], key: &str) -> Option<String> {
     }
 }
 
-async fn traces(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn traces(
+    State(shared): State<Arc<CollectorState>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let Some(request) = taken::<ExportTraceServiceRequest>(&shared, headers, &body) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
@@ -107,7 +111,11 @@ async fn traces(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
     answer(&ExportTraceServiceResponse::default())
 }
 
-async fn logs(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn logs(
+    State(shared): State<Arc<CollectorState>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let Some(request) = taken::<ExportLogsServiceRequest>(&shared, headers, &body) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
@@ -117,7 +125,11 @@ async fn logs(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes
 }
 
 /// The message of a request, if it is protobuf and says so.
-fn taken<M: Message + Default>(shared: &Shared, headers: HeaderMap, body: &[u8]) -> Option<M> {
+fn taken<M: Message + Default>(
+    shared: &CollectorState,
+    headers: HeaderMap,
+    body: &[u8],
+) -> Option<M> {
     let is_protobuf =
         headers.get(header::CONTENT_TYPE).is_some_and(|value| value == "application/x-protobuf");
     lock(&shared.headers).push(headers);

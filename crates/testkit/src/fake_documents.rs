@@ -19,7 +19,7 @@ use crate::fake_executor::lock;
 
 /// What is at an address.
 #[derive(Debug, Clone)]
-pub enum Document {
+pub enum FakeDocument {
     Bytes(Vec<u8>),
     /// Bytes without a length in the head.
     Chunks(Vec<u8>),
@@ -35,13 +35,13 @@ pub enum Document {
 #[derive(Debug)]
 pub struct FakeDocuments {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<DocumentsState>,
     _tasks: JoinSet<()>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    documents: Mutex<BTreeMap<String, Document>>,
+struct DocumentsState {
+    documents: Mutex<BTreeMap<String, FakeDocument>>,
     asked: Mutex<Vec<String>>,
 }
 
@@ -49,20 +49,20 @@ impl FakeDocuments {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(DocumentsState::default());
         let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { address, shared, _tasks: tasks }
     }
 
-    pub fn put(&self, path: &str, document: Document) {
+    pub fn put(&self, path: &str, document: FakeDocument) {
         lock(&self.shared.documents).insert(path.to_owned(), document);
     }
 
     /// Puts bytes there and returns a reference to them.
     pub fn publish(&self, path: &str, bytes: &[u8]) -> Value {
-        self.put(path, Document::Bytes(bytes.to_vec()));
+        self.put(path, FakeDocument::Bytes(bytes.to_vec()));
         self.reference(path, bytes)
     }
 
@@ -84,24 +84,24 @@ impl FakeDocuments {
     }
 }
 
-async fn answer(State(shared): State<Arc<Shared>>, uri: Uri) -> Response<Body> {
+async fn answer(State(shared): State<Arc<DocumentsState>>, uri: Uri) -> Response<Body> {
     lock(&shared.asked).push(uri.path().to_owned());
     let document = lock(&shared.documents).get(uri.path()).cloned();
     let answer = Response::builder();
-    match document.unwrap_or(Document::Status(404)) {
-        Document::Bytes(bytes) => answer.body(bytes.into()),
-        Document::Chunks(bytes) => {
+    match document.unwrap_or(FakeDocument::Status(404)) {
+        FakeDocument::Bytes(bytes) => answer.body(bytes.into()),
+        FakeDocument::Chunks(bytes) => {
             let parts: Vec<Result<Bytes, Infallible>> =
                 bytes.chunks(7).map(|part| Ok(Bytes::copy_from_slice(part))).collect();
             answer.body(Body::from_stream(futures::stream::iter(parts)))
         }
-        Document::Status(status) => answer.status(status).body(Body::empty()),
-        Document::Silence => future::pending().await,
-        Document::Endless => {
+        FakeDocument::Status(status) => answer.status(status).body(Body::empty()),
+        FakeDocument::Silence => future::pending().await,
+        FakeDocument::Endless => {
             let part = || Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 4_096]));
             answer.body(Body::from_stream(futures::stream::repeat_with(part)))
         }
-        Document::MovedTo(place) => {
+        FakeDocument::MovedTo(place) => {
             answer.status(StatusCode::FOUND).header(header::LOCATION, place).body(Body::empty())
         }
     }

@@ -20,10 +20,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-pub use self::answer::{Answer, ResultHash, Verdict, result_hash};
-pub use self::behaviour::{Behaviour, Health, Pace};
+pub use self::answer::{FakeAnswer, FakeVerdict, ResultHashForm, result_hash};
+pub use self::behaviour::{AnswerPace, Behaviour, FakeHealth};
 pub use self::canary::{Canary, canary};
-pub use self::fault::Fault;
+pub use self::fault::ExecutorFault;
 pub use self::gate::Gate;
 pub use self::words::*;
 
@@ -31,14 +31,14 @@ pub use self::words::*;
 #[derive(Debug)]
 pub struct FakeExecutor {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<FakeExecutorState>,
     /// Holds the accept loop, which in turn holds the connections; dropping it ends them all.
     tasks: JoinSet<()>,
 }
 
 /// A request that the fake received, in the order of arrival.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct ReceivedCall {
     pub method: String,
     /// The request target as it was sent, with its query.
     pub path: String,
@@ -49,7 +49,7 @@ pub struct Call {
     pub raw: Bytes,
 }
 
-impl Call {
+impl ReceivedCall {
     /// The value of a header that is there and readable.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
@@ -79,7 +79,7 @@ impl FakeExecutor {
     pub async fn start_at(host: &str, behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind((host, 0)).await.expect("a free loopback port");
         let address = listener.local_addr().expect("the address of a bound listener");
-        let shared = Arc::new(Shared::new(behaviour));
+        let shared = Arc::new(FakeExecutorState::new(behaviour));
         let mut tasks = JoinSet::new();
         tasks.spawn(serve::accept(listener, Arc::clone(&shared)));
         Self { address, shared, tasks }
@@ -91,23 +91,23 @@ impl FakeExecutor {
     }
 
     /// Everything that was asked so far, `/health` and `/capabilities` included.
-    pub fn calls(&self) -> Vec<Call> {
+    pub fn calls(&self) -> Vec<ReceivedCall> {
         lock(&self.shared.calls).clone()
     }
 
     /// Waits until `n` calls of `/execute` or `/verify` have arrived in all.
-    pub async fn called(&self, n: usize) {
+    pub async fn wait_for_calls(&self, n: usize) {
         reach(&self.shared.work, n).await;
     }
 
     /// Waits until `n` calls of `/agent-events` have arrived in all, and returns those that have.
-    pub async fn told(&self, n: usize) -> Vec<Call> {
-        reach(&self.shared.told, n).await;
+    pub async fn wait_for_events(&self, n: usize) -> Vec<ReceivedCall> {
+        reach(&self.shared.event_count, n).await;
         self.events()
     }
 
     /// The calls of `/agent-events` so far.
-    pub fn events(&self) -> Vec<Call> {
+    pub fn events(&self) -> Vec<ReceivedCall> {
         let mut calls = self.calls();
         calls.retain(|call| call.endpoint() == "agent-events");
         calls
@@ -138,11 +138,11 @@ impl FakeExecutor {
 
 /// What the server's tasks and the test's handle both see.
 #[derive(Debug)]
-struct Shared {
-    current: Mutex<Arc<Installed>>,
-    calls: Mutex<Vec<Call>>,
+struct FakeExecutorState {
+    current: Mutex<Arc<InstalledBehaviour>>,
+    calls: Mutex<Vec<ReceivedCall>>,
     work: watch::Sender<usize>,
-    told: watch::Sender<usize>,
+    event_count: watch::Sender<usize>,
     abandoned: watch::Sender<usize>,
     /// The own gates of all behaviours so far: calls may still wait under an earlier one.
     gates: Mutex<Vec<Gate>>,
@@ -150,20 +150,20 @@ struct Shared {
 
 /// A behaviour in force, with the gate that belongs to this fake alone.
 #[derive(Debug)]
-struct Installed {
+struct InstalledBehaviour {
     behaviour: Behaviour,
     own_gate: Gate,
 }
 
-impl Shared {
+impl FakeExecutorState {
     fn new(behaviour: Behaviour) -> Self {
         let own_gate = Gate::new();
         Self {
             gates: Mutex::new(vec![own_gate.clone()]),
-            current: Mutex::new(Arc::new(Installed { behaviour, own_gate })),
+            current: Mutex::new(Arc::new(InstalledBehaviour { behaviour, own_gate })),
             calls: Mutex::default(),
             work: watch::Sender::new(0),
-            told: watch::Sender::new(0),
+            event_count: watch::Sender::new(0),
             abandoned: watch::Sender::new(0),
         }
     }
@@ -171,20 +171,20 @@ impl Shared {
     fn install(&self, behaviour: Behaviour) {
         let own_gate = Gate::new();
         lock(&self.gates).push(own_gate.clone());
-        *lock(&self.current) = Arc::new(Installed { behaviour, own_gate });
+        *lock(&self.current) = Arc::new(InstalledBehaviour { behaviour, own_gate });
     }
 
-    fn record(&self, call: &Call) {
+    fn record(&self, call: &ReceivedCall) {
         lock(&self.calls).push(call.clone());
         if call.is_work() {
             self.work.send_modify(|count| *count += 1);
         }
         if call.endpoint() == "agent-events" {
-            self.told.send_modify(|count| *count += 1);
+            self.event_count.send_modify(|count| *count += 1);
         }
     }
 
-    fn current(&self) -> Arc<Installed> {
+    fn current(&self) -> Arc<InstalledBehaviour> {
         Arc::clone(&lock(&self.current))
     }
 }

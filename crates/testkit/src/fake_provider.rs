@@ -1,7 +1,7 @@
 //! A provider of models that speaks both protocols on a loopback port, well or badly, as told.
 
-mod asked;
-mod says;
+mod reply;
+mod request;
 
 use std::{
     collections::VecDeque,
@@ -18,42 +18,44 @@ use tokio::{
 };
 
 pub use self::{
-    asked::{Asked, Protocol},
-    says::{Says, commitment, verdict},
+    reply::{ProviderReply, commitment, verdict},
+    request::{FakeProviderRequest, ProviderProtocol},
 };
-use crate::fake_executor::{http::Connection, lock, reach};
+use crate::fake_executor::{http::ClientConnection, lock, reach};
 
 /// What the provider does about a request.
-type Script = dyn Fn(&Asked) -> Says + Send + Sync;
+type ProviderScript = dyn Fn(&FakeProviderRequest) -> ProviderReply + Send + Sync;
 
 /// A running provider; it stops, with all its connections, when it is dropped.
 #[derive(Debug)]
 pub struct FakeProvider {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<FakeProviderState>,
     _tasks: JoinSet<()>,
 }
 
-struct Shared {
-    script: Box<Script>,
-    asked: Mutex<Vec<Asked>>,
+struct FakeProviderState {
+    script: Box<ProviderScript>,
+    asked: Mutex<Vec<FakeProviderRequest>>,
     count: watch::Sender<usize>,
     /// Tokens that go in and that come out, as every answer counts them.
     usage: Mutex<Option<(u64, u64)>>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for FakeProviderState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("asked", &self.asked).finish_non_exhaustive()
+        f.debug_struct("FakeProviderState").field("asked", &self.asked).finish_non_exhaustive()
     }
 }
 
 impl FakeProvider {
     /// Starts one that does what the script says about each request.
-    pub async fn start(script: impl Fn(&Asked) -> Says + Send + Sync + 'static) -> Self {
+    pub async fn start(
+        script: impl Fn(&FakeProviderRequest) -> ProviderReply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FakeProviderState {
             script: Box::new(script),
             asked: Mutex::default(),
             count: watch::Sender::new(0),
@@ -65,12 +67,12 @@ impl FakeProvider {
     }
 
     /// Starts one that says one thing after the other, and the last one for ever.
-    pub async fn saying(says: impl IntoIterator<Item = Says>) -> Self {
+    pub async fn saying(says: impl IntoIterator<Item = ProviderReply>) -> Self {
         let queue = Mutex::new(says.into_iter().collect::<VecDeque<_>>());
         Self::start(move |_| {
             let mut queue = lock(&queue);
             let next = if 1 < queue.len() { queue.pop_front() } else { queue.front().cloned() };
-            next.unwrap_or_else(|| Says::Status(500))
+            next.unwrap_or_else(|| ProviderReply::Status(500))
         })
         .await
     }
@@ -80,7 +82,7 @@ impl FakeProvider {
     pub async fn obeying(trigger: &'static str) -> Self {
         Self::start(move |asked| {
             let is_led = asked.outside_of_marks().contains(trigger);
-            Says::Answer(verdict(if is_led { "met" } else { "not_met" }))
+            ProviderReply::Answer(verdict(if is_led { "met" } else { "not_met" }))
         })
         .await
     }
@@ -91,12 +93,12 @@ impl FakeProvider {
     }
 
     /// All requests so far, in the order of arrival.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<FakeProviderRequest> {
         lock(&self.shared.asked).clone()
     }
 
     /// The request that arrived last.
-    pub fn last(&self) -> Option<Asked> {
+    pub fn last(&self) -> Option<FakeProviderRequest> {
         lock(&self.shared.asked).last().cloned()
     }
 
@@ -111,7 +113,7 @@ impl FakeProvider {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, shared: Arc<FakeProviderState>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
@@ -119,11 +121,11 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn converse(stream: TcpStream, shared: Arc<Shared>) {
+async fn converse(stream: TcpStream, shared: Arc<FakeProviderState>) {
     let _ = stream.set_nodelay(true);
-    let mut connection = Connection::new(stream);
+    let mut connection = ClientConnection::new(stream);
     while let Ok(Some(call)) = connection.request().await {
-        let Some(asked) = Asked::of(call) else {
+        let Some(asked) = FakeProviderRequest::of(call) else {
             let _ = connection
                 .reply_json(404, &json!({ "error": { "type": "not_found_error" } }))
                 .await;

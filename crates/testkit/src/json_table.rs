@@ -2,7 +2,7 @@
 
 /// A document, by what stands where a value is expected and around the whole.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub struct JsonDocument {
     pub name: &'static str,
     pub is_read: bool,
     value: Vec<u8>,
@@ -10,7 +10,7 @@ pub struct Document {
     after: &'static [u8],
 }
 
-impl Document {
+impl JsonDocument {
     /// The document with its value between two pieces of JSON.
     pub fn within(&self, head: &str, tail: &str) -> Vec<u8> {
         [self.before, head.as_bytes(), &self.value, tail.as_bytes(), self.after].concat()
@@ -18,11 +18,11 @@ impl Document {
 }
 
 /// The table. Whatever takes JSON from outside must agree with it.
-pub fn documents() -> Vec<Document> {
+pub fn documents() -> Vec<JsonDocument> {
     [with_one_reading(), with_more_or_none(), deep(), around()].concat()
 }
 
-fn with_one_reading() -> Vec<Document> {
+fn with_one_reading() -> Vec<JsonDocument> {
     let read = |name, value: &str| document(name, value.as_bytes(), true);
     vec![
         read("a word", r#""x""#),
@@ -47,7 +47,7 @@ fn with_one_reading() -> Vec<Document> {
     ]
 }
 
-fn with_more_or_none() -> Vec<Document> {
+fn with_more_or_none() -> Vec<JsonDocument> {
     let refused = |name, value: &str| document(name, value.as_bytes(), false);
     vec![
         refused("the same name twice", r#"{"a": 1, "a": 2}"#),
@@ -78,7 +78,7 @@ fn with_more_or_none() -> Vec<Document> {
     ]
 }
 
-fn deep() -> Vec<Document> {
+fn deep() -> Vec<JsonDocument> {
     let deep = |levels: usize| [vec![b'['; levels], vec![b']'; levels]].concat();
     vec![
         document("forty levels", &deep(40), true),
@@ -87,8 +87,8 @@ fn deep() -> Vec<Document> {
     ]
 }
 
-fn around() -> Vec<Document> {
-    let around = |name, before: &'static [u8], after: &'static [u8], is_read| Document {
+fn around() -> Vec<JsonDocument> {
+    let around = |name, before: &'static [u8], after: &'static [u8], is_read| JsonDocument {
         name,
         is_read,
         value: b"1".to_vec(),
@@ -105,6 +105,6 @@ fn around() -> Vec<Document> {
     ]
 }
 
-fn document(name: &'static str, value: &[u8], is_read: bool) -> Document {
-    Document { name, is_read, value: value.to_vec(), before: b"", after: b"" }
+fn document(name: &'static str, value: &[u8], is_read: bool) -> JsonDocument {
+    JsonDocument { name, is_read, value: value.to_vec(), before: b"", after: b"" }
 }

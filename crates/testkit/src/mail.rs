@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use jurat_guard::mail::{Mail, Mailer, Sending};
+use jurat_guard::mail::{Mail, MailFuture, Mailer};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
@@ -14,7 +14,7 @@ use tokio::{
 };
 
 /// A busy machine may take long; a test that hangs ends here.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Keeps mail until a test reads it.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Outbox {
 }
 
 impl Mailer for Outbox {
-    fn send<'a>(&'a self, mail: &'a Mail) -> Sending<'a> {
+    fn send<'a>(&'a self, mail: &'a Mail) -> MailFuture<'a> {
         self.mails.lock().unwrap_or_else(PoisonError::into_inner).push(mail.clone());
         self.came.notify_one();
         Box::pin(async { Ok(()) })
@@ -48,7 +48,7 @@ impl Outbox {
                 return mails.swap_remove(at);
             }
             // A mail that does not come fails the test that waits for it.
-            tokio::time::timeout(PATIENCE, came).await.unwrap();
+            tokio::time::timeout(TIMEOUT, came).await.unwrap();
         }
     }
 

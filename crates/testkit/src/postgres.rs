@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use jurat_store::{Location, Postgres};
+use jurat_store::{Postgres, StoreLocation};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 /// The role that serves in all tests: it owns nothing and is above nothing.
@@ -13,12 +13,12 @@ const SERVING: &str = "jurat_serving";
 
 /// A schema that no other test uses.
 #[derive(Debug)]
-pub struct Schema {
+pub struct TestSchema {
     pub name: String,
     server: String,
 }
 
-impl Schema {
+impl TestSchema {
     pub async fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -79,8 +79,8 @@ impl Schema {
         self.url_of(SERVING)
     }
 
-    pub fn location(&self) -> Location {
-        Location::Postgres { url: self.serving_url(), migrate_url: Some(self.url()) }
+    pub fn location(&self) -> StoreLocation {
+        StoreLocation::Postgres { url: self.serving_url(), migrate_url: Some(self.url()) }
     }
 
     pub async fn execute(&self, sql: &str) -> Result<(), String> {

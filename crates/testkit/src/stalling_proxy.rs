@@ -12,7 +12,7 @@ use url::Url;
 
 /// What the links through a proxy do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
+enum LinkFlow {
     Open,
     /// Nothing is lost, and nothing arrives.
     Stalled,
@@ -20,7 +20,7 @@ enum Flow {
 
 #[derive(Debug)]
 struct Links {
-    flow: watch::Sender<Flow>,
+    flow: watch::Sender<LinkFlow>,
     /// Bytes from clients that wait since the links stalled.
     held: watch::Sender<usize>,
     /// How often all links were cut; a link ends when this number grows.
@@ -43,7 +43,7 @@ impl StallingProxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let links = Arc::new(Links {
-            flow: watch::Sender::new(Flow::Open),
+            flow: watch::Sender::new(LinkFlow::Open),
             held: watch::Sender::new(0),
             cuts: watch::Sender::new(0),
         });
@@ -63,12 +63,12 @@ impl StallingProxy {
     /// From now on nothing is forwarded, in either direction.
     pub fn stall(&self) {
         self.links.held.send_replace(0);
-        self.links.flow.send_replace(Flow::Stalled);
+        self.links.flow.send_replace(LinkFlow::Stalled);
     }
 
     /// Forwards what was held and all that comes.
     pub fn go_on(&self) {
-        self.links.flow.send_replace(Flow::Open);
+        self.links.flow.send_replace(LinkFlow::Open);
     }
 
     /// Ends every link with what it holds. Links that are made from now on are open.
@@ -120,16 +120,16 @@ async fn link(client: TcpStream, upstream: (String, u16), links: &Links) {
 async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    flow: &watch::Sender<Flow>,
+    flow: &watch::Sender<LinkFlow>,
     held: Option<&watch::Sender<usize>>,
 ) {
     let mut flow = flow.subscribe();
     let mut bytes = vec![0; 16 * 1024];
     while let Ok(count) = from.read(&mut bytes).await {
-        if let (Some(held), Flow::Stalled) = (held, *flow.borrow()) {
+        if let (Some(held), LinkFlow::Stalled) = (held, *flow.borrow()) {
             held.send_modify(|waiting| *waiting += count);
         }
-        let is_open = flow.wait_for(|flow| *flow == Flow::Open).await.is_ok();
+        let is_open = flow.wait_for(|flow| *flow == LinkFlow::Open).await.is_ok();
         if !is_open || count == 0 || to.write_all(&bytes[..count]).await.is_err() {
             break;
         }

@@ -10,20 +10,25 @@ use std::{
 
 use async_trait::async_trait;
 use jurat_core::{
-    executor::{Executor, Probe},
+    account::ledger::{AccountState, Transfer},
+    executor::{
+        Executor, Probe,
+        session::{Session, SessionPool},
+    },
     id::{AccountId, NodeId, RoundId},
-    ledger::{AccountState, Transfer},
-    round::{Closing, OpenRound, Round, RoundSummary},
-    run::{Purpose, Run},
-    session::{Pool, Session},
+    round::{OpenRound, Round, RoundClosing, RoundSummary},
     time::Timestamp,
+    verifier::run::{VerifierRun, VerifierRunPurpose},
 };
 use jurat_store::{
-    Added, Checkup, Claim, Closed, Deploy, Deployed, DoneBefore, EndedPage, Grant, Granted,
-    KeyAdded, KeyRecord, KnownVerdict, LiveKeys, Location, Measurement, Once, Opened, Page,
-    Pruning, Record, Removal, Removed, Revocation, Revoked, Rotated, Rotation, RoundFilter,
-    RunFilter, SavedAnswer, SessionAdded, Sharing, Spending, Storage, Store, StoreError,
-    StoreErrorKind, Suspended, Suspension, TaskStore, VerifierGone,
+    CachedVerdict, CreditGrant, CreditGrantOutcome, DeployOutcome, EndedRoundsQuery,
+    ExecutorAddOutcome, IdempotencyRecord, KeyAddOutcome, KeyRecord, KeyRevocation,
+    KeyRevokeOutcome, KeyRotateOutcome, KeyRotation, ListPage, LiveKeys, Measurement,
+    NewVerifierVersion, PriorWrite, RemoveOutcome, RoundCloseOutcome, RoundFilter,
+    RoundOpenOutcome, RoundRecord, RoundTakeover, SavedAnswer, SessionAddOutcome, SharingStore,
+    Spending, StorageOps, Store, StoreCheckup, StoreError, StoreErrorKind, StoreLocation,
+    Suspension, SuspensionOutcome, TaskStore, VerdictPruning, VerifierRemoval,
+    VerifierRemoveOutcome, VerifierRunFilter,
 };
 use tokio::sync::watch;
 
@@ -31,7 +36,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 
 /// What happens to a write that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum WriteFault {
     /// It does not happen.
     Refused,
     /// It happens, and its answer gets lost.
@@ -42,7 +47,7 @@ pub enum Fault {
 #[derive(Debug)]
 pub struct UnreliableStore {
     inner: Arc<dyn Store>,
-    fault: Fault,
+    fault: WriteFault,
     opens_left: AtomicU32,
     left: AtomicU32,
     /// A store that is closed, for what is asked of a part that is away.
@@ -79,18 +84,18 @@ impl Away {
 }
 
 impl UnreliableStore {
-    pub async fn new(fault: Fault, times: u32) -> Arc<Self> {
+    pub async fn new(fault: WriteFault, times: u32) -> Arc<Self> {
         Self::with(fault, (0, times)).await
     }
 
     /// One that fails openings.
-    pub async fn at_open(fault: Fault, times: u32) -> Arc<Self> {
+    pub async fn at_open(fault: WriteFault, times: u32) -> Arc<Self> {
         Self::with(fault, (times, 0)).await
     }
 
-    async fn with(fault: Fault, (opens, closes): (u32, u32)) -> Arc<Self> {
-        let inner = jurat_store::open(&Location::Memory).await.unwrap();
-        let closed = jurat_store::open(&Location::Memory).await.unwrap();
+    async fn with(fault: WriteFault, (opens, closes): (u32, u32)) -> Arc<Self> {
+        let inner = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+        let closed = jurat_store::open(&StoreLocation::Memory).await.unwrap();
         closed.close().await;
         Arc::new(Self {
             inner,
@@ -116,7 +121,7 @@ impl UnreliableStore {
 
 #[async_trait]
 impl Store for UnreliableStore {
-    fn sharing(&self) -> &dyn Sharing {
+    fn sharing(&self) -> &dyn SharingStore {
         if self.sharing.misses() { self.closed.sharing() } else { self.inner.sharing() }
     }
 
@@ -124,17 +129,21 @@ impl Store for UnreliableStore {
         if self.tasks.misses() { self.closed.tasks() } else { self.inner.tasks() }
     }
 
-    fn storage(&self) -> &dyn Storage {
+    fn storage(&self) -> &dyn StorageOps {
         self.inner.storage()
     }
 
-    async fn round_close(&self, round: &OpenRound, closing: &Closing) -> Result<Closed> {
+    async fn round_close(
+        &self,
+        round: &OpenRound,
+        closing: &RoundClosing,
+    ) -> Result<RoundCloseOutcome> {
         let is_due =
             self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
         match (is_due, self.fault) {
             (Err(_), _) => self.inner.round_close(round, closing).await,
-            (Ok(_), Fault::Refused) => Err(gone().await),
-            (Ok(_), Fault::AnswerLost) => {
+            (Ok(_), WriteFault::Refused) => Err(gone().await),
+            (Ok(_), WriteFault::AnswerLost) => {
                 self.inner.round_close(round, closing).await?;
                 Err(gone().await)
             }
@@ -145,16 +154,16 @@ impl Store for UnreliableStore {
         &self,
         executor: &Executor,
         session: Option<&Session>,
-        once: Option<&Once>,
-    ) -> Result<Added> {
-        self.inner.executor_add(executor, session, once).await
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<ExecutorAddOutcome> {
+        self.inner.executor_add(executor, session, idempotency).await
     }
 
     async fn executor_get(&self, name: &str) -> Result<Option<Executor>> {
         self.inner.executor_get(name).await
     }
 
-    async fn executor_list(&self, page: &Page) -> Result<Vec<Executor>> {
+    async fn executor_list(&self, page: &ListPage) -> Result<Vec<Executor>> {
         self.inner.executor_list(page).await
     }
 
@@ -162,27 +171,39 @@ impl Store for UnreliableStore {
         self.inner.executor_probed(name, probe).await
     }
 
-    async fn executor_remove(&self, name: &str, once: Option<&Once>) -> Result<Removed> {
-        self.inner.executor_remove(name, once).await
+    async fn executor_remove(
+        &self,
+        name: &str,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<RemoveOutcome> {
+        self.inner.executor_remove(name, idempotency).await
     }
 
-    async fn session_add(&self, session: &Session, once: Option<&Once>) -> Result<SessionAdded> {
-        self.inner.session_add(session, once).await
+    async fn session_add(
+        &self,
+        session: &Session,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<SessionAddOutcome> {
+        self.inner.session_add(session, idempotency).await
     }
 
     async fn session_get(&self, id: &str) -> Result<Option<Session>> {
         self.inner.session_get(id).await
     }
 
-    async fn session_list(&self, page: &Page) -> Result<Vec<Session>> {
+    async fn session_list(&self, page: &ListPage) -> Result<Vec<Session>> {
         self.inner.session_list(page).await
     }
 
-    async fn session_remove(&self, id: &str, once: Option<&Once>) -> Result<Removed> {
-        self.inner.session_remove(id, once).await
+    async fn session_remove(
+        &self,
+        id: &str,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<RemoveOutcome> {
+        self.inner.session_remove(id, idempotency).await
     }
 
-    async fn pool(&self) -> Result<Pool> {
+    async fn pool(&self) -> Result<SessionPool> {
         self.inner.pool().await
     }
 
@@ -202,11 +223,19 @@ impl Store for UnreliableStore {
         self.inner.key_get(id).await
     }
 
-    async fn key_add(&self, key: &KeyRecord, once: Option<&Once>) -> Result<KeyAdded> {
-        self.inner.key_add(key, once).await
+    async fn key_add(
+        &self,
+        key: &KeyRecord,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<KeyAddOutcome> {
+        self.inner.key_add(key, idempotency).await
     }
 
-    async fn key_list(&self, account: Option<&AccountId>, page: &Page) -> Result<Vec<KeyRecord>> {
+    async fn key_list(
+        &self,
+        account: Option<&AccountId>,
+        page: &ListPage,
+    ) -> Result<Vec<KeyRecord>> {
         self.inner.key_list(account, page).await
     }
 
@@ -214,26 +243,38 @@ impl Store for UnreliableStore {
         self.inner.key_live(wanted).await
     }
 
-    async fn key_revoke(&self, revocation: &Revocation, once: Option<&Once>) -> Result<Revoked> {
-        self.inner.key_revoke(revocation, once).await
+    async fn key_revoke(
+        &self,
+        revocation: &KeyRevocation,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<KeyRevokeOutcome> {
+        self.inner.key_revoke(revocation, idempotency).await
     }
 
-    async fn key_rotate(&self, rotation: &Rotation, once: Option<&Once>) -> Result<Rotated> {
-        self.inner.key_rotate(rotation, once).await
+    async fn key_rotate(
+        &self,
+        rotation: &KeyRotation,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<KeyRotateOutcome> {
+        self.inner.key_rotate(rotation, idempotency).await
     }
 
     async fn key_used(&self, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
         self.inner.key_used(uses).await
     }
 
-    async fn round_open(&self, round: &OpenRound, once: Option<&Once>) -> Result<Opened> {
+    async fn round_open(
+        &self,
+        round: &OpenRound,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<RoundOpenOutcome> {
         let is_due =
             self.opens_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
         match (is_due, self.fault) {
-            (Err(_), _) => self.inner.round_open(round, once).await,
-            (Ok(_), Fault::Refused) => Err(gone().await),
-            (Ok(_), Fault::AnswerLost) => {
-                self.inner.round_open(round, once).await?;
+            (Err(_), _) => self.inner.round_open(round, idempotency).await,
+            (Ok(_), WriteFault::Refused) => Err(gone().await),
+            (Ok(_), WriteFault::AnswerLost) => {
+                self.inner.round_open(round, idempotency).await?;
                 Err(gone().await)
             }
         }
@@ -251,62 +292,61 @@ impl Store for UnreliableStore {
         self.inner.round_list(account, filter).await
     }
 
-    async fn round_claim(&self, claim: &Claim) -> Result<Vec<OpenRound>> {
-        self.inner.round_claim(claim).await
+    async fn round_take_over(&self, claim: &RoundTakeover) -> Result<Vec<OpenRound>> {
+        self.inner.round_take_over(claim).await
     }
 
-    async fn round_of_step(
+    async fn round_of_task_call(
         &self,
         account: &AccountId,
         execution_id: &str,
     ) -> Result<Option<Round>> {
-        self.inner.round_of_step(account, execution_id).await
+        self.inner.round_of_task_call(account, execution_id).await
     }
 
-    async fn round_call_off(
-        &self,
-        account: &AccountId,
-        id: &RoundId,
-        at: Timestamp,
-    ) -> Result<bool> {
-        self.inner.round_call_off(account, id, at).await
+    async fn round_cancel(&self, account: &AccountId, id: &RoundId, at: Timestamp) -> Result<bool> {
+        self.inner.round_cancel(account, id, at).await
     }
 
-    async fn rounds_called_off(&self, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
-        self.inner.rounds_called_off(node).await
+    async fn rounds_cancelled(&self, node: &NodeId) -> Result<Vec<(AccountId, RoundId)>> {
+        self.inner.rounds_cancelled(node).await
     }
 
-    async fn once_get(&self, account: &AccountId, key: &str) -> Result<Option<DoneBefore>> {
-        self.inner.once_get(account, key).await
+    async fn idempotency_get(&self, account: &AccountId, key: &str) -> Result<Option<PriorWrite>> {
+        self.inner.idempotency_get(account, key).await
     }
 
-    async fn once_answer(
+    async fn idempotency_answer(
         &self,
         account: &AccountId,
         key: &str,
         answer: &SavedAnswer,
     ) -> Result<()> {
-        self.inner.once_answer(account, key, answer).await
+        self.inner.idempotency_answer(account, key, answer).await
     }
 
-    async fn verifier_deploy(&self, deploy: &Deploy, once: Option<&Once>) -> Result<Deployed> {
-        self.inner.verifier_deploy(deploy, once).await
+    async fn verifier_deploy(
+        &self,
+        deploy: &NewVerifierVersion,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<DeployOutcome> {
+        self.inner.verifier_deploy(deploy, idempotency).await
     }
 
     async fn verifier_revoke(
         &self,
-        removal: &Removal,
-        once: Option<&Once>,
-    ) -> Result<VerifierGone> {
-        self.inner.verifier_revoke(removal, once).await
+        removal: &VerifierRemoval,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<VerifierRemoveOutcome> {
+        self.inner.verifier_revoke(removal, idempotency).await
     }
 
     async fn verifier_delete(
         &self,
-        removal: &Removal,
-        once: Option<&Once>,
-    ) -> Result<VerifierGone> {
-        self.inner.verifier_delete(removal, once).await
+        removal: &VerifierRemoval,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<VerifierRemoveOutcome> {
+        self.inner.verifier_delete(removal, idempotency).await
     }
 
     async fn measurement_add(&self, account: &AccountId, measurement: &Measurement) -> Result<()> {
@@ -318,7 +358,7 @@ impl Store for UnreliableStore {
         account: &AccountId,
         verifier_id: &str,
         version: u32,
-        purpose: Purpose,
+        purpose: VerifierRunPurpose,
     ) -> Result<Option<Measurement>> {
         self.inner.measurement_get(account, verifier_id, version, purpose).await
     }
@@ -332,12 +372,16 @@ impl Store for UnreliableStore {
         self.inner.measurements(account, verifier_id, version).await
     }
 
-    async fn run_get(&self, account: &AccountId, id: &str) -> Result<Option<Run>> {
-        self.inner.run_get(account, id).await
+    async fn verifier_run_get(&self, account: &AccountId, id: &str) -> Result<Option<VerifierRun>> {
+        self.inner.verifier_run_get(account, id).await
     }
 
-    async fn run_list(&self, account: &AccountId, filter: &RunFilter) -> Result<Vec<Run>> {
-        self.inner.run_list(account, filter).await
+    async fn verifier_run_list(
+        &self,
+        account: &AccountId,
+        filter: &VerifierRunFilter,
+    ) -> Result<Vec<VerifierRun>> {
+        self.inner.verifier_run_list(account, filter).await
     }
 
     async fn verdict_get(
@@ -345,7 +389,7 @@ impl Store for UnreliableStore {
         account: &AccountId,
         digest: &str,
         since: Timestamp,
-    ) -> Result<Option<KnownVerdict>> {
+    ) -> Result<Option<CachedVerdict>> {
         self.inner.verdict_get(account, digest, since).await
     }
 
@@ -353,32 +397,36 @@ impl Store for UnreliableStore {
         &self,
         account: &AccountId,
         verifier_id: &str,
-        verdict: &KnownVerdict,
+        verdict: &CachedVerdict,
     ) -> Result<()> {
         self.inner.verdict_put(account, verifier_id, verdict).await
     }
 
-    async fn verdicts_prune(&self, pruning: &Pruning) -> Result<u64> {
+    async fn verdicts_prune(&self, pruning: &VerdictPruning) -> Result<u64> {
         self.inner.verdicts_prune(pruning).await
     }
 
-    async fn credit_grant(&self, grant: &Grant, once: Option<&Once>) -> Result<Granted> {
-        self.inner.credit_grant(grant, once).await
+    async fn credit_grant(
+        &self,
+        grant: &CreditGrant,
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<CreditGrantOutcome> {
+        self.inner.credit_grant(grant, idempotency).await
     }
 
     async fn account_suspend(
         &self,
         suspension: &Suspension,
-        once: Option<&Once>,
-    ) -> Result<Suspended> {
-        self.inner.account_suspend(suspension, once).await
+        idempotency: Option<&IdempotencyRecord>,
+    ) -> Result<SuspensionOutcome> {
+        self.inner.account_suspend(suspension, idempotency).await
     }
 
     async fn account_get(&self, account: &AccountId) -> Result<Option<AccountState>> {
         self.inner.account_get(account).await
     }
 
-    async fn account_list(&self, page: &Page) -> Result<Vec<AccountState>> {
+    async fn account_list(&self, page: &ListPage) -> Result<Vec<AccountState>> {
         self.inner.account_list(page).await
     }
 
@@ -403,7 +451,7 @@ impl Store for UnreliableStore {
         self.inner.entry_get(account, receipt_id).await
     }
 
-    async fn check(&self) -> Result<Checkup> {
+    async fn check(&self) -> Result<StoreCheckup> {
         self.inner.check().await
     }
 
@@ -411,11 +459,11 @@ impl Store for UnreliableStore {
         self.inner.ended_since(count).await
     }
 
-    async fn ended_page(&self, page: &EndedPage) -> Result<Vec<(AccountId, RoundId)>> {
+    async fn ended_page(&self, page: &EndedRoundsQuery) -> Result<Vec<(AccountId, RoundId)>> {
         self.inner.ended_page(page).await
     }
 
-    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<Record>> {
+    async fn record_get(&self, account: &AccountId, id: &RoundId) -> Result<Option<RoundRecord>> {
         self.inner.record_get(account, id).await
     }
 
@@ -430,7 +478,7 @@ impl Store for UnreliableStore {
 
 /// The error of a real store that is closed.
 async fn gone() -> StoreError {
-    let closed = jurat_store::open(&Location::Memory).await.unwrap();
+    let closed = jurat_store::open(&StoreLocation::Memory).await.unwrap();
     closed.close().await;
     let error = closed.ping().await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);

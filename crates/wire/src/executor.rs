@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use jurat_core::{candidate, canonical, executor, policy, policy::Rules};
+use jurat_core::{canonical, executor, policy, policy::PolicyRules, round::candidate};
 
-pub use agent_event::{
+pub use self::agent_event::{
     AgentDecision, AgentEvent, AgentEventCallbackRequest, AgentEventCallbackResponse,
     decode_agent_event, decode_agent_event_response,
 };
-pub use contract::{
-    Acceptance, Assignment, BadPenalty, Budget, Claim, DiminishingReturns, EvidencePolicy, Explore,
-    ExploreStop, Feedback, Finalize, JobContract, MaxConcurrency, Settlement, TaskContract, Verify,
-    Vote,
+pub use self::contract::{
+    Acceptance, Assignment, BadPenalty, ContractBudget, ContractClaim, ContractExplore,
+    ContractFeedback, ContractFinalize, ContractSettlement, ContractVerify, ContractVote,
+    DiminishingReturns, EvidencePolicy, ExploreStop, JobContract, MaxConcurrency, TaskContract,
 };
-pub use shape::ShapeError;
-pub use terms::{USUAL_BACKOFF_MS, USUAL_REPEATS, USUAL_RETRIES};
-pub use verify::{VerificationStatus, VerifyRequest, VerifyResponse, verify_request_bytes};
+pub use self::shape::ShapeError;
+pub use self::terms::{USUAL_BACKOFF_MS, USUAL_REPEATS, USUAL_RETRIES};
+pub use self::verify::{VerificationStatus, VerifyRequest, VerifyResponse, verify_request_bytes};
 
 /// What `GET /health` says. Any 2xx means well; the body is for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub struct ExecuteRequest<C = TaskContract, I = Value> {
     pub inputs: I,
     pub profile: String,
     pub task_contract: C,
-    pub stage: Stage,
+    pub stage: TaskStage,
     pub attempt_id: String,
     /// Earlier decisions on the same and on similar tasks, or null.
     #[serde(default)]
@@ -65,9 +65,9 @@ pub struct ExecuteRequest<C = TaskContract, I = Value> {
 
 impl ExecuteRequest {
     /// Whose rules the answer will be verified under.
-    pub fn rules(&self) -> Rules {
+    pub fn rules(&self) -> PolicyRules {
         let policy = &self.task_contract.acceptance.verifier_policy;
-        Rules::by_hash(&policy.policy_id, &policy.policy_hash)
+        PolicyRules::by_hash(&policy.policy_id, &policy.policy_hash)
     }
 }
 
@@ -75,20 +75,20 @@ impl ExecuteRequest {
 pub struct ExecuteResponse {
     pub candidate_output: Value,
     #[serde(default, deserialize_with = "shape::null_is_default")]
-    pub evidence_inline: Vec<InlineEvidence>,
+    pub evidence_inline: Vec<WireInlineEvidence>,
     #[serde(default, deserialize_with = "shape::null_is_default")]
-    pub evidence_refs: Vec<ArtifactRef>,
+    pub evidence_refs: Vec<WireArtifactRef>,
 }
 
 /// Where in its life a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum TaskStage {
     Explore,
     Verify,
     Finalize,
 }
 
-impl Stage {
+impl TaskStage {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Explore => "explore",
@@ -108,13 +108,13 @@ impl Stage {
     }
 }
 
-impl Serialize for Stage {
+impl Serialize for TaskStage {
     fn serialize<S: serde::Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
         writer.serialize_str(self.as_str())
     }
 }
 
-impl<'de> Deserialize<'de> for Stage {
+impl<'de> Deserialize<'de> for TaskStage {
     fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         let text = String::deserialize(reader)?;
         Self::parse(&text).ok_or_else(|| {
@@ -128,29 +128,32 @@ impl<'de> Deserialize<'de> for Stage {
 
 /// An output being verified, in its wire form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Candidate {
+#[schema(as = Candidate)]
+pub struct WireCandidate {
     pub candidate_id: String,
     pub execution_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_ref: Option<ArtifactRef>,
+    pub output_ref: Option<WireArtifactRef>,
     #[serde(default)]
     pub output: Value,
     #[serde(default, deserialize_with = "shape::null_is_default")]
-    pub evidence_inline: Vec<InlineEvidence>,
+    pub evidence_inline: Vec<WireInlineEvidence>,
     #[serde(default, deserialize_with = "shape::null_is_default")]
-    pub evidence_refs: Vec<ArtifactRef>,
+    pub evidence_refs: Vec<WireArtifactRef>,
 }
 
 /// Inline evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct InlineEvidence {
+#[schema(as = InlineEvidence)]
+pub struct WireInlineEvidence {
     pub mime: String,
     pub content: String,
 }
 
 /// Evidence stored elsewhere. It is fetched if a policy or a task requires it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ArtifactRef {
+#[schema(as = ArtifactRef)]
+pub struct WireArtifactRef {
     pub uri: String,
     pub digest: String,
     #[schema(maximum = 9_007_199_254_740_991u64)]
@@ -163,7 +166,8 @@ pub struct ArtifactRef {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct PolicyBinding {
+#[schema(as = PolicyBinding)]
+pub struct WirePolicyBinding {
     pub policy_id: String,
     pub policy_version: String,
     /// `sha256:` and the digest of `policy_id` followed by the canonical `policy_params`.
@@ -234,7 +238,7 @@ pub fn decode_capabilities(body: Value) -> Result<CapabilitiesResponse, ShapeErr
     Ok(read)
 }
 
-impl ArtifactRef {
+impl WireArtifactRef {
     /// The reference by which a candidate names its own output.
     pub fn to_output(output: &Value, created_at_ms: u64, producer: &str) -> Self {
         let bytes = canonical::canonical(output);
@@ -250,10 +254,10 @@ impl ArtifactRef {
     }
 }
 
-impl Candidate {
+impl WireCandidate {
     /// Clothes a candidate for the wire.
     pub fn new(candidate: candidate::Candidate, created_at_ms: u64, producer: &str) -> Self {
-        let output_ref = ArtifactRef::to_output(&candidate.output, created_at_ms, producer);
+        let output_ref = WireArtifactRef::to_output(&candidate.output, created_at_ms, producer);
         let (evidence_inline, evidence_refs) = split(candidate.evidence);
         Self {
             candidate_id: candidate.candidate_id,
@@ -266,8 +270,8 @@ impl Candidate {
     }
 }
 
-impl From<Candidate> for candidate::Candidate {
-    fn from(outer: Candidate) -> Self {
+impl From<WireCandidate> for candidate::Candidate {
+    fn from(outer: WireCandidate) -> Self {
         Self {
             candidate_id: outer.candidate_id,
             execution_id: outer.execution_id,
@@ -289,12 +293,12 @@ impl ExecuteResponse {
     }
 }
 
-fn split(evidence: candidate::Evidence) -> (Vec<InlineEvidence>, Vec<ArtifactRef>) {
-    let inline = evidence.inline.into_iter().map(InlineEvidence::from).collect();
-    (inline, evidence.refs.into_iter().map(ArtifactRef::from).collect())
+fn split(evidence: candidate::Evidence) -> (Vec<WireInlineEvidence>, Vec<WireArtifactRef>) {
+    let inline = evidence.inline.into_iter().map(WireInlineEvidence::from).collect();
+    (inline, evidence.refs.into_iter().map(WireArtifactRef::from).collect())
 }
 
-fn join(inline: Vec<InlineEvidence>, refs: Vec<ArtifactRef>) -> candidate::Evidence {
+fn join(inline: Vec<WireInlineEvidence>, refs: Vec<WireArtifactRef>) -> candidate::Evidence {
     candidate::Evidence {
         inline: inline.into_iter().map(Into::into).collect(),
         refs: refs.into_iter().map(Into::into).collect(),
@@ -318,13 +322,13 @@ macro_rules! same_fields {
     };
 }
 
-same_fields!(InlineEvidence, candidate::InlineEvidence { mime, content });
+same_fields!(WireInlineEvidence, candidate::InlineEvidence { mime, content });
 same_fields!(
-    ArtifactRef,
+    WireArtifactRef,
     candidate::ArtifactRef { uri, digest, size_bytes, mime, created_at, producer }
 );
 same_fields!(
-    PolicyBinding,
+    WirePolicyBinding,
     policy::PolicyBinding { policy_id, policy_version, policy_hash, policy_params }
 );
 same_fields!(

@@ -4,4 +4,4 @@ pub mod api;
 pub mod executor;
 pub mod problem;
 
-pub use jurat_core::strict;
+pub use jurat_core::strict_json;

@@ -2,20 +2,19 @@
 
 use std::borrow::Cow;
 
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::api::{
     consensus_reply::{ConsensusBlock, ReplicaBody},
-    time::Time,
-    words::ErrorCode,
+    kit::{time::Time, words::ErrorCode},
 };
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
-    pub code: Code,
+    pub code: ProblemCode,
     pub detail: String,
     /// The field that is wrong, as a path such as `consensus.replicas`.
     pub field: Option<String>,
@@ -26,7 +25,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+    pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into(), field: None, hint: None, extras: Map::new() }
     }
 

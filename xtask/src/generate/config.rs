@@ -10,8 +10,8 @@ use super::pages::{NOTICE, quoted, row};
 
 /// What `jurat config show --json` prints.
 #[derive(Debug, Deserialize)]
-struct Shown {
-    items: Vec<Item>,
+struct ConfigListing {
+    items: Vec<ConfigItem>,
     provider_settings: Vec<ProviderItem>,
 }
 
@@ -26,7 +26,7 @@ struct ProviderItem {
 }
 
 #[derive(Debug, Deserialize)]
-struct Item {
+struct ConfigItem {
     name: String,
     variable: String,
     flag: Option<String>,
@@ -36,7 +36,7 @@ struct Item {
 }
 
 pub(super) fn page(program: &Path) -> Result<String> {
-    let shown: Shown = serde_json::from_str(&show(program)?)
+    let shown: ConfigListing = serde_json::from_str(&show(program)?)
         .context("`jurat config show --json` did not print settings")?;
     Ok(written(&shown))
 }
@@ -56,7 +56,7 @@ fn show(program: &Path) -> Result<String> {
     String::from_utf8(output.stdout).context("the settings are not UTF-8")
 }
 
-fn written(shown: &Shown) -> String {
+fn written(shown: &ConfigListing) -> String {
     let mut text = format!(
         "{NOTICE}# Settings\n\n\
          Each setting has a name in the file and a variable; some have a flag.\n\

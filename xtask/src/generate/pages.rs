@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use jurat_core::{code::Code, figure, reason};
+use jurat_core::{code::ProblemCode, metric, reason};
 
 /// Stands at the head of each page.
 pub(super) const NOTICE: &str = "<!-- Written by `just generate`. Do not edit. -->\n\n";
@@ -28,7 +28,7 @@ pub(super) fn error_codes() -> String {
          The exit code is that of the command line when a command ends in the error.\n\n\
          | code | HTTP status | exit code | what to try |\n|---|---:|---:|---|\n"
     );
-    for code in Code::ALL {
+    for code in ProblemCode::ALL {
         let link = format!("[`{code}`](errors/{code}.md)");
         row(
             &mut text,
@@ -61,7 +61,7 @@ pub(super) fn exit_codes() -> String {
         (130, "A second signal stopped `jurat serve` before its rounds had ended."),
     ];
     for (exit, meaning) in meanings {
-        let codes: Vec<String> = Code::ALL
+        let codes: Vec<String> = ProblemCode::ALL
             .iter()
             .filter(|code| code.exit_code() == exit)
             .map(|code| format!("[`{code}`](errors/{code}.md)"))
@@ -81,7 +81,7 @@ pub(super) fn metrics() -> String {
          [The guide](../guide/observability.md) says how to scrape them, and has a dashboard and alerts.\n\n\
          | metric | type | labels | meaning |\n|---|---|---|---|\n"
     );
-    for it in figure::ALL {
+    for it in metric::ALL {
         let samples: Vec<String> = it.samples().iter().map(|name| quoted(name)).collect();
         let labels: Vec<String> = it.labels.iter().map(|label| quoted(label)).collect();
         row(&mut text, &[&samples.join("<br>"), it.shape.as_str(), &labels.join(", "), it.help]);
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn every_code_has_a_row_with_its_numbers() {
         let text = error_codes();
-        for code in Code::ALL {
+        for code in ProblemCode::ALL {
             let start = format!(
                 "| [`{code}`](errors/{code}.md) | {} | {} | ",
                 code.http_status(),
@@ -114,6 +114,6 @@ mod tests {
             );
             assert!(text.lines().any(|line| line.starts_with(&start)), "{start}");
         }
-        assert_eq!(exit_codes().matches("](errors/").count(), Code::ALL.len());
+        assert_eq!(exit_codes().matches("](errors/").count(), ProblemCode::ALL.len());
     }
 }

@@ -13,7 +13,7 @@ use super::{
 
 /// The part of `deny.toml` that can be checked without a network.
 #[derive(Debug, Deserialize)]
-pub(super) struct Rules {
+pub(super) struct DenyRules {
     licenses: Licenses,
     bans: Bans,
 }
@@ -35,7 +35,7 @@ struct Ban {
     reason: String,
 }
 
-impl Rules {
+impl DenyRules {
     pub(super) fn parse(text: &str) -> Result<Self> {
         toml::from_str(text).context("cannot read deny.toml")
     }
@@ -49,7 +49,7 @@ impl Rules {
     }
 }
 
-pub(super) fn check(metadata: &Metadata, rules: &Rules, lock: &str) -> Vec<Violation> {
+pub(super) fn check(metadata: &Metadata, rules: &DenyRules, lock: &str) -> Vec<Violation> {
     let bans: BTreeMap<&str, &str> =
         rules.bans.deny.iter().map(|ban| (ban.name.as_str(), ban.reason.as_str())).collect();
     let mut found = Vec::new();
@@ -78,7 +78,7 @@ fn line_of(lock: &str, package: &Package) -> usize {
         .map_or(1, |index| index + 1)
 }
 
-fn licence_objection(package: &Package, rules: &Rules) -> Option<String> {
+fn licence_objection(package: &Package, rules: &DenyRules) -> Option<String> {
     let Some(license) = package.license.as_deref() else {
         return Some("no licence is declared".to_owned());
     };
@@ -112,7 +112,7 @@ mod tests {
     fn check_package(json: &str, expected: &[&str]) {
         let package = serde_json::from_str(json).unwrap();
         let metadata = Metadata { packages: vec![package], workspace_members: Vec::new() };
-        let found = check(&metadata, &Rules::parse(RULES).unwrap(), "");
+        let found = check(&metadata, &DenyRules::parse(RULES).unwrap(), "");
         let texts: Vec<&str> = found.iter().map(|violation| violation.text.as_str()).collect();
         assert_eq!(texts, expected);
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Result;
-use jurat_core::{code::Code, reason};
+use jurat_core::{code::ProblemCode, reason};
 use serde_json::{Value, json};
 
 use super::Violation;
@@ -20,7 +20,8 @@ pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
 
 fn error_pages(root: &Path) -> Result<Vec<Violation>> {
     let pages: BTreeSet<String> = tree::names(&root.join(ERRORS))?.into_iter().collect();
-    let wanted: BTreeSet<String> = Code::ALL.iter().map(|code| format!("{code}.md")).collect();
+    let wanted: BTreeSet<String> =
+        ProblemCode::ALL.iter().map(|code| format!("{code}.md")).collect();
     let missing = wanted.difference(&pages).map(|name| (name, "the error code has no page"));
     let surplus =
         pages.difference(&wanted).map(|name| (name, "there is no error code of this name"));
@@ -28,7 +29,7 @@ fn error_pages(root: &Path) -> Result<Vec<Violation>> {
         .chain(surplus)
         .map(|(name, text)| Violation::new(format!("{ERRORS}/{name}"), 1, text))
         .collect();
-    for code in Code::ALL {
+    for code in ProblemCode::ALL {
         let name = format!("{code}.md");
         if pages.contains(&name) {
             let text = tree::read(&root.join(ERRORS).join(name))?;
@@ -40,7 +41,7 @@ fn error_pages(root: &Path) -> Result<Vec<Violation>> {
 }
 
 /// A page opens with the code's name and says the same numbers as the code.
-fn check_opening(code: Code, text: &str) -> Option<Violation> {
+fn check_opening(code: ProblemCode, text: &str) -> Option<Violation> {
     let expected = [
         format!("# `{code}`"),
         String::new(),
@@ -53,7 +54,7 @@ fn check_opening(code: Code, text: &str) -> Option<Violation> {
 }
 
 /// The example on a page is a body that this code could really have.
-fn check_example(code: Code, text: &str) -> Option<Violation> {
+fn check_example(code: ProblemCode, text: &str) -> Option<Violation> {
     let path = format!("{ERRORS}/{code}.md");
     let Some((before, rest)) = text.split_once("```json\n") else {
         return Some(Violation::new(path, 1, "the page has no example in a block marked `json`"));
@@ -91,21 +92,22 @@ mod tests {
     #[test]
     fn a_page_says_the_numbers_of_its_code() {
         let good = "# `not_found`\n\nHTTP status 404, exit code 1.\n\n## What happened\n";
-        assert_eq!(check_opening(Code::NotFound, good), None);
+        assert_eq!(check_opening(ProblemCode::NotFound, good), None);
         let stale = good.replace("404", "410");
-        assert_eq!(check_opening(Code::NotFound, &stale).unwrap().line, 3);
-        assert_eq!(check_opening(Code::NotFound, "").unwrap().line, 1);
+        assert_eq!(check_opening(ProblemCode::NotFound, &stale).unwrap().line, 3);
+        assert_eq!(check_opening(ProblemCode::NotFound, "").unwrap().line, 1);
     }
 
     #[test]
     fn an_example_says_what_the_code_says() {
-        let body = json!({ "code": "not_found", "status": 404, "hint": Code::NotFound.hint() });
+        let body =
+            json!({ "code": "not_found", "status": 404, "hint": ProblemCode::NotFound.hint() });
         let page = format!("# Page\n\n```json\n{body}\n```\n");
-        assert_eq!(check_example(Code::NotFound, &page), None);
-        let stale = check_example(Code::NotFound, &page.replace("404", "410")).unwrap();
+        assert_eq!(check_example(ProblemCode::NotFound, &page), None);
+        let stale = check_example(ProblemCode::NotFound, &page.replace("404", "410")).unwrap();
         assert_eq!((stale.line, stale.text.as_str()), (3, "the example's `status` must be 404"));
-        assert!(check_example(Code::NotFound, "# Page\n").is_some());
-        assert!(check_example(Code::NotFound, "```json\n{\n```\n").is_some());
+        assert!(check_example(ProblemCode::NotFound, "# Page\n").is_some());
+        assert!(check_example(ProblemCode::NotFound, "```json\n{\n```\n").is_some());
     }
 
     #[test]

@@ -16,7 +16,7 @@ const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!
 /// Where the types of the core are documents: the decision, whose JSON is hashed, and tasks with
 /// their events, which are kept as they are.
 const DOCUMENTS: &[&str] =
-    &["crates/core/src/decision.rs", "crates/core/src/task.rs", "crates/core/src/task/"];
+    &["crates/core/src/round/decision.rs", "crates/core/src/task.rs", "crates/core/src/task/"];
 
 pub(super) fn check(root: &Path, files: &[SourceFile]) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
@@ -129,9 +129,9 @@ mod tests {
         let expected = "crates/core/src/a.rs:4: a core type does not derive serde's traits: its JSON form belongs to `wire`";
         check("crates/core/src/a.rs", text, &[expected]);
         check("crates/wire/src/a.rs", text, &[]);
-        check("crates/core/src/decision.rs", text, &[]);
+        check("crates/core/src/round/decision.rs", text, &[]);
         check("crates/core/src/task/event.rs", text, &[]);
-        let expected = expected.replace("a.rs", "task_run.rs");
-        check("crates/core/src/task_run.rs", text, &[&expected]);
+        let expected = expected.replace("a.rs", "agent_run.rs");
+        check("crates/core/src/agent_run.rs", text, &[&expected]);
     }
 }

@@ -9,8 +9,8 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::post;
 use bytes::Bytes;
-use jurat_bench_load::load::{Plan, Stop, Target, run};
-use jurat_bench_load::{Method, Offer, Vary, offer};
+use jurat_bench_load::load::{LoadPlan, LoadStop, Target, run};
+use jurat_bench_load::{Method, OfferedLoad, RequestVariation, offer};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -23,7 +23,7 @@ async fn serve(router: Router) -> (Target, JoinSet<()>) {
         path: "/echo".to_owned(),
         headers: Vec::new(),
         body: Bytes::from_static(b"{\"marker\":1}"),
-        vary: Vary::Nothing,
+        vary: RequestVariation::Nothing,
         marker: "marker".to_owned(),
     };
     let mut server = JoinSet::new();
@@ -43,7 +43,7 @@ fn echo(count: Arc<AtomicU64>) -> Router {
 async fn as_many_requests_are_sent_as_were_asked_for_and_the_warm_up_is_not_counted() {
     let count = Arc::new(AtomicU64::new(0));
     let (target, _server) = serve(echo(Arc::clone(&count))).await;
-    let plan = Plan { connections: 3, warm_up: 5, stop: Stop::Requests(100) };
+    let plan = LoadPlan { connections: 3, warm_up: 5, stop: LoadStop::Requests(100) };
     let sample = run(&target, &plan, &[std::process::id()]).await.unwrap();
     assert_eq!(sample.requests, 100);
     assert_eq!(count.load(Ordering::SeqCst), 115);
@@ -56,8 +56,8 @@ async fn as_many_requests_are_sent_as_were_asked_for_and_the_warm_up_is_not_coun
 #[tokio::test]
 async fn a_run_by_time_ends() {
     let (target, _server) = serve(echo(Arc::default())).await;
-    let stop = Stop::After(Duration::from_millis(50));
-    let sample = run(&target, &Plan { connections: 2, warm_up: 1, stop }, &[]).await.unwrap();
+    let stop = LoadStop::After(Duration::from_millis(50));
+    let sample = run(&target, &LoadPlan { connections: 2, warm_up: 1, stop }, &[]).await.unwrap();
     assert!(0 < sample.requests);
     assert!(Duration::from_millis(50) <= sample.elapsed);
 }
@@ -66,7 +66,7 @@ async fn a_run_by_time_ends() {
 async fn wrong_answers_are_not_measured() {
     let refuse = async || (StatusCode::BAD_GATEWAY, "marker: no");
     let (target, _server) = serve(Router::new().route("/echo", post(refuse))).await;
-    let plan = Plan { connections: 1, warm_up: 1, stop: Stop::Requests(1) };
+    let plan = LoadPlan { connections: 1, warm_up: 1, stop: LoadStop::Requests(1) };
     let error = run(&target, &plan, &[]).await.unwrap_err();
     assert_eq!(error.to_string(), "/echo answered 502 Bad Gateway: marker: no");
 
@@ -76,13 +76,13 @@ async fn wrong_answers_are_not_measured() {
     assert_eq!(error.to_string(), "the answer has no `marker`: {}");
 }
 
-fn slowly(rate: f64) -> Offer {
-    Offer {
+fn slowly(rate: f64) -> OfferedLoad {
+    OfferedLoad {
         rate,
         lanes: 4,
         settle: Duration::ZERO,
         counted: Duration::from_millis(300),
-        patience: Duration::from_secs(20),
+        timeout: Duration::from_secs(20),
     }
 }
 
@@ -116,7 +116,7 @@ async fn the_wait_for_a_connection_counts() {
             .to_string()
     };
     let (target, _server) = serve(Router::new().route("/echo", post(slow))).await;
-    let outcome = offer(&target, &Offer { lanes: 1, ..slowly(100.0) }).await.unwrap();
+    let outcome = offer(&target, &OfferedLoad { lanes: 1, ..slowly(100.0) }).await.unwrap();
     assert!(10 <= outcome.ok);
     assert!(200_000.0 < outcome.percentile_us(0.99), "{}", outcome.percentile_us(0.99));
 }

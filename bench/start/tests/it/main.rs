@@ -2,7 +2,10 @@
 
 use std::process::Command;
 
-use jurat_core::{consensus::Outcome, id::AccountId, job::Kind};
+use jurat_core::{
+    id::AccountId,
+    round::{consensus::Outcome, job::JobKind},
+};
 use jurat_store::{RoundFilter, Sqlite, Store as _};
 
 #[tokio::test]
@@ -19,8 +22,8 @@ async fn the_store_has_the_rounds_that_were_asked_for() {
         store.round_list(&AccountId::admin(), &filter).await.unwrap().len()
     };
     assert_eq!(found(None, None).await, 60);
-    assert_eq!(found(Some(Kind::Delegate), None).await, 15);
+    assert_eq!(found(Some(JobKind::Delegate), None).await, 15);
     assert_eq!(found(None, Some(Outcome::Split)).await, 3);
-    assert_eq!(found(Some(Kind::Factcheck), None).await, 0);
+    assert_eq!(found(Some(JobKind::Factcheck), None).await, 0);
     store.close().await;
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Subcommand as _, builder::Styles};
 
-use super::Command;
+use super::CliCommand;
 
 /// Headings with their commands, in the order of the help.
 const GROUPS: [(&str, &[&str]); 7] = [
@@ -28,7 +28,7 @@ pub(super) fn help_template() -> String {
     let styles = Styles::styled();
     let (header, literal) = (styles.get_header(), styles.get_literal());
     let help = clap::Command::new("help").about("Print this message or the help of a command");
-    let commands = Command::augment_subcommands(clap::Command::new("jurat")).subcommand(help);
+    let commands = CliCommand::augment_subcommands(clap::Command::new("jurat")).subcommand(help);
     let mut list = String::new();
     for (title, names) in GROUPS {
         let _ = writeln!(list, "{header}{title}:{header:#}");

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct SseEvent {
     pub(crate) name: String,
     pub(crate) data: String,
     /// By which the stream goes on behind it.
     pub(crate) id: Option<String>,
 }
 
-impl Event {
+impl SseEvent {
     /// What the event says; null when it is not JSON.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_str(&self.data).unwrap_or_default()
@@ -19,14 +19,14 @@ impl Event {
 
 /// Keeps what has arrived of an event that is not whole yet.
 #[derive(Debug, Default)]
-pub(super) struct EventReader {
+pub(super) struct SseReader {
     buffer: Vec<u8>,
     /// How much of the buffer holds no end of an event.
     searched: usize,
 }
 
-impl EventReader {
-    pub(super) fn push(&mut self, chunk: &[u8]) -> Vec<Event> {
+impl SseReader {
+    pub(super) fn push(&mut self, chunk: &[u8]) -> Vec<SseEvent> {
         self.buffer.extend_from_slice(chunk);
         let mut events = Vec::new();
         while let Some(at) = self.end() {
@@ -45,8 +45,8 @@ impl EventReader {
 }
 
 /// A block of lines; comments that keep the connection open are no events.
-fn event(block: &str) -> Option<Event> {
-    let mut event = Event { name: String::new(), data: String::new(), id: None };
+fn event(block: &str) -> Option<SseEvent> {
+    let mut event = SseEvent { name: String::new(), data: String::new(), id: None };
     for line in block.lines() {
         let Some((field, value)) = line.split_once(':') else { continue };
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -72,8 +72,8 @@ mod tests {
     fn events_are_whole_however_they_are_cut() {
         let text = b":\n\nevent: replica_done\nid: 7\ndata: {\"a\":1}\n\n: still here\n\nevent: final\ndata: {}\n\n";
         for size in 1..=text.len() {
-            let mut reader = EventReader::default();
-            let events: Vec<Event> =
+            let mut reader = SseReader::default();
+            let events: Vec<SseEvent> =
                 text.chunks(size).flat_map(|chunk| reader.push(chunk)).collect();
             let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
             assert_eq!(names, ["replica_done", "final"], "in parts of {size}");

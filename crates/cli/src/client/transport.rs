@@ -7,31 +7,31 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
 use jurat_core::time::Timestamp;
-use jurat_engine::{Engine, WorkerSettings};
-use jurat_guard::client::{Client as HttpClient, Streaming};
+use jurat_engine::{Engine, RunWorkerSettings};
+use jurat_guard::client::{HttpStream, OutboundClient as HttpClient};
 use tower::ServiceExt as _;
 
 use super::ClientError;
-use crate::state::Lock;
+use crate::state::StoreLock;
 
 /// How many steps of runs a command works on at a time.
-const STEPS_AT_ONCE: usize = 8;
+const CONCURRENT_STEPS: usize = 8;
 
 #[derive(Debug)]
 pub(super) enum Transport {
     Http { client: Box<HttpClient>, url: String },
-    InProcess(Box<InProcess>),
+    InProcess(Box<InProcessServer>),
 }
 
 #[derive(Debug)]
-pub(super) struct InProcess {
+pub(super) struct InProcessServer {
     engine: Engine,
     router: Router,
-    _lock: Option<Lock>,
+    _lock: Option<StoreLock>,
 }
 
-impl InProcess {
-    pub(super) fn new(engine: Engine, lock: Option<Lock>) -> Self {
+impl InProcessServer {
+    pub(super) fn new(engine: Engine, lock: Option<StoreLock>) -> Self {
         let router = jurat_server::router(engine.clone());
         Self { engine, router, _lock: lock }
     }
@@ -39,18 +39,18 @@ impl InProcess {
 
 /// A reply whose body is still on its way.
 #[derive(Debug)]
-pub(super) struct Arriving {
+pub(super) struct StreamingReply {
     pub(super) status: StatusCode,
     pub(super) is_events: bool,
     pub(super) date: Option<Timestamp>,
     /// In how many seconds the request may be sent again.
     pub(super) retry_after: Option<u64>,
-    chunks: Chunks,
+    chunks: ReplyChunks,
 }
 
 #[derive(Debug)]
-enum Chunks {
-    Http { streaming: Box<Streaming>, url: String },
+enum ReplyChunks {
+    Http { streaming: Box<HttpStream>, url: String },
     InProcess(Body),
 }
 
@@ -78,46 +78,46 @@ impl Transport {
         &self,
         request: http::Request<Bytes>,
         within: Duration,
-    ) -> Result<Arriving, ClientError> {
+    ) -> Result<StreamingReply, ClientError> {
         match self {
             Self::Http { client, url } => {
                 let begun = client.stream(request, within).await;
                 let streaming =
                     begun.map_err(|source| ClientError::Call { url: url.clone(), source })?;
-                Ok(Arriving {
+                Ok(StreamingReply {
                     status: streaming.status,
                     is_events: is_events(&streaming.headers),
                     date: date(&streaming.headers),
                     retry_after: retry_after(&streaming.headers),
-                    chunks: Chunks::Http { streaming: Box::new(streaming), url: url.clone() },
+                    chunks: ReplyChunks::Http { streaming: Box::new(streaming), url: url.clone() },
                 })
             }
             Self::InProcess(it) => {
                 let Ok(response) = it.router.clone().oneshot(request.map(Body::from)).await;
-                Ok(Arriving {
+                Ok(StreamingReply {
                     status: response.status(),
                     is_events: is_events(response.headers()),
                     date: None,
                     retry_after: retry_after(response.headers()),
-                    chunks: Chunks::InProcess(response.into_body()),
+                    chunks: ReplyChunks::InProcess(response.into_body()),
                 })
             }
         }
     }
 
     /// Works on runs in this process; a server does that itself.
-    pub(super) fn work_on_runs(&self) {
+    pub(super) fn work_on_agent_runs(&self) {
         if let Self::InProcess(it) = self {
             it.engine.drive_tasks();
-            it.engine.tell_agents();
-            it.engine.work_on_runs_here(WorkerSettings::of_a_node(STEPS_AT_ONCE));
+            it.engine.deliver_agent_events();
+            it.engine.spawn_run_worker(RunWorkerSettings::of_a_node(CONCURRENT_STEPS));
         }
     }
 
     pub(super) fn drive_tasks(&self) {
         if let Self::InProcess(it) = self {
             it.engine.drive_tasks();
-            it.engine.tell_agents();
+            it.engine.deliver_agent_events();
         }
     }
 
@@ -132,14 +132,14 @@ impl Transport {
     }
 }
 
-impl Arriving {
+impl StreamingReply {
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         match &mut self.chunks {
-            Chunks::Http { streaming, url } => {
+            ReplyChunks::Http { streaming, url } => {
                 let chunk = streaming.chunk().await;
                 chunk.map_err(|source| ClientError::Call { url: url.clone(), source })
             }
-            Chunks::InProcess(body) => loop {
+            ReplyChunks::InProcess(body) => loop {
                 match body.frame().await {
                     None => return Ok(None),
                     Some(Err(error)) => return Err(ClientError::InProcess(error)),

@@ -1,13 +1,15 @@
 //! `jurat whoami`, `jurat usage` and `jurat admin`: who one is, and credit.
 
-use jurat_core::ledger;
+pub(crate) mod args;
+
+use jurat_core::account::ledger;
 use serde_json::json;
 
-use super::{Context, items, keys::scopes, rounds::to_the_second};
+use super::{CommandContext, items, keys::scopes, rounds::to_the_second};
 use crate::{
-    args::{Admin, Grant, ListArgs, Transfers},
-    client::{Call, path},
-    failure::Failure,
+    args::{AdminCommand, CreditGrantArgs, ListArgs, TransfersArgs},
+    client::{ApiCall, path},
+    failure::CliFailure,
     output::{
         counted,
         table::{cell, fields, said, table, whole_text, word},
@@ -16,8 +18,8 @@ use crate::{
 
 const ACCOUNTS: &str = "/v1/accounts";
 
-pub(super) async fn whoami(context: &Context) -> anyhow::Result<u8> {
-    let reply = context.send(Call::get("/v1/me".to_owned())).await?;
+pub(super) async fn whoami(context: &CommandContext) -> anyhow::Result<u8> {
+    let reply = context.send(ApiCall::get("/v1/me".to_owned())).await?;
     let body = &reply.value;
     context.out.reply(&reply, |_| {
         let mut lines = vec![
@@ -35,8 +37,8 @@ pub(super) async fn whoami(context: &Context) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-pub(super) async fn usage(context: &Context) -> anyhow::Result<u8> {
-    let reply = context.send(Call::get("/v1/me/usage".to_owned())).await?;
+pub(super) async fn usage(context: &CommandContext) -> anyhow::Result<u8> {
+    let reply = context.send(ApiCall::get("/v1/me/usage".to_owned())).await?;
     let body = &reply.value;
     context.out.reply(&reply, |_| {
         let dollars = |name: &str| dollars(&said(&body[name]));
@@ -61,31 +63,31 @@ fn dollars(amount: &str) -> String {
     }
 }
 
-pub(super) async fn admin(context: &Context, command: Admin) -> anyhow::Result<u8> {
+pub(super) async fn admin(context: &CommandContext, command: AdminCommand) -> anyhow::Result<u8> {
     match command {
-        Admin::Grant(args) => grant(context, &args).await?,
-        Admin::Suspend { account } => standing(context, &account, "suspend").await?,
-        Admin::Resume { account } => standing(context, &account, "resume").await?,
-        Admin::Accounts(args) => accounts(context, args).await?,
-        Admin::Transfers(args) => transfers(context, args).await?,
+        AdminCommand::Grant(args) => grant(context, &args).await?,
+        AdminCommand::Suspend { account } => standing(context, &account, "suspend").await?,
+        AdminCommand::Resume { account } => standing(context, &account, "resume").await?,
+        AdminCommand::Accounts(args) => accounts(context, args).await?,
+        AdminCommand::Transfers(args) => transfers(context, args).await?,
     }
     Ok(0)
 }
 
-async fn grant(context: &Context, args: &Grant) -> anyhow::Result<()> {
+async fn grant(context: &CommandContext, args: &CreditGrantArgs) -> anyhow::Result<()> {
     let is_amount = ledger::micros(&args.amount).is_some_and(|micros| micros != 0);
     if !is_amount {
         let text = format!(
             "`{}` is not an amount; write US dollars with at most six decimal places, such as 25 or 0.50",
             whole_text(&json!(args.amount))
         );
-        return Err(Failure::usage(text));
+        return Err(CliFailure::usage(text));
     }
     let mut body = json!({ "amount_usd": args.amount });
     if let Some(note) = &args.note {
         body["note"] = json!(note);
     }
-    let call = Call::post(path(ACCOUNTS, &[&args.account, "grants"]), body)
+    let call = ApiCall::post(path(ACCOUNTS, &[&args.account, "grants"]), body)
         .with("idempotency-key", args.idempotency_key.as_deref());
     let reply = context.send(call).await?;
     context.out.confirm(&reply, || {
@@ -99,14 +101,14 @@ async fn grant(context: &Context, args: &Grant) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn standing(context: &Context, account: &str, what: &str) -> anyhow::Result<()> {
-    let reply = context.send(Call::post(path(ACCOUNTS, &[account, what]), json!({}))).await?;
+async fn standing(context: &CommandContext, account: &str, what: &str) -> anyhow::Result<()> {
+    let reply = context.send(ApiCall::post(path(ACCOUNTS, &[account, what]), json!({}))).await?;
     let done = if what == "suspend" { "suspended" } else { "resumed" };
     context.out.confirm(&reply, || format!("{done} {account}"))?;
     Ok(())
 }
 
-async fn accounts(context: &Context, args: ListArgs) -> anyhow::Result<()> {
+async fn accounts(context: &CommandContext, args: ListArgs) -> anyhow::Result<()> {
     let reply = context.list(ACCOUNTS, &[], args).await?;
     let rows = items(&reply.value).iter().map(|item| {
         let standing = if item["suspended_at"].is_null() { "active" } else { "suspended" };
@@ -126,7 +128,7 @@ async fn accounts(context: &Context, args: ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn transfers(context: &Context, args: Transfers) -> anyhow::Result<()> {
+async fn transfers(context: &CommandContext, args: TransfersArgs) -> anyhow::Result<()> {
     let route = match &args.account {
         Some(account) => path(ACCOUNTS, &[account, "transfers"]),
         None => "/v1/me/transfers".to_owned(),

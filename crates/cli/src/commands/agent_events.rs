@@ -1,31 +1,36 @@
 //! `jurat agent-events`.
 
-use jurat_wire::strict;
+pub(crate) mod args;
+
+use jurat_wire::strict_json;
 use serde_json::{Map, Value, json};
 
-use super::{Context, input, items, rounds::to_the_second};
+use super::{CommandContext, items, rounds::to_the_second, shared::input};
 use crate::{
-    args::{AgentEvents, ListAgentEvents, SendAgentEvent},
-    client::{Call, path},
-    failure::Failure,
+    args::{AgentEventsCommand, ListAgentEventsArgs, SendAgentEventArgs},
+    client::{ApiCall, path},
+    failure::CliFailure,
     output::table::{cell, fields, said, table, word},
 };
 
 const ROUTE: &str = "/v1/agent-events";
 
-pub(super) async fn run(context: &Context, command: AgentEvents) -> anyhow::Result<u8> {
+pub(super) async fn run(
+    context: &CommandContext,
+    command: AgentEventsCommand,
+) -> anyhow::Result<u8> {
     match command {
-        AgentEvents::List(args) => list(context, args).await,
-        AgentEvents::Show { id } => {
-            let reply = context.send(Call::get(path(ROUTE, &[&id]))).await?;
+        AgentEventsCommand::List(args) => list(context, args).await,
+        AgentEventsCommand::Show { id } => {
+            let reply = context.send(ApiCall::get(path(ROUTE, &[&id]))).await?;
             context.out.reply(&reply, |_| shown(&reply.value))?;
             Ok(0)
         }
-        AgentEvents::Send(args) => send(context, args).await,
+        AgentEventsCommand::Send(args) => send(context, args).await,
     }
 }
 
-async fn list(context: &Context, args: ListAgentEvents) -> anyhow::Result<u8> {
+async fn list(context: &CommandContext, args: ListAgentEventsArgs) -> anyhow::Result<u8> {
     let is_filtered = args.state.is_some() || args.executor.is_some() || args.needs_review;
     let filters = [
         ("state", args.state),
@@ -55,7 +60,7 @@ async fn list(context: &Context, args: ListAgentEvents) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-async fn send(context: &Context, args: SendAgentEvent) -> anyhow::Result<u8> {
+async fn send(context: &CommandContext, args: SendAgentEventArgs) -> anyhow::Result<u8> {
     let mut body = Map::from_iter([
         ("event_type".to_owned(), json!(args.event_type)),
         ("target_executor".to_owned(), json!(args.executor)),
@@ -72,14 +77,14 @@ async fn send(context: &Context, args: SendAgentEvent) -> anyhow::Result<u8> {
             body.insert(name.to_owned(), json!(value));
         }
     }
-    let reply = context.send(Call::post(ROUTE, Value::Object(body))).await?;
+    let reply = context.send(ApiCall::post(ROUTE, Value::Object(body))).await?;
     let id = said(&reply.value["event_id"]);
     context.out.reply(&reply, |_| format!("sent {id}"))?;
     context.out.note(&format!("check its delivery with `jurat agent-events show {id}`"));
     Ok(0)
 }
 
-fn payload(args: &SendAgentEvent) -> anyhow::Result<Value> {
+fn payload(args: &SendAgentEventArgs) -> anyhow::Result<Value> {
     let (name, bytes) = match (&args.payload, &args.payload_file) {
         (Some(text), _) => ("`--payload`".to_owned(), text.clone().into_bytes()),
         (None, Some(file)) => {
@@ -88,10 +93,11 @@ fn payload(args: &SendAgentEvent) -> anyhow::Result<Value> {
             (name, bytes)
         }
         (None, None) => {
-            return Err(Failure::usage("an event needs a `--payload` or a `--payload-file`"));
+            return Err(CliFailure::usage("an event needs a `--payload` or a `--payload-file`"));
         }
     };
-    strict::parse(&bytes).map_err(|error| Failure::usage(format!("{name} is not JSON: {error}")))
+    strict_json::parse(&bytes)
+        .map_err(|error| CliFailure::usage(format!("{name} is not JSON: {error}")))
 }
 
 fn shown(body: &Value) -> String {

@@ -1,49 +1,49 @@
 //! `jurat auth`: coming in, and letting programs in.
 
-use jurat_core::key::ApiKey;
+use jurat_core::account::key::ApiKey;
 use serde_json::json;
 
-use super::{Context, keys};
+use super::{CommandContext, keys};
 use crate::{
-    args::{Approve, Auth, Keys, MailCode},
-    client::{Call, path},
-    config::Config,
+    args::{ApproveArgs, AuthCommand, KeysCommand, MailCodeArgs},
+    client::{ApiCall, path},
+    config::CliConfig,
     output::table::said,
-    state::{LoginKey, State},
+    state::{LoginKey, StateFolder},
 };
 
-pub(super) async fn run(context: &Context, command: Auth) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, command: AuthCommand) -> anyhow::Result<u8> {
     match command {
-        Auth::Register(args) => ask(context, "register", &args.email).await?,
-        Auth::Login(args) => ask(context, "login", &args.email).await?,
-        Auth::RegisterVerify(args) => verify(context, "register", &args).await?,
-        Auth::LoginVerify(args) => verify(context, "login", &args).await?,
-        Auth::Logout => logout(context).await?,
-        Auth::CreateKey(args) => return keys::run(context, Keys::Create(args)).await,
-        Auth::ListKeys(args) => return keys::run(context, Keys::List(args)).await,
-        Auth::RevokeKey(args) => return keys::run(context, Keys::Revoke(args)).await,
-        Auth::Approve(args) => approve(context, &args).await?,
+        AuthCommand::Register(args) => ask(context, "register", &args.email).await?,
+        AuthCommand::Login(args) => ask(context, "login", &args.email).await?,
+        AuthCommand::RegisterVerify(args) => verify(context, "register", &args).await?,
+        AuthCommand::LoginVerify(args) => verify(context, "login", &args).await?,
+        AuthCommand::Logout => logout(context).await?,
+        AuthCommand::CreateKey(args) => return keys::run(context, KeysCommand::Create(args)).await,
+        AuthCommand::ListKeys(args) => return keys::run(context, KeysCommand::List(args)).await,
+        AuthCommand::RevokeKey(args) => return keys::run(context, KeysCommand::Revoke(args)).await,
+        AuthCommand::Approve(args) => approve(context, &args).await?,
     }
     Ok(0)
 }
 
 /// Without a key: these routes take none, and there may be none.
-fn keyless(context: &Context) -> Context {
-    let config = Config { key: Some("none".to_owned()), ..context.config.clone() };
-    Context { config, out: context.out }
+fn keyless(context: &CommandContext) -> CommandContext {
+    let config = CliConfig { key: Some("none".to_owned()), ..context.config.clone() };
+    CommandContext { config, out: context.out }
 }
 
-async fn ask(context: &Context, kind: &str, email: &str) -> anyhow::Result<()> {
-    let call = Call::post(format!("/v1/{kind}"), json!({ "email": email }));
+async fn ask(context: &CommandContext, kind: &str, email: &str) -> anyhow::Result<()> {
+    let call = ApiCall::post(format!("/v1/{kind}"), json!({ "email": email }));
     let reply = keyless(context).send(call).await?;
     context.out.confirm(&reply, || said(&reply.value["message"]))?;
     context.out.note(&format!("continue with `jurat auth {kind}-verify {email} CODE`"));
     Ok(())
 }
 
-async fn verify(context: &Context, kind: &str, args: &MailCode) -> anyhow::Result<()> {
+async fn verify(context: &CommandContext, kind: &str, args: &MailCodeArgs) -> anyhow::Result<()> {
     let body = json!({ "email": args.email, "code": args.code });
-    let reply = keyless(context).send(Call::post(format!("/v1/{kind}/verify"), body)).await?;
+    let reply = keyless(context).send(ApiCall::post(format!("/v1/{kind}/verify"), body)).await?;
     let key = reply.value["api_key"].as_str().unwrap_or_default();
     if args.print {
         context.out.reply(&reply, |_| key.to_owned())?;
@@ -51,7 +51,7 @@ async fn verify(context: &Context, kind: &str, args: &MailCode) -> anyhow::Resul
     }
     let server = context.config.server.clone().unwrap_or_default();
     let kept = LoginKey { server, key: key.to_owned() };
-    State::open_saying(&context.config.state_dir, context.out)?.keep_login(&kept)?;
+    StateFolder::open_saying(&context.config.state_dir, context.out)?.keep_login(&kept)?;
     let id = said(&reply.value["key_id"]);
     context.out.data_or(&json!({ "status": "ok", "key_id": id }), || {
         format!("logged in; the key {id} is stored in `login.key` in the state folder")
@@ -60,8 +60,8 @@ async fn verify(context: &Context, kind: &str, args: &MailCode) -> anyhow::Resul
 }
 
 /// Revokes the key of the login where it is from, and forgets it whatever comes of that.
-async fn logout(context: &Context) -> anyhow::Result<()> {
-    let state = State::existing(&context.config.state_dir);
+async fn logout(context: &CommandContext) -> anyhow::Result<()> {
+    let state = StateFolder::existing(&context.config.state_dir);
     let Some(kept) = state.login() else {
         let body = json!({ "status": "ok", "was_logged_in": false, "revoked": false });
         context.out.data_or(&body, || "not logged in".to_owned())?;
@@ -83,19 +83,19 @@ async fn logout(context: &Context) -> anyhow::Result<()> {
 }
 
 /// The key of a login may revoke itself.
-async fn revoke(context: &Context, kept: LoginKey) -> anyhow::Result<()> {
+async fn revoke(context: &CommandContext, kept: LoginKey) -> anyhow::Result<()> {
     let Some(id) = ApiKey::parse(&kept.key).map(|key| key.id().to_owned()) else {
         anyhow::bail!("`login.key` does not contain a key");
     };
     let server = Some(kept.server).filter(|server| !server.is_empty());
-    let config = Config { key: Some(kept.key), server, ..context.config.clone() };
-    let holder = Context { config, out: context.out };
-    holder.send(Call::delete(path("/v1/api-keys", &[&id]))).await.map(drop)
+    let config = CliConfig { key: Some(kept.key), server, ..context.config.clone() };
+    let holder = CommandContext { config, out: context.out };
+    holder.send(ApiCall::delete(path("/v1/api-keys", &[&id]))).await.map(drop)
 }
 
-async fn approve(context: &Context, args: &Approve) -> anyhow::Result<()> {
+async fn approve(context: &CommandContext, args: &ApproveArgs) -> anyhow::Result<()> {
     let body = json!({ "user_code": args.user_code, "approve": !args.deny });
-    let reply = context.send(Call::post("/v1/auth/approve", body)).await?;
+    let reply = context.send(ApiCall::post("/v1/auth/approve", body)).await?;
     context.out.confirm(&reply, || {
         let done = if args.deny { "denied" } else { "approved" };
         format!("{done} the program with code {}", args.user_code)

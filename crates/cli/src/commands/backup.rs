@@ -1,5 +1,7 @@
 //! `jurat backup` and `jurat restore`.
 
+pub(crate) mod args;
+
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -11,40 +13,40 @@ use std::{
 
 use jurat_engine::{Clock as _, SystemClock};
 use jurat_store::{
-    Location,
-    backup::{self, BackupError, Manifest, Place, Progress, Source},
+    StoreLocation,
+    backup::{self, BackupError, BackupProgress, BackupSource, Manifest, RestoreTarget},
 };
-use jurat_wire::api::time;
+use jurat_wire::api::kit::time;
 use serde_json::json;
 
-use super::Context;
+use super::CommandContext;
 use crate::{
-    args::{Backup, BackupCommand, Restore},
-    config::StoreChosen,
-    failure::Failure,
-    output::{Format, counted, steps::Steps, table::fields},
-    signals::Signals,
-    state::{State, StateError, store_name},
+    args::{BackupArgs, BackupCommand, RestoreArgs},
+    config::StoreChoice,
+    failure::CliFailure,
+    output::{OutputFormat, backup_progress::BackupBar, counted, table::fields},
+    signals::ShutdownSignals,
+    state::{StateError, StateFolder, store_name},
 };
 
 const IN_POSTGRESQL: &str = "PostgreSQL";
 
-pub(super) async fn run(context: &Context, args: Backup) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, args: BackupArgs) -> anyhow::Result<u8> {
     match (args.command, args.folder) {
         (Some(BackupCommand::Verify { folder }), _) => verify(context, folder).await,
         (None, Some(folder)) => write(context, folder).await,
-        (None, None) => Err(Failure::usage("name the folder to write the backup to")),
+        (None, None) => Err(CliFailure::usage("name the folder to write the backup to")),
     }
 }
 
-async fn write(context: &Context, folder: PathBuf) -> anyhow::Result<u8> {
+async fn write(context: &CommandContext, folder: PathBuf) -> anyhow::Result<u8> {
     local_only(context)?;
     let state_dir = context.config.state_dir.clone();
     let database = database_of_server(context)?;
     let to = folder.clone();
     let manifest = aside(context, move |watch| {
         let created_at = time::text(SystemClock.now());
-        let source = Source {
+        let source = BackupSource {
             database: &database,
             keys: &state_dir,
             program_version: env!("CARGO_PKG_VERSION"),
@@ -60,28 +62,28 @@ async fn write(context: &Context, folder: PathBuf) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-async fn verify(context: &Context, folder: PathBuf) -> anyhow::Result<u8> {
+async fn verify(context: &CommandContext, folder: PathBuf) -> anyhow::Result<u8> {
     let from = folder.clone();
     let verified = aside(context, move |watch| backup::verify(&from, watch)).await?;
     said(context, &folder, &verified.manifest, "whole")?;
     Ok(0)
 }
 
-pub(super) async fn restore(context: &Context, args: Restore) -> anyhow::Result<u8> {
+pub(super) async fn restore(context: &CommandContext, args: RestoreArgs) -> anyhow::Result<u8> {
     local_only(context)?;
     let database = match &context.config.store {
-        Location::File(path) => path.clone(),
-        Location::Memory | Location::Postgres { .. } => {
+        StoreLocation::File(path) => path.clone(),
+        StoreLocation::Memory | StoreLocation::Postgres { .. } => {
             return Err(not_for("restore", "pg_restore"));
         }
     };
-    let state = State::open_saying(&context.config.state_dir, context.out)?;
+    let state = StateFolder::open_saying(&context.config.state_dir, context.out)?;
     let dir = context.config.state_dir.clone();
     // Said before the checks, which may take long.
     if let Some(server) = state.server() {
         return Err(StateError::Served { path: dir, pid: server.pid, url: server.url }.into());
     }
-    backup::check_free(Place { database: &database, keys: &dir })?;
+    backup::check_free(RestoreTarget { database: &database, keys: &dir })?;
     let location = context.config.store.clone();
     let from = args.folder.clone();
     let restored = aside(context, move |watch| {
@@ -90,7 +92,7 @@ pub(super) async fn restore(context: &Context, args: Restore) -> anyhow::Result<
             Ok(lock) => lock,
             Err(error) => return Ok(Err(error)),
         };
-        verified.restore(Place { database: &database, keys: &dir }, watch)?;
+        verified.restore(RestoreTarget { database: &database, keys: &dir }, watch)?;
         drop(lock);
         Ok(Ok(verified.manifest))
     });
@@ -128,50 +130,50 @@ const fn were(count: u64) -> &'static str {
 }
 
 /// These commands work on files, wherever a server may be.
-fn local_only(context: &Context) -> anyhow::Result<()> {
+fn local_only(context: &CommandContext) -> anyhow::Result<()> {
     if context.config.server.is_none() {
         return Ok(());
     }
-    Err(Failure::usage(
+    Err(CliFailure::usage(
         "backups use the files of a state folder, not a server; leave out `--server` and JURAT_SERVER, and run the command on the server's machine",
     ))
 }
 
 /// The file that the server of the state folder uses, unless another one is named.
-fn database_of_server(context: &Context) -> anyhow::Result<PathBuf> {
+fn database_of_server(context: &CommandContext) -> anyhow::Result<PathBuf> {
     let config = &context.config;
-    if let Some(server) = State::existing(&config.state_dir).server()
-        && config.store_chosen == StoreChosen::ByDefault
+    if let Some(server) = StateFolder::existing(&config.state_dir).server()
+        && config.store_chosen == StoreChoice::ByDefault
     {
-        let postgres = Location::Postgres { url: String::new(), migrate_url: None };
+        let postgres = StoreLocation::Postgres { url: String::new(), migrate_url: None };
         if server.store == store_name(&postgres) {
             return Err(not_for("backup", "pg_dump"));
         }
         return Ok(PathBuf::from(server.store));
     }
     match &config.store {
-        Location::File(path) => Ok(path.clone()),
-        Location::Memory | Location::Postgres { .. } => Err(not_for("backup", "pg_dump")),
+        StoreLocation::File(path) => Ok(path.clone()),
+        StoreLocation::Memory | StoreLocation::Postgres { .. } => Err(not_for("backup", "pg_dump")),
     }
 }
 
 fn not_for(command: &str, tool: &str) -> anyhow::Error {
-    Failure::usage(format!(
+    CliFailure::usage(format!(
         "`jurat {command}` is for SQLite stores, and this one is in {IN_POSTGRESQL}; use {tool} as docs/guide/backup.md shows, and copy `node.key` and `admin.key` from the state folder"
     ))
 }
 
 /// Does the work on a thread of its own, shows how far it is, and stops it on a signal.
 async fn aside<T: Send + 'static>(
-    context: &Context,
-    work: impl FnOnce(backup::Watch<'_>) -> Result<T, BackupError> + Send + 'static,
+    context: &CommandContext,
+    work: impl FnOnce(backup::BackupWatcher<'_>) -> Result<T, BackupError> + Send + 'static,
 ) -> anyhow::Result<T> {
     let stop = Arc::new(AtomicBool::new(false));
-    let mut signals = Signals::listen()?;
-    let mut steps = Steps::new(context.out);
+    let mut signals = ShutdownSignals::listen()?;
+    let mut steps = BackupBar::new(context.out);
     let asked = Arc::clone(&stop);
     let mut working = tokio::task::spawn_blocking(move || {
-        let done = work(&mut |progress: Progress| {
+        let done = work(&mut |progress: BackupProgress| {
             steps.show(progress);
             if asked.load(Ordering::Relaxed) {
                 ControlFlow::Break(())
@@ -192,13 +194,18 @@ async fn aside<T: Send + 'static>(
     Ok(done??)
 }
 
-fn said(context: &Context, folder: &Path, manifest: &Manifest, word: &str) -> anyhow::Result<()> {
+fn said(
+    context: &CommandContext,
+    folder: &Path,
+    manifest: &Manifest,
+    word: &str,
+) -> anyhow::Result<()> {
     match context.out.format {
-        Format::Json => {
+        OutputFormat::Json => {
             let body = json!({ "status": word, "folder": folder, "manifest": manifest });
             context.out.data(&body.to_string())?;
         }
-        Format::Text => {
+        OutputFormat::Text => {
             let label = if word == "whole" { "verified" } else { word };
             let newest = manifest.newest_round_id.clone().unwrap_or_else(|| "–".to_owned());
             context.out.data(&fields(&[

@@ -1,5 +1,6 @@
 //! `jurat config`.
 
+pub(crate) mod args;
 mod providers;
 
 use std::path::Path;
@@ -7,18 +8,18 @@ use std::path::Path;
 use comfy_table::Cell;
 use serde_json::{Value, json};
 
-use super::Context;
+use super::CommandContext;
 use crate::{
     config::unknown_variables,
-    failure::Failure,
-    output::{Chatter, Format, Output, counted, table::table},
-    settings::{self, Kind, Origin, Resolved},
+    failure::CliFailure,
+    output::{Output, OutputFormat, Verbosity, counted, table::table},
+    settings::{self, ResolvedSetting, SettingKind, SettingOrigin},
 };
 
-pub(super) fn show(context: &Context) -> anyhow::Result<u8> {
+pub(super) fn show(context: &CommandContext) -> anyhow::Result<u8> {
     let settings = &context.config.settings;
     let text = match context.out.format {
-        Format::Json => {
+        OutputFormat::Json => {
             let items: Vec<Value> = settings.iter().map(body).collect();
             json!({
                 "file": settings.file(),
@@ -28,7 +29,7 @@ pub(super) fn show(context: &Context) -> anyhow::Result<u8> {
             })
             .to_string()
         }
-        Format::Text => {
+        OutputFormat::Text => {
             let rows = settings.iter().map(|resolved| {
                 let value = shown(resolved).unwrap_or_else(|| "–".to_owned());
                 vec![
@@ -53,16 +54,16 @@ pub(super) fn show(context: &Context) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn shown(resolved: &Resolved) -> Option<String> {
+fn shown(resolved: &ResolvedSetting) -> Option<String> {
     resolved.value.as_deref().map(|value| resolved.setting.shown(value))
 }
 
 /// A setting with all that is known of it.
-fn body(resolved: &Resolved) -> Value {
+fn body(resolved: &ResolvedSetting) -> Value {
     let setting = resolved.setting;
     let typed = |text: Option<String>| match (setting.kind, text) {
         (_, None) => Value::Null,
-        (Kind::Count { .. }, Some(text)) => json!(text.parse::<u64>().ok()),
+        (SettingKind::Count { .. }, Some(text)) => json!(text.parse::<u64>().ok()),
         (_, Some(text)) => json!(text),
     };
     json!({
@@ -77,25 +78,28 @@ fn body(resolved: &Resolved) -> Value {
     })
 }
 
-fn origin(origin: &Origin) -> Value {
+fn origin(origin: &SettingOrigin) -> Value {
     match origin {
-        Origin::Default => json!({ "kind": "default" }),
-        Origin::File { path, line } => json!({ "kind": "file", "path": path, "line": line }),
-        Origin::Environment(variable) => json!({ "kind": "environment", "variable": variable }),
-        Origin::Flag(flag) => json!({ "kind": "flag", "flag": flag }),
+        SettingOrigin::Default => json!({ "kind": "default" }),
+        SettingOrigin::File { path, line } => json!({ "kind": "file", "path": path, "line": line }),
+        SettingOrigin::Environment(variable) => {
+            json!({ "kind": "environment", "variable": variable })
+        }
+        SettingOrigin::Flag(flag) => json!({ "kind": "flag", "flag": flag }),
     }
 }
 
 /// Checks a file that need not be the one in use.
 pub(super) fn check_file(out: Output, file: &Path) -> anyhow::Result<u8> {
-    let found = settings::read_file(file).map_err(|faults| Failure::usage(faults.join("\n")))?;
+    let found = settings::read_file(file).map_err(|faults| CliFailure::usage(faults.join("\n")))?;
     in_order(out, Some(file), (found.values.len(), found.providers.len()))
 }
 
 /// The settings in use were read without a fault, or this would not run.
-pub(super) fn checked(context: &Context) -> anyhow::Result<u8> {
+pub(super) fn checked(context: &CommandContext) -> anyhow::Result<u8> {
     let settings = &context.config.settings;
-    let from_file = settings.iter().filter(|it| matches!(it.origin, Origin::File { .. })).count();
+    let from_file =
+        settings.iter().filter(|it| matches!(it.origin, SettingOrigin::File { .. })).count();
     note_unknown(context.out);
     in_order(context.out, settings.file(), (from_file, settings.providers().len()))
 }
@@ -112,16 +116,16 @@ fn in_order(
     file: Option<&Path>,
     (count, providers): (usize, usize),
 ) -> anyhow::Result<u8> {
-    if (out.format, out.chatter) == (Format::Text, Chatter::Quiet) {
+    if (out.format, out.chatter) == (OutputFormat::Text, Verbosity::Quiet) {
         return Ok(0);
     }
     let text = match (out.format, file) {
-        (Format::Json, file) => {
+        (OutputFormat::Json, file) => {
             json!({ "ok": true, "file": file, "settings": count, "providers": providers })
                 .to_string()
         }
-        (Format::Text, None) => "no config file; the environment is valid".to_owned(),
-        (Format::Text, Some(file)) => {
+        (OutputFormat::Text, None) => "no config file; the environment is valid".to_owned(),
+        (OutputFormat::Text, Some(file)) => {
             let settings = counted(count, "setting");
             let also = match providers {
                 0 => String::new(),

@@ -1,19 +1,27 @@
 //! `jurat delegate`, `validate` and `factcheck`.
 
-use jurat_core::code::Code;
+pub(crate) mod args;
+mod request;
+
+use jurat_core::code::ProblemCode;
 use jurat_wire::api::events::FINAL;
 use serde_json::{Value, json};
 
-use super::{Context, gate, junit::Junit, request::Draft};
+use self::request::RequestDraft;
+use super::rounds::show;
+use super::{
+    CommandContext,
+    shared::{gate, junit::JunitReport},
+};
 use crate::{
-    args::{Api, Delegate, Factcheck, RequestArgs, Validate},
-    client::{Call, Client, ClientError, Reply},
-    failure::{self, Failure},
-    output::{Format, Output, progress::Progress, round},
+    args::{ApiVersionArg, DelegateArgs, FactcheckArgs, RequestArgs, ValidateArgs},
+    client::{ApiCall, ApiClient, ApiReply, ClientError},
+    failure::{self, CliFailure},
+    output::{Output, OutputFormat, progress::RoundProgressDisplay},
 };
 
-pub(super) async fn delegate(context: &Context, args: &Delegate) -> anyhow::Result<u8> {
-    let mut draft = Draft::new(args.request.file.as_deref())?;
+pub(super) async fn delegate(context: &CommandContext, args: &DelegateArgs) -> anyhow::Result<u8> {
+    let mut draft = RequestDraft::new(args.request.file.as_deref())?;
     draft.text("objective", args.objective.as_deref());
     draft.json("input", args.input.as_deref())?;
     draft.schema(args.schema.as_deref())?;
@@ -24,43 +32,46 @@ pub(super) async fn delegate(context: &Context, args: &Delegate) -> anyhow::Resu
     run(context, "delegate", draft, ("objective", &args.request)).await
 }
 
-pub(super) async fn validate(context: &Context, args: &Validate) -> anyhow::Result<u8> {
-    let mut draft = Draft::new(args.request.file.as_deref())?;
+pub(super) async fn validate(context: &CommandContext, args: &ValidateArgs) -> anyhow::Result<u8> {
+    let mut draft = RequestDraft::new(args.request.file.as_deref())?;
     draft.claim(args.claim.as_deref())?;
     draft.schema(args.schema.as_deref())?;
     draft.policy(&args.policy)?;
     run(context, "validate", draft, ("claim", &args.request)).await
 }
 
-pub(super) async fn factcheck(context: &Context, args: &Factcheck) -> anyhow::Result<u8> {
-    if args.request.api == Api::V2 {
-        return Err(Failure::usage("factcheck is not part of v2; use `--api v3`"));
+pub(super) async fn factcheck(
+    context: &CommandContext,
+    args: &FactcheckArgs,
+) -> anyhow::Result<u8> {
+    if args.request.api == ApiVersionArg::V2 {
+        return Err(CliFailure::usage("factcheck is not part of v2; use `--api v3`"));
     }
-    let mut draft = Draft::new(args.request.file.as_deref())?;
+    let mut draft = RequestDraft::new(args.request.file.as_deref())?;
     draft.claim(args.claim.as_deref())?;
     draft.text("mode", args.mode.as_deref());
     run(context, "factcheck", draft, ("claim", &args.request)).await
 }
 
 async fn run(
-    context: &Context,
+    context: &CommandContext,
     operation: &str,
-    mut draft: Draft,
+    mut draft: RequestDraft,
     (needed, args): (&str, &RequestArgs),
 ) -> anyhow::Result<u8> {
     draft.common(args)?;
     if args.min_confidence.is_some() && !args.gate && args.junit.is_none() {
         let text = "`--min-confidence` needs `--gate` or `--junit`; add one of them";
-        return Err(Failure::usage(text));
+        return Err(CliFailure::usage(text));
     }
     if !draft.has(needed) {
         let text = format!("there is nothing to {operation}: add `--{needed}` or `--file`");
-        return Err(Failure::usage(text));
+        return Err(CliFailure::usage(text));
     }
     let body = draft.body();
-    let junit = Junit::new(operation, &body, args)?;
+    let junit = JunitReport::new(operation, &body, args)?;
     let path = format!("/api/{}/{operation}", args.api.as_str());
-    let call = Call::post(path, body)
+    let call = ApiCall::post(path, body)
         .with("idempotency-key", args.idempotency_key.as_deref())
         .with("prefer", args.is_async.then_some("respond-async"));
     let reply = sent(context, call, args).await;
@@ -76,11 +87,11 @@ async fn run(
     }
     // Disagreement under `fail_hard` is a problem to the API and an answer to a gate.
     if reply.is_problem() && is_disagreement(&reply.value) && args.gate {
-        context.out.reply(&reply, |out| round::reply(out, &undecided(&reply.value)))?;
+        context.out.reply(&reply, |out| show::reply(out, &undecided(&reply.value)))?;
         return Ok(gate::exit_code(&reply.value, least(args)));
     }
-    let reply = reply.well()?;
-    context.out.reply(&reply, |out| round::reply(out, &reply.value))?;
+    let reply = reply.success()?;
+    context.out.reply(&reply, |out| show::reply(out, &reply.value))?;
     if let Some(wanted) = args.min_confidence.filter(|least| gate::is_below(&reply.value, *least)) {
         let wanted = wanted * 100.0;
         context.out.note(&format!(
@@ -95,12 +106,16 @@ pub(super) fn least(args: &RequestArgs) -> f64 {
     args.min_confidence.unwrap_or(gate::LEAST)
 }
 
-async fn sent(context: &Context, call: Call, args: &RequestArgs) -> anyhow::Result<Reply> {
-    let client = Box::pin(Client::connect(&context.config, context.out)).await?;
+async fn sent(
+    context: &CommandContext,
+    call: ApiCall,
+    args: &RequestArgs,
+) -> anyhow::Result<ApiReply> {
+    let client = Box::pin(ApiClient::connect(&context.config, context.out)).await?;
     if args.is_async && client.is_in_process() {
         client.close().await;
         let text = "`--async` needs a running server: start `jurat serve` first";
-        return Err(Failure::usage(text));
+        return Err(CliFailure::usage(text));
     }
     let reply =
         if args.is_async { client.send(call).await } else { ask(&client, context.out, call).await };
@@ -109,7 +124,7 @@ async fn sent(context: &Context, call: Call, args: &RequestArgs) -> anyhow::Resu
 }
 
 pub(super) fn is_disagreement(body: &Value) -> bool {
-    failure::code(body) == Some(Code::ConsensusDisagreement)
+    failure::code(body) == Some(ProblemCode::ConsensusDisagreement)
 }
 
 /// A problem body has a `status` of its own, which is no verdict.
@@ -120,11 +135,15 @@ pub(super) fn undecided(body: &Value) -> Value {
 }
 
 /// Sends a request, and shows what the replicas do while they do it.
-pub(crate) async fn ask(client: &Client, out: Output, call: Call) -> Result<Reply, ClientError> {
-    if out.format == Format::Json {
+pub(crate) async fn ask(
+    client: &ApiClient,
+    out: Output,
+    call: ApiCall,
+) -> Result<ApiReply, ClientError> {
+    if out.format == OutputFormat::Json {
         return client.send(call).await;
     }
-    let mut progress = Progress::new(out);
+    let mut progress = RoundProgressDisplay::new(out);
     let reply = client.watch(call, FINAL, |event| progress.show(event)).await;
     progress.finish();
     reply

@@ -1,29 +1,31 @@
 //! `jurat executors`.
 
+pub(crate) mod args;
+
 use serde_json::{Map, Value, json};
 
-use super::{Context, items, sessions::session_body};
+use super::{CommandContext, items, sessions::session_body};
 use crate::{
-    args::{AddExecutor, Executors, ListArgs},
-    client::{Call, path},
-    failure::{ERROR, Failure},
+    args::{AddExecutorArgs, ExecutorsCommand, ListArgs},
+    client::{ApiCall, path},
+    failure::{CliFailure, ERROR},
     output::table::{cell, fields, said, table, word},
 };
 
 const ROUTE: &str = "/v1/executors";
 
-pub(super) async fn run(context: &Context, command: Executors) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, command: ExecutorsCommand) -> anyhow::Result<u8> {
     match command {
-        Executors::Add(args) => add(context, &args).await,
-        Executors::List(args) => list(context, args).await,
-        Executors::Show { name } => {
-            let reply = context.send(Call::get(path(ROUTE, &[&name]))).await?;
+        ExecutorsCommand::Add(args) => add(context, &args).await,
+        ExecutorsCommand::List(args) => list(context, args).await,
+        ExecutorsCommand::Show { name } => {
+            let reply = context.send(ApiCall::get(path(ROUTE, &[&name]))).await?;
             context.out.reply(&reply, |_| shown(&reply.value))?;
             Ok(0)
         }
-        Executors::Check { name } => check(context, &name).await,
-        Executors::Remove { name } => {
-            let reply = context.send(Call::delete(path(ROUTE, &[&name]))).await?;
+        ExecutorsCommand::Check { name } => check(context, &name).await,
+        ExecutorsCommand::Remove { name } => {
+            let reply = context.send(ApiCall::delete(path(ROUTE, &[&name]))).await?;
             let sessions = said(&reply.value["sessions"]);
             context
                 .out
@@ -33,7 +35,7 @@ pub(super) async fn run(context: &Context, command: Executors) -> anyhow::Result
     }
 }
 
-async fn add(context: &Context, args: &AddExecutor) -> anyhow::Result<u8> {
+async fn add(context: &CommandContext, args: &AddExecutorArgs) -> anyhow::Result<u8> {
     let remote = &args.remote;
     let flags = [
         ("--remote", remote.remote),
@@ -41,7 +43,7 @@ async fn add(context: &Context, args: &AddExecutor) -> anyhow::Result<u8> {
         ("--scope", remote.scope.is_some()),
     ];
     if let Some((flag, _)) = flags.iter().find(|(_, is_given)| *is_given) {
-        return Err(Failure::usage(format!(
+        return Err(CliFailure::usage(format!(
             "`{flag}` is not supported: executors are called directly over HTTP, without remote dispatch; leave it out and pass a URL that the server can reach"
         )));
     }
@@ -63,7 +65,7 @@ async fn add(context: &Context, args: &AddExecutor) -> anyhow::Result<u8> {
     if !args.no_check {
         body.insert("must_answer".to_owned(), json!(true));
     }
-    let reply = context.send(Call::post(ROUTE, Value::Object(body))).await?;
+    let reply = context.send(ApiCall::post(ROUTE, Value::Object(body))).await?;
     context.out.reply(&reply, |_| added(&reply.value))?;
     let name = &args.name;
     if reply.value["probe"]["ok"] != true {
@@ -120,7 +122,7 @@ fn model(capabilities: &Value) -> String {
     format!("{family}/{}", said(&capabilities["model_id"]))
 }
 
-async fn list(context: &Context, args: ListArgs) -> anyhow::Result<u8> {
+async fn list(context: &CommandContext, args: ListArgs) -> anyhow::Result<u8> {
     let reply = context.list(ROUTE, &[], args).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
@@ -152,8 +154,8 @@ fn shown(body: &Value) -> String {
     if body["probe"].is_null() { head } else { format!("{head}\n{}", found(&body["probe"])) }
 }
 
-async fn check(context: &Context, name: &str) -> anyhow::Result<u8> {
-    let call = Call::post(path(ROUTE, &[name, "check"]), json!({}));
+async fn check(context: &CommandContext, name: &str) -> anyhow::Result<u8> {
+    let call = ApiCall::post(path(ROUTE, &[name, "check"]), json!({}));
     let reply = context.send(call).await?;
     context.out.reply(&reply, |_| found(&reply.value))?;
     Ok(if reply.value["ok"] == true { 0 } else { ERROR })

@@ -1,48 +1,50 @@
 //! `jurat keys`.
 
+pub(crate) mod args;
+
 use anyhow::anyhow;
 use jurat_core::time::Timestamp;
 use jurat_engine::{Clock as _, SystemClock};
-use jurat_wire::api::time;
+use jurat_wire::api::kit::time;
 use serde_json::{Map, Value, json};
 
-use super::{Context, items, rounds::to_the_second};
+use super::{CommandContext, items, rounds::to_the_second};
 use crate::{
-    args::{CreateKey, Keys, ListKeys, NamedKey, RotateKey},
-    client::{Call, Reply, path, query},
+    args::{CreateKeyArgs, KeyNameArgs, KeysCommand, ListKeysArgs, RotateKeyArgs},
+    client::{ApiCall, ApiReply, path, query},
     output::{
-        Format, counted,
+        OutputFormat, counted,
         table::{cell, said, table, word},
     },
-    state::State,
+    state::StateFolder,
 };
 
 const ROUTE: &str = "/v1/api-keys";
 const KEPT: &str = "the new key is stored in `admin.key` in the state folder";
 
-pub(super) async fn run(context: &Context, command: Keys) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, command: KeysCommand) -> anyhow::Result<u8> {
     match command {
-        Keys::Create(args) => create(context, &args).await?,
-        Keys::List(args) => list(context, args).await?,
-        Keys::Revoke(args) => {
-            let reply = context.send(Call::delete(address(&args, &[]))).await?;
+        KeysCommand::Create(args) => create(context, &args).await?,
+        KeysCommand::List(args) => list(context, args).await?,
+        KeysCommand::Revoke(args) => {
+            let reply = context.send(ApiCall::delete(address(&args, &[]))).await?;
             match context.out.format {
-                Format::Json if reply.bytes.is_empty() => {
+                OutputFormat::Json if reply.bytes.is_empty() => {
                     let body = json!({ "status": "revoked", "key": args.key });
                     context.out.data(&body.to_string())?;
                 }
-                Format::Json | Format::Text => {
+                OutputFormat::Json | OutputFormat::Text => {
                     context.out.confirm(&reply, || format!("revoked {}", args.key))?;
                 }
             }
         }
-        Keys::Rotate(args) => rotate(context, &args).await?,
+        KeysCommand::Rotate(args) => rotate(context, &args).await?,
     }
     Ok(0)
 }
 
-async fn create(context: &Context, args: &CreateKey) -> anyhow::Result<()> {
-    let reply = context.send(Call::post(ROUTE, create_body(args))).await?;
+async fn create(context: &CommandContext, args: &CreateKeyArgs) -> anyhow::Result<()> {
+    let reply = context.send(ApiCall::post(ROUTE, create_body(args))).await?;
     show_once(context, &reply).map_err(|error| unseen(&reply, &error))?;
     let key = &reply.value;
     context.out.note(&format!(
@@ -54,7 +56,7 @@ async fn create(context: &Context, args: &CreateKey) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn create_body(args: &CreateKey) -> Value {
+fn create_body(args: &CreateKeyArgs) -> Value {
     let mut body = Map::new();
     body.insert("name".to_owned(), json!(args.name));
     if !args.scope.is_empty() {
@@ -80,16 +82,16 @@ pub(super) fn scopes(key: &Value) -> String {
 }
 
 /// The key alone, so that a script can keep what is printed.
-fn show_once(context: &Context, reply: &Reply) -> std::io::Result<()> {
+fn show_once(context: &CommandContext, reply: &ApiReply) -> std::io::Result<()> {
     context.out.reply(reply, |_| reply.value["key"].as_str().unwrap_or_default().to_owned())
 }
 
-async fn rotate(context: &Context, args: &RotateKey) -> anyhow::Result<()> {
+async fn rotate(context: &CommandContext, args: &RotateKeyArgs) -> anyhow::Result<()> {
     let mut body = json!({});
     if let Some(seconds) = args.grace_seconds {
         body["grace_seconds"] = json!(seconds);
     }
-    let reply = context.send(Call::post(address(&args.named, &["rotate"]), body)).await?;
+    let reply = context.send(ApiCall::post(address(&args.named, &["rotate"]), body)).await?;
     let key = &reply.value;
     // A key that is kept is not lost with what is printed.
     let is_kept = keep_in_folder(context, key)?;
@@ -113,7 +115,7 @@ async fn rotate(context: &Context, args: &RotateKey) -> anyhow::Result<()> {
 
 /// A key that nobody has seen is made all the same. This is not the error of a reader who has seen
 /// enough, so it does not say which one it was.
-fn unseen(reply: &Reply, error: &std::io::Error) -> anyhow::Error {
+fn unseen(reply: &ApiReply, error: &std::io::Error) -> anyhow::Error {
     let id = said(&reply.value["id"]);
     anyhow!(
         "the key {id} was created but could not be printed: {error}; revoke it with `jurat keys revoke {id}`, and create another"
@@ -121,8 +123,8 @@ fn unseen(reply: &Reply, error: &std::io::Error) -> anyhow::Error {
 }
 
 /// Replaces `admin.key` when it was that key whose place the new one takes, and says whether.
-fn keep_in_folder(context: &Context, key: &Value) -> anyhow::Result<bool> {
-    let state = State::existing(&context.config.state_dir);
+fn keep_in_folder(context: &CommandContext, key: &Value) -> anyhow::Result<bool> {
+    let state = StateFolder::existing(&context.config.state_dir);
     // A file without a key does not hold the old one.
     let kept = state.existing_admin_key().ok().flatten();
     let (Some(kept), Some(text)) = (kept, key["key"].as_str()) else { return Ok(false) };
@@ -133,7 +135,7 @@ fn keep_in_folder(context: &Context, key: &Value) -> anyhow::Result<bool> {
     Ok(is_kept)
 }
 
-async fn list(context: &Context, args: ListKeys) -> anyhow::Result<()> {
+async fn list(context: &CommandContext, args: ListKeysArgs) -> anyhow::Result<()> {
     let reply = context.list(ROUTE, &[("account", args.account)], args.list).await?;
     let now = SystemClock.now();
     let rows = items(&reply.value).iter().map(|item| {
@@ -172,7 +174,7 @@ fn limits(item: &Value) -> Option<String> {
     if both.is_empty() { None } else { Some(both.join(", ")) }
 }
 
-fn address(named: &NamedKey, rest: &[&str]) -> String {
+fn address(named: &KeyNameArgs, rest: &[&str]) -> String {
     let parts = [&[named.key.as_str()], rest].concat();
     query(&path(ROUTE, &parts), &[("account", named.account.clone())])
 }

@@ -1,5 +1,7 @@
 //! `jurat knowledge`.
 
+pub(crate) mod args;
+
 use std::{
     fs::File,
     io::{BufWriter, Write as _},
@@ -8,31 +10,31 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Context, items, pages::Pages};
+use super::{CommandContext, items, shared::pages::PagedList};
 use crate::{
-    args::{ExportKnowledge, Knowledge},
-    client::Client,
-    failure::Failure,
-    output::{Format, Output},
+    args::{ExportKnowledgeArgs, KnowledgeCommand},
+    client::ApiClient,
+    failure::CliFailure,
+    output::{Output, OutputFormat},
 };
 
 const ROUTE: &str = "/v1/knowledge";
 /// As many as the server gives at once.
 const WHOLE_PAGE: &str = "200";
 
-pub(super) async fn run(context: &Context, command: Knowledge) -> anyhow::Result<u8> {
-    let Knowledge::Export(args) = command;
+pub(super) async fn run(context: &CommandContext, command: KnowledgeCommand) -> anyhow::Result<u8> {
+    let KnowledgeCommand::Export(args) = command;
     export(context, args).await
 }
 
 /// Each page is written as it comes, so that a long history needs no memory.
-async fn export(context: &Context, args: ExportKnowledge) -> anyhow::Result<u8> {
+async fn export(context: &CommandContext, args: ExportKnowledgeArgs) -> anyhow::Result<u8> {
     let parameters = [
         ("task_type", args.task_type),
         ("task_id", args.task_id),
         ("limit", Some(WHOLE_PAGE.to_owned())),
     ];
-    let pages = Pages::new(ROUTE, &parameters);
+    let pages = PagedList::new(ROUTE, &parameters);
     let out = context.out;
     let Some(file) = args.out else {
         let count = context
@@ -46,8 +48,8 @@ async fn export(context: &Context, args: ExportKnowledge) -> anyhow::Result<u8> 
     let count = context.with_client(async |client| written(client, pages, &file).await).await?;
     let name = file.display().to_string();
     match out.format {
-        Format::Json => out.data(&json!({ "file": name, "decisions": count }).to_string())?,
-        Format::Text => out.data(&format!("exported {name}"))?,
+        OutputFormat::Json => out.data(&json!({ "file": name, "decisions": count }).to_string())?,
+        OutputFormat::Text => out.data(&format!("exported {name}"))?,
     }
     note(out, count);
     Ok(0)
@@ -60,9 +62,9 @@ fn note(out: Output, count: usize) {
 }
 
 /// The file is made only when there is something to write, or nothing went wrong.
-async fn written(client: &Client, pages: Pages, file: &Path) -> anyhow::Result<usize> {
+async fn written(client: &ApiClient, pages: PagedList, file: &Path) -> anyhow::Result<usize> {
     let failed = |error: std::io::Error| {
-        Failure::usage(format!("`{}` cannot be written: {error}", file.display()))
+        CliFailure::usage(format!("`{}` cannot be written: {error}", file.display()))
     };
     let mut open: Option<BufWriter<File>> = None;
     let count = each(client, pages, |lines| {
@@ -83,8 +85,8 @@ async fn written(client: &Client, pages: Pages, file: &Path) -> anyhow::Result<u
 
 /// Hands on the lines of each page, and counts them.
 async fn each(
-    client: &Client,
-    mut pages: Pages,
+    client: &ApiClient,
+    mut pages: PagedList,
     mut take: impl FnMut(&[String]) -> anyhow::Result<()>,
 ) -> anyhow::Result<usize> {
     let mut count = 0;

@@ -15,32 +15,32 @@ use std::{
 use tokio::{io::BufReader, sync::Notify, task::JoinSet};
 
 use self::{
-    lines::{Line, Lines},
-    message::Message,
+    lines::{InputLine, LineReader},
+    message::RpcMessage,
 };
-use super::Context;
-use crate::{client::Client, failure::sentence, output::Output};
+use super::CommandContext;
+use crate::{client::ApiClient, failure::sentence, output::Output};
 
 /// How many requests are under way; more wait in the pipe.
 const MOST: usize = 64;
 
-pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext) -> anyhow::Result<u8> {
     // What is wrong with the settings, the key or the store is told before anybody speaks.
-    let first = Box::pin(Client::connect(&context.config, context.out)).await?;
-    first.work_on_runs();
-    let mut relay = Relay::new(context, first);
-    let mut lines = Lines::new(BufReader::new(tokio::io::stdin()));
+    let first = Box::pin(ApiClient::connect(&context.config, context.out)).await?;
+    first.work_on_agent_runs();
+    let mut relay = McpRelay::new(context, first);
+    let mut lines = LineReader::new(BufReader::new(tokio::io::stdin()));
     let mut has_ended = false;
-    while !has_ended || !relay.under_way.is_empty() {
+    while !has_ended || !relay.in_flight.is_empty() {
         relay.rest().await;
         tokio::select! {
-            Some(done) = relay.under_way.join_next(), if !relay.under_way.is_empty() => {
+            Some(done) = relay.in_flight.join_next(), if !relay.in_flight.is_empty() => {
                 relay.ended(done?)?;
             }
-            line = lines.next(), if !has_ended && relay.under_way.len() < MOST => match line? {
-                Line::Text(text) => relay.take(text).await?,
-                Line::TooLong => relay.out.data(&message::too_long())?,
-                Line::End => has_ended = true,
+            line = lines.next(), if !has_ended && relay.in_flight.len() < MOST => match line? {
+                InputLine::Text(text) => relay.take(text).await?,
+                InputLine::TooLong => relay.out.data(&message::too_long())?,
+                InputLine::End => has_ended = true,
             },
         }
     }
@@ -48,13 +48,13 @@ pub(super) async fn run(context: &Context) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-struct Relay<'a> {
-    context: &'a Context,
+struct McpRelay<'a> {
+    context: &'a CommandContext,
     out: Output,
     /// Only while something is under way: in between, others may have the store, and a server that
     /// was started since is found.
-    client: Option<Arc<Client>>,
-    under_way: JoinSet<Done>,
+    client: Option<Arc<ApiClient>>,
+    in_flight: JoinSet<AnsweredRequest>,
     /// What calls each request off, by its id.
     offs: BTreeMap<String, Arc<Notify>>,
     /// The revision that `initialize` agreed on; the newest one is in every message instead.
@@ -62,15 +62,15 @@ struct Relay<'a> {
 }
 
 /// A request that has its answer: its id, and whether anybody took the answer.
-type Done = (String, io::Result<()>);
+type AnsweredRequest = (String, io::Result<()>);
 
-impl<'a> Relay<'a> {
-    fn new(context: &'a Context, client: Client) -> Self {
+impl<'a> McpRelay<'a> {
+    fn new(context: &'a CommandContext, client: ApiClient) -> Self {
         Self {
             context,
             out: context.out,
             client: Some(Arc::new(client)),
-            under_way: JoinSet::new(),
+            in_flight: JoinSet::new(),
             offs: BTreeMap::new(),
             revision: Arc::default(),
         }
@@ -78,20 +78,20 @@ impl<'a> Relay<'a> {
 
     /// Lets go of the store and the server when nobody waits for an answer.
     async fn rest(&mut self) {
-        if self.under_way.is_empty()
+        if self.in_flight.is_empty()
             && let Some(client) = self.client.take().and_then(Arc::into_inner)
         {
             client.close().await;
         }
     }
 
-    fn ended(&mut self, (id, taken): Done) -> io::Result<()> {
+    fn ended(&mut self, (id, taken): AnsweredRequest) -> io::Result<()> {
         self.offs.remove(&id);
         taken
     }
 
     async fn take(&mut self, line: Vec<u8>) -> anyhow::Result<()> {
-        let message = Message::read(line);
+        let message = RpcMessage::read(line);
         if let Some(id) = message.cancels() {
             if let Some(off) = self.offs.get(&id) {
                 off.notify_one();
@@ -109,7 +109,7 @@ impl<'a> Relay<'a> {
         let off = Arc::new(Notify::new());
         self.offs.insert(message.id_text(), Arc::clone(&off));
         let (out, revision) = (self.out, Arc::clone(&self.revision));
-        self.under_way.spawn(async move {
+        self.in_flight.spawn(async move {
             let id = message.id_text();
             let taken = tokio::select! {
                 taken = answer(&client, out, &message, &revision) => taken,
@@ -121,13 +121,13 @@ impl<'a> Relay<'a> {
         Ok(())
     }
 
-    async fn connected(&mut self) -> anyhow::Result<Arc<Client>> {
+    async fn connected(&mut self) -> anyhow::Result<Arc<ApiClient>> {
         if let Some(client) = &self.client {
             return Ok(Arc::clone(client));
         }
-        let found = Box::pin(Client::connect(&self.context.config, self.out)).await?;
+        let found = Box::pin(ApiClient::connect(&self.context.config, self.out)).await?;
         // Where no server works on tasks and runs, this process does while a request is under way.
-        found.work_on_runs();
+        found.work_on_agent_runs();
         let client = Arc::new(found);
         self.client = Some(Arc::clone(&client));
         Ok(client)
@@ -136,9 +136,9 @@ impl<'a> Relay<'a> {
 
 /// Has a request answered, and prints what comes.
 async fn answer(
-    client: &Client,
+    client: &ApiClient,
     out: Output,
-    message: &Message,
+    message: &RpcMessage,
     revision: &Mutex<Option<String>>,
 ) -> io::Result<()> {
     let known = revision.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,12 +1,17 @@
 //! `jurat me`, `jurat teams`, `jurat shares` and `jurat invitations`.
 
+pub(crate) mod args;
+
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::{Context, account, confirm, items, rounds::to_the_second};
+use super::{CommandContext, account, items, rounds::to_the_second, shared::confirm};
 use crate::{
-    args::{Invitations, ListInvitations, ListShares, Me, Membership, Shares, TeamFilter, Teams},
-    client::{Call, path, query},
+    args::{
+        InvitationsCommand, ListInvitationsArgs, ListSharesArgs, MeCommand, MembershipArgs,
+        SharesCommand, TeamFilterArg, TeamsCommand,
+    },
+    client::{ApiCall, path, query},
     output::table::{cell, said, table, word},
 };
 
@@ -14,12 +19,14 @@ const TEAMS: &str = "/v1/teams";
 const SHARES: &str = "/v1/shares";
 const INVITATIONS: &str = "/v1/invitations";
 
-pub(super) async fn me(context: &Context, command: Me) -> anyhow::Result<u8> {
+pub(super) async fn me(context: &CommandContext, command: MeCommand) -> anyhow::Result<u8> {
     let call = match command {
-        Me::Show => return account::whoami(context).await,
-        Me::ClaimHandle(args) => Call::patch("/v1/me".to_owned(), json!({ "handle": args.handle })),
-        Me::RenameHandle(args) => {
-            Call::post("/v1/me/rename-handle", json!({ "handle": args.handle }))
+        MeCommand::Show => return account::whoami(context).await,
+        MeCommand::ClaimHandle(args) => {
+            ApiCall::patch("/v1/me".to_owned(), json!({ "handle": args.handle }))
+        }
+        MeCommand::RenameHandle(args) => {
+            ApiCall::post("/v1/me/rename-handle", json!({ "handle": args.handle }))
         }
     };
     let reply = context.send(call).await?;
@@ -28,36 +35,37 @@ pub(super) async fn me(context: &Context, command: Me) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-pub(super) async fn teams(context: &Context, command: Teams) -> anyhow::Result<u8> {
+pub(super) async fn teams(context: &CommandContext, command: TeamsCommand) -> anyhow::Result<u8> {
     match command {
-        Teams::Create(args) => {
-            let reply = context.send(Call::post(TEAMS, json!({ "handle": args.handle }))).await?;
+        TeamsCommand::Create(args) => {
+            let reply =
+                context.send(ApiCall::post(TEAMS, json!({ "handle": args.handle }))).await?;
             let id = said(&reply.value["team_id"]);
             context.out.confirm(&reply, || format!("created team @{} ({id})", args.handle))?;
         }
-        Teams::List { filter } => list_teams(context, filter).await?,
-        Teams::Members { team } => members(context, &team).await?,
-        Teams::AddMember(args) => {
+        TeamsCommand::List { filter } => list_teams(context, filter).await?,
+        TeamsCommand::Members { team } => members(context, &team).await?,
+        TeamsCommand::AddMember(args) => {
             let body = json!({ "user_identifier": args.user });
             offer(context, &args, "members", body).await?;
         }
-        Teams::TransferOwnership(args) => {
+        TeamsCommand::TransferOwnership(args) => {
             let body = json!({ "new_owner_user_identifier": args.user });
             offer(context, &args, "transfer-ownership", body).await?;
         }
-        Teams::RemoveMember(args) => remove(context, &args).await?,
-        Teams::Leave { team } => {
-            let me = context.send(Call::get("/v1/me".to_owned())).await?;
+        TeamsCommand::RemoveMember(args) => remove(context, &args).await?,
+        TeamsCommand::Leave { team } => {
+            let me = context.send(ApiCall::get("/v1/me".to_owned())).await?;
             let user = me.value["id"].as_str().unwrap_or_default().to_owned();
-            remove(context, &Membership { team, user }).await?;
+            remove(context, &MembershipArgs { team, user }).await?;
         }
-        Teams::Delete { team, yes } => {
+        TeamsCommand::Delete { team, yes } => {
             if !confirm::is_wanted(yes, &format!("Delete the team {team}? This cannot be undone."))?
             {
                 context.out.note("nothing was deleted");
                 return Ok(0);
             }
-            let reply = context.send(Call::delete(path(TEAMS, &[&team]))).await?;
+            let reply = context.send(ApiCall::delete(path(TEAMS, &[&team]))).await?;
             context.out.confirm(&reply, || format!("deleted team {team}"))?;
         }
     }
@@ -69,9 +77,9 @@ fn chosen(choice: &impl ValueEnum) -> Option<String> {
     choice.to_possible_value().map(|value| value.get_name().to_owned())
 }
 
-async fn list_teams(context: &Context, filter: TeamFilter) -> anyhow::Result<()> {
+async fn list_teams(context: &CommandContext, filter: TeamFilterArg) -> anyhow::Result<()> {
     let address = query(TEAMS, &[("filter", chosen(&filter))]);
-    let reply = context.send(Call::get(address)).await?;
+    let reply = context.send(ApiCall::get(address)).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&item["handle"]),
@@ -87,8 +95,8 @@ async fn list_teams(context: &Context, filter: TeamFilter) -> anyhow::Result<()>
     Ok(())
 }
 
-async fn members(context: &Context, team: &str) -> anyhow::Result<()> {
-    let reply = context.send(Call::get(path(TEAMS, &[team, "members"]))).await?;
+async fn members(context: &CommandContext, team: &str) -> anyhow::Result<()> {
+    let reply = context.send(ApiCall::get(path(TEAMS, &[team, "members"]))).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&item["handle"]),
@@ -104,12 +112,12 @@ async fn members(context: &Context, team: &str) -> anyhow::Result<()> {
 }
 
 async fn offer(
-    context: &Context,
-    args: &Membership,
+    context: &CommandContext,
+    args: &MembershipArgs,
     what: &str,
     body: Value,
 ) -> anyhow::Result<()> {
-    let reply = context.send(Call::post(path(TEAMS, &[&args.team, what]), body)).await?;
+    let reply = context.send(ApiCall::post(path(TEAMS, &[&args.team, what]), body)).await?;
     let id = said(&reply.value["invitation_id"]);
     context.out.confirm(&reply, || {
         format!("invited {}; they accept with `jurat invitations accept {id}`", args.user)
@@ -117,24 +125,24 @@ async fn offer(
     Ok(())
 }
 
-async fn remove(context: &Context, args: &Membership) -> anyhow::Result<()> {
+async fn remove(context: &CommandContext, args: &MembershipArgs) -> anyhow::Result<()> {
     let address = path(TEAMS, &[&args.team, "members", &args.user]);
-    let reply = context.send(Call::delete(address)).await?;
+    let reply = context.send(ApiCall::delete(address)).await?;
     context.out.confirm(&reply, || format!("removed {} from {}", args.user, args.team))?;
     Ok(())
 }
 
-pub(super) async fn shares(context: &Context, command: Shares) -> anyhow::Result<u8> {
+pub(super) async fn shares(context: &CommandContext, command: SharesCommand) -> anyhow::Result<u8> {
     let (id, what) = match command {
-        Shares::List(args) => {
+        SharesCommand::List(args) => {
             list_shares(context, args).await?;
             return Ok(0);
         }
-        Shares::Accept { id } => (id, "accept"),
-        Shares::Decline { id } => (id, "decline"),
-        Shares::Block { id } => (id, "block"),
+        SharesCommand::Accept { id } => (id, "accept"),
+        SharesCommand::Decline { id } => (id, "decline"),
+        SharesCommand::Block { id } => (id, "block"),
     };
-    let reply = context.send(Call::post(path(SHARES, &[&id, what]), json!({}))).await?;
+    let reply = context.send(ApiCall::post(path(SHARES, &[&id, what]), json!({}))).await?;
     let body = &reply.value;
     context.out.confirm(&reply, || {
         let (name, owner) = (said(&body["reference"]), said(&body["owner"]));
@@ -146,13 +154,13 @@ pub(super) async fn shares(context: &Context, command: Shares) -> anyhow::Result
     Ok(0)
 }
 
-async fn list_shares(context: &Context, args: ListShares) -> anyhow::Result<()> {
+async fn list_shares(context: &CommandContext, args: ListSharesArgs) -> anyhow::Result<()> {
     let parameters = [
         ("state", args.state.as_ref().and_then(chosen)),
         ("limit", args.list.limit.map(|limit| limit.to_string())),
         ("cursor", args.list.cursor),
     ];
-    let reply = context.send(Call::get(query(SHARES, &parameters))).await?;
+    let reply = context.send(ApiCall::get(query(SHARES, &parameters))).await?;
     let rows = items(&reply.value).iter().map(|item| {
         vec![
             cell(&item["id"]),
@@ -170,17 +178,20 @@ async fn list_shares(context: &Context, args: ListShares) -> anyhow::Result<()> 
     Ok(())
 }
 
-pub(super) async fn invitations(context: &Context, command: Invitations) -> anyhow::Result<u8> {
+pub(super) async fn invitations(
+    context: &CommandContext,
+    command: InvitationsCommand,
+) -> anyhow::Result<u8> {
     let (id, what) = match command {
-        Invitations::List(args) => {
+        InvitationsCommand::List(args) => {
             list_invitations(context, args).await?;
             return Ok(0);
         }
-        Invitations::Accept { id } => (id, "accept"),
-        Invitations::Decline { id } => (id, "decline"),
-        Invitations::Cancel { id } => (id, "cancel"),
+        InvitationsCommand::Accept { id } => (id, "accept"),
+        InvitationsCommand::Decline { id } => (id, "decline"),
+        InvitationsCommand::Cancel { id } => (id, "cancel"),
     };
-    let reply = context.send(Call::post(path(INVITATIONS, &[&id, what]), json!({}))).await?;
+    let reply = context.send(ApiCall::post(path(INVITATIONS, &[&id, what]), json!({}))).await?;
     let body = &reply.value;
     context.out.confirm(&reply, || {
         let about = said(&body["target_label"]);
@@ -189,7 +200,10 @@ pub(super) async fn invitations(context: &Context, command: Invitations) -> anyh
     Ok(0)
 }
 
-async fn list_invitations(context: &Context, args: ListInvitations) -> anyhow::Result<()> {
+async fn list_invitations(
+    context: &CommandContext,
+    args: ListInvitationsArgs,
+) -> anyhow::Result<()> {
     let filters = [("filter", chosen(&args.filter)), ("state", chosen(&args.state))];
     let reply = context.list(INVITATIONS, &filters, args.list).await?;
     let rows = items(&reply.value).iter().map(|item| {

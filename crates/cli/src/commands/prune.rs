@@ -1,17 +1,19 @@
 //! `jurat prune`.
 
+pub(crate) mod args;
+
 use serde_json::json;
 
-use super::Context;
+use super::CommandContext;
 use crate::{
-    args::Prune,
-    client::Call,
+    args::PruneArgs,
+    client::ApiCall,
     output::table::{fields, said},
 };
 
-pub(super) async fn run(context: &Context, args: &Prune) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, args: &PruneArgs) -> anyhow::Result<u8> {
     let body = json!({ "dry_run": args.dry_run });
-    let reply = context.send(Call::post("/v1/prune".to_owned(), body)).await?;
+    let reply = context.send(ApiCall::post("/v1/prune".to_owned(), body)).await?;
     context.out.reply(&reply, |_| {
         let rows = [
             ("accounts", "accounts"),

@@ -1,14 +1,17 @@
 //! `jurat rounds`.
 
+pub(crate) mod args;
+pub(crate) mod show;
+
 use comfy_table::Cell;
 use serde_json::{Value, json};
 
-use super::{Context, items};
+use super::{CommandContext, items};
 use crate::{
-    args::{ListRounds, Rounds},
-    client::{Call, path, query},
+    args::{ListRoundsArgs, RoundsCommand},
+    client::{ApiCall, path, query},
     output::{
-        Output, round, shortened,
+        Output, shortened,
         table::{cell, fields, said, table, word},
     },
 };
@@ -17,21 +20,21 @@ const ROUTE: &str = "/v1/rounds";
 /// `--json` has more.
 const WIDEST_REQUEST: usize = 4_000;
 
-pub(super) async fn run(context: &Context, command: Rounds) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, command: RoundsCommand) -> anyhow::Result<u8> {
     match command {
-        Rounds::List(args) => list(context, args).await?,
-        Rounds::Show { id, wait } => {
+        RoundsCommand::List(args) => list(context, args).await?,
+        RoundsCommand::Show { id, wait } => {
             let wait = [("wait", wait.map(|seconds| seconds.to_string()))];
-            let reply = context.send(Call::get(query(&path(ROUTE, &[&id]), &wait))).await?;
+            let reply = context.send(ApiCall::get(query(&path(ROUTE, &[&id]), &wait))).await?;
             context.out.reply(&reply, |out| shown(out, &reply.value))?;
         }
-        Rounds::Cancel { id } => {
-            let call = Call::post(path(ROUTE, &[&id, "cancel"]), json!({}));
+        RoundsCommand::Cancel { id } => {
+            let call = ApiCall::post(path(ROUTE, &[&id, "cancel"]), json!({}));
             let reply = context.send(call).await?;
             context.out.reply(&reply, |out| shown(out, &reply.value))?;
         }
-        Rounds::Erase { id } => {
-            let reply = context.send(Call::delete(path(ROUTE, &[&id, "payload"]))).await?;
+        RoundsCommand::Erase { id } => {
+            let reply = context.send(ApiCall::delete(path(ROUTE, &[&id, "payload"]))).await?;
             context.out.reply(&reply, |_| {
                 let (round, at) = (said(&reply.value["round_id"]), &reply.value["erased_at"]);
                 format!("erased the question and the answers of {round} at {}", said(at))
@@ -41,7 +44,7 @@ pub(super) async fn run(context: &Context, command: Rounds) -> anyhow::Result<u8
     Ok(0)
 }
 
-async fn list(context: &Context, args: ListRounds) -> anyhow::Result<()> {
+async fn list(context: &CommandContext, args: ListRoundsArgs) -> anyhow::Result<()> {
     let filters = [
         ("kind", args.kind),
         ("outcome", args.outcome),
@@ -119,5 +122,5 @@ pub(super) fn shown(out: Output, body: &Value) -> String {
         ("opened", said(&body["opened_at"])),
         ("closed", said(&body["closed_at"])),
     ]);
-    if body["state"] == "open" { head } else { format!("{head}\n{}", round::reply(out, body)) }
+    if body["state"] == "open" { head } else { format!("{head}\n{}", show::reply(out, body)) }
 }

@@ -5,21 +5,21 @@ use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Durati
 use clap::ValueEnum as _;
 use jurat_core::{judge::Price, policy::CLAIM};
 use jurat_runtime::{
-    Capabilities, Compat, Executor, Options, Secret,
+    Capabilities, ExecutorOptions, ExecutorService, KernelCompat, Secret,
     engines::{CommandExecutor, EchoExecutor, EchoMode, OpenAiExecutor, openai::OpenAiOptions},
 };
 use tokio::sync::oneshot;
 
 use super::{
-    Context,
+    CommandContext,
     serve::{bind, listening, url_of},
 };
 use crate::{
-    args::{self, EngineName, Runtime},
+    args::{self, EngineNameArg, RuntimeArgs},
     config,
-    failure::Failure,
+    failure::CliFailure,
     logging,
-    signals::Signals,
+    signals::ShutdownSignals,
 };
 
 /// An executor that hangs would never be done with what it does.
@@ -27,19 +27,20 @@ const GRACE: Duration = Duration::from_secs(5);
 const OPENAI: &str = "https://api.openai.com/v1";
 const MODEL_TIMEOUT: Duration = Duration::from_mins(2);
 
-pub(super) async fn run(context: &Context, args: Runtime) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, args: RuntimeArgs) -> anyhow::Result<u8> {
     logging::start_server(&context.config, None)?;
     let executor = executor(&args)?;
     let token = args.token_env.as_deref().map(|name| secret("--token-env", name)).transpose()?;
     let compat = match args.compat {
-        Some(args::Compat::WattSwarm) => Compat::WattSwarm,
-        None => Compat::Jurat,
+        Some(args::CompatArg::WattSwarm) => KernelCompat::WattSwarm,
+        None => KernelCompat::Jurat,
     };
     let evidence_allow = args.evidence_allow.clone();
     let nodes = args.node_key.clone();
-    let options = Options { compat, token, evidence_allow, nodes, ..Options::default() };
+    let options =
+        ExecutorOptions { compat, token, evidence_allow, nodes, ..ExecutorOptions::default() };
 
-    let mut signals = Signals::listen()?;
+    let mut signals = ShutdownSignals::listen()?;
     let listener = bind(&args.listen).await?;
     let url = url_of(&listener)?;
     let (stop, stopped) = oneshot::channel::<()>();
@@ -59,37 +60,37 @@ pub(super) async fn run(context: &Context, args: Runtime) -> anyhow::Result<u8> 
     Ok(0)
 }
 
-fn executor(args: &Runtime) -> anyhow::Result<Arc<dyn Executor>> {
+fn executor(args: &RuntimeArgs) -> anyhow::Result<Arc<dyn ExecutorService>> {
     refuse_options_of_others(args)?;
     Ok(match args.engine {
-        EngineName::Echo => {
+        EngineNameArg::Echo => {
             let mode = args.mode.unwrap_or(EchoMode::Honest);
             let known = EchoMode::ALL.iter().find(|(known, _)| *known == mode);
             let model = known.map_or("echo", |(_, name)| name);
             Arc::new(EchoExecutor { capabilities: capabilities(args, "jurat-echo", model), mode })
         }
-        EngineName::Command => Arc::new(command(args)?),
-        EngineName::OpenAi => Arc::new(openai(args)?),
+        EngineNameArg::Command => Arc::new(command(args)?),
+        EngineNameArg::OpenAi => Arc::new(openai(args)?),
     })
 }
 
 /// An option that would be ignored is a mistake.
-fn refuse_options_of_others(args: &Runtime) -> anyhow::Result<()> {
+fn refuse_options_of_others(args: &RuntimeArgs) -> anyhow::Result<()> {
     let options = [
-        ("--mode", EngineName::Echo, args.mode.is_some()),
-        ("--base-url", EngineName::OpenAi, args.base_url.is_some()),
-        ("--model", EngineName::OpenAi, args.model.is_some()),
-        ("--key-env", EngineName::OpenAi, args.key_env.is_some()),
-        ("--input-price", EngineName::OpenAi, args.input_price.is_some()),
-        ("--pass-env", EngineName::Command, !args.pass_env.is_empty()),
-        ("--hear-events", EngineName::Command, args.hear_events),
-        ("-- PROGRAM", EngineName::Command, !args.program.is_empty()),
+        ("--mode", EngineNameArg::Echo, args.mode.is_some()),
+        ("--base-url", EngineNameArg::OpenAi, args.base_url.is_some()),
+        ("--model", EngineNameArg::OpenAi, args.model.is_some()),
+        ("--key-env", EngineNameArg::OpenAi, args.key_env.is_some()),
+        ("--input-price", EngineNameArg::OpenAi, args.input_price.is_some()),
+        ("--pass-env", EngineNameArg::Command, !args.pass_env.is_empty()),
+        ("--hear-events", EngineNameArg::Command, args.hear_events),
+        ("-- PROGRAM", EngineNameArg::Command, !args.program.is_empty()),
     ];
     let foreign = options.iter().find(|(_, of, is_given)| *is_given && *of != args.engine);
     let Some((option, of, _)) = foreign else { return Ok(()) };
     let engine = of.to_possible_value();
     let engine = engine.as_ref().map_or("another", |value| value.get_name());
-    Err(Failure::usage(format!(
+    Err(CliFailure::usage(format!(
         "`{option}` is for `--engine {engine}` only; leave it out, or choose that engine"
     )))
 }
@@ -105,9 +106,11 @@ fn can_be_run(program: &Path, search: &str) -> bool {
     std::env::split_paths(search).any(|folder| is_program(&folder.join(program)))
 }
 
-fn command(args: &Runtime) -> anyhow::Result<CommandExecutor> {
+fn command(args: &RuntimeArgs) -> anyhow::Result<CommandExecutor> {
     let [program, arguments @ ..] = args.program.as_slice() else {
-        return Err(Failure::usage("`--engine command` needs a program: add `-- PROGRAM ARGS…`"));
+        return Err(CliFailure::usage(
+            "`--engine command` needs a program: add `-- PROGRAM ARGS…`",
+        ));
     };
     let name = program.file_name().unwrap_or(program.as_os_str());
     let name = Path::new(name).display().to_string();
@@ -117,7 +120,7 @@ fn command(args: &Runtime) -> anyhow::Result<CommandExecutor> {
     executor.hears_events = args.hear_events;
     for name in &args.pass_env {
         let value = config::variable(name).ok_or_else(|| {
-            Failure::usage(format!("`--pass-env {name}`: the variable is not set"))
+            CliFailure::usage(format!("`--pass-env {name}`: the variable is not set"))
         })?;
         executor.environment.insert(name.clone(), value);
     }
@@ -125,16 +128,16 @@ fn command(args: &Runtime) -> anyhow::Result<CommandExecutor> {
     if !can_be_run(program, search) {
         let program = program.display();
         let place = if search.is_empty() { "the PATH" } else { search };
-        return Err(Failure::usage(format!(
+        return Err(CliFailure::usage(format!(
             "there is no executable program `{program}`; give its path, or put it into one of {place}"
         )));
     }
     Ok(executor)
 }
 
-fn openai(args: &Runtime) -> anyhow::Result<OpenAiExecutor> {
+fn openai(args: &RuntimeArgs) -> anyhow::Result<OpenAiExecutor> {
     let Some(model) = &args.model else {
-        return Err(Failure::usage("`--engine openai` needs `--model NAME`"));
+        return Err(CliFailure::usage("`--engine openai` needs `--model NAME`"));
     };
     let options = OpenAiOptions {
         base_url: args.base_url.clone().unwrap_or_else(|| OPENAI.to_owned()),
@@ -149,7 +152,7 @@ fn openai(args: &Runtime) -> anyhow::Result<OpenAiExecutor> {
     Ok(OpenAiExecutor::new(capabilities(args, "jurat-openai", model), options)?)
 }
 
-fn capabilities(args: &Runtime, family: &str, model: &str) -> Capabilities {
+fn capabilities(args: &RuntimeArgs, family: &str, model: &str) -> Capabilities {
     Capabilities {
         task_types: args.task_types.clone(),
         profiles: args.profiles.clone(),
@@ -162,7 +165,7 @@ fn capabilities(args: &Runtime, family: &str, model: &str) -> Capabilities {
 fn secret(flag: &str, name: &str) -> anyhow::Result<Secret> {
     let value = config::variable(name);
     let value = value.ok_or_else(|| {
-        Failure::usage(format!("`{flag}` names the variable `{name}`, which is not set"))
+        CliFailure::usage(format!("`{flag}` names the variable `{name}`, which is not set"))
     })?;
     Ok(Secret::new(value))
 }

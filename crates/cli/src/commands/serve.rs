@@ -1,31 +1,33 @@
 //! `jurat serve`.
 
+pub(crate) mod args;
+
 use std::io;
 
 use anyhow::{Context as _, bail};
-use jurat_engine::{Alone, Engine, WorkerSettings};
-use jurat_server::Front;
-use jurat_store::Location;
+use jurat_engine::{Engine, RunWorkerSettings, SoleNode};
+use jurat_server::ServerOptions;
+use jurat_store::StoreLocation;
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot};
 
-use super::Context;
+use super::CommandContext;
 use crate::{
-    args::Serve,
-    config::{Config, LogFormat, unknown_variables},
-    failure::Failure,
+    args::ServeArgs,
+    config::{CliConfig, LogFormat, unknown_variables},
+    failure::CliFailure,
+    lock_wait::retry_while_locked,
     logging, node,
-    output::{Format, Output, complain},
-    patience::patiently,
-    signals::Signals,
-    state::{ServerFile, State, StateError, store_name},
+    output::{Output, OutputFormat, complain},
+    signals::ShutdownSignals,
+    state::{ServerFile, StateError, StateFolder, store_name},
     telemetry::Telemetry,
 };
 
 /// What a shell calls the end by ctrl-c.
 const INTERRUPTED: u8 = 130;
 
-pub(super) async fn run(context: &Context, args: &Serve) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::Result<u8> {
     let config = &context.config;
     let telemetry = config.telemetry.as_ref().map(Telemetry::start).transpose()?;
     logging::start_server(config, telemetry.as_ref())?;
@@ -33,9 +35,9 @@ pub(super) async fn run(context: &Context, args: &Serve) -> anyhow::Result<u8> {
         tracing::warn!("{text}");
     }
     let store = with_migrations(config.store.clone(), config.migrate_url.clone())?;
-    let mut signals = Signals::listen()?;
-    let state = State::open_saying(&config.state_dir, context.out)?;
-    let waiting = patiently(
+    let mut signals = ShutdownSignals::listen()?;
+    let state = StateFolder::open_saying(&config.state_dir, context.out)?;
+    let waiting = retry_while_locked(
         |error| matches!(error, StateError::Locked { .. }),
         |text| context.out.note(text),
         async || Ok(state.lock(&store)?),
@@ -87,8 +89,8 @@ pub(super) async fn run(context: &Context, args: &Serve) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn front(config: &Config) -> Front {
-    Front {
+fn front(config: &CliConfig) -> ServerOptions {
+    ServerOptions {
         inbound: config.inbound,
         hosts: config.hosts.clone(),
         trusted_proxies: config.trusted_proxies.clone(),
@@ -98,26 +100,29 @@ fn front(config: &Config) -> Front {
 /// Begins the work that no request asks for.
 async fn begin(
     engine: &Engine,
-    store: &Location,
-    runs: Option<WorkerSettings>,
+    store: &StoreLocation,
+    runs: Option<RunWorkerSettings>,
 ) -> anyhow::Result<()> {
-    let is_shared = matches!(store, Location::Postgres { .. });
-    engine.start(if is_shared { Alone::No } else { Alone::Yes }).await?;
+    let is_shared = matches!(store, StoreLocation::Postgres { .. });
+    engine.start(if is_shared { SoleNode::No } else { SoleNode::Yes }).await?;
     if let Some(runs) = runs {
-        engine.work_on_runs_here(runs);
+        engine.spawn_run_worker(runs);
     }
     Ok(())
 }
 
-fn with_migrations(store: Location, migrate_url: Option<String>) -> anyhow::Result<Location> {
+fn with_migrations(
+    store: StoreLocation,
+    migrate_url: Option<String>,
+) -> anyhow::Result<StoreLocation> {
     match (store, migrate_url) {
-        (Location::Postgres { url, .. }, migrate_url) => {
-            Ok(Location::Postgres { url, migrate_url })
+        (StoreLocation::Postgres { url, .. }, migrate_url) => {
+            Ok(StoreLocation::Postgres { url, migrate_url })
         }
         (store, None) => Ok(store),
-        (_, Some(_)) => {
-            Err(Failure::usage("`--migrate-url` needs a `--store` that is a postgres:// address"))
-        }
+        (_, Some(_)) => Err(CliFailure::usage(
+            "`--migrate-url` needs a `--store` that is a postgres:// address",
+        )),
     }
 }
 
@@ -152,12 +157,12 @@ pub(super) fn url_of(listener: &TcpListener) -> io::Result<String> {
 pub(super) fn listening(out: Output, url: &str) -> io::Result<()> {
     let text = format!("listening on {url}");
     match (out.format, out.log) {
-        (Format::Json, _) => {
+        (OutputFormat::Json, _) => {
             let pid = std::process::id();
             out.data(&json!({ "event": "listening", "url": url, "pid": pid }).to_string())?;
         }
-        (Format::Text, LogFormat::Text) => complain(&text),
-        (Format::Text, LogFormat::Json) => logging::always(&text),
+        (OutputFormat::Text, LogFormat::Text) => complain(&text),
+        (OutputFormat::Text, LogFormat::Json) => logging::always(&text),
     }
     Ok(())
 }

@@ -2,36 +2,36 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Context, items};
+use super::{CommandContext, items};
 use crate::{
-    args::{AddSession, ListArgs, SessionArgs, Sessions},
-    client::{Call, path},
+    args::{AddSessionArgs, ListArgs, SessionArgs, SessionsCommand},
+    client::{ApiCall, path},
     output::table::{cell, fields, said, table},
 };
 
 const ROUTE: &str = "/v1/sessions";
 
-pub(super) async fn run(context: &Context, command: Sessions) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, command: SessionsCommand) -> anyhow::Result<u8> {
     match command {
-        Sessions::Add(args) => {
-            let reply = context.send(Call::post(ROUTE, add_body(&args))).await?;
+        SessionsCommand::Add(args) => {
+            let reply = context.send(ApiCall::post(ROUTE, add_body(&args))).await?;
             let text = format!("added session {} to {}", args.id, args.executor);
             context.out.confirm(&reply, || text)?;
         }
-        Sessions::List(args) => list(context, args).await?,
-        Sessions::Show { id } => {
-            let reply = context.send(Call::get(path(ROUTE, &[&id]))).await?;
+        SessionsCommand::List(args) => list(context, args).await?,
+        SessionsCommand::Show { id } => {
+            let reply = context.send(ApiCall::get(path(ROUTE, &[&id]))).await?;
             context.out.reply(&reply, |_| shown(&reply.value))?;
         }
-        Sessions::Remove { id } => {
-            let reply = context.send(Call::delete(path(ROUTE, &[&id]))).await?;
+        SessionsCommand::Remove { id } => {
+            let reply = context.send(ApiCall::delete(path(ROUTE, &[&id]))).await?;
             context.out.confirm(&reply, || format!("removed session {id}"))?;
         }
     }
     Ok(0)
 }
 
-fn add_body(args: &AddSession) -> Value {
+fn add_body(args: &AddSessionArgs) -> Value {
     let mut body = session_body(&args.session);
     body.insert("id".to_owned(), json!(args.id));
     body.insert("executor".to_owned(), json!(args.executor));
@@ -63,7 +63,7 @@ pub(super) fn session_body(args: &SessionArgs) -> Map<String, Value> {
     body
 }
 
-async fn list(context: &Context, args: ListArgs) -> anyhow::Result<()> {
+async fn list(context: &CommandContext, args: ListArgs) -> anyhow::Result<()> {
     let reply = context.list(ROUTE, &[], args).await?;
     let names = ["id", "executor", "profile", "tier", "labels", "price_micros", "reliability"];
     let row = |item: &Value| names.iter().map(|name| cell(&item[*name])).collect();

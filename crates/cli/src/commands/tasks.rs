@@ -1,20 +1,25 @@
 //! `jurat task`.
 
+pub(crate) mod args;
 mod order;
+mod show;
+mod show_events;
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Context, gate, items, rounds::to_the_second};
+use self::show_events::TaskProgress;
+use super::{CommandContext, items, rounds::to_the_second, shared::gate};
 use crate::{
-    args::{Complain, ListTasks, NamedTask, RunTask, SubmitTask, TaskEvents, Tasks},
-    client::{Call, Client, Reply, path, query},
+    args::{
+        ComplainArgs, ListTasksArgs, RunTaskArgs, SubmitTaskArgs, TaskEventsArgs, TaskNameArgs,
+        TasksCommand,
+    },
+    client::{ApiCall, ApiClient, ApiReply, path, query},
     output::{
-        Format, Output,
+        Output, OutputFormat,
         table::{cell, table, word},
-        task,
-        task_events::TaskProgress,
     },
 };
 
@@ -24,37 +29,37 @@ const LAST: &str = jurat_wire::api::tasks::TASK;
 /// The longest that one stream is followed.
 const LONGEST: Duration = Duration::from_hours(24);
 
-pub(super) async fn run(context: &Context, command: Tasks) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, command: TasksCommand) -> anyhow::Result<u8> {
     match command {
-        Tasks::Submit(args) => submit(context, &args).await,
-        Tasks::Run(args) => Ok(gated(args.gate, &run_to_the_end(context, &args).await?)),
-        Tasks::RunReal(args) => {
+        TasksCommand::Submit(args) => submit(context, &args).await,
+        TasksCommand::Run(args) => Ok(gated(args.gate, &run_to_the_end(context, &args).await?)),
+        TasksCommand::RunReal(args) => {
             let decision = run_to_the_end(context, &args).await?;
             let is_decided = decision["state"] == "finalized";
             Ok(if args.gate { gated(true, &decision) } else { u8::from(!is_decided) })
         }
-        Tasks::Watch(args) => watch(context, &args).await,
-        Tasks::Decision(args) => decision(context, &args).await,
-        Tasks::List(args) => list(context, args).await,
-        Tasks::Show { id } => {
-            let reply = context.send(Call::get(path(ROUTE, &[&id]))).await?;
-            context.out.reply(&reply, |out| task::shown(out, &reply.value))?;
+        TasksCommand::Watch(args) => watch(context, &args).await,
+        TasksCommand::Decision(args) => decision(context, &args).await,
+        TasksCommand::List(args) => list(context, args).await,
+        TasksCommand::Show { id } => {
+            let reply = context.send(ApiCall::get(path(ROUTE, &[&id]))).await?;
+            context.out.reply(&reply, |out| show::shown(out, &reply.value))?;
             Ok(0)
         }
-        Tasks::Cancel { id, reason, idempotency_key } => {
+        TasksCommand::Cancel { id, reason, idempotency_key } => {
             let body = reason.map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
-            let call = Call::post(path(ROUTE, &[&id, "cancel"]), body);
+            let call = ApiCall::post(path(ROUTE, &[&id, "cancel"]), body);
             let reply = context.send(call.with("idempotency-key", idempotency_key.as_deref()));
             let reply = reply.await?;
-            context.out.reply(&reply, |out| task::shown(out, &reply.value))?;
+            context.out.reply(&reply, |out| show::shown(out, &reply.value))?;
             Ok(0)
         }
-        Tasks::NextEpoch { id, idempotency_key } => {
+        TasksCommand::NextEpoch { id, idempotency_key } => {
             next_epoch(context, &id, idempotency_key.as_deref()).await
         }
-        Tasks::Complain(args) => complain(context, &args).await,
-        Tasks::Events(args) => events(context, &args).await,
-        Tasks::Sample { task_id } => {
+        TasksCommand::Complain(args) => complain(context, &args).await,
+        TasksCommand::Events(args) => events(context, &args).await,
+        TasksCommand::Sample { task_id } => {
             let reply = context.send(order::sample(task_id.as_deref())).await?;
             let text = |_: Output| format!("{:#}", reply.value);
             context.out.reply(&reply, text)?;
@@ -63,11 +68,11 @@ pub(super) async fn run(context: &Context, command: Tasks) -> anyhow::Result<u8>
     }
 }
 
-async fn submit(context: &Context, args: &SubmitTask) -> anyhow::Result<u8> {
+async fn submit(context: &CommandContext, args: &SubmitTaskArgs) -> anyhow::Result<u8> {
     let (reply, is_here) = context
         .with_client(async |client| {
             let call = order::of_submit(client, args).await?;
-            Ok((client.send(call).await?.well()?, client.is_in_process()))
+            Ok((client.send(call).await?.success()?, client.is_in_process()))
         })
         .await?;
     let id = reply.value["task_id"].as_str().unwrap_or_default().to_owned();
@@ -81,42 +86,42 @@ async fn submit(context: &Context, args: &SubmitTask) -> anyhow::Result<u8> {
 }
 
 /// Submits a task, follows it to its end, and returns its decision.
-async fn run_to_the_end(context: &Context, args: &RunTask) -> anyhow::Result<Value> {
+async fn run_to_the_end(context: &CommandContext, args: &RunTaskArgs) -> anyhow::Result<Value> {
     let reply = context
         .with_client(async |client| {
             let call = order::of_run(client, args).await?;
-            let submitted = client.send(call).await?.well()?;
+            let submitted = client.send(call).await?.success()?;
             let id = submitted.value["task_id"].as_str().unwrap_or_default().to_owned();
             context.out.note(&format!("submitted {id}"));
             followed(client, context.out, &id).await?;
-            Ok(client.send(Call::get(path(ROUTE, &[&id, "decision"]))).await?.well()?)
+            Ok(client.send(ApiCall::get(path(ROUTE, &[&id, "decision"]))).await?.success()?)
         })
         .await?;
-    context.out.reply(&reply, |out| task::decision(out, &reply.value))?;
+    context.out.reply(&reply, |out| show::decision(out, &reply.value))?;
     Ok(reply.value)
 }
 
-async fn watch(context: &Context, args: &NamedTask) -> anyhow::Result<u8> {
+async fn watch(context: &CommandContext, args: &TaskNameArgs) -> anyhow::Result<u8> {
     let reply =
         context.with_client(async |client| followed(client, context.out, &args.id).await).await?;
-    context.out.reply(&reply, |out| task::shown(out, &reply.value))?;
+    context.out.reply(&reply, |out| show::shown(out, &reply.value))?;
     Ok(gated(args.gate, &reply.value))
 }
 
-async fn decision(context: &Context, args: &NamedTask) -> anyhow::Result<u8> {
-    let reply = context.send(Call::get(path(ROUTE, &[&args.id, "decision"]))).await?;
-    context.out.reply(&reply, |out| task::decision(out, &reply.value))?;
+async fn decision(context: &CommandContext, args: &TaskNameArgs) -> anyhow::Result<u8> {
+    let reply = context.send(ApiCall::get(path(ROUTE, &[&args.id, "decision"]))).await?;
+    context.out.reply(&reply, |out| show::decision(out, &reply.value))?;
     Ok(gated(args.gate, &reply.value))
 }
 
 /// Follows a task and returns it as it ended.
-async fn followed(client: &Client, out: Output, id: &str) -> anyhow::Result<Reply> {
+async fn followed(client: &ApiClient, out: Output, id: &str) -> anyhow::Result<ApiReply> {
     client.drive_tasks();
     let mut progress = TaskProgress::new(out);
-    let call = Call::get(path(ROUTE, &[id, "events"])).within(LONGEST);
+    let call = ApiCall::get(path(ROUTE, &[id, "events"])).within(LONGEST);
     let reply = client.follow(call, LAST, out, |event| progress.show(&event.value())).await;
     progress.finish();
-    Ok(reply?.well()?)
+    Ok(reply?.success()?)
 }
 
 /// The exit code for a pipeline. Only a decision passes.
@@ -129,10 +134,12 @@ fn gated(is_gate: bool, body: &Value) -> u8 {
     }
 }
 
-async fn next_epoch(context: &Context, id: &str, key: Option<&str>) -> anyhow::Result<u8> {
-    let call = Call::post(path(ROUTE, &[id, "epochs"]), json!({})).with("idempotency-key", key);
+async fn next_epoch(context: &CommandContext, id: &str, key: Option<&str>) -> anyhow::Result<u8> {
+    let call = ApiCall::post(path(ROUTE, &[id, "epochs"]), json!({})).with("idempotency-key", key);
     let (reply, is_here) = context
-        .with_client(async |client| Ok((client.send(call).await?.well()?, client.is_in_process())))
+        .with_client(async |client| {
+            Ok((client.send(call).await?.success()?, client.is_in_process()))
+        })
         .await?;
     context.out.reply(&reply, |_| format!("started epoch {} of {id}", reply.value["epoch"]))?;
     context.out.note(&if is_here {
@@ -143,7 +150,7 @@ async fn next_epoch(context: &Context, id: &str, key: Option<&str>) -> anyhow::R
     Ok(0)
 }
 
-async fn complain(context: &Context, args: &Complain) -> anyhow::Result<u8> {
+async fn complain(context: &CommandContext, args: &ComplainArgs) -> anyhow::Result<u8> {
     let mut body = json!({ "reason": args.reason });
     let signed = [("timestamp", json!(args.timestamp)), ("signature", json!(args.signature))];
     for (name, value) in [("epoch", json!(args.epoch))].into_iter().chain(signed) {
@@ -151,14 +158,14 @@ async fn complain(context: &Context, args: &Complain) -> anyhow::Result<u8> {
             body[name] = value;
         }
     }
-    let call = Call::post(path(ROUTE, &[&args.id, "feedback"]), body)
+    let call = ApiCall::post(path(ROUTE, &[&args.id, "feedback"]), body)
         .with("idempotency-key", args.idempotency_key.as_deref());
     let reply = context.send(call).await?;
-    context.out.reply(&reply, |out| task::shown(out, &reply.value))?;
+    context.out.reply(&reply, |out| show::shown(out, &reply.value))?;
     Ok(0)
 }
 
-async fn list(context: &Context, args: ListTasks) -> anyhow::Result<u8> {
+async fn list(context: &CommandContext, args: ListTasksArgs) -> anyhow::Result<u8> {
     let filters = [("state", args.state), ("task_type", args.task_type)];
     let is_filtered = filters.iter().any(|(_, value)| value.is_some());
     let reply = context.list(ROUTE, &filters, args.list).await?;
@@ -182,12 +189,12 @@ async fn list(context: &Context, args: ListTasks) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-async fn events(context: &Context, args: &TaskEvents) -> anyhow::Result<u8> {
+async fn events(context: &CommandContext, args: &TaskEventsArgs) -> anyhow::Result<u8> {
     let parameters = [
         ("after", args.after.map(|after| after.to_string())),
         ("limit", args.limit.map(|limit| limit.to_string())),
     ];
-    let call = Call::get(query(&path(ROUTE, &[&args.id, "events"]), &parameters));
+    let call = ApiCall::get(query(&path(ROUTE, &[&args.id, "events"]), &parameters));
     if args.follow {
         return follow(context, call).await;
     }
@@ -202,21 +209,21 @@ async fn events(context: &Context, args: &TaskEvents) -> anyhow::Result<u8> {
 }
 
 /// Prints each event as it happens.
-async fn follow(context: &Context, call: Call) -> anyhow::Result<u8> {
+async fn follow(context: &CommandContext, call: ApiCall) -> anyhow::Result<u8> {
     let out = context.out;
     let mut printed = Ok(());
     let reply = context
         .with_client(async |client| {
             let call = call.within(LONGEST);
-            let show = |event: &crate::client::Event| {
+            let show = |event: &crate::client::SseEvent| {
                 if printed.is_ok() {
                     printed = match out.format {
-                        Format::Json => out.data(&event.data),
-                        Format::Text => out.text(&line(&event.value())),
+                        OutputFormat::Json => out.data(&event.data),
+                        OutputFormat::Text => out.text(&line(&event.value())),
                     };
                 }
             };
-            Ok(client.follow(call, LAST, out, show).await?.well()?)
+            Ok(client.follow(call, LAST, out, show).await?.success()?)
         })
         .await?;
     printed?;

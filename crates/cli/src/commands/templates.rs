@@ -1,5 +1,7 @@
 //! `jurat templates` and `jurat design`.
 
+pub(crate) mod args;
+
 use std::{
     io::{IsTerminal as _, stdout},
     path::Path,
@@ -7,57 +9,62 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Context, confirm::is_wanted, items, pages::Pages, rounds::to_the_second};
+use super::{
+    CommandContext, items,
+    rounds::to_the_second,
+    shared::{confirm::is_wanted, pages::PagedList},
+};
 use crate::{
     args::{
-        ForkTemplate, GetTemplate, GetTemplateFile, ListTemplates, NumberedTemplate,
-        PublishTemplate, RemoveTemplate, RemoveTemplateVersion, SearchTemplates, Templates,
+        ForkTemplateArgs, GetTemplateArgs, GetTemplateFileArgs, ListTemplatesArgs,
+        PublishTemplateArgs, RemoveTemplateArgs, RemoveTemplateVersionArgs, SearchTemplatesArgs,
+        TemplateVersionArgs, TemplatesCommand,
     },
-    client::{Call, Reply, path, query},
+    client::{ApiCall, ApiReply, path, query},
     output::{
-        Format, Output,
+        Output, OutputFormat,
         table::{cell, fields, said, table, whole_text, word},
     },
 };
 
 const ROUTE: &str = "/v1/templates";
 
-pub(super) async fn run(context: &Context, command: Templates) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, command: TemplatesCommand) -> anyhow::Result<u8> {
     match command {
-        Templates::List(args) => list(context, args).await,
-        Templates::Search(args) => search(context, &args).await,
-        Templates::Get(args) => get(context, &args).await,
-        Templates::GetFile(args) => get_file(context, &args).await,
-        Templates::Publish(args) => publish(context, &args).await,
-        Templates::Fork(args) => fork(context, &args).await,
-        Templates::Delete(args) => delete(context, &args).await,
-        Templates::Unpublish(args) => {
-            numbered(context, &args, Call::delete, ("", "Unpublished")).await
+        TemplatesCommand::List(args) => list(context, args).await,
+        TemplatesCommand::Search(args) => search(context, &args).await,
+        TemplatesCommand::Get(args) => get(context, &args).await,
+        TemplatesCommand::GetFile(args) => get_file(context, &args).await,
+        TemplatesCommand::Publish(args) => publish(context, &args).await,
+        TemplatesCommand::Fork(args) => fork(context, &args).await,
+        TemplatesCommand::Delete(args) => delete(context, &args).await,
+        TemplatesCommand::Unpublish(args) => {
+            numbered(context, &args, ApiCall::delete, ("", "Unpublished")).await
         }
-        Templates::DeleteVersion(args) => delete_version(context, &args).await,
-        Templates::DeprecateVersion(args) => {
+        TemplatesCommand::DeleteVersion(args) => delete_version(context, &args).await,
+        TemplatesCommand::DeprecateVersion(args) => {
             let body = json!({ "message": args.message });
-            let post = |address: String| Call::post(address, body);
+            let post = |address: String| ApiCall::post(address, body);
             numbered(context, &args.numbered, post, ("/deprecate", "Deprecated")).await
         }
-        Templates::Archive(args) => {
+        TemplatesCommand::Archive(args) => {
             let body = json!({ "archive_reason": args.reason });
             change(context, (&args.named.template, "archive"), body, "Archived").await
         }
-        Templates::Unarchive(args) => {
+        TemplatesCommand::Unarchive(args) => {
             change(context, (&args.template, "unarchive"), json!({}), "Unarchived").await
         }
-        Templates::Lineage(args) => lineage(context, &args.workflow).await,
-        Templates::CheckSafety(args) => {
+        TemplatesCommand::Lineage(args) => lineage(context, &args.workflow).await,
+        TemplatesCommand::CheckSafety(args) => {
             let version = args.version.map(|version| version.to_string());
             let address =
                 query(&of(&args.named.template, "/safety-check"), &[("version", version)]);
             check_safety(context, address).await
         }
-        Templates::TransferOwnership(args) => {
+        TemplatesCommand::TransferOwnership(args) => {
             let body = json!({ "new_owner_user_id_or_email": args.new_owner });
             let address = of(&args.named.template, "/transfer-ownership");
-            let reply = context.send(Call::post(address, body)).await?;
+            let reply = context.send(ApiCall::post(address, body)).await?;
             context.out.confirm(&reply, || {
                 let (label, to) = (said(&reply.value["target_label"]), &args.new_owner);
                 if reply.value["invitation_id"].is_null() {
@@ -79,9 +86,10 @@ fn of(template: &str, rest: &str) -> String {
     format!("{}{rest}", path(ROUTE, &parts))
 }
 
-async fn list(context: &Context, args: ListTemplates) -> anyhow::Result<u8> {
+async fn list(context: &CommandContext, args: ListTemplatesArgs) -> anyhow::Result<u8> {
     // What reads a pipe is a program.
-    let is_json = context.out.format == Format::Json || !(args.table || stdout().is_terminal());
+    let is_json =
+        context.out.format == OutputFormat::Json || !(args.table || stdout().is_terminal());
     let parameters = [
         ("filter", args.filter),
         ("search", args.search),
@@ -89,7 +97,7 @@ async fn list(context: &Context, args: ListTemplates) -> anyhow::Result<u8> {
         ("limit", Some(args.limit.to_string())),
         ("cursor", args.cursor),
     ];
-    let mut pages = Pages::new(ROUTE, &parameters);
+    let mut pages = PagedList::new(ROUTE, &parameters);
     let body = context.with_client(async |client| pages.read(client, args.all).await).await?;
     if is_json {
         context.out.data(&body.to_string())?;
@@ -114,9 +122,9 @@ fn name_of(item: &Value) -> String {
     format!("@{}/{}", said(&item["handle"]), said(&item["slug"]))
 }
 
-async fn search(context: &Context, args: &SearchTemplates) -> anyhow::Result<u8> {
+async fn search(context: &CommandContext, args: &SearchTemplatesArgs) -> anyhow::Result<u8> {
     let body = json!({ "query": args.query, "filter": args.filter, "limit": args.limit });
-    let reply = context.send(Call::post(format!("{ROUTE}/search"), body)).await?;
+    let reply = context.send(ApiCall::post(format!("{ROUTE}/search"), body)).await?;
     context.out.reply(&reply, |out| {
         let rows = items(&reply.value).iter().map(|item| {
             vec![
@@ -131,11 +139,11 @@ async fn search(context: &Context, args: &SearchTemplates) -> anyhow::Result<u8>
     Ok(0)
 }
 
-async fn get(context: &Context, args: &GetTemplate) -> anyhow::Result<u8> {
+async fn get(context: &CommandContext, args: &GetTemplateArgs) -> anyhow::Result<u8> {
     let version = args.version.map(|version| version.to_string());
     let address = query(&of(&args.named.template, ""), &[("version", version)]);
-    let reply = context.send(Call::get(address)).await?;
-    let is_json = context.out.format == Format::Json;
+    let reply = context.send(ApiCall::get(address)).await?;
+    let is_json = context.out.format == OutputFormat::Json;
     let text = if is_json {
         reply.value.to_string()
     } else {
@@ -144,19 +152,19 @@ async fn get(context: &Context, args: &GetTemplate) -> anyhow::Result<u8> {
     write(context, args.output.as_deref(), &text)
 }
 
-async fn get_file(context: &Context, args: &GetTemplateFile) -> anyhow::Result<u8> {
+async fn get_file(context: &CommandContext, args: &GetTemplateFileArgs) -> anyhow::Result<u8> {
     let version = args.version.map(|version| version.to_string());
     let parameters = [("path", Some(args.path.clone())), ("version", version)];
     let address = query(&of(&args.named.template, "/files"), &parameters);
-    let reply = context.send(Call::get(address)).await?;
+    let reply = context.send(ApiCall::get(address)).await?;
     let content = reply.value["content"].as_str();
-    if context.out.format == Format::Json || content.is_none() {
+    if context.out.format == OutputFormat::Json || content.is_none() {
         return write(context, args.output.as_deref(), &reply.value.to_string());
     }
     write(context, args.output.as_deref(), content.unwrap_or_default())
 }
 
-fn write(context: &Context, file: Option<&Path>, text: &str) -> anyhow::Result<u8> {
+fn write(context: &CommandContext, file: Option<&Path>, text: &str) -> anyhow::Result<u8> {
     match file {
         None => context.out.document(text)?,
         Some(file) => {
@@ -167,9 +175,9 @@ fn write(context: &Context, file: Option<&Path>, text: &str) -> anyhow::Result<u
     Ok(0)
 }
 
-async fn publish(context: &Context, args: &PublishTemplate) -> anyhow::Result<u8> {
+async fn publish(context: &CommandContext, args: &PublishTemplateArgs) -> anyhow::Result<u8> {
     let body = json!({ "workflow_id": args.workflow, "release_notes": args.release_notes });
-    let reply = context.send(Call::post(ROUTE, body)).await?;
+    let reply = context.send(ApiCall::post(ROUTE, body)).await?;
     let body = &reply.value;
     context.out.reply(&reply, |_| {
         let design = &body["design_checks"];
@@ -188,7 +196,7 @@ async fn publish(context: &Context, args: &PublishTemplate) -> anyhow::Result<u8
 }
 
 /// What the author should look at, beside what was asked for.
-fn notes(context: &Context, body: &Value) {
+fn notes(context: &CommandContext, body: &Value) {
     for note in body["authoring_notes"].as_array().into_iter().flatten() {
         context.out.note(&whole_text(note));
     }
@@ -199,11 +207,11 @@ fn notes(context: &Context, body: &Value) {
     }
 }
 
-async fn fork(context: &Context, args: &ForkTemplate) -> anyhow::Result<u8> {
+async fn fork(context: &CommandContext, args: &ForkTemplateArgs) -> anyhow::Result<u8> {
     let body = json!({
         "identifier": args.named.template, "version": args.version, "name": args.name,
     });
-    let reply = context.send(Call::post(format!("{ROUTE}/fork"), body)).await?;
+    let reply = context.send(ApiCall::post(format!("{ROUTE}/fork"), body)).await?;
     context.out.confirm(&reply, || {
         let it = &reply.value;
         format!(
@@ -217,7 +225,7 @@ async fn fork(context: &Context, args: &ForkTemplate) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-async fn delete(context: &Context, args: &RemoveTemplate) -> anyhow::Result<u8> {
+async fn delete(context: &CommandContext, args: &RemoveTemplateArgs) -> anyhow::Result<u8> {
     let template = &args.named.template;
     let question =
         format!("Delete the template {template} and all its versions? This cannot be undone.");
@@ -225,13 +233,16 @@ async fn delete(context: &Context, args: &RemoveTemplate) -> anyhow::Result<u8> 
         context.out.note("nothing was deleted");
         return Ok(0);
     }
-    let reply = context.send(Call::delete(of(template, ""))).await?;
+    let reply = context.send(ApiCall::delete(of(template, ""))).await?;
     context.out.confirm(&reply, || format!("Permanently deleted {template}"))?;
     Ok(0)
 }
 
-async fn delete_version(context: &Context, args: &RemoveTemplateVersion) -> anyhow::Result<u8> {
-    let NumberedTemplate { named, version } = &args.numbered;
+async fn delete_version(
+    context: &CommandContext,
+    args: &RemoveTemplateVersionArgs,
+) -> anyhow::Result<u8> {
+    let TemplateVersionArgs { named, version } = &args.numbered;
     let question =
         format!("Delete version {version} of {}? This cannot be undone.", named.template);
     if !is_wanted(args.yes, &question)? {
@@ -239,16 +250,16 @@ async fn delete_version(context: &Context, args: &RemoveTemplateVersion) -> anyh
         return Ok(0);
     }
     let done = ("/permanent", "Permanently deleted");
-    numbered(context, &args.numbered, Call::delete, done).await
+    numbered(context, &args.numbered, ApiCall::delete, done).await
 }
 
 async fn numbered(
-    context: &Context,
-    args: &NumberedTemplate,
-    call: impl FnOnce(String) -> Call,
+    context: &CommandContext,
+    args: &TemplateVersionArgs,
+    call: impl FnOnce(String) -> ApiCall,
     (rest, done): (&str, &str),
 ) -> anyhow::Result<u8> {
-    let NumberedTemplate { named, version } = args;
+    let TemplateVersionArgs { named, version } = args;
     let address = of(&named.template, &format!("/versions/{version}{rest}"));
     let reply = context.send(call(address)).await?;
     context.out.confirm(&reply, || format!("{done} {} version {version}", named.template))?;
@@ -256,19 +267,19 @@ async fn numbered(
 }
 
 async fn change(
-    context: &Context,
+    context: &CommandContext,
     (template, what): (&str, &str),
     body: Value,
     done: &str,
 ) -> anyhow::Result<u8> {
-    let reply = context.send(Call::post(of(template, &format!("/{what}")), body)).await?;
+    let reply = context.send(ApiCall::post(of(template, &format!("/{what}")), body)).await?;
     context.out.confirm(&reply, || format!("{done} {template}"))?;
     Ok(0)
 }
 
-async fn lineage(context: &Context, workflow: &str) -> anyhow::Result<u8> {
+async fn lineage(context: &CommandContext, workflow: &str) -> anyhow::Result<u8> {
     let address = path("/v1/workflows", &[workflow, "lineage"]);
-    let reply = context.send(Call::get(address)).await?;
+    let reply = context.send(ApiCall::get(address)).await?;
     context.out.reply(&reply, |_| {
         let it = &reply.value;
         if it["parent_template_id"].is_null() {
@@ -285,8 +296,8 @@ async fn lineage(context: &Context, workflow: &str) -> anyhow::Result<u8> {
 }
 
 /// Has something screened; what is blocked, or could not be judged, exits with 1.
-pub(super) async fn check_safety(context: &Context, address: String) -> anyhow::Result<u8> {
-    let reply = context.send(Call::post(address, json!({}))).await?;
+pub(super) async fn check_safety(context: &CommandContext, address: String) -> anyhow::Result<u8> {
+    let reply = context.send(ApiCall::post(address, json!({}))).await?;
     context.out.reply(&reply, |out| screened(out, &reply))?;
     Ok(match reply.value["status"].as_str() {
         Some("clean" | "flagged") => 0,
@@ -294,7 +305,7 @@ pub(super) async fn check_safety(context: &Context, address: String) -> anyhow::
     })
 }
 
-fn screened(_: Output, reply: &Reply) -> String {
+fn screened(_: Output, reply: &ApiReply) -> String {
     let it = &reply.value;
     let side = |name: &str| {
         format!("{}: {}", said(&it[name]["verdict"]), whole_text(&it[name]["reasoning"]))
@@ -307,9 +318,9 @@ fn screened(_: Output, reply: &Reply) -> String {
 }
 
 /// Instructions for an agent, as markdown with the texts that they refer to behind them.
-pub(super) async fn instructions(context: &Context, call: Call) -> anyhow::Result<u8> {
+pub(super) async fn instructions(context: &CommandContext, call: ApiCall) -> anyhow::Result<u8> {
     let reply = context.send(call).await?;
-    if context.out.format == Format::Json {
+    if context.out.format == OutputFormat::Json {
         context.out.data(&reply.value.to_string())?;
         return Ok(0);
     }

@@ -1,53 +1,60 @@
 //! `jurat verifiers`.
 
+pub(crate) mod args;
 mod cases;
 mod deploy;
 mod diff;
 mod measure;
+pub(crate) mod measure_args;
 mod remove;
 mod run;
 mod runs;
+mod show;
+mod show_cases;
+mod show_diff;
+mod show_measurement;
+pub(crate) mod show_run;
 mod threshold;
 
 use std::io::{IsTerminal as _, stdout};
 
 use serde_json::{Value, json};
 
-use super::{Context, called, items, pages::Pages, rounds::to_the_second};
+use super::{CommandContext, called, items, rounds::to_the_second, shared::pages::PagedList};
 use crate::{
-    args::{ListVerifiers, ListVersions, NamedVersion, Verifiers},
-    client::{Call, path, query},
+    args::{ListVerifiersArgs, ListVersionsArgs, VerifierVersionArgs, VerifiersCommand},
+    client::{ApiCall, path, query},
     output::{
-        Format, Output,
+        Output, OutputFormat,
         table::{cell, table, word},
-        verifier,
     },
 };
 
 const ROUTE: &str = "/v1/verifiers";
-const RUNS_ROUTE: &str = "/v1/verifier-runs";
+const VERIFIER_RUNS_ROUTE: &str = "/v1/verifier-runs";
 
-pub(super) async fn run(context: &Context, command: Verifiers) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, command: VerifiersCommand) -> anyhow::Result<u8> {
     match command {
-        Verifiers::Deploy(args) => Box::pin(deploy::run(context, &args)).await,
-        Verifiers::List(args) => list(context, args).await,
-        Verifiers::Show(args) => show(context, &args).await,
-        Verifiers::Run(args) => Box::pin(run::run(context, &args)).await,
-        Verifiers::Revoke(args) => remove::revoke(context, &args).await,
-        Verifiers::Delete(args) => remove::delete(context, &args).await,
-        Verifiers::Versions(args) => versions(context, args).await,
-        Verifiers::Diff(args) => diff::run(context, &args).await,
-        Verifiers::Runs(args) => runs::run(context, *args).await,
-        Verifiers::Test(args) => Box::pin(measure::test(context, &args)).await,
-        Verifiers::Attack(args) => Box::pin(measure::attack(context, &args)).await,
+        VerifiersCommand::Deploy(args) => Box::pin(deploy::run(context, &args)).await,
+        VerifiersCommand::List(args) => list(context, args).await,
+        VerifiersCommand::Show(args) => show(context, &args).await,
+        VerifiersCommand::Run(args) => Box::pin(run::run(context, &args)).await,
+        VerifiersCommand::Revoke(args) => remove::revoke(context, &args).await,
+        VerifiersCommand::Delete(args) => remove::delete(context, &args).await,
+        VerifiersCommand::Versions(args) => versions(context, args).await,
+        VerifiersCommand::Diff(args) => diff::run(context, &args).await,
+        VerifiersCommand::Runs(args) => runs::run(context, *args).await,
+        VerifiersCommand::Test(args) => Box::pin(measure::test(context, &args)).await,
+        VerifiersCommand::Attack(args) => Box::pin(measure::attack(context, &args)).await,
     }
 }
 
-async fn list(context: &Context, args: ListVerifiers) -> anyhow::Result<u8> {
+async fn list(context: &CommandContext, args: ListVerifiersArgs) -> anyhow::Result<u8> {
     // What reads a pipe is a program.
-    let is_json = context.out.format == Format::Json || !(args.table || stdout().is_terminal());
+    let is_json =
+        context.out.format == OutputFormat::Json || !(args.table || stdout().is_terminal());
     let parameters = [("limit", Some(args.limit.to_string())), ("cursor", args.cursor)];
-    let mut pages = Pages::new(ROUTE, &parameters);
+    let mut pages = PagedList::new(ROUTE, &parameters);
     let body = context.with_client(async |client| pages.read(client, args.all).await).await?;
     if is_json {
         context.out.data(&body.to_string())?;
@@ -69,9 +76,9 @@ async fn list(context: &Context, args: ListVerifiers) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-async fn show(context: &Context, args: &NamedVersion) -> anyhow::Result<u8> {
-    let reply = context.send(Call::get(version_path(&args.verifier, args.version))).await?;
-    context.out.reply(&reply, |out| verifier::shown(out, &reply.value))?;
+async fn show(context: &CommandContext, args: &VerifierVersionArgs) -> anyhow::Result<u8> {
+    let reply = context.send(ApiCall::get(version_path(&args.verifier, args.version))).await?;
+    context.out.reply(&reply, |out| show::shown(out, &reply.value))?;
     Ok(0)
 }
 
@@ -80,7 +87,7 @@ fn version_path(verifier: &str, version: Option<u32>) -> String {
     query(&path(ROUTE, &[verifier]), &[("version", version)])
 }
 
-async fn versions(context: &Context, args: ListVersions) -> anyhow::Result<u8> {
+async fn versions(context: &CommandContext, args: ListVersionsArgs) -> anyhow::Result<u8> {
     let route = path(ROUTE, &[&args.verifier, "versions"]);
     let reply = context.list(&route, &[], args.list).await?;
     context.out.reply(&reply, |out| versions_table(out, &reply.value))?;
@@ -95,7 +102,7 @@ fn versions_table(out: Output, body: &Value) -> String {
             cell(&item["version"]),
             word(&json!(state)),
             cell(&json!(to_the_second(&item["created_at"]))),
-            cell(&json!(verifier::short_hash(&item["config_hash"]))),
+            cell(&json!(show::short_hash(&item["config_hash"]))),
             cell(&item["description"]),
         ]
     });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jurat_core::verifier::ModelRef;
-use jurat_engine::Judges;
+use jurat_engine::JudgesConfig;
 
 use crate::settings::{
     CACHE_MOST, CACHE_SECONDS, DEFAULT_MODEL, MARGIN_PERCENT, MEDIA_ALLOW, PANEL, Setting,
@@ -11,11 +11,11 @@ use crate::settings::{
 };
 
 /// The values have been checked already.
-pub(super) fn judges(settings: &Settings) -> Judges {
+pub(super) fn judges(settings: &Settings) -> JudgesConfig {
     let list = |setting: &Setting| settings.text(setting).into_iter().flat_map(listed);
     let model = |text: &str| text.parse::<ModelRef>().ok();
     let providers = settings.providers().iter();
-    Judges {
+    JudgesConfig {
         providers: providers.map(|it| (it.name.clone(), it.settings.clone())).collect(),
         default_model: settings.text(&DEFAULT_MODEL).and_then(model),
         panel: list(&PANEL).filter_map(model).collect(),

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, fmt::Write as _};
 
 use jurat_engine::{Clock as _, SystemClock};
-use jurat_wire::api::time;
+use jurat_wire::api::kit::time;
 use serde_json::{Map, Value};
 use tracing::{
     Event, Subscriber,
@@ -21,15 +21,15 @@ use crate::config::LogFormat;
 
 /// Keeps the fields of a span as one JSON object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fields;
+pub(super) struct SpanFields;
 
 /// Writes a line in one of the two forms.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line(pub(super) LogFormat);
+pub(super) struct LogLineFormat(pub(super) LogFormat);
 
-impl<'w> FormatFields<'w> for Fields {
+impl<'w> FormatFields<'w> for SpanFields {
     fn format_fields<R: RecordFields>(&self, mut writer: Writer<'w>, fields: R) -> fmt::Result {
-        let mut gathered = Gathered::default();
+        let mut gathered = FieldCollector::default();
         fields.record(&mut gathered);
         write!(writer, "{}", Value::Object(gathered.0))
     }
@@ -39,26 +39,26 @@ impl<'w> FormatFields<'w> for Fields {
         current: &'w mut FormattedFields<Self>,
         fields: &Record<'_>,
     ) -> fmt::Result {
-        let mut gathered = Gathered(object(&current.fields));
+        let mut gathered = FieldCollector(object(&current.fields));
         fields.record(&mut gathered);
         current.fields = Value::Object(gathered.0).to_string();
         Ok(())
     }
 }
 
-impl<S> FormatEvent<S, Fields> for Line
+impl<S> FormatEvent<S, SpanFields> for LogLineFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     fn format_event(
         &self,
-        context: &FmtContext<'_, S, Fields>,
+        context: &FmtContext<'_, S, SpanFields>,
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let mut gathered = Gathered::default();
+        let mut gathered = FieldCollector::default();
         for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
-            if let Some(fields) = span.extensions().get::<FormattedFields<Fields>>() {
+            if let Some(fields) = span.extensions().get::<FormattedFields<SpanFields>>() {
                 gathered.0.extend(object(&fields.fields));
             }
         }
@@ -90,9 +90,9 @@ where
 
 /// Fields by their names; those that only traces need stay out.
 #[derive(Default)]
-struct Gathered(Map<String, Value>);
+struct FieldCollector(Map<String, Value>);
 
-impl Gathered {
+impl FieldCollector {
     fn keep(&mut self, field: &Field, value: impl Into<Value>) {
         let name = field.name();
         let is_for_traces = ["otel.", "url.", "db."].iter().any(|start| name.starts_with(start));
@@ -104,7 +104,7 @@ impl Gathered {
     }
 }
 
-impl Visit for Gathered {
+impl Visit for FieldCollector {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.keep(field, value);
     }

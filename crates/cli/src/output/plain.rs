@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use textwrap::{Options, WordSeparator, WordSplitter, wrap};
 
-use crate::config::Colours;
+use crate::config::ColourMode;
 
 /// Fields stand in columns as long as their titles are no longer than this.
 const WIDEST_TITLE: usize = 24;
@@ -29,8 +29,8 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// The same for a text with colours of ours, of which all else was made visible before.
-pub(super) fn visible_in(colours: Colours, text: &str) -> Cow<'_, str> {
-    let is_ours = |symbol| symbol == '\u{1b}' && colours == Colours::On;
+pub(super) fn visible_in(colours: ColourMode, text: &str) -> Cow<'_, str> {
+    let is_ours = |symbol| symbol == '\u{1b}' && colours == ColourMode::On;
     kept(text, |symbol| matches!(symbol, '\n' | '\t') || is_ours(symbol))
 }
 
@@ -100,8 +100,8 @@ mod tests {
         let text = "שלום\tмир\n👩\u{200d}🔬 می\u{200c}خواهم é";
         assert_eq!(visible(text), text);
         assert_eq!(visible("a\r\nb"), "a\nb");
-        assert_eq!(visible_in(Colours::On, "\u{1b}[1mx\u{1b}[0m"), "\u{1b}[1mx\u{1b}[0m");
-        assert_eq!(visible_in(Colours::Off, "\u{1b}[1m"), "\\u{1b}[1m");
+        assert_eq!(visible_in(ColourMode::On, "\u{1b}[1mx\u{1b}[0m"), "\u{1b}[1mx\u{1b}[0m");
+        assert_eq!(visible_in(ColourMode::Off, "\u{1b}[1m"), "\\u{1b}[1m");
     }
 
     #[test]

@@ -10,19 +10,20 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use jurat_wire::api::events;
 use serde_json::Value;
 
-use super::{Chatter, Format, Output, complain, round::label, table::said};
-use crate::client::Event;
+use super::{Output, OutputFormat, Verbosity, complain, table::said};
+use crate::client::SseEvent;
+use crate::commands::rounds::show::label;
 
 #[derive(Debug)]
-pub(crate) enum Progress {
+pub(crate) enum RoundProgressDisplay {
     Silent,
     Lines,
     Bars { all: MultiProgress, bars: BTreeMap<u64, ProgressBar> },
 }
 
-impl Progress {
+impl RoundProgressDisplay {
     pub(crate) fn new(out: Output) -> Self {
-        if out.format == Format::Json || out.chatter == Chatter::Quiet {
+        if out.format == OutputFormat::Json || out.chatter == Verbosity::Quiet {
             Self::Silent
         } else if stderr().is_terminal() {
             Self::Bars { all: MultiProgress::new(), bars: BTreeMap::new() }
@@ -31,7 +32,7 @@ impl Progress {
         }
     }
 
-    pub(crate) fn show(&mut self, event: &Event) {
+    pub(crate) fn show(&mut self, event: &SseEvent) {
         let body = event.value();
         let index = body["replica_id"].as_u64().unwrap_or(0);
         match self {

@@ -8,7 +8,7 @@ use console::measure_text_width;
 use serde_json::Value;
 
 use super::{Output, plain::visible, shortened};
-use crate::config::Colours;
+use crate::config::ColourMode;
 
 /// More than anybody reads in a cell, and less than what fills the memory of a terminal.
 const WIDEST_CELL: usize = 2_000;
@@ -46,8 +46,8 @@ pub(crate) fn table(out: Output, header: &[&str], rows: Vec<Vec<Cell>>) -> Strin
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     match out.colours {
-        Colours::On => table.enforce_styling(),
-        Colours::Off => &mut table,
+        ColourMode::On => table.enforce_styling(),
+        ColourMode::Off => &mut table,
     };
     // The width is known already, and must not depend on the colours.
     table.force_no_tty();
@@ -196,13 +196,13 @@ mod tests {
     use super::*;
     use crate::{
         config::LogFormat,
-        output::{Chatter, Format},
+        output::{OutputFormat, Verbosity},
     };
 
     const ID: &str = "rnd_01K9ZQ3V7M8X4T2B6N0C5D1E2F";
 
-    fn rounds(width: Option<u16>, colours: Colours) -> String {
-        let (format, chatter, log) = (Format::Text, Chatter::Normal, LogFormat::Text);
+    fn rounds(width: Option<u16>, colours: ColourMode) -> String {
+        let (format, chatter, log) = (OutputFormat::Text, Verbosity::Normal, LogFormat::Text);
         let out = Output { format, chatter, colours, width, error_width: None, log };
         let header = ["round", "state", "verdict", "outcome", "detail", "opened"];
         let detail = "a sentence that is long enough to need several lines";
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn an_id_can_be_copied_from_a_narrow_terminal() {
-        let text = rounds(Some(80), Colours::Off);
+        let text = rounds(Some(80), ColourMode::Off);
         assert!(text.contains(ID), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         // What matters least gives way.
@@ -222,17 +222,17 @@ mod tests {
 
     #[test]
     fn a_table_that_fits_has_all_its_columns() {
-        let whole = rounds(None, Colours::Off);
+        let whole = rounds(None, ColourMode::Off);
         let width = whole.lines().map(|line| line.chars().count()).max().unwrap();
-        assert_eq!(rounds(u16::try_from(width).ok(), Colours::Off), whole);
-        assert!(!rounds(u16::try_from(width - 1).ok(), Colours::Off).contains("state"));
+        assert_eq!(rounds(u16::try_from(width).ok(), ColourMode::Off), whole);
+        assert!(!rounds(u16::try_from(width - 1).ok(), ColourMode::Off).contains("state"));
     }
 
     #[test]
     fn colours_do_not_change_the_layout() {
         for width in [None, Some(80)] {
-            let coloured = rounds(width, Colours::On);
-            let plain = rounds(width, Colours::Off);
+            let coloured = rounds(width, ColourMode::On);
+            let plain = rounds(width, ColourMode::Off);
             assert_ne!(coloured, plain);
             let lines = coloured.lines().map(console::strip_ansi_codes);
             let lines: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();

@@ -5,9 +5,9 @@ use std::{io::Read as _, path::Path};
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    ALL, DEFAULT_MODEL, Kind, PANEL, Setting,
+    ALL, DEFAULT_MODEL, PANEL, Setting, SettingKind,
     nearest::nearest,
-    providers::{self, Provider},
+    providers::{self, ProviderSection},
     value,
 };
 
@@ -18,7 +18,7 @@ const LARGEST: u64 = 1024 * 1024;
 
 /// A value of a file.
 #[derive(Debug)]
-pub(crate) struct FromFile {
+pub(crate) struct FileValue {
     pub(crate) setting: &'static Setting,
     pub(crate) value: String,
     pub(crate) line: usize,
@@ -26,13 +26,13 @@ pub(crate) struct FromFile {
 
 /// All that a file sets.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
-    pub(crate) values: Vec<FromFile>,
-    pub(crate) providers: Vec<Provider>,
+pub(crate) struct FileSettings {
+    pub(crate) values: Vec<FileValue>,
+    pub(crate) providers: Vec<ProviderSection>,
 }
 
 /// What a file sets, or all that is wrong with it.
-pub(crate) fn read(path: &Path) -> Result<Contents, Vec<String>> {
+pub(crate) fn read(path: &Path) -> Result<FileSettings, Vec<String>> {
     let name = path.display();
     let unreadable = |why: String| vec![format!("`{name}` cannot be read: {why}")];
     let file = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
@@ -47,7 +47,7 @@ pub(crate) fn read(path: &Path) -> Result<Contents, Vec<String>> {
     })
 }
 
-fn parse(text: &str) -> Result<Contents, Vec<(usize, String)>> {
+fn parse(text: &str) -> Result<FileSettings, Vec<(usize, String)>> {
     let line_of =
         |at: usize| text.as_bytes().iter().take(at).filter(|it| **it == b'\n').count() + 1;
     let table = DeTable::parse(text).map_err(|error| {
@@ -55,17 +55,17 @@ fn parse(text: &str) -> Result<Contents, Vec<(usize, String)>> {
         vec![(line, format!("invalid TOML: {}", error.message()))]
     })?;
     let mut faults = Vec::new();
-    let mut contents = Contents {
+    let mut contents = FileSettings {
         values: Vec::new(),
         providers: providers::read(table.get_ref(), line_of, &mut faults),
     };
     let are_providers_known = faults.is_empty();
     let mut leaves = Vec::new();
-    walk(table.get_ref(), "", &mut leaves);
+    collect_leaves(table.get_ref(), "", &mut leaves);
     for (name, at, value) in leaves {
         match read_value(&name, value) {
             Ok((setting, value)) => {
-                contents.values.push(FromFile { setting, value, line: line_of(at) });
+                contents.values.push(FileValue { setting, value, line: line_of(at) });
             }
             Err(fault) => faults.push((at, fault)),
         }
@@ -80,10 +80,10 @@ fn parse(text: &str) -> Result<Contents, Vec<(usize, String)>> {
 }
 
 /// Judges whose provider the file does not set up.
-fn unknown_judges(contents: &Contents) -> Vec<(usize, String)> {
+fn unknown_judges(contents: &FileSettings) -> Vec<(usize, String)> {
     let judges = [DEFAULT_MODEL.name, PANEL.name];
     let named = contents.values.iter().filter(|it| judges.contains(&it.setting.name));
-    let of_one = |it: &FromFile| {
+    let of_one = |it: &FileValue| {
         let faults = providers::unknown_judges(it.setting.name, &it.value, &contents.providers);
         faults.into_iter().map(|text| (it.line, text)).collect::<Vec<_>>()
     };
@@ -91,7 +91,7 @@ fn unknown_judges(contents: &Contents) -> Vec<(usize, String)> {
 }
 
 /// Collects what is no table, with its dotted name and where it stands.
-fn walk<'a, 'i>(
+fn collect_leaves<'a, 'i>(
     table: &'a DeTable<'i>,
     prefix: &str,
     leaves: &mut Vec<(String, usize, &'a DeValue<'i>)>,
@@ -107,7 +107,7 @@ fn walk<'a, 'i>(
         }
         let is_setting = ALL.iter().any(|setting| setting.name == name);
         match value.get_ref().as_table() {
-            Some(inner) if !is_setting => walk(inner, &name, leaves),
+            Some(inner) if !is_setting => collect_leaves(inner, &name, leaves),
             // A setting that holds a table by mistake is refused as a value.
             Some(_) | None => leaves.push((name, key.span().start, value.get_ref())),
         }
@@ -128,25 +128,25 @@ fn read_value(name: &str, given: &DeValue<'_>) -> Result<(&'static Setting, Stri
 }
 
 /// The value of a setting, or what is wrong with it.
-pub(super) fn typed(name: &str, kind: Kind, given: &DeValue<'_>) -> Result<String, String> {
+pub(super) fn typed(name: &str, kind: SettingKind, given: &DeValue<'_>) -> Result<String, String> {
     let text = match kind {
-        Kind::Count { .. } => given.as_integer().map(ToString::to_string),
-        Kind::Share => number(given),
+        SettingKind::Count { .. } => given.as_integer().map(ToString::to_string),
+        SettingKind::Share => number(given),
         // Money is a text everywhere else, so that it is one here too.
-        Kind::Amount => number(given).or_else(|| given.as_str().map(str::to_owned)),
-        Kind::Text
-        | Kind::Folder
-        | Kind::Listen
-        | Kind::Url
-        | Kind::Hosts
-        | Kind::Store
-        | Kind::Postgres
-        | Kind::Filter
-        | Kind::Variable
-        | Kind::Model
-        | Kind::Models
-        | Kind::Ranges
-        | Kind::Word(_) => given.as_str().map(str::to_owned),
+        SettingKind::Amount => number(given).or_else(|| given.as_str().map(str::to_owned)),
+        SettingKind::Text
+        | SettingKind::Folder
+        | SettingKind::Listen
+        | SettingKind::Url
+        | SettingKind::Hosts
+        | SettingKind::Store
+        | SettingKind::Postgres
+        | SettingKind::Filter
+        | SettingKind::Variable
+        | SettingKind::Model
+        | SettingKind::Models
+        | SettingKind::Ranges
+        | SettingKind::Word(_) => given.as_str().map(str::to_owned),
     };
     let Some(text) = text else {
         let expected = value::expected(kind);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{ALL, Kind, Setting, providers};
+use super::{ALL, Setting, SettingKind, providers};
 
 /// A file with every setting, each commented out.
 pub(crate) fn example() -> String {
@@ -28,20 +28,20 @@ pub(crate) fn example() -> String {
 fn literal(setting: &Setting) -> String {
     let value = setting.default.unwrap_or(setting.example);
     match setting.kind {
-        Kind::Count { .. } | Kind::Share | Kind::Amount => value.to_owned(),
-        Kind::Text
-        | Kind::Folder
-        | Kind::Listen
-        | Kind::Url
-        | Kind::Hosts
-        | Kind::Store
-        | Kind::Postgres
-        | Kind::Filter
-        | Kind::Variable
-        | Kind::Model
-        | Kind::Models
-        | Kind::Ranges
-        | Kind::Word(_) => format!("\"{value}\""),
+        SettingKind::Count { .. } | SettingKind::Share | SettingKind::Amount => value.to_owned(),
+        SettingKind::Text
+        | SettingKind::Folder
+        | SettingKind::Listen
+        | SettingKind::Url
+        | SettingKind::Hosts
+        | SettingKind::Store
+        | SettingKind::Postgres
+        | SettingKind::Filter
+        | SettingKind::Variable
+        | SettingKind::Model
+        | SettingKind::Models
+        | SettingKind::Ranges
+        | SettingKind::Word(_) => format!("\"{value}\""),
     }
 }
 

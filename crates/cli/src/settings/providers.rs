@@ -5,7 +5,7 @@ mod read;
 use std::fmt::Write as _;
 
 use jurat_core::verifier::ModelRef;
-use jurat_engine::{BUILTIN, ProviderSettings};
+use jurat_engine::{BUILTIN_PROVIDER, ProviderSettings};
 
 pub(super) use self::read::read;
 use super::value;
@@ -107,14 +107,14 @@ pub(crate) static PRICE_SETTINGS: &[ProviderSetting] = &[
 
 /// One section.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Provider {
+pub(crate) struct ProviderSection {
     pub(crate) name: String,
     pub(crate) settings: ProviderSettings,
     /// Where the section begins.
     pub(crate) line: usize,
 }
 
-impl Provider {
+impl ProviderSection {
     /// The address as anyone may see it.
     pub(crate) fn shown_url(&self) -> String {
         value::without_password(&self.settings.base_url)
@@ -122,13 +122,17 @@ impl Provider {
 }
 
 /// Objections to the judges that a setting names: their providers must be set up.
-pub(super) fn unknown_judges(setting: &str, models: &str, providers: &[Provider]) -> Vec<String> {
+pub(super) fn unknown_judges(
+    setting: &str,
+    models: &str,
+    providers: &[ProviderSection],
+) -> Vec<String> {
     let models = value::listed(models).filter_map(|model| model.parse::<ModelRef>().ok());
     let objection = |model: ModelRef| {
         let provider = providers.iter().find(|it| it.name == model.provider);
         let allowed = provider.map(|it| it.settings.models.as_ref());
         match allowed {
-            _ if model.provider == BUILTIN => None,
+            _ if model.provider == BUILTIN_PROVIDER => None,
             None => Some(format!(
                 "`{setting}` names the judge `{model}`, but there is no section `[{TABLE}.{}]`",
                 model.provider

@@ -5,18 +5,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jurat_core::ledger;
+use jurat_core::account::ledger;
 
 use super::{
     ALL, DEFAULT_MODEL, FILE_NAME, PANEL, STATE_DIR, Setting, file,
-    providers::{Provider, unknown_judges},
+    providers::{ProviderSection, unknown_judges},
     value,
 };
-use crate::{config::variable, failure::Failure};
+use crate::{config::variable, failure::CliFailure};
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SettingOrigin {
     Default,
     File { path: PathBuf, line: usize },
     Environment(&'static str),
@@ -25,31 +25,31 @@ pub(crate) enum Origin {
 
 /// What the command line says.
 #[derive(Debug, Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct CommandLineSettings<'a> {
     pub(crate) file: Option<&'a Path>,
     pub(crate) flags: Vec<(&'static Setting, &'a str)>,
 }
 
 /// A setting with the value that counts.
 #[derive(Debug, Clone)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedSetting {
     pub(crate) setting: &'static Setting,
     pub(crate) value: Option<String>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: SettingOrigin,
 }
 
 /// All settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    by_name: BTreeMap<&'static str, Resolved>,
-    providers: Vec<Provider>,
+    by_name: BTreeMap<&'static str, ResolvedSetting>,
+    providers: Vec<ProviderSection>,
     /// The file that was read.
     file: Option<PathBuf>,
 }
 
 impl Settings {
     /// Reads everything, and names all that is wrong at once.
-    pub(crate) fn read(given: &Given<'_>) -> anyhow::Result<Self> {
+    pub(crate) fn read(given: &CommandLineSettings<'_>) -> anyhow::Result<Self> {
         let mut faults = Vec::new();
         let mut settings = Self { by_name: BTreeMap::new(), providers: Vec::new(), file: None };
         for setting in ALL {
@@ -59,7 +59,7 @@ impl Settings {
         if faults.is_empty() {
             settings.check_judges(&mut faults);
         }
-        if faults.is_empty() { Ok(settings) } else { Err(Failure::usage(faults.join("\n"))) }
+        if faults.is_empty() { Ok(settings) } else { Err(CliFailure::usage(faults.join("\n"))) }
     }
 
     /// What holds when nobody says anything.
@@ -68,16 +68,16 @@ impl Settings {
         Self { by_name: BTreeMap::new(), providers: Vec::new(), file: None }
     }
 
-    fn add(&mut self, setting: &'static Setting, found: Option<(String, Origin)>) {
+    fn add(&mut self, setting: &'static Setting, found: Option<(String, SettingOrigin)>) {
         let (value, origin) = match found {
             Some((value, origin)) => (Some(value), origin),
-            None => (setting.default.map(str::to_owned), Origin::Default),
+            None => (setting.default.map(str::to_owned), SettingOrigin::Default),
         };
-        self.by_name.insert(setting.name, Resolved { setting, value, origin });
+        self.by_name.insert(setting.name, ResolvedSetting { setting, value, origin });
     }
 
     /// Takes from the file what nothing stronger has said.
-    fn read_file(&mut self, given: &Given<'_>, faults: &mut Vec<String>) {
+    fn read_file(&mut self, given: &CommandLineSettings<'_>, faults: &mut Vec<String>) {
         let named =
             given.file.map(Path::to_owned).or_else(|| variable("JURAT_CONFIG").map(PathBuf::from));
         let is_named = named.is_some();
@@ -101,9 +101,9 @@ impl Settings {
                     STATE_DIR.name
                 ));
             }
-            let is_free = self.origin(found.setting) == &Origin::Default;
+            let is_free = self.origin(found.setting) == &SettingOrigin::Default;
             if is_free {
-                let origin = Origin::File { path: path.clone(), line: found.line };
+                let origin = SettingOrigin::File { path: path.clone(), line: found.line };
                 self.add(found.setting, Some((found.value, origin)));
             }
         }
@@ -113,7 +113,7 @@ impl Settings {
     /// A judge that nobody could ask is found before a run needs it. The file has been checked.
     fn check_judges(&self, faults: &mut Vec<String>) {
         for setting in [&DEFAULT_MODEL, &PANEL] {
-            if let (Origin::Environment(variable), Some(text)) =
+            if let (SettingOrigin::Environment(variable), Some(text)) =
                 (self.origin(setting), self.text(setting))
             {
                 let found = unknown_judges(setting.name, text, &self.providers);
@@ -123,7 +123,7 @@ impl Settings {
         }
     }
 
-    pub(crate) fn providers(&self) -> &[Provider] {
+    pub(crate) fn providers(&self) -> &[ProviderSection] {
         &self.providers
     }
 
@@ -156,12 +156,12 @@ impl Settings {
         usize::try_from(self.count(setting)).unwrap_or(usize::MAX)
     }
 
-    pub(crate) fn origin(&self, setting: &Setting) -> &Origin {
-        self.by_name.get(setting.name).map_or(&Origin::Default, |resolved| &resolved.origin)
+    pub(crate) fn origin(&self, setting: &Setting) -> &SettingOrigin {
+        self.by_name.get(setting.name).map_or(&SettingOrigin::Default, |resolved| &resolved.origin)
     }
 
     /// In the order of the table.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Resolved> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ResolvedSetting> {
         ALL.iter().filter_map(|setting| self.by_name.get(setting.name))
     }
 }
@@ -169,16 +169,16 @@ impl Settings {
 /// What a flag or the environment says.
 fn from_outside(
     setting: &'static Setting,
-    given: &Given<'_>,
+    given: &CommandLineSettings<'_>,
     faults: &mut Vec<String>,
-) -> Option<(String, Origin)> {
+) -> Option<(String, SettingOrigin)> {
     let flag = given.flags.iter().find(|(known, _)| known.name == setting.name);
     let (text, origin, place) = if let (Some((_, text)), Some(flag)) = (flag, setting.flag) {
-        ((*text).to_owned(), Origin::Flag(flag), format!("`{flag}`"))
+        ((*text).to_owned(), SettingOrigin::Flag(flag), format!("`{flag}`"))
     } else {
         let text = variable(setting.variable)?;
         let place = format!("the variable {}", setting.variable);
-        (text, Origin::Environment(setting.variable), place)
+        (text, SettingOrigin::Environment(setting.variable), place)
     };
     match value::parse(setting.kind, &text) {
         Ok(value) => Some((value, origin)),
@@ -189,7 +189,7 @@ fn from_outside(
     }
 }
 
-impl Origin {
+impl SettingOrigin {
     /// In a few words.
     pub(crate) fn said(&self) -> String {
         match self {

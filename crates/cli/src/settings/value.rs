@@ -3,11 +3,11 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use ipnet::IpNet;
-use jurat_core::{ledger, verifier::ModelRef};
+use jurat_core::{account::ledger, verifier::ModelRef};
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
-use super::Kind;
+use super::SettingKind;
 
 /// More than any run asks.
 const MOST_JUDGES: usize = 15;
@@ -15,29 +15,31 @@ const MOST_JUDGES: usize = 15;
 const UNREADABLE: &str = "(hidden, because it is not a valid URL)";
 
 /// What a value must be, to be read behind the words `must be`.
-pub(super) fn expected(kind: Kind) -> String {
+pub(super) fn expected(kind: SettingKind) -> String {
     match kind {
-        Kind::Text => "text".to_owned(),
-        Kind::Folder => "the path of a folder".to_owned(),
-        Kind::Listen => "an address and a port, like 127.0.0.1:5872 or [::1]:5872".to_owned(),
-        Kind::Url => "a URL like http://127.0.0.1:5872".to_owned(),
-        Kind::Hosts => {
+        SettingKind::Text => "text".to_owned(),
+        SettingKind::Folder => "the path of a folder".to_owned(),
+        SettingKind::Listen => {
+            "an address and a port, like 127.0.0.1:5872 or [::1]:5872".to_owned()
+        }
+        SettingKind::Url => "a URL like http://127.0.0.1:5872".to_owned(),
+        SettingKind::Hosts => {
             "host names like jurat.example.com, separated by commas, without http:// and ports"
                 .to_owned()
         }
-        Kind::Store => "a file or a postgres:// URL".to_owned(),
-        Kind::Postgres => "a URL that starts with postgres://".to_owned(),
-        Kind::Filter => "a filter like `debug` or `warn,jurat=info`".to_owned(),
-        Kind::Variable => "the name of an environment variable".to_owned(),
-        Kind::Model => "a provider and a model, like `openai/gpt-5.4-mini`".to_owned(),
-        Kind::Models => {
+        SettingKind::Store => "a file or a postgres:// URL".to_owned(),
+        SettingKind::Postgres => "a URL that starts with postgres://".to_owned(),
+        SettingKind::Filter => "a filter like `debug` or `warn,jurat=info`".to_owned(),
+        SettingKind::Variable => "the name of an environment variable".to_owned(),
+        SettingKind::Model => "a provider and a model, like `openai/gpt-5.4-mini`".to_owned(),
+        SettingKind::Models => {
             "judges like `openai/gpt-5.4-mini`, at most 15, separated by commas".to_owned()
         }
-        Kind::Ranges => "address ranges like 10.0.0.0/8, separated by commas".to_owned(),
-        Kind::Word(words) => one_of(words),
-        Kind::Amount => "an amount like 0.10, with up to six decimal places".to_owned(),
-        Kind::Share => "a number from 0 to 1".to_owned(),
-        Kind::Count { least, most } => format!("a whole number from {least} to {most}"),
+        SettingKind::Ranges => "address ranges like 10.0.0.0/8, separated by commas".to_owned(),
+        SettingKind::Word(words) => one_of(words),
+        SettingKind::Amount => "an amount like 0.10, with up to six decimal places".to_owned(),
+        SettingKind::Share => "a number from 0 to 1".to_owned(),
+        SettingKind::Count { least, most } => format!("a whole number from {least} to {most}"),
     }
 }
 
@@ -47,56 +49,56 @@ fn one_of(words: &[&str]) -> String {
 }
 
 /// The value in its plain form, or what is wrong, to be read behind the name of what holds it.
-pub(super) fn parse(kind: Kind, text: &str) -> Result<String, String> {
+pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() {
         return Err(format!("is empty; it must be {}, or be left out", expected(kind)));
     }
     match kind {
-        Kind::Text | Kind::Folder => Ok(text.to_owned()),
-        Kind::Listen if is_listen(text) => Ok(text.to_owned()),
-        Kind::Url => url(text).map(|()| text.trim_end_matches('/').to_owned()),
-        Kind::Hosts if listed(text).all(is_host) => Ok(joined(text)),
-        Kind::Store => store(text).map(|()| text.to_owned()),
-        Kind::Postgres if is_postgres(text) => Ok(text.to_owned()),
+        SettingKind::Text | SettingKind::Folder => Ok(text.to_owned()),
+        SettingKind::Listen if is_listen(text) => Ok(text.to_owned()),
+        SettingKind::Url => url(text).map(|()| text.trim_end_matches('/').to_owned()),
+        SettingKind::Hosts if listed(text).all(is_host) => Ok(joined(text)),
+        SettingKind::Store => store(text).map(|()| text.to_owned()),
+        SettingKind::Postgres if is_postgres(text) => Ok(text.to_owned()),
         // What was given may be a password in the wrong place.
-        Kind::Postgres => Err(format!("must be {}", expected(kind))),
-        Kind::Filter => match EnvFilter::try_new(text) {
+        SettingKind::Postgres => Err(format!("must be {}", expected(kind))),
+        SettingKind::Filter => match EnvFilter::try_new(text) {
             Ok(_) => Ok(text.to_owned()),
             Err(error) => Err(format!("must be {}: {error}", expected(kind))),
         },
-        Kind::Variable if is_variable(text) => Ok(text.to_owned()),
+        SettingKind::Variable if is_variable(text) => Ok(text.to_owned()),
         // What was given may be the key, in the wrong place.
-        Kind::Variable => {
+        SettingKind::Variable => {
             Err("must be the name of an environment variable, like OPENAI_API_KEY, and never the key itself"
                 .to_owned())
         }
-        Kind::Model if is_model(text) => Ok(text.to_owned()),
-        Kind::Models if is_panel(text) => Ok(joined(text)),
-        Kind::Ranges if listed(text).all(|range| self::range(range).is_some()) => Ok(joined(text)),
-        Kind::Word(words) if words.contains(&text) => Ok(text.to_owned()),
-        Kind::Share if text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share)) => {
+        SettingKind::Model if is_model(text) => Ok(text.to_owned()),
+        SettingKind::Models if is_panel(text) => Ok(joined(text)),
+        SettingKind::Ranges if listed(text).all(|range| self::range(range).is_some()) => Ok(joined(text)),
+        SettingKind::Word(words) if words.contains(&text) => Ok(text.to_owned()),
+        SettingKind::Share if text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share)) => {
             Ok(text.to_owned())
         }
-        Kind::Amount if ledger::micros(text).is_some_and(|micros| 0 <= micros) => {
+        SettingKind::Amount if ledger::micros(text).is_some_and(|micros| 0 <= micros) => {
             Ok(text.to_owned())
         }
-        Kind::Count { least, most } => match text.replace('_', "").parse::<u64>() {
+        SettingKind::Count { least, most } => match text.replace('_', "").parse::<u64>() {
             Ok(count) if least <= count && count <= most => Ok(count.to_string()),
             Ok(_) | Err(_) => Err(refused(kind, text)),
         },
-        Kind::Listen
-        | Kind::Hosts
-        | Kind::Model
-        | Kind::Models
-        | Kind::Ranges
-        | Kind::Word(_)
-        | Kind::Amount
-        | Kind::Share => Err(refused(kind, text)),
+        SettingKind::Listen
+        | SettingKind::Hosts
+        | SettingKind::Model
+        | SettingKind::Models
+        | SettingKind::Ranges
+        | SettingKind::Word(_)
+        | SettingKind::Amount
+        | SettingKind::Share => Err(refused(kind, text)),
     }
 }
 
-fn refused(kind: Kind, text: &str) -> String {
+fn refused(kind: SettingKind, text: &str) -> String {
     format!("must be {}, and is `{}`", expected(kind), crate::output::shortened(text, 60))
 }
 
@@ -151,7 +153,7 @@ fn is_host(name: &str) -> bool {
 fn url(text: &str) -> Result<(), String> {
     let is_web = Url::parse(text)
         .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some());
-    if is_web { Ok(()) } else { Err(format!("must be {}", expected(Kind::Url))) }
+    if is_web { Ok(()) } else { Err(format!("must be {}", expected(SettingKind::Url))) }
 }
 
 pub(super) fn is_postgres(text: &str) -> bool {
@@ -199,46 +201,48 @@ mod tests {
 
     #[test]
     fn a_wrong_value_is_told_what_it_must_be() {
-        let count = Kind::Count { least: 1, most: 10 };
+        let count = SettingKind::Count { least: 1, most: 10 };
         for (kind, text, expected) in [
             (count, "many", "must be a whole number from 1 to 10, and is `many`"),
             (count, "0", "must be a whole number from 1 to 10, and is `0`"),
             (count, "-1", "must be a whole number from 1 to 10, and is `-1`"),
-            (Kind::Word(&["text", "json"]), "xml", "must be `text` or `json`, and is `xml`"),
-            (Kind::Share, "1.5", "must be a number from 0 to 1, and is `1.5`"),
-            (Kind::Url, "ftp://h", "must be a URL like http://127.0.0.1:5872"),
+            (SettingKind::Word(&["text", "json"]), "xml", "must be `text` or `json`, and is `xml`"),
+            (SettingKind::Share, "1.5", "must be a number from 0 to 1, and is `1.5`"),
+            (SettingKind::Url, "ftp://h", "must be a URL like http://127.0.0.1:5872"),
             (
-                Kind::Hosts,
+                SettingKind::Hosts,
                 "a.example,http://b",
                 "must be host names like jurat.example.com, separated by commas, without http:// and ports, and is `a.example,http://b`",
             ),
-            (Kind::Postgres, "s3cret", "must be a URL that starts with postgres://"),
+            (SettingKind::Postgres, "s3cret", "must be a URL that starts with postgres://"),
             (
-                Kind::Model,
+                SettingKind::Model,
                 "gpt",
                 "must be a provider and a model, like `openai/gpt-5.4-mini`, and is `gpt`",
             ),
-            (Kind::Text, " ", "is empty; it must be text, or be left out"),
+            (SettingKind::Text, " ", "is empty; it must be text, or be left out"),
         ] {
             assert_eq!(parse(kind, text).unwrap_err(), expected);
         }
         assert_eq!(parse(count, "1_0").unwrap(), "10");
-        assert_eq!(parse(Kind::Hosts, "a.example, ::1").unwrap(), "a.example,::1");
-        assert!(parse(Kind::Hosts, "a.example:80").is_err());
-        assert_eq!(parse(Kind::Models, "a/b, c/d").unwrap(), "a/b,c/d");
-        assert_eq!(parse(Kind::Ranges, "10.0.0.0/8, ::1").unwrap(), "10.0.0.0/8,::1");
+        assert_eq!(parse(SettingKind::Hosts, "a.example, ::1").unwrap(), "a.example,::1");
+        assert!(parse(SettingKind::Hosts, "a.example:80").is_err());
+        assert_eq!(parse(SettingKind::Models, "a/b, c/d").unwrap(), "a/b,c/d");
+        assert_eq!(parse(SettingKind::Ranges, "10.0.0.0/8, ::1").unwrap(), "10.0.0.0/8,::1");
         for (kind, text) in [
-            (Kind::Models, "a/b,,c/d"),
-            (Kind::Models, "a/b,a/b"),
-            (Kind::Ranges, "10.0.0.0/33"),
-            (Kind::Ranges, "example.com"),
-            (Kind::Variable, "sk-live-abc"),
+            (SettingKind::Models, "a/b,,c/d"),
+            (SettingKind::Models, "a/b,a/b"),
+            (SettingKind::Ranges, "10.0.0.0/33"),
+            (SettingKind::Ranges, "example.com"),
+            (SettingKind::Variable, "sk-live-abc"),
         ] {
             let fault = parse(kind, text).unwrap_err();
             assert!(fault.starts_with("must be "), "{text}: {fault}");
-            assert!(kind != Kind::Variable || !fault.contains(text), "{fault}");
+            assert!(kind != SettingKind::Variable || !fault.contains(text), "{fault}");
         }
-        assert!(parse(Kind::Filter, "jurat=loud").unwrap_err().starts_with("must be a filter"));
+        assert!(
+            parse(SettingKind::Filter, "jurat=loud").unwrap_err().starts_with("must be a filter")
+        );
     }
 
     #[test]

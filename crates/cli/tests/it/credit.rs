@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use jurat_testkit::fake_provider::{FakeProvider, Says, verdict};
+use jurat_testkit::fake_provider::{FakeProvider, ProviderReply, verdict};
 use serde_json::{Value, json};
 
 use crate::home::{Home, Process, Ran};
 
 /// A server whose provider says `met`, at a dollar for a million tokens of either kind.
 async fn metered() -> (Home, Process, FakeProvider) {
-    let provider = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let provider = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let home = Home::new();
     fs::create_dir_all(home.state()).unwrap();
     let file = format!(

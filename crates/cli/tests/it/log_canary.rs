@@ -12,11 +12,11 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
-use jurat_guard::client::{Client, Limits, Reply};
+use jurat_guard::client::{ClientLimits, HttpReply, OutboundClient};
 use jurat_testkit::{
     fake_collector::FakeCollector,
     fake_executor::{FakeExecutor, answers, redirects_to, replies, says_valid},
-    postgres::Schema,
+    postgres::TestSchema,
 };
 use serde_json::{Value, json};
 
@@ -35,14 +35,20 @@ const BAD: &str = "canary-1bad";
 const PASSWORD: &str = "canary-1password";
 
 struct Asking {
-    client: Client,
+    client: OutboundClient,
     url: String,
     key: String,
     sent: AtomicU32,
 }
 
 impl Asking {
-    async fn send(&self, method: &str, path: &str, body: &str, headers: &[(&str, &str)]) -> Reply {
+    async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: &str,
+        headers: &[(&str, &str)],
+    ) -> HttpReply {
         let mut map = HeaderMap::new();
         let bearer = format!("Bearer {}", self.key);
         for (name, value) in [("authorization", bearer.as_str())].iter().chain(headers) {
@@ -195,7 +201,7 @@ async fn run(home: &Home, format: &str, store: &str) -> (String, Vec<String>) {
     command.stdout(File::create(&out).unwrap());
     let server = Process::heard(command).listening();
     let key = std::fs::read_to_string(home.state().join("admin.key")).unwrap();
-    let client = Client::new(Limits::default()).unwrap();
+    let client = OutboundClient::new(ClientLimits::default()).unwrap();
     let (url, key) = (server.url.clone(), key.trim().to_owned());
     let asking = Asking { client, url, key, sent: AtomicU32::new(0) };
 
@@ -300,7 +306,7 @@ async fn no_password_of_a_database_is_told_by_a_server_that_cannot_reach_it() {
 
 /// The same with a database that is reached with a password.
 pub(crate) async fn on_postgres() {
-    let (home, schema) = (Home::new(), Schema::served().await);
+    let (home, schema) = (Home::new(), TestSchema::served().await);
     let mut url = url::Url::parse(&schema.serving_url()).unwrap();
     url.set_password(Some(PASSWORD)).unwrap();
     let (all, secrets) = run(&home, "text", url.as_str()).await;

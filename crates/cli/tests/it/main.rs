@@ -3,6 +3,7 @@
 #![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 
 mod agent_events;
+mod agent_runs;
 mod commands;
 mod credit;
 mod demo;
@@ -21,7 +22,6 @@ mod people;
 mod postgres;
 mod prune;
 mod redact;
-mod runs;
 mod scripted;
 mod settings;
 mod tasks;

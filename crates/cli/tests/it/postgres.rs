@@ -1,10 +1,10 @@
 //! The binary with a store in PostgreSQL.
 
+mod agent_run_workers;
 mod dump;
 mod joins;
-mod run_workers;
 
-use jurat_testkit::postgres::Schema;
+use jurat_testkit::postgres::TestSchema;
 
 use crate::home::Home;
 
@@ -13,7 +13,7 @@ const NOWHERE: &str = "http://127.0.0.1:1";
 
 #[tokio::test]
 async fn a_command_that_names_no_store_uses_the_server_that_runs() {
-    let schema = Schema::served().await;
+    let schema = TestSchema::served().await;
     let home = Home::new();
     let url = schema.serving_url();
     let server = home.start(&["serve", "--listen", "127.0.0.1:0", "--store", &url]).listening();
@@ -47,7 +47,7 @@ async fn a_command_that_names_no_store_uses_the_server_that_runs() {
 
 #[tokio::test]
 async fn a_role_that_may_not_make_tables_is_told_of_the_one_that_may() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let role = format!("{}_app", schema.name);
     let home = Home::new();
     let made = format!("drop role if exists {role}; create role {role} login");
@@ -75,7 +75,7 @@ async fn no_secret_is_told_by_a_server_that_logs_in_with_a_password() {
 
 #[tokio::test]
 async fn the_doctor_looks_at_the_database_and_its_clock() {
-    let schema = Schema::served().await;
+    let schema = TestSchema::served().await;
     let home = Home::new();
     let url = schema.serving_url();
     home.run(&["executors", "add", "down", NOWHERE, "--no-check", "--store", &url]).ok();

@@ -1,6 +1,6 @@
 //! `jurat prune`, in processes of their own.
 
-use jurat_store::Location;
+use jurat_store::StoreLocation;
 use jurat_testkit::{app::TestApp, fake_executor::says_valid};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const DAY_MS: i64 = 86_400_000;
 
 /// Leaves a round of ten years ago in the store of the folder, and returns its name.
 async fn old_round(home: &Home) -> String {
-    let app = TestApp::with_store(&Location::File(home.state().join("jurat.db"))).await;
+    let app = TestApp::with_store(&StoreLocation::File(home.state().join("jurat.db"))).await;
     app.clock.advance_ms(-3_650 * DAY_MS);
     let _fakes = app.executors([says_valid()]).await;
     let key = [("idempotency-key", "once")];

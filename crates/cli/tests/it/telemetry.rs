@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use bytes::Bytes;
 use hex::encode;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
-use jurat_guard::client::{Client, Limits, Reply};
+use jurat_guard::client::{ClientLimits, HttpReply, OutboundClient};
 use jurat_testkit::{
     fake_collector::{FakeCollector, attribute},
     fake_executor::{FakeExecutor, says_invalid, says_valid, status},
@@ -27,7 +27,7 @@ fn serve(home: &Home, endpoint: &str, more: &[(&str, &str)]) -> Process {
     Process::new(command).listening()
 }
 
-async fn post(home: &Home, url: &str, body: &Value, headers: &[(&'static str, &str)]) -> Reply {
+async fn post(home: &Home, url: &str, body: &Value, headers: &[(&'static str, &str)]) -> HttpReply {
     let key = std::fs::read_to_string(home.state().join("admin.key")).unwrap();
     let mut map = HeaderMap::new();
     let bearer = HeaderValue::from_str(&format!("Bearer {}", key.trim())).unwrap();
@@ -38,7 +38,7 @@ async fn post(home: &Home, url: &str, body: &Value, headers: &[(&'static str, &s
     }
     let mut request = Request::post(url).body(Bytes::from(body.to_string())).unwrap();
     *request.headers_mut() = map;
-    Client::new(Limits::default()).unwrap().send(request, PATIENCE).await.unwrap()
+    OutboundClient::new(ClientLimits::default()).unwrap().send(request, PATIENCE).await.unwrap()
 }
 
 async fn register(home: &Home, server: &Process, name: &str, fake: &FakeExecutor) {

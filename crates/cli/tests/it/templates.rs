@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use jurat_testkit::fake_provider::{FakeProvider, Says, verdict};
+use jurat_testkit::fake_provider::{FakeProvider, ProviderReply, verdict};
 use serde_json::Value;
 
 use crate::home::{Home, Process, Ran};
@@ -11,7 +11,7 @@ const BODY: &str = "---\nname: Report\ndescription: Makes a report.\noutcome: A 
 
 /// A server with a judge that finds nothing wrong, and an author with a handle and a workflow.
 async fn author() -> (Home, Process, FakeProvider) {
-    let provider = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let provider = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let home = Home::new();
     fs::create_dir_all(home.state()).unwrap();
     let settings = format!(

@@ -9,8 +9,8 @@ use jurat_testkit::fake_executor::{FakeExecutor, gated};
 use serde_json::json;
 
 use crate::{
+    agent_runs::{says, spec},
     home::{Home, Process},
-    runs::{says, spec},
 };
 
 /// A command and what it says.
@@ -46,7 +46,7 @@ async fn a_watch_of_a_task_goes_on_with_the_server_that_is_started_again() {
     contract["assignment"]["claim"]["lease_ms"] = json!(500);
     std::fs::write(home.path().join("t1.json"), contract.to_string()).unwrap();
     home.run(&["task", "submit", "t1.json", "--executor", "one"]).ok();
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     let watching = started(home.command(&["task", "watch", "t1", "--gate"]));
     let mut following = started(home.command(&["task", "events", "t1", "--follow", "--json"]));
     watching.0.wait_for("one is proposing");
@@ -58,7 +58,7 @@ async fn a_watch_of_a_task_goes_on_with_the_server_that_is_started_again() {
     following.0.wait_for("lost the connection to the server");
 
     let _server = again(&home, &url);
-    fake.called(2).await;
+    fake.wait_for_calls(2).await;
     fake.release();
     let out = said(watching);
     assert!(out.contains("finalized"), "{out}");

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, str::FromStr};
 
-use crate::job::words;
+use crate::round::job::words;
 
 words!(
     /// A kind of characters that are taken out.
-    Invisible {
+    InvisibleKind {
         /// Joiners, fillers, variation selectors, tags and the like.
         ZeroWidth => "zero_width",
         /// Characters that turn the direction of writing.
@@ -19,16 +19,16 @@ words!(
 
 /// What was taken out of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stripped {
+pub struct StrippedCharacters {
     pub field: String,
-    pub kind: Invisible,
+    pub kind: InvisibleKind,
     pub count: usize,
 }
 
 /// A text without invisible characters, and how many of each kind it had.
 ///
 /// Every way to end a line becomes `\n`, so that no line can hide behind another one's mark.
-pub(super) fn clean(text: &str) -> (String, BTreeMap<Invisible, usize>) {
+pub(super) fn clean(text: &str) -> (String, BTreeMap<InvisibleKind, usize>) {
     let mut kept = String::with_capacity(text.len());
     let mut counts = BTreeMap::new();
     let mut characters = text.chars().peekable();
@@ -57,22 +57,25 @@ pub fn is_blank(text: &str) -> bool {
 /// The cleaned inputs, and what was taken out of them.
 pub(super) fn clean_all(
     inputs: &BTreeMap<String, String>,
-) -> (BTreeMap<&str, String>, Vec<Stripped>) {
+) -> (BTreeMap<&str, String>, Vec<StrippedCharacters>) {
     let mut stripped = Vec::new();
     let cleaned = inputs.iter().map(|(field, text)| {
         let (kept, counts) = clean(text);
-        let found =
-            counts.into_iter().map(|(kind, count)| Stripped { field: field.clone(), kind, count });
+        let found = counts.into_iter().map(|(kind, count)| StrippedCharacters {
+            field: field.clone(),
+            kind,
+            count,
+        });
         stripped.extend(found);
         (field.as_str(), kept)
     });
     (cleaned.collect(), stripped)
 }
 
-const fn kind(character: char) -> Option<Invisible> {
+const fn kind(character: char) -> Option<InvisibleKind> {
     match character {
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            Some(Invisible::Bidi)
+            Some(InvisibleKind::Bidi)
         }
         '\u{ad}'
         | '\u{34f}'
@@ -90,12 +93,12 @@ const fn kind(character: char) -> Option<Invisible> {
         | '\u{ffa0}'
         | '\u{fff0}'..='\u{fffb}'
         | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}' => Some(Invisible::ZeroWidth),
+        | '\u{e0000}'..='\u{e0fff}' => Some(InvisibleKind::ZeroWidth),
         '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}' => {
-            Some(Invisible::PrivateUse)
+            Some(InvisibleKind::PrivateUse)
         }
         '\t' | '\n' => None,
-        '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Some(Invisible::Control),
+        '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Some(InvisibleKind::Control),
         _ => None,
     }
 }
@@ -112,10 +115,10 @@ mod tests {
         assert_eq!(
             counts,
             [
-                (Invisible::ZeroWidth, 2),
-                (Invisible::Bidi, 1),
-                (Invisible::PrivateUse, 1),
-                (Invisible::Control, 1)
+                (InvisibleKind::ZeroWidth, 2),
+                (InvisibleKind::Bidi, 1),
+                (InvisibleKind::PrivateUse, 1),
+                (InvisibleKind::Control, 1)
             ]
         );
     }

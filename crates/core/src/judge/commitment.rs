@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Misread, Prompt, Question, Role, Turn, prompt::repair_text, read::document};
+use super::{
+    JudgmentError, MessageRole, Prompt, PromptMessage, Question, prompt::repair_text,
+    read::document,
+};
 use crate::canonical::{canonical, sha256_hex};
 
 const MOST_STATEMENTS: usize = 12;
@@ -56,7 +59,7 @@ impl Commitment {
 }
 
 /// The conversation that asks for a commitment. It holds nothing of the candidate.
-pub fn commit_prompt(question: &Question, repair: Option<&Misread>) -> Prompt {
+pub fn commit_prompt(question: &Question, repair: Option<&JudgmentError>) -> Prompt {
     let names: Vec<String> = question.fields.iter().map(|name| format!("`{name}`")).collect();
     let image = if question.contract.has_image() { " An image comes with it." } else { "" };
     let fields = if names.is_empty() { "no texts".to_owned() } else { names.join(", ") };
@@ -69,7 +72,7 @@ pub fn commit_prompt(question: &Question, repair: Option<&Misread>) -> Prompt {
         system.push_str("\n\n");
         system.push_str(&repair_text(problem));
     }
-    let turns = vec![Turn::new(Role::User, COMMIT_REQUEST)];
+    let turns = vec![PromptMessage::new(MessageRole::User, COMMIT_REQUEST)];
     Prompt { system, turns, schema: schema() }
 }
 
@@ -84,18 +87,18 @@ fn schema() -> Value {
 }
 
 /// Reads the answer to [`commit_prompt`].
-pub fn read_commitment(text: &str) -> Result<Commitment, Misread> {
+pub fn read_commitment(text: &str) -> Result<Commitment, JudgmentError> {
     let document = document(text)?;
     let members = document.as_object().filter(|members| members.len() == 2);
-    let members = members.ok_or(Misread::Members("`must_not_show` and `must_show`"))?;
+    let members = members.ok_or(JudgmentError::Members("`must_not_show` and `must_show`"))?;
     let list = |name| {
         let list = members.get(name).and_then(Value::as_array);
-        list.and_then(|list| statements(list)).ok_or(Misread::Statements)
+        list.and_then(|list| statements(list)).ok_or(JudgmentError::Statements)
     };
     let commitment =
         Commitment { must_not_show: list("must_not_show")?, must_show: list("must_show")? };
     if commitment.must_show.is_empty() {
-        return Err(Misread::Statements);
+        return Err(JudgmentError::Statements);
     }
     Ok(commitment)
 }

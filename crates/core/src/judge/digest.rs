@@ -2,18 +2,18 @@
 
 use serde_json::json;
 
-use super::{Image, PROMPT_VERSION, Question};
+use super::{JudgeImage, PROMPT_VERSION, Question};
 use crate::{
     canonical::{canonical, sha256_hex},
-    verifier::{Effort, Example, ModelRef},
+    verifier::{Effort, ModelRef, VerifierExample},
 };
 
 /// Who is asked what. The random mark of a call is not part of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct PromptIdentity<'a> {
     pub question: &'a Question,
-    pub image: Option<&'a Image>,
-    pub example_images: &'a [Option<Image>],
+    pub image: Option<&'a JudgeImage>,
+    pub example_images: &'a [Option<JudgeImage>],
     pub model: &'a ModelRef,
     /// Where the model is, so that another one of the same name is another judge.
     pub address: &'a str,
@@ -22,11 +22,11 @@ pub struct Asked<'a> {
 }
 
 /// SHA-256 of the canonical JSON of what is asked, in hex.
-pub fn digest(asked: &Asked<'_>) -> String {
+pub fn digest(asked: &PromptIdentity<'_>) -> String {
     let question = asked.question;
-    let examples: Vec<_> = question.examples.iter().map(Example::document).collect();
+    let examples: Vec<_> = question.examples.iter().map(VerifierExample::document).collect();
     let example_images: Vec<_> =
-        asked.example_images.iter().map(|image| image.as_ref().map(Image::digest)).collect();
+        asked.example_images.iter().map(|image| image.as_ref().map(JudgeImage::digest)).collect();
     let document = json!({
         "prompt_version": PROMPT_VERSION,
         "judge": {
@@ -41,7 +41,7 @@ pub fn digest(asked: &Asked<'_>) -> String {
         "examples": examples,
         "example_images": example_images,
         "inputs": question.inputs,
-        "image": asked.image.map(Image::digest),
+        "image": asked.image.map(JudgeImage::digest),
     });
     sha256_hex(&canonical(&document))
 }
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn whatever_determines_the_prompt_changes_the_digest() {
-        let example = Example {
+        let example = VerifierExample {
             inputs: BTreeMap::from([("a".to_owned(), "x".to_owned())]),
             media_url: None,
             passed: true,
@@ -69,8 +69,8 @@ mod tests {
             inputs: BTreeMap::from([("a".to_owned(), "x".to_owned())]),
         };
         let model: ModelRef = "p/m".parse().unwrap();
-        let image = Image { mime: "image/png".to_owned(), bytes: [1_u8].into() };
-        let base = Asked {
+        let image = JudgeImage { mime: "image/png".to_owned(), bytes: [1_u8].into() };
+        let base = PromptIdentity {
             question: &question,
             image: None,
             example_images: &[],
@@ -82,17 +82,17 @@ mod tests {
         let other = |change: &dyn Fn(&mut Question)| {
             let mut question = question.clone();
             change(&mut question);
-            digest(&Asked { question: &question, ..base })
+            digest(&PromptIdentity { question: &question, ..base })
         };
         let model_2: ModelRef = "p/n".parse().unwrap();
         let digests = [
             digest(&base),
-            digest(&Asked { image: Some(&image), ..base }),
-            digest(&Asked { example_images: &[Some(image.clone())], ..base }),
-            digest(&Asked { model: &model_2, ..base }),
-            digest(&Asked { address: "http://b", ..base }),
-            digest(&Asked { effort: Some(Effort::Low), ..base }),
-            digest(&Asked { commit_first: true, ..base }),
+            digest(&PromptIdentity { image: Some(&image), ..base }),
+            digest(&PromptIdentity { example_images: &[Some(image.clone())], ..base }),
+            digest(&PromptIdentity { model: &model_2, ..base }),
+            digest(&PromptIdentity { address: "http://b", ..base }),
+            digest(&PromptIdentity { effort: Some(Effort::Low), ..base }),
+            digest(&PromptIdentity { commit_first: true, ..base }),
             other(&|question| question.criterion.push('!')),
             other(&|question| question.contract = InputContract::TextImage),
             other(&|question| question.fields.reverse()),

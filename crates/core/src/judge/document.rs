@@ -2,18 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Finding, Judgment, Stripped};
-use crate::run::REASONING;
+use super::{JudgeFinding, Judgment, StrippedCharacters};
+use crate::verifier::run::REASONING;
 
 impl Judgment {
     pub fn document(&self) -> Value {
         let mut members = Map::new();
         members.insert("verdict".to_owned(), json!(self.verdict.as_str()));
         members.insert(REASONING.to_owned(), json!(self.reasoning));
-        let findings = self.findings.iter().map(Finding::document).collect::<Vec<_>>();
+        let findings = self.findings.iter().map(JudgeFinding::document).collect::<Vec<_>>();
         members.insert("findings".to_owned(), json!(findings));
         if !self.stripped.is_empty() {
-            let stripped = self.stripped.iter().map(Stripped::document).collect::<Vec<_>>();
+            let stripped =
+                self.stripped.iter().map(StrippedCharacters::document).collect::<Vec<_>>();
             members.insert("stripped".to_owned(), json!(stripped));
         }
         if let Some(commitment) = &self.commitment {
@@ -31,8 +32,8 @@ impl Judgment {
         Some(Self {
             verdict: text("verdict")?.parse().ok()?,
             reasoning: text(REASONING)?.to_owned(),
-            findings: list(document, "findings", Finding::from_document)?,
-            stripped: list(document, "stripped", Stripped::from_document)?,
+            findings: list(document, "findings", JudgeFinding::from_document)?,
+            stripped: list(document, "stripped", StrippedCharacters::from_document)?,
             commitment: text("commitment").map(str::to_owned),
             notes: list(document, "notes", |note| note.as_str().map(str::to_owned))?,
         })
@@ -47,7 +48,7 @@ fn list<T>(document: &Value, name: &str, read: impl Fn(&Value) -> Option<T>) -> 
     }
 }
 
-impl Finding {
+impl JudgeFinding {
     fn document(&self) -> Value {
         json!({ "field": self.field, "quote": self.quote, "says": self.says.as_str() })
     }
@@ -62,7 +63,7 @@ impl Finding {
     }
 }
 
-impl Stripped {
+impl StrippedCharacters {
     fn document(&self) -> Value {
         json!({ "field": self.field, "kind": self.kind.as_str(), "count": self.count })
     }
@@ -79,8 +80,8 @@ impl Stripped {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Invisible, JudgeVerdict, Says};
     use super::*;
+    use crate::judge::{FindingStance, InvisibleKind, JudgeVerdict};
 
     #[test]
     fn a_judgment_reads_back() {
@@ -94,12 +95,12 @@ mod tests {
         };
         let field = "response".to_owned();
         let full = Judgment {
-            findings: vec![Finding {
+            findings: vec![JudgeFinding {
                 field: field.clone(),
                 quote: "q".to_owned(),
-                says: Says::Violates,
+                says: FindingStance::Violates,
             }],
-            stripped: vec![Stripped { field, kind: Invisible::Bidi, count: 2 }],
+            stripped: vec![StrippedCharacters { field, kind: InvisibleKind::Bidi, count: 2 }],
             commitment: Some("d".to_owned()),
             notes: vec!["n".to_owned()],
             ..bare.clone()

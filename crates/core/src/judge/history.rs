@@ -4,7 +4,7 @@ use super::{Price, Tokens};
 
 /// What one judgment used, as its provider counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
+pub struct UsageSample {
     /// The size of its prompt: the most tokens that it could have. Never 0.
     pub size: u64,
     /// All tokens that went in and came out, over all its requests.
@@ -15,20 +15,20 @@ pub struct Sample {
 
 /// The latest judgments of a verifier by one judge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct History {
-    samples: Vec<Sample>,
+pub struct UsageHistory {
+    samples: Vec<UsageSample>,
 }
 
-impl History {
-    pub fn new(samples: impl IntoIterator<Item = Sample>) -> Self {
-        let is_sound = |it: &Sample| it.size != 0 && it.requests != 0;
+impl UsageHistory {
+    pub fn new(samples: impl IntoIterator<Item = UsageSample>) -> Self {
+        let is_sound = |it: &UsageSample| it.size != 0 && it.requests != 0;
         Self { samples: samples.into_iter().filter(is_sound).collect() }
     }
 
     /// What 95 of 100 judgments with a prompt of that size cost at the most; `None` without a
     /// history. What goes in grows with the prompt, what comes out does not.
     pub fn likely_micros(&self, size: u64, price: Price, margin_percent: u32) -> Option<u64> {
-        let cost = |it: &Sample| {
+        let cost = |it: &UsageSample| {
             let input = scaled(it.tokens.input, size, it.size);
             price.cost_micros(Tokens { input, output: it.tokens.output }, margin_percent)
         };
@@ -37,14 +37,15 @@ impl History {
 
     /// The tokens of one answer that is neither short nor long.
     pub fn median_answer(&self) -> Option<u64> {
-        let answer = |it: &Sample| it.tokens.output.div_ceil(u64::from(it.requests));
+        let answer = |it: &UsageSample| it.tokens.output.div_ceil(u64::from(it.requests));
         percentile(self.samples.iter().map(answer).collect(), 50)
     }
 
     /// How many tokens a prompt of that size probably has.
     pub fn prompt_tokens(&self, size: u64) -> Option<u64> {
-        let tokens =
-            |it: &Sample| scaled(it.tokens.input.div_ceil(u64::from(it.requests)), size, it.size);
+        let tokens = |it: &UsageSample| {
+            scaled(it.tokens.input.div_ceil(u64::from(it.requests)), size, it.size)
+        };
         percentile(self.samples.iter().map(tokens).collect(), 50)
     }
 }
@@ -71,46 +72,46 @@ mod tests {
     const PRICE: Price =
         Price { input_micros_per_million: 3_000_000, output_micros_per_million: 15_000_000 };
 
-    fn sample(size: u64, input: u64, output: u64) -> Sample {
-        Sample { size, tokens: Tokens { input, output }, requests: 1 }
+    fn sample(size: u64, input: u64, output: u64) -> UsageSample {
+        UsageSample { size, tokens: Tokens { input, output }, requests: 1 }
     }
 
     #[test]
     fn nothing_is_known_without_a_history() {
-        let history = History::default();
+        let history = UsageHistory::default();
         assert_eq!(history.likely_micros(1_000, PRICE, 0), None);
         assert_eq!(history.median_answer(), None);
         assert_eq!(history.prompt_tokens(1_000), None);
-        let unsound = [sample(0, 5, 5), Sample { requests: 0, ..sample(5, 5, 5) }];
-        assert_eq!(History::new(unsound), History::default());
+        let unsound = [sample(0, 5, 5), UsageSample { requests: 0, ..sample(5, 5, 5) }];
+        assert_eq!(UsageHistory::new(unsound), UsageHistory::default());
     }
 
     #[test]
     fn one_judgment_of_twenty_is_left_out_of_what_is_likely() {
         let mut samples = vec![sample(1_000, 250, 10); 19];
         samples.push(sample(1_000, 250, 2_048));
-        let history = History::new(samples.clone());
+        let history = UsageHistory::new(samples.clone());
         assert_eq!(history.likely_micros(1_000, PRICE, 0), Some(250 * 3 + 10 * 15));
         // Of a prompt that is twice as large, twice as much goes in.
         assert_eq!(history.likely_micros(2_000, PRICE, 0), Some(500 * 3 + 10 * 15));
         samples.push(sample(1_000, 250, 2_048));
-        let history = History::new(samples);
+        let history = UsageHistory::new(samples);
         assert_eq!(history.likely_micros(1_000, PRICE, 0), Some(250 * 3 + 2_048 * 15));
         assert_eq!((history.median_answer(), history.prompt_tokens(4)), (Some(10), Some(1)));
     }
 
     #[test]
     fn an_answer_is_that_of_one_request() {
-        let twice = Sample { requests: 2, ..sample(1_000, 500, 41) };
-        let history = History::new([twice]);
+        let twice = UsageSample { requests: 2, ..sample(1_000, 500, 41) };
+        let history = UsageHistory::new([twice]);
         assert_eq!((history.median_answer(), history.prompt_tokens(1_000)), (Some(21), Some(250)));
     }
 
     proptest! {
         #[test]
         fn what_is_likely_is_what_one_of_them_cost(samples in proptest::collection::vec((1_u64..10_000, 0_u64..10_000, 0_u64..4_000), 1..120)) {
-            let samples: Vec<Sample> = samples.into_iter().map(|(size, input, output)| sample(size, input, output)).collect();
-            let history = History::new(samples.clone());
+            let samples: Vec<UsageSample> = samples.into_iter().map(|(size, input, output)| sample(size, input, output)).collect();
+            let history = UsageHistory::new(samples.clone());
             let costs: Vec<u64> = samples
                 .iter()
                 .map(|it| {
@@ -126,7 +127,7 @@ mod tests {
 
         #[test]
         fn a_larger_prompt_is_never_likely_to_cost_less(size in 1_u64..100_000, more in 0_u64..100_000, input in 0_u64..10_000, output in 0_u64..4_000) {
-            let history = History::new([sample(1_000, input, output)]);
+            let history = UsageHistory::new([sample(1_000, input, output)]);
             let likely = |size| history.likely_micros(size, PRICE, 10);
             prop_assert!(likely(size) <= likely(size + more));
         }

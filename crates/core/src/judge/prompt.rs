@@ -3,33 +3,33 @@
 use serde_json::{Value, json};
 
 use super::{
-    Commitment, IMAGE_FIELD, Image, Misread, Question,
+    Commitment, IMAGE_FIELD, JudgeImage, JudgmentError, Question,
     clean::clean,
     commitment::{COMMIT_REQUEST, COMMITTED},
 };
 use crate::{
     canonical::{canonical, sha256_hex},
-    verifier::Example,
+    verifier::VerifierExample,
 };
 
 /// Changes when the words below do, so that a verdict under other words is not taken for the same.
 pub const PROMPT_VERSION: u32 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum MessageRole {
     User,
     Assistant,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
-    pub role: Role,
+pub struct PromptMessage {
+    pub role: MessageRole,
     pub text: String,
-    pub image: Option<Image>,
+    pub image: Option<JudgeImage>,
 }
 
-impl Turn {
-    pub(super) fn new(role: Role, text: impl Into<String>) -> Self {
+impl PromptMessage {
+    pub(super) fn new(role: MessageRole, text: impl Into<String>) -> Self {
         Self { role, text: text.into(), image: None }
     }
 }
@@ -39,24 +39,24 @@ impl Turn {
 pub struct Prompt {
     /// The only channel that carries instructions.
     pub system: String,
-    pub turns: Vec<Turn>,
+    pub turns: Vec<PromptMessage>,
     /// The schema of the answer, whose members are in the order in which they are to be written.
     pub schema: Value,
 }
 
 /// All that a prompt is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Materials<'a> {
+pub struct PromptMaterials<'a> {
     pub question: &'a Question,
     /// Stands before every line of the candidate; see [`mark`].
     pub mark: &'a str,
-    pub image: Option<&'a Image>,
+    pub image: Option<&'a JudgeImage>,
     /// One for each example; `None` where it has no image.
-    pub example_images: &'a [Option<Image>],
+    pub example_images: &'a [Option<JudgeImage>],
     /// What the judge wrote down before it saw the candidate.
     pub commitment: Option<&'a Commitment>,
     /// What was wrong with the answer before.
-    pub repair: Option<&'a Misread>,
+    pub repair: Option<&'a JudgmentError>,
 }
 
 const JUDGE: &str = "\
@@ -81,7 +81,7 @@ passed=false is `not_met`.
 Do not guess: what you cannot confirm from the data is `cannot_confirm`.";
 
 /// The conversation that asks for a judgment.
-pub fn prompt(materials: &Materials<'_>) -> Prompt {
+pub fn prompt(materials: &PromptMaterials<'_>) -> Prompt {
     let question = materials.question;
     let mut system = format!("{JUDGE}\n\n{}", fields_text(question));
     if materials.commitment.is_some() {
@@ -103,15 +103,15 @@ pub fn prompt(materials: &Materials<'_>) -> Prompt {
         turns.extend(demonstration(question, example, image));
     }
     if let Some(commitment) = materials.commitment {
-        turns.push(Turn::new(Role::User, COMMIT_REQUEST));
-        turns.push(Turn::new(Role::Assistant, commitment.text()));
+        turns.push(PromptMessage::new(MessageRole::User, COMMIT_REQUEST));
+        turns.push(PromptMessage::new(MessageRole::Assistant, commitment.text()));
     }
     let texts = question.fields.iter().map(|field| {
         let text = question.inputs.get(field).map_or("", String::as_str);
         (field.as_str(), text)
     });
-    turns.push(Turn {
-        role: Role::User,
+    turns.push(PromptMessage {
+        role: MessageRole::User,
         text: data(materials.mark, texts),
         image: materials.image.cloned(),
     });
@@ -128,7 +128,7 @@ pub fn mark(bits: u128, question: &Question) -> String {
 
 /// What to say before the answer is asked for once more. It is ours alone: it holds no word of the
 /// answer or of the candidate.
-pub(super) fn repair_text(problem: &Misread) -> String {
+pub(super) fn repair_text(problem: &JudgmentError) -> String {
     format!(
         "An earlier answer of yours could not be used: {problem}. Answer again, and keep to the form."
     )
@@ -151,7 +151,11 @@ fn fields_text(question: &Question) -> String {
 }
 
 /// An example as the judge sees it: marked data, and the answer that was right.
-fn demonstration(question: &Question, example: &Example, image: Option<Image>) -> [Turn; 2] {
+fn demonstration(
+    question: &Question,
+    example: &VerifierExample,
+    image: Option<JudgeImage>,
+) -> [PromptMessage; 2] {
     // Its mark never changes, so that a provider may keep what it has read so far.
     let digest = sha256_hex(&canonical(&example.document()));
     let texts = question.fields.iter().map(|field| {
@@ -165,7 +169,10 @@ fn demonstration(question: &Question, example: &Example, image: Option<Image>) -
         None => format!("The owner of the criterion labelled this data as {verdict}."),
     };
     let answer = json!({ "findings": [], "reasoning": reasoning, "verdict": verdict });
-    [Turn { role: Role::User, text, image }, Turn::new(Role::Assistant, answer.to_string())]
+    [
+        PromptMessage { role: MessageRole::User, text, image },
+        PromptMessage::new(MessageRole::Assistant, answer.to_string()),
+    ]
 }
 
 /// The message of the user: one JSON document, from which no text can break out.
@@ -204,7 +211,7 @@ mod tests {
                 ("a-source".to_owned(), "s".to_owned()),
             ])
         };
-        let example = |text: &str, passed, reasoning: Option<&str>| Example {
+        let example = |text: &str, passed, reasoning: Option<&str>| VerifierExample {
             inputs: given(text),
             media_url: None,
             passed,
@@ -220,7 +227,7 @@ mod tests {
     }
 
     fn put(question: &Question) -> Prompt {
-        prompt(&Materials {
+        prompt(&PromptMaterials {
             question,
             mark: "0123456789abcdef",
             image: None,
@@ -258,13 +265,13 @@ mod tests {
     fn what_was_wrong_is_said_in_the_system_text_and_nowhere_else() {
         let question = question("one");
         let plain = put(&question);
-        let again = prompt(&Materials {
+        let again = prompt(&PromptMaterials {
             question: &question,
             mark: "0123456789abcdef",
             image: None,
             example_images: &[],
             commitment: None,
-            repair: Some(&Misread::Contradiction),
+            repair: Some(&JudgmentError::Contradiction),
         });
         assert_eq!(again.turns, plain.turns);
         assert!(again.system.starts_with(&plain.system));

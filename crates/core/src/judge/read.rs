@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Finding, IMAGE_FIELD, JudgeVerdict, Judgment, Question, Says,
+    FindingStance, IMAGE_FIELD, JudgeFinding, JudgeVerdict, Judgment, Question,
     clean::{clean, clean_all},
 };
-use crate::strict::{self, StrictErrorKind};
+use crate::strict_json::{self, StrictErrorKind};
 
 /// The longest answer that is looked at.
 const ANSWER_BYTES: usize = 128 * 1024;
@@ -18,7 +18,7 @@ const REASONING_CHARS: usize = 20_000;
 
 /// Why an answer is no judgment. The words are ours: they hold nothing of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Misread {
+pub enum JudgmentError {
     #[error("there was no answer")]
     Empty,
     #[error("the answer was too long")]
@@ -51,7 +51,7 @@ pub enum Misread {
     Statements,
 }
 
-impl Misread {
+impl JudgmentError {
     /// Whether asking once more can help. A refusal would be repeated, and so would a cut.
     pub const fn is_repairable(&self) -> bool {
         !matches!(self, Self::Refused | Self::Truncated)
@@ -85,46 +85,48 @@ pub fn answer_schema() -> Value {
 }
 
 /// Reads an answer to a question whose candidate was marked with `mark`.
-pub fn read(text: &str, question: &Question, mark: &str) -> Result<Judgment, Misread> {
+pub fn read(text: &str, question: &Question, mark: &str) -> Result<Judgment, JudgmentError> {
     let document = document(text)?;
     let members = exactly(&document, &["findings", "reasoning", "verdict"])
-        .ok_or(Misread::Members("`findings`, `reasoning` and `verdict`"))?;
-    let verdict: JudgeVerdict =
-        members["verdict"].as_str().and_then(|word| word.parse().ok()).ok_or(Misread::Verdict)?;
-    let reasoning = reasoning(&members["reasoning"]).ok_or(Misread::Reasoning)?;
+        .ok_or(JudgmentError::Members("`findings`, `reasoning` and `verdict`"))?;
+    let verdict: JudgeVerdict = members["verdict"]
+        .as_str()
+        .and_then(|word| word.parse().ok())
+        .ok_or(JudgmentError::Verdict)?;
+    let reasoning = reasoning(&members["reasoning"]).ok_or(JudgmentError::Reasoning)?;
     let found = members["findings"].as_array().filter(|found| found.len() <= MOST_FINDINGS);
     let (inputs, stripped) = clean_all(&question.inputs);
     let texts: BTreeMap<&str, String> =
         inputs.into_iter().map(|(field, text)| (field, words(&text))).collect();
-    let findings: Vec<Finding> = found
-        .ok_or(Misread::Findings)?
+    let findings: Vec<JudgeFinding> = found
+        .ok_or(JudgmentError::Findings)?
         .iter()
         .map(|found| finding(found, question, &texts, mark))
         .collect::<Result<_, _>>()?;
-    let violates = findings.iter().any(|finding| finding.says == Says::Violates);
+    let violates = findings.iter().any(|finding| finding.says == FindingStance::Violates);
     if verdict == JudgeVerdict::Met && violates {
-        return Err(Misread::Contradiction);
+        return Err(JudgmentError::Contradiction);
     }
     Ok(Judgment { verdict, reasoning, findings, stripped, commitment: None, notes: Vec::new() })
 }
 
 /// The one JSON document of an answer.
-pub(super) fn document(text: &str) -> Result<Value, Misread> {
+pub(super) fn document(text: &str) -> Result<Value, JudgmentError> {
     let text = unfenced(text);
     if text.is_empty() {
-        return Err(Misread::Empty);
+        return Err(JudgmentError::Empty);
     }
     if ANSWER_BYTES < text.len() {
-        return Err(Misread::TooLong);
+        return Err(JudgmentError::TooLong);
     }
-    strict::parse(text.as_bytes()).map_err(|error| match error.kind {
-        StrictErrorKind::DuplicateKey(_) => Misread::DuplicateMember,
+    strict_json::parse(text.as_bytes()).map_err(|error| match error.kind {
+        StrictErrorKind::DuplicateKey(_) => JudgmentError::DuplicateMember,
         StrictErrorKind::NotUtf8
         | StrictErrorKind::ByteOrderMark
         | StrictErrorKind::Syntax(_)
         | StrictErrorKind::TooDeep
         | StrictErrorKind::TooManyValues(_)
-        | StrictErrorKind::IntegerOutOfRange => Misread::NotJson,
+        | StrictErrorKind::IntegerOutOfRange => JudgmentError::NotJson,
     })
 }
 
@@ -153,13 +155,13 @@ fn finding(
     question: &Question,
     texts: &BTreeMap<&str, String>,
     mark: &str,
-) -> Result<Finding, Misread> {
-    let members = exactly(found, &["field", "quote", "says"]).ok_or(Misread::Findings)?;
-    let text = |name: &str| members[name].as_str().ok_or(Misread::Findings);
-    let says: Says = text("says")?.parse().map_err(|()| Misread::Findings)?;
+) -> Result<JudgeFinding, JudgmentError> {
+    let members = exactly(found, &["field", "quote", "says"]).ok_or(JudgmentError::Findings)?;
+    let text = |name: &str| members[name].as_str().ok_or(JudgmentError::Findings);
+    let says: FindingStance = text("says")?.parse().map_err(|()| JudgmentError::Findings)?;
     let (field, quote) = (text("field")?, text("quote")?);
     if QUOTE_CHARS < quote.chars().count() {
-        return Err(Misread::Findings);
+        return Err(JudgmentError::Findings);
     }
     // A mark between two lines that were quoted together is no part of them.
     let quote = words(&clean(quote).0.replace(mark, " "));
@@ -168,12 +170,12 @@ fn finding(
     let stands = match texts.get(field) {
         _ if is_image => !quote.is_empty(),
         Some(text) => !quote.is_empty() && text.contains(&quote),
-        None => return Err(Misread::UnknownField),
+        None => return Err(JudgmentError::UnknownField),
     };
     if !stands {
-        return Err(Misread::Quote { field: field.to_owned() });
+        return Err(JudgmentError::Quote { field: field.to_owned() });
     }
-    Ok(Finding { field: field.to_owned(), quote, says })
+    Ok(JudgeFinding { field: field.to_owned(), quote, says })
 }
 
 /// A text with single spaces between its words.
@@ -231,39 +233,39 @@ mod tests {
 
     #[test]
     fn what_is_not_exactly_a_judgment_is_misread() {
-        let quote = Misread::Quote { field: "response".to_owned() };
-        let members = Misread::Members("`findings`, `reasoning` and `verdict`");
+        let quote = JudgmentError::Quote { field: "response".to_owned() };
+        let members = JudgmentError::Members("`findings`, `reasoning` and `verdict`");
         for (text, misread) in [
-            (" ".to_owned(), Misread::Empty),
-            ("met".to_owned(), Misread::NotJson),
+            (" ".to_owned(), JudgmentError::Empty),
+            ("met".to_owned(), JudgmentError::NotJson),
             ("[]".to_owned(), members.clone()),
             (answer("green", "supports", "met"), quote.clone()),
             (answer(" ", "supports", "met"), quote.clone()),
             (answer(MARK, "supports", "met"), quote),
-            (answer("blue", "violates", "met"), Misread::Contradiction),
-            (answer("blue", "proves", "met"), Misread::Findings),
-            (answer("blue", "supports", "passed"), Misread::Verdict),
-            (answer("blue", "supports", "MET"), Misread::Verdict),
+            (answer("blue", "violates", "met"), JudgmentError::Contradiction),
+            (answer("blue", "proves", "met"), JudgmentError::Findings),
+            (answer("blue", "supports", "passed"), JudgmentError::Verdict),
+            (answer("blue", "supports", "MET"), JudgmentError::Verdict),
             (
                 answer("blue", "supports", "met").replace("response", "criterion"),
-                Misread::UnknownField,
+                JudgmentError::UnknownField,
             ),
             (
                 answer("blue", "supports", "met").replace("response", IMAGE_FIELD),
-                Misread::UnknownField,
+                JudgmentError::UnknownField,
             ),
-            (answer("blue", "supports", "met").replace("\"r\"", "\" \""), Misread::Reasoning),
-            (answer("blue", "supports", "met").replace("\"r\"", "7"), Misread::Reasoning),
+            (answer("blue", "supports", "met").replace("\"r\"", "\" \""), JudgmentError::Reasoning),
+            (answer("blue", "supports", "met").replace("\"r\"", "7"), JudgmentError::Reasoning),
             (
                 answer("blue", "supports", "met").replace("\"verdict\"", "\"passed\""),
                 members.clone(),
             ),
             (
                 answer("blue", "supports", "met").replacen('{', "{\"verdict\":\"not_met\",", 1),
-                Misread::DuplicateMember,
+                JudgmentError::DuplicateMember,
             ),
-            (format!("{} {}", answer("blue", "supports", "met"), "{}"), Misread::NotJson),
-            ("x".repeat(ANSWER_BYTES + 1), Misread::TooLong),
+            (format!("{} {}", answer("blue", "supports", "met"), "{}"), JudgmentError::NotJson),
+            ("x".repeat(ANSWER_BYTES + 1), JudgmentError::TooLong),
         ] {
             assert_eq!(read(&text, &question(), MARK), Err(misread), "{text:.200}");
         }

@@ -7,7 +7,7 @@ mod path;
 use regex::Regex;
 use serde_json::Value;
 
-use self::path::Path;
+use self::path::RulePath;
 use super::{Judgment, Question};
 use crate::verifier::InputContract;
 
@@ -32,7 +32,7 @@ pub struct RulesError {
 
 /// A criterion that was read and can be decided.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct CriterionRules {
     root: Rule,
 }
 
@@ -40,27 +40,27 @@ pub struct Rules {
 #[derive(Debug, Clone)]
 struct Rule {
     place: String,
-    kind: Kind,
+    kind: RuleKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum RuleKind {
     All(Vec<Rule>),
     Any(Vec<Rule>),
     Not(Box<Rule>),
     Contains { field: String, text: String, ignores_case: bool },
     Regex { field: String, pattern: Regex },
-    Length { field: String, min: Option<u64>, max: Option<u64>, unit: Unit },
-    JsonPath { field: String, path: Path, wants: Wants },
+    Length { field: String, min: Option<u64>, max: Option<u64>, unit: LengthUnit },
+    JsonPath { field: String, path: RulePath, wants: PathCondition },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum LengthUnit {
     Chars,
     Words,
 }
 
-impl Unit {
+impl LengthUnit {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Chars => "chars",
@@ -71,7 +71,7 @@ impl Unit {
 
 /// What must be true of the nodes that a path finds.
 #[derive(Debug, Clone)]
-enum Wants {
+enum PathCondition {
     /// There is one, or there is none.
     Exists(bool),
     /// One equals the value.
@@ -81,11 +81,11 @@ enum Wants {
 }
 
 /// Reads a criterion as a rule, and says where it is none.
-pub fn check_rules(criterion: &str) -> Result<Rules, RulesError> {
-    parse::parse(criterion).map(|root| Rules { root })
+pub fn check_rules(criterion: &str) -> Result<CriterionRules, RulesError> {
+    parse::parse(criterion).map(|root| CriterionRules { root })
 }
 
-impl Rules {
+impl CriterionRules {
     /// Whether the rules can be used with a contract and its fields.
     pub fn check_fields(
         &self,
@@ -101,18 +101,18 @@ impl Rules {
         let mut stack = vec![&self.root];
         while let Some(rule) = stack.pop() {
             let field = match &rule.kind {
-                Kind::All(rules) | Kind::Any(rules) => {
+                RuleKind::All(rules) | RuleKind::Any(rules) => {
                     stack.extend(rules);
                     continue;
                 }
-                Kind::Not(inner) => {
+                RuleKind::Not(inner) => {
                     stack.push(inner);
                     continue;
                 }
-                Kind::Contains { field, .. }
-                | Kind::Regex { field, .. }
-                | Kind::Length { field, .. }
-                | Kind::JsonPath { field, .. } => field,
+                RuleKind::Contains { field, .. }
+                | RuleKind::Regex { field, .. }
+                | RuleKind::Length { field, .. }
+                | RuleKind::JsonPath { field, .. } => field,
             };
             if !fields.contains(field) {
                 let declared = fields.join(", ");

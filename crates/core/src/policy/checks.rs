@@ -16,21 +16,21 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use self::{
-    bounds::Bounds,
-    budget::Budget,
-    cel::{Expression, World},
-    count::Count,
-    hash::Hash,
-    pattern::{Patterns, Regular},
-    required::Required,
-    set::Set,
-    subject::{Subject, kind_of, place},
+    bounds::BoundsCheck,
+    budget::WorkBudget,
+    cel::{CelContext, CelExpression},
+    count::CountCheck,
+    hash::DigestCheck,
+    pattern::{Patterns, RegexCheck},
+    required::RequiredCheck,
+    set::SetCheck,
+    subject::{CheckSubject, kind_of, part_name},
 };
 use super::{Evaluation, Policy, params::BindError, schema_only};
 use crate::{
-    candidate::Candidate,
     reason,
-    schema::{Matches, Schema, Work},
+    round::candidate::Candidate,
+    schema::{Schema, SchemaMatch, WorkEstimate},
 };
 
 const MAX_NOTE_CHARS: usize = 200;
@@ -38,45 +38,45 @@ const MAX_NOTE_CHARS: usize = 200;
 /// What a candidate must satisfy. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checks {
-    held: Arc<Held>,
+    held: Arc<CheckSet>,
 }
 
 #[derive(Debug, PartialEq)]
-struct Held {
-    checks: Vec<Check>,
+struct CheckSet {
+    checks: Vec<PolicyCheck>,
     /// The patterns that stand in expressions, by their text.
     patterns: Patterns,
 }
 
 #[derive(Debug, PartialEq)]
-struct Check {
+struct PolicyCheck {
     /// The name that the caller gave, or the place in the parameters.
     name: String,
     /// A JSON Pointer to the part of the output that the check is about.
     path: String,
-    kind: Kind,
+    kind: CheckKind,
 }
 
 #[derive(Debug, PartialEq)]
-enum Kind {
+enum CheckKind {
     Schema(Schema),
-    Required(Required),
-    Count(Count),
-    Bounds(Bounds),
-    Regex(Regular),
-    Set(Set),
-    Hash(Hash),
-    Cel(Expression),
+    Required(RequiredCheck),
+    Count(CountCheck),
+    Bounds(BoundsCheck),
+    Regex(RegexCheck),
+    Set(SetCheck),
+    Hash(DigestCheck),
+    Cel(CelExpression),
 }
 
 /// Why a check is not satisfied.
 #[derive(Debug)]
-struct Unmet {
+struct CheckFailure {
     code: u16,
     why: String,
 }
 
-impl Unmet {
+impl CheckFailure {
     fn new(code: u16, why: String) -> Self {
         Self { code, why }
     }
@@ -89,26 +89,26 @@ impl Unmet {
 
 pub(super) fn bind(given: &Value) -> Result<Policy, BindError> {
     let (checks, patterns) = read::checks(given)?;
-    Ok(Policy::Checks(Checks { held: Arc::new(Held { checks, patterns }) }))
+    Ok(Policy::Checks(Checks { held: Arc::new(CheckSet { checks, patterns }) }))
 }
 
 /// An upper bound on the work, or more than can be done at once.
-pub(super) fn estimate(checks: &Checks, candidate: &Candidate) -> Work {
+pub(super) fn estimate(checks: &Checks, candidate: &Candidate) -> WorkEstimate {
     let held = checks.held.as_ref();
     // Reading evidence is work of its own, which is not done twice.
     if held.uses_evidence() && !candidate.evidence.inline.is_empty() {
-        return Budget::exceeded();
+        return WorkBudget::exceeded();
     }
-    let subject = Subject { output: &candidate.output, evidence: &Value::Null };
-    let mut budget = Budget::small();
+    let subject = CheckSubject { output: &candidate.output, evidence: &Value::Null };
+    let mut budget = WorkBudget::small();
     if held.uses_cel() && !budget.take(subject.work(budget.left())) {
-        return Budget::exceeded();
+        return WorkBudget::exceeded();
     }
     let fits = held.checks.iter().all(|check| {
         let work = check.work(&subject, &held.patterns, budget.left());
         budget.take(work)
     });
-    if fits { budget.taken() } else { Budget::exceeded() }
+    if fits { budget.taken() } else { WorkBudget::exceeded() }
 }
 
 pub(super) fn evaluate(checks: &Checks, candidate: &Candidate, schema: &Schema) -> Evaluation {
@@ -118,36 +118,36 @@ pub(super) fn evaluate(checks: &Checks, candidate: &Candidate, schema: &Schema) 
     }
     let held = checks.held.as_ref();
     let evidence = if held.uses_evidence() { subject::evidence(candidate) } else { Value::Null };
-    let subject = Subject { output: &candidate.output, evidence: &evidence };
+    let subject = CheckSubject { output: &candidate.output, evidence: &evidence };
     held.decide(&subject)
 }
 
-impl Held {
+impl CheckSet {
     fn uses_cel(&self) -> bool {
-        self.checks.iter().any(|check| matches!(check.kind, Kind::Cel(_)))
+        self.checks.iter().any(|check| matches!(check.kind, CheckKind::Cel(_)))
     }
 
     fn uses_evidence(&self) -> bool {
         self.checks.iter().any(|check| match &check.kind {
-            Kind::Cel(expression) => expression.uses_evidence(),
-            Kind::Schema(_)
-            | Kind::Required(_)
-            | Kind::Count(_)
-            | Kind::Bounds(_)
-            | Kind::Regex(_)
-            | Kind::Set(_)
-            | Kind::Hash(_) => false,
+            CheckKind::Cel(expression) => expression.uses_evidence(),
+            CheckKind::Schema(_)
+            | CheckKind::Required(_)
+            | CheckKind::Count(_)
+            | CheckKind::Bounds(_)
+            | CheckKind::Regex(_)
+            | CheckKind::Set(_)
+            | CheckKind::Hash(_) => false,
         })
     }
 
     /// Makes every check. One that fails decides, even beside one that was too much work.
-    fn decide(&self, subject: &Subject<'_>) -> Evaluation {
-        let mut budget = Budget::full();
+    fn decide(&self, subject: &CheckSubject<'_>) -> Evaluation {
+        let mut budget = WorkBudget::full();
         let is_seen = self.uses_cel() && budget.take(subject.work(budget.left()));
-        let world = is_seen.then(|| World::of(subject, &self.patterns));
+        let world = is_seen.then(|| CelContext::of(subject, &self.patterns));
         let (mut unmet, mut refused) = (Vec::new(), Vec::new());
         for check in &self.checks {
-            let is_blind = world.is_none() && matches!(check.kind, Kind::Cel(_));
+            let is_blind = world.is_none() && matches!(check.kind, CheckKind::Cel(_));
             let work = check.work(subject, &self.patterns, budget.left());
             if is_blind || !budget.take(work) {
                 refused.push(format!("Check `{}` would take too much work.", check.name));
@@ -182,55 +182,62 @@ fn note(name: &str, why: &str) -> String {
     }
 }
 
-impl Check {
+impl PolicyCheck {
     /// An upper bound on the work; what is more than `most` may be counted only in part.
-    fn work(&self, subject: &Subject<'_>, patterns: &Patterns, most: u64) -> Work {
-        let followed = Work { applications: subject::pointer_work(&self.path), ..Work::default() };
+    fn work(&self, subject: &CheckSubject<'_>, patterns: &Patterns, most: u64) -> WorkEstimate {
+        let followed = WorkEstimate {
+            applications: subject::pointer_work(&self.path),
+            ..WorkEstimate::default()
+        };
         let Some(found) = subject.output.pointer(&self.path) else { return followed };
         followed.and(match &self.kind {
-            Kind::Schema(schema) => schema.estimate(found),
-            Kind::Required(required) => required.work(),
-            Kind::Count(_) | Kind::Bounds(_) => Work::default(),
-            Kind::Regex(regular) => regular.work(found),
-            Kind::Set(set) => set.work(found, most),
-            Kind::Hash(hash) => hash.work(found, most),
-            Kind::Cel(expression) => expression.work(subject, patterns, most),
+            CheckKind::Schema(schema) => schema.estimate(found),
+            CheckKind::Required(required) => required.work(),
+            CheckKind::Count(_) | CheckKind::Bounds(_) => WorkEstimate::default(),
+            CheckKind::Regex(regular) => regular.work(found),
+            CheckKind::Set(set) => set.work(found, most),
+            CheckKind::Hash(hash) => hash.work(found, most),
+            CheckKind::Cel(expression) => expression.work(subject, patterns, most),
         })
     }
 
-    fn judge(&self, subject: &Subject<'_>, world: Option<&World<'_>>) -> Result<(), Unmet> {
+    fn judge(
+        &self,
+        subject: &CheckSubject<'_>,
+        world: Option<&CelContext<'_>>,
+    ) -> Result<(), CheckFailure> {
         let found = subject.output.pointer(&self.path);
-        let found =
-            found.ok_or_else(|| Unmet::unusable(format!("{} is missing.", self.place())))?;
+        let found = found
+            .ok_or_else(|| CheckFailure::unusable(format!("{} is missing.", self.part_name())))?;
         match &self.kind {
-            Kind::Schema(schema) => matched(schema, found, &self.place()),
-            Kind::Required(required) => required.judge(found, &self.place()),
-            Kind::Count(count) => count.judge(found, &self.place()),
-            Kind::Bounds(bounds) => bounds.judge(found, &self.place()),
-            Kind::Regex(regular) => regular.judge(found, &self.place()),
-            Kind::Set(set) => set.judge(found, &self.place()),
-            Kind::Hash(hash) => hash.judge(found, subject.output, &self.place()),
-            Kind::Cel(expression) => match world {
+            CheckKind::Schema(schema) => matched(schema, found, &self.part_name()),
+            CheckKind::Required(required) => required.judge(found, &self.part_name()),
+            CheckKind::Count(count) => count.judge(found, &self.part_name()),
+            CheckKind::Bounds(bounds) => bounds.judge(found, &self.part_name()),
+            CheckKind::Regex(regular) => regular.judge(found, &self.part_name()),
+            CheckKind::Set(set) => set.judge(found, &self.part_name()),
+            CheckKind::Hash(hash) => hash.judge(found, subject.output, &self.part_name()),
+            CheckKind::Cel(expression) => match world {
                 Some(world) => world.judge(expression),
-                None => Err(Unmet::unusable("the output could not be read.".to_owned())),
+                None => Err(CheckFailure::unusable("the output could not be read.".to_owned())),
             },
         }
     }
 
-    fn place(&self) -> String {
-        place(&self.path)
+    fn part_name(&self) -> String {
+        part_name(&self.path)
     }
 }
 
-fn matched(schema: &Schema, found: &Value, place: &str) -> Result<(), Unmet> {
+fn matched(schema: &Schema, found: &Value, place: &str) -> Result<(), CheckFailure> {
     let mismatches = match schema.check(found) {
-        Ok(Matches::Yes) => return Ok(()),
-        Ok(Matches::No(mismatches)) => mismatches,
+        Ok(SchemaMatch::Yes) => return Ok(()),
+        Ok(SchemaMatch::No(mismatches)) => mismatches,
         // The budget is no larger than the bounds of one schema, so this is not reached; and if
         // it were, an output that was not checked must not pass.
         Err(refused) => vec![refused.to_string()],
     };
     let first = mismatches.into_iter().next().unwrap_or_default();
     let why = format!("{place} does not match its schema: {first}");
-    Err(Unmet::new(reason::CHECK_SCHEMA_FAILED, why))
+    Err(CheckFailure::new(reason::CHECK_SCHEMA_FAILED, why))
 }

@@ -5,17 +5,19 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    EquivalenceError, Evaluation, Policy, Rules,
+    EquivalenceError, Evaluation, Policy, PolicyRules,
     cost::{as_u64, size},
     params::{self, BindError},
     parse_equivalence, schema_only,
 };
 use crate::{
-    candidate::{Candidate, InlineEvidence},
-    consensus::{form, same_form},
-    job::Equivalence,
     reason,
-    schema::{Schema, Work},
+    round::{
+        candidate::{Candidate, InlineEvidence},
+        consensus::{form, same_form},
+        job::Equivalence,
+    },
+    schema::{Schema, WorkEstimate},
 };
 
 /// Whether decisions on the same that an account reached before count as references. A task adds
@@ -28,7 +30,7 @@ const MAX_COMPARED: u64 = 5_000_000;
 
 /// What a candidate is compared with, and how.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Against {
+pub struct CrosscheckParams {
     /// Outputs known beforehand, in addition to the candidates in the evidence.
     pub references: Vec<Value>,
     pub equivalence: Equivalence,
@@ -36,12 +38,17 @@ pub struct Against {
     pub min_score: Option<f64>,
 }
 
-pub(super) fn bind(rules: Rules, given: &Value) -> Result<Policy, BindError> {
-    let mut against =
-        Against { references: Vec::new(), equivalence: Equivalence::Canonical, min_score: None };
+pub(super) fn bind(rules: PolicyRules, given: &Value) -> Result<Policy, BindError> {
+    let mut against = CrosscheckParams {
+        references: Vec::new(),
+        equivalence: Equivalence::Canonical,
+        min_score: None,
+    };
     match rules {
-        Rules::WattSwarm => against.min_score = given.get("min_score").and_then(Value::as_f64),
-        Rules::Jurat => {
+        PolicyRules::WattSwarm => {
+            against.min_score = given.get("min_score").and_then(Value::as_f64);
+        }
+        PolicyRules::Jurat => {
             let known = ["references", "equivalence", PRIOR_DECISIONS];
             if let Some(members) = params::members(given, &known)? {
                 params::toggle(members, PRIOR_DECISIONS)?;
@@ -67,7 +74,7 @@ fn equivalence(relation: &Value) -> Result<Equivalence, BindError> {
 }
 
 /// The work of reading the evidence and comparing each with each.
-pub(super) fn estimate(against: &Against, candidate: &Candidate) -> Work {
+pub(super) fn estimate(against: &CrosscheckParams, candidate: &Candidate) -> WorkEstimate {
     let inline = candidate.evidence.inline.iter().filter(|item| is_json(item));
     let (items, bytes) = inline.fold((0_u64, 0_u64), |(items, bytes), item| {
         (items + 1, bytes.saturating_add(as_u64(item.content.len())))
@@ -78,7 +85,7 @@ pub(super) fn estimate(against: &Against, candidate: &Candidate) -> Work {
     let total = known.saturating_add(bytes / 2).saturating_add(size(&candidate.output));
     let compared = total.saturating_mul(count.saturating_add(1));
     let followed = pointers(&against.equivalence).saturating_mul(count.saturating_add(1));
-    Work { applications: compared.saturating_add(followed), ..Work::default() }
+    WorkEstimate { applications: compared.saturating_add(followed), ..WorkEstimate::default() }
 }
 
 /// How many places the relation looks up in each answer.
@@ -93,7 +100,11 @@ fn pointers(relation: &Equivalence) -> u64 {
     }
 }
 
-pub(super) fn evaluate(against: &Against, candidate: &Candidate, schema: &Schema) -> Evaluation {
+pub(super) fn evaluate(
+    against: &CrosscheckParams,
+    candidate: &Candidate,
+    schema: &Schema,
+) -> Evaluation {
     if !schema.is_open()
         && let Some(evaluation) = schema_only::unmatched(&candidate.output, schema)
     {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::params::is_pointer;
-use crate::job::Equivalence;
+use crate::round::job::Equivalence;
 
 /// Fields, and bounds of buckets.
 const MAX_TERMS: usize = 1_000;

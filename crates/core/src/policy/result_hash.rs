@@ -29,7 +29,7 @@ pub enum HashCheck {
 
 /// `sha256:` and the digest of the fields as one compact object with sorted keys.
 pub fn result_hash(fields: &ResultFields<'_>) -> String {
-    format!("sha256:{}", digest(fields, Score::AsWritten))
+    format!("sha256:{}", digest(fields, HashedScore::AsWritten))
 }
 
 /// Compares a claimed hash; a bare digest will do, and a whole score may be written either way.
@@ -42,7 +42,9 @@ pub fn check_result_hash(claimed: &str, fields: &ResultFields<'_>) -> HashCheck 
     let is_right = |score| digest(fields, score).eq_ignore_ascii_case(bare);
     // RFC 8785 writes a whole float without its fraction, and so do many JSON writers.
     let whole = [0, 1].into_iter().find(|whole| f64::from(*whole).total_cmp(&fields.score).is_eq());
-    if is_right(Score::AsWritten) || whole.is_some_and(|whole| is_right(Score::Whole(whole))) {
+    if is_right(HashedScore::AsWritten)
+        || whole.is_some_and(|whole| is_right(HashedScore::Whole(whole)))
+    {
         HashCheck::Right
     } else {
         HashCheck::Wrong
@@ -51,7 +53,7 @@ pub fn check_result_hash(claimed: &str, fields: &ResultFields<'_>) -> HashCheck 
 
 /// How the score stands in the hashed text.
 #[derive(Clone, Copy)]
-enum Score {
+enum HashedScore {
     /// As `serde_json` writes it: `1.0` keeps its fraction.
     AsWritten,
     /// Without its fraction; between 0 and 1 only the ends are whole.
@@ -59,16 +61,16 @@ enum Score {
 }
 
 /// The bare digest. Not canonical JSON, because numbers stay as `serde_json` writes them.
-fn digest(fields: &ResultFields<'_>, score: Score) -> String {
+fn digest(fields: &ResultFields<'_>, score: HashedScore) -> String {
     // Text keys and JSON values always serialize.
-    let text = serde_json::to_vec(&Hashed(fields, score)).unwrap_or_default();
+    let text = serde_json::to_vec(&HashedFields(fields, score)).unwrap_or_default();
     canonical::sha256_hex(&text)
 }
 
 /// The hashed object, with its keys in order.
-struct Hashed<'a>(&'a ResultFields<'a>, Score);
+struct HashedFields<'a>(&'a ResultFields<'a>, HashedScore);
 
-impl Serialize for Hashed<'_> {
+impl Serialize for HashedFields<'_> {
     fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
         let Self(fields, score) = self;
         let mut object = writer.serialize_map(Some(8))?;
@@ -80,8 +82,8 @@ impl Serialize for Hashed<'_> {
         object.serialize_entry("provider_family", fields.provider_family)?;
         object.serialize_entry("reason_codes", fields.reason_codes)?;
         match score {
-            Score::AsWritten => object.serialize_entry("score", &fields.score)?,
-            Score::Whole(whole) => object.serialize_entry("score", whole)?,
+            HashedScore::AsWritten => object.serialize_entry("score", &fields.score)?,
+            HashedScore::Whole(whole) => object.serialize_entry("score", whole)?,
         }
         object.end()
     }

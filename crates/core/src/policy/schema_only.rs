@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::{Evaluation, Policy, Rules, params, params::BindError};
+use super::{Evaluation, Policy, PolicyRules, params, params::BindError};
 use crate::{
     reason,
-    schema::{Matches, Schema},
+    schema::{Schema, SchemaMatch},
 };
 
-pub(super) fn bind(rules: Rules, given: &Value) -> Result<Policy, BindError> {
-    if rules == Rules::Jurat {
+pub(super) fn bind(rules: PolicyRules, given: &Value) -> Result<Policy, BindError> {
+    if rules == PolicyRules::Jurat {
         params::members(given, &[])?;
     }
     Ok(Policy::SchemaOnly { rules })
@@ -22,8 +22,8 @@ pub(super) fn evaluate(output: &Value, schema: &Schema) -> Evaluation {
 /// What is to be said of an output that does not match, or cannot be checked.
 pub(super) fn unmatched(output: &Value, schema: &Schema) -> Option<Evaluation> {
     match schema.check(output) {
-        Ok(Matches::Yes) => None,
-        Ok(Matches::No(notes)) => Some(Evaluation::failed(vec![reason::SCHEMA_INVALID], notes)),
+        Ok(SchemaMatch::Yes) => None,
+        Ok(SchemaMatch::No(notes)) => Some(Evaluation::failed(vec![reason::SCHEMA_INVALID], notes)),
         Err(refused) => {
             Some(Evaluation::inconclusive(reason::EVALUATION_REFUSED, refused.to_string()))
         }

@@ -5,7 +5,7 @@ use std::{cmp::Ordering, fmt};
 use serde_json::{Map, Number, Value};
 
 use super::{
-    Evaluation, Policy, Rules,
+    Evaluation, Policy, PolicyRules,
     cost::{size, text_size},
     params::{self, BindError, is_pointer},
     schema_only,
@@ -13,16 +13,16 @@ use super::{
 use crate::{
     canonical::same_json,
     reason,
-    schema::{MAX_APPLICATIONS, Schema, Work},
+    schema::{MAX_APPLICATIONS, Schema, WorkEstimate},
 };
 
 const MAX_THRESHOLDS: usize = 1_000;
 const MAX_NOTES: usize = 5;
-const KNOWN: &[&str] = &["thresholds", "min_confidence", "max_len"];
+const PARAMS: &[&str] = &["thresholds", "min_confidence", "max_len"];
 
 /// What the output must satisfy beside the schema.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Limits {
+pub struct OutputThresholds {
     pub thresholds: Vec<Threshold>,
     /// The least that the output's `confidence` may be.
     pub min_confidence: Option<f64>,
@@ -34,12 +34,12 @@ pub struct Limits {
 pub struct Threshold {
     /// A JSON Pointer into the output.
     pub path: String,
-    pub comparison: Comparison,
+    pub comparison: ThresholdOperator,
     pub value: Value,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
+pub enum ThresholdOperator {
     More,
     AtLeast,
     Less,
@@ -48,7 +48,7 @@ pub enum Comparison {
     NotEqual,
 }
 
-impl Comparison {
+impl ThresholdOperator {
     pub const ALL: &[Self] =
         &[Self::More, Self::AtLeast, Self::Less, Self::AtMost, Self::Equal, Self::NotEqual];
 
@@ -80,17 +80,17 @@ impl Comparison {
     }
 }
 
-impl fmt::Display for Comparison {
+impl fmt::Display for ThresholdOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-pub(super) fn bind(rules: Rules, given: &Value) -> Result<Policy, BindError> {
+pub(super) fn bind(rules: PolicyRules, given: &Value) -> Result<Policy, BindError> {
     let limits = match rules {
-        Rules::Jurat => limits(given)?,
+        PolicyRules::Jurat => limits(given)?,
         // That system ignores what it does not understand.
-        Rules::WattSwarm => Limits {
+        PolicyRules::WattSwarm => OutputThresholds {
             thresholds: Vec::new(),
             min_confidence: given.get("min_confidence").and_then(Value::as_f64),
             max_len: given.get("max_len").and_then(Value::as_u64),
@@ -99,8 +99,10 @@ pub(super) fn bind(rules: Rules, given: &Value) -> Result<Policy, BindError> {
     Ok(Policy::SchemaThresholds { rules, limits })
 }
 
-fn limits(given: &Value) -> Result<Limits, BindError> {
-    let Some(members) = params::members(given, KNOWN)? else { return Ok(Limits::default()) };
+fn limits(given: &Value) -> Result<OutputThresholds, BindError> {
+    let Some(members) = params::members(given, PARAMS)? else {
+        return Ok(OutputThresholds::default());
+    };
     let min_confidence = match members.get("min_confidence") {
         None | Some(Value::Null) => None,
         Some(Value::Number(number)) => number.as_f64(),
@@ -116,7 +118,11 @@ fn limits(given: &Value) -> Result<Limits, BindError> {
     };
     let given = params::list(members, "thresholds", MAX_THRESHOLDS)?;
     let thresholds = given.iter().enumerate().map(|(index, item)| threshold(index, item));
-    Ok(Limits { thresholds: thresholds.collect::<Result<_, _>>()?, min_confidence, max_len })
+    Ok(OutputThresholds {
+        thresholds: thresholds.collect::<Result<_, _>>()?,
+        min_confidence,
+        max_len,
+    })
 }
 
 fn threshold(index: usize, item: &Value) -> Result<Threshold, BindError> {
@@ -139,7 +145,7 @@ fn threshold(index: usize, item: &Value) -> Result<Threshold, BindError> {
         BindError::params(format!("{here}.path"), "must be a JSON Pointer such as /score")
     })?;
     let comparison = text(members, "op")
-        .and_then(|op| Comparison::ALL.iter().copied().find(|known| known.as_str() == op))
+        .and_then(|op| ThresholdOperator::ALL.iter().copied().find(|known| known.as_str() == op))
         .ok_or_else(|| BindError::params(format!("{here}.op"), "must be one of > >= < <= == !="))?;
     let value = members
         .get("value")
@@ -161,7 +167,7 @@ fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
 ///
 /// A comparison ends where either side does, so a threshold costs at most the whole output, and at
 /// most its own value.
-pub(super) fn estimate(limits: &Limits, output: &Value) -> Work {
+pub(super) fn estimate(limits: &OutputThresholds, output: &Value) -> WorkEstimate {
     let whole = size(output);
     let compared = limits.thresholds.iter().map(|threshold| {
         let value = size(&threshold.value).min(whole);
@@ -169,10 +175,13 @@ pub(super) fn estimate(limits: &Limits, output: &Value) -> Work {
     });
     // The length is found by writing the output once.
     let written = if limits.max_len.is_some() { whole } else { 0 };
-    Work { applications: compared.fold(written, u64::saturating_add), ..Work::default() }
+    WorkEstimate {
+        applications: compared.fold(written, u64::saturating_add),
+        ..WorkEstimate::default()
+    }
 }
 
-pub(super) fn evaluate(limits: &Limits, output: &Value, schema: &Schema) -> Evaluation {
+pub(super) fn evaluate(limits: &OutputThresholds, output: &Value, schema: &Schema) -> Evaluation {
     if MAX_APPLICATIONS < estimate(limits, output).applications {
         let note = "Comparing the output with the thresholds would take too much work.";
         return Evaluation::inconclusive(reason::EVALUATION_REFUSED, note);
@@ -231,7 +240,7 @@ impl Threshold {
                 let note = format!("`{path}` is not a number.");
                 return Some((reason::THRESHOLD_FIELD_MISSING, note));
             }
-            _ => (*comparison == Comparison::Equal) == same_json(found, value),
+            _ => (*comparison == ThresholdOperator::Equal) == same_json(found, value),
         };
         if is_met {
             return None;

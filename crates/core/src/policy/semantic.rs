@@ -10,12 +10,12 @@ use super::{
 };
 use crate::{
     canonical::canonical,
-    verifier::{Config, InputError, MOST_FIELDS, VerifierRef},
+    verifier::{InputError, MOST_FIELDS, VerifierConfig, VerifierRef},
 };
 
 /// What the parameters of the policy say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Semantic {
+pub struct SemanticParams {
     pub verifier: VerifierRef,
     /// Where in the candidate each input field is; one that is left out is the member of its name.
     inputs: BTreeMap<String, String>,
@@ -56,7 +56,7 @@ pub(super) fn bind(params: &Value) -> Result<Policy, BindError> {
     let verifier = members.get("verifier").and_then(Value::as_str).ok_or_else(unnamed)?;
     let verifier = VerifierRef::parse(verifier)
         .map_err(|error| BindError::params("policy_params.verifier", error.to_string()))?;
-    Ok(Policy::Semantic(Semantic {
+    Ok(Policy::Semantic(SemanticParams {
         verifier,
         inputs: inputs(members)?,
         media_url: members.get(MEDIA_URL).map(|value| pointer(MEDIA_URL, value)).transpose()?,
@@ -68,7 +68,7 @@ pub(super) fn bind(params: &Value) -> Result<Policy, BindError> {
     }))
 }
 
-impl Semantic {
+impl SemanticParams {
     /// The parameters with the verifier and the version that were found, as they are hashed.
     pub fn pinned(&self, verifier_id: &str, version: u32) -> Value {
         let mut params = Map::new();
@@ -98,7 +98,7 @@ impl Semantic {
     }
 
     /// Whether the parameters fit the verifier, whatever the candidate will be.
-    pub fn check(&self, config: &Config) -> Result<(), InputError> {
+    pub fn check(&self, config: &VerifierConfig) -> Result<(), InputError> {
         if let Some(extra) = self.inputs.keys().find(|field| !config.fields.contains(*field)) {
             return Err(wrong(
                 format!("policy_params.inputs.{extra}"),
@@ -123,7 +123,7 @@ impl Semantic {
     }
 
     /// What the judge is given of a candidate, if the candidate has it.
-    pub fn read(&self, output: &Value, config: &Config) -> Result<JudgeInputs, InputError> {
+    pub fn read(&self, output: &Value, config: &VerifierConfig) -> Result<JudgeInputs, InputError> {
         self.check(config)?;
         let mut inputs = BTreeMap::new();
         for field in &config.fields {
@@ -147,7 +147,7 @@ impl Semantic {
         Ok(JudgeInputs { inputs, media_url })
     }
 
-    fn media(&self, output: &Value, config: &Config) -> Result<Option<String>, InputError> {
+    fn media(&self, output: &Value, config: &VerifierConfig) -> Result<Option<String>, InputError> {
         if !config.contract.has_image() {
             return Ok(None);
         }
@@ -224,8 +224,8 @@ mod tests {
     use super::*;
     use crate::verifier::{InputContract, JudgeSettings};
 
-    fn config(fields: &[&str], contract: InputContract) -> Config {
-        Config {
+    fn config(fields: &[&str], contract: InputContract) -> VerifierConfig {
+        VerifierConfig {
             criterion: "c".to_owned(),
             contract,
             fields: fields.iter().map(|field| (*field).to_owned()).collect(),
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    fn bound(params: &Value) -> Semantic {
+    fn bound(params: &Value) -> SemanticParams {
         match bind(params) {
             Ok(Policy::Semantic(semantic)) => semantic,
             other => panic!("{other:?}"),

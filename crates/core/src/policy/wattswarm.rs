@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    Against, CROSSCHECK, Evaluation, Limits, SCHEMA_ONLY, SCHEMA_THRESHOLDS, Status,
-    schema_thresholds::compact_len,
+    CROSSCHECK, CrosscheckParams, Evaluation, EvaluationStatus, OutputThresholds, SCHEMA_ONLY,
+    SCHEMA_THRESHOLDS, schema_thresholds::compact_len,
 };
 use crate::{reason, schema::Schema};
 
@@ -22,13 +22,17 @@ pub(super) fn fixed_hash(policy_id: &str) -> Option<&'static str> {
 
 pub(super) fn schema_only(output: &Value, schema: &Schema) -> Evaluation {
     if schema.matches_as_wattswarm(output) {
-        verdict(Status::Passed, 1.0, vec![reason::SCHEMA_OK])
+        verdict(EvaluationStatus::Passed, 1.0, vec![reason::SCHEMA_OK])
     } else {
-        verdict(Status::Failed, 0.0, vec![reason::SCHEMA_INVALID])
+        verdict(EvaluationStatus::Failed, 0.0, vec![reason::SCHEMA_INVALID])
     }
 }
 
-pub(super) fn schema_thresholds(limits: &Limits, output: &Value, schema: &Schema) -> Evaluation {
+pub(super) fn schema_thresholds(
+    limits: &OutputThresholds,
+    output: &Value,
+    schema: &Schema,
+) -> Evaluation {
     let mut codes = vec![schema_code(output, schema)];
     let confidence = output.get("confidence").and_then(Value::as_f64).unwrap_or(0.0);
     if limits.min_confidence.is_some_and(|least| confidence < least) {
@@ -38,13 +42,17 @@ pub(super) fn schema_thresholds(limits: &Limits, output: &Value, schema: &Schema
         codes.push(reason::OUTPUT_TOO_LARGE);
     }
     if codes == [reason::SCHEMA_OK] {
-        verdict(Status::Passed, 1.0, codes)
+        verdict(EvaluationStatus::Passed, 1.0, codes)
     } else {
-        verdict(Status::Failed, 0.2, codes)
+        verdict(EvaluationStatus::Failed, 0.2, codes)
     }
 }
 
-pub(super) fn crosscheck(against: &Against, output: &Value, schema: &Schema) -> Evaluation {
+pub(super) fn crosscheck(
+    against: &CrosscheckParams,
+    output: &Value,
+    schema: &Schema,
+) -> Evaluation {
     let mut codes = vec![schema_code(output, schema)];
     let summary = output.get("check_summary").and_then(Value::as_str);
     if summary.is_none_or(|summary| summary.trim().is_empty()) {
@@ -54,11 +62,15 @@ pub(super) fn crosscheck(against: &Against, output: &Value, schema: &Schema) -> 
     if against.min_score.is_some_and(|least| score < least) {
         codes.push(reason::SCORE_TOO_LOW);
     }
-    let status = if codes == [reason::SCHEMA_OK] { Status::Passed } else { Status::Failed };
+    let status = if codes == [reason::SCHEMA_OK] {
+        EvaluationStatus::Passed
+    } else {
+        EvaluationStatus::Failed
+    };
     verdict(status, score, codes)
 }
 
-fn verdict(status: Status, score: f64, reason_codes: Vec<u16>) -> Evaluation {
+fn verdict(status: EvaluationStatus, score: f64, reason_codes: Vec<u16>) -> Evaluation {
     Evaluation { status, score, reason_codes, notes: Vec::new() }
 }
 

@@ -35,7 +35,7 @@ pub enum SchemaError {
     )]
     TooManyPatterns { at: String },
     #[error("the pattern at `{}` is refused: {why}", quote(at))]
-    Pattern { at: String, why: PatternRefused },
+    Pattern { at: String, why: PatternError },
     #[error(
         "`{}` refers to `{reference}`, which is outside this schema and is never fetched; copy it to `$defs` and refer to `#/$defs/<name>`",
         quote(at)
@@ -76,7 +76,7 @@ pub enum SchemaError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PatternRefused {
+pub enum PatternError {
     #[error("it has more than {MAX_PATTERN_BYTES} bytes; make it shorter")]
     TooLong,
     #[error(
@@ -123,7 +123,7 @@ impl SchemaError {
 
 /// An instance that is not checked, because that could take too much work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum WorkRefused {
+pub enum WorkLimitError {
     #[error("The output nests deeper than {MAX_DEPTH}.")]
     TooDeep,
     #[error(
@@ -143,19 +143,19 @@ pub(super) fn quote(text: &str) -> String {
 
 /// The first characters of a text; what is beyond is not even formatted.
 pub(super) fn cut(text: &impl fmt::Display, max_chars: usize) -> String {
-    let mut cut = Cut { text: String::new(), left: max_chars };
+    let mut cut = CutWriter { text: String::new(), left: max_chars };
     if write!(cut, "{text}").is_err() {
         cut.text.push('…');
     }
     cut.text
 }
 
-struct Cut {
+struct CutWriter {
     text: String,
     left: usize,
 }
 
-impl fmt::Write for Cut {
+impl fmt::Write for CutWriter {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         for character in piece.chars() {
             if self.left == 0 {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{
     MAX_ENUM, MAX_PATTERNS, MAX_SUBSCHEMAS,
-    error::{PatternRefused, SchemaError, quote},
-    keywords::{self, Place},
+    error::{PatternError, SchemaError, quote},
+    keywords::{self, ApplicationTarget},
     pattern,
     scan::join,
 };
@@ -20,12 +20,12 @@ const DEFAULT_BASE: &str = "json-schema:///";
 
 /// Every subschema; the root is the first.
 #[derive(Debug)]
-pub(super) struct Graph {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct SchemaGraph {
+    pub(super) nodes: Vec<SchemaNode>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Node {
+pub(super) struct SchemaNode {
     /// Where it stands in the schema.
     pub(super) at: String,
     /// Direct subschemas that apply to the same value.
@@ -48,7 +48,7 @@ pub(super) struct Node {
     pub(super) resource: usize,
 }
 
-impl Graph {
+impl SchemaGraph {
     pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
         let draft = Draft::default().detect(schema);
         let resource = draft.create_resource_ref(schema);
@@ -57,20 +57,20 @@ impl Graph {
         let base =
             referencing::uri::from_str(base).map_err(|e| SchemaError::bad_uri(&at_id(), &e))?;
         let registry = Registry::new()
-            .retriever(Nowhere)
+            .retriever(NoRetrieval)
             .draft(known(draft))
             .add(base.as_str(), resource)
             .and_then(referencing::RegistryBuilder::prepare)
             .map_err(|error| SchemaError::bad_uri("", &error))?;
-        let mut walk = Walk::new(schema);
-        walk.enter(Visit {
+        let mut walk = SchemaVisitor::new(schema);
+        walk.enter(SubschemaVisit {
             value: schema,
             at: String::new(),
             resolver: registry.resolver(base),
             draft,
             is_based: true,
         })?;
-        walk.run()?;
+        walk.visit_all()?;
         Ok(Self { nodes: walk.nodes })
     }
 }
@@ -82,15 +82,15 @@ fn known(draft: Draft) -> Draft {
 
 /// Stands in for everything outside of the schema, so that nothing is ever read or fetched.
 /// What resolves to its empty answer is not part of the schema, and is refused for that.
-struct Nowhere;
+struct NoRetrieval;
 
-impl Retrieve for Nowhere {
+impl Retrieve for NoRetrieval {
     fn retrieve(&self, _: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
         Ok(Value::Object(Map::new()))
     }
 }
 
-struct Visit<'r> {
+struct SubschemaVisit<'r> {
     value: &'r Value,
     at: String,
     resolver: Resolver<'r>,
@@ -99,15 +99,15 @@ struct Visit<'r> {
     is_based: bool,
 }
 
-struct Reference<'r> {
+struct SchemaReference<'r> {
     from: usize,
     keyword: &'static str,
     target: String,
     resolver: Resolver<'r>,
 }
 
-struct Walk<'r> {
-    nodes: Vec<Node>,
+struct SchemaVisitor<'r> {
+    nodes: Vec<SchemaNode>,
     /// Node by the address of its value; the schema is borrowed and stays where it is.
     by_address: BTreeMap<usize, usize>,
     /// Pointer of each container and boolean of the schema, by address.
@@ -118,11 +118,11 @@ struct Walk<'r> {
     patterns: usize,
     /// States of all patterns so far.
     states: u64,
-    visits: Vec<(usize, Visit<'r>)>,
-    references: Vec<Reference<'r>>,
+    visits: Vec<(usize, SubschemaVisit<'r>)>,
+    references: Vec<SchemaReference<'r>>,
 }
 
-impl<'r> Walk<'r> {
+impl<'r> SchemaVisitor<'r> {
     fn new(schema: &Value) -> Self {
         let mut places = BTreeMap::new();
         let mut stack = vec![(schema, String::new())];
@@ -155,7 +155,7 @@ impl<'r> Walk<'r> {
     }
 
     /// Walks what is known, then follows references, which may lead to unknown parts.
-    fn run(&mut self) -> Result<(), SchemaError> {
+    fn visit_all(&mut self) -> Result<(), SchemaError> {
         let mut resolved = Vec::new();
         loop {
             if let Some((node, visit)) = self.visits.pop() {
@@ -175,7 +175,7 @@ impl<'r> Walk<'r> {
     }
 
     /// The node of a subschema, made and queued for a visit if it is new.
-    fn enter(&mut self, visit: Visit<'r>) -> Result<usize, SchemaError> {
+    fn enter(&mut self, visit: SubschemaVisit<'r>) -> Result<usize, SchemaError> {
         if let Some(node) = self.by_address.get(&address(visit.value)) {
             return Ok(*node);
         }
@@ -183,13 +183,13 @@ impl<'r> Walk<'r> {
         if MAX_SUBSCHEMAS <= node {
             return Err(SchemaError::TooManySubschemas);
         }
-        self.nodes.push(Node { at: visit.at.clone(), weight: 1, ..Node::default() });
+        self.nodes.push(SchemaNode { at: visit.at.clone(), weight: 1, ..SchemaNode::default() });
         self.by_address.insert(address(visit.value), node);
         self.visits.push((node, visit));
         Ok(node)
     }
 
-    fn visit(&mut self, node: usize, visit: Visit<'r>) -> Result<(), SchemaError> {
+    fn visit(&mut self, node: usize, visit: SubschemaVisit<'r>) -> Result<(), SchemaError> {
         let Value::Object(schema) = visit.value else { return Ok(()) };
         let draft = visit.draft.detect(visit.value);
         if draft == Draft::Unknown {
@@ -214,16 +214,17 @@ impl<'r> Walk<'r> {
         self.note_names(node, schema, &resolver);
         for (place, at, value) in keywords::subschemas(schema, &visit.at) {
             let resolver = resolver.clone();
-            let child = self.enter(Visit { value, at, resolver, draft, is_based: false })?;
+            let child =
+                self.enter(SubschemaVisit { value, at, resolver, draft, is_based: false })?;
             let node = &mut self.nodes[node];
             match place {
-                Place::Same => node.in_place.push(child),
-                Place::Named => node.named.push(child),
-                Place::Indexed => node.indexed.push(child),
-                Place::Each => node.each.push(child),
-                Place::Contains => node.contains.push(child),
-                Place::Unevaluated => node.unevaluated.push(child),
-                Place::Kept => {}
+                ApplicationTarget::Same => node.in_place.push(child),
+                ApplicationTarget::Named => node.named.push(child),
+                ApplicationTarget::Indexed => node.indexed.push(child),
+                ApplicationTarget::Each => node.each.push(child),
+                ApplicationTarget::Contains => node.contains.push(child),
+                ApplicationTarget::Unevaluated => node.unevaluated.push(child),
+                ApplicationTarget::Kept => {}
             }
         }
         Ok(())
@@ -264,7 +265,7 @@ impl<'r> Walk<'r> {
         let states = pattern::states(text).map_err(refused)?;
         self.states = self.states.saturating_add(states);
         if MAX_STATES < self.states {
-            return Err(refused(PatternRefused::TooLarge));
+            return Err(refused(PatternError::TooLarge));
         }
         Ok(states)
     }
@@ -279,7 +280,7 @@ impl<'r> Walk<'r> {
         }
         for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(target) = schema.get(keyword).and_then(Value::as_str) else { continue };
-            self.references.push(Reference {
+            self.references.push(SchemaReference {
                 from: node,
                 keyword,
                 target: target.to_owned(),
@@ -289,7 +290,7 @@ impl<'r> Walk<'r> {
     }
 
     /// The node a reference names, by the validator's own rules of resolution.
-    fn resolve(&mut self, reference: &Reference<'r>) -> Result<usize, SchemaError> {
+    fn resolve(&mut self, reference: &SchemaReference<'r>) -> Result<usize, SchemaError> {
         let at = || join(&self.nodes[reference.from].at, reference.keyword);
         let remote = || SchemaError::RemoteRef { at: at(), reference: quote(&reference.target) };
         let found = match reference.resolver.lookup(&reference.target) {
@@ -306,11 +307,11 @@ impl<'r> Walk<'r> {
         }
         let Some(place) = self.places.get(&address(value)) else { return Err(remote()) };
         let at = place.clone();
-        self.enter(Visit { value, at, resolver, draft: known(draft), is_based: true })
+        self.enter(SubschemaVisit { value, at, resolver, draft: known(draft), is_based: true })
     }
 
     /// Whether the reference names this document, whatever it names within it.
-    fn is_inside(&self, reference: &Reference<'r>) -> bool {
+    fn is_inside(&self, reference: &SchemaReference<'r>) -> bool {
         let document = reference.target.split('#').next().unwrap_or_default();
         reference
             .resolver
@@ -319,7 +320,7 @@ impl<'r> Walk<'r> {
     }
 
     /// A dynamic reference may lead to any anchor of its name, depending on the way it was reached.
-    fn alternatives(&self, reference: &Reference<'r>, target: usize) -> Vec<usize> {
+    fn alternatives(&self, reference: &SchemaReference<'r>, target: usize) -> Vec<usize> {
         let mut targets = BTreeSet::from([target]);
         match reference.keyword {
             "$dynamicRef" => {

@@ -6,7 +6,7 @@ use super::scan::join;
 
 /// How a subschema is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ApplicationTarget {
     /// To the same value.
     Same,
     /// To a member with a certain name; at most one of these applies to a member.
@@ -24,7 +24,7 @@ pub(super) enum Place {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum SubschemaForm {
     One,
     List,
     OneOrList,
@@ -32,54 +32,54 @@ enum Form {
 }
 
 /// The union over all drafts: a keyword too many makes the bound larger, never wrong.
-const KEYWORDS: &[(&str, Form, Place)] = &[
-    ("allOf", Form::List, Place::Same),
-    ("anyOf", Form::List, Place::Same),
-    ("oneOf", Form::List, Place::Same),
-    ("not", Form::One, Place::Same),
-    ("if", Form::One, Place::Same),
-    ("then", Form::One, Place::Same),
-    ("else", Form::One, Place::Same),
-    ("dependentSchemas", Form::Map, Place::Same),
-    ("dependencies", Form::Map, Place::Same),
-    ("properties", Form::Map, Place::Named),
-    ("additionalProperties", Form::One, Place::Named),
-    ("patternProperties", Form::Map, Place::Each),
-    ("propertyNames", Form::One, Place::Each),
-    ("prefixItems", Form::List, Place::Indexed),
-    ("items", Form::OneOrList, Place::Indexed),
-    ("additionalItems", Form::One, Place::Indexed),
-    ("contains", Form::One, Place::Contains),
-    ("unevaluatedItems", Form::One, Place::Unevaluated),
-    ("unevaluatedProperties", Form::One, Place::Unevaluated),
-    ("$defs", Form::Map, Place::Kept),
-    ("definitions", Form::Map, Place::Kept),
-    ("contentSchema", Form::One, Place::Kept),
+const KEYWORDS: &[(&str, SubschemaForm, ApplicationTarget)] = &[
+    ("allOf", SubschemaForm::List, ApplicationTarget::Same),
+    ("anyOf", SubschemaForm::List, ApplicationTarget::Same),
+    ("oneOf", SubschemaForm::List, ApplicationTarget::Same),
+    ("not", SubschemaForm::One, ApplicationTarget::Same),
+    ("if", SubschemaForm::One, ApplicationTarget::Same),
+    ("then", SubschemaForm::One, ApplicationTarget::Same),
+    ("else", SubschemaForm::One, ApplicationTarget::Same),
+    ("dependentSchemas", SubschemaForm::Map, ApplicationTarget::Same),
+    ("dependencies", SubschemaForm::Map, ApplicationTarget::Same),
+    ("properties", SubschemaForm::Map, ApplicationTarget::Named),
+    ("additionalProperties", SubschemaForm::One, ApplicationTarget::Named),
+    ("patternProperties", SubschemaForm::Map, ApplicationTarget::Each),
+    ("propertyNames", SubschemaForm::One, ApplicationTarget::Each),
+    ("prefixItems", SubschemaForm::List, ApplicationTarget::Indexed),
+    ("items", SubschemaForm::OneOrList, ApplicationTarget::Indexed),
+    ("additionalItems", SubschemaForm::One, ApplicationTarget::Indexed),
+    ("contains", SubschemaForm::One, ApplicationTarget::Contains),
+    ("unevaluatedItems", SubschemaForm::One, ApplicationTarget::Unevaluated),
+    ("unevaluatedProperties", SubschemaForm::One, ApplicationTarget::Unevaluated),
+    ("$defs", SubschemaForm::Map, ApplicationTarget::Kept),
+    ("definitions", SubschemaForm::Map, ApplicationTarget::Kept),
+    ("contentSchema", SubschemaForm::One, ApplicationTarget::Kept),
 ];
 
 /// The direct subschemas of a schema object, with their pointers.
 pub(super) fn subschemas<'a>(
     schema: &'a Map<String, Value>,
     at: &str,
-) -> Vec<(Place, String, &'a Value)> {
+) -> Vec<(ApplicationTarget, String, &'a Value)> {
     let mut found = Vec::new();
     for (keyword, form, place) in KEYWORDS {
         let Some(held) = schema.get(*keyword) else { continue };
         let here = join(at, keyword);
         match (form, held) {
-            (Form::List | Form::OneOrList, Value::Array(items)) => {
+            (SubschemaForm::List | SubschemaForm::OneOrList, Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
                     found.push((*place, join(&here, &index.to_string()), item));
                 }
             }
-            (Form::One | Form::OneOrList, one) => found.push((*place, here, one)),
-            (Form::Map, Value::Object(members)) => {
+            (SubschemaForm::One | SubschemaForm::OneOrList, one) => found.push((*place, here, one)),
+            (SubschemaForm::Map, Value::Object(members)) => {
                 for (name, member) in members {
                     found.push((*place, join(&here, name), member));
                 }
             }
             // The check against the meta-schema names what has a wrong form.
-            (Form::Map | Form::List, _) => {}
+            (SubschemaForm::Map | SubschemaForm::List, _) => {}
         }
     }
     found.retain(|(_, _, held)| held.is_object() || held.is_boolean());

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{error::SchemaError, graph::Graph};
+use super::{error::SchemaError, graph::SchemaGraph};
 
 const MAX_STEPS: usize = 30_000;
 const MAX_NESTED: usize = 500;
@@ -14,7 +14,7 @@ const MAX_WAYS: usize = 1_000;
 /// Subschemas of the resources on all ways.
 const MAX_ON_WAYS: usize = 10_000;
 
-pub(super) fn rehearse(graph: &Graph) -> Result<(), SchemaError> {
+pub(super) fn rehearse(graph: &SchemaGraph) -> Result<(), SchemaError> {
     let mut rehearsal =
         Rehearsal { graph, steps: 0, nested: 0, marking: vec![false; graph.nodes.len()] };
     let targets = graph.nodes.iter().flat_map(|node| node.references.iter().flatten().copied());
@@ -24,14 +24,14 @@ pub(super) fn rehearse(graph: &Graph) -> Result<(), SchemaError> {
             return Err(SchemaError::Compilation { at: graph.nodes[entry].at.clone() });
         }
     }
-    if Ways::of(graph).walk(0).is_none() {
+    if ResourcePaths::of(graph).visit(0).is_none() {
         return Err(SchemaError::Compilation { at: String::new() });
     }
     Ok(())
 }
 
 struct Rehearsal<'a> {
-    graph: &'a Graph,
+    graph: &'a SchemaGraph,
     steps: usize,
     nested: usize,
     marking: Vec<bool>,
@@ -89,7 +89,7 @@ impl Rehearsal<'_> {
 }
 
 /// The ways from resource to resource that do not visit one twice.
-struct Ways {
+struct ResourcePaths {
     next: Vec<BTreeSet<usize>>,
     sizes: Vec<usize>,
     on_way: Vec<bool>,
@@ -97,8 +97,8 @@ struct Ways {
     steps: usize,
 }
 
-impl Ways {
-    fn of(graph: &Graph) -> Self {
+impl ResourcePaths {
+    fn of(graph: &SchemaGraph) -> Self {
         let count = graph.nodes.iter().map(|node| node.resource + 1).max().unwrap_or(1);
         let mut next = vec![BTreeSet::new(); count];
         let mut sizes = vec![0; count];
@@ -111,7 +111,7 @@ impl Ways {
     }
 
     /// `None` when there are too many.
-    fn walk(&mut self, resource: usize) -> Option<()> {
+    fn visit(&mut self, resource: usize) -> Option<()> {
         self.ways += 1;
         self.steps += self.sizes[resource];
         // A schema of one resource has one way, however large it is.
@@ -121,7 +121,7 @@ impl Ways {
         self.on_way[resource] = true;
         for next in self.next[resource].clone() {
             if !self.on_way[next] {
-                self.walk(next)?;
+                self.visit(next)?;
             }
         }
         self.on_way[resource] = false;

@@ -65,21 +65,21 @@ pub(super) fn join(at: &str, name: &str) -> String {
 
 /// What of an instance decides how much work a schema makes of it, by depth.
 #[derive(Debug)]
-pub(super) struct Shape {
-    levels: Vec<Level>,
+pub(super) struct InstanceShape {
+    levels: Vec<ShapeLevel>,
     /// Whether there is more than was counted.
     is_cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Level {
+pub(super) struct ShapeLevel {
     /// Values at this depth.
     pub(super) values: u64,
     /// Bytes of the strings at this depth and of the names of members at it.
     pub(super) bytes: u64,
 }
 
-impl Shape {
+impl InstanceShape {
     pub(super) fn of(instance: &Value) -> Self {
         let mut shape = Self { levels: Vec::new(), is_cut: false };
         let mut counted = 0_u64;
@@ -116,13 +116,13 @@ impl Shape {
         self.is_cut
     }
 
-    pub(super) fn levels(&self) -> &[Level] {
+    pub(super) fn levels(&self) -> &[ShapeLevel] {
         &self.levels
     }
 
-    fn level(&mut self, depth: usize) -> &mut Level {
+    fn level(&mut self, depth: usize) -> &mut ShapeLevel {
         if self.levels.len() <= depth {
-            self.levels.resize(depth + 1, Level::default());
+            self.levels.resize(depth + 1, ShapeLevel::default());
         }
         &mut self.levels[depth]
     }

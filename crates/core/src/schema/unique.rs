@@ -6,10 +6,10 @@ use std::cmp::Ordering;
 use jsonschema::{Keyword, ValidationError, paths::Location};
 use serde_json::{Map, Number, Value};
 
-struct Unique;
+struct UniqueItems;
 
 /// Says nothing, like the keyword where it is not `true`.
-struct Anything;
+struct AlwaysValid;
 
 /// Makes the keyword, which the meta-schema has checked already.
 #[expect(clippy::unnecessary_wraps, reason = "the validator wants it")]
@@ -18,10 +18,10 @@ pub(super) fn keyword<'a>(
     is_wanted: &'a Value,
     _: Location,
 ) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
-    Ok(if *is_wanted == Value::Bool(true) { Box::new(Unique) } else { Box::new(Anything) })
+    Ok(if *is_wanted == Value::Bool(true) { Box::new(UniqueItems) } else { Box::new(AlwaysValid) })
 }
 
-impl<'i> Keyword<'i> for Unique {
+impl<'i> Keyword<'i> for UniqueItems {
     fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
         if self.is_valid(instance) {
             return Ok(());
@@ -37,7 +37,7 @@ impl<'i> Keyword<'i> for Unique {
     }
 }
 
-impl<'i> Keyword<'i> for Anything {
+impl<'i> Keyword<'i> for AlwaysValid {
     fn validate(&self, _: &'i Value) -> Result<(), ValidationError<'i>> {
         Ok(())
     }
@@ -116,7 +116,7 @@ mod tests {
 
     #[track_caller]
     fn check(items: &Value, is_unique: bool) {
-        assert_eq!(Unique.is_valid(items), is_unique, "{items}");
+        assert_eq!(UniqueItems.is_valid(items), is_unique, "{items}");
     }
 
     #[test]

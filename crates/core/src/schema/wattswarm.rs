@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::bound::Work;
+use super::work_limit::WorkEstimate;
 
 /// Whether a value matches. Nothing matches a schema that is no object, and what else a schema says is
 /// ignored, however wrong it is as JSON Schema.
@@ -44,12 +44,15 @@ fn has_type(value: &Value, schema: &Map<String, Value>) -> bool {
 }
 
 /// An upper bound on the work of `matches`.
-pub(super) fn work(schema: &Value) -> Work {
+pub(super) fn work(schema: &Value) -> WorkEstimate {
     let named = |name: &str| match schema.get(name) {
         Some(Value::Object(members)) => members.len(),
         Some(Value::Array(items)) => items.len(),
         Some(_) | None => 0,
     };
     let applications = 1 + named("required") + named("properties");
-    Work { applications: u64::try_from(applications).unwrap_or(u64::MAX), ..Work::default() }
+    WorkEstimate {
+        applications: u64::try_from(applications).unwrap_or(u64::MAX),
+        ..WorkEstimate::default()
+    }
 }

@@ -3,53 +3,60 @@
 mod proposing;
 mod voting;
 
-use super::{Claim, End, Event, Mode, Phase, Proposal, Release, Role, Standing, Task, Unfinished};
-use super::{Spent, Window};
+use super::{ComplaintWindow, TaskSpending};
+use super::{
+    DecisionMode, LeaseRelease, Proposal, ProposalStanding, Task, TaskEnd, TaskEvent, TaskLease,
+    TaskPhase, TaskRole, UnfinishedWork,
+};
 use crate::time::Timestamp;
 
 impl Task {
     /// The task after an event.
-    pub fn apply(&mut self, event: &Event, at: Timestamp) {
+    pub fn apply(&mut self, event: &TaskEvent, at: Timestamp) {
         match event {
-            Event::Created { terms } => *self = Self::created(&self.id, (**terms).clone(), at),
-            Event::Claimed { token, claim } => self.claimed(*token, claim, at),
-            Event::Renewed { token, until } => {
+            TaskEvent::Created { terms } => *self = Self::created(&self.id, (**terms).clone(), at),
+            TaskEvent::Claimed { token, claim } => self.leased(*token, claim, at),
+            TaskEvent::Renewed { token, until } => {
                 if let Some(claim) = self.claims.get_mut(token) {
                     claim.until = *until;
                 }
             }
-            Event::Released { token, reason } => self.released(*token, reason, at),
-            Event::Charged { role, reuse } => self.spent.charge(*role, *reuse),
-            Event::Refunded { role, reuse } => self.spent.refund(*role, *reuse),
-            Event::Proposed { .. }
-            | Event::Reused { .. }
-            | Event::ExploreClosed { .. }
-            | Event::RetryScheduled { .. } => self.apply_proposing(event, at),
-            Event::EvidenceSeen { .. }
-            | Event::VoteCommitted { .. }
-            | Event::RevealOpened { .. }
-            | Event::VoteRevealed { .. }
-            | Event::VoteForfeited { .. }
-            | Event::Equivocated { .. }
-            | Event::VotingExtended { .. }
-            | Event::Committed { .. }
-            | Event::Rejected { .. }
-            | Event::VerificationRepeated { .. }
-            | Event::Undecided { .. } => self.apply_voting(event),
-            Event::Finalized { epoch, candidate, settles_at } => {
+            TaskEvent::Released { token, reason } => self.released(*token, reason, at),
+            TaskEvent::Charged { role, reuse } => self.spent.charge(*role, *reuse),
+            TaskEvent::Refunded { role, reuse } => self.spent.refund(*role, *reuse),
+            TaskEvent::Proposed { .. }
+            | TaskEvent::Reused { .. }
+            | TaskEvent::ExploreClosed { .. }
+            | TaskEvent::RetryScheduled { .. } => self.apply_proposing(event, at),
+            TaskEvent::EvidenceSeen { .. }
+            | TaskEvent::VoteCommitted { .. }
+            | TaskEvent::RevealOpened { .. }
+            | TaskEvent::VoteRevealed { .. }
+            | TaskEvent::VoteForfeited { .. }
+            | TaskEvent::Equivocated { .. }
+            | TaskEvent::VotingExtended { .. }
+            | TaskEvent::Committed { .. }
+            | TaskEvent::Rejected { .. }
+            | TaskEvent::VerificationRepeated { .. }
+            | TaskEvent::Undecided { .. } => self.apply_voting(event),
+            TaskEvent::Finalized { epoch, candidate, settles_at } => {
                 self.finalized(*epoch, candidate, *settles_at);
             }
-            Event::Complained { epoch, reason, .. } => {
+            TaskEvent::Complained { epoch, reason, .. } => {
                 let open = self.windows.iter_mut().find(|it| it.epoch == *epoch);
                 if let Some(window) = open {
                     window.complaint = Some(reason.clone());
                 }
             }
-            Event::Settled { epoch, .. } => self.windows.retain(|it| it.epoch != *epoch),
-            Event::EpochEnded { epoch } => self.next_epoch(*epoch),
-            Event::Failed { reason } => self.ended(End::Failed { reason: reason.clone() }),
-            Event::Expired { reason } => self.ended(End::Expired { reason: reason.clone() }),
-            Event::Cancelled { reason } => self.ended(End::Cancelled { reason: reason.clone() }),
+            TaskEvent::Settled { epoch, .. } => self.windows.retain(|it| it.epoch != *epoch),
+            TaskEvent::EpochEnded { epoch } => self.next_epoch(*epoch),
+            TaskEvent::Failed { reason } => self.ended(TaskEnd::Failed { reason: reason.clone() }),
+            TaskEvent::Expired { reason } => {
+                self.ended(TaskEnd::Expired { reason: reason.clone() });
+            }
+            TaskEvent::Cancelled { reason } => {
+                self.ended(TaskEnd::Cancelled { reason: reason.clone() });
+            }
         }
         self.phase = self.phase_now();
     }
@@ -58,78 +65,85 @@ impl Task {
         self.proposals.iter_mut().find(|proposal| proposal.id == id)
     }
 
-    fn claimed(&mut self, token: u64, claim: &Claim, at: Timestamp) {
+    fn leased(&mut self, token: u64, claim: &TaskLease, at: Timestamp) {
         self.started_at.get_or_insert(at);
         self.last_token = self.last_token.max(token);
-        let is_resumed = |it: &Unfinished| {
+        let is_resumed = |it: &UnfinishedWork| {
             it.role == claim.role && it.holder == claim.holder && it.candidate == claim.candidate
         };
         self.unfinished.retain(|it| !is_resumed(it));
         match claim.role {
-            Role::Propose => self.retry_at = None,
-            Role::Verify => {
+            TaskRole::Propose => self.retry_at = None,
+            TaskRole::Verify => {
                 let candidate = claim.candidate.as_deref().unwrap_or_default();
                 if let Some(proposal) = self.find(candidate) {
-                    proposal.standing = Standing::Verifying;
+                    proposal.standing = ProposalStanding::Verifying;
                     proposal.retry_at = None;
                     proposal.pool_keys = claim.pool_keys;
                 }
             }
-            Role::Finalize => {}
+            TaskRole::Finalize => {}
         }
         self.claims.insert(token, claim.clone());
     }
 
-    fn released(&mut self, token: u64, reason: &Release, at: Timestamp) {
+    fn released(&mut self, token: u64, reason: &LeaseRelease, at: Timestamp) {
         let Some(claim) = self.claims.remove(&token) else { return };
         match (reason, claim.role) {
-            (Release::LeaseRanOut | Release::GivenUp { .. }, _) => self.left(claim, true),
-            (Release::NodeFailed { .. }, _) => {
+            (LeaseRelease::LeaseRanOut | LeaseRelease::GivenUp { .. }, _) => {
+                self.abandoned(claim, true);
+            }
+            (LeaseRelease::NodeFailed { .. }, _) => {
                 let again_at = at.plus_millis(self.terms.backoff(self.node_failures));
                 self.node_failures += 1;
                 let candidate = claim.candidate.clone().unwrap_or_default();
                 match claim.role {
-                    Role::Propose => self.retry_at = Some(again_at),
-                    Role::Verify => {
+                    TaskRole::Propose => self.retry_at = Some(again_at),
+                    TaskRole::Verify => {
                         if let Some(proposal) = self.find(&candidate) {
                             proposal.retry_at = Some(again_at);
                         }
                     }
-                    Role::Finalize => {}
+                    TaskRole::Finalize => {}
                 }
                 // What was paid is given back by an event of its own.
-                self.left(claim, false);
+                self.abandoned(claim, false);
             }
-            (Release::Failed { .. }, Role::Propose) => {
+            (LeaseRelease::Failed { .. }, TaskRole::Propose) => {
                 *self.failed_proposers.entry(claim.holder).or_default() += 1;
             }
-            (Release::Failed { .. }, Role::Verify) => {
+            (LeaseRelease::Failed { .. }, TaskRole::Verify) => {
                 let candidate = claim.candidate.unwrap_or_default();
                 if let Some(proposal) = self.find(&candidate) {
                     *proposal.failed_verifiers.entry(claim.holder).or_default() += 1;
                 }
             }
-            (Release::Failed { .. }, Role::Finalize) => {}
+            (LeaseRelease::Failed { .. }, TaskRole::Finalize) => {}
         }
     }
 
     /// Nobody knows what came of the work.
-    fn left(&mut self, claim: Claim, is_charged: bool) {
-        let Claim { role, holder, candidate, execution_id, .. } = claim;
-        self.unfinished.push(Unfinished { role, holder, candidate, execution_id, is_charged });
+    fn abandoned(&mut self, claim: TaskLease, is_charged: bool) {
+        let TaskLease { role, holder, candidate, execution_id, .. } = claim;
+        self.unfinished.push(UnfinishedWork { role, holder, candidate, execution_id, is_charged });
     }
 
     fn finalized(&mut self, epoch: u64, candidate: &str, until: Timestamp) {
         let candidate = candidate.to_owned();
         self.decided = Some(candidate.clone());
-        self.windows.push(Window { epoch, candidate: candidate.clone(), until, complaint: None });
+        self.windows.push(ComplaintWindow {
+            epoch,
+            candidate: candidate.clone(),
+            until,
+            complaint: None,
+        });
         self.claims.clear();
-        if self.terms.mode == Mode::OneShot {
-            self.ended(End::Finalized { candidate });
+        if self.terms.mode == DecisionMode::OneShot {
+            self.ended(TaskEnd::Finalized { candidate });
         }
     }
 
-    fn ended(&mut self, end: End) {
+    fn ended(&mut self, end: TaskEnd) {
         self.claims.clear();
         self.unfinished.clear();
         self.end = Some(end);
@@ -144,35 +158,35 @@ impl Task {
             last_token: self.last_token,
             equivocators: std::mem::take(&mut self.equivocators),
             windows: std::mem::take(&mut self.windows),
-            spent: Spent::default(),
+            spent: TaskSpending::default(),
             ..fresh
         };
     }
 
-    fn phase_now(&self) -> Phase {
+    fn phase_now(&self) -> TaskPhase {
         match &self.end {
-            Some(End::Finalized { .. }) => return Phase::Finalized,
-            Some(End::Failed { .. }) => return Phase::Failed,
-            Some(End::Expired { .. }) => return Phase::Expired,
-            Some(End::Cancelled { .. }) => return Phase::Cancelled,
+            Some(TaskEnd::Finalized { .. }) => return TaskPhase::Finalized,
+            Some(TaskEnd::Failed { .. }) => return TaskPhase::Failed,
+            Some(TaskEnd::Expired { .. }) => return TaskPhase::Expired,
+            Some(TaskEnd::Cancelled { .. }) => return TaskPhase::Cancelled,
             None => {}
         }
         let is_under_way = |proposal: &Proposal| {
-            matches!(proposal.standing, Standing::Verifying | Standing::Revealing)
+            matches!(proposal.standing, ProposalStanding::Verifying | ProposalStanding::Revealing)
         };
-        let is_waiting = |proposal: &Proposal| proposal.standing == Standing::Waiting;
+        let is_waiting = |proposal: &Proposal| proposal.standing == ProposalStanding::Waiting;
         if self.decided.is_some() {
-            Phase::Finalized
+            TaskPhase::Finalized
         } else if self.approved().is_some() {
-            Phase::Committed
+            TaskPhase::Committed
         } else if self.proposals.iter().any(is_under_way) {
-            Phase::Verifying
+            TaskPhase::Verifying
         } else if self.proposals.iter().any(is_waiting) {
-            Phase::Proposed
+            TaskPhase::Proposed
         } else if self.claims.is_empty() {
-            Phase::Created
+            TaskPhase::Created
         } else {
-            Phase::Claimed
+            TaskPhase::Claimed
         }
     }
 }

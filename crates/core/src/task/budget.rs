@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, Proposal, Role, Task, Unfinished};
+use super::{Proposal, Task, TaskLease, TaskRole, UnfinishedWork};
 use crate::time::Timestamp;
 
 /// What was spent of a budget in this epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Spent {
+pub struct TaskSpending {
     pub steps: u32,
     pub explore: u64,
     pub verify: u64,
@@ -18,42 +18,42 @@ pub struct Spent {
     pub reuse: u64,
 }
 
-impl Spent {
+impl TaskSpending {
     /// In all stages.
     pub const fn units(&self) -> u64 {
         self.explore.saturating_add(self.verify).saturating_add(self.finalize)
     }
 
-    pub(super) fn charge(&mut self, role: Role, is_reuse: bool) {
+    pub(super) fn charge(&mut self, role: TaskRole, is_reuse: bool) {
         match role {
-            Role::Propose => self.explore += 1,
-            Role::Verify => self.verify += 1,
-            Role::Finalize => self.finalize += 1,
+            TaskRole::Propose => self.explore += 1,
+            TaskRole::Verify => self.verify += 1,
+            TaskRole::Finalize => self.finalize += 1,
         }
         // To make final is no call of an executor.
-        self.steps += u32::from(role != Role::Finalize);
+        self.steps += u32::from(role != TaskRole::Finalize);
         self.reuse += u64::from(is_reuse);
     }
 
-    pub(super) fn refund(&mut self, role: Role, is_reuse: bool) {
+    pub(super) fn refund(&mut self, role: TaskRole, is_reuse: bool) {
         let stage = match role {
-            Role::Propose => &mut self.explore,
-            Role::Verify => &mut self.verify,
-            Role::Finalize => &mut self.finalize,
+            TaskRole::Propose => &mut self.explore,
+            TaskRole::Verify => &mut self.verify,
+            TaskRole::Finalize => &mut self.finalize,
         };
         *stage = stage.saturating_sub(1);
-        self.steps = self.steps.saturating_sub(u32::from(role != Role::Finalize));
+        self.steps = self.steps.saturating_sub(u32::from(role != TaskRole::Finalize));
         self.reuse = self.reuse.saturating_sub(u64::from(is_reuse));
     }
 }
 
 impl Task {
     /// Whether another step of a role can be paid for.
-    pub(super) fn can_pay(&self, role: Role) -> bool {
+    pub(super) fn can_pay(&self, role: TaskRole) -> bool {
         match role {
-            Role::Propose => self.payable_proposals() > 0,
-            Role::Verify => self.payable(false) > 0,
-            Role::Finalize => {
+            TaskRole::Propose => self.payable_proposals() > 0,
+            TaskRole::Verify => self.payable(false) > 0,
+            TaskRole::Finalize => {
                 let (budget, spent) = (&self.terms.budget, &self.spent);
                 spent.finalize < budget.finalize && spent.units() < budget.cost_units
             }
@@ -92,26 +92,26 @@ impl Task {
 
     /// Whether another verdict on a candidate can be had: paid for, or paid for before.
     pub(super) fn can_pay_verdict(&self, proposal: &Proposal) -> bool {
-        self.payable(proposal.source.is_some()) > 0 || !self.begun_verifiers(proposal).is_empty()
+        self.payable(proposal.source.is_some()) > 0 || !self.resumable_voters(proposal).is_empty()
     }
 
     /// Who was interrupted while proposing, and may go on without being charged again.
-    pub(super) fn begun_proposers(&self) -> Vec<String> {
-        self.begun(Role::Propose, None, &self.cannot_propose())
+    pub(super) fn resumable_proposers(&self) -> Vec<String> {
+        self.resumable_holders(TaskRole::Propose, None, &self.cannot_propose())
     }
 
     /// Who was interrupted while verifying a candidate, and may go on without being charged again.
-    pub(super) fn begun_verifiers(&self, proposal: &Proposal) -> Vec<String> {
-        self.begun(Role::Verify, Some(&proposal.id), &self.cannot_verify(proposal))
+    pub(super) fn resumable_voters(&self, proposal: &Proposal) -> Vec<String> {
+        self.resumable_holders(TaskRole::Verify, Some(&proposal.id), &self.cannot_vote(proposal))
     }
 
-    fn begun(
+    fn resumable_holders(
         &self,
-        role: Role,
+        role: TaskRole,
         candidate: Option<&str>,
         without: &BTreeSet<String>,
     ) -> Vec<String> {
-        let is_such = |it: &&Unfinished| {
+        let is_such = |it: &&UnfinishedWork| {
             it.is_charged && it.role == role && it.candidate.as_deref() == candidate
         };
         let holders = self.unfinished.iter().filter(is_such).map(|it| &it.holder);
@@ -119,7 +119,7 @@ impl Task {
     }
 
     /// Whether a claim goes on with work that was charged and interrupted.
-    pub(super) fn is_begun(&self, claim: &Claim) -> bool {
+    pub(super) fn is_resumption(&self, claim: &TaskLease) -> bool {
         self.unfinished.iter().any(|it| {
             it.is_charged
                 && it.role == claim.role
@@ -134,7 +134,7 @@ impl Task {
         self.started_at.map(|at| at.plus_millis(self.terms.budget.reuse_verify_time_ms))
     }
 
-    pub(super) fn claims_of(&self, role: Role) -> u32 {
+    pub(super) fn leases_of(&self, role: TaskRole) -> u32 {
         let count = self.claims.values().filter(|claim| claim.role == role).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }

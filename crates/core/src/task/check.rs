@@ -1,6 +1,6 @@
 //! Whether a task can be held to its terms.
 
-use super::{Budget, Mode, Renewal, Terms};
+use super::{Budget, BudgetRenewal, DecisionMode, TaskTerms};
 use crate::time::Timestamp;
 
 /// A term that no task can be held to.
@@ -24,9 +24,9 @@ const MOST_UNITS: u64 = 1_000_000_000;
 
 /// Collects what is wrong.
 #[derive(Default)]
-struct Errors(Vec<TermError>);
+struct TermErrors(Vec<TermError>);
 
-impl Errors {
+impl TermErrors {
     fn refuse(&mut self, is_wrong: bool, field: &'static str, reason: impl Into<String>) {
         if is_wrong {
             self.0.push(TermError { field, reason: reason.into() });
@@ -34,7 +34,7 @@ impl Errors {
     }
 }
 
-impl Terms {
+impl TaskTerms {
     /// All that is wrong with the terms, by field.
     pub fn check(&self, now: Timestamp) -> Vec<TermError> {
         let mut errors = self.check_lasting();
@@ -44,7 +44,7 @@ impl Terms {
 
     /// What is wrong with the terms whatever the time is.
     pub fn check_lasting(&self) -> Vec<TermError> {
-        let mut errors = Errors::default();
+        let mut errors = TermErrors::default();
         self.check_counts(&mut errors);
         self.check_spans(&mut errors);
         self.check_budget(&mut errors);
@@ -55,7 +55,7 @@ impl Terms {
     /// What is wrong with the end of the contract at this time. A task that is there already is
     /// what it is after its end too.
     pub fn check_clock(&self, now: Timestamp) -> Option<TermError> {
-        let mut errors = Errors::default();
+        let mut errors = TermErrors::default();
         let is_span = self.expires_at.millis() < FIRST_MOMENT_MS && FIRST_MOMENT_MS <= now.millis();
         let why = if is_span {
             "is in the past: it must be a point in time, in milliseconds since 1970, not a duration"
@@ -68,7 +68,7 @@ impl Terms {
         errors.0.pop()
     }
 
-    fn check_counts(&self, errors: &mut Errors) {
+    fn check_counts(&self, errors: &mut TermErrors) {
         let counts = [
             (self.propose_at_once, "assignment.claim.max_concurrency.propose"),
             (self.verify_at_once, "assignment.claim.max_concurrency.verify"),
@@ -93,7 +93,7 @@ impl Terms {
         errors.refuse(MOST < self.max_retries, "assignment.explore.max_retries", bound);
     }
 
-    fn check_spans(&self, errors: &mut Errors) {
+    fn check_spans(&self, errors: &mut TermErrors) {
         let spans = [
             (self.lease_ms, "assignment.claim.lease_ms"),
             (self.reveal_ms, "acceptance.vote.reveal_deadline_ms"),
@@ -111,7 +111,7 @@ impl Terms {
     }
 
     /// A budget must pay for one candidate and its quorum, or the task could never end well.
-    fn check_budget(&self, errors: &mut Errors) {
+    fn check_budget(&self, errors: &mut TermErrors) {
         let Budget { time_ms, max_steps, cost_units, explore, verify, finalize, .. } = self.budget;
         let why = format!("must be from 1 to {YEAR_MS}");
         errors.refuse(!(1..=YEAR_MS).contains(&time_ms), "budget.time_ms", why);
@@ -134,13 +134,13 @@ impl Terms {
         errors.refuse(cost_units < sum, "budget.cost_units", why);
         let why = format!("must be at most {MOST_UNITS}");
         errors.refuse(MOST_UNITS < cost_units, "budget.cost_units", why);
-        let is_continuous = self.mode == Mode::Continuous;
-        let is_renewed = self.budget.renewal == Renewal::EpochRenew;
+        let is_continuous = self.mode == DecisionMode::Continuous;
+        let is_renewed = self.budget.renewal == BudgetRenewal::EpochRenew;
         let why = "must be EPOCH_RENEW for a task in mode CONTINUOUS";
         errors.refuse(is_continuous && !is_renewed, "budget.mode", why);
     }
 
-    fn check_reuse(&self, errors: &mut Errors) {
+    fn check_reuse(&self, errors: &mut TermErrors) {
         let Budget { time_ms, cost_units, .. } = self.budget;
         let Budget { reuse_verify_time_ms, reuse_verify_cost_units, reuse_max_attempts, .. } =
             self.budget;

@@ -1,21 +1,21 @@
 //! Which events follow from a command, or why none do.
 
-mod claims;
+mod leases;
 mod votes;
 
 use super::{
-    Ballot, Claim, Event, Mode, Phase, Release, Role, Signed, Task, Weigher, check::MOST,
-    follow::follow_up,
+    Ballot, ComplaintSignature, DecisionMode, LeaseRelease, Task, TaskEvent, TaskLease, TaskPhase,
+    TaskRole, VoterReliability, check::MOST, consequences::follow_up,
 };
 use crate::time::Timestamp;
 
 /// What somebody wants to be done with a task.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub enum TaskCommand {
     /// Takes up work. The token must be above all that were given out.
-    Claim {
+    TakeLease {
         token: u64,
-        claim: Claim,
+        claim: TaskLease,
     },
     /// Goes on holding it, for at most another lease.
     Renew {
@@ -25,7 +25,7 @@ pub enum Command {
     /// Ends it without what it was for.
     Release {
         token: u64,
-        reason: Release,
+        reason: LeaseRelease,
     },
     /// Proposes an output under a new id. One that is known already keeps its own, and the event
     /// says which that is.
@@ -73,7 +73,7 @@ pub enum Command {
         epoch: u64,
         reason: String,
         /// By whom the contract says may complain; whoever sends it has checked it.
-        signed: Option<Signed>,
+        signed: Option<ComplaintSignature>,
     },
     /// Begins the next epoch of a continuous task.
     NextEpoch,
@@ -82,14 +82,14 @@ pub enum Command {
     },
     /// Time went on, or what can propose and verify is used up.
     Tick {
-        exhausted: Exhausted,
+        exhausted: ExhaustedRoles,
     },
 }
 
 /// What there is nobody left for: of all who could, none is outside of what `needs` names as
 /// `without`. It is said by a tick, and has no meaning while somebody is at work on the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Exhausted {
+pub struct ExhaustedRoles {
     /// No further executor can propose.
     pub proposers: bool,
     /// No further executor can verify the candidate whose turn it is.
@@ -98,9 +98,9 @@ pub struct Exhausted {
 
 /// Why a command changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum TaskRefusal {
     #[error("the task is {0} and accepts no more work")]
-    Over(Phase),
+    Over(TaskPhase),
     #[error("the lease with the token {0} is no longer held")]
     NotHeld(u64),
     #[error("the token {given} is not above {last}, the last one issued")]
@@ -112,9 +112,9 @@ pub enum Refusal {
     #[error("`{0}` gave two different verdicts and has lost its vote")]
     Equivocator(String),
     #[error("the contract allows no more leases to {0}")]
-    TooMany(Role),
+    TooMany(TaskRole),
     #[error("the task's budget to {0} is used up")]
-    Budget(Role),
+    Budget(TaskRole),
     #[error("the task has no candidate `{0}` in that state")]
     NoCandidate(String),
     #[error("the candidate `{0}` has a different output")]
@@ -135,74 +135,84 @@ pub enum Refusal {
     TooEarly,
 }
 
-pub(super) type Decided = Result<Vec<Event>, Refusal>;
+pub(super) type DecideResult = Result<Vec<TaskEvent>, TaskRefusal>;
 
 /// The events that a command causes at a time. What the clock made due comes first, and a command
 /// for a task that it ended is refused: a tick writes that end down.
-pub fn decide(task: &Task, command: &Command, now: Timestamp, known: &Weigher) -> Decided {
+pub fn decide(
+    task: &Task,
+    command: &TaskCommand,
+    now: Timestamp,
+    known: &VoterReliability,
+) -> DecideResult {
     let mut task = task.clone();
     let mut events = task.due(now);
     follow(&mut task, &events, now);
     let caused = caused(&task, command, now)?;
     follow(&mut task, &caused, now);
     events.extend(caused);
-    let exhausted =
-        if let Command::Tick { exhausted } = command { *exhausted } else { Exhausted::default() };
+    let exhausted = if let TaskCommand::Tick { exhausted } = command {
+        *exhausted
+    } else {
+        ExhaustedRoles::default()
+    };
     events.extend(follow_up(&mut task, exhausted, now, known));
     Ok(events)
 }
 
-fn follow(task: &mut Task, events: &[Event], now: Timestamp) {
+fn follow(task: &mut Task, events: &[TaskEvent], now: Timestamp) {
     for event in events {
         task.apply(event, now);
     }
 }
 
-fn caused(task: &Task, command: &Command, now: Timestamp) -> Decided {
+fn caused(task: &Task, command: &TaskCommand, now: Timestamp) -> DecideResult {
     // These are about what was decided, and come after the end as well.
     match command {
-        Command::Tick { .. } => return Ok(Vec::new()),
-        Command::Complain { epoch, reason, signed } => {
+        TaskCommand::Tick { .. } => return Ok(Vec::new()),
+        TaskCommand::Complain { epoch, reason, signed } => {
             no_complaint(task, *epoch)?;
             let (reason, signed) = (reason.clone(), signed.clone());
-            return Ok(vec![Event::Complained { epoch: *epoch, reason, signed }]);
+            return Ok(vec![TaskEvent::Complained { epoch: *epoch, reason, signed }]);
         }
-        Command::NextEpoch if task.terms.mode == Mode::OneShot => return next_epoch(task),
-        Command::Accuse { candidate, voter, turn, verdicts } => {
+        TaskCommand::NextEpoch if task.terms.mode == DecisionMode::OneShot => {
+            return next_epoch(task);
+        }
+        TaskCommand::Accuse { candidate, voter, turn, verdicts } => {
             return votes::accused(task, (candidate, voter, *turn), verdicts);
         }
-        Command::Claim { .. }
-        | Command::Renew { .. }
-        | Command::Release { .. }
-        | Command::Propose { .. }
-        | Command::Reuse { .. }
-        | Command::CommitVote { .. }
-        | Command::Reveal { .. }
-        | Command::Finalize { .. }
-        | Command::NextEpoch
-        | Command::Cancel { .. } => {}
+        TaskCommand::TakeLease { .. }
+        | TaskCommand::Renew { .. }
+        | TaskCommand::Release { .. }
+        | TaskCommand::Propose { .. }
+        | TaskCommand::Reuse { .. }
+        | TaskCommand::CommitVote { .. }
+        | TaskCommand::Reveal { .. }
+        | TaskCommand::Finalize { .. }
+        | TaskCommand::NextEpoch
+        | TaskCommand::Cancel { .. } => {}
     }
-    if task.is_over() { Err(Refusal::Over(task.phase)) } else { of_work(task, command, now) }
+    if task.is_over() { Err(TaskRefusal::Over(task.phase)) } else { of_work(task, command, now) }
 }
 
-fn of_work(task: &Task, command: &Command, now: Timestamp) -> Decided {
+fn of_work(task: &Task, command: &TaskCommand, now: Timestamp) -> DecideResult {
     let lease = now.plus_millis(task.terms.lease_ms);
     match command {
-        Command::Claim { token, claim } => claims::claimed(task, *token, claim, now),
-        Command::Renew { token, until } => {
+        TaskCommand::TakeLease { token, claim } => leases::leased(task, *token, claim, now),
+        TaskCommand::Renew { token, until } => {
             held(task, *token)?;
-            Ok(vec![Event::Renewed { token: *token, until: (*until).min(lease) }])
+            Ok(vec![TaskEvent::Renewed { token: *token, until: (*until).min(lease) }])
         }
-        Command::Release { token, reason } => {
+        TaskCommand::Release { token, reason } => {
             let claim = held(task, *token)?;
-            Ok(claims::released(task, *token, claim, reason))
+            Ok(leases::released(task, *token, claim, reason))
         }
-        Command::Propose { token, candidate, digest, evidence, round_id } => {
-            with_role(task, *token, Role::Propose)?;
+        TaskCommand::Propose { token, candidate, digest, evidence, round_id } => {
+            with_role(task, *token, TaskRole::Propose)?;
             free_id(task, candidate, digest)?;
             // An output that is known keeps the id under which it is.
             let same = task.proposals.iter().find(|it| it.digest == *digest);
-            Ok(vec![Event::Proposed {
+            Ok(vec![TaskEvent::Proposed {
                 token: *token,
                 candidate: same.map_or(candidate, |it| &it.id).clone(),
                 digest: digest.clone(),
@@ -210,9 +220,9 @@ fn of_work(task: &Task, command: &Command, now: Timestamp) -> Decided {
                 round_id: round_id.clone(),
             }])
         }
-        Command::Reuse { source, candidate, digest, evidence, proposers } => {
+        TaskCommand::Reuse { source, candidate, digest, evidence, proposers } => {
             may_reuse(task, candidate, digest, now)?;
-            Ok(vec![Event::Reused {
+            Ok(vec![TaskEvent::Reused {
                 source: source.clone(),
                 candidate: candidate.clone(),
                 digest: digest.clone(),
@@ -220,37 +230,39 @@ fn of_work(task: &Task, command: &Command, now: Timestamp) -> Decided {
                 proposers: proposers.clone(),
             }])
         }
-        Command::CommitVote { .. } => votes::committed(task, command),
-        Command::Reveal { candidate, voter, ballot, salt } => {
+        TaskCommand::CommitVote { .. } => votes::committed(task, command),
+        TaskCommand::Reveal { candidate, voter, ballot, salt } => {
             votes::revealed(task, (candidate, voter), ballot, salt)
         }
-        Command::Finalize { token } => finalized(task, *token, now),
-        Command::NextEpoch => next_epoch(task),
-        Command::Cancel { reason } => Ok(vec![Event::Cancelled { reason: reason.clone() }]),
-        Command::Accuse { .. } | Command::Complain { .. } | Command::Tick { .. } => Ok(Vec::new()),
+        TaskCommand::Finalize { token } => finalized(task, *token, now),
+        TaskCommand::NextEpoch => next_epoch(task),
+        TaskCommand::Cancel { reason } => Ok(vec![TaskEvent::Cancelled { reason: reason.clone() }]),
+        TaskCommand::Accuse { .. } | TaskCommand::Complain { .. } | TaskCommand::Tick { .. } => {
+            Ok(Vec::new())
+        }
     }
 }
 
-fn held(task: &Task, token: u64) -> Result<&Claim, Refusal> {
-    task.claims.get(&token).ok_or(Refusal::NotHeld(token))
+fn held(task: &Task, token: u64) -> Result<&TaskLease, TaskRefusal> {
+    task.claims.get(&token).ok_or(TaskRefusal::NotHeld(token))
 }
 
-fn with_role(task: &Task, token: u64, role: Role) -> Result<&Claim, Refusal> {
+fn with_role(task: &Task, token: u64, role: TaskRole) -> Result<&TaskLease, TaskRefusal> {
     held(task, token)
-        .and_then(|it| if it.role == role { Ok(it) } else { Err(Refusal::NotHeld(token)) })
+        .and_then(|it| if it.role == role { Ok(it) } else { Err(TaskRefusal::NotHeld(token)) })
 }
 
 /// An id names one output.
-fn free_id(task: &Task, id: &str, digest: &str) -> Result<(), Refusal> {
+fn free_id(task: &Task, id: &str, digest: &str) -> Result<(), TaskRefusal> {
     let is_taken = task.proposal(id).is_some_and(|it| it.digest != digest);
-    if is_taken { Err(Refusal::IdTaken(id.to_owned())) } else { Ok(()) }
+    if is_taken { Err(TaskRefusal::IdTaken(id.to_owned())) } else { Ok(()) }
 }
 
-fn may_reuse(task: &Task, id: &str, digest: &str, now: Timestamp) -> Result<(), Refusal> {
+fn may_reuse(task: &Task, id: &str, digest: &str, now: Timestamp) -> Result<(), TaskRefusal> {
     free_id(task, id, digest)?;
     let is_begun = task.is_explored
         || task.approved().is_some()
-        || task.claims_of(Role::Propose) > 0
+        || task.leases_of(TaskRole::Propose) > 0
         || task.proposals.iter().any(|it| it.is_live() || it.source.is_none());
     let is_late = task.reuse_until().is_some_and(|until| until <= now);
     let is_known = task.proposals.iter().any(|it| it.digest == digest);
@@ -269,20 +281,20 @@ fn may_reuse(task: &Task, id: &str, digest: &str, now: Timestamp) -> Result<(), 
     } else {
         return Ok(());
     };
-    Err(Refusal::NoReuse(why))
+    Err(TaskRefusal::NoReuse(why))
 }
 
-fn finalized(task: &Task, token: u64, now: Timestamp) -> Decided {
-    let claim = with_role(task, token, Role::Finalize)?;
+fn finalized(task: &Task, token: u64, now: Timestamp) -> DecideResult {
+    let claim = with_role(task, token, TaskRole::Finalize)?;
     let id = claim.candidate.clone().unwrap_or_default();
     let approved = task.approved().filter(|it| it.id == id);
-    let proposal = approved.ok_or_else(|| Refusal::NoCandidate(id.clone()))?;
+    let proposal = approved.ok_or_else(|| TaskRefusal::NoCandidate(id.clone()))?;
     let settles_at = now.plus_millis(task.terms.window_ms);
-    Ok(vec![Event::Finalized { epoch: task.epoch, candidate: proposal.id.clone(), settles_at }])
+    Ok(vec![TaskEvent::Finalized { epoch: task.epoch, candidate: proposal.id.clone(), settles_at }])
 }
 
 /// One complaint is enough, and it must come in time.
-fn no_complaint(task: &Task, epoch: u64) -> Result<(), Refusal> {
+fn no_complaint(task: &Task, epoch: u64) -> Result<(), TaskRefusal> {
     let why = match task.windows.iter().find(|it| it.epoch == epoch) {
         Some(window) if window.complaint.is_none() => return Ok(()),
         Some(_) => "it was already disputed",
@@ -291,19 +303,19 @@ fn no_complaint(task: &Task, epoch: u64) -> Result<(), Refusal> {
         }
         None => "the time to dispute it is over",
     };
-    Err(Refusal::NoWindow { epoch, why })
+    Err(TaskRefusal::NoWindow { epoch, why })
 }
 
-fn next_epoch(task: &Task) -> Decided {
+fn next_epoch(task: &Task) -> DecideResult {
     let open = u32::try_from(task.windows.len()).unwrap_or(u32::MAX);
-    let why = if task.terms.mode == Mode::OneShot {
+    let why = if task.terms.mode == DecisionMode::OneShot {
         "the task is decided once, because its mode is ONE_SHOT"
     } else if !task.is_waiting() {
         "the current epoch is not decided"
     } else if MOST <= open {
         "too many decisions have not settled yet"
     } else {
-        return Ok(vec![Event::EpochEnded { epoch: task.epoch }]);
+        return Ok(vec![TaskEvent::EpochEnded { epoch: task.epoch }]);
     };
-    Err(Refusal::NoEpoch(why))
+    Err(TaskRefusal::NoEpoch(why))
 }

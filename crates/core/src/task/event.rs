@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ballot, Claim, Gap, Release, Role, Terms};
-use crate::{job::words, time::Timestamp};
+use super::{Ballot, LeaseRelease, TaskLease, TaskRole, TaskTerms, VoteGap};
+use crate::{round::job::words, time::Timestamp};
 
 words!(
     /// Why a vote does not count.
@@ -25,7 +25,7 @@ words!(
     /// Why nobody is asked to propose any more.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    Stop {
+    ExploreEnd {
         /// As many proposed as may.
         MaxProposers => "max_proposers",
         /// There are as many candidates as may be verified.
@@ -42,7 +42,7 @@ words!(
 /// By what others can see who complained: an Ed25519 signature over the text
 /// `task|epoch|BAD|reason|timestamp`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signed {
+pub struct ComplaintSignature {
     /// In milliseconds since 1970, as the signer says.
     pub timestamp: u64,
     /// In hex.
@@ -52,13 +52,13 @@ pub struct Signed {
 /// What happened. The member `kind` says which of these it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Event {
+pub enum TaskEvent {
     Created {
-        terms: Box<Terms>,
+        terms: Box<TaskTerms>,
     },
     Claimed {
         token: u64,
-        claim: Claim,
+        claim: TaskLease,
     },
     /// The lease of a claim goes on.
     Renewed {
@@ -68,17 +68,17 @@ pub enum Event {
     /// A claim ended without what it was for.
     Released {
         token: u64,
-        reason: Release,
+        reason: LeaseRelease,
     },
     /// A step was paid for: a unit of its stage.
     Charged {
-        role: Role,
+        role: TaskRole,
         /// Whether it is for a candidate from knowledge, which has a bound of its own.
         reuse: bool,
     },
     /// What was paid for a step is given back: a node failed, and not who was asked.
     Refunded {
-        role: Role,
+        role: TaskRole,
         reuse: bool,
     },
     Proposed {
@@ -100,7 +100,7 @@ pub enum Event {
     },
     /// Nobody is asked to propose any more, and the candidates are verified.
     ExploreClosed {
-        why: Stop,
+        why: ExploreEnd,
     },
     /// A verifier found what a candidate refers to.
     EvidenceSeen {
@@ -157,13 +157,13 @@ pub enum Event {
         candidate: String,
         turn: u32,
         wanted: u32,
-        why: Gap,
+        why: VoteGap,
         at: Timestamp,
     },
     /// The votes decided nothing, and are not made anew.
     Undecided {
         candidate: String,
-        why: Gap,
+        why: VoteGap,
     },
     /// All that could propose failed; proposing begins anew at that time.
     RetryScheduled {
@@ -181,7 +181,7 @@ pub enum Event {
         reason: String,
         /// Where the contract says who may.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        signed: Option<Signed>,
+        signed: Option<ComplaintSignature>,
     },
     /// The time to complain of a decision is over.
     Settled {
@@ -204,7 +204,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl TaskEvent {
     /// Every name that an event can have.
     pub const NAMES: [&str; 28] = [
         "TASK_CREATED",

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Proposal, Role, Standing, Task};
+use super::{Proposal, ProposalStanding, Task, TaskRole};
 use crate::time::Timestamp;
 
 /// Work that somebody may claim now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Need {
+pub enum TaskNeed {
     /// So many more executors may propose, none of these. Where the budget pays for nothing new,
     /// `only` those may who were paid and interrupted.
     Proposals { count: u32, without: Vec<String>, only: Option<Vec<String>> },
@@ -29,14 +29,14 @@ pub enum Need {
 
 /// What there is to do now. Nothing means to wait for claims, or for `Task::wakes_at`. When there
 /// is nobody to do it, a tick must say so, or the task waits until it expires.
-pub fn needs(task: &Task, now: Timestamp) -> Vec<Need> {
+pub fn needs(task: &Task, now: Timestamp) -> Vec<TaskNeed> {
     if task.is_over() || task.is_waiting() {
         return Vec::new();
     }
     let need = if let Some(approved) = task.approved() {
-        let is_free = task.claims_of(Role::Finalize) == 0 && task.can_pay(Role::Finalize);
-        is_free.then(|| Need::Final { candidate: approved.id.clone() })
-    } else if let Some(proposal) = task.in_turn() {
+        let is_free = task.leases_of(TaskRole::Finalize) == 0 && task.can_pay(TaskRole::Finalize);
+        is_free.then(|| TaskNeed::Final { candidate: approved.id.clone() })
+    } else if let Some(proposal) = task.current_candidate() {
         of_candidate(task, proposal, now)
     } else {
         proposals(task, now)
@@ -44,15 +44,15 @@ pub fn needs(task: &Task, now: Timestamp) -> Vec<Need> {
     need.into_iter().collect()
 }
 
-fn of_candidate(task: &Task, proposal: &Proposal, now: Timestamp) -> Option<Need> {
-    if proposal.standing == Standing::Revealing {
+fn of_candidate(task: &Task, proposal: &Proposal, now: Timestamp) -> Option<TaskNeed> {
+    if proposal.standing == ProposalStanding::Revealing {
         let voters: Vec<String> = proposal.hidden().cloned().collect();
         let candidate = proposal.id.clone();
-        return (!voters.is_empty()).then_some(Need::Reveals { candidate, voters });
+        return (!voters.is_empty()).then_some(TaskNeed::Reveals { candidate, voters });
     }
-    let free = task.terms.verify_at_once.saturating_sub(task.claims_of(Role::Verify));
+    let free = task.terms.verify_at_once.saturating_sub(task.leases_of(TaskRole::Verify));
     let (payable, only) =
-        had(task.payable(proposal.source.is_some()), || task.begun_verifiers(proposal));
+        had(task.payable(proposal.source.is_some()), || task.resumable_voters(proposal));
     let count = task.open_votes(proposal).min(free).min(payable);
     let is_early = proposal.retry_at.is_some_and(|at| now < at);
     if count == 0 || is_early {
@@ -60,11 +60,11 @@ fn of_candidate(task: &Task, proposal: &Proposal, now: Timestamp) -> Option<Need
     }
     let mut keys: Vec<String> =
         proposal.votes.values().map(|vote| vote.independence.clone()).collect();
-    keys.extend(task.verifies(&proposal.id).map(|claim| claim.independence.clone()));
+    keys.extend(task.vote_leases(&proposal.id).map(|claim| claim.independence.clone()));
     keys.sort();
     keys.dedup();
-    let without = task.cannot_verify(proposal).into_iter().collect();
-    Some(Need::Verdicts { candidate: proposal.id.clone(), count, without, keys, only })
+    let without = task.cannot_vote(proposal).into_iter().collect();
+    Some(TaskNeed::Verdicts { candidate: proposal.id.clone(), count, without, keys, only })
 }
 
 /// How many can be had: those that can be paid for, or those that were.
@@ -76,22 +76,22 @@ fn had(payable: u64, begun: impl FnOnce() -> Vec<String>) -> (u32, Option<Vec<St
     (u32::try_from(begun.len()).unwrap_or(u32::MAX), Some(begun))
 }
 
-fn proposals(task: &Task, now: Timestamp) -> Option<Need> {
+fn proposals(task: &Task, now: Timestamp) -> Option<TaskNeed> {
     let is_early = task.retry_at.is_some_and(|at| now < at);
     if task.is_explored || is_early {
         return None;
     }
-    let free = task.terms.propose_at_once.saturating_sub(task.claims_of(Role::Propose));
-    let (payable, only) = had(task.payable_proposals(), || task.begun_proposers());
+    let free = task.terms.propose_at_once.saturating_sub(task.leases_of(TaskRole::Propose));
+    let (payable, only) = had(task.payable_proposals(), || task.resumable_proposers());
     let count = task.open_proposals().min(free).min(payable);
     let without = task.cannot_propose().into_iter().collect();
-    (count != 0).then_some(Need::Proposals { count, without, only })
+    (count != 0).then_some(TaskNeed::Proposals { count, without, only })
 }
 
 impl Task {
     /// Who does not propose now: they did, they failed, or they are at it.
     pub(super) fn cannot_propose(&self) -> BTreeSet<String> {
-        let at_work = self.claims.values().filter(|it| it.role == Role::Propose);
+        let at_work = self.claims.values().filter(|it| it.role == TaskRole::Propose);
         let mut without = self.proposed.clone();
         without.extend(self.failed_proposers.keys().cloned());
         without.extend(at_work.map(|claim| claim.holder.clone()));
@@ -100,12 +100,12 @@ impl Task {
 
     /// Who does not verify a candidate now: they made it, they voted, failed or are at it, or they
     /// have no vote any more.
-    pub(super) fn cannot_verify(&self, proposal: &Proposal) -> BTreeSet<String> {
+    pub(super) fn cannot_vote(&self, proposal: &Proposal) -> BTreeSet<String> {
         let mut without = proposal.proposers.clone();
         without.extend(proposal.votes.keys().cloned());
         without.extend(proposal.failed_verifiers.keys().cloned());
         without.extend(self.equivocators.iter().cloned());
-        without.extend(self.verifies(&proposal.id).map(|claim| claim.holder.clone()));
+        without.extend(self.vote_leases(&proposal.id).map(|claim| claim.holder.clone()));
         without
     }
 }

@@ -8,13 +8,13 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::Vote;
-use crate::{job::words, time::Timestamp};
+use crate::{round::job::words, time::Timestamp};
 
 words!(
     /// How a candidate stands.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    Standing {
+    ProposalStanding {
         Waiting => "waiting",
         /// Votes are being committed; none of this turn can be seen.
         Verifying => "verifying",
@@ -31,7 +31,7 @@ words!(
     /// Why votes decided nothing.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    Gap {
+    VoteGap {
         /// Fewer than the quorum said that it is right, or that it is wrong.
         TooFewVotes => "too_few_votes",
         /// A quorum on one side at least, and neither side outweighs the other.
@@ -58,8 +58,8 @@ pub struct Proposal {
     pub source: Option<String>,
     /// Digests of what it refers to; each must be available to be final.
     pub evidence: BTreeSet<String>,
-    pub standing: Standing,
-    pub gap: Option<Gap>,
+    pub standing: ProposalStanding,
+    pub gap: Option<VoteGap>,
     /// Which time votes are being committed on it, from 1.
     pub turn: u32,
     /// How often its verification began anew because it decided nothing.
@@ -83,7 +83,10 @@ pub struct Proposal {
 impl Proposal {
     /// Whether it can still be approved.
     pub const fn is_live(&self) -> bool {
-        matches!(self.standing, Standing::Waiting | Standing::Verifying | Standing::Revealing)
+        matches!(
+            self.standing,
+            ProposalStanding::Waiting | ProposalStanding::Verifying | ProposalStanding::Revealing
+        )
     }
 
     /// The votes of this turn that are neither revealed nor forfeited.
@@ -93,7 +96,7 @@ impl Proposal {
     }
 
     /// How many have voted, whether or not it counts.
-    pub(super) fn asked(&self) -> u32 {
+    pub(super) fn voter_count(&self) -> u32 {
         u32::try_from(self.votes.len()).unwrap_or(u32::MAX)
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::{policy::Status, time::Timestamp};
+use crate::{policy::EvaluationStatus, time::Timestamp};
 
 /// In microseconds since 1970.
 impl Serialize for Timestamp {
@@ -18,13 +18,13 @@ impl<'de> Deserialize<'de> for Timestamp {
 }
 
 /// By its word.
-impl Serialize for Status {
+impl Serialize for EvaluationStatus {
     fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
         self.as_str().serialize(writer)
     }
 }
 
-impl<'de> Deserialize<'de> for Status {
+impl<'de> Deserialize<'de> for EvaluationStatus {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         let word = String::deserialize(reader)?;
         let known = [Self::Passed, Self::Failed, Self::Inconclusive];

@@ -4,14 +4,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{job::words, time::Timestamp};
+use crate::{round::job::words, time::Timestamp};
 
 words!(
     /// How verdicts become a decision. Every one of them needs the quorum: weights decide between
     /// the sides, and never make one voter into several.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-    Aggregation {
+    VoteAggregation {
         /// As many approvals as the quorum asks for, and more of them than rejections.
         Quorum => "QUORUM",
         /// By how sure each verifier says it is.
@@ -25,7 +25,7 @@ words!(
     /// Whether a task is decided once or again and again.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-    Mode {
+    DecisionMode {
         OneShot => "ONE_SHOT",
         /// Each epoch has a decision; the task goes on until its contract expires.
         Continuous => "CONTINUOUS",
@@ -36,7 +36,7 @@ words!(
     /// What the budget is for.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-    Renewal {
+    BudgetRenewal {
         Lifetime => "LIFETIME",
         EpochRenew => "EPOCH_RENEW",
     }
@@ -56,12 +56,12 @@ pub struct Budget {
     pub reuse_verify_time_ms: u64,
     pub reuse_verify_cost_units: u64,
     pub reuse_max_attempts: u32,
-    pub renewal: Renewal,
+    pub renewal: BudgetRenewal,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Terms {
-    pub mode: Mode,
+pub struct TaskTerms {
+    pub mode: DecisionMode,
     pub lease_ms: u64,
     /// Claims of each role at a time.
     pub propose_at_once: u32,
@@ -88,14 +88,14 @@ pub struct Terms {
     pub max_retries: u32,
     /// How long to wait before the first time that something is tried anew. It doubles.
     pub backoff_ms: u64,
-    pub aggregation: Aggregation,
+    pub aggregation: VoteAggregation,
     pub budget: Budget,
     /// How long a final decision can be complained of.
     pub window_ms: u64,
     pub expires_at: Timestamp,
 }
 
-impl Terms {
+impl TaskTerms {
     /// How long to wait before something is tried anew for the n-th time, counted from 0.
     pub(super) fn backoff(&self, before: u32) -> u64 {
         self.backoff_ms.saturating_mul(1 << before.min(16))

@@ -1,6 +1,6 @@
 //! What falls due by the clock: leases, reveals, waits, settlements and the end of the task.
 
-use super::{Event, Forfeit, Gap, Proposal, Release, Standing, Task};
+use super::{Forfeit, LeaseRelease, Proposal, ProposalStanding, Task, TaskEvent, VoteGap};
 use crate::time::Timestamp;
 
 impl Task {
@@ -19,17 +19,19 @@ impl Task {
 
     fn candidate_wakes_at(&self, proposal: &Proposal) -> Option<Timestamp> {
         match proposal.standing {
-            Standing::Revealing => proposal.reveal_until,
-            Standing::Waiting | Standing::Verifying => {
+            ProposalStanding::Revealing => proposal.reveal_until,
+            ProposalStanding::Waiting | ProposalStanding::Verifying => {
                 let reuse = self.reuse_until().filter(|_| proposal.source.is_some());
                 proposal.retry_at.into_iter().chain(reuse).min()
             }
-            Standing::Approved | Standing::Rejected | Standing::Undecided => None,
+            ProposalStanding::Approved
+            | ProposalStanding::Rejected
+            | ProposalStanding::Undecided => None,
         }
     }
 
     /// The events that are due at a time.
-    pub(super) fn due(&self, now: Timestamp) -> Vec<Event> {
+    pub(super) fn due(&self, now: Timestamp) -> Vec<TaskEvent> {
         let mut events = self.settled(now);
         if self.is_over() {
             return events;
@@ -38,12 +40,13 @@ impl Task {
             let is_expired = self.terms.expires_at <= now;
             let reason =
                 if is_expired { "its contract expired" } else { "its time budget is used up" };
-            events.push(Event::Expired { reason: reason.to_owned() });
+            events.push(TaskEvent::Expired { reason: reason.to_owned() });
             return events;
         }
         for (token, claim) in &self.claims {
             if claim.until <= now {
-                events.push(Event::Released { token: *token, reason: Release::LeaseRanOut });
+                events
+                    .push(TaskEvent::Released { token: *token, reason: LeaseRelease::LeaseRanOut });
             }
         }
         for proposal in &self.proposals {
@@ -53,9 +56,9 @@ impl Task {
         events
     }
 
-    fn settled(&self, now: Timestamp) -> Vec<Event> {
+    fn settled(&self, now: Timestamp) -> Vec<TaskEvent> {
         let over = self.windows.iter().filter(|it| it.until <= now);
-        over.map(|it| Event::Settled {
+        over.map(|it| TaskEvent::Settled {
             epoch: it.epoch,
             candidate: it.candidate.clone(),
             is_bad: it.complaint.is_some(),
@@ -65,31 +68,33 @@ impl Task {
 
     /// A candidate from knowledge has its own time. Votes that are being revealed are seen first:
     /// they cost nothing more.
-    fn late_reuse(&self, proposal: &Proposal, now: Timestamp) -> Vec<Event> {
+    fn late_reuse(&self, proposal: &Proposal, now: Timestamp) -> Vec<TaskEvent> {
         let is_over = self.reuse_until().is_some_and(|until| until <= now);
-        let is_at_work = matches!(proposal.standing, Standing::Waiting | Standing::Verifying);
+        let is_at_work =
+            matches!(proposal.standing, ProposalStanding::Waiting | ProposalStanding::Verifying);
         if proposal.source.is_none() || !is_at_work || !is_over {
             return Vec::new();
         }
-        let on_it = |it: &super::Claim| it.candidate.as_ref() == Some(&proposal.id);
+        let on_it = |it: &super::TaskLease| it.candidate.as_ref() == Some(&proposal.id);
         let at_work = self.claims.iter().filter(|(_, it)| on_it(it) && now < it.until);
         let detail = "the time to vote on reused decisions is used up";
-        let give_up = |token: &u64| Event::Released {
+        let give_up = |token: &u64| TaskEvent::Released {
             token: *token,
-            reason: Release::GivenUp { detail: detail.to_owned() },
+            reason: LeaseRelease::GivenUp { detail: detail.to_owned() },
         };
-        let mut events: Vec<Event> = at_work.map(|(token, _)| give_up(token)).collect();
-        events.push(Event::Undecided { candidate: proposal.id.clone(), why: Gap::ReuseTime });
+        let mut events: Vec<TaskEvent> = at_work.map(|(token, _)| give_up(token)).collect();
+        events
+            .push(TaskEvent::Undecided { candidate: proposal.id.clone(), why: VoteGap::ReuseTime });
         events
     }
 }
 
-fn late_votes(proposal: &Proposal, now: Timestamp) -> Vec<Event> {
+fn late_votes(proposal: &Proposal, now: Timestamp) -> Vec<TaskEvent> {
     let is_over = proposal.reveal_until.is_some_and(|until| until <= now);
-    if proposal.standing != Standing::Revealing || !is_over {
+    if proposal.standing != ProposalStanding::Revealing || !is_over {
         return Vec::new();
     }
-    let forfeit = |voter: &String| Event::VoteForfeited {
+    let forfeit = |voter: &String| TaskEvent::VoteForfeited {
         candidate: proposal.id.clone(),
         voter: voter.clone(),
         why: Forfeit::Late,

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Task, event::Forfeit};
 use crate::{
     canonical::{canonical, digest},
-    policy::Status,
+    policy::EvaluationStatus,
     round::VoteTicket,
 };
 
@@ -16,7 +16,7 @@ const DOMAIN: &str = "jurat.vote.v1";
 /// What a verifier said, as it is revealed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ballot {
-    pub status: Status,
+    pub status: EvaluationStatus,
     /// How sure the verifier is, from 0 to 1.
     pub score: f64,
     pub reason_codes: Vec<u16>,
@@ -54,7 +54,7 @@ impl Vote {
 
     /// Whether it says that the candidate is right, or that it is wrong.
     pub(super) fn is_conclusive(&self) -> bool {
-        self.ballot().is_some_and(|it| it.status != Status::Inconclusive)
+        self.ballot().is_some_and(|it| it.status != EvaluationStatus::Inconclusive)
     }
 }
 
@@ -79,7 +79,7 @@ impl Task {
 
 /// What a vote is cast on, and by whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct VoteContext<'a> {
     pub task: &'a str,
     pub epoch: u64,
     pub candidate: &'a str,
@@ -90,7 +90,7 @@ pub struct Place<'a> {
 
 /// The digest by which a voter is bound to a ballot. It names all that the vote is about, so that
 /// nobody can use the commitment of another, nor their own a second time.
-pub fn commitment(place: Place<'_>, ballot: &Ballot, salt: &str) -> String {
+pub fn commitment(place: VoteContext<'_>, ballot: &Ballot, salt: &str) -> String {
     let document = json!({
         "domain": DOMAIN,
         "task": place.task,
@@ -112,27 +112,27 @@ pub fn commitment(place: Place<'_>, ballot: &Ballot, salt: &str) -> String {
 mod tests {
     use super::*;
 
-    fn ballot(status: Status) -> Ballot {
+    fn ballot(status: EvaluationStatus) -> Ballot {
         let verdict_digest = "sha256:01".to_owned();
         Ballot { status, score: 0.9, reason_codes: vec![], verdict_digest, available: vec![] }
     }
 
     #[test]
     fn a_commitment_binds_everything_that_it_names() {
-        let place = Place { task: "t", epoch: 1, candidate: "c", turn: 1, voter: "v" };
-        let passed = ballot(Status::Passed);
+        let place = VoteContext { task: "t", epoch: 1, candidate: "c", turn: 1, voter: "v" };
+        let passed = ballot(EvaluationStatus::Passed);
         let base = commitment(place, &passed, "s");
         assert_eq!(base, commitment(place, &passed, "s"));
         let other_digest = Ballot { verdict_digest: "sha256:02".to_owned(), ..passed.clone() };
         let other_evidence = Ballot { available: vec!["sha256:03".to_owned()], ..passed.clone() };
         for other in [
-            commitment(Place { task: "u", ..place }, &passed, "s"),
-            commitment(Place { epoch: 2, ..place }, &passed, "s"),
-            commitment(Place { candidate: "d", ..place }, &passed, "s"),
-            commitment(Place { turn: 2, ..place }, &passed, "s"),
-            commitment(Place { voter: "w", ..place }, &passed, "s"),
-            commitment(Place { task: "tc", candidate: "", ..place }, &passed, "s"),
-            commitment(place, &ballot(Status::Failed), "s"),
+            commitment(VoteContext { task: "u", ..place }, &passed, "s"),
+            commitment(VoteContext { epoch: 2, ..place }, &passed, "s"),
+            commitment(VoteContext { candidate: "d", ..place }, &passed, "s"),
+            commitment(VoteContext { turn: 2, ..place }, &passed, "s"),
+            commitment(VoteContext { voter: "w", ..place }, &passed, "s"),
+            commitment(VoteContext { task: "tc", candidate: "", ..place }, &passed, "s"),
+            commitment(place, &ballot(EvaluationStatus::Failed), "s"),
             commitment(place, &Ballot { score: 0.8, ..passed.clone() }, "s"),
             commitment(place, &Ballot { reason_codes: vec![101], ..passed.clone() }, "s"),
             commitment(place, &other_digest, "s"),

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::InputContract;
 use crate::{
     canonical::{canonical, sha256_hex},
-    job::words,
     judge::is_blank,
+    round::job::words,
 };
 
 words!(
@@ -55,7 +55,7 @@ pub struct JudgeSettings {
 
 /// A labelled example, which the judge sees as a demonstration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Example {
+pub struct VerifierExample {
     pub inputs: BTreeMap<String, String>,
     pub media_url: Option<String>,
     pub passed: bool,
@@ -63,12 +63,12 @@ pub struct Example {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
+pub struct VerifierConfig {
     pub criterion: String,
     pub contract: InputContract,
     /// In the order in which they were declared; empty for an image alone.
     pub fields: Vec<String>,
-    pub examples: Vec<Example>,
+    pub examples: Vec<VerifierExample>,
     pub judge: JudgeSettings,
 }
 
@@ -80,7 +80,7 @@ pub struct InputError {
     pub problem: String,
 }
 
-impl Config {
+impl VerifierConfig {
     /// The document that is hashed and stored.
     pub fn document(&self) -> Value {
         let mut judge = Map::new();
@@ -95,7 +95,7 @@ impl Config {
             "criterion": self.criterion,
             "input_contract": self.contract.as_str(),
             "input_fields": self.fields,
-            "few_shot_examples": self.examples.iter().map(Example::document).collect::<Vec<_>>(),
+            "few_shot_examples": self.examples.iter().map(VerifierExample::document).collect::<Vec<_>>(),
             "judge_model_config": judge,
         })
     }
@@ -117,7 +117,7 @@ impl Config {
             fields: list("input_fields")?.iter().map(owned).collect::<Option<_>>()?,
             examples: list("few_shot_examples")?
                 .iter()
-                .map(Example::read)
+                .map(VerifierExample::read)
                 .collect::<Option<_>>()?,
             judge: JudgeSettings {
                 model: judge.get("model")?.as_str()?.parse().ok()?,
@@ -181,7 +181,7 @@ pub(super) fn check_inputs(
     }
 }
 
-impl Example {
+impl VerifierExample {
     pub fn document(&self) -> Value {
         json!({
             "inputs": self.inputs,
@@ -212,14 +212,14 @@ fn owned(text: &Value) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn config() -> Config {
-        let example = Example {
+    fn config() -> VerifierConfig {
+        let example = VerifierExample {
             inputs: BTreeMap::from([("response".to_owned(), "a".to_owned())]),
             media_url: None,
             passed: true,
             reasoning: None,
         };
-        Config {
+        VerifierConfig {
             criterion: "c".to_owned(),
             contract: InputContract::Text,
             fields: vec!["response".to_owned()],
@@ -239,8 +239,8 @@ mod tests {
     #[test]
     fn a_document_reads_back_and_its_hash_tells_any_change() {
         let config = config();
-        assert_eq!(Config::read(&config.document()), Some(config.clone()));
-        let sharper = Config { criterion: "d".to_owned(), ..config.clone() };
+        assert_eq!(VerifierConfig::read(&config.document()), Some(config.clone()));
+        let sharper = VerifierConfig { criterion: "d".to_owned(), ..config.clone() };
         assert_ne!(sharper.hash(), config.hash());
         let mut relabelled = config.clone();
         relabelled.examples[0].passed = false;
@@ -266,7 +266,8 @@ mod tests {
             let refused = config.check_inputs(&blank, None).unwrap_err();
             assert_eq!(refused.field, "inputs.response", "{text:?}");
         }
-        let image = Config { contract: InputContract::Image, fields: vec![], ..config.clone() };
+        let image =
+            VerifierConfig { contract: InputContract::Image, fields: vec![], ..config.clone() };
         assert_eq!(image.check_inputs(&given(&[]), None).unwrap_err().field, "media_url");
         assert_eq!(image.check_inputs(&given(&[]), Some("https://x/y.png")), Ok(()));
     }

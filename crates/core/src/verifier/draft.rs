@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::{
     CRITERION_CHARS, DESCRIPTION_CHARS, EXAMPLES_CHARS, FIELD_CHARS, InputContract, MOST_EXAMPLES,
     MOST_FIELDS, NAME_CHARS, URL_CHARS,
-    config::{Config, Effort, Example, InputError, JudgeSettings, ModelRef, check_inputs},
+    config::{
+        Effort, InputError, JudgeSettings, ModelRef, VerifierConfig, VerifierExample, check_inputs,
+    },
     is_field, is_name,
     reference::is_uuid,
 };
@@ -13,13 +15,13 @@ use crate::judge::is_blank;
 
 /// What is to be deployed: the first version of a verifier, or the next one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewVersion {
+pub struct VerifierDraft {
     pub name: String,
     pub description: String,
     pub criterion: String,
     pub contract: InputContract,
     pub fields: Vec<String>,
-    pub examples: Vec<Example>,
+    pub examples: Vec<VerifierExample>,
     /// The default judge of the installation when left out.
     pub model: Option<ModelRef>,
     pub effort: Option<Effort>,
@@ -28,7 +30,7 @@ pub struct NewVersion {
     pub expected_token: Option<String>,
 }
 
-impl NewVersion {
+impl VerifierDraft {
     /// Whether the limits are kept, and the examples fit the contract.
     pub fn check(&self) -> Result<(), InputError> {
         self.check_name()?;
@@ -57,8 +59,8 @@ impl NewVersion {
     }
 
     /// The configuration of the version, judged by this model.
-    pub fn into_config(self, model: ModelRef) -> Config {
-        Config {
+    pub fn into_config(self, model: ModelRef) -> VerifierConfig {
+        VerifierConfig {
             criterion: self.criterion,
             contract: self.contract,
             fields: self.fields,
@@ -114,7 +116,7 @@ impl NewVersion {
         Ok(())
     }
 
-    fn check_example(&self, example: &Example) -> Result<(), InputError> {
+    fn check_example(&self, example: &VerifierExample) -> Result<(), InputError> {
         let media_url = example.media_url.as_deref();
         check_inputs((self.contract, &self.fields), &example.inputs, media_url)?;
         let is_address = |url: &str| {
@@ -154,8 +156,8 @@ mod tests {
 
     use super::*;
 
-    fn draft() -> NewVersion {
-        NewVersion {
+    fn draft() -> VerifierDraft {
+        VerifierDraft {
             name: "claims-cite-source".to_owned(),
             description: "d".to_owned(),
             criterion: "c".to_owned(),
@@ -169,9 +171,9 @@ mod tests {
         }
     }
 
-    fn example(fields: &[&str], media_url: Option<&str>) -> Example {
+    fn example(fields: &[&str], media_url: Option<&str>) -> VerifierExample {
         let inputs = fields.iter().map(|field| ((*field).to_owned(), "x".to_owned()));
-        Example {
+        VerifierExample {
             inputs: inputs.collect::<BTreeMap<_, _>>(),
             media_url: media_url.map(str::to_owned),
             passed: true,
@@ -180,30 +182,30 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(draft: &NewVersion, field: &str) {
+    fn refused(draft: &VerifierDraft, field: &str) {
         assert_eq!(draft.check().unwrap_err().field, field, "{draft:?}");
     }
 
     #[test]
     fn the_longest_texts_fit_and_one_more_character_does_not() {
-        let full = NewVersion {
+        let full = VerifierDraft {
             name: "n".repeat(NAME_CHARS),
             description: "é".repeat(DESCRIPTION_CHARS),
             criterion: "é".repeat(CRITERION_CHARS),
             ..draft()
         };
         assert_eq!(full.check(), Ok(()));
-        refused(&NewVersion { name: format!("{}n", full.name), ..full.clone() }, "name");
+        refused(&VerifierDraft { name: format!("{}n", full.name), ..full.clone() }, "name");
         let description = format!("{}é", full.description);
-        refused(&NewVersion { description, ..full.clone() }, "description");
+        refused(&VerifierDraft { description, ..full.clone() }, "description");
         let criterion = format!("{}é", full.criterion);
-        refused(&NewVersion { criterion, ..full }, "criterion");
+        refused(&VerifierDraft { criterion, ..full }, "criterion");
     }
 
     #[test]
     fn a_name_is_plain_and_no_id() {
         for name in ["", "Name", "a_b", "a b", "system:a", "0198c1f0-0000-7000-8000-000000000001"] {
-            refused(&NewVersion { name: name.to_owned(), ..draft() }, "name");
+            refused(&VerifierDraft { name: name.to_owned(), ..draft() }, "name");
         }
     }
 
@@ -211,26 +213,26 @@ mod tests {
     fn fields_fit_the_contract_and_are_plain_and_distinct() {
         let fields = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         for names in [&[][..], &["a", "a"], &["a b"], &[""], &["é"]] {
-            refused(&NewVersion { fields: fields(names), ..draft() }, "input_fields");
+            refused(&VerifierDraft { fields: fields(names), ..draft() }, "input_fields");
         }
         let many: Vec<String> = (0..=MOST_FIELDS).map(|number| format!("f{number}")).collect();
-        refused(&NewVersion { fields: many, ..draft() }, "input_fields");
-        let image = NewVersion { contract: InputContract::Image, ..draft() };
+        refused(&VerifierDraft { fields: many, ..draft() }, "input_fields");
+        let image = VerifierDraft { contract: InputContract::Image, ..draft() };
         refused(&image, "input_fields");
-        assert_eq!(NewVersion { fields: vec![], ..image }.check(), Ok(()));
+        assert_eq!(VerifierDraft { fields: vec![], ..image }.check(), Ok(()));
     }
 
     #[test]
     fn each_example_fits_the_contract() {
-        let with = |example: Example| NewVersion { examples: vec![example], ..draft() };
+        let with = |example: VerifierExample| VerifierDraft { examples: vec![example], ..draft() };
         assert_eq!(with(example(&["response", "source"], None)).check(), Ok(()));
         refused(&with(example(&["response"], None)), "few_shot_examples.0.inputs");
         let seen = example(&["response", "source"], Some("https://x/y.png"));
         refused(&with(seen.clone()), "few_shot_examples.0.media_url");
-        let both = NewVersion { contract: InputContract::TextImage, ..with(seen) };
+        let both = VerifierDraft { contract: InputContract::TextImage, ..with(seen) };
         assert_eq!(both.check(), Ok(()));
         let local = example(&["response", "source"], Some("file:///etc/passwd"));
-        let both = NewVersion { contract: InputContract::TextImage, ..with(local) };
+        let both = VerifierDraft { contract: InputContract::TextImage, ..with(local) };
         refused(&both, "few_shot_examples.0.media_url");
         let mut long = example(&["response", "source"], None);
         long.inputs.insert("source".to_owned(), "é".repeat(EXAMPLES_CHARS - 1));
@@ -238,6 +240,6 @@ mod tests {
         long.reasoning = Some("x".to_owned());
         refused(&with(long), "few_shot_examples");
         let many = vec![example(&["response", "source"], None); MOST_EXAMPLES + 1];
-        refused(&NewVersion { examples: many, ..draft() }, "few_shot_examples");
+        refused(&VerifierDraft { examples: many, ..draft() }, "few_shot_examples");
     }
 }

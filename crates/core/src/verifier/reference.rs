@@ -10,7 +10,7 @@ use crate::account::{self, AccountName};
 pub const SYSTEM_PREFIX: &str = "system:";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum VerifierSelector {
     /// A UUID in lower case.
     Id(String),
     /// The name of one of the caller's own.
@@ -24,12 +24,12 @@ pub enum Which {
 /// A verifier, and the version where one is pinned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierRef {
-    pub which: Which,
+    pub which: VerifierSelector,
     pub version: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RefError {
+pub enum VerifierRefError {
     #[error(
         "must be a verifier id, a name, `@owner/name` or `system:` and a name; append `@` and a version to pin one"
     )]
@@ -39,31 +39,31 @@ pub enum RefError {
 }
 
 impl VerifierRef {
-    pub fn parse(text: &str) -> Result<Self, RefError> {
+    pub fn parse(text: &str) -> Result<Self, VerifierRefError> {
         let (name, version) = match text.rsplit_once('@') {
             // The sign before an owner pins nothing.
             None | Some(("", _)) => (text, None),
             Some((name, version)) => (name, Some(pinned(version)?)),
         };
         let which = if let Some((owner, name)) = account::owned(name) {
-            is_name(name).then(|| Which::Of { owner, name: name.to_owned() })
+            is_name(name).then(|| VerifierSelector::Of { owner, name: name.to_owned() })
         } else if let Some(name) = name.strip_prefix(SYSTEM_PREFIX) {
-            is_name(name).then(|| Which::System(name.to_owned()))
+            is_name(name).then(|| VerifierSelector::System(name.to_owned()))
         } else if is_uuid(name) {
-            Some(Which::Id(name.to_ascii_lowercase()))
+            Some(VerifierSelector::Id(name.to_ascii_lowercase()))
         } else {
-            is_name(name).then(|| Which::Name(name.to_owned()))
+            is_name(name).then(|| VerifierSelector::Name(name.to_owned()))
         };
-        which.map(|which| Self { which, version }).ok_or(RefError::Form)
+        which.map(|which| Self { which, version }).ok_or(VerifierRefError::Form)
     }
 }
 
 impl fmt::Display for VerifierRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.which {
-            Which::Id(text) | Which::Name(text) => f.write_str(text)?,
-            Which::Of { owner, name } => write!(f, "@{}/{name}", owner.as_str())?,
-            Which::System(name) => write!(f, "{SYSTEM_PREFIX}{name}")?,
+            VerifierSelector::Id(text) | VerifierSelector::Name(text) => f.write_str(text)?,
+            VerifierSelector::Of { owner, name } => write!(f, "@{}/{name}", owner.as_str())?,
+            VerifierSelector::System(name) => write!(f, "{SYSTEM_PREFIX}{name}")?,
         }
         match self.version {
             Some(version) => write!(f, "@{version}"),
@@ -72,10 +72,10 @@ impl fmt::Display for VerifierRef {
     }
 }
 
-fn pinned(text: &str) -> Result<u32, RefError> {
+fn pinned(text: &str) -> Result<u32, VerifierRefError> {
     let is_plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
     let version = if is_plain { text.parse().ok() } else { None };
-    version.ok_or(RefError::Version)
+    version.ok_or(VerifierRefError::Version)
 }
 
 pub(crate) fn is_uuid(text: &str) -> bool {
@@ -96,17 +96,20 @@ mod tests {
     #[test]
     fn references_name_an_id_a_name_or_a_system_verifier_and_may_pin_a_version() {
         let read = |text: &str| VerifierRef::parse(text).map(|it| (it.which, it.version));
-        assert_eq!(read(ID), Ok((Which::Id(ID.to_owned()), None)));
+        assert_eq!(read(ID), Ok((VerifierSelector::Id(ID.to_owned()), None)));
         assert_eq!(
             read(&format!("{}@2", ID.to_uppercase())),
-            Ok((Which::Id(ID.to_owned()), Some(2)))
+            Ok((VerifierSelector::Id(ID.to_owned()), Some(2)))
         );
-        assert_eq!(read("claims-cite@7"), Ok((Which::Name("claims-cite".to_owned()), Some(7))));
-        assert_eq!(read("system:qa"), Ok((Which::System("qa".to_owned()), None)));
+        assert_eq!(
+            read("claims-cite@7"),
+            Ok((VerifierSelector::Name("claims-cite".to_owned()), Some(7)))
+        );
+        assert_eq!(read("system:qa"), Ok((VerifierSelector::System("qa".to_owned()), None)));
         let ann = AccountName::Handle("ann".to_owned());
         assert_eq!(
             read("@ann/cites@2"),
-            Ok((Which::Of { owner: ann, name: "cites".to_owned() }, Some(2)))
+            Ok((VerifierSelector::Of { owner: ann, name: "cites".to_owned() }, Some(2)))
         );
         for text in [
             ID,
@@ -127,10 +130,10 @@ mod tests {
             "", "Name", "a b", "system:", "system:A", "@1", "naïve", "@ann", "@an/x", "@ann/X",
             "ann/x",
         ] {
-            assert_eq!(VerifierRef::parse(text), Err(RefError::Form), "{text}");
+            assert_eq!(VerifierRef::parse(text), Err(VerifierRefError::Form), "{text}");
         }
         for text in ["a@", "a@0", "a@01", "a@-1", "a@+1", "a@x", "a@4294967296"] {
-            assert_eq!(VerifierRef::parse(text), Err(RefError::Version), "{text}");
+            assert_eq!(VerifierRef::parse(text), Err(VerifierRefError::Version), "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::strict;
+use crate::strict_json;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksError {
@@ -20,7 +20,7 @@ pub enum ChecksError {
 /// The parameters of `vp.checks.v1` that a body holds, if it holds any.
 pub fn read(body: &str) -> Result<Option<Value>, ChecksError> {
     let Some(text) = block(body)? else { return Ok(None) };
-    let read = strict::parse(text.as_bytes());
+    let read = strict_json::parse(text.as_bytes());
     let document = read.map_err(|error| ChecksError::Unreadable(error.to_string()))?;
     // A list alone is short for the object around it.
     let params =

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{
     BODY_BYTES, DESCRIPTION_CHARS, FileContent, MOST_BINDINGS, MOST_TAGS, NAME_CHARS, NewBinding,
-    NewFile, OUTCOME_CHARS, Slug, Source, TAG_CHARS,
+    NewFile, OUTCOME_CHARS, Slug, TAG_CHARS, VersionSource,
     file::{MOST_FILES, check_path},
-    front_matter::{self, Tags},
+    front_matter::{self, FrontMatterTags},
     is_binding_name, is_tag,
 };
 use crate::verifier::InputError;
@@ -22,7 +22,7 @@ pub struct WorkflowDraft {
     pub outcome: Option<String>,
     pub tags: Option<Vec<String>>,
     pub body: String,
-    pub source: Option<Source>,
+    pub source: Option<VersionSource>,
     /// The token of the current version; left out for a new workflow.
     pub expected_token: Option<String>,
     pub bindings: Option<Vec<NewBinding>>,
@@ -39,7 +39,7 @@ impl WorkflowDraft {
         self.name = self.name.or(found.name.map(plain));
         self.description = self.description.or(found.description.map(plain));
         self.outcome = self.outcome.or(found.outcome.map(plain));
-        self.tags = self.tags.or(found.tags.map(Tags::into_list));
+        self.tags = self.tags.or(found.tags.map(FrontMatterTags::into_list));
         self.check()?;
         Ok(self)
     }

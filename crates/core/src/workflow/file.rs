@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, str::FromStr};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::job::words;
+use crate::round::job::words;
 
 pub const PATH_CHARS: usize = 512;
 pub const PURPOSE_CHARS: usize = 256;

@@ -11,17 +11,17 @@ pub struct FrontMatter {
     pub name: Option<String>,
     pub description: Option<String>,
     pub outcome: Option<String>,
-    pub tags: Option<Tags>,
+    pub tags: Option<FrontMatterTags>,
 }
 
 /// A list, or one text with commas.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tags {
+pub enum FrontMatterTags {
     List(Vec<String>),
     Text(String),
 }
 
-impl Tags {
+impl FrontMatterTags {
     pub fn into_list(self) -> Vec<String> {
         match self {
             Self::List(tags) => tags,
@@ -74,13 +74,15 @@ fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, Fron
     }
 }
 
-fn tags(members: &Map<String, Value>) -> Result<Option<Tags>, FrontMatterError> {
+fn tags(members: &Map<String, Value>) -> Result<Option<FrontMatterTags>, FrontMatterError> {
     let Some(Value::Array(items)) = members.get("tags") else {
-        return Ok(text(members, "tags")?.map(Tags::Text));
+        return Ok(text(members, "tags")?.map(FrontMatterTags::Text));
     };
     let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
     let texts: Option<Vec<String>> = texts.collect();
-    texts.map(|tags| Some(Tags::List(tags))).ok_or_else(|| unreadable("`tags` are not strings"))
+    texts
+        .map(|tags| Some(FrontMatterTags::List(tags)))
+        .ok_or_else(|| unreadable("`tags` are not strings"))
 }
 
 /// The front matter and what comes behind it.
@@ -110,7 +112,10 @@ mod tests {
         let read = read(body).unwrap();
         assert_eq!(read.name.as_deref(), Some("Report"));
         assert_eq!(read.description.as_deref(), Some("Two lines.\n"));
-        assert_eq!(read.tags.map(Tags::into_list), Some(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(
+            read.tags.map(FrontMatterTags::into_list),
+            Some(vec!["a".to_owned(), "b".to_owned()])
+        );
         assert_eq!(read.outcome, None);
         assert_eq!(split(body).map(|(_, rest)| rest), Some("# Do\n"));
     }
@@ -121,7 +126,7 @@ mod tests {
             assert_eq!(read(body), Ok(FrontMatter::default()), "{body}");
         }
         assert_eq!(read("---\r\nname: A\r\n---\r\nx").unwrap().name.as_deref(), Some("A"));
-        let tags = read("---\ntags: a, b ,\n---\n").unwrap().tags.map(Tags::into_list);
+        let tags = read("---\ntags: a, b ,\n---\n").unwrap().tags.map(FrontMatterTags::into_list);
         assert_eq!(tags, Some(vec!["a".to_owned(), "b".to_owned()]));
     }
 

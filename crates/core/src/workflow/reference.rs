@@ -56,7 +56,7 @@ const fn is_mark(c: char) -> bool {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorkflowWhich {
+pub enum WorkflowSelector {
     /// A UUID in lower case.
     Id(String),
     /// One of the caller's own.
@@ -68,7 +68,7 @@ pub enum WorkflowWhich {
 /// A workflow, and the version where one is pinned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowRef {
-    pub which: WorkflowWhich,
+    pub which: WorkflowSelector,
     pub version: Option<u32>,
     /// The name as it was given, for messages.
     pub given: String,
@@ -98,13 +98,13 @@ impl WorkflowRef {
             return Err(WorkflowRefError::Form);
         }
         let which = if let Some((owner, name)) = of_owner {
-            Slug::of_name(name).map(|slug| WorkflowWhich::Of { owner, slug })
+            Slug::of_name(name).map(|slug| WorkflowSelector::Of { owner, slug })
         } else if is_uuid(name) {
-            Some(WorkflowWhich::Id(name.to_ascii_lowercase()))
+            Some(WorkflowSelector::Id(name.to_ascii_lowercase()))
         } else if name.starts_with('@') {
             None
         } else {
-            Slug::of_name(name).map(WorkflowWhich::Slug)
+            Slug::of_name(name).map(WorkflowSelector::Slug)
         };
         let given = name.to_owned();
         which.map(|which| Self { which, version, given }).ok_or(WorkflowRefError::Form)
@@ -159,7 +159,7 @@ mod tests {
     fn references_name_an_id_or_a_slug_and_may_pin_a_version() {
         let read = |text: &str| WorkflowRef::parse(text).map(|it| it.to_string());
         let which = |text: &str| WorkflowRef::parse(text).unwrap().which;
-        assert_eq!(which(&ID.to_uppercase()), WorkflowWhich::Id(ID.to_owned()));
+        assert_eq!(which(&ID.to_uppercase()), WorkflowSelector::Id(ID.to_owned()));
         assert_eq!(which("My Report"), which("my-report"));
         assert_eq!(read("My Report").as_deref(), Ok("My Report"));
         assert_eq!(read("report@3").as_deref(), Ok("report@3"));
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(read("@ann/report@v3").as_deref(), Ok("@ann/report@3"));
         assert_eq!(
             which("@Ann/My Report"),
-            WorkflowWhich::Of {
+            WorkflowSelector::Of {
                 owner: AccountName::Handle("ann".to_owned()),
                 slug: Slug::of_name("my-report").unwrap(),
             }

@@ -1,8 +1,8 @@
 //! Hostile checks and hostile outputs: what is refused, and that it is refused without being tried.
 
 use jurat_core::{
-    candidate::{Candidate, Evidence, InlineEvidence},
     policy::{BindError, Evaluation, Policy, PolicyBinding},
+    round::candidate::{Candidate, Evidence, InlineEvidence},
     schema::Schema,
 };
 use serde_json::{Value, json};

@@ -3,43 +3,47 @@
 use std::thread;
 
 use jurat_core::{
-    candidate::Evidence,
-    consensus::{
-        Ballot, Basis, OutputBy, agree, is_settled, output_by, reliability_prior, spread,
-        verdict_confidence,
-    },
-    decision::DecisionEntry,
-    executor::Independence,
+    executor::{Independence, session::Tier},
     id::{AccountId, NodeId, RoundId},
-    job::{Aggregation, Disagreement, Equivalence, Kind, Merge, Terms, TimeoutPolicy, Toggle},
     policy::parse_equivalence,
-    replica::{Answer, FailureCode, Label, Replica, Said, Vote},
-    round::{Ending, Kept, OpenRound},
-    session::Tier,
+    round::{
+        OpenRound, RetainedRequest, RoundEnding,
+        candidate::Evidence,
+        consensus::{
+            Basis, OutputOrigin, TallyInput, agree, is_settled, output_by, reliability_prior,
+            spread, verdict_confidence,
+        },
+        decision::DecisionEntry,
+        job::{
+            AgreementTerms, Disagreement, Equivalence, JobKind, OutputMerge, ScoreAggregation,
+            TimeoutPolicy, Toggle,
+        },
+        replica::{AnswerContent, FailureCode, Label, Replica, ReplicaAnswer, ReplicaVote},
+    },
     time::Timestamp,
 };
 use serde_json::{Value, json};
 
 use crate::cases;
 
-pub(crate) fn terms() -> Terms {
-    Terms {
+pub(crate) fn terms() -> AgreementTerms {
+    AgreementTerms {
         replicas: 3,
         pool: Vec::new(),
         spares: None,
-        aggregation: Aggregation::Majority,
+        aggregation: ScoreAggregation::Majority,
         disagreement: Disagreement::ReturnAll,
         min_agreement: None,
         timeout_policy: TimeoutPolicy::Count,
         equivalence: None,
-        merge: Merge::Medoid,
+        merge: OutputMerge::Medoid,
         early_stop: Toggle::Off,
         traces: Toggle::Off,
     }
 }
 
 /// A replica that shares nothing with any other.
-pub(crate) fn stranger(index: usize, answer: Answer) -> Replica {
+pub(crate) fn stranger(index: usize, answer: ReplicaAnswer) -> Replica {
     Replica {
         index,
         seat: index,
@@ -60,21 +64,24 @@ pub(crate) fn stranger(index: usize, answer: Answer) -> Replica {
     }
 }
 
-pub(crate) fn vote(label: Label, output: Option<Value>) -> Answer {
-    Answer::Vote(Vote { label, said: Said { output, ..Said::default() } })
+pub(crate) fn vote(label: Label, output: Option<Value>) -> ReplicaAnswer {
+    ReplicaAnswer::Vote(ReplicaVote {
+        label,
+        said: AnswerContent { output, ..AnswerContent::default() },
+    })
 }
 
 /// What the case file asks to be counted.
 struct Story {
-    kind: Kind,
+    kind: JobKind,
     has_schema: bool,
-    terms: Terms,
+    terms: AgreementTerms,
     replicas: Vec<Replica>,
 }
 
 impl Story {
-    fn ballot(&self) -> Ballot<'_> {
-        Ballot {
+    fn ballot(&self) -> TallyInput<'_> {
+        TallyInput {
             kind: self.kind,
             has_schema: self.has_schema,
             terms: &self.terms,
@@ -111,7 +118,7 @@ fn story(file: &toml::Table) -> Story {
     }
 }
 
-fn read_terms(given: &toml::Table, terms: &mut Terms) {
+fn read_terms(given: &toml::Table, terms: &mut AgreementTerms) {
     let known = [
         "aggregation",
         "disagreement_policy",
@@ -133,17 +140,17 @@ fn read_terms(given: &toml::Table, terms: &mut Terms) {
 fn read_replica(index: usize, given: &toml::Table) -> Replica {
     let known = ["says", "output", "score", "failure", "tier", "provider", "model", "executor"];
     cases::refuse_others(given, &known);
-    let said = Said {
+    let said = AnswerContent {
         output: json_of(given, "output"),
         score: given.get("score").map(|score| score.as_float().unwrap()),
         evidence: Evidence::default(),
-        ..Said::default()
+        ..AnswerContent::default()
     };
     let label: Label = word(given, "says").unwrap();
     let answer = match label {
-        Label::Retry | Label::NeedsSpec => Answer::Abstained { label, said },
+        Label::Retry | Label::NeedsSpec => ReplicaAnswer::Abstained { label, said },
         Label::Valid | Label::Invalid | Label::True | Label::False | Label::Unsure | Label::Ok => {
-            Answer::Vote(Vote { label, said })
+            ReplicaAnswer::Vote(ReplicaVote { label, said })
         }
         Label::Timeout => without_verdict(given, FailureCode::Timeout, said),
         Label::Error => without_verdict(given, FailureCode::HttpStatus, said),
@@ -166,12 +173,14 @@ fn read_replica(index: usize, given: &toml::Table) -> Replica {
     replica
 }
 
-fn without_verdict(given: &toml::Table, usual: FailureCode, said: Said) -> Answer {
+fn without_verdict(given: &toml::Table, usual: FailureCode, said: AnswerContent) -> ReplicaAnswer {
     let code = word(given, "failure").unwrap_or(usual);
-    let Answer::Nothing { label, failure, .. } = Answer::nothing(code, "as the story says") else {
+    let ReplicaAnswer::Nothing { label, failure, .. } =
+        ReplicaAnswer::nothing(code, "as the story says")
+    else {
         return vote(Label::Ok, None);
     };
-    Answer::Nothing { label, failure, said: Some(said) }
+    ReplicaAnswer::Nothing { label, failure, said: Some(said) }
 }
 
 /// What came of the story, in the words of the file.
@@ -207,8 +216,8 @@ fn outcome(story: &Story) -> toml::Table {
     }
     if let Some(by) = output_by(&story.replicas, consensus) {
         let whose = match by {
-            OutputBy::Replica => "replica",
-            OutputBy::Merge => "merge",
+            OutputOrigin::Replica => "replica",
+            OutputOrigin::Merge => "merge",
         };
         put("output_by", whose.into());
     }
@@ -236,7 +245,7 @@ fn the_rounds_are_decided_as_written() {
 }
 
 /// A round of strangers on the plain terms, unless they are changed.
-fn plain(kind: Kind, answers: Vec<Answer>) -> Story {
+fn plain(kind: JobKind, answers: Vec<ReplicaAnswer>) -> Story {
     let replicas = answers.into_iter().enumerate();
     Story {
         kind,
@@ -250,8 +259,8 @@ fn plain(kind: Kind, answers: Vec<Answer>) -> Story {
 fn numbers_that_are_combined_are_waited_for() {
     let numbers = |count: usize| {
         let answers = vec![vote(Label::Ok, Some(json!(7))); count];
-        let mut story = plain(Kind::Delegate, answers);
-        story.terms.aggregation = Aggregation::Mean;
+        let mut story = plain(JobKind::Delegate, answers);
+        story.terms.aggregation = ScoreAggregation::Mean;
         story
     };
     assert!(!is_settled(&numbers(2).ballot(), 3));
@@ -264,15 +273,15 @@ fn numbers_that_are_combined_are_waited_for() {
 
 #[test]
 fn scores_that_are_combined_do_not_keep_a_verdict_waiting() {
-    let mut story = plain(Kind::Validate, vec![vote(Label::Valid, None); 2]);
-    story.terms.aggregation = Aggregation::Mean;
+    let mut story = plain(JobKind::Validate, vec![vote(Label::Valid, None); 2]);
+    story.terms.aggregation = ScoreAggregation::Mean;
     assert!(is_settled(&story.ballot(), 3));
 }
 
 #[test]
 fn half_of_those_asked_settle_nothing() {
     let labels = [Label::Valid, Label::Valid, Label::Invalid];
-    let story = plain(Kind::Validate, labels.map(|label| vote(label, None)).to_vec());
+    let story = plain(JobKind::Validate, labels.map(|label| vote(label, None)).to_vec());
     assert!(!is_settled(&story.ballot(), 4));
     assert!(is_settled(&story.ballot(), 3));
     let mut strict = story;
@@ -287,7 +296,7 @@ fn the_last_bit_of_a_sum_breaks_no_tie() {
     for (valid, invalid) in orders.iter().flat_map(|left| orders.map(|right| (left, right))) {
         let labels = [[Label::Valid; 3], [Label::Invalid; 3]].concat();
         let answers = labels.into_iter().map(|label| vote(label, None)).collect();
-        let mut story = plain(Kind::Validate, answers);
+        let mut story = plain(JobKind::Validate, answers);
         story.terms.disagreement = Disagreement::BestEffort;
         for (replica, place) in story.replicas.iter_mut().zip(valid.iter().chain(&invalid)) {
             replica.reliability = RELIABLE[*place];
@@ -306,7 +315,7 @@ fn verdicts_are_worth_the_same_in_a_task_and_in_a_round() {
         vec![Label::Invalid, Label::Valid, Label::Valid, Label::Valid],
     ] {
         let answers = labels.iter().map(|label| vote(*label, None)).collect();
-        let story = plain(Kind::Validate, answers);
+        let story = plain(JobKind::Validate, answers);
         let verdicts = story.replicas.iter().map(|replica| {
             let is_for = replica.answer.label() == Label::Valid;
             (is_for, replica.reliability, &replica.independence)
@@ -324,7 +333,7 @@ fn an_answer_rests_on_more_than_form_as_soon_as_somebody_else_spoke() {
     assert_eq!(of(&["builtin:policies"]), Some(Basis::Form));
     assert_eq!(of(&["builtin:policies", "judge:acme/a"]), Some(Basis::Judges));
     assert_eq!(of(&["judge:acme/a", "s1", "builtin:policies"]), Some(Basis::Executors));
-    let mut story = plain(Kind::Validate, vec![vote(Label::Valid, None); 3]);
+    let mut story = plain(JobKind::Validate, vec![vote(Label::Valid, None); 3]);
     assert_eq!(agree(&story.ballot()).basis, Some(Basis::Executors));
     for replica in &mut story.replicas {
         replica.session_id = format!("judge:acme/{}", replica.index);
@@ -372,9 +381,10 @@ fn decided(mut story: Story, seed: usize) -> String {
         verifier: None,
         step: None,
         hold: None,
-        kept: Kept::default(),
+        kept: RetainedRequest::default(),
     };
-    let entry = DecisionEntry::new(&open, Ending::Closed, &story.replicas, &consensus, at).seal();
+    let entry = DecisionEntry::new(&open, RoundEnding::Closed, &story.replicas, &consensus, at)
+        .canonical_entry();
     format!("{consensus:?}\n{}\n{}\n", entry.text, entry.digest)
 }
 

@@ -1,8 +1,8 @@
 //! Outputs of the largest size that an executor may send, made to be expensive to compare.
 
-use jurat_core::{
-    consensus::{Ballot, Consensus, agree, is_settled},
-    job::{Equivalence, Kind, Merge, Terms},
+use jurat_core::round::{
+    consensus::{Consensus, TallyInput, agree, is_settled},
+    job::{AgreementTerms, Equivalence, JobKind, OutputMerge},
     replica::{Label, Replica},
 };
 use serde_json::{Value, json};
@@ -11,11 +11,12 @@ use crate::consensus::{stranger, terms, vote};
 
 const LARGEST: usize = 2 * 1024 * 1024;
 
-fn delegated(terms: &Terms, outputs: Vec<Value>) -> Consensus {
+fn delegated(terms: &AgreementTerms, outputs: Vec<Value>) -> Consensus {
     let answers = outputs.into_iter().map(|output| vote(Label::Ok, Some(output)));
     let replicas: Vec<Replica> =
         answers.enumerate().map(|(index, answer)| stranger(index, answer)).collect();
-    let ballot = Ballot { kind: Kind::Delegate, has_schema: false, terms, replicas: &replicas };
+    let ballot =
+        TallyInput { kind: JobKind::Delegate, has_schema: false, terms, replicas: &replicas };
     let consensus = agree(&ballot);
     assert_eq!(is_settled(&ballot, replicas.len()), !consensus.disagreed);
     consensus
@@ -39,7 +40,7 @@ fn nested(turn: usize) -> Value {
 fn five_deep_lists_without_order_are_compared() {
     let size = nested(0).to_string().len();
     assert!(LARGEST * 9 / 10 < size && size < LARGEST * 11 / 10, "{size}");
-    let terms = Terms { equivalence: Some(Equivalence::Unordered), ..terms() };
+    let terms = AgreementTerms { equivalence: Some(Equivalence::Unordered), ..terms() };
     let mut outputs: Vec<Value> = (0..5).map(nested).collect();
     // One differs in its innermost list only.
     let mut innermost = &mut outputs[4];
@@ -65,7 +66,7 @@ fn branching(levels: u32, turn: usize) -> Value {
 
 #[test]
 fn five_branching_lists_without_order_are_compared() {
-    let terms = Terms { equivalence: Some(Equivalence::Unordered), ..terms() };
+    let terms = AgreementTerms { equivalence: Some(Equivalence::Unordered), ..terms() };
     let found = delegated(&terms, (0..5).map(|turn| branching(15, turn % 2 * 2)).collect());
     assert_eq!(found.groups, [Some(0); 5]);
 }
@@ -80,7 +81,7 @@ fn five_long_texts_are_compared_although_all_differ() {
 
 #[test]
 fn five_objects_of_many_members_are_merged() {
-    let terms = Terms { merge: Merge::Fields, equivalence: None, ..terms() };
+    let terms = AgreementTerms { merge: OutputMerge::Fields, equivalence: None, ..terms() };
     let members = LARGEST / 32;
     let object = |replica: usize| -> Value {
         let value = |n: usize| if n == 5 && replica == 0 { json!("b") } else { json!("B.") };
@@ -96,7 +97,8 @@ fn five_objects_of_many_members_are_merged() {
 #[test]
 fn a_thousand_fields_of_one_large_output_read_it_once() {
     let pointers = (0..1_000).map(|n| if n % 2 == 0 { String::new() } else { "/0".to_owned() });
-    let terms = Terms { equivalence: Some(Equivalence::Fields(pointers.collect())), ..terms() };
+    let terms =
+        AgreementTerms { equivalence: Some(Equivalence::Fields(pointers.collect())), ..terms() };
     let found = delegated(&terms, vec![nested(0); 5]);
     assert_eq!(found.groups, [Some(0); 5]);
     assert_eq!(found.equivalence, "fields");

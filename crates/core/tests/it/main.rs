@@ -1,6 +1,8 @@
 //! Tests of whole decisions of the core.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod agent_run_state;
+mod agent_runs;
 mod canonical_json;
 mod cases;
 mod checks;
@@ -8,10 +10,8 @@ mod consensus;
 mod large_outputs;
 mod policies;
 mod properties;
-mod runs;
 mod schemas;
 mod select;
-mod task_run_state;
-mod task_runs;
 mod tasks;
+mod verifier_runs;
 mod winners;

@@ -1,11 +1,11 @@
 //! Whole decisions of policies, from case files, and the hashes that bind them.
 
 use jurat_core::{
-    candidate::{Candidate, Evidence, InlineEvidence},
     policy::{
         Evaluation, HashCheck, Policy, PolicyBinding, ResultFields, check_result_hash, policy_hash,
         result_hash,
     },
+    round::candidate::{Candidate, Evidence, InlineEvidence},
     schema::Schema,
 };
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ mod random;
 
 use std::net::TcpListener;
 
-use jurat_core::schema::{Matches, Schema, SchemaError, WorkRefused};
+use jurat_core::schema::{Schema, SchemaError, SchemaMatch, WorkLimitError};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -21,7 +21,7 @@ fn check_refused(schema: &Value, slug: &str, text: &str) {
 
 #[track_caller]
 fn check_matches(schema: &Value, instance: &Value, expect: bool) {
-    let matches = Schema::compile(schema).unwrap().check(instance).unwrap() == Matches::Yes;
+    let matches = Schema::compile(schema).unwrap().check(instance).unwrap() == SchemaMatch::Yes;
     assert_eq!(matches, expect, "{schema} on {instance}");
 }
 
@@ -74,13 +74,13 @@ fn recursion_that_doubles_with_the_depth_of_the_instance_is_not_followed_far() {
     for levels in [1, 4, 12, 14, 16, 18] {
         let deep = nested(levels, json!("x"));
         match schema.check(&deep) {
-            Ok(Matches::No(notes)) => assert!(notes.len() <= 5),
-            other => assert_eq!(other, Err(WorkRefused::Applications), "{levels}"),
+            Ok(SchemaMatch::No(notes)) => assert!(notes.len() <= 5),
+            other => assert_eq!(other, Err(WorkLimitError::Applications), "{levels}"),
         }
     }
     let refused = schema.check(&nested(40, json!("x")));
-    assert_eq!(refused, Err(WorkRefused::Applications));
-    assert_eq!(schema.check(&nested(3, json!("y"))), Ok(Matches::Yes));
+    assert_eq!(refused, Err(WorkLimitError::Applications));
+    assert_eq!(schema.check(&nested(3, json!("y"))), Ok(SchemaMatch::Yes));
 }
 
 #[test]
@@ -211,13 +211,13 @@ fn patterns_that_backtrack_elsewhere_are_answered_at_once() {
 fn a_pattern_over_a_very_long_text_is_not_decided() {
     let schema = Schema::compile(&json!({"pattern": "^([ab]{1,200}){1,10}c$"})).unwrap();
     let refused = schema.check(&json!("ab".repeat(50_000)));
-    assert_eq!(refused, Err(WorkRefused::RegexSteps));
-    assert_eq!(schema.check(&json!("abc")), Ok(Matches::Yes));
+    assert_eq!(refused, Err(WorkLimitError::RegexSteps));
+    assert_eq!(schema.check(&json!("abc")), Ok(SchemaMatch::Yes));
     // The same pattern read many times over counts as often.
     let many = json!({"$defs": {"p": {"pattern": "^a+b?c?d?e?$"}},
         "allOf": vec![json!({"$ref": "#/$defs/p"}); 900]});
     let schema = Schema::compile(&many).unwrap();
-    assert_eq!(schema.check(&json!("a".repeat(100_000))), Err(WorkRefused::RegexSteps));
+    assert_eq!(schema.check(&json!("a".repeat(100_000))), Err(WorkLimitError::RegexSteps));
 }
 
 #[test]
@@ -236,11 +236,11 @@ fn large_schemas_are_refused() {
 fn a_large_instance_is_not_decided() {
     let schema = Schema::compile(&json!({"items": {"anyOf": [{"type": "null"}, true]}})).unwrap();
     let large = json!(vec![1; 600_000]);
-    assert_eq!(schema.check(&large), Err(WorkRefused::Applications));
-    assert_eq!(schema.check(&nested(65, json!(1))), Err(WorkRefused::TooDeep));
+    assert_eq!(schema.check(&large), Err(WorkLimitError::Applications));
+    assert_eq!(schema.check(&nested(65, json!(1))), Err(WorkLimitError::TooDeep));
     // What is not counted cannot hide behind what no subschema looks at.
     let hidden = json!([vec![1; 900_000], vec![1; 200_000]]);
-    assert_eq!(schema.check(&hidden), Err(WorkRefused::Applications));
+    assert_eq!(schema.check(&hidden), Err(WorkLimitError::Applications));
     assert!(!schema.estimate(&large).is_small());
     assert!(schema.estimate(&json!([1, 2, 3])).is_small());
 }
@@ -413,9 +413,9 @@ fn unique_items_take_no_longer_when_somebody_chose_them_to_look_alike() {
     // Each has the same hash in the validator, which compares all of these with each other.
     let mut items = lists_of_lists(60_000);
     let schema = Schema::compile(&json!({"uniqueItems": true})).unwrap();
-    assert_eq!(schema.check(&json!(items)), Ok(Matches::Yes));
+    assert_eq!(schema.check(&json!(items)), Ok(SchemaMatch::Yes));
     items.push(items[7].clone());
-    assert!(matches!(schema.check(&json!(items)), Ok(Matches::No(_))));
+    assert!(matches!(schema.check(&json!(items)), Ok(SchemaMatch::No(_))));
 }
 
 #[test]
@@ -423,7 +423,7 @@ fn unique_items_are_named_where_they_are_not() {
     let schema = Schema::compile(&json!({"properties": {"a": {"uniqueItems": true}}})).unwrap();
     let said = schema.check(&json!({"a": [1, 2, 1.0]})).unwrap();
     let message = "at /a: two items of the list are equal".to_owned();
-    assert_eq!(said, Matches::No(vec![message]));
+    assert_eq!(said, SchemaMatch::No(vec![message]));
     check_matches(&json!({"uniqueItems": false}), &json!([1, 1]), true);
     check_matches(&json!({"uniqueItems": true}), &json!({"a": 1}), true);
 }

@@ -3,11 +3,15 @@
 use std::{collections::BTreeMap, str::FromStr as _, thread};
 
 use jurat_core::{
-    executor::Capabilities,
-    job::{FactcheckMode, Job, Kind, PoolEntry, Work},
+    executor::{
+        Capabilities,
+        session::{Session, Tier},
+    },
     policy::PolicyBinding,
-    select::{Lane, SelectError, select},
-    session::{Session, Tier},
+    round::{
+        job::{FactcheckMode, Job, JobKind, JobWork, PoolEntry},
+        select::{EligibleSession, SelectError, select},
+    },
     time::Timestamp,
 };
 use serde_json::{Value, json};
@@ -26,10 +30,10 @@ pub(crate) struct Place {
     pub(crate) reliability: f64,
 }
 
-pub(crate) fn lanes(places: &[Place]) -> Vec<Lane<'_>> {
+pub(crate) fn lanes(places: &[Place]) -> Vec<EligibleSession<'_>> {
     places
         .iter()
-        .map(|place| Lane {
+        .map(|place| EligibleSession {
             session: &place.session,
             host: &place.host,
             standing: place.standing.as_ref().map_err(Clone::clone),
@@ -62,7 +66,7 @@ pub(crate) fn capabilities(provider: &str, model: &str) -> Capabilities {
     }
 }
 
-pub(crate) fn job(work: Work, replicas: u8, pool: Vec<PoolEntry>) -> Job {
+pub(crate) fn job(work: JobWork, replicas: u8, pool: Vec<PoolEntry>) -> Job {
     let mut terms = terms();
     terms.replicas = replicas;
     terms.pool = pool;
@@ -84,18 +88,18 @@ pub(crate) fn job(work: Work, replicas: u8, pool: Vec<PoolEntry>) -> Job {
     }
 }
 
-pub(crate) fn work(kind: &str, task_type: &str) -> Work {
-    match Kind::from_str(kind).unwrap() {
-        Kind::Delegate => Work::Delegate {
+pub(crate) fn work(kind: &str, task_type: &str) -> JobWork {
+    match JobKind::from_str(kind).unwrap() {
+        JobKind::Delegate => JobWork::Delegate {
             objective: "anything".to_owned(),
             input: Value::Null,
             task_type: task_type.to_owned(),
         },
-        Kind::Validate => Work::Validate {
+        JobKind::Validate => JobWork::Validate {
             output: Value::Null,
-            evidence: jurat_core::candidate::Evidence::default(),
+            evidence: jurat_core::round::candidate::Evidence::default(),
         },
-        Kind::Factcheck => Work::Factcheck {
+        JobKind::Factcheck => JobWork::Factcheck {
             claim: json!("anything"),
             prompt: "anything".to_owned(),
             mode: FactcheckMode::Standard,

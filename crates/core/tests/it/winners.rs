@@ -1,38 +1,41 @@
 //! The words of the winners: the output nearest to all, whose it is, and how far numbers lie apart.
 
-use jurat_core::{
-    consensus::{Ballot, Consensus, OutputBy, agree, nearest_output, output_by, spread},
-    job::{Aggregation, Equivalence, Kind, Terms},
-    replica::{Answer, Failure, FailureCode, Label, Replica, Said},
+use jurat_core::round::{
+    consensus::{Consensus, OutputOrigin, TallyInput, agree, nearest_output, output_by, spread},
+    job::{AgreementTerms, Equivalence, JobKind, ScoreAggregation},
+    replica::{AnswerContent, FailureCode, Label, Replica, ReplicaAnswer, ReplicaFailure},
 };
 use serde_json::{Value, json};
 
 use crate::consensus::{stranger, terms, vote};
 
-fn said(output: Value) -> Answer {
+fn said(output: Value) -> ReplicaAnswer {
     vote(Label::Ok, Some(output))
 }
 
 /// An answer that failed the policy, with its content.
-fn invalid(output: Value) -> Answer {
-    let failure = Failure::new(FailureCode::InvalidOutput, "made up");
-    Answer::failed(failure, Some(Said { output: Some(output), ..Said::default() }))
+fn invalid(output: Value) -> ReplicaAnswer {
+    let failure = ReplicaFailure::new(FailureCode::InvalidOutput, "made up");
+    ReplicaAnswer::failed(
+        failure,
+        Some(AnswerContent { output: Some(output), ..AnswerContent::default() }),
+    )
 }
 
-fn counted(terms: &Terms, replicas: &[Replica]) -> Consensus {
-    agree(&Ballot { kind: Kind::Delegate, has_schema: false, terms, replicas })
+fn counted(terms: &AgreementTerms, replicas: &[Replica]) -> Consensus {
+    agree(&TallyInput { kind: JobKind::Delegate, has_schema: false, terms, replicas })
 }
 
-fn delegated(terms: &Terms, answers: Vec<Answer>) -> (Vec<Replica>, Consensus) {
+fn delegated(terms: &AgreementTerms, answers: Vec<ReplicaAnswer>) -> (Vec<Replica>, Consensus) {
     let answers = answers.into_iter().enumerate();
     let replicas: Vec<Replica> = answers.map(|(index, answer)| stranger(index, answer)).collect();
     let consensus = counted(terms, &replicas);
     (replicas, consensus)
 }
 
-fn averaged() -> Terms {
+fn averaged() -> AgreementTerms {
     let equivalence = Some(Equivalence::Numeric { tolerance: 1.0 });
-    Terms { aggregation: Aggregation::Mean, equivalence, ..terms() }
+    AgreementTerms { aggregation: ScoreAggregation::Mean, equivalence, ..terms() }
 }
 
 #[test]
@@ -41,7 +44,7 @@ fn the_nearest_output_is_one_that_a_winner_gave() {
     let (replicas, consensus) = delegated(&averaged(), answers.to_vec());
     assert_eq!(consensus.groups, [Some(0), Some(1), Some(0), Some(0), Some(0)]);
     assert_eq!(nearest_output(&replicas, &consensus), Some(json!(10.4)));
-    assert_eq!(output_by(&replicas, &consensus), Some(OutputBy::Merge));
+    assert_eq!(output_by(&replicas, &consensus), Some(OutputOrigin::Merge));
     let spread = spread(&replicas, &consensus);
     assert_eq!(spread.keys().collect::<Vec<_>>(), [""]);
     let found = spread[""];
@@ -54,7 +57,7 @@ fn a_group_that_comes_later_can_have_the_last_word() {
     let answers = ["no", "yes", "yes"].map(|word| said(json!({ "answer": word })));
     let (replicas, consensus) = delegated(&terms(), answers.to_vec());
     assert_eq!(nearest_output(&replicas, &consensus), Some(json!({ "answer": "yes" })));
-    assert_eq!(output_by(&replicas, &consensus), Some(OutputBy::Replica));
+    assert_eq!(output_by(&replicas, &consensus), Some(OutputOrigin::Replica));
     assert!(spread(&replicas, &consensus).is_empty());
     let groups: Vec<Option<usize>> = replicas.iter().map(|it| consensus.group_of(it)).collect();
     assert_eq!(groups, [Some(0), Some(1), Some(1)]);

@@ -4,13 +4,15 @@ use std::{collections::BTreeMap, time::Duration};
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use jurat_core::{
-    agent_event::{Delivery, after},
+    task::agent_event::{Delivery, after_attempt},
     time::Timestamp,
 };
-use jurat_store::{AgentEvent, AgentEventOutcome, AgentEventTake, Behalf, StoreError, Written};
+use jurat_store::{
+    AgentEventOutcome, AgentEventRecord, AgentEventTake, Behalf, StoreError, WriteOutcome,
+};
 use serde_json::json;
 
-use super::act::Acted;
+use super::decision::DecisionEffect;
 use crate::Engine;
 
 /// How many events are on their way at a time.
@@ -27,53 +29,54 @@ const LONGEST_SLEEP_MS: u64 = 1_000;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What is due.
-struct Found {
-    taken: Vec<AgentEvent>,
+struct DueEvents {
+    taken: Vec<AgentEventRecord>,
     /// When the next one is.
     next: Option<Timestamp>,
 }
 
 /// What the loop waits for.
-enum Turn {
+enum DeliveryWake {
     Stop,
-    Found(Result<Found, StoreError>),
+    Found(Result<DueEvents, StoreError>),
     Told(String),
     Woken,
     Time,
 }
 
-type Looking<'a> = Option<BoxFuture<'a, Result<Found, StoreError>>>;
-type Letters<'a> = FuturesUnordered<BoxFuture<'a, String>>;
+type OutboxLookup<'a> = Option<BoxFuture<'a, Result<DueEvents, StoreError>>>;
+type Deliveries<'a> = FuturesUnordered<BoxFuture<'a, String>>;
 
 impl Engine {
     /// Tells executors of events until this node ends.
-    pub fn tell_agents(&self) {
+    pub fn deliver_agent_events(&self) {
         let engine = self.clone();
-        let _telling = self.inner.background.spawn(async move { engine.deliver().await });
+        let _telling = self.inner.background.spawn(async move { engine.delivery_loop().await });
     }
 
-    async fn deliver(&self) {
-        let mut letters: Letters<'_> = FuturesUnordered::new();
+    async fn delivery_loop(&self) {
+        let mut letters: Deliveries<'_> = FuturesUnordered::new();
         let mut busy: BTreeMap<String, usize> = BTreeMap::new();
-        let mut looking: Looking<'_> = None;
+        let mut looking: OutboxLookup<'_> = None;
         let mut look_at = self.inner.clock.now();
         loop {
             let now = self.inner.clock.now();
             let free = AT_ONCE.saturating_sub(letters.len());
             if looking.is_none() && free != 0 && look_at <= now {
-                looking = Some(self.look(now, free.min(PER_EXECUTOR), full(&busy)).boxed());
+                looking =
+                    Some(self.take_due_events(now, free.min(PER_EXECUTOR), full(&busy)).boxed());
                 look_at = now.plus_millis(LONGEST_SLEEP_MS);
             }
             let sleep = Duration::from_millis(look_at.millis_since(now) + 1);
-            match self.turn(&mut looking, &mut letters, sleep).await {
-                Turn::Stop => break,
-                Turn::Found(found) => {
+            match self.next_delivery_wake(&mut looking, &mut letters, sleep).await {
+                DeliveryWake::Stop => break,
+                DeliveryWake::Found(found) => {
                     looking = None;
                     let now = self.inner.clock.now();
-                    let next = self.found(found, &letters, &mut busy);
+                    let next = self.start_deliveries(found, &letters, &mut busy);
                     look_at = look_at.min(next.unwrap_or(now.plus_millis(LONGEST_SLEEP_MS)));
                 }
-                Turn::Told(executor) => {
+                DeliveryWake::Told(executor) => {
                     let count = busy.entry(executor).or_default();
                     *count = count.saturating_sub(1);
                     // There may be more for it, which was passed over.
@@ -83,19 +86,19 @@ impl Engine {
                     busy.retain(|_, count| 0 < *count);
                 }
                 // What was slept is over, even if somebody set the clock back meanwhile.
-                Turn::Woken | Turn::Time => look_at = self.inner.clock.now(),
+                DeliveryWake::Woken | DeliveryWake::Time => look_at = self.inner.clock.now(),
             }
         }
         let ending = async { while letters.next().await.is_some() {} };
         let _elapsed = tokio::time::timeout(GRACE, ending).await;
     }
 
-    async fn turn<'w>(
+    async fn next_delivery_wake<'w>(
         &self,
-        looking: &mut Looking<'w>,
-        letters: &mut Letters<'w>,
+        looking: &mut OutboxLookup<'w>,
+        letters: &mut Deliveries<'w>,
         sleep: Duration,
-    ) -> Turn {
+    ) -> DeliveryWake {
         let is_looking = looking.is_some();
         let look = async {
             match looking {
@@ -106,26 +109,26 @@ impl Engine {
         let turn = async {
             tokio::select! {
                 biased;
-                () = self.inner.stopping.cancelled() => Turn::Stop,
-                found = look, if is_looking => Turn::Found(found),
-                Some(executor) = letters.next(), if !letters.is_empty() => Turn::Told(executor),
-                () = self.inner.agent_news.notified() => Turn::Woken,
+                () = self.inner.stopping.cancelled() => DeliveryWake::Stop,
+                found = look, if is_looking => DeliveryWake::Found(found),
+                Some(executor) = letters.next(), if !letters.is_empty() => DeliveryWake::Told(executor),
+                () = self.inner.agent_event_wake.notified() => DeliveryWake::Woken,
             }
         };
-        tokio::time::timeout(sleep, turn).await.unwrap_or(Turn::Time)
+        tokio::time::timeout(sleep, turn).await.unwrap_or(DeliveryWake::Time)
     }
 
     /// Takes what is due. Where nothing is, nothing is written.
-    async fn look(
+    async fn take_due_events(
         &self,
         now: Timestamp,
         limit: usize,
         without: Vec<String>,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<DueEvents, StoreError> {
         let tasks = self.inner.store.tasks();
         let next = tasks.agent_event_next(&Behalf::Platform).await?;
         if next.is_none_or(|at| now < at) {
-            return Ok(Found { taken: Vec::new(), next });
+            return Ok(DueEvents { taken: Vec::new(), next });
         }
         let timeout = self.inner.limits.agent_events.timeout;
         let window = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
@@ -137,33 +140,33 @@ impl Engine {
         };
         let writing = tasks.agent_event_take(&Behalf::Platform, &take, None);
         let taken = match self.inner.metrics.write("agent_event_take", writing).await? {
-            Written::Done(taken) => taken,
-            Written::Refused(never) => match never {},
-            Written::Repeated => Vec::new(),
+            WriteOutcome::Done(taken) => taken,
+            WriteOutcome::Refused(never) => match never {},
+            WriteOutcome::Repeated => Vec::new(),
         };
         if !taken.is_empty() {
-            self.inner.points.pass("event_take_after");
+            self.inner.failpoints.pass("event_take_after");
         }
         if limit <= taken.len() {
-            return Ok(Found { taken, next: Some(now) });
+            return Ok(DueEvents { taken, next: Some(now) });
         }
         let next = tasks.agent_event_next(&Behalf::Platform).await?;
         // What is due and was passed over waits until its executor has taken some.
-        Ok(Found { taken, next: next.filter(|at| now < *at) })
+        Ok(DueEvents { taken, next: next.filter(|at| now < *at) })
     }
 
     /// Sends what was found, and says when to look again.
-    fn found<'w>(
+    fn start_deliveries<'w>(
         &'w self,
-        found: Result<Found, StoreError>,
-        letters: &Letters<'w>,
+        found: Result<DueEvents, StoreError>,
+        letters: &Deliveries<'w>,
         busy: &mut BTreeMap<String, usize>,
     ) -> Option<Timestamp> {
         match found {
             Ok(found) => {
                 for event in found.taken {
                     *busy.entry(event.event.executor.clone()).or_default() += 1;
-                    letters.push(self.tell(event).boxed());
+                    letters.push(self.deliver_event(event).boxed());
                 }
                 found.next
             }
@@ -175,8 +178,8 @@ impl Engine {
     }
 
     /// Tells an executor of an event and notes what came of it; returns whom.
-    async fn tell(&self, event: AgentEvent) -> String {
-        let outcome = self.outcome(&event).await;
+    async fn deliver_event(&self, event: AgentEventRecord) -> String {
+        let outcome = self.event_outcome(&event).await;
         let (executor, state) = (event.event.executor, outcome.state);
         tracing::debug!(
             event.id = %outcome.id, executor.name = %executor, state = state.as_str(),
@@ -186,10 +189,10 @@ impl Engine {
         let tasks = self.inner.store.tasks();
         let writing = tasks.agent_event_note(&behalf, &outcome, None);
         match self.inner.metrics.write("agent_event_note", writing).await {
-            Ok(Written::Done(()) | Written::Repeated) => {
+            Ok(WriteOutcome::Done(()) | WriteOutcome::Repeated) => {
                 self.inner.metrics.agent_events.ended(state);
             }
-            Ok(Written::Refused(_)) => {
+            Ok(WriteOutcome::Refused(_)) => {
                 tracing::debug!(event.id = %outcome.id, "event already taken by another node");
             }
             // It is told again then, under the same key.
@@ -200,8 +203,8 @@ impl Engine {
         executor
     }
 
-    async fn outcome(&self, event: &AgentEvent) -> AgentEventOutcome {
-        let patience = self.inner.limits.agent_events.patience;
+    async fn event_outcome(&self, event: &AgentEventRecord) -> AgentEventOutcome {
+        let patience = self.inner.limits.agent_events.retry_terms;
         let mut outcome = AgentEventOutcome {
             account: event.account.clone(),
             id: event.event.id.clone(),
@@ -222,19 +225,20 @@ impl Engine {
                 Some(event.last_error.clone().unwrap_or_else(|| reason.to_owned()));
             return outcome;
         }
-        let attempt = self.tell_once(event).await;
-        self.inner.points.pass("event_tell_after");
+        let attempt = self.attempt_delivery(event).await;
+        self.inner.failpoints.pass("event_tell_after");
         outcome.at = self.inner.clock.now();
         let times = (event.created_at, outcome.at);
-        (outcome.state, outcome.next_at) = after(attempt.told, event.attempts, patience, times);
+        (outcome.state, outcome.next_at) =
+            after_attempt(attempt.told, event.attempts, patience, times);
         outcome.last_error = attempt.error;
         if let Some(decision) = &attempt.decision {
             outcome.decision = Some(json!(decision));
             // Only who says that it took the event decides about it.
             if outcome.state == Delivery::Acked {
-                match self.act(event, decision).await {
-                    Ok(Acted::Done) => outcome.state = Delivery::Completed,
-                    Ok(Acted::Noted) => {}
+                match self.apply_decision(event, decision).await {
+                    Ok(DecisionEffect::Done) => outcome.state = Delivery::Completed,
+                    Ok(DecisionEffect::Noted) => {}
                     Err(why) => outcome.last_error = Some(why),
                 }
             }

@@ -1,20 +1,22 @@
 //! One attempt to tell an executor of an event: the request, and what its reply amounts to.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
-use jurat_core::{agent_event::Told, executor::Executor};
-use jurat_guard::client::{CallError, Reply};
-use jurat_store::AgentEvent;
+use jurat_core::{executor::Executor, task::agent_event::DeliveryOutcome};
+use jurat_guard::client::{CallError, HttpReply};
+use jurat_store::AgentEventRecord;
 use jurat_wire::{
     executor::{AgentDecision, AgentEventCallbackResponse, decode_agent_event_response},
-    strict,
+    strict_json,
 };
 use serde_json::json;
 use url::Url;
 
 use crate::{
     Engine, EngineError,
-    ask::{CORRELATION, beginning},
-    signature::{CONTENT_DIGEST, Covered, SIGNATURE, SIGNATURE_INPUT, content_digest},
+    executors::signature::{
+        CONTENT_DIGEST, CoveredParts, SIGNATURE, SIGNATURE_INPUT, content_digest,
+    },
+    rounds::ask::{CORRELATION_HEADER, excerpt},
 };
 
 const EVENT: HeaderName = HeaderName::from_static("x-jurat-event");
@@ -23,21 +25,21 @@ const MOST_OF_A_DECISION: usize = 64 * 1024;
 
 /// How an attempt ended.
 #[derive(Debug)]
-pub(super) struct Attempt {
-    pub(super) told: Told,
+pub(super) struct DeliveryAttempt {
+    pub(super) told: DeliveryOutcome,
     /// Why it is not as it should be.
     pub(super) error: Option<String>,
     pub(super) decision: Option<AgentDecision>,
 }
 
-impl Attempt {
-    fn failed(told: Told, error: impl Into<String>) -> Self {
+impl DeliveryAttempt {
+    fn failed(told: DeliveryOutcome, error: impl Into<String>) -> Self {
         Self { told, error: Some(error.into()), decision: None }
     }
 }
 
 /// Where an executor is told of events.
-struct Address {
+struct EventAddress {
     uri: Uri,
     authority: String,
     path: String,
@@ -46,24 +48,26 @@ struct Address {
 
 impl Engine {
     /// Tells an executor of an event once.
-    pub(super) async fn tell_once(&self, event: &AgentEvent) -> Attempt {
+    pub(super) async fn attempt_delivery(&self, event: &AgentEventRecord) -> DeliveryAttempt {
         let address = match self.events_address(&event.event.executor).await {
             Ok(Ok(address)) => address,
-            Ok(Err(why)) => return Attempt::failed(Told::Status, why),
-            Err(error) => return Attempt::failed(Told::Unreachable, error.to_string()),
+            Ok(Err(why)) => return DeliveryAttempt::failed(DeliveryOutcome::Status, why),
+            Err(error) => {
+                return DeliveryAttempt::failed(DeliveryOutcome::Unreachable, error.to_string());
+            }
         };
         let body = json!({ "event": event.event.body }).to_string().into_bytes();
-        let headers = self.event_heads(event, &address, &content_digest(&body));
+        let headers = self.event_headers(event, &address, &content_digest(&body));
         let within = self.inner.limits.agent_events.timeout;
         let replied = self.inner.client.post_json(&address.uri, headers, body.into(), within).await;
         match replied {
-            Ok(reply) => read(&reply),
-            Err(error) => Attempt::failed(unanswered(&error), error.to_string()),
+            Ok(reply) => read_delivery_reply(&reply),
+            Err(error) => DeliveryAttempt::failed(failed_delivery(&error), error.to_string()),
         }
     }
 
     /// An executor as this node knows it; who is strange is looked for once more.
-    pub(super) async fn executor_known(&self, name: &str) -> Result<Option<Executor>, EngineError> {
+    pub(super) async fn find_executor(&self, name: &str) -> Result<Option<Executor>, EngineError> {
         let known = self.pool_view().await?.pool.executors.get(name).cloned();
         if known.as_ref().is_some_and(|it| it.agent_events_url.is_some()) {
             return Ok(known);
@@ -73,18 +77,26 @@ impl Engine {
         Ok(self.pool_view().await?.pool.executors.get(name).cloned())
     }
 
-    async fn events_address(&self, name: &str) -> Result<Result<Address, String>, EngineError> {
-        let Some(executor) = self.executor_known(name).await? else {
+    async fn events_address(
+        &self,
+        name: &str,
+    ) -> Result<Result<EventAddress, String>, EngineError> {
+        let Some(executor) = self.find_executor(name).await? else {
             return Ok(Err(format!("the executor `{name}` is no longer registered")));
         };
         let nowhere = || format!("the executor `{name}` no longer has an address for agent events");
         let token = executor.token_env.as_deref().and_then(|it| (self.inner.secrets)(it));
-        Ok(address(&executor, token).ok_or_else(nowhere))
+        Ok(event_address(&executor, token).ok_or_else(nowhere))
     }
 
-    fn event_heads(&self, event: &AgentEvent, address: &Address, digest: &str) -> HeaderMap {
+    fn event_headers(
+        &self,
+        event: &AgentEventRecord,
+        address: &EventAddress,
+        digest: &str,
+    ) -> HeaderMap {
         let id = event.event.id.as_str();
-        let signed = self.inner.node_key.sign(&Covered {
+        let signed = self.inner.node_key.sign(&CoveredParts {
             authority: &address.authority,
             path: &address.path,
             content_digest: digest,
@@ -94,7 +106,7 @@ impl Engine {
         let mut heads = HeaderMap::new();
         for (name, value) in [
             (EVENT, id),
-            (CORRELATION, id),
+            (CORRELATION_HEADER, id),
             (CONTENT_DIGEST, digest),
             (SIGNATURE_INPUT, &signed.input),
             (SIGNATURE, &signed.signature),
@@ -115,12 +127,12 @@ impl Engine {
 }
 
 /// The token is for the executor, and goes to no other place than where it works.
-fn address(executor: &Executor, token: Option<String>) -> Option<Address> {
+fn event_address(executor: &Executor, token: Option<String>) -> Option<EventAddress> {
     let base = executor.agent_events_url.as_deref()?;
     let url = Url::parse(base).ok()?;
     let host = url.host_str()?;
     let is_same = Url::parse(&executor.url).is_ok_and(|it| it.origin() == url.origin());
-    Some(Address {
+    Some(EventAddress {
         uri: Uri::try_from(format!("{base}/agent-events")).ok()?,
         authority: url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
         path: format!("{}/agent-events", url.path().trim_end_matches('/')),
@@ -129,41 +141,44 @@ fn address(executor: &Executor, token: Option<String>) -> Option<Address> {
 }
 
 /// What it amounts to that there is no reply. One that breaks the rules would break them again.
-const fn unanswered(error: &CallError) -> Told {
+const fn failed_delivery(error: &CallError) -> DeliveryOutcome {
     match error {
         CallError::Timeout | CallError::Unreachable(_) | CallError::Disconnected(_) => {
-            Told::Unreachable
+            DeliveryOutcome::Unreachable
         }
-        CallError::TooLarge { .. } | CallError::Encoded { .. } => Told::Unread,
-        CallError::Redirect { .. } | CallError::Tls(_) => Told::Status,
+        CallError::TooLarge { .. } | CallError::Encoded { .. } => DeliveryOutcome::Unread,
+        CallError::Redirect { .. } | CallError::Tls(_) => DeliveryOutcome::Status,
     }
 }
 
-fn read(reply: &Reply) -> Attempt {
+fn read_delivery_reply(reply: &HttpReply) -> DeliveryAttempt {
     let status = reply.status.as_u16();
     if !reply.status.is_success() {
-        let error = format!("the executor answered {}: {}", reply.status, beginning(&reply.body));
-        return Attempt::failed(Told::of(status, None), error);
+        let error = format!("the executor answered {}: {}", reply.status, excerpt(&reply.body));
+        return DeliveryAttempt::failed(DeliveryOutcome::of(status, None), error);
     }
     match response(reply) {
-        Ok(response) if response.ok => {
-            Attempt { told: Told::of(status, Some(true)), error: None, decision: response.decision }
-        }
+        Ok(response) if response.ok => DeliveryAttempt {
+            told: DeliveryOutcome::of(status, Some(true)),
+            error: None,
+            decision: response.decision,
+        },
         Ok(response) => {
-            let detail = response.detail.as_deref().map(|it| beginning(it.as_bytes()));
+            let detail = response.detail.as_deref().map(|it| excerpt(it.as_bytes()));
             let said = detail.unwrap_or_else(|| "no reason given".to_owned());
             let error = format!("the executor refused the event: {said}");
-            let told = Told::of(status, Some(false));
-            Attempt { told, error: Some(error), decision: response.decision }
+            let told = DeliveryOutcome::of(status, Some(false));
+            DeliveryAttempt { told, error: Some(error), decision: response.decision }
         }
-        Err(why) => {
-            Attempt::failed(Told::of(status, None), format!("the answer cannot be read: {why}"))
-        }
+        Err(why) => DeliveryAttempt::failed(
+            DeliveryOutcome::of(status, None),
+            format!("the answer cannot be read: {why}"),
+        ),
     }
 }
 
-fn response(reply: &Reply) -> Result<AgentEventCallbackResponse, String> {
-    let body = strict::parse(&reply.body).map_err(|error| error.to_string())?;
+fn response(reply: &HttpReply) -> Result<AgentEventCallbackResponse, String> {
+    let body = strict_json::parse(&reply.body).map_err(|error| error.to_string())?;
     let response = decode_agent_event_response(body).map_err(|error| error.to_string())?;
     let length = response.decision.as_ref().map_or(0, |it| json!(it).to_string().len());
     if MOST_OF_A_DECISION < length {

@@ -3,69 +3,72 @@
 use std::sync::Arc;
 
 use jurat_core::{
-    caller::{Caller, Scope},
+    account::caller::{Caller, Scope},
     id::uuid,
-    verifier::{ModelRef, NewVersion, VerifierRef, Which, system},
+    verifier::{ModelRef, VerifierDraft, VerifierRef, VerifierSelector, system},
     workflow::VerifierRole,
 };
-use jurat_store::{Deploy, Deployed, Deployment, OnceAnswer};
+use jurat_store::{DeployOutcome, DeployedVersion, IdempotencyAnswer, NewVerifierVersion};
 
-use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require, storage::no_room};
+use crate::{
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, accounts::storage::no_room,
+    executors::require_scope,
+};
 
 impl Engine {
     /// Makes a verifier, or adds a version to the one with the name.
     pub async fn verifier_deploy(
         &self,
         caller: &Caller,
-        new: NewVersion,
-        keyed: Option<Keyed<Deployment>>,
-    ) -> Result<Done<Deployment>, EngineError> {
-        require(caller, Scope::VerifiersWrite)?;
+        new: VerifierDraft,
+        keyed: Option<IdempotentWrite<DeployedVersion>>,
+    ) -> Result<IdempotentOutcome<DeployedVersion>, EngineError> {
+        require_scope(caller, Scope::VerifiersWrite)?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
-            return Ok(Done::Before(answer));
+            return Ok(IdempotentOutcome::Before(answer));
         }
         new.check().map_err(EngineError::Input)?;
         self.check_reserved(caller, &new.name).await?;
         let judge = self.judge_of(caller, &new).map_err(EngineError::Input)?;
         let deploy = self.deploy_of(caller, new, judge);
         let name = &deploy.name;
-        let once = self.note_for(caller, keyed, |saving| {
-            OnceAnswer::OfDeployment(Arc::new(move |deployment| saving.of(deployment)))
+        let once = self.pending_record(caller, keyed, |saving| {
+            IdempotencyAnswer::OfDeployment(Arc::new(move |deployment| saving.encode(deployment)))
         });
         match self.inner.store.verifier_deploy(&deploy, once.as_ref()).await? {
-            Deployed::Done(deployment) => {
+            DeployOutcome::Done(deployment) => {
                 tracing::info!(
                     verifier.id = %deployment.verifier.id,
                     version = deployment.verifier.current_version,
                     "deployed a version of a verifier"
                 );
-                Ok(Done::Now(deployment))
+                Ok(IdempotentOutcome::Now(deployment))
             }
-            Deployed::Full(full) => Err(no_room(caller, &full, "verifier")),
-            Deployed::Repeated => self.answered_meanwhile(caller, keyed).await,
-            Deployed::TokenMissing { current } => {
+            DeployOutcome::Full(full) => Err(no_room(caller, &full, "verifier")),
+            DeployOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            DeployOutcome::TokenMissing { current } => {
                 let problem = format!(
                     "there is already a verifier `{name}`; its next version needs `expected_version_token`"
                 );
                 Err(refusal(problem, Some(current)))
             }
-            Deployed::TokenStale { current } => {
+            DeployOutcome::TokenStale { current } => {
                 let problem = format!(
                     "`expected_version_token` is not the current token of `{name}`, which has a newer version"
                 );
                 Err(refusal(problem, Some(current)))
             }
-            Deployed::TokenUnexpected => {
+            DeployOutcome::TokenUnexpected => {
                 let problem = format!(
                     "there is no verifier `{name}` yet; leave out `expected_version_token` for its first deploy"
                 );
                 Err(refusal(problem, None))
             }
-            Deployed::TokenOfNone(names) => {
+            DeployOutcome::TokenOfNone(names) => {
                 Err(EngineError::TokenOfNone { what: "verifier", id: name.clone(), names })
             }
-            Deployed::NameRevoked => {
+            DeployOutcome::NameRevoked => {
                 let problem = format!(
                     "the name `{name}` belongs to a revoked verifier and cannot be reused; choose another one"
                 );
@@ -80,7 +83,7 @@ impl Engine {
         if !system::names().any(|reserved| reserved == name) {
             return Ok(());
         }
-        let which = Which::Name(name.to_owned());
+        let which = VerifierSelector::Name(name.to_owned());
         let reference = VerifierRef { which, version: None };
         match self.verifier_reached(caller, &reference, VerifierRole::Owner).await {
             Ok(_) => Ok(()),
@@ -91,10 +94,15 @@ impl Engine {
         }
     }
 
-    fn deploy_of(&self, caller: &Caller, mut new: NewVersion, judge: ModelRef) -> Deploy {
+    fn deploy_of(
+        &self,
+        caller: &Caller,
+        mut new: VerifierDraft,
+        judge: ModelRef,
+    ) -> NewVerifierVersion {
         let clock = &self.inner.clock;
         let at = clock.now();
-        Deploy {
+        NewVerifierVersion {
             account: caller.account().clone(),
             name: new.name.clone(),
             description: new.description.clone(),

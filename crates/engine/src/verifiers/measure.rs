@@ -1,31 +1,33 @@
 //! Measures a version of a verifier: on examples whose label is known, or on known injections.
 
-mod at_once;
 mod cases;
+mod parallel;
 mod report;
 
 use jurat_core::{
-    caller::{Caller, Scope},
+    account::caller::{Caller, Scope},
     canonical::{canonical, digest},
-    run::{Provenance, Purpose},
-    verifier::{ModelRef, VerifierRef, VerifierVersion, Which},
+    verifier::{
+        ModelRef, VerifierRef, VerifierSelector, VerifierVersion,
+        run::{Provenance, VerifierRunPurpose},
+    },
     workflow::VerifierRole,
 };
 use jurat_store::Measurement;
 use tokio::sync::mpsc;
 
 pub use self::{
-    cases::{Data, Labelled},
-    report::{Compared, MeasureReport, MeasuredCase},
+    cases::{ExpectedCase, MeasureData},
+    report::{MeasureReport, MeasuredCase, VersionComparison},
 };
-use super::run::RunRequest;
-use crate::{Engine, EngineError, Watcher, executors::require};
+use super::run::VerifierRunOrder;
+use crate::{Engine, EngineError, RoundWatcher, executors::require_scope};
 
 /// What is measured, and how.
 #[derive(Debug, Clone)]
 pub struct MeasureRequest {
     pub reference: VerifierRef,
-    pub data: Data,
+    pub data: MeasureData,
     pub judges: Vec<ModelRef>,
     /// 1, 3 or 5 judges for each case.
     pub replicas: u8,
@@ -45,10 +47,10 @@ impl MeasureRequest {
 }
 
 /// Told of each case that is judged.
-pub type CaseWatcher = mpsc::UnboundedSender<CaseDone>;
+pub type CaseWatcher = mpsc::UnboundedSender<CaseProgress>;
 
 #[derive(Debug, Clone)]
-pub struct CaseDone {
+pub struct CaseProgress {
     pub index: usize,
     pub total: usize,
     pub case: MeasuredCase,
@@ -63,18 +65,18 @@ impl Engine {
         request: MeasureRequest,
         watcher: Option<CaseWatcher>,
     ) -> Result<MeasureReport, EngineError> {
-        require(caller, Scope::VerifiersRun)?;
+        require_scope(caller, Scope::VerifiersRun)?;
         let version = self.measurable(caller, &request.reference).await?;
         let cases = self.cases(&version, &request.data).await?;
         let before = match request.data.purpose() {
-            Purpose::Attack => None,
-            Purpose::Test | Purpose::Run => {
+            VerifierRunPurpose::Attack => None,
+            VerifierRunPurpose::Test | VerifierRunPurpose::Run => {
                 self.measured_before(caller, &version, &request, &cases).await?
             }
         };
         let report = self.judge_cases(caller, &version, &request, (&cases, watcher)).await?;
         let report = report.compared_with(before);
-        self.keep(&version, &report).await?;
+        self.store_measurement(&version, &report).await?;
         Ok(report)
     }
 
@@ -93,13 +95,13 @@ impl Engine {
         caller: &Caller,
         version: &VerifierVersion,
         request: &MeasureRequest,
-        case: &Labelled,
+        case: &ExpectedCase,
     ) -> Result<MeasuredCase, EngineError> {
         let pinned = VerifierRef {
-            which: Which::Id(version.verifier.id.clone()),
+            which: VerifierSelector::Id(version.verifier.id.clone()),
             version: Some(version.version),
         };
-        let run = RunRequest {
+        let run = VerifierRunOrder {
             reference: pinned,
             inputs: case.inputs.clone(),
             media_url: case.media_url.clone(),
@@ -113,11 +115,11 @@ impl Engine {
             purpose: request.data.purpose(),
             leave_out: case.shown_as(version),
         };
-        let view = self.verifier_run(caller, run, Watcher::nobody(), None).await?;
+        let view = self.verifier_run(caller, run, RoundWatcher::nobody(), None).await?;
         Ok(MeasuredCase::new(case, &view))
     }
 
-    async fn keep(
+    async fn store_measurement(
         &self,
         version: &VerifierVersion,
         report: &MeasureReport,

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use jurat_core::{
-    caller::{Caller, Scope},
-    verifier::{Verifier, VerifierRef, Which},
+    account::caller::{Caller, Scope},
+    verifier::{Verifier, VerifierRef, VerifierSelector},
 };
-use jurat_store::{Once, OnceAnswer, Removal, VerifierGone};
+use jurat_store::{IdempotencyAnswer, IdempotencyRecord, VerifierRemoval, VerifierRemoveOutcome};
 
-use super::{unknown, whole};
-use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require};
+use super::{require_unpinned, unknown_verifier};
+use crate::{
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+};
 
 impl Engine {
     /// Deactivates a verifier for ever; its name stays taken and its runs can be read.
@@ -17,23 +19,25 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &VerifierRef,
-        keyed: Option<Keyed<Verifier>>,
-    ) -> Result<Done<Verifier>, EngineError> {
-        require(caller, Scope::VerifiersWrite)?;
-        whole(reference)?;
+        keyed: Option<IdempotentWrite<Verifier>>,
+    ) -> Result<IdempotentOutcome<Verifier>, EngineError> {
+        require_scope(caller, Scope::VerifiersWrite)?;
+        require_unpinned(reference)?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
-            return Ok(Done::Before(answer));
+            return Ok(IdempotentOutcome::Before(answer));
         }
-        let once = self.removal_note(caller, keyed);
+        let once = self.removal_record(caller, keyed);
         let removal = self.removal_of(caller, reference);
         match self.inner.store.verifier_revoke(&removal, once.as_ref()).await? {
-            VerifierGone::Gone(verifier) => {
+            VerifierRemoveOutcome::Gone(verifier) => {
                 tracing::info!(verifier.id = %verifier.id, by = %caller.key().id, "revoked a verifier");
-                Ok(Done::Now(*verifier))
+                Ok(IdempotentOutcome::Now(*verifier))
             }
-            VerifierGone::Unknown | VerifierGone::Serving(_) => Err(unknown(reference)),
-            VerifierGone::Repeated => self.answered_meanwhile(caller, keyed).await,
+            VerifierRemoveOutcome::Unknown | VerifierRemoveOutcome::Serving(_) => {
+                Err(unknown_verifier(reference))
+            }
+            VerifierRemoveOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
         }
     }
 
@@ -43,45 +47,49 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &VerifierRef,
-        keyed: Option<Keyed<Verifier>>,
-    ) -> Result<Done<Verifier>, EngineError> {
-        require(caller, Scope::VerifiersWrite)?;
-        whole(reference)?;
-        if let Which::Name(_) | Which::Of { .. } = reference.which {
+        keyed: Option<IdempotentWrite<Verifier>>,
+    ) -> Result<IdempotentOutcome<Verifier>, EngineError> {
+        require_scope(caller, Scope::VerifiersWrite)?;
+        require_unpinned(reference)?;
+        if let VerifierSelector::Name(_) | VerifierSelector::Of { .. } = reference.which {
             let reason = "must be the id of the verifier: a name is not enough to delete one";
             return Err(EngineError::Invalid { field: "verifier_id", reason: reason.to_owned() });
         }
         let keyed = keyed.as_ref();
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
-            return Ok(Done::Before(answer));
+            return Ok(IdempotentOutcome::Before(answer));
         }
-        let once = self.removal_note(caller, keyed);
+        let once = self.removal_record(caller, keyed);
         let removal = self.removal_of(caller, reference);
         match self.inner.store.verifier_delete(&removal, once.as_ref()).await? {
-            VerifierGone::Gone(verifier) => {
+            VerifierRemoveOutcome::Gone(verifier) => {
                 tracing::info!(verifier.id = %verifier.id, by = %caller.key().id, "deleted a verifier");
-                Ok(Done::Now(*verifier))
+                Ok(IdempotentOutcome::Now(*verifier))
             }
-            VerifierGone::Unknown => Err(unknown(reference)),
-            VerifierGone::Serving(templates) => Err(EngineError::Conflict(format!(
+            VerifierRemoveOutcome::Unknown => Err(unknown_verifier(reference)),
+            VerifierRemoveOutcome::Serving(templates) => Err(EngineError::Conflict(format!(
                 "the verifier is part of published templates: {}; unpublish those versions first",
                 templates.join(", ")
             ))),
-            VerifierGone::Repeated => self.answered_meanwhile(caller, keyed).await,
+            VerifierRemoveOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
         }
     }
 
-    fn removal_of(&self, caller: &Caller, reference: &VerifierRef) -> Removal {
-        Removal {
+    fn removal_of(&self, caller: &Caller, reference: &VerifierRef) -> VerifierRemoval {
+        VerifierRemoval {
             account: caller.account().clone(),
             which: reference.which.clone(),
             at: self.inner.clock.now(),
         }
     }
 
-    fn removal_note(&self, caller: &Caller, keyed: Option<&Keyed<Verifier>>) -> Option<Once> {
-        self.note_for(caller, keyed, |saving| {
-            OnceAnswer::OfVerifier(Arc::new(move |verifier| saving.of(verifier)))
+    fn removal_record(
+        &self,
+        caller: &Caller,
+        keyed: Option<&IdempotentWrite<Verifier>>,
+    ) -> Option<IdempotencyRecord> {
+        self.pending_record(caller, keyed, |saving| {
+            IdempotencyAnswer::OfVerifier(Arc::new(move |verifier| saving.encode(verifier)))
         })
     }
 }

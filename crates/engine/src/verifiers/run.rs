@@ -3,28 +3,34 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    caller::{Caller, Scope},
-    candidate::Evidence,
+    account::caller::{Caller, Scope},
     canonical::{canonical, sha256_hex},
     id,
-    job::{Job, PoolEntry, Terms, Work},
     judge::Question,
     policy::{PolicyBinding, SEMANTIC},
-    round::Round,
-    run::{Provenance, Purpose, Run, RunEnd, RunTicket},
-    verifier::{InputError, ModelRef, VerifierRef, VerifierVersion},
+    round::{
+        Round,
+        candidate::Evidence,
+        job::{AgreementTerms, Job, JobWork, PoolEntry},
+    },
+    verifier::{
+        InputError, ModelRef, VerifierRef, VerifierVersion,
+        run::{Provenance, VerifierRun, VerifierRunEnd, VerifierRunPurpose, VerifierRunTicket},
+    },
 };
 use jurat_store::Measurement;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Engine, EngineError, OnceKey, Watcher, anonymous, executors::require, places::JUDGE_PREFIX,
-    round::Start, semantic::Found,
+    Engine, EngineError, IdempotencyKey, RoundWatcher,
+    accounts::visitors,
+    executors::require_scope,
+    rounds::{seats::JUDGE_PREFIX, semantic::ResolvedVerifier, walk::RoundStart},
 };
 
 /// What a run is asked for.
 #[derive(Debug, Clone)]
-pub struct RunRequest {
+pub struct VerifierRunOrder {
     pub reference: VerifierRef,
     pub inputs: BTreeMap<String, String>,
     pub media_url: Option<String>,
@@ -39,15 +45,15 @@ pub struct RunRequest {
     pub timeout_ms: u64,
     pub provenance: Provenance,
     pub request_digest: String,
-    pub purpose: Purpose,
+    pub purpose: VerifierRunPurpose,
     /// The calibration example that the judge does not see, and that is the one under test.
     pub leave_out: Option<usize>,
 }
 
 /// A run that has ended, with all that is known of it.
 #[derive(Debug, Clone)]
-pub struct RunView {
-    pub run: Run,
+pub struct VerifierRunView {
+    pub run: VerifierRun,
     pub round: Round,
     pub verifier_name: String,
     pub measured: Vec<Measurement>,
@@ -61,36 +67,36 @@ impl Engine {
     pub async fn verifier_run(
         &self,
         caller: &Caller,
-        mut request: RunRequest,
-        watcher: Watcher,
-        once: Option<OnceKey>,
-    ) -> Result<RunView, EngineError> {
-        require(caller, Scope::VerifiersRun)?;
+        mut request: VerifierRunOrder,
+        watcher: RoundWatcher,
+        once: Option<IdempotencyKey>,
+    ) -> Result<VerifierRunView, EngineError> {
+        require_scope(caller, Scope::VerifiersRun)?;
         let version = self.verifier_resolve(caller, &request.reference).await?;
         request.provenance = self.provenance_checked(caller, &request.provenance).await?;
-        self.check_run(caller, &version, &request)?;
-        anonymous::check_timeout(caller, request.timeout_ms)?;
-        self.anonymous_admit(caller).await?;
-        let found = self.measured(version).await?;
-        let ticket = self.ticket(&found.version, &request);
-        let start = Start {
+        self.check_verifier_run(caller, &version, &request)?;
+        visitors::check_visitor_timeout(caller, request.timeout_ms)?;
+        self.grant_visitor_credit(caller).await?;
+        let found = self.with_measurements(version).await?;
+        let ticket = self.verifier_run_ticket(&found.version, &request);
+        let start = RoundStart {
             caller: caller.clone(),
-            job: job(&found.version, &request),
+            job: verifier_run_job(&found.version, &request),
             watcher,
-            once,
-            run: Some((ticket, found.clone())),
+            idempotency_key: once,
+            verifier_run: Some((ticket, found.clone())),
         };
-        let begun = self.begin(start).await?;
-        let (round, is_repeated) = begun.ended_or_again().await?;
-        view(round, &found, is_repeated)
+        let begun = self.begin_round(start).await?;
+        let (round, is_repeated) = begun.wait_or_retry().await?;
+        verifier_run_view(round, &found, is_repeated)
     }
 
     /// Whether the request fits the contract of the version, and names judges that may be asked.
-    fn check_run(
+    fn check_verifier_run(
         &self,
         caller: &Caller,
         version: &VerifierVersion,
-        request: &RunRequest,
+        request: &VerifierRunOrder,
     ) -> Result<(), EngineError> {
         version.config.check_inputs(&request.inputs, request.media_url.as_deref())?;
         Question::check_length(version.config.contract, &request.inputs)?;
@@ -98,7 +104,7 @@ impl Engine {
             Err(EngineError::Input(InputError { field: field.to_owned(), problem }))
         };
         self.check_media_url("media_url", request.media_url.as_deref())?;
-        if let Some(twice) = twice(&request.judges) {
+        if let Some(twice) = repeated_judge(&request.judges) {
             return wrong("judges", format!("names `{twice}` twice; each judge has one vote"));
         }
         let (named, wanted) = (request.judges.len(), usize::from(request.replicas));
@@ -123,9 +129,13 @@ impl Engine {
         Ok(())
     }
 
-    fn ticket(&self, version: &VerifierVersion, request: &RunRequest) -> RunTicket {
+    fn verifier_run_ticket(
+        &self,
+        version: &VerifierVersion,
+        request: &VerifierRunOrder,
+    ) -> VerifierRunTicket {
         let clock = &self.inner.clock;
-        RunTicket {
+        VerifierRunTicket {
             id: id::uuid(clock.now(), clock.bits()),
             verifier_id: version.verifier.id.clone(),
             version: version.version,
@@ -136,12 +146,12 @@ impl Engine {
     }
 }
 
-fn twice(judges: &[ModelRef]) -> Option<&ModelRef> {
+fn repeated_judge(judges: &[ModelRef]) -> Option<&ModelRef> {
     judges.iter().enumerate().find(|(at, model)| judges[..*at].contains(model)).map(|(_, it)| it)
 }
 
 /// What is judged, as a candidate.
-fn candidate(request: &RunRequest) -> Value {
+fn candidate(request: &VerifierRunOrder) -> Value {
     let mut members: Map<String, Value> =
         request.inputs.iter().map(|(field, text)| (field.clone(), json!(text))).collect();
     if let Some(url) = &request.media_url {
@@ -150,7 +160,7 @@ fn candidate(request: &RunRequest) -> Value {
     Value::Object(members)
 }
 
-fn job(version: &VerifierVersion, request: &RunRequest) -> Job {
+fn verifier_run_job(version: &VerifierVersion, request: &VerifierRunOrder) -> Job {
     let mut params = Map::new();
     let pinned = format!("{}@{}", version.verifier.id, version.version);
     params.insert("verifier".to_owned(), json!(pinned));
@@ -166,7 +176,7 @@ fn job(version: &VerifierVersion, request: &RunRequest) -> Job {
     let pool =
         request.judges.iter().map(|model| PoolEntry::Session(format!("{JUDGE_PREFIX}{model}")));
     Job {
-        work: Work::Validate { output: candidate(request), evidence: Evidence::default() },
+        work: JobWork::Validate { output: candidate(request), evidence: Evidence::default() },
         policy: PolicyBinding::new(SEMANTIC, Value::Object(params)),
         output_schema: json!({}),
         has_schema: false,
@@ -174,7 +184,7 @@ fn job(version: &VerifierVersion, request: &RunRequest) -> Job {
         passed_on: Map::new(),
         tier: None,
         labels: std::collections::BTreeSet::new(),
-        terms: Terms::plain(request.replicas, pool.collect()),
+        terms: AgreementTerms::plain(request.replicas, pool.collect()),
         timeout_ms: request.timeout_ms,
         max_steps: None,
         request_digest: request.request_digest.clone(),
@@ -183,18 +193,22 @@ fn job(version: &VerifierVersion, request: &RunRequest) -> Job {
     }
 }
 
-fn view(round: Round, found: &Found, is_repeated: bool) -> Result<RunView, EngineError> {
+fn verifier_run_view(
+    round: Round,
+    found: &ResolvedVerifier,
+    is_repeated: bool,
+) -> Result<VerifierRunView, EngineError> {
     let (Some(ticket), Some(closing)) = (&round.open.run, &round.closing) else {
         return Err(EngineError::Bug("a run has no ticket or no end"));
     };
-    let run = Run {
+    let run = VerifierRun {
         account: round.open.account.clone(),
         ticket: ticket.clone(),
         round: round.open.id.clone(),
         created_at: round.open.opened_at,
-        end: Some(RunEnd::of(&round.open, closing)),
+        end: Some(VerifierRunEnd::of(&round.open, closing)),
     };
-    Ok(RunView {
+    Ok(VerifierRunView {
         run,
         round,
         verifier_name: found.version.verifier.name.clone(),

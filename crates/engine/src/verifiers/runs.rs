@@ -1,28 +1,28 @@
 //! Reading the runs of verifiers.
 
 use jurat_core::{
-    caller::{Caller, Scope},
+    account::caller::{Caller, Scope},
     id::AccountId,
     round::Round,
-    run::{Purpose, Run, RunVerdict},
     time::Timestamp,
     verifier::{
-        SYSTEM_PREFIX, VerifierRef, Which,
+        SYSTEM_PREFIX, VerifierRef, VerifierSelector,
+        run::{VerifierRun, VerifierRunPurpose, VerifierRunVerdict},
         system::{self, SystemVerifier},
     },
     workflow::VerifierRole,
 };
-use jurat_store::{Measurement, RunFilter};
+use jurat_store::{Measurement, VerifierRunFilter};
 
-use crate::{Engine, EngineError, executors::require};
+use crate::{Engine, EngineError, executors::require_scope};
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
-pub struct RunQuery {
+pub struct VerifierRunQuery {
     pub verifier: Option<VerifierRef>,
-    pub verdict: Option<RunVerdict>,
+    pub verdict: Option<VerifierRunVerdict>,
     pub version: Option<u32>,
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<VerifierRunPurpose>,
     /// Begun at this time or later.
     pub since: Option<Timestamp>,
     /// Begun before this time.
@@ -34,17 +34,21 @@ pub struct RunQuery {
 
 /// A run with its round, in which the judges are.
 #[derive(Debug, Clone)]
-pub struct RunRecord {
-    pub run: Run,
+pub struct VerifierRunRecord {
+    pub run: VerifierRun,
     pub round: Round,
     pub measured: Vec<Measurement>,
 }
 
 impl Engine {
-    pub async fn run_get(&self, caller: &Caller, id: &str) -> Result<RunRecord, EngineError> {
-        require(caller, Scope::VerifiersRead)?;
+    pub async fn verifier_run_get(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<VerifierRunRecord, EngineError> {
+        require_scope(caller, Scope::VerifiersRead)?;
         let (store, account) = (&self.inner.store, caller.account());
-        let run = store.run_get(account, id).await?;
+        let run = store.verifier_run_get(account, id).await?;
         let run = run.ok_or_else(|| {
             let id = id.chars().take(80).collect();
             EngineError::NotFound { what: "run", id }
@@ -53,22 +57,22 @@ impl Engine {
         let ticket = &run.ticket;
         let owner = self.owner_of(caller, &ticket.verifier_id).await?;
         let measured = store.measurements(&owner, &ticket.verifier_id, ticket.version).await?;
-        Ok(RunRecord { run, round, measured })
+        Ok(VerifierRunRecord { run, round, measured })
     }
 
     /// The account's runs, newest first. An id finds the runs of a verifier also when it was
     /// revoked.
-    pub async fn run_list(
+    pub async fn verifier_run_list(
         &self,
         caller: &Caller,
-        query: RunQuery,
-    ) -> Result<Vec<Run>, EngineError> {
-        require(caller, Scope::VerifiersRead)?;
+        query: VerifierRunQuery,
+    ) -> Result<Vec<VerifierRun>, EngineError> {
+        require_scope(caller, Scope::VerifiersRead)?;
         let verifier_id = match &query.verifier {
             None => None,
             Some(reference) => Some(self.id_of(caller, reference).await?),
         };
-        self.runs_of(caller, verifier_id, query).await
+        self.verifier_runs_of(caller, verifier_id, query).await
     }
 
     /// The account's runs of a verifier that it can run, newest first.
@@ -76,20 +80,20 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &VerifierRef,
-        query: RunQuery,
-    ) -> Result<Vec<Run>, EngineError> {
-        require(caller, Scope::VerifiersRead)?;
+        query: VerifierRunQuery,
+    ) -> Result<Vec<VerifierRun>, EngineError> {
+        require_scope(caller, Scope::VerifiersRead)?;
         let version = self.verifier_resolve(caller, reference).await?;
-        self.runs_of(caller, Some(version.verifier.id), query).await
+        self.verifier_runs_of(caller, Some(version.verifier.id), query).await
     }
 
-    async fn runs_of(
+    async fn verifier_runs_of(
         &self,
         caller: &Caller,
         verifier_id: Option<String>,
-        query: RunQuery,
-    ) -> Result<Vec<Run>, EngineError> {
-        let filter = RunFilter {
+        query: VerifierRunQuery,
+    ) -> Result<Vec<VerifierRun>, EngineError> {
+        let filter = VerifierRunFilter {
             verifier_id,
             version: query.version,
             verdict: query.verdict,
@@ -99,12 +103,12 @@ impl Engine {
             limit: query.limit,
             before: query.before,
         };
-        Ok(self.inner.store.run_list(caller.account(), &filter).await?)
+        Ok(self.inner.store.verifier_run_list(caller.account(), &filter).await?)
     }
 
     /// Whose a verifier is that the caller ran: the caller's own when it cannot be reached any more.
     async fn owner_of(&self, caller: &Caller, id: &str) -> Result<AccountId, EngineError> {
-        let reference = VerifierRef { which: Which::Id(id.to_owned()), version: None };
+        let reference = VerifierRef { which: VerifierSelector::Id(id.to_owned()), version: None };
         match self.verifier_reached(caller, &reference, VerifierRole::Exec).await {
             Ok(version) => Ok(version.verifier.account),
             Err(EngineError::NotFound { .. }) => Ok(caller.account().clone()),
@@ -115,12 +119,12 @@ impl Engine {
     /// What stands in the rows of runs; only a name must be looked up.
     async fn id_of(&self, caller: &Caller, reference: &VerifierRef) -> Result<String, EngineError> {
         Ok(match &reference.which {
-            Which::Id(id) => id.clone(),
-            Which::System(name) => {
+            VerifierSelector::Id(id) => id.clone(),
+            VerifierSelector::System(name) => {
                 let known = system::find(name).map(SystemVerifier::id);
                 known.unwrap_or_else(|| format!("{SYSTEM_PREFIX}{name}"))
             }
-            Which::Name(_) | Which::Of { .. } => {
+            VerifierSelector::Name(_) | VerifierSelector::Of { .. } => {
                 let current = VerifierRef { version: None, ..reference.clone() };
                 self.verifier_resolve(caller, &current).await?.verifier.id
             }

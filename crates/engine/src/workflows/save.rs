@@ -1,27 +1,30 @@
 //! Saving, putting away and erasing.
 
 use jurat_core::{
-    caller::{Caller, Scope},
+    account::caller::{Caller, Scope},
     id::uuid,
     workflow::{
-        NewFile, Source, Workflow, WorkflowRef,
+        NewFile, VersionSource, Workflow, WorkflowRef,
         draft::{WorkflowDraft, check_deletions, check_files, patched_body},
     },
 };
 use jurat_store::{
-    FilesPatch, Once, SaveTarget, Saved, StoreError, WorkflowChange, WorkflowRefused, WorkflowSave,
-    Written,
+    FilesPatch, IdempotencyRecord, SaveTarget, StoreError, WorkflowChange, WorkflowRefusal,
+    WorkflowSave, WorkflowSaveResult, WriteOutcome,
 };
 
-use super::{behalf, refusal, whole};
-use crate::{Done, Engine, EngineError, Keyed, Leaves, executors::require, storage::no_room};
+use super::{behalf_of, refusal, require_unpinned};
+use crate::{
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, accounts::storage::no_room,
+    executors::require_scope,
+};
 
 /// A change of files alone.
 #[derive(Debug, Clone)]
-pub struct NewPatch {
+pub struct NewFilePatch {
     pub files: Vec<NewFile>,
     pub delete_paths: Vec<String>,
-    pub source: Option<Source>,
+    pub source: Option<VersionSource>,
     pub expected_token: Option<String>,
 }
 
@@ -31,9 +34,9 @@ impl Engine {
         &self,
         caller: &Caller,
         draft: WorkflowDraft,
-        keyed: Option<Keyed<Saved>>,
-    ) -> Result<Done<Saved>, EngineError> {
-        require(caller, Scope::WorkflowsWrite)?;
+        keyed: Option<IdempotentWrite<WorkflowSaveResult>>,
+    ) -> Result<IdempotentOutcome<WorkflowSaveResult>, EngineError> {
+        require_scope(caller, Scope::WorkflowsWrite)?;
         let draft = draft.completed().map_err(EngineError::Input)?;
         let target = match &draft.id {
             Some(id) => SaveTarget::Id(id.clone()),
@@ -45,11 +48,12 @@ impl Engine {
         };
         let save = self.save_of(caller, draft, target);
         let sharing = self.inner.store.sharing();
-        let write =
-            async |once: Option<&Once>| sharing.workflow_save(&behalf(caller), &save, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
+        let write = async |once: Option<&IdempotencyRecord>| {
+            sharing.workflow_save(&behalf_of(caller), &save, once).await
+        };
+        let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         let done = done.map_err(|refused| unsaved(caller, refused, &named))?;
-        if let Done::Now(saved) = &done {
+        if let IdempotentOutcome::Now(saved) = &done {
             tracing::info!(
                 workflow.id = %saved.workflow.id,
                 version = saved.workflow.current_version,
@@ -64,11 +68,11 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
-        mut patch: NewPatch,
-        keyed: Option<Keyed<Saved>>,
-    ) -> Result<Done<Saved>, EngineError> {
-        require(caller, Scope::WorkflowsWrite)?;
-        whole(reference)?;
+        mut patch: NewFilePatch,
+        keyed: Option<IdempotentWrite<WorkflowSaveResult>>,
+    ) -> Result<IdempotentOutcome<WorkflowSaveResult>, EngineError> {
+        require_scope(caller, Scope::WorkflowsWrite)?;
+        require_unpinned(reference)?;
         check_files(&patch.files).map_err(EngineError::Input)?;
         check_deletions(&patch.files, &patch.delete_paths).map_err(EngineError::Input)?;
         let body = patched_body(&mut patch.files).map_err(EngineError::Input)?;
@@ -80,16 +84,16 @@ impl Engine {
             files: patch.files,
             delete_paths: patch.delete_paths,
             body,
-            source: patch.source.unwrap_or(Source::Manual),
+            source: patch.source.unwrap_or(VersionSource::Manual),
             new_token: format!("{:032x}", clock.bits()),
             quota_bytes: self.inner.limits.storage.quota_bytes,
             at: clock.now(),
         };
         let sharing = self.inner.store.sharing();
-        let write = async |once: Option<&Once>| {
-            sharing.workflow_patch_files(&behalf(caller), &patch, once).await
+        let write = async |once: Option<&IdempotencyRecord>| {
+            sharing.workflow_patch_files(&behalf_of(caller), &patch, once).await
         };
-        let done = self.write_once(caller, keyed.as_ref(), Leaves::Note, write).await?;
+        let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| unsaved(caller, refused, &reference.to_string()))
     }
 
@@ -98,12 +102,12 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
-        keyed: Option<Keyed<Workflow>>,
-    ) -> Result<Done<Workflow>, EngineError> {
-        whole(reference)?;
+        keyed: Option<IdempotentWrite<Workflow>>,
+    ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
+        require_unpinned(reference)?;
         let sharing = self.inner.store.sharing();
-        self.changed(caller, reference, (keyed, Leaves::Less), async |change, once| {
-            sharing.workflow_archive(&behalf(caller), &change, once).await
+        self.change_workflow(caller, reference, (keyed, Leaves::Less), async |change, once| {
+            sharing.workflow_archive(&behalf_of(caller), &change, once).await
         })
         .await
     }
@@ -113,12 +117,12 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
-        keyed: Option<Keyed<Workflow>>,
-    ) -> Result<Done<Workflow>, EngineError> {
-        whole(reference)?;
+        keyed: Option<IdempotentWrite<Workflow>>,
+    ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
+        require_unpinned(reference)?;
         let sharing = self.inner.store.sharing();
-        self.changed(caller, reference, (keyed, Leaves::Note), async |change, once| {
-            sharing.workflow_unarchive(&behalf(caller), &change, once).await
+        self.change_workflow(caller, reference, (keyed, Leaves::Note), async |change, once| {
+            sharing.workflow_unarchive(&behalf_of(caller), &change, once).await
         })
         .await
     }
@@ -128,12 +132,12 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
-        keyed: Option<Keyed<Workflow>>,
-    ) -> Result<Done<Workflow>, EngineError> {
-        whole(reference)?;
+        keyed: Option<IdempotentWrite<Workflow>>,
+    ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
+        require_unpinned(reference)?;
         let sharing = self.inner.store.sharing();
-        self.changed(caller, reference, (keyed, Leaves::Less), async |change, once| {
-            sharing.workflow_delete(&behalf(caller), &change, once).await
+        self.change_workflow(caller, reference, (keyed, Leaves::Less), async |change, once| {
+            sharing.workflow_delete(&behalf_of(caller), &change, once).await
         })
         .await
     }
@@ -143,29 +147,29 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
-        keyed: Option<Keyed<Workflow>>,
-    ) -> Result<Done<Workflow>, EngineError> {
+        keyed: Option<IdempotentWrite<Workflow>>,
+    ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
         let sharing = self.inner.store.sharing();
-        self.changed(caller, reference, (keyed, Leaves::Less), async |change, once| {
-            sharing.workflow_version_delete(&behalf(caller), &change, once).await
+        self.change_workflow(caller, reference, (keyed, Leaves::Less), async |change, once| {
+            sharing.workflow_version_delete(&behalf_of(caller), &change, once).await
         })
         .await
     }
 
-    async fn changed(
+    async fn change_workflow(
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
-        (keyed, leaves): (Option<Keyed<Workflow>>, Leaves),
+        (keyed, leaves): (Option<IdempotentWrite<Workflow>>, Leaves),
         change: impl AsyncFnOnce(
             WorkflowChange,
-            Option<&Once>,
-        ) -> Result<Written<Workflow, WorkflowRefused>, StoreError>,
-    ) -> Result<Done<Workflow>, EngineError> {
-        require(caller, Scope::WorkflowsWrite)?;
+            Option<&IdempotencyRecord>,
+        ) -> Result<WriteOutcome<Workflow, WorkflowRefusal>, StoreError>,
+    ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
+        require_scope(caller, Scope::WorkflowsWrite)?;
         let order = self.change_of(caller, reference);
-        let write = async |once: Option<&Once>| change(order, once).await;
-        let done = self.write_once(caller, keyed.as_ref(), leaves, write).await?;
+        let write = async |once: Option<&IdempotencyRecord>| change(order, once).await;
+        let done = self.write_idempotent(caller, keyed.as_ref(), leaves, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
 
@@ -190,7 +194,7 @@ impl Engine {
             outcome: draft.outcome,
             tags: draft.tags,
             body: draft.body,
-            source: draft.source.unwrap_or(Source::Manual),
+            source: draft.source.unwrap_or(VersionSource::Manual),
             bindings: draft.bindings,
             files: draft.files,
             new_id: uuid(at, clock.bits()),
@@ -202,8 +206,8 @@ impl Engine {
 }
 
 /// Why nothing was saved. The owner of a workflow need not be who saves it.
-fn unsaved(caller: &Caller, refused: WorkflowRefused, named: &str) -> EngineError {
-    if let WorkflowRefused::Full(full) = &refused {
+fn unsaved(caller: &Caller, refused: WorkflowRefusal, named: &str) -> EngineError {
+    if let WorkflowRefusal::Full(full) = &refused {
         return no_room(caller, full, "workflow");
     }
     refusal(refused, named)

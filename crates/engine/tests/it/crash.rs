@@ -1,29 +1,29 @@
 //! A node that stops between opening and closing a round leaves a trace, and the round is ended.
 
 use jurat_core::{
-    code::Code,
+    code::ProblemCode,
     id::{AccountId, RoundId},
-    round::Ending,
+    round::RoundEnding,
 };
-use jurat_engine::{Alone, Limits};
-use jurat_store::{Location, Orphans};
+use jurat_engine::{EngineLimits, SoleNode};
+use jurat_store::{StoreLocation, TakeoverScope};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_valid},
-    unreliable_store::{Fault, UnreliableStore},
+    unreliable_store::{UnreliableStore, WriteFault},
 };
 use serde_json::json;
 
 /// A file store with one round that its node left open, as a kill leaves it.
 async fn abandoned_round(folder: &std::path::Path) -> RoundId {
-    let app = TestApp::with_store(&Location::File(folder.join("jurat.db"))).await;
+    let app = TestApp::with_store(&StoreLocation::File(folder.join("jurat.db"))).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let caller = app.admin();
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
     let mut asked = Box::pin(caller.post("/api/v3/validate", &body));
     tokio::select! {
         _ = &mut asked => {}
-        () = fake.called(1) => {}
+        () = fake.wait_for_calls(1) => {}
     }
     let list = app.admin().get("/v1/rounds").await.json();
     // The store closes under the running round, so that it can never close it.
@@ -35,11 +35,11 @@ async fn abandoned_round(folder: &std::path::Path) -> RoundId {
 async fn the_next_start_expires_what_was_left_open_and_writes_its_entry() {
     let folder = tempfile::tempdir().unwrap();
     let id = abandoned_round(folder.path()).await;
-    let app = TestApp::with_store(&Location::File(folder.path().join("jurat.db"))).await;
-    app.start(Alone::Yes).await;
+    let app = TestApp::with_store(&StoreLocation::File(folder.path().join("jurat.db"))).await;
+    app.start(SoleNode::Yes).await;
     let round = app.store.round_get(&AccountId::admin(), &id).await.unwrap().unwrap();
     let closing = round.closing.unwrap();
-    assert_eq!(closing.ending, Ending::Expired);
+    assert_eq!(closing.ending, RoundEnding::Expired);
     assert_eq!(closing.replicas.len(), round.open.seats.len());
     let entry = app.store.entry_get(&AccountId::admin(), &closing.receipt_id).await.unwrap();
     assert_eq!(entry.as_deref(), Some(closing.entry.as_str()));
@@ -55,26 +55,26 @@ async fn the_next_start_expires_what_was_left_open_and_writes_its_entry() {
 async fn another_node_waits_for_the_lease_before_it_expires_a_round() {
     let folder = tempfile::tempdir().unwrap();
     let id = abandoned_round(folder.path()).await;
-    let app = TestApp::with_store(&Location::File(folder.path().join("jurat.db"))).await;
-    assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 0);
+    let app = TestApp::with_store(&StoreLocation::File(folder.path().join("jurat.db"))).await;
+    assert_eq!(app.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap(), 0);
     app.clock.advance_ms(60_000 + 10_000 + 1);
-    assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 1);
+    assert_eq!(app.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap(), 1);
     let round = app.store.round_get(&AccountId::admin(), &id).await.unwrap().unwrap();
-    assert_eq!(round.closing.unwrap().ending, Ending::Expired);
+    assert_eq!(round.closing.unwrap().ending, RoundEnding::Expired);
 }
 
 #[tokio::test]
 async fn a_node_that_was_overtaken_cannot_close_its_round_any_more() {
-    let store = jurat_store::open(&Location::Memory).await.unwrap();
-    let app = TestApp::on(store, Limits::default()).await;
+    let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+    let app = TestApp::on(store, EngineLimits::default()).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let caller = app.admin();
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
     let asked = caller.post("/api/v3/validate", &body);
     let overtaken = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         app.clock.advance_ms(70_001);
-        assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 1);
+        assert_eq!(app.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap(), 1);
         fake.release();
     };
     let (reply, ()) = tokio::join!(asked, overtaken);
@@ -85,8 +85,8 @@ async fn a_node_that_was_overtaken_cannot_close_its_round_any_more() {
 
 #[tokio::test]
 async fn a_round_that_cannot_be_expired_hinders_no_other() {
-    let store = UnreliableStore::new(Fault::Refused, 1).await;
-    let app = TestApp::on(store, Limits::default()).await;
+    let store = UnreliableStore::new(WriteFault::Refused, 1).await;
+    let app = TestApp::on(store, EngineLimits::default()).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let (one, two) = (app.admin(), app.admin());
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
@@ -95,12 +95,12 @@ async fn a_round_that_cannot_be_expired_hinders_no_other() {
         list["items"].as_array().unwrap().iter().filter(|it| it["state"] == "expired").count()
     };
     let swept = async {
-        fake.called(2).await;
+        fake.wait_for_calls(2).await;
         app.clock.advance_ms(70_001);
-        let error = app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap_err();
-        assert_eq!((error.code(), expired().await), (Code::StoreUnavailable, 1));
+        let error = app.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap_err();
+        assert_eq!((error.code(), expired().await), (ProblemCode::StoreUnavailable, 1));
         app.clock.advance_ms(30_001);
-        assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 1);
+        assert_eq!(app.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap(), 1);
         assert_eq!(expired().await, 2);
         fake.release();
     };
@@ -111,20 +111,23 @@ async fn a_round_that_cannot_be_expired_hinders_no_other() {
 #[tokio::test]
 async fn a_clock_that_is_set_does_not_end_a_round_that_goes_on() {
     const HOUR_MS: i64 = 3_600_000;
-    let app = TestApp::on(jurat_store::open(&Location::Memory).await.unwrap(), Limits::default());
+    let app = TestApp::on(
+        jurat_store::open(&StoreLocation::Memory).await.unwrap(),
+        EngineLimits::default(),
+    );
     let app = app.await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let (early, late) = (app.admin(), app.admin());
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
     let set = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         app.clock.set_by_ms(HOUR_MS);
-        assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 0);
+        assert_eq!(app.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap(), 0);
         app.clock.set_by_ms(-2 * HOUR_MS);
         let asked = late.post("/api/v3/validate", &body);
         let swept = async {
-            fake.called(2).await;
-            assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 0);
+            fake.wait_for_calls(2).await;
+            assert_eq!(app.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap(), 0);
             fake.release();
         };
         tokio::join!(asked, swept).0
@@ -137,9 +140,9 @@ async fn a_clock_that_is_set_does_not_end_a_round_that_goes_on() {
 
 #[tokio::test]
 async fn a_round_whose_opening_was_acknowledged_too_late_is_walked_all_the_same() {
-    for fault in [Fault::Refused, Fault::AnswerLost] {
+    for fault in [WriteFault::Refused, WriteFault::AnswerLost] {
         let store = UnreliableStore::at_open(fault, 1).await;
-        let app = TestApp::on(store, Limits::default()).await;
+        let app = TestApp::on(store, EngineLimits::default()).await;
         let _fakes = app.executors([says_valid()]).await;
         for key in [None, Some("k")] {
             let headers: Vec<_> = key.map(|key| ("idempotency-key", key)).into_iter().collect();

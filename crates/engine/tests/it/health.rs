@@ -1,18 +1,20 @@
 //! Health is kept current, and an executor is asked before it is used.
 
 use futures::future::join_all;
-use jurat_core::{caller::Scope, session::Session};
-use jurat_engine::{Alone, Clock as _, Limits};
+use jurat_core::{account::caller::Scope, executor::session::Session};
+use jurat_engine::{Clock as _, EngineLimits, SoleNode};
 use jurat_testkit::{
     app::{TestApp, TestCaller},
-    fake_executor::{FakeExecutor, Health, gated, says_valid, status},
+    fake_executor::{FakeExecutor, FakeHealth, gated, says_valid, status},
 };
 use serde_json::json;
 
 #[tokio::test]
 async fn an_executor_that_came_up_later_is_asked_again_before_it_is_used() {
-    let app = TestApp::with_limits(Limits { probe_fresh_ms: 1_000, ..Limits::default() }).await;
-    let fake = FakeExecutor::start(says_valid().health(Health::Status(503))).await;
+    let app =
+        TestApp::with_limits(EngineLimits { probe_fresh_ms: 1_000, ..EngineLimits::default() })
+            .await;
+    let fake = FakeExecutor::start(says_valid().health(FakeHealth::Status(503))).await;
     app.register("late", &fake.url()).await;
     let body = json!({ "claim": "x" });
     assert_eq!(
@@ -28,7 +30,7 @@ async fn an_executor_that_came_up_later_is_asked_again_before_it_is_used() {
 async fn an_executor_is_asked_how_it_is_after_fifteen_seconds_of_silence() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
-    fake.set(says_valid().health(Health::Status(503)));
+    fake.set(says_valid().health(FakeHealth::Status(503)));
     let body = json!({ "claim": "x" });
     app.clock.advance_ms(15_000);
     assert_eq!(app.admin().post("/api/v3/validate", &body).await.json()["verdict"], "VALID");
@@ -99,9 +101,11 @@ async fn callers_without_patience_do_not_put_an_executor_to_rest() {
 
 #[tokio::test]
 async fn one_executor_that_hangs_when_probed_does_not_eat_the_time_of_the_others() {
-    let app = TestApp::with_limits(Limits { probe_fresh_ms: 1_000, ..Limits::default() }).await;
+    let app =
+        TestApp::with_limits(EngineLimits { probe_fresh_ms: 1_000, ..EngineLimits::default() })
+            .await;
     let [_well, sick] = app.executors([says_valid(), says_valid()]).await;
-    sick.set(says_valid().health(Health::Hangs));
+    sick.set(says_valid().health(FakeHealth::Hangs));
     app.clock.advance_ms(1_001);
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 4_000 },
                        "consensus": { "session_pool": ["s1", "s2"] } });
@@ -132,7 +136,7 @@ async fn after_the_rest_a_look_at_its_health_decides_and_no_call_is_spent() {
     for _ in 0..5 {
         app.admin().post("/api/v3/validate", &body).await;
     }
-    fake.set(status(500).health(Health::Status(503)));
+    fake.set(status(500).health(FakeHealth::Status(503)));
     app.clock.advance_ms(5_000);
     let refused = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(refused["code"], "sessions_unavailable", "{refused}");
@@ -152,7 +156,7 @@ async fn all_time_out(app: &TestApp, caller: &TestCaller<'_>, fake: &FakeExecuto
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 1_200 } });
     let requests = join_all((0..5).map(|_| caller.post("/api/v3/validate", &body)));
     let clock = async {
-        fake.called(5).await;
+        fake.wait_for_calls(5).await;
         // Whatever the clock of the node says: the executor has had a second.
         app.clock.advance_ms(6_000);
     };
@@ -239,7 +243,7 @@ async fn a_change_that_was_not_noticed_is_seen_soon_on_a_single_node_too() {
     let first = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(first["code"], "session_unknown");
     // Only from here on does anybody look: on a slow machine a look could come before the request.
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     loop {
         let reply = app.admin().post("/api/v3/validate", &body).await.json();
         if reply["verdict"] == "VALID" {

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use jurat_engine::Limits;
-use jurat_store::Location;
+use jurat_engine::EngineLimits;
+use jurat_store::StoreLocation;
 use jurat_testkit::app::TestApp;
 use serde_json::json;
 
 #[tokio::test]
 async fn the_last_use_is_noted_when_the_node_ends() {
     let folder = tempfile::tempdir().unwrap();
-    let location = Location::File(folder.path().join("store.db"));
+    let location = StoreLocation::File(folder.path().join("store.db"));
     let app = TestApp::with_store(&location).await;
     let created = app.admin().post("/v1/api-keys", &json!({ "name": "ci" })).await.json();
     let used = app.with_key(created["key"].as_str().unwrap()).get("/v1/rounds").await;
@@ -26,9 +26,9 @@ async fn the_last_use_is_noted_when_the_node_ends() {
 
 #[tokio::test]
 async fn each_node_counts_for_itself() {
-    let store = jurat_store::open(&Location::Memory).await.unwrap();
-    let one = TestApp::on(Arc::clone(&store), Limits::default()).await;
-    let other = TestApp::on(store, Limits::default()).await;
+    let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+    let one = TestApp::on(Arc::clone(&store), EngineLimits::default()).await;
+    let other = TestApp::on(store, EngineLimits::default()).await;
     let body = json!({ "name": "ci", "rate_per_minute": 1 });
     let created = one.admin().post("/v1/api-keys", &body).await.json();
     let key = created["key"].as_str().unwrap();

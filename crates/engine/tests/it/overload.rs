@@ -2,8 +2,8 @@
 
 use futures::future::join_all;
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_engine::Limits;
+use jurat_core::account::caller::Scope;
+use jurat_engine::EngineLimits;
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_valid},
@@ -12,13 +12,13 @@ use serde_json::json;
 
 #[tokio::test]
 async fn a_round_too_many_is_told_to_come_back() {
-    let app = TestApp::with_limits(Limits { rounds: 1, ..Limits::default() }).await;
+    let app = TestApp::with_limits(EngineLimits { rounds: 1, ..EngineLimits::default() }).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let caller = app.admin();
     let body = json!({ "claim": "x" });
     let first = caller.post("/api/v3/validate", &body);
     let second = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         let reply = app.admin().post("/api/v3/validate", &body).await;
         fake.release();
         reply
@@ -32,13 +32,15 @@ async fn a_round_too_many_is_told_to_come_back() {
 
 #[tokio::test]
 async fn calls_to_one_executor_wait_for_their_turn_within_the_deadline() {
-    let app = TestApp::with_limits(Limits { calls_per_executor: 1, ..Limits::default() }).await;
+    let app =
+        TestApp::with_limits(EngineLimits { calls_per_executor: 1, ..EngineLimits::default() })
+            .await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let caller = app.admin();
     let patient = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
     let first = caller.post("/api/v3/validate", &patient);
     let second = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         let hasty = json!({ "claim": "x", "execution": { "timeout_ms": 200 } });
         let reply = app.admin().post("/api/v3/validate", &hasty).await;
         fake.release();
@@ -53,7 +55,9 @@ async fn calls_to_one_executor_wait_for_their_turn_within_the_deadline() {
 
 #[tokio::test]
 async fn one_account_does_not_get_all_calls_to_an_executor() {
-    let app = TestApp::with_limits(Limits { calls_per_executor: 8, ..Limits::default() }).await;
+    let app =
+        TestApp::with_limits(EngineLimits { calls_per_executor: 8, ..EngineLimits::default() })
+            .await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let (alice, bob) = (
         app.caller("alice", &[Scope::RoundsCreate]).await,
@@ -64,10 +68,10 @@ async fn one_account_does_not_get_all_calls_to_an_executor() {
     let many = join_all((0..12).map(|_| alice.post("/api/v3/validate", &of_alice)));
     let asked = || fake.calls().into_iter().filter(|call| call.endpoint() == "verify");
     let other = async {
-        fake.called(7).await;
+        fake.wait_for_calls(7).await;
         let of_bob = body("of bob");
         let (reply, ()) = tokio::join!(bob.post("/api/v3/validate", &of_bob), async {
-            fake.called(8).await;
+            fake.wait_for_calls(8).await;
             fake.release();
         });
         reply

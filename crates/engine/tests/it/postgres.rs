@@ -1,15 +1,15 @@
 //! Two nodes on one PostgreSQL.
 
 use jurat_core::{
-    ledger::Movement,
-    task::{Event, Phase},
+    account::ledger::Movement,
+    task::{TaskEvent, TaskPhase},
 };
-use jurat_engine::{Alone, Limits};
-use jurat_store::{Location, Orphans};
+use jurat_engine::{EngineLimits, SoleNode};
+use jurat_store::{StoreLocation, TakeoverScope};
 use jurat_testkit::{
-    app::{Reply, TestApp},
+    app::{TestApp, TestReply},
     fake_executor::{answers, gated, says_valid},
-    postgres::Schema,
+    postgres::TestSchema,
     stalling_proxy::StallingProxy,
 };
 use serde_json::json;
@@ -23,14 +23,14 @@ use crate::{
     tasks::{able, asleep},
 };
 
-async fn node(schema: &Schema) -> TestApp {
+async fn node(schema: &TestSchema) -> TestApp {
     let store = jurat_store::open(&schema.location()).await.unwrap();
-    TestApp::on(store, Limits::default()).await
+    TestApp::on(store, EngineLimits::default()).await
 }
 
 #[tokio::test]
 async fn a_round_that_one_node_ran_is_read_on_the_other() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
     let _fakes = one.executors([says_valid(), says_valid(), says_valid()]).await;
     let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });
@@ -47,15 +47,15 @@ async fn a_round_that_one_node_ran_is_read_on_the_other() {
 
 #[tokio::test]
 async fn a_node_does_not_take_a_round_whose_lease_still_runs() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
     let [fake] = one.executors([gated(says_valid())]).await;
     let caller = one.admin();
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
     let asked = caller.post("/api/v3/validate", &body);
     let meanwhile = async {
-        fake.called(1).await;
-        assert_eq!(two.engine.expire_orphans(Orphans::All).await.unwrap(), 0);
+        fake.wait_for_calls(1).await;
+        assert_eq!(two.engine.expire_orphans(TakeoverScope::All).await.unwrap(), 0);
         fake.release();
     };
     let (reply, ()) = tokio::join!(asked, meanwhile);
@@ -68,25 +68,26 @@ async fn a_node_does_not_take_a_round_whose_lease_still_runs() {
 /// Two nodes ask for one execution, because the link of the first to the database stalls when its
 /// executor has answered. `then` says how the stall ends.
 async fn stalled(then: fn(&StallingProxy)) {
-    let schema = Schema::served().await;
+    let schema = TestSchema::served().await;
     let proxy = StallingProxy::to(&schema.url()).await;
     let url = proxy.url(&schema.serving_url());
-    let store = jurat_store::open(&Location::Postgres { url, migrate_url: None }).await.unwrap();
-    let (one, two) = (TestApp::on(store, Limits::default()).await, node(&schema).await);
+    let store =
+        jurat_store::open(&StoreLocation::Postgres { url, migrate_url: None }).await.unwrap();
+    let (one, two) = (TestApp::on(store, EngineLimits::default()).await, node(&schema).await);
     two.clock.advance_ms(1);
     let [fake] = one.executors([gated(answers(json!({ "answer": "x" })))]).await;
     priced(&one, "1.00").await;
     let order = propose(contract(), by("s1"));
-    let caller = one.engine.caller_for(&team()).await.unwrap();
-    let first = one.engine.step_run(&caller, order.clone());
+    let caller = one.engine.caller_without_key(&team()).await.unwrap();
+    let first = one.engine.task_call(&caller, order.clone());
     let second = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         proxy.stall();
         fake.release();
         proxy.holds_something().await;
         // The lease of the first is over by now, so that the second goes on with the work.
-        let caller = two.engine.caller_for(&team()).await.unwrap();
-        let done = two.engine.step_run(&caller, order.clone()).await.unwrap();
+        let caller = two.engine.caller_without_key(&team()).await.unwrap();
+        let done = two.engine.task_call(&caller, order.clone()).await.unwrap();
         then(&proxy);
         done
     };
@@ -101,8 +102,8 @@ async fn stalled(then: fn(&StallingProxy)) {
     assert_eq!(lines.iter().filter(|it| it.movement == Movement::Capture).count(), 1);
     assert_eq!(two.store.credit_check().await.unwrap(), [] as [&str; 0]);
     // Whoever asks once more gets what is on record, and pays nothing.
-    let caller = one.engine.caller_for(&team()).await.unwrap();
-    one.engine.step_run(&caller, order).await.unwrap();
+    let caller = one.engine.caller_without_key(&team()).await.unwrap();
+    one.engine.task_call(&caller, order).await.unwrap();
     assert_eq!(crate::steps::work(&fake).len(), 2);
     one.store.close().await;
     two.store.close().await;
@@ -119,18 +120,18 @@ async fn a_step_is_paid_once_when_a_stalled_node_has_to_try_again() {
     Box::pin(stalled(StallingProxy::cut)).await;
 }
 
-async fn post(node: &TestApp, key: &str) -> Reply {
+async fn post(node: &TestApp, key: &str) -> TestReply {
     let headers = [("idempotency-key", key)];
     node.admin().post_with("/api/v3/validate", &json!({ "claim": "x" }), &headers).await
 }
 
 #[tokio::test]
 async fn one_key_on_two_nodes_at_once_is_one_round() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
     let [fake] = one.executors([gated(says_valid())]).await;
     let let_go = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         fake.release();
     };
     let (left, right, ()) = tokio::join!(post(&one, "k"), post(&two, "k"), let_go);
@@ -146,15 +147,15 @@ async fn one_key_on_two_nodes_at_once_is_one_round() {
 
 #[tokio::test]
 async fn a_round_is_called_off_through_another_node() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
-    one.start(Alone::No).await;
+    one.start(SoleNode::No).await;
     let [fake] = one.executors([gated(says_valid())]).await;
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
     let caller = one.admin();
     let asked = caller.post("/api/v3/validate", &body);
     let calling_off = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         let list = two.admin().get("/v1/rounds").await.json();
         let path = format!("/v1/rounds/{}/cancel", list["items"][0]["round_id"].as_str().unwrap());
         two.admin().post(&path, &json!({})).await
@@ -169,7 +170,7 @@ async fn a_round_is_called_off_through_another_node() {
 
 #[tokio::test]
 async fn the_connections_are_among_the_figures() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let app = node(&schema).await;
     let text = app.admin().get("/metrics").await.text();
     for state in ["used", "idle"] {
@@ -187,13 +188,13 @@ async fn submit_panel(node: &TestApp, id: &str) {
 
 #[tokio::test]
 async fn a_task_that_one_node_took_is_driven_by_the_other() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
-    two.start(Alone::No).await;
+    two.start(SoleNode::No).await;
     let _fakes = one.executors([able(), able(), able()]).await;
     submit_panel(&one, "t1").await;
     let record = crate::tasks::ended(&one, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", record.state);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", record.state);
     two.engine.shutdown().await;
     one.store.close().await;
     schema.drop().await;
@@ -201,20 +202,20 @@ async fn a_task_that_one_node_took_is_driven_by_the_other() {
 
 #[tokio::test]
 async fn what_a_node_left_behind_is_taken_over_when_its_lease_is_over() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
-    one.start(Alone::No).await;
+    one.start(SoleNode::No).await;
     let [slow, _, _] = one.executors([gated(able()), gated(able()), gated(able())]).await;
     let task = crate::tasks::contract(&one, "t1");
     crate::tasks::submit(&one, crate::tasks::order(task, &["s1"])).await.unwrap();
-    slow.called(1).await;
+    slow.wait_for_calls(1).await;
     // The clock of the first stands still: for the others its lease runs out.
     two.clock.advance_ms(5_000);
-    two.start(Alone::No).await;
-    slow.called(2).await;
+    two.start(SoleNode::No).await;
+    slow.wait_for_calls(2).await;
     slow.release();
     let record = crate::tasks::ended(&two, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", record.state);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", record.state);
     let executions: std::collections::BTreeSet<String> = slow
         .calls()
         .iter()
@@ -223,7 +224,7 @@ async fn what_a_node_left_behind_is_taken_over_when_its_lease_is_over() {
     assert_eq!(executions.len(), 1, "the same work was asked for under one name");
     // Whoever came late wrote nothing: one candidate, one final decision.
     let story = crate::tasks::events(&two, "t1").await;
-    let finals = story.iter().filter(|it| matches!(it, Event::Finalized { .. })).count();
+    let finals = story.iter().filter(|it| matches!(it, TaskEvent::Finalized { .. })).count();
     assert_eq!((finals, record.state.proposals.len()), (1, 1));
     one.engine.shutdown().await;
     two.engine.shutdown().await;
@@ -232,23 +233,23 @@ async fn what_a_node_left_behind_is_taken_over_when_its_lease_is_over() {
 
 #[tokio::test]
 async fn what_fell_due_while_no_node_ran_is_done_by_the_next_one() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     asleep::expired(&schema.location()).await;
     schema.drop().await;
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     asleep::retried(&schema.location()).await;
     schema.drop().await;
 }
 
 #[tokio::test]
 async fn votes_that_were_not_revealed_while_no_node_ran_are_dealt_with_by_the_next_one() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     asleep::revealed(&schema.location()).await;
     schema.drop().await;
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     asleep::forfeited(&schema.location()).await;
     schema.drop().await;
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     asleep::expired_in_secret(&schema.location()).await;
     schema.drop().await;
 }

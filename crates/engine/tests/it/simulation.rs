@@ -20,7 +20,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use jurat_core::task::{Mode, Renewal};
+use jurat_core::task::{BudgetRenewal, DecisionMode};
 
 use self::{
     check::{Report, check},
@@ -67,8 +67,8 @@ fn quiet() -> Plan {
     let task = &mut plan.tasks[0];
     task.at = 0;
     task.wishes.clear();
-    task.terms.mode = Mode::OneShot;
-    task.terms.budget.renewal = Renewal::Lifetime;
+    task.terms.mode = DecisionMode::OneShot;
+    task.terms.budget.renewal = BudgetRenewal::Lifetime;
     task.terms.budget.time_ms = 60_000;
     task.terms.expires_at = BEGINNING.plus_millis(62_000);
     plan

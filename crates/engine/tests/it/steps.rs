@@ -7,15 +7,17 @@ mod refusals;
 use std::{cell::Cell, sync::Arc};
 
 use jurat_core::{
-    candidate::{ArtifactRef, Candidate, Evidence, InlineEvidence},
     id::AccountId,
-    policy::{PolicyBinding, Status},
+    policy::{EvaluationStatus, PolicyBinding},
+    round::candidate::{ArtifactRef, Candidate, Evidence, InlineEvidence},
     time::Timestamp,
 };
-use jurat_engine::{StepBy, StepDone, StepOrder, StepOutcome, StepVerdict, StepWork};
+use jurat_engine::{
+    TaskCallOrder, TaskCallOutcome, TaskCallResult, TaskCallTarget, TaskCallVerdict, TaskCallWork,
+};
 use jurat_testkit::{
     app::TestApp,
-    fake_executor::{Call, FakeExecutor, answers, says_invalid, says_valid},
+    fake_executor::{FakeExecutor, ReceivedCall, answers, says_invalid, says_valid},
 };
 use serde_json::{Value, json};
 
@@ -43,8 +45,8 @@ pub(crate) fn under(policy: &PolicyBinding) -> Value {
     contract
 }
 
-pub(crate) fn by(name: &str) -> StepBy {
-    StepBy::Executor { name: name.to_owned(), profile: "default".to_owned() }
+pub(crate) fn by(name: &str) -> TaskCallTarget {
+    TaskCallTarget::Executor { name: name.to_owned(), profile: "default".to_owned() }
 }
 
 /// The name of an execution; another one each time that a test asks for one.
@@ -58,20 +60,20 @@ fn execution_id() -> String {
     if before == 0 { first.to_owned() } else { format!("{first}-{before}") }
 }
 
-pub(crate) fn order(contract: Value, by: StepBy, work: StepWork) -> StepOrder {
-    StepOrder {
+pub(crate) fn order(contract: Value, by: TaskCallTarget, work: TaskCallWork) -> TaskCallOrder {
+    TaskCallOrder {
         task_id: "task-q1".to_owned(),
         execution_id: execution_id(),
         attempt: 1,
         contract: Arc::new(contract),
-        by,
+        target: by,
         timeout_ms: 10_000,
         work,
     }
 }
 
-pub(crate) fn propose(contract: Value, by: StepBy) -> StepOrder {
-    order(contract, by, StepWork::Propose { seed_bundle: None })
+pub(crate) fn propose(contract: Value, by: TaskCallTarget) -> TaskCallOrder {
+    order(contract, by, TaskCallWork::Propose { seed_bundle: None })
 }
 
 pub(crate) fn candidate(output: Value) -> Candidate {
@@ -83,8 +85,8 @@ pub(crate) fn candidate(output: Value) -> Candidate {
     }
 }
 
-pub(crate) fn verify(contract: Value, by: StepBy, candidate: Candidate) -> StepOrder {
-    let work = StepWork::Verify {
+pub(crate) fn verify(contract: Value, by: TaskCallTarget, candidate: Candidate) -> TaskCallOrder {
+    let work = TaskCallWork::Vote {
         candidate: Box::new(candidate),
         proposed_at: Timestamp::from_micros(1_794_733_691_276_000),
         producer: "s9".to_owned(),
@@ -95,21 +97,21 @@ pub(crate) fn verify(contract: Value, by: StepBy, candidate: Candidate) -> StepO
     order(contract, by, work)
 }
 
-pub(crate) async fn run(app: &TestApp, order: StepOrder) -> StepDone {
-    let caller = app.engine.caller_for(&AccountId::admin()).await.unwrap();
-    app.engine.step_run(&caller, order).await.unwrap()
+pub(crate) async fn run(app: &TestApp, order: TaskCallOrder) -> TaskCallResult {
+    let caller = app.engine.caller_without_key(&AccountId::admin()).await.unwrap();
+    app.engine.task_call(&caller, order).await.unwrap()
 }
 
 #[track_caller]
-pub(crate) fn verdict(done: &StepDone) -> &StepVerdict {
-    let StepOutcome::Verdict(verdict) = &done.outcome else {
+pub(crate) fn verdict(done: &TaskCallResult) -> &TaskCallVerdict {
+    let TaskCallOutcome::Verdict(verdict) = &done.outcome else {
         panic!("no verdict: {:?}", done.outcome)
     };
     verdict
 }
 
-pub(crate) fn work(fake: &FakeExecutor) -> Vec<Call> {
-    let is_work = |call: &Call| matches!(call.endpoint(), "execute" | "verify");
+pub(crate) fn work(fake: &FakeExecutor) -> Vec<ReceivedCall> {
+    let is_work = |call: &ReceivedCall| matches!(call.endpoint(), "execute" | "verify");
     fake.calls().into_iter().filter(is_work).collect()
 }
 
@@ -119,7 +121,7 @@ async fn a_proposer_receives_what_the_kernel_of_wattswarm_sends_in_the_words_of_
     let [fake] = app.executors([answers(json!({ "answer": "yes" })).task_types(&["swarm"])]).await;
     let bundle = json!({ "seed_type": "SIMILAR_HITS_V1", "hits": [], "constraints": {} });
     let mut step = propose(contract(), by("s1"));
-    step.work = StepWork::Propose { seed_bundle: Some(bundle.clone()) };
+    step.work = TaskCallWork::Propose { seed_bundle: Some(bundle.clone()) };
     step.attempt = 2;
     let done = run(&app, step).await;
 
@@ -132,7 +134,7 @@ async fn a_proposer_receives_what_the_kernel_of_wattswarm_sends_in_the_words_of_
     assert_eq!(calls[0].endpoint(), "execute");
     assert_eq!(calls[0].body, expected);
 
-    let StepOutcome::Candidate(candidate) = &done.outcome else { panic!("{:?}", done.outcome) };
+    let TaskCallOutcome::Candidate(candidate) = &done.outcome else { panic!("{:?}", done.outcome) };
     assert_eq!(candidate.execution_id, expected["execution_id"].as_str().unwrap());
     assert_eq!(candidate.candidate_id, format!("cand-{}", candidate.execution_id));
     assert_eq!(candidate.output["answer"], "yes");
@@ -192,7 +194,7 @@ async fn a_verifier_receives_what_the_kernel_of_wattswarm_sends() {
         },
     };
     let mut step = verify(contract(), by("s1"), candidate);
-    let StepWork::Verify { proposed_at, producer, .. } = &mut step.work else {
+    let TaskCallWork::Vote { proposed_at, producer, .. } = &mut step.work else {
         panic!("it verifies")
     };
     *proposed_at =
@@ -201,7 +203,7 @@ async fn a_verifier_receives_what_the_kernel_of_wattswarm_sends() {
     let done = run(&app, step).await;
     assert_eq!(work(&fake)[0].endpoint(), "verify");
     assert_eq!(&work(&fake)[0].body, expected);
-    assert_eq!(verdict(&done).status, Status::Passed);
+    assert_eq!(verdict(&done).status, EvaluationStatus::Passed);
 }
 
 pub(crate) fn reference(value: &Value) -> ArtifactRef {
@@ -232,13 +234,13 @@ async fn each_kind_of_verdict_is_told_from_the_others() {
         let verdict = verdict(&done);
         (verdict.status, verdict.score, verdict.reason_codes.clone())
     };
-    assert_eq!(of("s1").await, (Status::Passed, 0.9, vec![]));
-    assert_eq!(of("s2").await, (Status::Failed, 0.8, vec![101]));
+    assert_eq!(of("s1").await, (EvaluationStatus::Passed, 0.9, vec![]));
+    assert_eq!(of("s2").await, (EvaluationStatus::Failed, 0.8, vec![101]));
     let (status, _, codes) = of("s3").await;
-    assert_eq!((status, codes), (Status::Inconclusive, vec![200]));
+    assert_eq!((status, codes), (EvaluationStatus::Inconclusive, vec![200]));
     // Whoever refuses the policy says nothing about the candidate.
     let done = run(&app, verify(contract(), by("s4"), candidate(json!({ "answer": "x" })))).await;
-    let StepOutcome::Failed { code, detail } = &done.outcome else { panic!("{done:?}") };
+    let TaskCallOutcome::Failed { code, detail } = &done.outcome else { panic!("{done:?}") };
     assert_eq!(*code, "policy_unsupported");
     assert!(detail.contains("`s4`") && detail.contains("policy_unsupported"), "{detail}");
 }
@@ -266,12 +268,15 @@ async fn the_node_verifies_by_itself_and_asks_nobody() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_invalid()]).await;
     let good =
-        run(&app, verify(contract(), StepBy::Node, candidate(json!({ "answer": "x" })))).await;
-    assert_eq!(verdict(&good).status, Status::Passed);
+        run(&app, verify(contract(), TaskCallTarget::Node, candidate(json!({ "answer": "x" }))))
+            .await;
+    assert_eq!(verdict(&good).status, EvaluationStatus::Passed);
     assert_eq!(good.executor, "builtin:policies");
     assert_eq!(good.cost_micros, 0);
-    let bad = run(&app, verify(contract(), StepBy::Node, candidate(json!({ "answer": 7 })))).await;
-    assert_eq!(verdict(&bad).status, Status::Failed);
+    let bad =
+        run(&app, verify(contract(), TaskCallTarget::Node, candidate(json!({ "answer": 7 }))))
+            .await;
+    assert_eq!(verdict(&bad).status, EvaluationStatus::Failed);
     assert_eq!(verdict(&bad).reason_codes, [101]);
     assert!(work(&fake).is_empty());
 }
@@ -281,19 +286,21 @@ async fn other_answers_are_compared_where_the_policy_compares() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
     let policy = PolicyBinding::new("vp.crosscheck.v1", json!({}));
-    let with = |by: StepBy, others: &[Value]| {
+    let with = |by: TaskCallTarget, others: &[Value]| {
         let mut step = verify(under(&policy), by, candidate(json!({ "answer": "x" })));
-        let StepWork::Verify { others: known, .. } = &mut step.work else { panic!("it verifies") };
+        let TaskCallWork::Vote { others: known, .. } = &mut step.work else {
+            panic!("it verifies")
+        };
         let named =
             others.iter().enumerate().map(|(at, it)| (format!("cand-{}", at + 2), it.clone()));
         *known = named.collect();
         step
     };
     let same = json!({ "answer": "x" });
-    let agreeing = run(&app, with(StepBy::Node, std::slice::from_ref(&same))).await;
-    assert_eq!(verdict(&agreeing).status, Status::Passed);
-    let alone = run(&app, with(StepBy::Node, &[])).await;
-    assert_eq!(verdict(&alone).status, Status::Inconclusive);
+    let agreeing = run(&app, with(TaskCallTarget::Node, std::slice::from_ref(&same))).await;
+    assert_eq!(verdict(&agreeing).status, EvaluationStatus::Passed);
+    let alone = run(&app, with(TaskCallTarget::Node, &[])).await;
+    assert_eq!(verdict(&alone).status, EvaluationStatus::Inconclusive);
     run(&app, with(by("s1"), std::slice::from_ref(&same))).await;
     let sent = &work(&fake)[0].body["candidate"]["evidence_inline"];
     let tagged: Value = serde_json::from_str(sent[0]["content"].as_str().unwrap()).unwrap();

@@ -3,20 +3,22 @@
 use std::{sync::Arc, time::Duration};
 
 use jurat_core::{
+    agent_run::{AgentRunStatus, StepStatus},
     id::AccountId,
-    task_run::{RunStatus, StepStatus},
 };
 use jurat_engine::{
-    Alone, Clock as _, Done, EngineError, EventsFrom, Limits, RunAdded, TaskRunView, WorkUntil,
-    WorkerSettings,
+    AgentRunAddition, AgentRunView, Clock as _, EngineError, EngineLimits, EventsStart,
+    IdempotentOutcome, RunWorkerEnd, RunWorkerSettings, SoleNode,
 };
-use jurat_store::{Behalf, Location, RunKey, StepTake, Store, TakenStep, Written};
+use jurat_store::{
+    AgentRunKey, AgentStepTake, Behalf, Store, StoreLocation, TakenAgentStep, WriteOutcome,
+};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{Behaviour, FakeExecutor, answers, gated, status},
-    unreliable_store::{Fault, UnreliableStore},
+    unreliable_store::{UnreliableStore, WriteFault},
 };
-use jurat_wire::api::runs::decode_submit;
+use jurat_wire::api::agent_runs::decode_submit;
 use serde_json::{Value, json};
 
 /// The longest that a test waits for what must come.
@@ -26,21 +28,21 @@ fn says(answer: &str) -> Behaviour {
     answers(json!({ "answer": answer, "confidence": 0.9 })).task_types(&["swarm"])
 }
 
-fn worker(name: &str) -> WorkerSettings {
-    WorkerSettings {
+fn worker(name: &str) -> RunWorkerSettings {
+    RunWorkerSettings {
         name: name.to_owned(),
         at_once: 8,
         poll: Duration::from_millis(20),
         lease_ms: 30_000,
-        until: WorkUntil::Stopped,
+        until: RunWorkerEnd::Stopped,
     }
 }
 
 /// A node that drives tasks, with a worker for runs.
 async fn node() -> TestApp {
     let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
-    app.engine.work_on_runs_here(worker("here"));
+    app.start(SoleNode::Yes).await;
+    app.engine.spawn_run_worker(worker("here"));
     app
 }
 
@@ -56,25 +58,29 @@ fn spec(id: &str, agents: &[&str]) -> Value {
     json!({ "run_id": id, "shared_inputs": { "topic": "bridges" }, "agents": agents })
 }
 
-async fn submit(app: &TestApp, spec: &Value, kickoff: bool) -> Result<RunAdded, EngineError> {
+async fn submit(
+    app: &TestApp,
+    spec: &Value,
+    kickoff: bool,
+) -> Result<AgentRunAddition, EngineError> {
     let body = json!({ "kickoff": kickoff, "spec": spec });
     let order = decode_submit(&body, app.clock.now()).unwrap();
-    match app.engine.task_run_submit(&admin_caller(), order, None).await? {
-        Done::Now(added) => Ok(added),
-        Done::Before(_) => panic!("no key was given"),
+    match app.engine.agent_run_submit(&admin_caller(), order, None).await? {
+        IdempotentOutcome::Now(added) => Ok(added),
+        IdempotentOutcome::Before(_) => panic!("no key was given"),
     }
 }
 
 async fn wait_until(
     app: &TestApp,
     id: &str,
-    is_done: impl Fn(&TaskRunView) -> bool,
-) -> TaskRunView {
+    is_done: impl Fn(&AgentRunView) -> bool,
+) -> AgentRunView {
     let waiting = async {
         let mut seen = 0;
         loop {
             let within = Duration::from_secs(1);
-            let view = app.engine.task_run_wait(&admin_caller(), id, seen, within).await.unwrap();
+            let view = app.engine.agent_run_wait(&admin_caller(), id, seen, within).await.unwrap();
             if is_done(&view) {
                 return view;
             }
@@ -86,14 +92,14 @@ async fn wait_until(
     view
 }
 
-async fn ended(app: &TestApp, id: &str) -> TaskRunView {
+async fn ended(app: &TestApp, id: &str) -> AgentRunView {
     wait_until(app, id, |view| view.run.status.is_over()).await
 }
 
 /// What happened to a run, in its order.
 async fn told(app: &TestApp, id: &str) -> Vec<(String, Value)> {
-    let from = EventsFrom::After(0);
-    let events = app.engine.task_run_events(&admin_caller(), id, from, 200).await.unwrap();
+    let from = EventsStart::After(0);
+    let events = app.engine.agent_run_events(&admin_caller(), id, from, 200).await.unwrap();
     events.into_iter().map(|it| (it.event.kind.to_string(), it.event.body)).collect()
 }
 
@@ -106,7 +112,7 @@ fn executed(fake: &FakeExecutor) -> Vec<Value> {
     calls.map(|call| call.body).collect()
 }
 
-fn aggregation(view: &TaskRunView) -> &Value {
+fn aggregation(view: &AgentRunView) -> &Value {
     &view.run.result.as_ref().unwrap()["aggregation"]
 }
 
@@ -115,9 +121,9 @@ async fn three_agents_with_different_executors_make_one_answer() {
     let app = node().await;
     let [a, b, c] = app.executors([says("Paris"), says("London"), says("paris")]).await;
     let added = submit(&app, &spec("r1", &["a", "b", "c"]), true).await.unwrap();
-    assert_eq!(added, RunAdded { is_new: true, status: RunStatus::Queued });
+    assert_eq!(added, AgentRunAddition { is_new: true, status: AgentRunStatus::Queued });
     let view = ended(&app, "r1").await;
-    assert_eq!(view.run.status, RunStatus::Finalized, "{:?}", told(&app, "r1").await);
+    assert_eq!(view.run.status, AgentRunStatus::Finalized, "{:?}", told(&app, "r1").await);
     assert_eq!(aggregation(&view)["final_answer"], "Paris");
     assert_eq!(aggregation(&view)["answer_votes"], json!({ "Paris": 2, "London": 1 }));
     for (fake, agent) in [(&a, "a"), (&b, "b"), (&c, "c")] {
@@ -138,7 +144,7 @@ async fn three_agents_with_different_executors_make_one_answer() {
     assert_eq!(kinds.last().unwrap(), "RUN_FINALIZED");
     // The same spec again is the same run.
     let again = submit(&app, &spec("r1", &["a", "b", "c"]), true).await.unwrap();
-    assert_eq!(again, RunAdded { is_new: false, status: RunStatus::Finalized });
+    assert_eq!(again, AgentRunAddition { is_new: false, status: AgentRunStatus::Finalized });
     app.engine.shutdown().await;
 }
 
@@ -179,29 +185,29 @@ async fn a_run_waits_for_the_word_to_begin() {
     let app = node().await;
     let [fake] = app.executors([says("yes")]).await;
     submit(&app, &spec("r1", &["a"]), false).await.unwrap();
-    let view = app.engine.task_run_get(&admin_caller(), "r1").await.unwrap();
-    assert_eq!((view.run.status, executed(&fake).len()), (RunStatus::Created, 0));
-    app.engine.task_run_kickoff(&admin_caller(), "r1", None).await.unwrap();
+    let view = app.engine.agent_run_get(&admin_caller(), "r1").await.unwrap();
+    assert_eq!((view.run.status, executed(&fake).len()), (AgentRunStatus::Created, 0));
+    app.engine.agent_run_kickoff(&admin_caller(), "r1", None).await.unwrap();
     ended(&app, "r1").await;
-    let again = app.engine.task_run_kickoff(&admin_caller(), "r1", None).await.unwrap_err();
+    let again = app.engine.agent_run_kickoff(&admin_caller(), "r1", None).await.unwrap_err();
     assert!(again.to_string().contains("has already started"), "{again}");
     app.engine.shutdown().await;
 }
 
 #[tokio::test]
 async fn a_store_that_is_away_for_a_while_costs_a_step_no_attempt() {
-    let store = UnreliableStore::new(Fault::Refused, 0).await;
-    let app = TestApp::on(Arc::<UnreliableStore>::clone(&store), Limits::default()).await;
-    app.start(Alone::Yes).await;
-    app.engine.work_on_runs_here(worker("here"));
+    let store = UnreliableStore::new(WriteFault::Refused, 0).await;
+    let app = TestApp::on(Arc::<UnreliableStore>::clone(&store), EngineLimits::default()).await;
+    app.start(SoleNode::Yes).await;
+    app.engine.spawn_run_worker(worker("here"));
     let [fake] = app.executors([gated(says("yes"))]).await;
     submit(&app, &spec("r1", &["a"]), true).await.unwrap();
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     // All who look for something now have looked in vain, the step among them.
     store.without_tasks(12).await;
     fake.release();
     let view = ended(&app, "r1").await;
-    assert_eq!(view.run.status, RunStatus::Finalized, "{:?}", told(&app, "r1").await);
+    assert_eq!(view.run.status, AgentRunStatus::Finalized, "{:?}", told(&app, "r1").await);
     assert_eq!(view.run.steps[0].attempt, 1, "{:?}", told(&app, "r1").await);
     assert_eq!(executed(&fake).len(), 1);
     app.engine.shutdown().await;
@@ -217,7 +223,7 @@ async fn an_agent_that_fails_is_tried_again_with_another_task() {
     });
     submit(&app, &spec, true).await.unwrap();
     // Nothing else is under way when the time goes on.
-    let waiting = |view: &TaskRunView| {
+    let waiting = |view: &AgentRunView| {
         let [a, b] = [0, 1].map(|index| view.run.steps[index].status);
         (a, b) == (StepStatus::Succeeded, StepStatus::RetryWait)
     };
@@ -248,7 +254,7 @@ async fn agents_that_tie_are_asked_once_more_and_told_why() {
     let mut spec = spec("r1", &["a", "b"]);
     spec["aggregation"] = json!({ "tie_policy": { "chain": ["REEXPLORE", "STOCHASTIC"] } });
     submit(&app, &spec, true).await.unwrap();
-    other.called(1).await;
+    other.wait_for_calls(1).await;
     // The first answer must be in before it changes.
     wait_until(&app, "r1", |view| view.run.steps[0].status == StepStatus::Succeeded).await;
     one.set(says("no").provider_family("family-1").model_id("model-1"));
@@ -278,7 +284,7 @@ async fn what_would_fail_again_fails_at_once() {
     spec["retry"] = json!({ "max_attempts": 1 });
     submit(&app, &spec, true).await.unwrap();
     let view = ended(&app, "r1").await;
-    assert_eq!(view.run.status, RunStatus::Failed);
+    assert_eq!(view.run.status, AgentRunStatus::Failed);
     assert!(view.run.error.unwrap().starts_with("no agent succeeded; a: "));
     assert!(!executed(&fake).is_empty());
     assert_eq!(kinds(&app, "r1").await.last().unwrap(), "RUN_FAILED");
@@ -289,7 +295,7 @@ async fn what_would_fail_again_fails_at_once() {
             .provider_family("family-1")
             .model_id("model-1"),
     );
-    app.engine.task_run_retry(&admin_caller(), "r1", None).await.unwrap();
+    app.engine.agent_run_retry(&admin_caller(), "r1", None).await.unwrap();
     let view = ended(&app, "r1").await;
     assert_eq!(aggregation(&view)["final_decision"], "go");
     assert_eq!(executed(&fake).last().unwrap()["task_id"], "run-r1:a:0:2");
@@ -301,12 +307,12 @@ async fn a_run_that_is_called_off_ends_the_tasks_of_its_steps() {
     let app = node().await;
     let [fake, _other] = app.executors([gated(says("yes")), says("yes")]).await;
     submit(&app, &spec("r1", &["a", "b"]), true).await.unwrap();
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     wait_until(&app, "r1", |view| view.run.steps[1].status == StepStatus::Succeeded).await;
     let reason = Some("asked twice".to_owned());
-    app.engine.task_run_cancel(&admin_caller(), "r1", reason, None).await.unwrap();
+    app.engine.agent_run_cancel(&admin_caller(), "r1", reason, None).await.unwrap();
     let view = ended(&app, "r1").await;
-    assert_eq!(view.run.status, RunStatus::Cancelled);
+    assert_eq!(view.run.status, AgentRunStatus::Cancelled);
     assert_eq!(view.run.steps[0].status, StepStatus::Cancelled);
     let task = app.engine.task_get(&admin_caller(), "run-r1:a:0:1").await.unwrap();
     assert_eq!(task.reason.as_deref(), Some("its run was called off"));
@@ -388,18 +394,18 @@ async fn the_contract_that_the_guide_shows_works() {
 
 #[tokio::test]
 async fn an_executor_is_given_only_so_many_steps_at_once() {
-    let store = jurat_store::open(&Location::Memory).await.unwrap();
-    let limits = Limits { steps_per_executor: 2, ..Limits::default() };
+    let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+    let limits = EngineLimits { steps_per_executor: 2, ..EngineLimits::default() };
     let app = TestApp::on(store, limits).await;
-    app.start(Alone::Yes).await;
-    app.engine.work_on_runs_here(worker("here"));
+    app.start(SoleNode::Yes).await;
+    app.engine.spawn_run_worker(worker("here"));
     let [fake] = app.executors([gated(says("yes"))]).await;
     let mut spec = spec("r1", &["a"]);
     let agent = |name: &str| json!({ "agent_id": name, "executor": "s1", "prompt": "x" });
     spec["agents"] = json!(["a", "b", "c", "d", "e"].map(agent));
     submit(&app, &spec, true).await.unwrap();
-    fake.called(2).await;
-    let view = app.engine.task_run_get(&admin_caller(), "r1").await.unwrap();
+    fake.wait_for_calls(2).await;
+    let view = app.engine.agent_run_get(&admin_caller(), "r1").await.unwrap();
     let leased = view.run.steps.iter().filter(|it| it.status == StepStatus::Leased).count();
     assert_eq!(leased, 2);
     fake.release();
@@ -409,9 +415,9 @@ async fn an_executor_is_given_only_so_many_steps_at_once() {
 }
 
 /// Takes a step as a worker does that stops right after it.
-async fn taken_and_left(store: &dyn Store, app: &TestApp, until_ms: u64) -> Vec<TakenStep> {
+async fn taken_and_left(store: &dyn Store, app: &TestApp, until_ms: u64) -> Vec<TakenAgentStep> {
     let now = app.clock.now();
-    let take = StepTake {
+    let take = AgentStepTake {
         worker: "gone".to_owned(),
         token: "token of the one that is gone".to_owned(),
         until: now.plus_millis(until_ms),
@@ -419,24 +425,24 @@ async fn taken_and_left(store: &dyn Store, app: &TestApp, until_ms: u64) -> Vec<
         limit: 1,
         per_executor: 8,
     };
-    match store.tasks().task_run_take_steps(&Behalf::Platform, &take, None).await.unwrap() {
-        Written::Done(steps) => steps,
-        other @ (Written::Refused(_) | Written::Repeated) => panic!("{other:?}"),
+    match store.tasks().agent_run_take_steps(&Behalf::Platform, &take, None).await.unwrap() {
+        WriteOutcome::Done(steps) => steps,
+        other @ (WriteOutcome::Refused(_) | WriteOutcome::Repeated) => panic!("{other:?}"),
     }
 }
 
 #[tokio::test]
 async fn a_step_of_a_worker_that_is_gone_is_done_by_another_once() {
     let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let [fake] = app.executors([says("yes")]).await;
     submit(&app, &spec("r1", &["a"]), true).await.unwrap();
     let left = taken_and_left(&*app.store, &app, 1_000).await;
     assert_eq!(left[0].agent_id, "a");
-    app.engine.work_on_runs_here(worker("here"));
+    app.engine.spawn_run_worker(worker("here"));
     app.clock.advance_ms(2_000);
     let view = ended(&app, "r1").await;
-    assert_eq!(view.run.status, RunStatus::Finalized);
+    assert_eq!(view.run.status, AgentRunStatus::Finalized);
     assert_eq!(executed(&fake).len(), 1);
     let leases: Vec<Value> = told(&app, "r1")
         .await
@@ -453,14 +459,14 @@ async fn a_worker_that_stops_gives_its_steps_back() {
     let app = node().await;
     let [fake] = app.executors([gated(says("yes"))]).await;
     submit(&app, &spec("r1", &["a"]), true).await.unwrap();
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     app.engine.stop_rounds();
-    let key = RunKey { account: AccountId::admin(), id: "r1".to_owned() };
+    let key = AgentRunKey { account: AccountId::admin(), id: "r1".to_owned() };
     let store = std::sync::Arc::clone(&app.store);
     let behalf = Behalf::Account(AccountId::admin());
     let released = async {
         loop {
-            let run = store.tasks().task_run_get(&behalf, &key).await.unwrap().unwrap();
+            let run = store.tasks().agent_run_get(&behalf, &key).await.unwrap().unwrap();
             if run.steps[0].status == StepStatus::Queued {
                 return run;
             }
@@ -484,10 +490,10 @@ async fn a_run_is_cancelled_with_the_key_that_submitted_it() {
     let order = json!({ "kickoff": true, "spec": spec("one", &["a"]) });
     let reply = app.with_key(made["key"].as_str().unwrap()).post("/v1/runs", &order).await;
     assert!(reply.status.is_success(), "{}", reply.text());
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     app.admin().delete(&format!("/v1/api-keys/{}", made["id"].as_str().unwrap())).await;
     let view = wait_until(&app, "one", |view| view.run.status.is_over()).await;
-    assert_eq!(view.run.status, RunStatus::Cancelled, "{:?}", view.run);
+    assert_eq!(view.run.status, AgentRunStatus::Cancelled, "{:?}", view.run);
     let events = app.admin().get("/v1/runs/one/events").await.text();
     assert!(events.contains("the key that submitted it was revoked or has expired"), "{events}");
     let asked = fake.calls().into_iter().filter(|call| call.endpoint() == "execute").count();

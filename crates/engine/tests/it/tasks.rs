@@ -16,8 +16,10 @@ mod weighed;
 
 use std::time::Duration;
 
-use jurat_core::task::Event;
-use jurat_engine::{Alone, Clock as _, Done, EngineError, TaskRecord, TaskSubmitted};
+use jurat_core::task::TaskEvent;
+use jurat_engine::{
+    Clock as _, EngineError, IdempotentOutcome, SoleNode, TaskAddition, TaskRecord,
+};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{Behaviour, FakeExecutor, answers},
@@ -61,17 +63,17 @@ pub(crate) fn under(contract: &mut TaskContract, policy_id: &str, params: Value)
 pub(crate) async fn submit(
     app: &TestApp,
     order: TaskSubmission,
-) -> Result<TaskSubmitted, EngineError> {
+) -> Result<TaskAddition, EngineError> {
     match app.engine.task_submit(&admin_caller(), order, None).await? {
-        Done::Now(submitted) => Ok(submitted),
-        Done::Before(_) => Err(EngineError::Bug("no key was given")),
+        IdempotentOutcome::Now(submitted) => Ok(submitted),
+        IdempotentOutcome::Before(_) => Err(EngineError::Bug("no key was given")),
     }
 }
 
 /// A node that drives tasks.
 pub(crate) async fn node() -> TestApp {
     let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     app
 }
 
@@ -99,7 +101,7 @@ pub(crate) async fn ended(app: &TestApp, id: &str) -> TaskRecord {
     wait_until(app, id, |record| record.state.is_over()).await
 }
 
-pub(crate) async fn events(app: &TestApp, id: &str) -> Vec<Event> {
+pub(crate) async fn events(app: &TestApp, id: &str) -> Vec<TaskEvent> {
     let events = app.engine.task_events(&admin_caller(), id, 0, 1_000).await.unwrap();
     events.into_iter().map(|it| it.event).collect()
 }

@@ -1,15 +1,15 @@
 //! A store that fails for a moment costs no round that is paid for.
 
-use jurat_engine::Limits;
+use jurat_engine::EngineLimits;
 use jurat_testkit::{
     app::TestApp,
     fake_executor::says_valid,
-    unreliable_store::{Fault, UnreliableStore},
+    unreliable_store::{UnreliableStore, WriteFault},
 };
 use serde_json::json;
 
-async fn a_round_survives(fault: Fault, times: u32) {
-    let app = TestApp::on(UnreliableStore::new(fault, times).await, Limits::default()).await;
+async fn a_round_survives(fault: WriteFault, times: u32) {
+    let app = TestApp::on(UnreliableStore::new(fault, times).await, EngineLimits::default()).await;
     let [fake] = app.executors([says_valid()]).await;
     let reply = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
     assert_eq!(reply.json()["verdict"], "VALID", "{}", reply.text());
@@ -22,18 +22,18 @@ async fn a_round_survives(fault: Fault, times: u32) {
 
 #[tokio::test]
 async fn a_close_that_is_refused_is_tried_again() {
-    a_round_survives(Fault::Refused, 2).await;
+    a_round_survives(WriteFault::Refused, 2).await;
 }
 
 #[tokio::test]
 async fn a_close_whose_answer_was_lost_is_recognised() {
-    a_round_survives(Fault::AnswerLost, 1).await;
+    a_round_survives(WriteFault::AnswerLost, 1).await;
 }
 
 #[tokio::test]
 async fn a_store_that_stays_away_is_said_and_no_verdict_is_given() {
-    let store = UnreliableStore::new(Fault::Refused, u32::MAX).await;
-    let app = TestApp::on(store, Limits::default()).await;
+    let store = UnreliableStore::new(WriteFault::Refused, u32::MAX).await;
+    let app = TestApp::on(store, EngineLimits::default()).await;
     let _fakes = app.executors([says_valid()]).await;
     let reply = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await.json();
     assert_eq!(reply["code"], "store_unavailable");

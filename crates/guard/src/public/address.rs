@@ -7,11 +7,11 @@ pub use ipnet::IpNet as Range;
 
 /// The addresses that may be connected to.
 #[derive(Debug, Default)]
-pub(super) struct Permitted {
+pub(super) struct AddressFilter {
     ranges: Vec<Range>,
 }
 
-impl Permitted {
+impl AddressFilter {
     pub(super) fn new(ranges: &[Range]) -> Self {
         Self { ranges: ranges.to_vec() }
     }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_operator_can_allow_ranges_and_only_they_go_without_tls() {
-        let permitted = Permitted::new(&["127.0.0.0/8".parse().unwrap()]);
+        let permitted = AddressFilter::new(&["127.0.0.0/8".parse().unwrap()]);
         let allows = |address: &str, is_plain| permitted.allows(address.parse().unwrap(), is_plain);
         assert!(allows("127.0.0.1", true) && allows("::ffff:127.0.0.1", true));
         assert!(allows("8.8.8.8", false) && !allows("8.8.8.8", true));

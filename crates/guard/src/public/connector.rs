@@ -16,25 +16,25 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use super::address::Permitted;
+use super::address::AddressFilter;
 
 /// How many addresses of a host are tried.
 const MOST_TRIED: usize = 4;
 
 /// The addresses of a host, still to come.
-pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+pub type ResolveFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// Finds the addresses of a name.
-pub trait Resolve: fmt::Debug + Send + Sync {
-    fn resolve(&self, host: String) -> Resolving;
+pub trait Resolver: fmt::Debug + Send + Sync {
+    fn resolve(&self, host: String) -> ResolveFuture;
 }
 
 /// The resolver of the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
-impl Resolve for SystemResolver {
-    fn resolve(&self, host: String) -> Resolving {
+impl Resolver for SystemResolver {
+    fn resolve(&self, host: String) -> ResolveFuture {
         Box::pin(async move {
             let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
             Ok(found.map(|address| address.ip()).collect())
@@ -44,15 +44,15 @@ impl Resolve for SystemResolver {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
-    resolver: Arc<dyn Resolve>,
-    permitted: Arc<Permitted>,
+    resolver: Arc<dyn Resolver>,
+    permitted: Arc<AddressFilter>,
     timeout: Duration,
 }
 
 impl Connector {
     pub(super) fn new(
-        resolver: Arc<dyn Resolve>,
-        permitted: Arc<Permitted>,
+        resolver: Arc<dyn Resolver>,
+        permitted: Arc<AddressFilter>,
         timeout: Duration,
     ) -> Self {
         Self { resolver, permitted, timeout }

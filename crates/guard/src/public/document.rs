@@ -4,9 +4,12 @@ use std::{error::Error, io, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use jurat_core::{candidate::ArtifactRef, canonical::sha256_hex, evidence::Found};
+use jurat_core::{
+    canonical::sha256_hex,
+    round::{candidate::ArtifactRef, evidence::EvidenceStatus},
+};
 
-use super::{CallError, LONGEST, PublicClient, UrlRefused, chain, plain_get};
+use super::{CallError, LONGEST, PublicClient, UrlRefusal, chain, plain_get};
 
 /// The largest document.
 pub const DOCUMENT_BYTES: usize = 5 * 1024 * 1024;
@@ -15,16 +18,16 @@ const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 
 /// What a look at a reference came to, with the document where it is the one.
 #[derive(Debug, Clone)]
-pub struct Looked {
-    pub found: Found,
+pub struct EvidenceFetch {
+    pub found: EvidenceStatus,
     /// The bytes, when they are what was declared.
     pub bytes: Option<Bytes>,
     /// For the log of the operator only.
     pub detail: String,
 }
 
-impl Looked {
-    fn new(found: Found, detail: impl Into<String>) -> Self {
+impl EvidenceFetch {
+    fn new(found: EvidenceStatus, detail: impl Into<String>) -> Self {
         Self { found, bytes: None, detail: detail.into() }
     }
 }
@@ -32,44 +35,60 @@ impl Looked {
 impl PublicClient {
     /// Fetches what a reference names, within `timeout`, and holds it against size and digest.
     /// Nothing is fetched of which it is known beforehand that it cannot be looked at.
-    pub async fn look_at(&self, reference: &ArtifactRef, timeout: Duration) -> Looked {
+    pub async fn look_at(&self, reference: &ArtifactRef, timeout: Duration) -> EvidenceFetch {
         let Some(digest) = sha256_of(&reference.digest) else {
-            return Looked::new(Found::Mismatch, "its digest is not a SHA-256 digest");
+            return EvidenceFetch::new(
+                EvidenceStatus::Mismatch,
+                "its digest is not a SHA-256 digest",
+            );
         };
         let size = usize::try_from(reference.size_bytes).unwrap_or(usize::MAX);
         if DOCUMENT_BYTES < size {
             let detail = format!("it is declared to have more than {DOCUMENT_BYTES} bytes");
-            return Looked::new(Found::Unreachable, detail);
+            return EvidenceFetch::new(EvidenceStatus::Unreachable, detail);
         }
         match self.document(&reference.uri, size, timeout).await {
             Err(looked) => looked,
-            Ok(bytes) if bytes.len() == size && sha256_hex(&bytes) == digest => {
-                Looked { found: Found::Seen, bytes: Some(bytes), detail: String::new() }
-            }
-            Ok(bytes) => Looked::new(Found::Mismatch, format!("it has {} bytes", bytes.len())),
+            Ok(bytes) if bytes.len() == size && sha256_hex(&bytes) == digest => EvidenceFetch {
+                found: EvidenceStatus::Seen,
+                bytes: Some(bytes),
+                detail: String::new(),
+            },
+            Ok(bytes) => EvidenceFetch::new(
+                EvidenceStatus::Mismatch,
+                format!("it has {} bytes", bytes.len()),
+            ),
         }
     }
 
     /// A document that should have so many bytes. One that has more is read no further.
-    async fn document(&self, text: &str, size: usize, timeout: Duration) -> Result<Bytes, Looked> {
-        let url = self.check(text).map_err(|refused| not_asked(refused, text))?;
+    async fn document(
+        &self,
+        text: &str,
+        size: usize,
+        timeout: Duration,
+    ) -> Result<Bytes, EvidenceFetch> {
+        let url = self.check(text).map_err(|refused| url_refused(refused, text))?;
         let request = plain_get(&url, ANYTHING)
-            .map_err(|error| Looked::new(Found::Unreachable, error.to_string()))?;
+            .map_err(|error| EvidenceFetch::new(EvidenceStatus::Unreachable, error.to_string()))?;
         let stream = self.client.stream(request, timeout.min(LONGEST)).await;
         let mut stream = stream.map_err(|error| failed(&error))?;
         if !stream.status.is_success() {
             return Err(answered(stream.status));
         }
         if declared(&stream.headers).is_some_and(|declared| declared != size) {
-            return Err(Looked::new(
-                Found::Mismatch,
+            return Err(EvidenceFetch::new(
+                EvidenceStatus::Mismatch,
                 "its length differs from the declared length",
             ));
         }
         let mut whole = BytesMut::new();
         while let Some(data) = stream.chunk().await.map_err(|error| failed(&error))? {
             if size < whole.len() + data.len() {
-                return Err(Looked::new(Found::Mismatch, "it has more bytes than declared"));
+                return Err(EvidenceFetch::new(
+                    EvidenceStatus::Mismatch,
+                    "it has more bytes than declared",
+                ));
             }
             whole.extend_from_slice(&data);
         }
@@ -88,43 +107,43 @@ fn declared(headers: &HeaderMap) -> Option<usize> {
 }
 
 /// What is said of an address that nothing was sent to.
-fn not_asked(refused: UrlRefused, text: &str) -> Looked {
+fn url_refused(refused: UrlRefusal, text: &str) -> EvidenceFetch {
     let is_denied = match refused {
-        UrlRefused::NotPublic | UrlRefused::Credentials => true,
+        UrlRefusal::NotPublic | UrlRefusal::Credentials => true,
         // It could be reached and is not, for the safety of what it says.
-        UrlRefused::Scheme => text.to_ascii_lowercase().starts_with("http:"),
-        UrlRefused::NotUrl | UrlRefused::TooLong => false,
+        UrlRefusal::Scheme => text.to_ascii_lowercase().starts_with("http:"),
+        UrlRefusal::NotUrl | UrlRefusal::TooLong => false,
     };
-    let found = if is_denied { Found::Denied } else { Found::Unreachable };
-    Looked::new(found, refused.to_string())
+    let found = if is_denied { EvidenceStatus::Denied } else { EvidenceStatus::Unreachable };
+    EvidenceFetch::new(found, refused.to_string())
 }
 
-fn answered(status: StatusCode) -> Looked {
+fn answered(status: StatusCode) -> EvidenceFetch {
     let found = match status {
         StatusCode::UNAUTHORIZED
         | StatusCode::FORBIDDEN
         | StatusCode::PROXY_AUTHENTICATION_REQUIRED
-        | StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS => Found::Denied,
-        StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => Found::Timeout,
-        _ => Found::Unreachable,
+        | StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS => EvidenceStatus::Denied,
+        StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => EvidenceStatus::Timeout,
+        _ => EvidenceStatus::Unreachable,
     };
-    Looked::new(found, format!("the answer was {status}"))
+    EvidenceFetch::new(found, format!("the answer was {status}"))
 }
 
-fn failed(error: &CallError) -> Looked {
+fn failed(error: &CallError) -> EvidenceFetch {
     let found = match error {
-        CallError::Timeout => Found::Timeout,
+        CallError::Timeout => EvidenceStatus::Timeout,
         CallError::Unreachable(cause) => match io_cause(cause) {
-            Some(io::ErrorKind::TimedOut) => Found::Timeout,
-            Some(_) | None => Found::Unreachable,
+            Some(io::ErrorKind::TimedOut) => EvidenceStatus::Timeout,
+            Some(_) | None => EvidenceStatus::Unreachable,
         },
         CallError::Disconnected(_)
         | CallError::TooLarge { .. }
         | CallError::Encoded { .. }
         | CallError::Redirect { .. }
-        | CallError::Tls(_) => Found::Unreachable,
+        | CallError::Tls(_) => EvidenceStatus::Unreachable,
     };
-    Looked::new(found, chain(error))
+    EvidenceFetch::new(found, chain(error))
 }
 
 /// What kind of failure of input or output is behind an error.

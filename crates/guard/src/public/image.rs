@@ -4,19 +4,19 @@ use bytes::Bytes;
 
 /// An image as it was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchedImage {
     /// The media type that its bytes have.
     pub mime: &'static str,
     pub(super) bytes: Bytes,
 }
 
 /// The image, if its bytes are one and it is declared as such.
-pub(super) fn recognised(declared: &str, bytes: Bytes) -> Option<Fetched> {
+pub(super) fn recognised(declared: &str, bytes: Bytes) -> Option<FetchedImage> {
     let mime = mime(&bytes)?;
     let declared = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     // An old and wrong name that many servers still use.
     let declared = if declared == "image/jpg" { "image/jpeg" } else { declared.as_str() };
-    (declared == mime).then_some(Fetched { mime, bytes })
+    (declared == mime).then_some(FetchedImage { mime, bytes })
 }
 
 fn mime(bytes: &[u8]) -> Option<&'static str> {

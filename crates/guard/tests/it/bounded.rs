@@ -3,11 +3,11 @@
 use std::{sync::Arc, thread};
 
 use jurat_core::{
-    candidate::{Candidate, Evidence, InlineEvidence},
-    policy::{Evaluation, Policy, PolicyBinding, Status},
+    policy::{Evaluation, EvaluationStatus, Policy, PolicyBinding},
+    round::candidate::{Candidate, Evidence, InlineEvidence},
     schema::SchemaError,
 };
-use jurat_guard::bounded::{Bounded, RefusedPolicy, RefusedSchema};
+use jurat_guard::sandbox::{PolicyRefusal, Sandbox, SchemaRefusal};
 use serde_json::{Value, json};
 
 fn candidate(output: Value) -> Arc<Candidate> {
@@ -23,24 +23,24 @@ fn policy(policy_id: &str, params: Value) -> Arc<Policy> {
     Arc::new(Policy::bind(&PolicyBinding::new(policy_id, params)).unwrap())
 }
 
-async fn decide(bounded: &Bounded, schema: &Value, output: Value) -> Evaluation {
+async fn decide(bounded: &Sandbox, schema: &Value, output: Value) -> Evaluation {
     let schema = bounded.schema(schema).await.unwrap();
     bounded.evaluate(policy("vp.schema_only.v1", json!({})), candidate(output), schema).await
 }
 
 #[tokio::test]
 async fn a_candidate_is_decided() {
-    let bounded = Bounded::default();
+    let bounded = Sandbox::default();
     let schema = json!({"type": "object", "required": ["answer"]});
     let passed = decide(&bounded, &schema, json!({"answer": 1})).await;
     assert_eq!(passed, Evaluation::passed(Vec::new()));
     let failed = decide(&bounded, &schema, json!({})).await;
-    assert_eq!((failed.status, failed.reason_codes), (Status::Failed, vec![101]));
+    assert_eq!((failed.status, failed.reason_codes), (EvaluationStatus::Failed, vec![101]));
 }
 
 #[tokio::test]
 async fn the_same_schema_is_compiled_once() {
-    let bounded = Bounded::new(1);
+    let bounded = Sandbox::new(1);
     let first = bounded.schema(&json!({"minimum": 1, "type": "number"})).await.unwrap();
     let again = bounded.schema(&json!({"type": "number", "minimum": 1})).await.unwrap();
     let shared = bounded.clone().schema(&json!({"type": "number", "minimum": 1})).await.unwrap();
@@ -51,11 +51,11 @@ async fn the_same_schema_is_compiled_once() {
 
 #[tokio::test]
 async fn a_refusal_is_remembered_too() {
-    let bounded = Bounded::new(1);
+    let bounded = Sandbox::new(1);
     let remote = json!({"$ref": "http://127.0.0.1:9/x"});
     let first = bounded.schema(&remote).await.unwrap_err();
     assert_eq!(first.slug(), "schema_remote_ref");
-    assert!(matches!(first, RefusedSchema::Schema(SchemaError::RemoteRef { .. })));
+    assert!(matches!(first, SchemaRefusal::Schema(SchemaError::RemoteRef { .. })));
     assert_eq!(bounded.schema(&remote).await, Err(first));
 }
 
@@ -76,7 +76,7 @@ async fn bombs_are_refused_by_name() {
         (json!({"$ref": "file:///etc/hostname"}), "schema_remote_ref"),
         (json!({"$ref": "#"}), "schema_cycle"),
     ];
-    let bounded = Bounded::new(1);
+    let bounded = Sandbox::new(1);
     for (bomb, slug) in bombs {
         let refused = bounded.schema(&bomb).await.unwrap_err();
         assert_eq!(refused.slug(), slug, "{refused}");
@@ -90,19 +90,19 @@ async fn a_schema_too_deep_to_write_is_refused_before_it_is_written() {
     });
     // Dropping it would recurse as well.
     let deep = Box::leak(Box::new(deep));
-    let refused = Bounded::new(1).schema(deep).await.unwrap_err();
+    let refused = Sandbox::new(1).schema(deep).await.unwrap_err();
     assert_eq!(refused.slug(), "schema_too_deep");
 }
 
 #[tokio::test]
 async fn work_beyond_the_bounds_is_no_verdict() {
-    let bounded = Bounded::new(1);
+    let bounded = Sandbox::new(1);
     let large =
         decide(&bounded, &json!({"items": {"type": "null"}}), json!(vec![1; 1_100_000])).await;
-    assert_eq!((large.status, large.reason_codes), (Status::Inconclusive, vec![1040]));
+    assert_eq!((large.status, large.reason_codes), (EvaluationStatus::Inconclusive, vec![1040]));
     let deep = (0..100).fold(json!(1), |inner, _| Value::Array(vec![inner]));
     let deep = decide(&bounded, &json!({"type": "array"}), deep).await;
-    assert_eq!((deep.status, deep.reason_codes), (Status::Inconclusive, vec![1040]));
+    assert_eq!((deep.status, deep.reason_codes), (EvaluationStatus::Inconclusive, vec![1040]));
 }
 
 #[tokio::test]
@@ -115,13 +115,13 @@ async fn the_deepest_work_that_is_allowed_fits_the_stack() {
     defs.insert("d95".to_owned(), json!({"items": {"$ref": "#/$defs/d0"}}));
     let schema = json!({"$ref": "#/$defs/d0", "$defs": defs});
     let output = (0..64).fold(json!(1), |inner, _| Value::Array(vec![inner]));
-    let said = decide(&Bounded::new(1), &schema, output).await;
-    assert_eq!(said.status, Status::Passed);
+    let said = decide(&Sandbox::new(1), &schema, output).await;
+    assert_eq!(said.status, EvaluationStatus::Passed);
 }
 
 #[tokio::test]
 async fn a_comparison_of_very_much_evidence_is_no_verdict() {
-    let bounded = Bounded::new(1);
+    let bounded = Sandbox::new(1);
     let schema = bounded.schema(&json!({})).await.unwrap();
     let mut candidate = Arc::unwrap_or_clone(candidate(json!(1)));
     let item = InlineEvidence {
@@ -131,16 +131,16 @@ async fn a_comparison_of_very_much_evidence_is_no_verdict() {
     candidate.evidence.inline = vec![item; 101];
     let many = Arc::new(candidate);
     let said = bounded.evaluate(policy("vp.crosscheck.v1", json!({})), many, schema).await;
-    assert_eq!((said.status, said.reason_codes), (Status::Inconclusive, vec![1040]));
+    assert_eq!((said.status, said.reason_codes), (EvaluationStatus::Inconclusive, vec![1040]));
 }
 
 #[tokio::test]
 async fn many_at_once_are_all_answered() {
-    let bounded = Bounded::new(2);
+    let bounded = Sandbox::new(2);
     let schemas: Vec<Value> = (0..50).map(|n| json!({"maximum": n})).collect();
     let checks = schemas.iter().map(|schema| decide(&bounded, schema, json!(25)));
     let said = futures::future::join_all(checks).await;
-    let passed = said.iter().filter(|said| said.status == Status::Passed).count();
+    let passed = said.iter().filter(|said| said.status == EvaluationStatus::Passed).count();
     assert_eq!(passed, 25);
 }
 
@@ -153,29 +153,29 @@ fn large_work_is_done_away_from_the_callers_small_stack() {
             let schema = json!({"$ref": "#/$defs/n", "$defs": {"n": {
                 "oneOf": [{"allOf": [{"items": {"$ref": "#/$defs/n"}}]}]}}});
             let output = (0..64).fold(json!(1), |inner, _| Value::Array(vec![inner]));
-            decide(&Bounded::new(1), &schema, output).await.status
+            decide(&Sandbox::new(1), &schema, output).await.status
         })
     });
-    assert_eq!(caller.unwrap().join().unwrap(), Status::Passed);
+    assert_eq!(caller.unwrap().join().unwrap(), EvaluationStatus::Passed);
 }
 
 #[tokio::test]
 async fn checks_are_compiled_and_made_within_the_bounds() {
-    let bounded = Bounded::new(1);
+    let bounded = Sandbox::new(1);
     let open = bounded.schema(&json!({})).await.unwrap();
     let bind = |checks: Value| PolicyBinding::new("vp.checks.v1", json!({ "checks": checks }));
     let binding = bind(json!([{"schema": {"$ref": "#"}}]));
-    assert!(matches!(bounded.policy(&binding).await, Err(RefusedPolicy::Policy(_))));
+    assert!(matches!(bounded.policy(&binding).await, Err(PolicyRefusal::Policy(_))));
 
     // As deep as an expression can be, on threads whose stacks are large enough.
     let deep =
         (0..18).fold("true".to_owned(), |inner, level| format!("[1].all(x{level}, {inner})"));
     let policy = bounded.policy(&bind(json!([{ "cel": deep }]))).await.unwrap();
     let said = bounded.evaluate(Arc::new(policy), candidate(json!(1)), open.clone()).await;
-    assert_eq!(said.status, Status::Passed);
+    assert_eq!(said.status, EvaluationStatus::Passed);
 
     let doubling = format!("['x']{} == []", ".map(a, a + a)".repeat(26));
     let policy = bounded.policy(&bind(json!([{ "cel": doubling }]))).await.unwrap();
     let said = bounded.evaluate(Arc::new(policy), candidate(json!(1)), open).await;
-    assert_eq!((said.status, said.reason_codes), (Status::Inconclusive, vec![1040]));
+    assert_eq!((said.status, said.reason_codes), (EvaluationStatus::Inconclusive, vec![1040]));
 }

@@ -13,8 +13,11 @@ use std::{
 };
 
 use axum::{Router, http::StatusCode, response::Redirect, routing::get};
-use jurat_core::{candidate::ArtifactRef, canonical::digest, evidence::Found};
-use jurat_guard::public::{FetchError, PublicClient, Resolve, Resolving, check_media_url};
+use jurat_core::{
+    canonical::digest,
+    round::{candidate::ArtifactRef, evidence::EvidenceStatus},
+};
+use jurat_guard::public::{FetchError, PublicClient, ResolveFuture, Resolver, check_media_url};
 use tokio::task::JoinSet;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -64,8 +67,8 @@ impl Names {
     }
 }
 
-impl Resolve for Names {
-    fn resolve(&self, host: String) -> Resolving {
+impl Resolver for Names {
+    fn resolve(&self, host: String) -> ResolveFuture {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let mut turns = self.turns.lock().unwrap();
         let turn = turns.entry(host.clone()).or_insert(0);
@@ -204,11 +207,14 @@ async fn no_spelling_of_an_address_inside_reaches_anything() {
         assert_eq!(error.to_string(), HIDDEN, "{url}");
         assert!(matches!(error, FetchError::Unavailable { .. }));
         let looked = client.look_at(&reference(url), PATIENCE).await;
-        assert!(matches!(looked.found, Found::Denied | Found::Unreachable), "{url}");
+        assert!(
+            matches!(looked.found, EvidenceStatus::Denied | EvidenceStatus::Unreachable),
+            "{url}"
+        );
     }
     for url in ["https://127.0.0.1/", "http://10.0.0.1/"] {
         let looked = client.look_at(&reference(url), PATIENCE).await;
-        assert_eq!(looked.found, Found::Denied, "{url}");
+        assert_eq!(looked.found, EvidenceStatus::Denied, "{url}");
     }
     assert_eq!(canary.hits(), 0);
 }
@@ -223,20 +229,20 @@ async fn a_name_inside_cannot_be_told_from_one_that_nobody_has() {
     let client = PublicClient::with_resolver(&[], names).unwrap();
     for url in ["https://inside/", "https://mixed/", "https://metadata/", "https://nobody/"] {
         let looked = client.look_at(&reference(url), PATIENCE).await;
-        assert_eq!(looked.found, Found::Unreachable, "{url}");
+        assert_eq!(looked.found, EvidenceStatus::Unreachable, "{url}");
     }
     // A resolver that does not answer says nothing of the name either.
     let client = PublicClient::with_resolver(&[], Arc::new(Silent)).unwrap();
     let looked = client.look_at(&reference("https://inside/"), PATIENCE).await;
-    assert_eq!(looked.found, Found::Unreachable);
+    assert_eq!(looked.found, EvidenceStatus::Unreachable);
 }
 
 /// A resolver that never answers.
 #[derive(Debug)]
 struct Silent;
 
-impl Resolve for Silent {
-    fn resolve(&self, _host: String) -> Resolving {
+impl Resolver for Silent {
+    fn resolve(&self, _host: String) -> ResolveFuture {
         Box::pin(std::future::pending())
     }
 }

@@ -28,17 +28,17 @@ fn value(text: &str) -> Option<i128> {
     if glued {
         return None;
     }
-    let mut reader = Reader { symbols: &symbols, at: 0 };
+    let mut reader = ArithmeticReader { symbols: &symbols, at: 0 };
     let result = reader.sum(0)?;
     (reader.at == symbols.len()).then_some(result)
 }
 
-struct Reader<'a> {
+struct ArithmeticReader<'a> {
     symbols: &'a [char],
     at: usize,
 }
 
-impl Reader<'_> {
+impl ArithmeticReader<'_> {
     fn sum(&mut self, depth: usize) -> Option<i128> {
         let mut total = self.product(depth)?;
         while let Some(sign @ ('+' | '-')) = self.peek() {

@@ -12,14 +12,14 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 
 use jurat_core::executor::Capabilities;
-use jurat_core::policy::{Evaluation, Rules};
+use jurat_core::policy::{Evaluation, PolicyRules};
 use jurat_wire::executor::{
-    AgentDecision, AgentEvent, Candidate, PolicyBinding, VerifyRequest,
+    AgentDecision, AgentEvent, VerifyRequest, WireCandidate, WirePolicyBinding,
     decode_agent_event_response, decode_execute_response, decode_verify_response,
 };
-use jurat_wire::strict;
+use jurat_wire::strict_json;
 
-use crate::executor::{Execute, Execution, Executor, ExecutorError, Judgement};
+use crate::executor::{Execute, Execution, ExecutorError, ExecutorService, JudgeRequest};
 use crate::verify::evaluation;
 
 /// How much of the end of the standard error goes into the log.
@@ -62,15 +62,15 @@ impl CommandExecutor {
         &self,
         endpoint: &str,
         request: Value,
-        rules: Rules,
+        rules: PolicyRules,
     ) -> Result<Value, ExecutorError> {
         let body = json!({"endpoint": endpoint, "request": request}).to_string();
         let output = tokio::time::timeout(self.timeout, self.run(body.into_bytes()))
             .await
             .map_err(|_| ExecutorError::Timeout)??;
         let parsed = match rules {
-            Rules::Jurat => strict::parse(&output),
-            Rules::WattSwarm => strict::parse_wide(&output),
+            PolicyRules::Jurat => strict_json::parse(&output),
+            PolicyRules::WattSwarm => strict_json::parse_wide(&output),
         };
         parsed.map_err(|error| {
             ExecutorError::Upstream(format!("the program's answer is not usable: {error}"))
@@ -80,7 +80,7 @@ impl CommandExecutor {
     async fn run(&self, input: Vec<u8>) -> Result<Vec<u8>, ExecutorError> {
         let mut child = self.spawn()?;
         // Declared after the child and so dropped before it, while the number is still taken.
-        let mut group = Group(child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)));
+        let mut group = ProcessGroup(child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)));
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -122,9 +122,9 @@ impl CommandExecutor {
 }
 
 /// The program and all that it started, killed together unless the program ends by itself.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
             // There may be nobody left, which is as well.
@@ -134,7 +134,7 @@ impl Drop for Group {
 }
 
 #[async_trait]
-impl Executor for CommandExecutor {
+impl ExecutorService for CommandExecutor {
     fn capabilities(&self) -> Capabilities {
         self.capabilities.clone()
     }
@@ -148,12 +148,12 @@ impl Executor for CommandExecutor {
         Ok(Execution { output, evidence })
     }
 
-    async fn judge(&self, request: &Judgement) -> Result<Evaluation, ExecutorError> {
+    async fn judge(&self, request: &JudgeRequest) -> Result<Evaluation, ExecutorError> {
         let producer = &self.capabilities.provider_family;
         let outer = VerifyRequest {
-            candidate: Candidate::new(request.candidate.as_ref().clone(), 0, producer),
+            candidate: WireCandidate::new(request.candidate.as_ref().clone(), 0, producer),
             output_schema: request.output_schema.clone(),
-            policy: PolicyBinding::from(request.policy.clone()),
+            policy: WirePolicyBinding::from(request.policy.clone()),
         };
         let outer = serde_json::to_value(outer).map_err(|error| unwritable(&error))?;
         decode_verify_response(self.ask("judge", outer, request.policy.rules()).await?)
@@ -161,11 +161,11 @@ impl Executor for CommandExecutor {
             .map_err(|error| ExecutorError::Upstream(format!("the program's answer: {error}")))
     }
 
-    async fn told(&self, event: &AgentEvent) -> Result<Option<AgentDecision>, ExecutorError> {
+    async fn on_event(&self, event: &AgentEvent) -> Result<Option<AgentDecision>, ExecutorError> {
         if !self.hears_events {
             return Ok(None);
         }
-        let answer = self.ask("agent_event", json!({ "event": event }), Rules::Jurat).await?;
+        let answer = self.ask("agent_event", json!({ "event": event }), PolicyRules::Jurat).await?;
         let answer = decode_agent_event_response(answer)
             .map_err(|error| ExecutorError::Upstream(format!("the program's answer: {error}")))?;
         if answer.ok {

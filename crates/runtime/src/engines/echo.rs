@@ -5,16 +5,16 @@ use std::str::FromStr;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use jurat_core::candidate::{ArtifactRef, Evidence, InlineEvidence};
 use jurat_core::canonical;
 use jurat_core::executor::Capabilities;
-use jurat_core::policy::{CLAIM, CROSSCHECK, Evaluation, Rules, Status};
+use jurat_core::policy::{CLAIM, CROSSCHECK, Evaluation, EvaluationStatus, PolicyRules};
 use jurat_core::reason;
+use jurat_core::round::candidate::{ArtifactRef, Evidence, InlineEvidence};
 
 use super::arithmetic;
 use super::shaped::shaped;
 use crate::events::now_ms;
-use crate::executor::{Execute, Execution, Executor, ExecutorError, Judgement};
+use crate::executor::{Execute, Execution, ExecutorError, ExecutorService, JudgeRequest};
 
 /// Answers with the prompt, and knows whole-number arithmetic.
 ///
@@ -93,7 +93,7 @@ impl EchoExecutor {
 }
 
 #[async_trait]
-impl Executor for EchoExecutor {
+impl ExecutorService for EchoExecutor {
     fn capabilities(&self) -> Capabilities {
         self.capabilities.clone()
     }
@@ -111,28 +111,28 @@ impl Executor for EchoExecutor {
             content: format!("trace:{}", request.attempt_id),
         };
         let mut refs = Vec::new();
-        if request.rules() == Rules::WattSwarm {
+        if request.rules() == PolicyRules::WattSwarm {
             summarize(&mut output, &request.task_contract.output_schema);
             refs.push(self.reference(request, &output));
         }
         Ok(Execution { output, evidence: Evidence { inline: vec![trace], refs } })
     }
 
-    async fn judge(&self, request: &Judgement) -> Result<Evaluation, ExecutorError> {
+    async fn judge(&self, request: &JudgeRequest) -> Result<Evaluation, ExecutorError> {
         if request.policy.policy_id != CLAIM {
             let message = format!("this executor judges `{CLAIM}` only");
             return Err(ExecutorError::NotSupported(message));
         }
         Ok(match arithmetic::truth(&claim(&request.candidate.output)) {
-            Some(true) => evaluation(Status::Passed, 0.99, &[]),
-            Some(false) => evaluation(Status::Failed, 0.99, &[reason::CLAIM_FALSE]),
-            None => evaluation(Status::Inconclusive, 0.5, &[reason::CLAIM_UNDECIDED]),
+            Some(true) => evaluation(EvaluationStatus::Passed, 0.99, &[]),
+            Some(false) => evaluation(EvaluationStatus::Failed, 0.99, &[reason::CLAIM_FALSE]),
+            None => evaluation(EvaluationStatus::Inconclusive, 0.5, &[reason::CLAIM_UNDECIDED]),
         })
     }
 
     async fn review(
         &self,
-        request: &Judgement,
+        request: &JudgeRequest,
         evaluation: Evaluation,
     ) -> Result<Evaluation, ExecutorError> {
         self.misbehave().await?;
@@ -149,12 +149,12 @@ fn summarize(output: &mut Value, schema: &Value) {
     }
 }
 
-pub(super) fn evaluation(status: Status, score: f64, codes: &[u16]) -> Evaluation {
+pub(super) fn evaluation(status: EvaluationStatus, score: f64, codes: &[u16]) -> Evaluation {
     Evaluation { status, score, reason_codes: codes.to_vec(), notes: Vec::new() }
 }
 
 /// The opposite of a verdict, with a reason that an honest executor could give.
-fn turned(request: &Judgement, evaluation: Evaluation) -> Evaluation {
+fn turned(request: &JudgeRequest, evaluation: Evaluation) -> Evaluation {
     let objection = match request.policy.policy_id.as_str() {
         CLAIM => reason::CLAIM_FALSE,
         CROSSCHECK => reason::CROSSCHECK_INCONSISTENT,
@@ -162,9 +162,9 @@ fn turned(request: &Judgement, evaluation: Evaluation) -> Evaluation {
     };
     let score = evaluation.score.max(0.9);
     match evaluation.status {
-        Status::Passed => self::evaluation(Status::Failed, score, &[objection]),
-        Status::Failed => self::evaluation(Status::Passed, score, &[]),
-        Status::Inconclusive => evaluation,
+        EvaluationStatus::Passed => self::evaluation(EvaluationStatus::Failed, score, &[objection]),
+        EvaluationStatus::Failed => self::evaluation(EvaluationStatus::Passed, score, &[]),
+        EvaluationStatus::Inconclusive => evaluation,
     }
 }
 

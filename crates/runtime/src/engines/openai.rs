@@ -9,20 +9,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use jurat_core::candidate::{Evidence, InlineEvidence};
 use jurat_core::executor::Capabilities;
 use jurat_core::judge::Price;
-use jurat_core::policy::{CLAIM, Evaluation, Status};
+use jurat_core::policy::{CLAIM, Evaluation, EvaluationStatus};
 use jurat_core::reason;
-use jurat_guard::bounded::Bounded;
-use jurat_guard::client::{CallError, Client, Limits};
+use jurat_core::round::candidate::{Evidence, InlineEvidence};
+use jurat_guard::client::{CallError, ClientLimits, OutboundClient};
+use jurat_guard::sandbox::Sandbox;
 
 use super::echo::evaluation;
-use crate::executor::{Execute, Execution, Executor, ExecutorError, Judgement};
+use crate::executor::{Execute, Execution, ExecutorError, ExecutorService, JudgeRequest};
 use crate::options::Secret;
-use chat::Conversation;
-use completion::Spent;
-use prompts::Form;
+use chat::ChatConversation;
+use completion::TokenSpending;
+use prompts::AnswerForm;
 
 /// Confidence in a verdict of the model, which gives none of its own.
 const JUDGE_SCORE: f64 = 0.9;
@@ -42,8 +42,8 @@ pub struct OpenAiOptions {
 pub struct OpenAiExecutor {
     capabilities: Capabilities,
     options: OpenAiOptions,
-    client: Client,
-    bounded: Bounded,
+    client: OutboundClient,
+    bounded: Sandbox,
 }
 
 impl std::fmt::Debug for OpenAiExecutor {
@@ -57,8 +57,8 @@ impl std::fmt::Debug for OpenAiExecutor {
 impl OpenAiExecutor {
     /// Fails only when the TLS set-up of the machine is broken.
     pub fn new(capabilities: Capabilities, options: OpenAiOptions) -> Result<Self, CallError> {
-        let client = Client::new(Limits::default())?;
-        Ok(Self { capabilities, options, client, bounded: Bounded::new(1) })
+        let client = OutboundClient::new(ClientLimits::default())?;
+        Ok(Self { capabilities, options, client, bounded: Sandbox::new(1) })
     }
 
     /// How long a conversation may take: what the contract allows, and no longer than two calls.
@@ -72,7 +72,7 @@ impl OpenAiExecutor {
 
     /// The answer with what it used. What its caller pays is the price of the session, whatever that
     /// is.
-    fn traced(&self, output: Value, spent: Spent) -> Execution {
+    fn traced(&self, output: Value, spent: TokenSpending) -> Execution {
         let trace = json!({
             "kind": "trace",
             "model": self.options.model,
@@ -92,37 +92,39 @@ impl OpenAiExecutor {
 }
 
 #[async_trait]
-impl Executor for OpenAiExecutor {
+impl ExecutorService for OpenAiExecutor {
     fn capabilities(&self) -> Capabilities {
         self.capabilities.clone()
     }
 
     async fn execute(&self, request: &Execute) -> Result<Execution, ExecutorError> {
         let (messages, form) = if request.task_type == "factcheck" {
-            (prompts::factcheck(&request.inputs), Form::factcheck())
+            (prompts::factcheck(&request.inputs), AnswerForm::factcheck())
         } else {
             let schema = &request.task_contract.output_schema;
-            let form = Form::of_contract(schema, request.rules());
+            let form = AnswerForm::of_contract(schema, request.rules());
             (prompts::delegate(&request.inputs, &form), form)
         };
         let within = self.within(request.task_contract.budget.time_ms);
-        let (output, spent) = Conversation::new(self, &form, within).ask(messages).await;
+        let (output, spent) = ChatConversation::new(self, &form, within).ask(messages).await;
         Ok(self.traced(output?, spent))
     }
 
-    async fn judge(&self, request: &Judgement) -> Result<Evaluation, ExecutorError> {
+    async fn judge(&self, request: &JudgeRequest) -> Result<Evaluation, ExecutorError> {
         if request.policy.policy_id != CLAIM {
             let message = format!("this executor judges `{CLAIM}` only");
             return Err(ExecutorError::NotSupported(message));
         }
-        let form = Form::claim();
-        let conversation = Conversation::new(self, &form, self.within(0));
+        let form = AnswerForm::claim();
+        let conversation = ChatConversation::new(self, &form, self.within(0));
         let (answer, _) = conversation.ask(prompts::judge(&request.candidate)).await;
         match answer?.get("verdict").and_then(Value::as_str) {
-            Some("true") => Ok(evaluation(Status::Passed, JUDGE_SCORE, &[])),
-            Some("false") => Ok(evaluation(Status::Failed, JUDGE_SCORE, &[reason::CLAIM_FALSE])),
+            Some("true") => Ok(evaluation(EvaluationStatus::Passed, JUDGE_SCORE, &[])),
+            Some("false") => {
+                Ok(evaluation(EvaluationStatus::Failed, JUDGE_SCORE, &[reason::CLAIM_FALSE]))
+            }
             Some("cannot_tell") => {
-                Ok(evaluation(Status::Inconclusive, 0.5, &[reason::CLAIM_UNDECIDED]))
+                Ok(evaluation(EvaluationStatus::Inconclusive, 0.5, &[reason::CLAIM_UNDECIDED]))
             }
             Some(_) | None => Err(ExecutorError::Upstream("the model gave no verdict".to_owned())),
         }

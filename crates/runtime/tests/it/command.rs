@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use jurat_runtime::engines::CommandExecutor;
-use jurat_runtime::{Capabilities, Options};
+use jurat_runtime::{Capabilities, ExecutorOptions};
 
 use crate::server::{Reply, Server, execute_request, verify_request};
 
@@ -23,7 +23,7 @@ fn shell(script: &str) -> CommandExecutor {
 }
 
 async fn execute(executor: CommandExecutor) -> Reply {
-    let server = Server::start(executor, Options::default()).await;
+    let server = Server::start(executor, ExecutorOptions::default()).await;
     server.post("/execute", &execute_request("e", "swarm", &json!({"prompt": "hello"}))).await
 }
 
@@ -47,7 +47,7 @@ async fn the_program_judges_claims_and_policies_of_its_own() {
             *'"endpoint":"judge"'*good*) echo '{"passed": true, "score": 0.8, "reason_codes": []}' ;;
             *) echo '{"passed": false, "score": 0.7, "reason_codes": [4711]}' ;;
         esac"#;
-    let server = Server::start(shell(script), Options::default()).await;
+    let server = Server::start(shell(script), ExecutorOptions::default()).await;
     for (policy, output, passed) in [
         ("vp.claim.v1", "good", true),
         ("vp.house.v1", "good", true),
@@ -120,7 +120,7 @@ async fn an_answer_without_output_is_no_answer() {
 #[tokio::test]
 async fn whole_numbers_of_64_bits_go_through_unchanged_under_a_fixed_hash() {
     let script = r#"sed -n 's/.*"inputs":{"id":\([0-9]*\)}.*/{"candidate_output":{"id":\1}}/p'"#;
-    let server = Server::start(shell(script), Options::default()).await;
+    let server = Server::start(shell(script), ExecutorOptions::default()).await;
     let mut request: serde_json::Value =
         serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
     for (number, id) in [("1", 9_007_199_254_740_993_u64), ("2", u64::MAX)] {

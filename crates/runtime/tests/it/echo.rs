@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use jurat_runtime::engines::{EchoExecutor, EchoMode};
-use jurat_runtime::{Limits, Options};
+use jurat_runtime::{ExecutorLimits, ExecutorOptions};
 
 use crate::server::{Server, execute_request, verify_request};
 
 async fn start(name: &str, mode: EchoMode) -> Server {
-    let limits = Limits { execute: Duration::from_millis(50), ..Limits::default() };
-    let options = Options { limits, ..Options::default() };
+    let limits = ExecutorLimits { execute: Duration::from_millis(50), ..ExecutorLimits::default() };
+    let options = ExecutorOptions { limits, ..ExecutorOptions::default() };
     Server::start(EchoExecutor::new(name, "m", mode), options).await
 }
 
@@ -59,7 +59,7 @@ async fn one_that_hangs_is_healthy_and_runs_into_the_limit() {
 #[tokio::test]
 async fn the_budget_of_the_contract_ends_an_execution_too() {
     let executor = EchoExecutor::new("h", "m", EchoMode::Hang);
-    let server = Server::start(executor, Options::default()).await;
+    let server = Server::start(executor, ExecutorOptions::default()).await;
     let mut request = execute_request("e", "swarm", &json!({}));
     request["task_contract"]["budget"] = json!({"time_ms": 20});
     assert_eq!(server.post("/execute", &request).await.status, 504);

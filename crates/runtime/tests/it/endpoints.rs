@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use jurat_core::policy::policy_hash;
 use jurat_runtime::engines::{EchoExecutor, EchoMode};
-use jurat_runtime::{Limits, Options, Secret, serve};
+use jurat_runtime::{ExecutorLimits, ExecutorOptions, Secret, serve};
 
 use crate::server::{Server, background, execute_request};
 
@@ -27,7 +27,7 @@ fn picky() -> EchoExecutor {
 
 #[tokio::test]
 async fn health_and_capabilities_answer() {
-    let server = Server::start(echo(), Options::default()).await;
+    let server = Server::start(echo(), ExecutorOptions::default()).await;
     assert_eq!(server.get("/health").await.json, json!({"status": "ok"}));
     assert_eq!(
         server.get("/capabilities").await.json,
@@ -42,7 +42,7 @@ async fn health_and_capabilities_answer() {
 #[tokio::test]
 async fn the_other_kernel_finds_the_words_that_it_looks_for() {
     let echo = EchoExecutor::new("echo", "echo-1", EchoMode::Honest);
-    let server = Server::start(echo, Options::default()).await;
+    let server = Server::start(echo, ExecutorOptions::default()).await;
     let declared = server.get("/capabilities").await.json;
     assert_eq!(declared["profiles"], json!(["*", "default"]));
     assert_eq!(declared["task_types"], json!(["*", "swarm"]));
@@ -50,7 +50,7 @@ async fn the_other_kernel_finds_the_words_that_it_looks_for() {
 
 #[tokio::test]
 async fn execute_answers_a_request_of_the_real_kernel() {
-    let server = Server::start(picky(), Options::default()).await;
+    let server = Server::start(picky(), ExecutorOptions::default()).await;
     let request: Value =
         serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
     let reply = server.post("/execute", &request).await;
@@ -70,7 +70,7 @@ async fn execute_answers_a_request_of_the_real_kernel() {
 
 #[tokio::test]
 async fn what_another_policy_asks_for_has_nothing_of_that_kernel() {
-    let server = Server::start(picky(), Options::default()).await;
+    let server = Server::start(picky(), ExecutorOptions::default()).await;
     let mut request: Value =
         serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
     let own = policy_hash("vp.schema_only.v1", &json!({}));
@@ -82,7 +82,7 @@ async fn what_another_policy_asks_for_has_nothing_of_that_kernel() {
 
 #[tokio::test]
 async fn what_is_not_json_is_a_400_and_a_wrong_field_a_422() {
-    let server = Server::start(echo(), Options::default()).await;
+    let server = Server::start(echo(), ExecutorOptions::default()).await;
     let reply = server.post_text("/execute", "{\"a\":1,\"a\":2}").await;
     assert_eq!((reply.status, &reply.json["error"]), (400, &json!("invalid_json")));
     assert!(reply.json["message"].as_str().unwrap().contains("`a` appears twice"), "{reply:?}");
@@ -98,7 +98,7 @@ async fn what_is_not_json_is_a_400_and_a_wrong_field_a_422() {
 
 #[tokio::test]
 async fn a_task_type_or_profile_that_is_not_declared_is_refused() {
-    let server = Server::start(picky(), Options::default()).await;
+    let server = Server::start(picky(), ExecutorOptions::default()).await;
     let reply = server.post("/execute", &execute_request("e", "poetry", &json!({}))).await;
     assert_eq!((reply.status, &reply.json["field"]), (422, &json!("task_type")));
     assert_eq!(
@@ -113,8 +113,9 @@ async fn a_task_type_or_profile_that_is_not_declared_is_refused() {
 
 #[tokio::test]
 async fn a_body_over_the_limit_is_refused() {
-    let limits = Limits { body_bytes: 10_000, ..Limits::default() };
-    let server = Server::start(echo(), Options { limits, ..Options::default() }).await;
+    let limits = ExecutorLimits { body_bytes: 10_000, ..ExecutorLimits::default() };
+    let server =
+        Server::start(echo(), ExecutorOptions { limits, ..ExecutorOptions::default() }).await;
     let body = execute_request("e", "swarm", &json!({"prompt": "x".repeat(9_000)}));
     assert_eq!(server.post("/execute", &body).await.status, 200);
     let body = execute_request("e", "swarm", &json!({"prompt": "x".repeat(10_000)}));
@@ -124,7 +125,7 @@ async fn a_body_over_the_limit_is_refused() {
 
 #[tokio::test]
 async fn a_body_of_very_many_values_is_refused_by_their_number() {
-    let server = Server::start(echo(), Options::default()).await;
+    let server = Server::start(echo(), ExecutorOptions::default()).await;
     let body = |count| execute_request("e", "swarm", &json!({"list": vec![json!({"": 0}); count]}));
     assert_eq!(server.post("/execute", &body(1_000)).await.status, 200);
     let many = body(125_000);
@@ -147,7 +148,7 @@ async fn a_body_of_very_many_values_is_refused_by_their_number() {
 
 #[tokio::test]
 async fn a_form_that_a_web_page_could_send_is_refused() {
-    let server = Server::start(echo(), Options::default()).await;
+    let server = Server::start(echo(), ExecutorOptions::default()).await;
     let body = execute_request("e", "swarm", &json!({})).to_string();
     assert_eq!(server.post_as("/execute", "text/plain", &body).await.status, 415);
     assert_eq!(
@@ -158,7 +159,8 @@ async fn a_form_that_a_web_page_could_send_is_refused() {
 
 #[tokio::test]
 async fn a_token_guards_everything_but_health() {
-    let options = Options { token: Some(Secret::new("open sesame")), ..Options::default() };
+    let options =
+        ExecutorOptions { token: Some(Secret::new("open sesame")), ..ExecutorOptions::default() };
     let server = Server::start(echo(), options).await;
     assert_eq!(server.get("/health").await.status, 200);
     let reply = server.get("/capabilities").await;
@@ -169,7 +171,7 @@ async fn a_token_guards_everything_but_health() {
 
 #[tokio::test]
 async fn other_paths_and_methods_say_what_there_is() {
-    let server = Server::start(echo(), Options::default()).await;
+    let server = Server::start(echo(), ExecutorOptions::default()).await;
     assert_eq!(server.get("/nothing").await.status, 404);
     let reply = server.get("/execute").await;
     assert_eq!((reply.status, &reply.json["error"]), (405, &json!("method_not_allowed")));
@@ -177,8 +179,8 @@ async fn other_paths_and_methods_say_what_there_is() {
 
 #[tokio::test]
 async fn a_server_stops_although_a_request_hangs() {
-    let limits = Limits { grace: Duration::from_millis(20), ..Limits::default() };
-    let options = Options { limits, ..Options::default() };
+    let limits = ExecutorLimits { grace: Duration::from_millis(20), ..ExecutorLimits::default() };
+    let options = ExecutorOptions { limits, ..ExecutorOptions::default() };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
@@ -199,10 +201,14 @@ async fn a_server_stops_although_a_request_hangs() {
 
 #[tokio::test]
 async fn a_connection_that_asks_for_nothing_is_closed_and_frees_its_place() {
-    let limits = Limits { connections: 1, idle: Duration::from_millis(200), ..Limits::default() };
+    let limits = ExecutorLimits {
+        connections: 1,
+        idle: Duration::from_millis(200),
+        ..ExecutorLimits::default()
+    };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let options = Options { limits, ..Options::default() };
+    let options = ExecutorOptions { limits, ..ExecutorOptions::default() };
     let serving = serve(listener, Arc::new(echo()), options, std::future::pending());
     background(async { serving.await.unwrap() });
     let mut slow = TcpStream::connect(address).await.unwrap();
@@ -216,7 +222,7 @@ async fn a_connection_that_asks_for_nothing_is_closed_and_frees_its_place() {
 
 #[tokio::test]
 async fn requests_are_read_by_the_table_of_ambiguous_json() {
-    let server = Server::start(echo(), Options::default()).await;
+    let server = Server::start(echo(), ExecutorOptions::default()).await;
     for document in jurat_testkit::json_table::documents() {
         for path in ["/execute", "/verify"] {
             let reply = server.post_text(path, document.within(r#"{"x":"#, "}")).await;

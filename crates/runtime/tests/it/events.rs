@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jurat_runtime::{
-    AgentDecision, AgentEvent, Capabilities, Evidence, Execute, Execution, Executor, ExecutorError,
-    Options, Secret,
+    AgentDecision, AgentEvent, Capabilities, Evidence, Execute, Execution, ExecutorError,
+    ExecutorOptions, ExecutorService, Secret,
     engines::{CommandExecutor, EchoExecutor, EchoMode},
 };
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ struct Declines {
 }
 
 #[async_trait]
-impl Executor for Declines {
+impl ExecutorService for Declines {
     fn capabilities(&self) -> Capabilities {
         EchoExecutor::new("f", "m", EchoMode::Honest).capabilities()
     }
@@ -47,7 +47,7 @@ impl Executor for Declines {
         Ok(Execution { output: Value::Null, evidence: Evidence::default() })
     }
 
-    async fn told(&self, event: &AgentEvent) -> Result<Option<AgentDecision>, ExecutorError> {
+    async fn on_event(&self, event: &AgentEvent) -> Result<Option<AgentDecision>, ExecutorError> {
         let count = self.heard.fetch_add(1, Ordering::SeqCst);
         if event.event_id == "bad" {
             return Err(ExecutorError::Upstream("the model is away".to_owned()));
@@ -65,7 +65,8 @@ impl Executor for Declines {
 #[tokio::test]
 async fn an_event_is_taken_and_says_so() {
     let server =
-        Server::start(EchoExecutor::new("f", "m", EchoMode::Honest), Options::default()).await;
+        Server::start(EchoExecutor::new("f", "m", EchoMode::Honest), ExecutorOptions::default())
+            .await;
     let reply = server.post("/agent-events", &event("e1", None)).await;
     assert_eq!((reply.status, &reply.json["ok"]), (200, &json!(true)), "{reply:?}");
     assert_eq!(reply.json["detail"], "received task_claim_received");
@@ -77,7 +78,7 @@ async fn an_event_is_taken_and_says_so() {
 
 #[tokio::test]
 async fn the_same_event_is_heard_once() {
-    let server = Server::start(Declines::default(), Options::default()).await;
+    let server = Server::start(Declines::default(), ExecutorOptions::default()).await;
     let first = server.post("/agent-events", &event("e1", Some("k"))).await;
     assert_eq!(first.json["decision"]["decision_id"], "d0");
     // Told again under another name: the key is what counts.
@@ -94,7 +95,7 @@ async fn the_same_event_is_heard_once() {
 
 #[tokio::test]
 async fn events_need_the_token_as_all_work_does() {
-    let options = Options { token: Some(Secret::new("t")), ..Options::default() };
+    let options = ExecutorOptions { token: Some(Secret::new("t")), ..ExecutorOptions::default() };
     let server = Server::start(EchoExecutor::new("f", "m", EchoMode::Honest), options).await;
     let reply = server.post("/agent-events", &event("e1", None)).await;
     assert_eq!((reply.status, &reply.json["error"]), (401, &json!("auth_required")));
@@ -111,10 +112,10 @@ async fn a_program_hears_of_events_where_it_wants_to() {
     let arguments = vec!["-c".to_owned(), script.to_owned()];
     let deaf = CommandExecutor::new(capabilities, "sh".into(), arguments);
     let hears = CommandExecutor { hears_events: true, ..deaf.clone() };
-    let server = Server::start(deaf, Options::default()).await;
+    let server = Server::start(deaf, ExecutorOptions::default()).await;
     let reply = server.post("/agent-events", &event("e1", None)).await;
     assert_eq!((reply.status, reply.json.get("decision")), (200, None));
-    let server = Server::start(hears, Options::default()).await;
+    let server = Server::start(hears, ExecutorOptions::default()).await;
     let reply = server.post("/agent-events", &event("e1", None)).await;
     assert_eq!((reply.status, &reply.json["decision"]["decision_id"]), (200, &json!("p")));
 }
@@ -170,7 +171,9 @@ async fn only_what_a_known_node_signed_is_taken() {
     const NODE: [u8; 32] = [7; 32];
     let key = Ed25519KeyPair::from_seed_unchecked(&NODE).unwrap();
     let nodes = vec![hex::encode(key.public_key()).parse().unwrap()];
-    let server = Server::start(Declines::default(), Options { nodes, ..Options::default() }).await;
+    let server =
+        Server::start(Declines::default(), ExecutorOptions { nodes, ..ExecutorOptions::default() })
+            .await;
     let body = event("e1", None).to_string();
     let letter = |age_s| Letter {
         body: body.clone(),
@@ -224,7 +227,7 @@ async fn only_what_a_known_node_signed_is_taken() {
 
 #[tokio::test]
 async fn a_key_counts_for_who_signed_it() {
-    let server = Server::start(Declines::default(), Options::default()).await;
+    let server = Server::start(Declines::default(), ExecutorOptions::default()).await;
     let told = async |id: &str, seed: Option<[u8; 32]>| {
         let letter = Letter {
             body: event(id, Some("k")).to_string(),

@@ -10,7 +10,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
 use jurat_runtime::{
-    Capabilities, Evidence, Execute, Execution, Executor, ExecutorError, Limits, Options, serve,
+    Capabilities, Evidence, Execute, Execution, ExecutorError, ExecutorLimits, ExecutorOptions,
+    ExecutorService, serve,
 };
 
 use crate::server::{Reply, Server, execute_request};
@@ -48,7 +49,7 @@ impl Gated {
 }
 
 #[async_trait]
-impl Executor for Gated {
+impl ExecutorService for Gated {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             task_types: vec!["*".to_owned()],
@@ -87,7 +88,7 @@ async fn execute(server: &Server, id: &str, prompt: &str) -> Reply {
 #[tokio::test]
 async fn the_same_request_gets_the_same_answer() {
     let gated = Gated::new(10);
-    let server = Server::start(gated.clone(), Options::default()).await;
+    let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     let first = execute(&server, "e", "hi").await;
     assert_eq!(first.json["candidate_output"], json!({"number": 1}));
     assert_eq!(execute(&server, "e", "hi").await, first);
@@ -100,7 +101,7 @@ async fn the_same_request_gets_the_same_answer() {
 
 #[tokio::test]
 async fn another_request_under_the_same_id_is_a_conflict() {
-    let server = Server::start(Gated::new(10), Options::default()).await;
+    let server = Server::start(Gated::new(10), ExecutorOptions::default()).await;
     assert_eq!(execute(&server, "e", "hi").await.status, 200);
     let reply = execute(&server, "e", "ho").await;
     assert_eq!((reply.status, &reply.json["error"]), (409, &json!("execution_id_reused")));
@@ -110,7 +111,7 @@ async fn another_request_under_the_same_id_is_a_conflict() {
 #[tokio::test]
 async fn duplicates_wait_for_the_first() {
     let gated = Gated::new(0);
-    let server = Server::start(gated.clone(), Options::default()).await;
+    let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     let open = async {
         gated.wait_for_a_start().await;
         gated.gate.add_permits(10);
@@ -124,7 +125,7 @@ async fn duplicates_wait_for_the_first() {
 
 #[tokio::test]
 async fn a_failure_is_not_remembered() {
-    let server = Server::start(Gated::new(10), Options::default()).await;
+    let server = Server::start(Gated::new(10), ExecutorOptions::default()).await;
     let reply = execute(&server, "e", "fail once").await;
     assert_eq!((reply.status, &reply.json["message"]), (500, &json!("the first time")));
     assert_eq!(execute(&server, "e", "fail once").await.status, 200);
@@ -133,7 +134,7 @@ async fn a_failure_is_not_remembered() {
 #[tokio::test]
 async fn a_caller_that_leaves_finds_the_one_execution_when_it_comes_back() {
     let gated = Gated::new(0);
-    let server = Server::start(gated.clone(), Options::default()).await;
+    let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     leave_early(&server, &gated).await;
     // While it still runs, another request under its id is noticed, and the same one waits.
     assert_eq!(execute(&server, "e", "ho").await.status, 409);
@@ -146,7 +147,7 @@ async fn a_caller_that_leaves_finds_the_one_execution_when_it_comes_back() {
 #[tokio::test]
 async fn an_answer_is_remembered_although_nobody_waited() {
     let gated = Gated::new(0);
-    let server = Server::start(gated.clone(), Options::default()).await;
+    let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     leave_early(&server, &gated).await;
     gated.gate.add_permits(1);
     gated.wait_for_an_end().await;
@@ -157,9 +158,14 @@ async fn an_answer_is_remembered_although_nobody_waited() {
 #[tokio::test]
 async fn an_execution_that_runs_is_not_forgotten_for_want_of_memory() {
     let gated = Gated::new(0);
-    let limits =
-        Limits { remembered_bytes: 0, remembered: Duration::from_nanos(1), ..Limits::default() };
-    let server = Server::start(gated.clone(), Options { limits, ..Options::default() }).await;
+    let limits = ExecutorLimits {
+        remembered_bytes: 0,
+        remembered: Duration::from_nanos(1),
+        ..ExecutorLimits::default()
+    };
+    let server =
+        Server::start(gated.clone(), ExecutorOptions { limits, ..ExecutorOptions::default() })
+            .await;
     leave_early(&server, &gated).await;
     assert_eq!(execute(&server, "e", "ho").await.status, 409);
     assert_eq!(gated.executions(), 1);
@@ -168,7 +174,7 @@ async fn an_execution_that_runs_is_not_forgotten_for_want_of_memory() {
 #[tokio::test]
 async fn the_number_of_the_attempt_does_not_make_another_request() {
     let gated = Gated::new(10);
-    let server = Server::start(gated.clone(), Options::default()).await;
+    let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     let mut request = execute_request("e", "swarm", &json!({"prompt": "hi"}));
     let first = server.post("/execute", &request).await;
     request["attempt_id"] = json!("attempt-2");
@@ -179,7 +185,7 @@ async fn the_number_of_the_attempt_does_not_make_another_request() {
 #[tokio::test]
 async fn what_became_known_between_two_tries_does_not_make_another_request() {
     let gated = Gated::new(10);
-    let server = Server::start(gated.clone(), Options::default()).await;
+    let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     let mut request = execute_request("e", "swarm", &json!({"prompt": "hi"}));
     let first = server.post("/execute", &request).await;
     request["seed_bundle"] = json!({"seed_type": "SIMILAR_HITS_V1", "hits": []});
@@ -189,9 +195,10 @@ async fn what_became_known_between_two_tries_does_not_make_another_request() {
 
 #[tokio::test]
 async fn an_executor_that_panics_can_be_asked_again() {
-    let limits = Limits { concurrent: 1, ..Limits::default() };
+    let limits = ExecutorLimits { concurrent: 1, ..ExecutorLimits::default() };
     let gated = Gated::new(10);
-    let server = Server::start(gated, Options { limits, ..Options::default() }).await;
+    let server =
+        Server::start(gated, ExecutorOptions { limits, ..ExecutorOptions::default() }).await;
     let reply = execute(&server, "e", "panic once").await;
     assert_eq!((reply.status, &reply.json["error"]), (500, &json!("executor_failed")));
     assert_eq!(execute(&server, "e", "panic once").await.status, 200);
@@ -204,7 +211,7 @@ async fn a_stop_waits_for_an_execution_that_nobody_waits_for() {
     let server = Server::at(listener.local_addr().unwrap());
     let (stop, stopped) = oneshot::channel::<()>();
     let shutdown = async move { drop(stopped.await) };
-    let serving = serve(listener, Arc::new(gated.clone()), Options::default(), shutdown);
+    let serving = serve(listener, Arc::new(gated.clone()), ExecutorOptions::default(), shutdown);
     let leaving = async {
         leave_early(&server, &gated).await;
         drop(server);
@@ -219,8 +226,10 @@ async fn a_stop_waits_for_an_execution_that_nobody_waits_for() {
 #[tokio::test]
 async fn more_work_than_the_limit_is_refused_and_health_stays_well() {
     let gated = Gated::new(0);
-    let limits = Limits { concurrent: 1, ..Limits::default() };
-    let server = Server::start(gated.clone(), Options { limits, ..Options::default() }).await;
+    let limits = ExecutorLimits { concurrent: 1, ..ExecutorLimits::default() };
+    let server =
+        Server::start(gated.clone(), ExecutorOptions { limits, ..ExecutorOptions::default() })
+            .await;
     let second = async {
         gated.wait_for_a_start().await;
         let reply = execute(&server, "b", "hi").await;

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use jurat_core::judge::Price;
 use jurat_runtime::engines::OpenAiExecutor;
 use jurat_runtime::engines::openai::OpenAiOptions;
-use jurat_runtime::{Capabilities, Options, Secret};
+use jurat_runtime::{Capabilities, ExecutorOptions, Secret};
 
 use crate::server::{Reply, Server, background, execute_request, verify_request};
 
@@ -103,7 +103,8 @@ async fn start(model: &Model) -> Server {
     let price =
         Some(Price { input_micros_per_million: 1_000_000, output_micros_per_million: 2_000_000 });
     let options = OpenAiOptions { base_url, model: "fake-1".to_owned(), key, timeout, price };
-    Server::start(OpenAiExecutor::new(capabilities, options).unwrap(), Options::default()).await
+    Server::start(OpenAiExecutor::new(capabilities, options).unwrap(), ExecutorOptions::default())
+        .await
 }
 
 async fn delegate(server: &Server) -> Reply {

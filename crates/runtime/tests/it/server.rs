@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use jurat_core::canonical;
-use jurat_runtime::{Executor, Options, serve};
+use jurat_runtime::{ExecutorOptions, ExecutorService, serve};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
@@ -23,7 +23,7 @@ pub(crate) struct Reply {
 }
 
 impl Server {
-    pub(crate) async fn start(executor: impl Executor, options: Options) -> Self {
+    pub(crate) async fn start(executor: impl ExecutorService, options: ExecutorOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = serve(listener, Arc::new(executor), options, std::future::pending());

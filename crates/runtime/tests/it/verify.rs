@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use jurat_runtime::engines::{EchoExecutor, EchoMode};
-use jurat_runtime::{Compat, Options};
-use jurat_testkit::fake_documents::{Document, FakeDocuments};
+use jurat_runtime::{ExecutorOptions, KernelCompat};
+use jurat_testkit::fake_documents::{FakeDocument, FakeDocuments};
 
 use crate::server::{Server, expected_hash, verify_request};
 
 async fn echo(mode: EchoMode) -> Server {
-    Server::start(EchoExecutor::new("echo", "echo-1", mode), Options::default()).await
+    Server::start(EchoExecutor::new("echo", "echo-1", mode), ExecutorOptions::default()).await
 }
 
 fn answer_schema() -> Value {
@@ -20,7 +20,7 @@ fn answer_schema() -> Value {
 async fn the_recorded_verdicts_of_the_real_runtime_come_out_the_same() {
     let golden: Value = serde_json::from_str(include_str!("golden/wattswarm-verify.json")).unwrap();
     let executor = EchoExecutor::new("swarm-runtime", "swarm-model-v1", EchoMode::Honest);
-    let options = Options { compat: Compat::WattSwarm, ..Options::default() };
+    let options = ExecutorOptions { compat: KernelCompat::WattSwarm, ..ExecutorOptions::default() };
     let server = Server::start(executor, options).await;
     for case in golden.as_array().unwrap() {
         let reply = server.post("/verify", &case["request"]).await;
@@ -181,7 +181,7 @@ async fn a_claim_with_a_schema_must_match_it_first() {
 
 #[tokio::test]
 async fn an_inconclusive_verdict_carries_a_code_that_the_other_kernel_knows() {
-    let options = Options { compat: Compat::WattSwarm, ..Options::default() };
+    let options = ExecutorOptions { compat: KernelCompat::WattSwarm, ..ExecutorOptions::default() };
     let server = Server::start(EchoExecutor::new("e", "m", EchoMode::Honest), options).await;
     let request = verify_request(&json!("who knows"), &json!({}), "vp.claim.v1", &json!({}));
     let reply = server.post("/verify", &request).await;
@@ -249,7 +249,7 @@ async fn checks_are_made_and_bad_ones_refused_with_their_field() {
 #[tokio::test]
 async fn evidence_is_looked_at_where_the_policy_asks() {
     let web = FakeDocuments::start().await;
-    web.put("/denied", Document::Status(403));
+    web.put("/denied", FakeDocument::Status(403));
     let there = web.publish("/a", b"a document");
     let cases = [
         (there.clone(), "passed", json!([])),
@@ -257,8 +257,10 @@ async fn evidence_is_looked_at_where_the_policy_asks() {
         (web.reference("/denied", b"a document"), "inconclusive", json!([202])),
         (web.reference("/a", b"A document"), "failed", json!([203])),
     ];
-    let options =
-        || Options { evidence_allow: vec!["127.0.0.0/8".parse().unwrap()], ..Options::default() };
+    let options = || ExecutorOptions {
+        evidence_allow: vec!["127.0.0.0/8".parse().unwrap()],
+        ..ExecutorOptions::default()
+    };
     let echo = || EchoExecutor::new("echo", "echo-1", EchoMode::Honest);
     let server = Server::start(echo(), options()).await;
     for (reference, status, codes) in cases {
@@ -273,7 +275,7 @@ async fn evidence_is_looked_at_where_the_policy_asks() {
     let reply = server.post("/verify", &referring(&unasked, false)).await;
     assert_eq!(reply.json["verification_status"], "passed");
     assert_eq!(web.asked().len(), asked, "nobody asked for it");
-    let careful = Server::start(echo(), Options::default()).await;
+    let careful = Server::start(echo(), ExecutorOptions::default()).await;
     let reply = careful.post("/verify", &referring(&there, true)).await;
     assert_eq!(reply.json["reason_codes"], json!([202]), "private addresses are denied");
     assert_eq!(web.asked().len(), asked);

@@ -1,37 +1,39 @@
 //! `/v1/agent-events`.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::{agent_event::Delivery, caller::Caller, time::Timestamp};
-use jurat_engine::{AgentEventAdded, AgentEventQuery, AgentEventRecord, Engine, TaskPosition};
+use jurat_core::{account::caller::Caller, task::agent_event::Delivery, time::Timestamp};
+use jurat_engine::{AgentEventAddition, AgentEventQuery, AgentEventRecord, Engine, ListPosition};
 use jurat_wire::{
     api::{
         agent_events::{self, AgentEventEntry, AgentEventView},
-        page::Page,
+        kit::page::PageBody,
     },
     problem::Problem,
 };
 use serde_json::json;
 
-use super::page::{Filters, ListQuery, wrong};
-use crate::{
+use crate::request::page::{ListQuery, QueryFilters, wrong};
+use crate::request::{
     decode::{Json, PathText},
-    encode::{self, Answer},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult},
+    idempotency::{self, Idempotency},
 };
 
 pub(super) async fn send(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let order = agent_events::decode_send(&body)?;
-    let keyed =
-        repeatable.keyed("agent_event_send", &body, StatusCode::CREATED, |it: &AgentEventAdded| {
-            json!(whole(&it.record))
-        });
+    let keyed = idempotency.write_for(
+        "agent_event_send",
+        &body,
+        StatusCode::CREATED,
+        |it: &AgentEventAddition| json!(whole(&it.record)),
+    );
     let done = engine.agent_event_send(&caller, order, keyed).await?;
-    Ok(once::reply(done, |it| {
+    Ok(idempotency::reply(done, |it| {
         let body = whole(&it.record);
         if it.is_new { encode::created(&body) } else { encode::ok(&body) }
     }))
@@ -41,20 +43,20 @@ pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Answer {
+) -> HandlerResult {
     let wanted = event_query(&query)?;
     let mut found = engine.agent_event_list(&caller, wanted).await?;
     let next = query.cut(&mut found, cursor_of);
     let lines = found.iter().map(|it| agent_events::entry(view(it)));
-    Ok(encode::ok(&Page::new(lines, next.as_deref())))
+    Ok(encode::ok(&PageBody::new(lines, next.as_deref())))
 }
 
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
-    query: Filters,
-) -> Answer {
+    query: QueryFilters,
+) -> HandlerResult {
     query.only(&[])?;
     let found = engine.agent_event_show(&caller, &id).await?;
     Ok(encode::ok(&whole(&found)))
@@ -102,7 +104,7 @@ fn event_query(query: &ListQuery) -> Result<AgentEventQuery, Problem> {
     let before = query.cursor.as_deref().map(|cursor| {
         let position = cursor.split_once('.').and_then(|(micros, id)| {
             let created_at = Timestamp::from_micros(micros.parse().ok()?);
-            Some(TaskPosition { created_at, id: id.to_owned() })
+            Some(ListPosition { created_at, id: id.to_owned() })
         });
         position.ok_or_else(|| wrong("cursor", "was not returned by a list"))
     });

@@ -6,43 +6,43 @@ use axum::{
     http::{StatusCode, request::Parts},
     response::{IntoResponse as _, Response},
 };
-use jurat_core::{caller::Caller, id::AccountId};
-use jurat_engine::{Engine, EnginePage, Issued, KeyRef};
+use jurat_core::{account::caller::Caller, id::AccountId};
+use jurat_engine::{Engine, IssuedKey, KeyRef, ListPage};
 use jurat_wire::{
     api::keys::{self, CreatedKey, KeyPage, ListedKey},
     problem::Problem,
 };
 use serde_json::{Value, json};
 
-use super::page::{ListQuery, wrong};
-use crate::{
+use crate::request::page::{ListQuery, wrong};
+use crate::request::{
     decode::{Json, MaybeJson, PathText},
-    encode::{self, Answer},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult},
+    idempotency::{self, Idempotency},
 };
 
 pub(super) async fn create(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let new = keys::decode_create(&body, engine.clock().now())?;
-    let keyed = repeatable.keyed("key_create", &body, StatusCode::CREATED, without_secret);
+    let keyed = idempotency.write_for("key_create", &body, StatusCode::CREATED, without_secret);
     let done = engine.key_create(&caller, new, keyed).await?;
-    Ok(once::reply(done, issued))
+    Ok(idempotency::reply(done, issued))
 }
 
 pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Answer {
+) -> HandlerResult {
     query.only(&["account"])?;
     let account = query.filters.get("account").map(keys::account).transpose()?;
-    let wanted = EnginePage { after: query.place()?, limit: query.with_one_more() };
+    let wanted = ListPage { after: query.position()?, limit: query.with_one_more() };
     let mut found = engine.key_list(&caller, account.as_ref(), &wanted).await?;
-    let next_cursor = query.cut_sealed(&mut found, |key| key.id.clone());
+    let next_cursor = query.cut_opaque(&mut found, |key| key.id.clone());
     let items = found.iter().map(ListedKey::from).collect();
     Ok(encode::ok(&json!(KeyPage { items, next_cursor })))
 }
@@ -50,35 +50,36 @@ pub(super) async fn list(
 pub(super) async fn revoke(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
-    Meant(key): Meant,
-) -> Answer {
+    idempotency: Idempotency,
+    KeyPath(key): KeyPath,
+) -> HandlerResult {
     let asked = meaning(&key);
-    let keyed = repeatable.keyed("key_revoke", &asked, StatusCode::NO_CONTENT, |()| Value::Null);
+    let keyed =
+        idempotency.write_for("key_revoke", &asked, StatusCode::NO_CONTENT, |()| Value::Null);
     let done = engine.key_revoke(&caller, key, keyed).await?;
-    Ok(once::reply(done, |()| StatusCode::NO_CONTENT.into_response()))
+    Ok(idempotency::reply(done, |()| StatusCode::NO_CONTENT.into_response()))
 }
 
 pub(super) async fn rotate(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
-    Meant(key): Meant,
+    idempotency: Idempotency,
+    KeyPath(key): KeyPath,
     MaybeJson(body): MaybeJson,
-) -> Answer {
+) -> HandlerResult {
     let grace_ms = keys::decode_rotate(&body)?;
     let asked = json!([meaning(&key), body]);
-    let keyed = repeatable.keyed("key_rotate", &asked, StatusCode::CREATED, without_secret);
+    let keyed = idempotency.write_for("key_rotate", &asked, StatusCode::CREATED, without_secret);
     let done = engine.key_rotate(&caller, key, grace_ms, keyed).await?;
-    Ok(once::reply(done, issued))
+    Ok(idempotency::reply(done, issued))
 }
 
 /// What is kept for those who ask again: a secret is not.
-fn without_secret(Issued { key, replaces, .. }: &Issued) -> Value {
+fn without_secret(IssuedKey { key, replaces, .. }: &IssuedKey) -> Value {
     json!(CreatedKey::new(key, None, replaces.clone()))
 }
 
-fn issued(Issued { key, clear, replaces }: &Issued) -> Response {
+fn issued(IssuedKey { key, clear, replaces }: &IssuedKey) -> Response {
     let body = json!(CreatedKey::new(key, Some(clear), replaces.clone()));
     let mut response = encode::created(&body);
     // What is shown once must not be shown again from a cache.
@@ -88,9 +89,9 @@ fn issued(Issued { key, clear, replaces }: &Issued) -> Response {
 }
 
 /// The key that an address means.
-pub(super) struct Meant(KeyRef);
+pub(super) struct KeyPath(KeyRef);
 
-impl<S: Send + Sync> FromRequestParts<S> for Meant {
+impl<S: Send + Sync> FromRequestParts<S> for KeyPath {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {

@@ -9,15 +9,17 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jurat_core::{
-    caller::Caller,
-    code::Code,
-    job::{Disagreement, Job},
-    round::{Ending, Round},
+    account::caller::Caller,
+    code::ProblemCode,
+    round::{
+        Round, RoundEnding,
+        job::{Disagreement, Job},
+    },
 };
-use jurat_engine::{Begun, Engine, EngineError, RequestMemory, Watcher};
+use jurat_engine::{Engine, EngineError, RequestMemory, RoundHandle, RoundWatcher};
 use jurat_wire::{
     api::{
-        consensus_reply::{ConsensusBlock, Reply, replicas},
+        consensus_reply::{ConsensusBlock, RoundReply, replicas},
         consensus_request::{self, DelegateRequestV2, ValidateRequestV2},
         rounds, v2,
     },
@@ -26,24 +28,24 @@ use jurat_wire::{
 use serde_json::{Value, json};
 
 use super::stream;
-use crate::{
+use crate::request::{
     decode::Json,
-    encode::{self, Answer},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult},
+    idempotency::{self, Idempotency},
     prefer::{self, Prefer},
 };
 
 /// The version a reply is shaped for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ReplyVersion {
     /// With what of the request was ignored.
     V2(Vec<String>),
     V3,
 }
 
-impl Shape {
+impl ReplyVersion {
     /// The text of a reply.
-    fn text(&self, reply: Reply<'_>) -> String {
+    fn text(&self, reply: RoundReply<'_>) -> String {
         let text = match self {
             Self::V2(warnings) => serde_json::to_string(&v2::down(reply, warnings)),
             Self::V3 => serde_json::to_string(&reply),
@@ -65,15 +67,15 @@ impl Shape {
 }
 
 /// Who asks, and how the reply should come.
-pub(super) struct Asked {
+pub(super) struct ConsensusContext {
     caller: Caller,
-    repeatable: Repeatable,
-    manner: Manner,
+    idempotency: Idempotency,
+    manner: ReplyMode,
     memory: Option<Arc<RequestMemory>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum ReplyMode {
     /// When the round has ended.
     Whole,
     /// As events, while it runs.
@@ -82,106 +84,112 @@ enum Manner {
     Async(Option<Duration>),
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Asked {
+impl<S: Send + Sync> FromRequestParts<S> for ConsensusContext {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
         let caller = Extension::<Caller>::from_request_parts(parts, state).await;
         let Extension(caller) = caller.map_err(IntoResponse::into_response)?;
-        let repeatable = Repeatable::from_request_parts(parts, state).await?;
+        let idempotency = Idempotency::from_request_parts(parts, state).await?;
         let prefer = Prefer::of(&parts.headers);
         let manner = if wants_stream(&parts.headers) {
-            Manner::Events
+            ReplyMode::Events
         } else if prefer.respond_async {
-            Manner::Async(prefer.wait)
+            ReplyMode::Async(prefer.wait)
         } else {
-            Manner::Whole
+            ReplyMode::Whole
         };
         let memory = parts.extensions.get::<Arc<RequestMemory>>().cloned();
-        Ok(Self { caller, repeatable, manner, memory })
+        Ok(Self { caller, idempotency, manner, memory })
     }
 }
 
 pub(super) async fn delegate(
     State(engine): State<Engine>,
-    asked: Asked,
+    asked: ConsensusContext,
     Json(body): Json,
-) -> Answer {
-    asked.run(&engine, consensus_request::delegate(&body)?, body, Shape::V3).await
+) -> HandlerResult {
+    asked.run(&engine, consensus_request::delegate(&body)?, body, ReplyVersion::V3).await
 }
 
 pub(super) async fn validate(
     State(engine): State<Engine>,
-    asked: Asked,
+    asked: ConsensusContext,
     Json(body): Json,
-) -> Answer {
-    asked.run(&engine, consensus_request::validate(&body)?, body, Shape::V3).await
+) -> HandlerResult {
+    asked.run(&engine, consensus_request::validate(&body)?, body, ReplyVersion::V3).await
 }
 
 pub(super) async fn factcheck(
     State(engine): State<Engine>,
-    asked: Asked,
+    asked: ConsensusContext,
     Json(body): Json,
-) -> Answer {
-    asked.run(&engine, consensus_request::factcheck(&body)?, body, Shape::V3).await
+) -> HandlerResult {
+    asked.run(&engine, consensus_request::factcheck(&body)?, body, ReplyVersion::V3).await
 }
 
 pub(super) async fn delegate_v2(
     State(engine): State<Engine>,
-    asked: Asked,
+    asked: ConsensusContext,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let (known, warnings) = v2::up::<DelegateRequestV2>(body.clone());
     let job = consensus_request::delegate(&known)?;
     drop(known);
-    asked.run(&engine, job, v2::stamped(body), Shape::V2(warnings)).await
+    asked.run(&engine, job, v2::stamped(body), ReplyVersion::V2(warnings)).await
 }
 
 pub(super) async fn validate_v2(
     State(engine): State<Engine>,
-    asked: Asked,
+    asked: ConsensusContext,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let (known, warnings) = v2::up::<ValidateRequestV2>(body.clone());
     let job = consensus_request::validate(&known)?;
     drop(known);
-    asked.run(&engine, job, v2::stamped(body), Shape::V2(warnings)).await
+    asked.run(&engine, job, v2::stamped(body), ReplyVersion::V2(warnings)).await
 }
 
-impl Asked {
-    async fn run(self, engine: &Engine, job: Job, body: Value, shape: Shape) -> Answer {
-        let once = self.repeatable.once(job.work.kind().as_str(), &body);
+impl ConsensusContext {
+    async fn run(
+        self,
+        engine: &Engine,
+        job: Job,
+        body: Value,
+        shape: ReplyVersion,
+    ) -> HandlerResult {
+        let once = self.idempotency.key_for(job.work.kind().as_str(), &body);
         // The job has all that is needed of it, and the round may take long.
         drop(body);
         let (watcher, progress) = match self.manner {
-            Manner::Events => {
-                let (watcher, progress) = Watcher::new();
+            ReplyMode::Events => {
+                let (watcher, progress) = RoundWatcher::new();
                 (watcher, Some(progress))
             }
-            Manner::Whole | Manner::Async(_) => (Watcher::nobody(), None),
+            ReplyMode::Whole | ReplyMode::Async(_) => (RoundWatcher::nobody(), None),
         };
         let begun = engine.round_begin(&self.caller, job, watcher, once).await?;
         let mut is_repeated = begun.is_repeated;
         let response = match (self.manner, progress) {
-            (Manner::Async(wait), _) => later(begun, wait, &shape).await,
-            (Manner::Events, Some(progress)) => {
+            (ReplyMode::Async(wait), _) => later(begun, wait, &shape).await,
+            (ReplyMode::Events, Some(progress)) => {
                 // Who waits for a round of before keeps the request, and goes on to count for it.
                 let memory = self.memory.filter(|_| begun.is_repeated);
                 stream::reply(begun, (progress, memory), shape)
             }
-            (Manner::Events | Manner::Whole, _) => {
-                let ended = begun.ended_or_again().await.map(|(round, is_old)| {
+            (ReplyMode::Events | ReplyMode::Whole, _) => {
+                let ended = begun.wait_or_retry().await.map(|(round, is_old)| {
                     is_repeated = is_old;
                     round
                 });
                 whole(ended, &shape)
             }
         };
-        Ok(if is_repeated { once::mark_replayed(response) } else { response })
+        Ok(if is_repeated { idempotency::mark_replayed(response) } else { response })
     }
 }
 
-fn whole(ended: Result<Round, EngineError>, shape: &Shape) -> Response {
+fn whole(ended: Result<Round, EngineError>, shape: &ReplyVersion) -> Response {
     match reply(ended, shape) {
         Ok(text) => encode::ok_text(text),
         Err(problem) => encode::problem(&problem),
@@ -189,10 +197,10 @@ fn whole(ended: Result<Round, EngineError>, shape: &Shape) -> Response {
 }
 
 /// The reply if the round ends in time, else where it can be seen.
-async fn later(begun: Begun, wait: Option<Duration>, shape: &Shape) -> Response {
+async fn later(begun: RoundHandle, wait: Option<Duration>, shape: &ReplyVersion) -> Response {
     let round = match wait {
         None => Ok(begun.round),
-        Some(wait) => begun.ended_within(wait).await,
+        Some(wait) => begun.wait_within(wait).await,
     };
     match round {
         Ok(round) if wait.is_none() || round.closing.is_none() => {
@@ -206,31 +214,34 @@ async fn later(begun: Begun, wait: Option<Duration>, shape: &Shape) -> Response 
 }
 
 /// The text of a reply, or the problem that stands for it.
-pub(super) fn reply(result: Result<Round, EngineError>, shape: &Shape) -> Result<String, Problem> {
+pub(super) fn reply(
+    result: Result<Round, EngineError>,
+    shape: &ReplyVersion,
+) -> Result<String, Problem> {
     reply_with(result, |reply| shape.text(reply))
 }
 
 /// A reply in the form that a surface gives it, or the problem that stands for it.
 pub(crate) fn reply_with<T>(
     result: Result<Round, EngineError>,
-    write: impl FnOnce(Reply<'_>) -> T,
+    write: impl FnOnce(RoundReply<'_>) -> T,
 ) -> Result<T, Problem> {
     let round = result.map_err(|error| encode::engine_problem(&error))?;
-    let (Some(reply), Some(closing)) = (Reply::of(&round), &round.closing) else {
+    let (Some(reply), Some(closing)) = (RoundReply::of(&round), &round.closing) else {
         return Err(encode::engine_problem(&EngineError::Bug("a round returned before its end")));
     };
     if round.open.disagreement != Disagreement::FailHard || !closing.consensus.disagreed {
         return Ok(write(reply));
     }
     let detail = match closing.ending {
-        Ending::Closed => format!(
+        RoundEnding::Closed => format!(
             "the replicas do not agree: outcome `{}`, agreement {}",
             closing.consensus.outcome, closing.consensus.agreement
         ),
-        Ending::Cancelled => "the round was cancelled before it was decided".to_owned(),
-        Ending::Expired => "the node stopped before the round was decided".to_owned(),
+        RoundEnding::Cancelled => "the round was cancelled before it was decided".to_owned(),
+        RoundEnding::Expired => "the node stopped before the round was decided".to_owned(),
     };
-    let problem = Problem::new(Code::ConsensusDisagreement, detail)
+    let problem = Problem::new(ProblemCode::ConsensusDisagreement, detail)
         .with("consensus", json!(ConsensusBlock::of(closing)))
         .with("replicas", json!(replicas(&round.open, closing)))
         .with("round_id", json!(round.open.id.as_str()))

@@ -9,20 +9,20 @@ use axum::{
     response::Response,
 };
 use jurat_core::{
-    code::Code,
-    login::{LoginPurpose, read_user_code},
+    account::login::{LoginPurpose, read_user_code},
+    code::ProblemCode,
 };
-use jurat_engine::{Approver, DeviceWait, Engine, EngineError};
+use jurat_engine::{DeviceApprover, DeviceLoginStatus, Engine, EngineError};
 use jurat_wire::{
     api::logins::{self, device_problem},
     problem::Problem,
 };
 use serde_json::json;
 
-use super::page::Filters;
-use crate::{
-    auth::From,
-    encode::{self, Answer},
+use crate::request::page::QueryFilters;
+use crate::request::{
+    auth::MaybePeerAddress,
+    encode::{self, HandlerResult},
 };
 
 /// Nothing is loaded, nothing runs, and what is typed goes nowhere else.
@@ -33,15 +33,15 @@ const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// The fields of a form, each once.
 #[derive(Debug)]
-pub(super) struct Form(BTreeMap<String, String>);
+pub(super) struct FormFields(BTreeMap<String, String>);
 
-impl Form {
+impl FormFields {
     fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("", |text| text.trim())
     }
 }
 
-impl<S: Send + Sync> FromRequest<S> for Form {
+impl<S: Send + Sync> FromRequest<S> for FormFields {
     type Rejection = Response;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Response> {
@@ -49,14 +49,18 @@ impl<S: Send + Sync> FromRequest<S> for Form {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
         let is_form = kind.is_some_and(|it| it.starts_with("application/x-www-form-urlencoded"));
         if !is_form {
-            return Err(refuse(Code::UnsupportedMediaType, "the body must be a form"));
+            return Err(refuse(ProblemCode::UnsupportedMediaType, "the body must be a form"));
         }
         let bytes = to_bytes(request.into_body(), MOST_BYTES).await;
-        let bytes = bytes.map_err(|_| refuse(Code::PayloadTooLarge, "the form is too large"))?;
+        let bytes =
+            bytes.map_err(|_| refuse(ProblemCode::PayloadTooLarge, "the form is too large"))?;
         let mut fields = BTreeMap::new();
         for (name, value) in url::form_urlencoded::parse(&bytes) {
             if fields.insert(name.into_owned(), value.into_owned()).is_some() {
-                return Err(refuse(Code::ValidationError, "a field of the form is repeated"));
+                return Err(refuse(
+                    ProblemCode::ValidationError,
+                    "a field of the form is repeated",
+                ));
             }
         }
         Ok(Self(fields))
@@ -81,27 +85,35 @@ pub(super) async fn client_config(State(engine): State<Engine>, headers: HeaderM
 
 pub(super) async fn authorize(
     State(engine): State<Engine>,
-    From(from): From,
+    MaybePeerAddress(from): MaybePeerAddress,
     headers: HeaderMap,
-    _form: Form,
-) -> Answer {
+    _form: FormFields,
+) -> HandlerResult {
     let device = engine.device_begin(from).await?;
     let codes = (device.device_code.as_str(), device.user_code.as_str());
     let body = logins::device(&base(&engine, &headers), codes, device.expires_in_s);
     Ok(unkept(encode::ok(&body)))
 }
 
-pub(super) async fn token(State(engine): State<Engine>, From(from): From, form: Form) -> Answer {
+pub(super) async fn token(
+    State(engine): State<Engine>,
+    MaybePeerAddress(from): MaybePeerAddress,
+    form: FormFields,
+) -> HandlerResult {
     if form.get("grant_type") != GRANT {
         let text = "The grant type must be the one for device codes.";
         return Ok(not_yet("unsupported_grant_type", text));
     }
     Ok(match engine.device_poll(form.get("device_code"), from).await? {
-        DeviceWait::Token(token) => unkept(encode::ok(&logins::token(&token))),
-        DeviceWait::Pending => not_yet("authorization_pending", "The user has not answered yet."),
-        DeviceWait::SlowDown => not_yet("slow_down", "Poll less often."),
-        DeviceWait::Denied => not_yet("access_denied", "The login was denied."),
-        DeviceWait::Gone => not_yet("expired_token", "The login has expired; start a new one."),
+        DeviceLoginStatus::Token(token) => unkept(encode::ok(&logins::token(&token))),
+        DeviceLoginStatus::Pending => {
+            not_yet("authorization_pending", "The user has not answered yet.")
+        }
+        DeviceLoginStatus::SlowDown => not_yet("slow_down", "Poll less often."),
+        DeviceLoginStatus::Denied => not_yet("access_denied", "The login was denied."),
+        DeviceLoginStatus::Gone => {
+            not_yet("expired_token", "The login has expired; start a new one.")
+        }
     })
 }
 
@@ -114,16 +126,16 @@ fn unkept(mut response: Response) -> Response {
     response
 }
 
-pub(super) async fn page(query: Filters) -> Response {
+pub(super) async fn page(query: QueryFilters) -> Response {
     let code = query.get("user_code").and_then(read_user_code).unwrap_or_default();
     html(StatusCode::OK, &begin(&code, ""))
 }
 
 pub(super) async fn answer(
     State(engine): State<Engine>,
-    From(from): From,
+    MaybePeerAddress(from): MaybePeerAddress,
     headers: HeaderMap,
-    form: Form,
+    form: FormFields,
 ) -> Response {
     if !is_own(&headers) {
         return html(StatusCode::FORBIDDEN, "<p>This form came from another site.</p>");
@@ -142,15 +154,15 @@ pub(super) async fn answer(
 
 async fn answered(
     engine: &Engine,
-    form: &Form,
+    form: &FormFields,
     from: Option<IpAddr>,
 ) -> Result<String, EngineError> {
     let (email, code, key) = (form.get("email"), form.get("code"), form.get("key"));
     let user_code = form.get("user_code");
     let approver = if !key.is_empty() {
-        Approver::Key(key.to_owned())
+        DeviceApprover::Key(key.to_owned())
     } else if !email.is_empty() && !code.is_empty() {
-        Approver::Mail { email: email.to_owned(), code: code.to_owned() }
+        DeviceApprover::Mail { email: email.to_owned(), code: code.to_owned() }
     } else {
         engine.login_begin(LoginPurpose::Login, email, from).await?;
         return Ok(second(user_code, email));

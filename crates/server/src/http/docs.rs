@@ -11,15 +11,17 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use jurat_core::code::Code;
-use jurat_wire::{api::status::Index, problem::Problem};
+use jurat_core::code::ProblemCode;
+use jurat_wire::{api::status::ApiIndex, problem::Problem};
 use utoipa_swagger_ui::{Config, SwaggerFile};
 
 use crate::{
-    decode::PathText,
-    encode::{self, Answer},
-    negotiate::preferred,
     openapi::openapi,
+    request::{
+        decode::PathText,
+        encode::{self, HandlerResult},
+        negotiate::preferred,
+    },
 };
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -30,7 +32,7 @@ const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; f
 /// What people find who type the address of the server, and what programs find.
 pub(super) async fn front(headers: HeaderMap) -> Response {
     let mut response = match preferred(&headers, &["application/json", "text/html"]) {
-        0 => encode::ok(&Index::default()),
+        0 => encode::ok(&ApiIndex::default()),
         _ => file(HTML, Bytes::from_static(include_bytes!("docs/front.html"))),
     };
     response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
@@ -46,7 +48,7 @@ pub(super) async fn page() -> Response {
 }
 
 /// What the page needs: the viewer, its style, and the line that starts it.
-pub(super) async fn part(PathText(name): PathText) -> Answer {
+pub(super) async fn part(PathText(name): PathText) -> HandlerResult {
     let kind = match name.as_str() {
         "start.js" => {
             return Ok(file(
@@ -69,7 +71,7 @@ pub(super) async fn part(PathText(name): PathText) -> Answer {
 
 fn unknown(name: &str) -> Problem {
     let name: String = name.chars().take(80).collect();
-    Problem::new(Code::NotFound, format!("there is no file `{name}`"))
+    Problem::new(ProblemCode::NotFound, format!("there is no file `{name}`"))
 }
 
 fn viewer(name: &str) -> Option<SwaggerFile<'static>> {

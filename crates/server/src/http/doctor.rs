@@ -1,13 +1,13 @@
 //! `/v1/doctor`.
 
 use axum::{Extension, extract::State};
-use jurat_core::caller::Caller;
-use jurat_engine::{Engine, EntriesQuery};
-use jurat_wire::api::doctor::{self, Cursor};
+use jurat_core::account::caller::Caller;
+use jurat_engine::{Engine, EntryCheckQuery};
+use jurat_wire::api::doctor::{self, CheckupCursor};
 use serde_json::Value;
 
-use super::page::{ListQuery, wrong};
-use crate::encode::{self, Answer};
+use crate::request::encode::{self, HandlerResult};
+use crate::request::page::{ListQuery, wrong};
 
 /// A page is quickly checked, and a walk has many.
 pub(crate) const MOST_ENTRIES: u32 = 1_000;
@@ -15,7 +15,7 @@ pub(crate) const MOST_ENTRIES: u32 = 1_000;
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-) -> Answer {
+) -> HandlerResult {
     let diagnosis = engine.doctor(&caller).await?;
     Ok(encode::ok(&doctor::body(&diagnosis.findings, diagnosis.ended_rounds)))
 }
@@ -24,12 +24,12 @@ pub(super) async fn entries(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery<MOST_ENTRIES>,
-) -> Answer {
+) -> HandlerResult {
     query.only(&["newest"])?;
     let (since, after) = match (&query.cursor, query.filters.get("newest")) {
         (Some(_), Some(_)) => Err(wrong("newest", "is already part of the cursor; leave it out"))?,
         (Some(cursor), None) => {
-            let cursor = Cursor::parse(cursor);
+            let cursor = CheckupCursor::parse(cursor);
             let cursor = cursor.ok_or_else(|| wrong("cursor", "was not returned by a list"))?;
             (cursor.since, Some(cursor.after))
         }
@@ -40,13 +40,13 @@ pub(super) async fn entries(
         }
         (None, None) => (None, None),
     };
-    let wanted = EntriesQuery { after, since: since.clone(), limit: query.limit };
+    let wanted = EntryCheckQuery { after, since: since.clone(), limit: query.limit };
     let checked = engine.doctor_entries(&caller, wanted).await?;
     let problems: Vec<Value> = checked
         .faults
         .iter()
         .map(|it| doctor::problem(&it.account, &it.round, &it.fault))
         .collect();
-    let next = checked.next.map(|after| Cursor { since, after });
+    let next = checked.next.map(|after| CheckupCursor { since, after });
     Ok(encode::ok(&doctor::entries(checked.checked, &problems, next.as_ref())))
 }

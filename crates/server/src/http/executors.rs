@@ -1,24 +1,24 @@
 //! `/v1/executors`.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::caller::Caller;
-use jurat_engine::{Addition, Engine, EnginePage, ExecutorView};
-use jurat_wire::api::{executors, page::Page, sessions, status::RemovedExecutor};
+use jurat_core::account::caller::Caller;
+use jurat_engine::{Engine, ExecutorView, ListPage, NewExecutor};
+use jurat_wire::api::{executors, kit::page::PageBody, sessions, status::RemovedExecutor};
 use serde_json::{Value, json};
 
-use super::page::ListQuery;
-use crate::{
+use crate::request::page::ListQuery;
+use crate::request::{
     decode::{Json, PathText},
-    encode::{self, Answer},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult},
+    idempotency::{self, Idempotency},
 };
 
 pub(super) async fn add(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let add = executors::decode_add(&body, engine.clock().now())?;
     let session = add.session.clone();
     let answer = move |view: &ExecutorView| {
@@ -26,31 +26,31 @@ pub(super) async fn add(
         let body = executors::body(&view.executor, view.circuit_for()).beside(&view.same_url);
         json!(body.with_session(session))
     };
-    let keyed = repeatable.keyed("executor_add", &body, StatusCode::CREATED, answer.clone());
+    let keyed = idempotency.write_for("executor_add", &body, StatusCode::CREATED, answer.clone());
     let addition =
-        Addition { executor: add.executor, session: add.session, must_answer: add.must_answer };
+        NewExecutor { executor: add.executor, session: add.session, must_answer: add.must_answer };
     let done = engine.executor_add(&caller, addition, keyed).await?;
-    Ok(once::reply(done, |view| encode::created(&answer(view))))
+    Ok(idempotency::reply(done, |view| encode::created(&answer(view))))
 }
 
 pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Answer {
+) -> HandlerResult {
     query.only(&[])?;
-    let wanted = EnginePage { after: query.place()?, limit: query.with_one_more() };
+    let wanted = ListPage { after: query.position()?, limit: query.with_one_more() };
     let mut views = engine.executor_list(&caller, &wanted).await?;
-    let next = query.cut_sealed(&mut views, |view| view.executor.name.clone());
+    let next = query.cut_opaque(&mut views, |view| view.executor.name.clone());
     let items = views.iter().map(|view| executors::body(&view.executor, view.circuit_for()));
-    Ok(encode::ok(&Page::new(items, next.as_deref())))
+    Ok(encode::ok(&PageBody::new(items, next.as_deref())))
 }
 
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(name): PathText,
-) -> Answer {
+) -> HandlerResult {
     let view = engine.executor_show(&caller, &name).await?;
     Ok(encode::ok(&executors::body(&view.executor, view.circuit_for())))
 }
@@ -59,7 +59,7 @@ pub(super) async fn check(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(name): PathText,
-) -> Answer {
+) -> HandlerResult {
     let (probe, events) = engine.executor_check(&caller, &name).await?;
     let events = events.as_ref().map(|it| (it.url.as_str(), it.error.as_deref()));
     Ok(encode::ok(&executors::probe_body(&probe).of(&name, events)))
@@ -68,13 +68,14 @@ pub(super) async fn check(
 pub(super) async fn remove(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(name): PathText,
-) -> Answer {
+) -> HandlerResult {
     let removed = name.clone();
     let answer =
         move |sessions: &Vec<String>| json!(RemovedExecutor { removed: &removed, sessions });
-    let keyed = repeatable.keyed("executor_remove", &Value::Null, StatusCode::OK, answer.clone());
+    let keyed =
+        idempotency.write_for("executor_remove", &Value::Null, StatusCode::OK, answer.clone());
     let done = engine.executor_remove(&caller, &name, keyed).await?;
-    Ok(once::reply(done, |sessions| encode::ok(&answer(sessions))))
+    Ok(idempotency::reply(done, |sessions| encode::ok(&answer(sessions))))
 }

@@ -1,49 +1,49 @@
 //! `/v1/knowledge`: what is remembered of decisions.
 
 use axum::{Extension, extract::State};
-use jurat_core::{caller::Caller, time::Timestamp};
-use jurat_engine::{Engine, KnowledgeOf, KnowledgePosition, KnowledgeQuery, Learned};
+use jurat_core::{account::caller::Caller, time::Timestamp};
+use jurat_engine::{Engine, KnowledgePosition, KnowledgeQuery, KnowledgeRecord, KnowledgeScope};
 use jurat_wire::{
     api::{
+        kit::page::PageBody,
         knowledge::{KnowledgeBody, KnowledgeView, body},
-        page::Page,
     },
     problem::Problem,
 };
 
-use super::page::{ListQuery, wrong};
-use crate::encode::{self, Answer};
+use crate::request::encode::{self, HandlerResult};
+use crate::request::page::{ListQuery, wrong};
 
 pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Answer {
+) -> HandlerResult {
     query.only(&["task_type", "task_id"])?;
     let of = subject(query.filters.get("task_type"), query.filters.get("task_id"))?;
     let before = position(query.cursor.as_deref())?;
     let wanted = KnowledgeQuery { of, before, limit: query.with_one_more() };
     let mut found = engine.knowledge_list(&caller, wanted).await?;
     let next = query.cut(&mut found, cursor_of);
-    Ok(encode::ok(&Page::new(found.iter().map(learned), next.as_deref())))
+    Ok(encode::ok(&PageBody::new(found.iter().map(learned), next.as_deref())))
 }
 
 /// One of the two, and not both.
 pub(crate) fn subject(
     task_type: Option<&str>,
     task_id: Option<&str>,
-) -> Result<KnowledgeOf, Problem> {
+) -> Result<KnowledgeScope, Problem> {
     match (task_type, task_id) {
-        (Some(task_type), None) => Ok(KnowledgeOf::TaskType(task_type.to_owned())),
-        (None, Some(task_id)) => Ok(KnowledgeOf::Task(task_id.to_owned())),
+        (Some(task_type), None) => Ok(KnowledgeScope::TaskType(task_type.to_owned())),
+        (None, Some(task_id)) => Ok(KnowledgeScope::Task(task_id.to_owned())),
         (Some(_), Some(_)) => Err(wrong("task_id", "contradicts `task_type`; leave one out")),
         (None, None) => Err(wrong("task_type", "or `task_id` is required")),
     }
 }
 
 /// When it was decided, which epoch it was, and the task: the order of the list.
-pub(crate) fn cursor_of(learned: &Learned) -> String {
-    let Learned { task_id, knowledge } = learned;
+pub(crate) fn cursor_of(learned: &KnowledgeRecord) -> String {
+    let KnowledgeRecord { task_id, knowledge } = learned;
     format!("{}.{}.{task_id}", knowledge.created_at.micros(), knowledge.epoch)
 }
 
@@ -58,7 +58,9 @@ pub(crate) fn position(cursor: Option<&str>) -> Result<Option<KnowledgePosition>
     position.map(Some).ok_or_else(|| wrong("cursor", "was not returned by a list"))
 }
 
-pub(crate) fn learned(Learned { task_id, knowledge }: &Learned) -> KnowledgeBody<'_> {
+pub(crate) fn learned(
+    KnowledgeRecord { task_id, knowledge }: &KnowledgeRecord,
+) -> KnowledgeBody<'_> {
     let digests = &knowledge.digests;
     body(KnowledgeView {
         task_id,

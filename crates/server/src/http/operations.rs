@@ -1,24 +1,24 @@
 //! `/health`, `/ready` and `/metrics`.
 
 use axum::{Extension, extract::State, http::HeaderMap, response::Response};
-use jurat_core::caller::Caller;
-use jurat_engine::{Engine, FigureFormat};
-use jurat_wire::api::status::Status;
+use jurat_core::account::caller::Caller;
+use jurat_engine::{Engine, MetricFormat};
+use jurat_wire::api::status::ServerStatus;
 
-use crate::{
-    encode::{self, Answer},
+use crate::request::{
+    encode::{self, HandlerResult},
     negotiate::preferred,
 };
 
 /// The process is there.
 pub(super) async fn health() -> Response {
-    encode::ok(&Status { status: "ok" })
+    encode::ok(&ServerStatus { status: "ok" })
 }
 
 /// The process can serve: its store answers.
-pub(super) async fn ready(State(engine): State<Engine>) -> Answer {
+pub(super) async fn ready(State(engine): State<Engine>) -> HandlerResult {
     engine.ready().await?;
-    Ok(encode::ok(&Status { status: "ready" }))
+    Ok(encode::ok(&ServerStatus { status: "ready" }))
 }
 
 /// The figures that this node counts.
@@ -26,10 +26,10 @@ pub(super) async fn metrics(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-) -> Answer {
+) -> HandlerResult {
     let format = match preferred(&headers, &["text/plain", "application/openmetrics-text"]) {
-        0 => FigureFormat::Prometheus,
-        _ => FigureFormat::OpenMetrics,
+        0 => MetricFormat::Prometheus,
+        _ => MetricFormat::OpenMetrics,
     };
-    Ok(encode::figures(engine.metrics_show(&caller, format).await?, format))
+    Ok(encode::metrics(engine.metrics_show(&caller, format).await?, format))
 }

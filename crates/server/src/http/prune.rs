@@ -1,13 +1,13 @@
 //! `/v1/prune`.
 
 use axum::{Extension, extract::State};
-use jurat_core::caller::Caller;
+use jurat_core::account::caller::Caller;
 use jurat_engine::Engine;
 use jurat_wire::api::prune::{self, PrunedBody};
 
-use crate::{
+use crate::request::{
     decode::MaybeJson,
-    encode::{self, Answer},
+    encode::{self, HandlerResult},
 };
 
 /// Removes what is old. Doing it again removes what became old since, so that it needs no key of
@@ -16,7 +16,7 @@ pub(super) async fn prune(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     MaybeJson(body): MaybeJson,
-) -> Answer {
+) -> HandlerResult {
     let dry_run = prune::decode(&body)?;
     let report = engine.prune(&caller, dry_run).await?;
     let pruned = report.pruned;

@@ -7,20 +7,23 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
-use jurat_core::{caller::Caller, code::Code, id::RoundId, time::Timestamp};
+use jurat_core::{account::caller::Caller, code::ProblemCode, id::RoundId, time::Timestamp};
 use jurat_engine::{Engine, RoundQuery};
 use jurat_wire::{
-    api::{page::Page, rounds, time},
+    api::{
+        kit::{page::PageBody, time},
+        rounds,
+    },
     problem::Problem,
 };
 
 use serde_json::json;
 
-use super::page::{Filters, ListQuery, wrong};
-use crate::{
+use crate::request::page::{ListQuery, QueryFilters, wrong};
+use crate::request::{
     decode::PathText,
-    encode::{self, Answer},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult},
+    idempotency::{self, Idempotency},
     prefer::{LONGEST_WAIT, Prefer},
 };
 
@@ -28,20 +31,20 @@ pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Answer {
+) -> HandlerResult {
     let wanted = round_query(&query)?;
     let mut found = engine.round_list(&caller, wanted).await?;
     let next = query.cut(&mut found, |round| round.open.id.to_string());
-    Ok(encode::ok(&Page::new(found.iter().map(rounds::summary), next.as_deref())))
+    Ok(encode::ok(&PageBody::new(found.iter().map(rounds::summary), next.as_deref())))
 }
 
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
-    query: Filters,
+    query: QueryFilters,
     headers: HeaderMap,
-) -> Answer {
+) -> HandlerResult {
     let round_id = round_id(&id)?;
     let wait = wait(&query)?.or(Prefer::of(&headers).wait);
     let round = match wait {
@@ -56,7 +59,7 @@ pub(super) async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
-) -> Answer {
+) -> HandlerResult {
     let round_id = round_id(&id)?;
     let round = engine.round_cancel(&caller, &round_id).await?;
     let body = rounds::body(&round);
@@ -70,26 +73,26 @@ pub(super) async fn cancel(
 pub(super) async fn erase(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(id): PathText,
-) -> Answer {
+) -> HandlerResult {
     let round_id = round_id(&id)?;
     let (asked, body) = (json!(id), move |at: &Timestamp| json!(rounds::erased(&id, *at)));
-    let keyed = repeatable.keyed("round_erase", &asked, StatusCode::OK, body.clone());
+    let keyed = idempotency.write_for("round_erase", &asked, StatusCode::OK, body.clone());
     let done = engine.round_erase(&caller, &round_id, keyed).await?;
-    Ok(once::reply(done, |at| encode::ok(&body(at))))
+    Ok(idempotency::reply(done, |at| encode::ok(&body(at))))
 }
 
 /// Text that is no identifier names no round either.
 fn round_id(id: &str) -> Result<RoundId, Problem> {
     RoundId::parse(id).map_err(|_| {
         let id: String = id.chars().take(80).collect();
-        Problem::new(Code::NotFound, format!("there is no round `{id}`"))
+        Problem::new(ProblemCode::NotFound, format!("there is no round `{id}`"))
     })
 }
 
 /// How long the caller waits for the end of the round.
-fn wait(query: &Filters) -> Result<Option<Duration>, Problem> {
+fn wait(query: &QueryFilters) -> Result<Option<Duration>, Problem> {
     query.only(&["wait"])?;
     let Some(text) = query.get("wait") else { return Ok(None) };
     match text.parse() {
@@ -129,7 +132,7 @@ fn round_query(query: &ListQuery) -> Result<RoundQuery, Problem> {
     Ok(wanted)
 }
 
-fn moment(filters: &Filters, name: &str) -> Result<Option<Timestamp>, Problem> {
+fn moment(filters: &QueryFilters, name: &str) -> Result<Option<Timestamp>, Problem> {
     let Some(text) = filters.get(name) else { return Ok(None) };
     let moment = time::parse(text);
     moment.map(Some).ok_or_else(|| wrong(name, "must be a time such as 2026-11-15T09:30:00Z"))

@@ -1,48 +1,49 @@
 //! `/v1/sessions`.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::caller::Caller;
-use jurat_engine::{Engine, EnginePage};
-use jurat_wire::api::{page::Page, sessions, status::Removed};
+use jurat_core::account::caller::Caller;
+use jurat_engine::{Engine, ListPage};
+use jurat_wire::api::{kit::page::PageBody, sessions, status::RemovalBody};
 use serde_json::{Value, json};
 
-use super::page::ListQuery;
-use crate::{
+use crate::request::page::ListQuery;
+use crate::request::{
     decode::{Json, PathText},
-    encode::{self, Answer},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult},
+    idempotency::{self, Idempotency},
 };
 
 pub(super) async fn add(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let session = sessions::decode_add(&body, engine.clock().now())?;
-    let keyed = repeatable
-        .keyed("session_add", &body, StatusCode::CREATED, |session| json!(sessions::body(session)));
+    let keyed = idempotency.write_for("session_add", &body, StatusCode::CREATED, |session| {
+        json!(sessions::body(session))
+    });
     let done = engine.session_add(&caller, session, keyed).await?;
-    Ok(once::reply(done, |session| encode::created(&sessions::body(session))))
+    Ok(idempotency::reply(done, |session| encode::created(&sessions::body(session))))
 }
 
 pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Answer {
+) -> HandlerResult {
     query.only(&[])?;
-    let wanted = EnginePage { after: query.place()?, limit: query.with_one_more() };
+    let wanted = ListPage { after: query.position()?, limit: query.with_one_more() };
     let mut found = engine.session_list(&caller, &wanted).await?;
-    let next = query.cut_sealed(&mut found, |session| session.id.clone());
-    Ok(encode::ok(&Page::new(found.iter().map(sessions::body), next.as_deref())))
+    let next = query.cut_opaque(&mut found, |session| session.id.clone());
+    Ok(encode::ok(&PageBody::new(found.iter().map(sessions::body), next.as_deref())))
 }
 
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
-) -> Answer {
+) -> HandlerResult {
     let session = engine.session_show(&caller, &id).await?;
     Ok(encode::ok(&sessions::body(&session)))
 }
@@ -50,13 +51,13 @@ pub(super) async fn show(
 pub(super) async fn remove(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(id): PathText,
-) -> Answer {
-    let body = json!(Removed { removed: &id });
+) -> HandlerResult {
+    let body = json!(RemovalBody { removed: &id });
     let answer = body.clone();
-    let keyed =
-        repeatable.keyed("session_remove", &Value::Null, StatusCode::OK, move |()| answer.clone());
+    let keyed = idempotency
+        .write_for("session_remove", &Value::Null, StatusCode::OK, move |()| answer.clone());
     let done = engine.session_remove(&caller, &id, keyed).await?;
-    Ok(once::reply(done, |()| encode::ok(&body)))
+    Ok(idempotency::reply(done, |()| encode::ok(&body)))
 }

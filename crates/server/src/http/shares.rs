@@ -2,73 +2,73 @@
 
 use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{
-    caller::Caller,
-    share::{Share, ShareVerb},
+    account::caller::Caller,
+    workflow::share::{Share, ShareAction},
 };
 use jurat_engine::{Engine, ShareFilter};
-use jurat_wire::api::{page::Page, shares};
+use jurat_wire::api::{kit::page::PageBody, shares};
 use serde_json::{Value, json};
 
-use super::page::ListQuery;
-use crate::{
+use crate::request::page::ListQuery;
+use crate::request::{
     decode::{MaybeJson, PathText},
-    encode::{self, Answer},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult},
+    idempotency::{self, Idempotency},
 };
 
 pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Answer {
+) -> HandlerResult {
     query.only(&["state"])?;
     let filter = ShareFilter {
         state: shares::state(query.filters.get("state"))?,
-        before: query.place()?,
+        before: query.position()?,
         limit: query.with_one_more(),
     };
     let mut found = engine.share_list(&caller, filter).await?;
-    let next = query.cut_sealed(&mut found, |share| share.id.clone());
-    Ok(encode::ok(&Page::new(found.iter().map(shares::share), next.as_deref())))
+    let next = query.cut_opaque(&mut found, |share| share.id.clone());
+    Ok(encode::ok(&PageBody::new(found.iter().map(shares::share), next.as_deref())))
 }
 
 pub(super) async fn accept(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(id): PathText,
     MaybeJson(body): MaybeJson,
-) -> Answer {
+) -> HandlerResult {
     shares::decode_answer(&body)?;
-    let keyed = repeatable.keyed("share_accept", &Value::Null, StatusCode::OK, shown);
-    let done = engine.share_answer(&caller, &id, ShareVerb::Accept, keyed).await?;
-    Ok(once::reply(done, |share| encode::ok(&shown(share))))
+    let keyed = idempotency.write_for("share_accept", &Value::Null, StatusCode::OK, shown);
+    let done = engine.share_answer(&caller, &id, ShareAction::Accept, keyed).await?;
+    Ok(idempotency::reply(done, |share| encode::ok(&shown(share))))
 }
 
 pub(super) async fn decline(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(id): PathText,
     MaybeJson(body): MaybeJson,
-) -> Answer {
+) -> HandlerResult {
     shares::decode_answer(&body)?;
-    let keyed = repeatable.keyed("share_decline", &Value::Null, StatusCode::OK, shown);
-    let done = engine.share_answer(&caller, &id, ShareVerb::Decline, keyed).await?;
-    Ok(once::reply(done, |share| encode::ok(&shown(share))))
+    let keyed = idempotency.write_for("share_decline", &Value::Null, StatusCode::OK, shown);
+    let done = engine.share_answer(&caller, &id, ShareAction::Decline, keyed).await?;
+    Ok(idempotency::reply(done, |share| encode::ok(&shown(share))))
 }
 
 pub(super) async fn block(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(id): PathText,
     MaybeJson(body): MaybeJson,
-) -> Answer {
+) -> HandlerResult {
     shares::decode_answer(&body)?;
-    let keyed = repeatable.keyed("share_block", &Value::Null, StatusCode::OK, shown);
-    let done = engine.share_answer(&caller, &id, ShareVerb::Block, keyed).await?;
-    Ok(once::reply(done, |share| encode::ok(&shown(share))))
+    let keyed = idempotency.write_for("share_block", &Value::Null, StatusCode::OK, shown);
+    let done = engine.share_answer(&caller, &id, ShareAction::Block, keyed).await?;
+    Ok(idempotency::reply(done, |share| encode::ok(&shown(share))))
 }
 
 fn shown(share: &Share) -> Value {

@@ -8,40 +8,40 @@ use axum::response::{
 };
 use futures::{Stream, stream};
 use jurat_core::round::Round;
-use jurat_engine::{Begun, EngineError, Progress, RequestMemory};
+use jurat_engine::{EngineError, RequestMemory, RoundHandle, RoundProgress};
 use jurat_wire::{api::events, problem::Problem};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::consensus::{Shape, reply as reply_body};
-use crate::encode::engine_problem;
+use super::consensus::{ReplyVersion, reply as reply_body};
+use crate::request::encode::engine_problem;
 
-type Running = Pin<Box<dyn Future<Output = Result<Round, EngineError>> + Send>>;
+type RoundFuture = Pin<Box<dyn Future<Output = Result<Round, EngineError>> + Send>>;
 
-struct Watch {
-    progress: UnboundedReceiver<Progress>,
-    running: Running,
+struct RoundStream {
+    progress: UnboundedReceiver<RoundProgress>,
+    running: RoundFuture,
     /// How it ended, when that is known before all of its progress is told.
     ended: Option<Result<Round, EngineError>>,
-    shape: Shape,
+    shape: ReplyVersion,
     /// What the request takes while the round may still be run from it.
     _memory: Option<Arc<RequestMemory>>,
 }
 
 /// The round is on record; all that happens from now on comes as events.
 pub(super) fn reply(
-    begun: Begun,
-    (progress, memory): (UnboundedReceiver<Progress>, Option<Arc<RequestMemory>>),
-    shape: Shape,
+    begun: RoundHandle,
+    (progress, memory): (UnboundedReceiver<RoundProgress>, Option<Arc<RequestMemory>>),
+    shape: ReplyVersion,
 ) -> Response {
-    let running = Box::pin(begun.ended());
-    let watch = Watch { progress, running, ended: None, shape, _memory: memory };
+    let running = Box::pin(begun.wait());
+    let watch = RoundStream { progress, running, ended: None, shape, _memory: memory };
     let events = stream::unfold(Some(watch), |watch| async move {
         let mut watch = watch?;
         match next(&mut watch).await {
-            Next::Event(event) => Some((Ok(event), Some(watch))),
-            Next::Last(Ok(text)) => Some((Ok(event(events::FINAL, text)), None)),
-            Next::Last(Err(problem)) => {
+            StreamItem::Event(event) => Some((Ok(event), Some(watch))),
+            StreamItem::Last(Ok(text)) => Some((Ok(event(events::FINAL, text)), None)),
+            StreamItem::Last(Err(problem)) => {
                 Some((Ok(event(events::ERROR, problem.body().to_string())), None))
             }
         }
@@ -49,28 +49,28 @@ pub(super) fn reply(
     sse(events)
 }
 
-enum Next {
+enum StreamItem {
     Event(Event),
     Last(Result<String, Problem>),
 }
 
-async fn next(watch: &mut Watch) -> Next {
+async fn next(watch: &mut RoundStream) -> StreamItem {
     // A request that is run again begins to tell only while its end is waited for.
     if watch.ended.is_none() {
         tokio::select! {
             biased;
-            Some(progress) = watch.progress.recv() => return Next::Event(shown(&progress)),
+            Some(progress) = watch.progress.recv() => return StreamItem::Event(shown(&progress)),
             ended = &mut watch.running => watch.ended = Some(ended),
         }
     }
     // Whoever tells drops its end of the channel when it ends, so that all of its progress is told
     // before the last event, even what comes in the same moment.
     if let Some(progress) = watch.progress.recv().await {
-        return Next::Event(shown(&progress));
+        return StreamItem::Event(shown(&progress));
     }
     match watch.ended.take() {
-        Some(ended) => Next::Last(reply_body(ended, &watch.shape)),
-        None => Next::Last(Err(engine_problem(&EngineError::Bug("a stream ended twice")))),
+        Some(ended) => StreamItem::Last(reply_body(ended, &watch.shape)),
+        None => StreamItem::Last(Err(engine_problem(&EngineError::Bug("a stream ended twice")))),
     }
 }
 
@@ -78,20 +78,22 @@ fn sse(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
-fn shown(progress: &Progress) -> Event {
-    let (name, body) = told(progress);
+fn shown(progress: &RoundProgress) -> Event {
+    let (name, body) = progress_event(progress);
     event(name, body.to_string())
 }
 
-fn told(progress: &Progress) -> (&'static str, Value) {
+fn progress_event(progress: &RoundProgress) -> (&'static str, Value) {
     match progress {
-        Progress::ReplicaStarted { round, index, seat } => {
+        RoundProgress::ReplicaStarted { round, index, seat } => {
             (events::REPLICA_STARTED, events::replica_started(round, *index, seat))
         }
-        Progress::ReplicaDone { round, kind, replica } => {
+        RoundProgress::ReplicaDone { round, kind, replica } => {
             (events::REPLICA_DONE, events::replica_done(round, *kind, replica))
         }
-        Progress::Decided { round, closing } => (events::DECIDED, events::decided(round, closing)),
+        RoundProgress::Decided { round, closing } => {
+            (events::DECIDED, events::decided(round, closing))
+        }
     }
 }
 

@@ -10,51 +10,52 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use jurat_core::{
-    caller::{Caller, Scope},
+    account::caller::{Caller, Scope},
     time::Timestamp,
 };
 use jurat_engine::{
-    Done, Engine, TaskDecision, TaskPosition, TaskQuery, TaskRecord, TaskSubmitted, TaskSummary,
+    Engine, IdempotentOutcome, ListPosition, TaskAddition, TaskDecision, TaskQuery, TaskRecord,
+    TaskSummary,
 };
 use jurat_wire::{
     api::{
-        page::Page,
-        tasks::{self, DecidedView, StepRounds, TaskLine, TaskView},
+        kit::page::PageBody,
+        tasks::{self, DecidedCandidate, TaskCallRounds, TaskLine, TaskView},
     },
     problem::Problem,
 };
 use serde_json::{Value, json};
 
 pub(super) use self::events::events;
-use super::page::{Filters, ListQuery, nothing, wrong};
-use crate::{
+use crate::request::page::{ListQuery, QueryFilters, nothing, wrong};
+use crate::request::{
     decode::{Json, MaybeJson, PathText},
-    encode::{self, Answer, engine_problem},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult, engine_problem},
+    idempotency::{self, Idempotency},
     prefer::{LONGEST_WAIT, Prefer},
 };
 
 pub(super) async fn submit(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     headers: HeaderMap,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let submission = tasks::decode_submit(&body)?;
     let keyed =
-        repeatable.keyed("task_submit", &body, StatusCode::CREATED, |it: &TaskSubmitted| {
+        idempotency.write_for("task_submit", &body, StatusCode::CREATED, |it: &TaskAddition| {
             json!(tasks::body(view(&it.record)))
         });
-    let placed = |error| tasks::placed(&body, engine_problem(&error));
+    let placed = |error| tasks::located(&body, engine_problem(&error));
     let mut done = engine.task_submit(&caller, submission, keyed).await.map_err(placed)?;
     // A preference: whoever may not read tasks is answered at once.
-    if let (Some(wait), Done::Now(it)) = (Prefer::of(&headers).wait, &mut done)
+    if let (Some(wait), IdempotentOutcome::Now(it)) = (Prefer::of(&headers).wait, &mut done)
         && caller.may(Scope::TasksRead)
     {
         it.record = engine.task_wait(&caller, &it.record.key.id, u64::MAX, wait).await?;
     }
-    Ok(once::reply(done, |it| {
+    Ok(idempotency::reply(done, |it| {
         let body = tasks::body(view(&it.record));
         if it.is_new { encode::created(&body) } else { encode::ok(&body) }
     }))
@@ -65,13 +66,13 @@ pub(super) async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     MaybeJson(body): MaybeJson,
-) -> Answer {
+) -> HandlerResult {
     let reason = tasks::decode_cancel(&body)?;
-    let keyed = repeatable.keyed("task_cancel", &body, StatusCode::OK, shown);
-    let done = engine.task_cancel_once(&caller, &id, reason.as_deref(), keyed).await?;
-    Ok(once::reply(done, |it| encode::ok(&shown(it))))
+    let keyed = idempotency.write_for("task_cancel", &body, StatusCode::OK, shown);
+    let done = engine.task_cancel_idempotent(&caller, &id, reason.as_deref(), keyed).await?;
+    Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
 /// Begins the next epoch of a continuous task.
@@ -79,13 +80,13 @@ pub(super) async fn next_epoch(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     MaybeJson(body): MaybeJson,
-) -> Answer {
+) -> HandlerResult {
     nothing(&body)?;
-    let keyed = repeatable.keyed("task_next_epoch", &body, StatusCode::OK, shown);
+    let keyed = idempotency.write_for("task_next_epoch", &body, StatusCode::OK, shown);
     let done = engine.task_next_epoch(&caller, &id, keyed).await?;
-    Ok(once::reply(done, |it| encode::ok(&shown(it))))
+    Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
 /// Says that a decision was wrong.
@@ -93,33 +94,33 @@ pub(super) async fn complain(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let feedback = tasks::decode_feedback(&body)?;
-    let keyed = repeatable.keyed("task_complain", &body, StatusCode::OK, shown);
+    let keyed = idempotency.write_for("task_complain", &body, StatusCode::OK, shown);
     let done = engine.task_complain(&caller, &id, feedback, keyed).await?;
-    Ok(once::reply(done, |it| encode::ok(&shown(it))))
+    Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
 pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Answer {
+) -> HandlerResult {
     let wanted = task_query(&query)?;
     let mut found = engine.task_list(&caller, wanted).await?;
     let next = query.cut(&mut found, cursor_of);
-    Ok(encode::ok(&Page::new(found.iter().map(line), next.as_deref())))
+    Ok(encode::ok(&PageBody::new(found.iter().map(line), next.as_deref())))
 }
 
 pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
-    query: Filters,
+    query: QueryFilters,
     headers: HeaderMap,
-) -> Answer {
+) -> HandlerResult {
     let wait = wait(&query)?.or(Prefer::of(&headers).wait);
     let record = match wait {
         None => engine.task_get(&caller, &id).await?,
@@ -133,8 +134,8 @@ pub(super) async fn decision(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
-    query: Filters,
-) -> Answer {
+    query: QueryFilters,
+) -> HandlerResult {
     query.only(&[])?;
     let found = engine.task_decision(&caller, &id).await?;
     Ok(encode::ok(&decision_of(&found)))
@@ -143,8 +144,8 @@ pub(super) async fn decision(
 pub(super) async fn sample(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    query: Filters,
-) -> Answer {
+    query: QueryFilters,
+) -> HandlerResult {
     query.only(&["task_id"])?;
     let id = query.get("task_id").map(tasks::task_id).transpose()?;
     Ok(encode::ok(&engine.task_sample(&caller, id)?))
@@ -193,10 +194,10 @@ pub(crate) fn line(task: &TaskSummary) -> tasks::TaskSummaryBody<'_> {
     })
 }
 
-fn decided(found: &TaskDecision) -> Option<DecidedView<'_>> {
+fn decided(found: &TaskDecision) -> Option<DecidedCandidate<'_>> {
     let candidate = found.candidate.as_ref()?;
     let refs = candidate.evidence.refs.iter().map(|it| it.digest.as_str());
-    Some(DecidedView {
+    Some(DecidedCandidate {
         output: &candidate.output,
         executor: found.executor.as_deref().unwrap_or(&candidate.executor),
         provider_family: found.declared.as_ref().map(|(family, _)| family.as_str()),
@@ -204,7 +205,7 @@ fn decided(found: &TaskDecision) -> Option<DecidedView<'_>> {
         evidence_digests: refs.collect(),
         confidence: found.confidence,
         final_hash: found.final_hash.as_deref(),
-        rounds: StepRounds {
+        rounds: TaskCallRounds {
             propose: candidate.round.as_ref().map(jurat_core::id::RoundId::as_str),
             verify: found.rounds.iter().map(|(voter, it)| (voter.as_str(), it.as_str())).collect(),
         },
@@ -217,11 +218,11 @@ pub(crate) fn cursor_of(task: &TaskSummary) -> String {
 }
 
 /// What `cursor_of` wrote, for tasks and for runs.
-pub(crate) fn position(cursor: Option<&str>) -> Result<Option<TaskPosition>, Problem> {
+pub(crate) fn position(cursor: Option<&str>) -> Result<Option<ListPosition>, Problem> {
     let Some(cursor) = cursor else { return Ok(None) };
     let position = cursor.split_once('.').and_then(|(micros, id)| {
         let created_at = Timestamp::from_micros(micros.parse().ok()?);
-        Some(TaskPosition { created_at, id: id.to_owned() })
+        Some(ListPosition { created_at, id: id.to_owned() })
     });
     position.map(Some).ok_or_else(|| wrong("cursor", "was not returned by a list"))
 }
@@ -229,7 +230,7 @@ pub(crate) fn position(cursor: Option<&str>) -> Result<Option<TaskPosition>, Pro
 fn task_query(query: &ListQuery) -> Result<TaskQuery, Problem> {
     query.only(&["state", "task_type"])?;
     let state = query.filters.get("state").map(|text| {
-        let known = jurat_core::task::Phase::ALL.iter().map(|it| it.as_str());
+        let known = jurat_core::task::TaskPhase::ALL.iter().map(|it| it.as_str());
         let known = known.collect::<Vec<_>>().join(", ");
         text.parse().map_err(|()| wrong("state", &format!("must be one of {known}")))
     });
@@ -242,7 +243,7 @@ fn task_query(query: &ListQuery) -> Result<TaskQuery, Problem> {
 }
 
 /// How long the caller waits for the end of the task.
-fn wait(query: &Filters) -> Result<Option<Duration>, Problem> {
+fn wait(query: &QueryFilters) -> Result<Option<Duration>, Problem> {
     query.only(&["wait"])?;
     let Some(text) = query.get("wait") else { return Ok(None) };
     match text.parse() {

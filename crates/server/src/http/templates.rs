@@ -10,33 +10,34 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
-use jurat_engine::{Engine, FileView, SafetyCheck, ScreenRun, ScreenVerdict, TemplateFilter};
+use jurat_engine::{
+    Engine, SafetyReport, ScreenResult, ScreenVerdict, TemplateFileView, TemplateFilter,
+};
 use jurat_wire::{
     api::{
-        page::Page,
+        kit::{page::PageBody, words},
         templates::{self, SafetyCheckBody},
-        words,
     },
     problem::Problem,
 };
 
-use self::address::Named;
+use self::address::TemplatePath;
 pub(super) use self::owned::{
     archive, delete, delete_version, deprecate, fork, publish, transfer, unarchive, unpublish,
 };
 pub(crate) use self::owned::{forked, offered_template, published};
-use super::page::{Filters, ListQuery, wrong};
-use crate::{
-    auth::Visitor,
+use crate::request::page::{ListQuery, QueryFilters, wrong};
+use crate::request::{
+    auth::VisitorCaller,
     decode::Json,
-    encode::{self, Answer},
+    encode::{self, HandlerResult},
 };
 
 pub(super) async fn list(
     State(engine): State<Engine>,
-    Extension(visitor): Extension<Visitor>,
+    Extension(visitor): Extension<VisitorCaller>,
     query: ListQuery,
-) -> Answer {
+) -> HandlerResult {
     query.only(&["filter", "search", "include_archived"])?;
     let filters = &query.filters;
     let is_mine = match filters.get("filter") {
@@ -48,16 +49,16 @@ pub(super) async fn list(
         is_mine,
         with_archived: flag(filters, "include_archived")?,
         search: filters.get("search").filter(|text| !text.trim().is_empty()).map(str::to_owned),
-        before: query.place()?,
+        before: query.position()?,
         limit: query.with_one_more(),
         ..TemplateFilter::default()
     };
     let mut found = engine.template_list(visitor.caller(), filter).await?;
-    let next = query.cut_sealed(&mut found, |line| line.template.id.clone());
-    Ok(encode::ok(&Page::new(found.iter().map(templates::listed), next.as_deref())))
+    let next = query.cut_opaque(&mut found, |line| line.template.id.clone());
+    Ok(encode::ok(&PageBody::new(found.iter().map(templates::listed), next.as_deref())))
 }
 
-fn flag(filters: &Filters, name: &str) -> Result<bool, Problem> {
+fn flag(filters: &QueryFilters, name: &str) -> Result<bool, Problem> {
     match filters.get(name) {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
@@ -67,9 +68,9 @@ fn flag(filters: &Filters, name: &str) -> Result<bool, Problem> {
 
 pub(super) async fn search(
     State(engine): State<Engine>,
-    Extension(visitor): Extension<Visitor>,
+    Extension(visitor): Extension<VisitorCaller>,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let order = templates::decode_search(&body)?;
     let caller = visitor.caller();
     let found = engine.template_search(caller, &order.query, order.is_mine, order.limit).await?;
@@ -78,10 +79,10 @@ pub(super) async fn search(
 
 pub(super) async fn show(
     State(engine): State<Engine>,
-    Extension(visitor): Extension<Visitor>,
+    Extension(visitor): Extension<VisitorCaller>,
     headers: HeaderMap,
-    named: Named,
-) -> Answer {
+    named: TemplatePath,
+) -> HandlerResult {
     let wanted = named.wanted(&["version"])?;
     let view = engine.template_get(visitor.caller(), &wanted).await?;
     if let Some(moved) = view.moved {
@@ -97,9 +98,9 @@ pub(super) async fn show(
 /// A file of a version: in an envelope, or as it is with `format=raw`.
 pub(super) async fn file(
     State(engine): State<Engine>,
-    Extension(visitor): Extension<Visitor>,
-    named: Named,
-) -> Answer {
+    Extension(visitor): Extension<VisitorCaller>,
+    named: TemplatePath,
+) -> HandlerResult {
     let wanted = named.wanted(&["version", "path", "format", "sha256"])?;
     let filters = &named.filters;
     let path = filters.get("path").ok_or_else(|| wrong("path", "is required"))?;
@@ -114,9 +115,9 @@ pub(super) async fn file(
     }
     if filters.get("sha256").is_some_and(|wanted| *wanted != *view.file.sha256) {
         let detail = "the file's content does not match `sha256`";
-        return Err(Problem::new(jurat_core::code::Code::NotFound, detail).into());
+        return Err(Problem::new(jurat_core::code::ProblemCode::NotFound, detail).into());
     }
-    let FileView { file, content, .. } = &view;
+    let TemplateFileView { file, content, .. } = &view;
     if is_raw {
         return Ok(raw("application/octet-stream", content.clone()));
     }
@@ -125,16 +126,16 @@ pub(super) async fn file(
 
 pub(super) async fn check_safety(
     State(engine): State<Engine>,
-    Extension(visitor): Extension<Visitor>,
-    named: Named,
-) -> Answer {
+    Extension(visitor): Extension<VisitorCaller>,
+    named: TemplatePath,
+) -> HandlerResult {
     let wanted = named.wanted(&["version"])?;
     let checked = engine.template_check_safety(visitor.payer(), &wanted).await?;
     Ok(encode::ok(&checked_body(&checked)))
 }
 
 /// What a screen found, as replies have it.
-pub(crate) fn checked_body(checked: &SafetyCheck) -> SafetyCheckBody<'_> {
+pub(crate) fn checked_body(checked: &SafetyReport) -> SafetyCheckBody<'_> {
     SafetyCheckBody {
         resource_type: checked.what,
         resource_id: &checked.id,
@@ -147,14 +148,14 @@ pub(crate) fn checked_body(checked: &SafetyCheck) -> SafetyCheckBody<'_> {
     }
 }
 
-fn screen_run(run: &ScreenRun) -> templates::ScreenRunBody<'_> {
+fn screen_run(run: &ScreenResult) -> templates::ScreenRunBody<'_> {
     let passed = match run.verdict {
         ScreenVerdict::Passed => Some(true),
         ScreenVerdict::Failed => Some(false),
         ScreenVerdict::Error => None,
     };
     let of = (run.verifier_id.as_str(), run.verifier_version);
-    templates::run_of(of, &run.run_id, passed, run.reasoning.as_deref())
+    templates::screen_run_body(of, &run.run_id, passed, run.reasoning.as_deref())
 }
 
 /// Whether markdown is asked for and JSON is not.

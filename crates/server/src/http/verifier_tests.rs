@@ -12,16 +12,16 @@ use axum::{
     },
 };
 use futures::stream;
-use jurat_core::{attack::Family, caller::Caller};
+use jurat_core::{account::caller::Caller, verifier::attack::AttackFamily};
 use jurat_engine::{
-    CaseDone, CaseWatcher, Compared, Data, Engine, EngineError, Labelled, MeasureReport,
-    MeasureRequest, MeasuredCase,
+    CaseProgress, CaseWatcher, Engine, EngineError, ExpectedCase, MeasureData, MeasureReport,
+    MeasureRequest, MeasuredCase, VersionComparison,
 };
 use jurat_wire::api::{
     events,
     verifier_tests::{
-        CaseBody, CaseError, CaseEvent, CaseOrder, CasesOf, ComparedBody, FlipBody, MeasureOrder,
-        ReportBody, decode_attack, decode_test,
+        CaseBody, CaseError, CaseEvent, CaseOrder, CaseSource, ComparedBody, FlipBody,
+        MeasureOrder, ReportBody, decode_attack, decode_test,
     },
     verifiers,
 };
@@ -29,9 +29,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::consensus::wants_stream;
-use crate::{
+use crate::request::{
     decode::{MaybeJson, PathText},
-    encode::{self, Answer},
+    encode::{self, HandlerResult},
 };
 
 /// Judges cases whose verdict is known.
@@ -41,7 +41,7 @@ pub(super) async fn test(
     PathText(text): PathText,
     headers: HeaderMap,
     MaybeJson(body): MaybeJson,
-) -> Answer {
+) -> HandlerResult {
     let request = request(&text, decode_test(&given(body))?)?;
     measure(engine, caller, request, &headers).await
 }
@@ -53,7 +53,7 @@ pub(super) async fn attack(
     PathText(text): PathText,
     headers: HeaderMap,
     MaybeJson(body): MaybeJson,
-) -> Answer {
+) -> HandlerResult {
     let request = request(&text, decode_attack(&given(body))?)?;
     measure(engine, caller, request, &headers).await
 }
@@ -68,7 +68,7 @@ async fn measure(
     caller: Caller,
     request: MeasureRequest,
     headers: &HeaderMap,
-) -> Answer {
+) -> HandlerResult {
     if !wants_stream(headers) {
         let report = engine.verifier_measure(&caller, request, None).await?;
         return Ok(encode::created(&body(&report)));
@@ -77,11 +77,11 @@ async fn measure(
     Ok(streamed(engine, caller, request, (watcher, cases)))
 }
 
-type Measuring = Pin<Box<dyn Future<Output = Result<MeasureReport, EngineError>> + Send>>;
+type MeasureFuture = Pin<Box<dyn Future<Output = Result<MeasureReport, EngineError>> + Send>>;
 
-struct Watch {
-    cases: UnboundedReceiver<CaseDone>,
-    measuring: Measuring,
+struct MeasureStream {
+    cases: UnboundedReceiver<CaseProgress>,
+    measuring: MeasureFuture,
     /// The last event, which waits until all cases are told.
     report: Option<Event>,
 }
@@ -91,10 +91,10 @@ fn streamed(
     engine: Engine,
     caller: Caller,
     request: MeasureRequest,
-    (watcher, cases): (CaseWatcher, UnboundedReceiver<CaseDone>),
+    (watcher, cases): (CaseWatcher, UnboundedReceiver<CaseProgress>),
 ) -> Response {
     let measuring = async move { engine.verifier_measure(&caller, request, Some(watcher)).await };
-    let watch = Watch { cases, measuring: Box::pin(measuring), report: None };
+    let watch = MeasureStream { cases, measuring: Box::pin(measuring), report: None };
     let events = stream::unfold(Some(watch), |watch| async move {
         let mut watch = watch?;
         if watch.report.is_none() {
@@ -116,7 +116,7 @@ fn streamed(
     (StatusCode::CREATED, events).into_response()
 }
 
-fn judged(done: &CaseDone) -> Event {
+fn judged(done: &CaseProgress) -> Event {
     let event = CaseEvent { index: done.index, total: done.total, case: case(&done.case) };
     named("case", &json!(event))
 }
@@ -138,10 +138,10 @@ fn request(
 ) -> Result<MeasureRequest, jurat_wire::problem::Problem> {
     let reference = verifiers::pinned(verifiers::reference(text)?, order.version)?;
     let data = match order.cases {
-        CasesOf::Own => Data::Own,
-        CasesOf::Previous => Data::Previous,
-        CasesOf::Given(cases) => Data::Given(cases.into_iter().map(labelled).collect()),
-        CasesOf::Attacks(families) => Data::Attacks(families),
+        CaseSource::Own => MeasureData::Own,
+        CaseSource::Previous => MeasureData::Previous,
+        CaseSource::Given(cases) => MeasureData::Given(cases.into_iter().map(labelled).collect()),
+        CaseSource::Attacks(families) => MeasureData::Attacks(families),
     };
     Ok(MeasureRequest {
         reference,
@@ -154,8 +154,8 @@ fn request(
     })
 }
 
-fn labelled(case: CaseOrder) -> Labelled {
-    Labelled::new(case.id, case.inputs, case.media_url, case.passed)
+fn labelled(case: CaseOrder) -> ExpectedCase {
+    ExpectedCase::new(case.id, case.inputs, case.media_url, case.passed)
 }
 
 fn body(report: &MeasureReport) -> ReportBody<'_> {
@@ -184,7 +184,7 @@ fn case(case: &MeasuredCase) -> CaseBody<'_> {
         id: &case.id,
         inputs: &case.inputs,
         media_url: case.media_url.as_deref(),
-        family: case.family.map(Family::as_str),
+        family: case.family.map(AttackFamily::as_str),
         expected: case.expected,
         got: case.got,
         reasoning: case.reasoning.as_deref(),
@@ -194,7 +194,7 @@ fn case(case: &MeasuredCase) -> CaseBody<'_> {
     }
 }
 
-fn compared(compared: &Compared) -> ComparedBody<'_> {
+fn compared(compared: &VersionComparison) -> ComparedBody<'_> {
     let flips = compared.flips.iter().map(|flip| FlipBody {
         id: &flip.id,
         expected: flip.expected,

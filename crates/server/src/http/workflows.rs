@@ -9,14 +9,19 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
 };
 use jurat_core::{
-    caller::Caller,
+    account::caller::Caller,
     workflow::{Workflow, WorkflowRef},
 };
-use jurat_engine::{Engine, Lineage, Saved, WorkflowFilter, WorkflowHit, WorkflowSearch};
+use jurat_engine::{
+    Engine, ForkLineage, WorkflowFilter, WorkflowHit, WorkflowSaveResult, WorkflowSearch,
+};
 use jurat_wire::{
     api::{
-        page::Page,
-        workflows::{self, LineageBody, SearchOrder, Shown, Upstream, WorkflowSearchBody},
+        kit::page::PageBody,
+        workflows::{
+            self, LineageBody, UpstreamView, WorkflowSearchBody, WorkflowSearchOrder,
+            WorkflowVersionView,
+        },
     },
     problem::Problem,
 };
@@ -30,11 +35,11 @@ pub(super) use self::{
     files::{patch, read as read_files},
     grants::{grant, leave, list as grants, revoke, transfer},
 };
-use super::page::{Filters, ListQuery, wrong};
-use crate::{
+use crate::request::page::{ListQuery, QueryFilters, wrong};
+use crate::request::{
     decode::{Json, LargeJson, PathPair, PathText},
-    encode::{self, Answer},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult},
+    idempotency::{self, Idempotency},
 };
 
 const MARKDOWN: &str = "text/markdown";
@@ -42,17 +47,17 @@ const MARKDOWN: &str = "text/markdown";
 pub(super) async fn save(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     LargeJson(body): LargeJson,
-) -> Answer {
+) -> HandlerResult {
     let draft = workflows::decode_save(&body)?;
-    let keyed = repeatable.keyed("workflow_save", &body, StatusCode::CREATED, saved);
+    let keyed = idempotency.write_for("workflow_save", &body, StatusCode::CREATED, saved);
     let done = engine.workflow_save(&caller, draft, keyed).await?;
-    Ok(once::reply(done, |it| encode::created(&saved(it))))
+    Ok(idempotency::reply(done, |it| encode::created(&saved(it))))
 }
 
 /// A version that was saved, as a reply says it.
-pub(crate) fn saved(it: &Saved) -> Value {
+pub(crate) fn saved(it: &WorkflowSaveResult) -> Value {
     json!(workflows::saved(&it.workflow, &it.body, (&it.bindings, &it.files)))
 }
 
@@ -60,7 +65,7 @@ pub(super) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Answer {
+) -> HandlerResult {
     query.only(&["filter", "tag", "search", "include_archived"])?;
     let filters = &query.filters;
     let whose = workflows::whose(filters.get("filter"));
@@ -69,15 +74,15 @@ pub(super) async fn list(
         with_archived: flag(filters, "include_archived")?,
         tag: filters.get("tag").map(str::to_owned),
         search: filters.get("search").map(str::to_owned),
-        before: query.place()?,
+        before: query.position()?,
         limit: query.with_one_more(),
     };
     let mut found = engine.workflow_list(&caller, filter).await?;
-    let next = query.cut_sealed(&mut found, |reached| reached.workflow.id.clone());
-    Ok(encode::ok(&Page::new(found.iter().map(workflows::listed), next.as_deref())))
+    let next = query.cut_opaque(&mut found, |reached| reached.workflow.id.clone());
+    Ok(encode::ok(&PageBody::new(found.iter().map(workflows::listed), next.as_deref())))
 }
 
-fn flag(filters: &Filters, name: &str) -> Result<bool, Problem> {
+fn flag(filters: &QueryFilters, name: &str) -> Result<bool, Problem> {
     match filters.get(name) {
         None | Some("false" | "0") => Ok(false),
         Some("true" | "1") => Ok(true),
@@ -89,13 +94,13 @@ pub(super) async fn search(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let order = workflows::decode_search(&body)?;
     let hits = engine.workflow_search(&caller, &wanted_hits(&order)).await?;
     Ok(encode::ok(&hit_list(&order, &hits)))
 }
 
-pub(crate) fn wanted_hits(order: &SearchOrder) -> WorkflowSearch {
+pub(crate) fn wanted_hits(order: &WorkflowSearchOrder) -> WorkflowSearch {
     WorkflowSearch {
         query: order.query.clone(),
         whose: order.filter,
@@ -105,7 +110,7 @@ pub(crate) fn wanted_hits(order: &SearchOrder) -> WorkflowSearch {
 }
 
 pub(crate) fn hit_list<'a>(
-    order: &'a SearchOrder,
+    order: &'a WorkflowSearchOrder,
     hits: &'a [WorkflowHit],
 ) -> WorkflowSearchBody<'a> {
     let items = hits.iter().enumerate();
@@ -122,9 +127,9 @@ pub(super) async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(text): PathText,
-    query: Filters,
+    query: QueryFilters,
     headers: HeaderMap,
-) -> Answer {
+) -> HandlerResult {
     query.only(&["version"])?;
     let version = super::verifiers::version(&query)?;
     let wanted = workflows::pinned(workflows::reference(&text)?, version)?;
@@ -136,7 +141,7 @@ pub(super) async fn show_version(
     Extension(caller): Extension<Caller>,
     PathPair(text, number): PathPair,
     headers: HeaderMap,
-) -> Answer {
+) -> HandlerResult {
     let wanted = workflows::pinned(workflows::reference(&text)?, Some(whole(&number)?))?;
     shown(&engine, &caller, &wanted, headers.get(header::ACCEPT)).await
 }
@@ -152,80 +157,84 @@ async fn shown(
     caller: &Caller,
     wanted: &WorkflowRef,
     accept: Option<&HeaderValue>,
-) -> Answer {
+) -> HandlerResult {
     let view = engine.workflow_get(caller, wanted).await?;
     let accept = accept.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let takes = |mime: &str| accept.split(',').any(|part| part.trim().starts_with(mime));
     if takes(MARKDOWN) && !takes("application/json") {
         return Ok(encode::content("text/markdown; charset=utf-8", view.version.body.into()));
     }
-    Ok(encode::ok(&workflows::shown(Shown { reached: &view.reached, version: &view.version })))
+    Ok(encode::ok(&workflows::shown(WorkflowVersionView {
+        reached: &view.reached,
+        version: &view.version,
+    })))
 }
 
 pub(super) async fn archive(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(text): PathText,
-) -> Answer {
+) -> HandlerResult {
     let asked = workflows::reference(&text)?;
     let reply = |workflow: &Workflow| json!(workflows::archived(workflow));
-    let keyed = repeatable.keyed("workflow_archive", &Value::Null, StatusCode::OK, reply);
+    let keyed = idempotency.write_for("workflow_archive", &Value::Null, StatusCode::OK, reply);
     let done = engine.workflow_archive(&caller, &asked, keyed).await?;
-    Ok(once::reply(done, |workflow| encode::ok(&reply(workflow))))
+    Ok(idempotency::reply(done, |workflow| encode::ok(&reply(workflow))))
 }
 
 pub(super) async fn unarchive(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(text): PathText,
-) -> Answer {
+) -> HandlerResult {
     let asked = workflows::reference(&text)?;
     let reply = |workflow: &Workflow| json!(workflows::unarchived(workflow));
-    let keyed = repeatable.keyed("workflow_unarchive", &Value::Null, StatusCode::OK, reply);
+    let keyed = idempotency.write_for("workflow_unarchive", &Value::Null, StatusCode::OK, reply);
     let done = engine.workflow_unarchive(&caller, &asked, keyed).await?;
-    Ok(once::reply(done, |workflow| encode::ok(&reply(workflow))))
+    Ok(idempotency::reply(done, |workflow| encode::ok(&reply(workflow))))
 }
 
 pub(super) async fn erase(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(text): PathText,
-) -> Answer {
+) -> HandlerResult {
     let asked = workflows::reference(&text)?;
     let reply = |workflow: &Workflow| json!(workflows::deleted(workflow));
-    let keyed = repeatable.keyed("workflow_delete", &Value::Null, StatusCode::OK, reply);
+    let keyed = idempotency.write_for("workflow_delete", &Value::Null, StatusCode::OK, reply);
     let done = engine.workflow_delete(&caller, &asked, keyed).await?;
-    Ok(once::reply(done, |workflow| encode::ok(&reply(workflow))))
+    Ok(idempotency::reply(done, |workflow| encode::ok(&reply(workflow))))
 }
 
 pub(super) async fn erase_version(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathPair(text, number): PathPair,
-) -> Answer {
+) -> HandlerResult {
     let version = whole(&number)?;
     let asked = workflows::pinned(workflows::reference(&text)?, Some(version))?;
     let reply = move |workflow: &Workflow| json!(workflows::version_deleted(workflow, version));
-    let keyed = repeatable.keyed("workflow_version_delete", &Value::Null, StatusCode::OK, reply);
+    let keyed =
+        idempotency.write_for("workflow_version_delete", &Value::Null, StatusCode::OK, reply);
     let done = engine.workflow_version_delete(&caller, &asked, keyed).await?;
-    Ok(once::reply(done, |workflow| encode::ok(&reply(workflow))))
+    Ok(idempotency::reply(done, |workflow| encode::ok(&reply(workflow))))
 }
 
 pub(super) async fn lineage(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(text): PathText,
-) -> Answer {
+) -> HandlerResult {
     let found = engine.workflow_lineage(&caller, &workflows::reference(&text)?).await?;
     Ok(encode::ok(&lineage_of(&found)))
 }
 
-pub(crate) fn lineage_of(found: &Lineage) -> LineageBody<'_> {
-    let upstream = found.upstream.as_ref().map(|it| Upstream {
+pub(crate) fn lineage_of(found: &ForkLineage) -> LineageBody<'_> {
+    let upstream = found.upstream.as_ref().map(|it| UpstreamView {
         latest_version: it.latest_version,
         is_unpublished: it.unpublished_at.is_some(),
         is_version_deleted: !it.has_version,

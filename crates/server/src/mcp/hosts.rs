@@ -3,19 +3,19 @@
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, Uri, header, uri::Authority};
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use jurat_wire::problem::Problem;
 
 /// The names and addresses that requests may carry in `Host` and `Origin`.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Hosts {
+pub(crate) struct AllowedHosts {
     /// The address that the server listens on; none within one process.
     address: Option<IpAddr>,
     /// Further names, in small letters.
     names: Vec<String>,
 }
 
-impl Hosts {
+impl AllowedHosts {
     pub(crate) fn new(address: IpAddr, names: &[String]) -> Self {
         let names = names.iter().map(|name| plain(name)).collect();
         Self { address: Some(address), names }
@@ -30,12 +30,12 @@ impl Hosts {
         let is_known = |value| authority(value).is_some_and(|it| self.knows(it.host()));
         if named == Some(false) || !hosts.all(is_known) {
             let detail = "the header `Host` names a host that this server does not serve";
-            return Some(Problem::new(Code::HostRefused, detail).at("Host"));
+            return Some(Problem::new(ProblemCode::HostRefused, detail).at("Host"));
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
         if !origins.all(|value| origin(value).is_some_and(|it| self.knows(it.host()))) {
             let detail = "the header `Origin` names a web page that may not call this server";
-            return Some(Problem::new(Code::HostRefused, detail).at("Origin"));
+            return Some(Problem::new(ProblemCode::HostRefused, detail).at("Origin"));
         }
         None
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(hosts: &Hosts, name: &'static str, value: &'static str, is_taken: bool) {
+    fn check(hosts: &AllowedHosts, name: &'static str, value: &'static str, is_taken: bool) {
         let headers = HeaderMap::from_iter([(
             axum::http::HeaderName::from_static(name),
             HeaderValue::from_static(value),
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_server_on_loopback_answers_for_this_machine_only() {
-        let hosts = Hosts::new(IpAddr::from([127, 0, 0, 1]), &[]);
+        let hosts = AllowedHosts::new(IpAddr::from([127, 0, 0, 1]), &[]);
         for host in ["localhost", "LocalHost:5872", "127.0.0.1:1", "127.8.8.8", "[::1]:5872"] {
             check(&hosts, "host", host, true);
         }
@@ -105,20 +105,20 @@ mod tests {
     #[test]
     fn a_server_answers_for_its_address_and_for_the_names_it_was_told() {
         let names = ["Jurat.Example".to_owned()];
-        let hosts = Hosts::new(IpAddr::from([192, 168, 1, 5]), &names);
+        let hosts = AllowedHosts::new(IpAddr::from([192, 168, 1, 5]), &names);
         check(&hosts, "host", "192.168.1.5:5872", true);
         check(&hosts, "host", "jurat.example", true);
         check(&hosts, "origin", "https://jurat.example", true);
         check(&hosts, "host", "192.168.1.6", false);
         check(&hosts, "host", "other.example", false);
-        let all = Hosts::new(IpAddr::from([0, 0, 0, 0]), &names);
+        let all = AllowedHosts::new(IpAddr::from([0, 0, 0, 0]), &names);
         check(&all, "host", "192.168.1.6", true);
         check(&all, "host", "other.example", false);
     }
 
     #[test]
     fn a_foreign_name_in_the_address_is_found_too() {
-        let hosts = Hosts::default();
+        let hosts = AllowedHosts::default();
         let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static("localhost"))]);
         let uri = Uri::from_static("http://evil.example/mcp");
         assert!(hosts.objection(&uri, &headers).is_some());

@@ -1,30 +1,30 @@
 //! The tools for handles, teams, invitations and keys.
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use jurat_core::{
-    share::ShareVerb,
-    team::{InvitationKind, Resolution},
+    account::team::{InvitationKind, InvitationOutcome},
+    workflow::share::ShareAction,
 };
-use jurat_engine::{EnginePage, InvitationQuery, KeyRef, ShareFilter};
-use jurat_wire::{
-    api::{
-        credits::{self, Month},
-        invitations,
-        keys::{self, CreatedKey, KeyPage, ListedKey, RevokedKey},
-        mcp::{arguments as tool, people as take},
-        page::{Page, cursor},
-        people, shares, teams,
-    },
-    problem::Problem,
+use jurat_engine::{InvitationQuery, KeyRef, ListPage, ShareFilter};
+use jurat_wire::api::{
+    credits::{self, UsageMonth},
+    invitations,
+    keys::{self, CreatedKey, KeyPage, ListedKey, RevokedKey},
+    kit::page::{PageBody, cursor},
+    mcp::{arguments as tool, people as take},
+    people, shares, teams,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{call::Call, verifiers::now};
-use crate::encode::engine_problem;
+use super::{
+    call::{ToolCall, ToolFuture},
+    verifiers::now,
+};
+use crate::request::encode::engine_problem;
 
-type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
-
-pub(super) fn claim_handle(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn claim_handle(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let handle = people::decode_handle(arguments)?;
         Ok(json!(people::claimed(&now(engine.handle_claim(caller, handle, None).await)?)))
@@ -32,7 +32,9 @@ pub(super) fn claim_handle(Call { engine, caller, arguments, .. }: Call<'_>) -> 
     .boxed()
 }
 
-pub(super) fn rename_handle(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn rename_handle(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let handle = people::decode_handle(arguments)?;
         Ok(json!(people::claimed(&now(engine.handle_rename(caller, handle, None).await)?)))
@@ -40,7 +42,9 @@ pub(super) fn rename_handle(Call { engine, caller, arguments, .. }: Call<'_>) ->
     .boxed()
 }
 
-pub(super) fn create_team(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn create_team(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let handle = people::decode_handle(arguments)?;
         Ok(json!(teams::team(&now(engine.team_create(caller, handle, None).await)?)))
@@ -48,16 +52,20 @@ pub(super) fn create_team(Call { engine, caller, arguments, .. }: Call<'_>) -> A
     .boxed()
 }
 
-pub(super) fn list_teams(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn list_teams(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let role = take::teams(arguments)?;
         let found = engine.team_list(caller, role).await.map_err(|it| engine_problem(&it))?;
-        Ok(json!(Page::new(found.iter().map(teams::team), None)))
+        Ok(json!(PageBody::new(found.iter().map(teams::team), None)))
     }
     .boxed()
 }
 
-pub(super) fn delete_team(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn delete_team(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let team = take::one(arguments, "team_id")?;
         Ok(json!(teams::deleted(&now(engine.team_delete(caller, team, None).await)?)))
@@ -65,28 +73,30 @@ pub(super) fn delete_team(Call { engine, caller, arguments, .. }: Call<'_>) -> A
     .boxed()
 }
 
-pub(super) fn list_team_members(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn list_team_members(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let team = take::one(arguments, "team_id")?;
         let found = engine.team_members(caller, team).await.map_err(|it| engine_problem(&it))?;
-        Ok(json!(Page::new(found.iter().map(teams::member), None)))
+        Ok(json!(PageBody::new(found.iter().map(teams::member), None)))
     }
     .boxed()
 }
 
-pub(super) fn add_team_member(call: Call<'_>) -> Answer<'_> {
+pub(super) fn add_team_member(call: ToolCall<'_>) -> ToolFuture<'_> {
     offer(call, InvitationKind::TeamMembership, "user_identifier")
 }
 
-pub(super) fn transfer_team_ownership(call: Call<'_>) -> Answer<'_> {
+pub(super) fn transfer_team_ownership(call: ToolCall<'_>) -> ToolFuture<'_> {
     offer(call, InvitationKind::TeamOwnership, "new_owner_user_identifier")
 }
 
 fn offer<'a>(
-    Call { engine, caller, arguments, .. }: Call<'a>,
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'a>,
     kind: InvitationKind,
     whom: &'static str,
-) -> Answer<'a> {
+) -> ToolFuture<'a> {
     async move {
         let (team, user) = take::pair(arguments, ("team_id", whom))?;
         let made = engine.team_invite(caller, team, (kind, user), None).await;
@@ -95,7 +105,9 @@ fn offer<'a>(
     .boxed()
 }
 
-pub(super) fn remove_team_member(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn remove_team_member(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let (team, user) = take::pair(arguments, ("team_id", "user_identifier"))?;
         let (team, member) = now(engine.team_remove(caller, team, user, None).await)?;
@@ -104,7 +116,9 @@ pub(super) fn remove_team_member(Call { engine, caller, arguments, .. }: Call<'_
     .boxed()
 }
 
-pub(super) fn list_invitations(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn list_invitations(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let order = take::invitations(arguments)?;
         let limit = order.limit;
@@ -118,12 +132,14 @@ pub(super) fn list_invitations(Call { engine, caller, arguments, .. }: Call<'_>)
         let found = engine.invitation_list(caller, query).await;
         let mut found = found.map_err(|it| engine_problem(&it))?;
         let next = cut(&mut found, limit, |it| cursor(&it.id));
-        Ok(json!(Page::new(found.iter().map(invitations::listed), next.as_deref())))
+        Ok(json!(PageBody::new(found.iter().map(invitations::listed), next.as_deref())))
     }
     .boxed()
 }
 
-pub(super) fn list_shares(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn list_shares(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let (state, order) = take::shares(arguments)?;
         let limit = order.limit;
@@ -131,24 +147,27 @@ pub(super) fn list_shares(Call { engine, caller, arguments, .. }: Call<'_>) -> A
         let found = engine.share_list(caller, filter).await;
         let mut found = found.map_err(|it| engine_problem(&it))?;
         let next = cut(&mut found, limit, |it| cursor(&it.id));
-        Ok(json!(Page::new(found.iter().map(shares::share), next.as_deref())))
+        Ok(json!(PageBody::new(found.iter().map(shares::share), next.as_deref())))
     }
     .boxed()
 }
 
-pub(super) fn accept_share(call: Call<'_>) -> Answer<'_> {
-    answer_share(call, ShareVerb::Accept)
+pub(super) fn accept_share(call: ToolCall<'_>) -> ToolFuture<'_> {
+    answer_share(call, ShareAction::Accept)
 }
 
-pub(super) fn decline_share(call: Call<'_>) -> Answer<'_> {
-    answer_share(call, ShareVerb::Decline)
+pub(super) fn decline_share(call: ToolCall<'_>) -> ToolFuture<'_> {
+    answer_share(call, ShareAction::Decline)
 }
 
-pub(super) fn block_share(call: Call<'_>) -> Answer<'_> {
-    answer_share(call, ShareVerb::Block)
+pub(super) fn block_share(call: ToolCall<'_>) -> ToolFuture<'_> {
+    answer_share(call, ShareAction::Block)
 }
 
-fn answer_share(Call { engine, caller, arguments, .. }: Call<'_>, verb: ShareVerb) -> Answer<'_> {
+fn answer_share(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+    verb: ShareAction,
+) -> ToolFuture<'_> {
     async move {
         let id = take::share(arguments)?;
         let done = engine.share_answer(caller, id, verb, None).await;
@@ -169,19 +188,22 @@ pub(super) fn cut<T>(
     found.last().filter(|_| has_more).map(cursor)
 }
 
-pub(super) fn accept_invitation(call: Call<'_>) -> Answer<'_> {
-    answer(call, Resolution::Accepted)
+pub(super) fn accept_invitation(call: ToolCall<'_>) -> ToolFuture<'_> {
+    answer(call, InvitationOutcome::Accepted)
 }
 
-pub(super) fn decline_invitation(call: Call<'_>) -> Answer<'_> {
-    answer(call, Resolution::Declined)
+pub(super) fn decline_invitation(call: ToolCall<'_>) -> ToolFuture<'_> {
+    answer(call, InvitationOutcome::Declined)
 }
 
-pub(super) fn cancel_invitation(call: Call<'_>) -> Answer<'_> {
-    answer(call, Resolution::Cancelled)
+pub(super) fn cancel_invitation(call: ToolCall<'_>) -> ToolFuture<'_> {
+    answer(call, InvitationOutcome::Cancelled)
 }
 
-fn answer(Call { engine, caller, arguments, .. }: Call<'_>, end: Resolution) -> Answer<'_> {
+fn answer(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+    end: InvitationOutcome,
+) -> ToolFuture<'_> {
     async move {
         let id = take::one(arguments, "invitation_id")?;
         let ended = engine.invitation_answer(caller, id, end, None).await;
@@ -190,7 +212,9 @@ fn answer(Call { engine, caller, arguments, .. }: Call<'_>, end: Resolution) -> 
     .boxed()
 }
 
-pub(super) fn mint_api_key(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn mint_api_key(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let new = keys::decode_create(
             &json!({ "name": take::one(arguments, "name")? }),
@@ -202,10 +226,12 @@ pub(super) fn mint_api_key(Call { engine, caller, arguments, .. }: Call<'_>) -> 
     .boxed()
 }
 
-pub(super) fn list_api_keys(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn list_api_keys(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let order = tool::page(arguments)?;
-        let page = EnginePage { after: order.cursor, limit: order.limit + 1 };
+        let page = ListPage { after: order.cursor, limit: order.limit + 1 };
         let account = Some(caller.account());
         let found = engine.key_list(caller, account, &page).await;
         let mut found = found.map_err(|it| engine_problem(&it))?;
@@ -215,7 +241,9 @@ pub(super) fn list_api_keys(Call { engine, caller, arguments, .. }: Call<'_>) ->
     .boxed()
 }
 
-pub(super) fn revoke_api_key(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn revoke_api_key(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let id = take::one(arguments, "key_id")?;
         let key = KeyRef { id_or_name: id.to_owned(), account: Some(caller.account().clone()) };
@@ -225,11 +253,13 @@ pub(super) fn revoke_api_key(Call { engine, caller, arguments, .. }: Call<'_>) -
     .boxed()
 }
 
-pub(super) fn get_usage(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn get_usage(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         take::nothing(arguments)?;
         let usage = engine.usage_show(caller).await.map_err(|it| engine_problem(&it))?;
-        let month = Month {
+        let month = UsageMonth {
             since: usage.since,
             until: usage.until,
             used_micros: usage.spent.micros,

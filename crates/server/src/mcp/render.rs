@@ -4,10 +4,10 @@ use jurat_wire::problem::Problem;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
-use super::tools::{Author, Entry};
+use super::tools::{TextAuthor, ToolEntry};
 
 /// A reply or a problem, each as the API would send it.
-pub(super) fn result(entry: &Entry, result: Result<Value, Problem>) -> CallToolResult {
+pub(super) fn result(entry: &ToolEntry, result: Result<Value, Problem>) -> CallToolResult {
     match result {
         Ok(body) => {
             let text = format!("{}{}", (entry.summary)(&body), entry.author.warning());
@@ -33,7 +33,7 @@ fn told(mut result: CallToolResult, text: String) -> CallToolResult {
     result
 }
 
-impl Author {
+impl TextAuthor {
     /// What must be known of the text that follows, on a line of its own.
     const fn warning(self) -> &'static str {
         match self {

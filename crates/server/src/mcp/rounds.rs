@@ -1,30 +1,32 @@
 //! The tools for rounds that were walked.
 
-use futures::{FutureExt as _, future::BoxFuture};
-use jurat_core::{code::Code, id::RoundId};
+use futures::FutureExt as _;
+use jurat_core::{code::ProblemCode, id::RoundId};
 use jurat_engine::{EngineError, RoundQuery};
 use jurat_wire::{
-    api::{mcp::rounds as take, page::Page, rounds},
+    api::{kit::page::PageBody, mcp::rounds as take, rounds},
     problem::Problem,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{call::Call, people::cut, verifiers::now};
-use crate::encode::engine_problem;
-
-type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
+use super::{
+    call::{ToolCall, ToolFuture},
+    people::cut,
+    verifiers::now,
+};
+use crate::request::encode::engine_problem;
 
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
 fn problem(error: EngineError) -> Problem {
     engine_problem(&error)
 }
 
-pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn list(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let order = take::rounds(arguments)?;
         let before = order.cursor.as_deref().map(RoundId::parse).transpose().map_err(|_| {
             let detail = "`cursor` was not returned by a list";
-            Problem::new(Code::ValidationError, detail).at("cursor")
+            Problem::new(ProblemCode::ValidationError, detail).at("cursor")
         })?;
         let query = RoundQuery {
             kind: order.kind,
@@ -36,12 +38,12 @@ pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'
         };
         let mut found = engine.round_list(caller, query).await.map_err(problem)?;
         let next = cut(&mut found, order.limit, |round| round.open.id.to_string());
-        Ok(json!(Page::new(found.iter().map(rounds::summary), next.as_deref())))
+        Ok(json!(PageBody::new(found.iter().map(rounds::summary), next.as_deref())))
     }
     .boxed()
 }
 
-pub(super) fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn get(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let id = round_id(take::round(arguments)?)?;
         Ok(rounds::body(&engine.round_show(caller, &id).await.map_err(problem)?))
@@ -49,7 +51,7 @@ pub(super) fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_
     .boxed()
 }
 
-pub(super) fn erase(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn erase(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let id = round_id(take::round(arguments)?)?;
         let at = now(engine.round_erase(caller, &id, None).await)?;
@@ -62,6 +64,6 @@ pub(super) fn erase(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<
 fn round_id(id: &str) -> Result<RoundId, Problem> {
     RoundId::parse(id).map_err(|_| {
         let id: String = id.chars().take(80).collect();
-        Problem::new(Code::NotFound, format!("there is no round `{id}`"))
+        Problem::new(ProblemCode::NotFound, format!("there is no round `{id}`"))
     })
 }

@@ -18,11 +18,11 @@ const NUMBERS: &[&str] = &["double", "float", "int32", "int64", "uint32", "uint6
 /// What says more of a reply than a client has to know.
 const WORDY: &[&str] = &["$schema", "description", "format", "maximum", "minimum", "pattern"];
 
-type Types = Vec<(String, RefOr<Schema>)>;
+type NamedSchemas = Vec<(String, RefOr<Schema>)>;
 
 /// What a tool takes: the body that the type describes.
 pub(super) fn input<T: ToSchema>() -> JsonObject {
-    let mut types = Types::new();
+    let mut types = NamedSchemas::new();
     T::schemas(&mut types);
     let mut schema = Value::Object(whole(json!(T::schema()), types));
     // Null counts as left out, and many a client cannot say it.
@@ -36,7 +36,7 @@ pub(super) fn input<T: ToSchema>() -> JsonObject {
 /// What a tool returns: a reply, or a problem, which is the same for all tools and so not spelled
 /// out: some clients hold it against the schema as well.
 pub(super) fn output<T: ToSchema>() -> JsonObject {
-    let mut types: Types = vec![(T::name().into_owned(), T::schema())];
+    let mut types: NamedSchemas = vec![(T::name().into_owned(), T::schema())];
     T::schemas(&mut types);
     let reply = json!({ "$ref": format!("{IN_OPENAPI}{}", T::name()) });
     let problem = json!({ "type": "object", "required": ["code", "detail"] });
@@ -54,7 +54,7 @@ pub(super) fn any_object() -> JsonObject {
 }
 
 /// A schema with all that it refers to within itself.
-fn whole(mut root: Value, types: Types) -> JsonObject {
+fn whole(mut root: Value, types: NamedSchemas) -> JsonObject {
     let defs: JsonObject = types.into_iter().map(|(name, it)| (name, json!(it))).collect();
     if let Some(members) = root.as_object_mut() {
         members.insert("$schema".to_owned(), json!(DIALECT));

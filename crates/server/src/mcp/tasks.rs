@@ -2,45 +2,49 @@
 
 use std::future::Future;
 
-use futures::{FutureExt as _, future::BoxFuture};
-use jurat_engine::{EngineError, EventsFrom, KnowledgeQuery, TaskQuery, TaskRunQuery};
+use futures::FutureExt as _;
+use jurat_engine::{AgentRunQuery, EngineError, EventsStart, KnowledgeQuery, TaskQuery};
 use jurat_wire::{
     api::{
+        agent_runs,
+        kit::page::PageBody,
         mcp::tasks as take,
-        page::Page,
-        runs,
-        tasks::{self, TaskFeedback},
+        tasks::{self, TaskComplaint},
     },
     problem::Problem,
 };
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use super::{call::Call, people::cut, schema, verifiers::now, watch::called_off};
-use crate::{
-    encode::engine_problem,
-    http::{knowledge, runs as run_bodies, tasks as task_bodies},
+use super::{
+    call::{ToolCall, ToolFuture},
+    people::cut,
+    schema,
+    verifiers::now,
+    watch::cancelled,
 };
-
-type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
+use crate::{
+    http::{agent_runs as run_bodies, knowledge, tasks as task_bodies},
+    request::encode::engine_problem,
+};
 
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
 fn problem(error: EngineError) -> Problem {
     engine_problem(&error)
 }
 
-pub(super) fn submit(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn submit(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         engine.admit(caller).map_err(problem)?;
         let order = tasks::decode_submit(arguments)?;
         let submitted = now(engine.task_submit(caller, order, None).await)
-            .map_err(|it| tasks::placed(arguments, it))?;
+            .map_err(|it| tasks::located(arguments, it))?;
         Ok(task_bodies::shown(&submitted.record))
     }
     .boxed()
 }
 
-pub(super) fn sample(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn sample(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let id = take::sample(arguments)?;
         Ok(json!(engine.task_sample(caller, id).map_err(problem)?))
@@ -48,7 +52,7 @@ pub(super) fn sample(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer
     .boxed()
 }
 
-pub(super) fn get(call: Call<'_>) -> Answer<'_> {
+pub(super) fn get(call: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (id, wait) = take::task_wait(call.arguments)?;
         let record = match wait {
@@ -65,14 +69,14 @@ pub(super) fn get(call: Call<'_>) -> Answer<'_> {
 
 /// What is waited for, unless the caller goes away.
 async fn waited<T>(
-    call: &Call<'_>,
+    call: &ToolCall<'_>,
     waiting: impl Future<Output = Result<T, EngineError>>,
 ) -> Result<T, Problem> {
     let waited = call.gone.run_until_cancelled(waiting).await;
-    waited.ok_or_else(called_off)?.map_err(problem)
+    waited.ok_or_else(cancelled)?.map_err(problem)
 }
 
-pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn list(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let order = take::tasks(arguments)?;
         let query = TaskQuery {
@@ -83,12 +87,12 @@ pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'
         };
         let mut found = engine.task_list(caller, query).await.map_err(problem)?;
         let next = cut(&mut found, order.limit, task_bodies::cursor_of);
-        Ok(json!(Page::new(found.iter().map(task_bodies::line), next.as_deref())))
+        Ok(json!(PageBody::new(found.iter().map(task_bodies::line), next.as_deref())))
     }
     .boxed()
 }
 
-pub(super) fn decision(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn decision(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let found = engine.task_decision(caller, take::task(arguments)?).await;
         Ok(task_bodies::decision_of(&found.map_err(problem)?))
@@ -96,19 +100,19 @@ pub(super) fn decision(Call { engine, caller, arguments, .. }: Call<'_>) -> Answ
     .boxed()
 }
 
-pub(super) fn events(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn events(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (id, after, limit) = take::task_events(arguments)?;
         let found = engine.task_events(caller, id, after, limit + 1).await;
         let mut found = found.map_err(problem)?;
         let next = cut(&mut found, limit, |it| it.seq.to_string());
         let body = found.iter().map(|it| tasks::event_body(id, it.seq, &it.event, it.at));
-        Ok(json!(Page::new(body, next.as_deref())))
+        Ok(json!(PageBody::new(body, next.as_deref())))
     }
     .boxed()
 }
 
-pub(super) fn cancel(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn cancel(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (id, body) = take::task_with(arguments)?;
         let reason = tasks::decode_cancel(&body)?;
@@ -118,7 +122,9 @@ pub(super) fn cancel(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer
     .boxed()
 }
 
-pub(super) fn next_epoch(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn next_epoch(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let id = take::task(arguments)?;
         Ok(task_bodies::shown(&now(engine.task_next_epoch(caller, id, None).await)?))
@@ -126,17 +132,19 @@ pub(super) fn next_epoch(Call { engine, caller, arguments, .. }: Call<'_>) -> An
     .boxed()
 }
 
-pub(super) fn complain(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn complain(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (id, body) = take::task_with(arguments)?;
-        let feedback: TaskFeedback = tasks::decode_feedback(&body)?;
+        let feedback: TaskComplaint = tasks::decode_feedback(&body)?;
         let done = engine.task_complain(caller, id, feedback, None).await;
         Ok(task_bodies::shown(&now(done)?))
     }
     .boxed()
 }
 
-pub(super) fn export_knowledge(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn export_knowledge(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         let order = take::knowledge(arguments)?;
         let query = KnowledgeQuery {
@@ -146,30 +154,32 @@ pub(super) fn export_knowledge(Call { engine, caller, arguments, .. }: Call<'_>)
         };
         let mut found = engine.knowledge_list(caller, query).await.map_err(problem)?;
         let next = cut(&mut found, order.limit, knowledge::cursor_of);
-        Ok(json!(Page::new(found.iter().map(knowledge::learned), next.as_deref())))
+        Ok(json!(PageBody::new(found.iter().map(knowledge::learned), next.as_deref())))
     }
     .boxed()
 }
 
-pub(super) fn submit_run(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn submit_agent_run(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
         engine.admit(caller).map_err(problem)?;
-        let order = runs::decode_submit(arguments, engine.clock().now())?;
+        let order = agent_runs::decode_submit(arguments, engine.clock().now())?;
         let id = order.spec.run_id.clone();
-        let added = now(engine.task_run_submit(caller, order, None).await)
-            .map_err(|it| runs::placed(arguments, it))?;
-        Ok(json!(runs::submitted(&id, added.status)))
+        let added = now(engine.agent_run_submit(caller, order, None).await)
+            .map_err(|it| agent_runs::located(arguments, it))?;
+        Ok(json!(agent_runs::submitted(&id, added.status)))
     }
     .boxed()
 }
 
-pub(super) fn get_run(call: Call<'_>) -> Answer<'_> {
+pub(super) fn get_agent_run(call: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
-        let (id, wait) = take::run_wait(call.arguments)?;
+        let (id, wait) = take::agent_run_wait(call.arguments)?;
         let view = match wait {
-            None => call.engine.task_run_get(call.caller, id).await.map_err(problem)?,
+            None => call.engine.agent_run_get(call.caller, id).await.map_err(problem)?,
             Some(wait) => {
-                waited(&call, call.engine.task_run_wait(call.caller, id, u64::MAX, wait)).await?
+                waited(&call, call.engine.agent_run_wait(call.caller, id, u64::MAX, wait)).await?
             }
         };
         Ok(run_bodies::shown(&view))
@@ -177,63 +187,76 @@ pub(super) fn get_run(call: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-pub(super) fn run_result(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn agent_run_result(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
-        let view = engine.task_run_get(caller, take::run(arguments)?).await.map_err(problem)?;
-        Ok(json!(runs::result_body(&view.run)))
+        let view =
+            engine.agent_run_get(caller, take::agent_run(arguments)?).await.map_err(problem)?;
+        Ok(json!(agent_runs::result_body(&view.run)))
     }
     .boxed()
 }
 
-pub(super) fn list_runs(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn list_agent_runs(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
-        let order = take::runs(arguments)?;
-        let query = TaskRunQuery {
+        let order = take::agent_runs(arguments)?;
+        let query = AgentRunQuery {
             status: order.status,
             before: task_bodies::position(order.cursor.as_deref())?,
             limit: order.limit + 1,
         };
-        let mut found = engine.task_run_list(caller, query).await.map_err(problem)?;
+        let mut found = engine.agent_run_list(caller, query).await.map_err(problem)?;
         let next = cut(&mut found, order.limit, run_bodies::cursor_of);
-        Ok(json!(Page::new(found.into_iter().map(runs::line), next.as_deref())))
+        Ok(json!(PageBody::new(found.into_iter().map(agent_runs::line), next.as_deref())))
     }
     .boxed()
 }
 
-pub(super) fn run_events(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn agent_run_events(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
-        let (id, before, limit) = take::run_events(arguments)?;
-        let from = EventsFrom::Before(before);
-        let found = engine.task_run_events(caller, id, from, limit + 1).await;
+        let (id, before, limit) = take::agent_run_events(arguments)?;
+        let from = EventsStart::Before(before);
+        let found = engine.agent_run_events(caller, id, from, limit + 1).await;
         let mut found = found.map_err(problem)?;
         let next = cut(&mut found, limit, |it| it.seq.to_string());
-        let body = found.iter().map(|it| runs::event(id, it.seq, &it.event, it.at));
-        Ok(json!(Page::new(body, next.as_deref())))
+        let body = found.iter().map(|it| agent_runs::event(id, it.seq, &it.event, it.at));
+        Ok(json!(PageBody::new(body, next.as_deref())))
     }
     .boxed()
 }
 
-pub(super) fn kickoff_run(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn kickoff_agent_run(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
-        let id = take::run(arguments)?;
-        Ok(run_bodies::shown(&now(engine.task_run_kickoff(caller, id, None).await)?))
+        let id = take::agent_run(arguments)?;
+        Ok(run_bodies::shown(&now(engine.agent_run_kickoff(caller, id, None).await)?))
     }
     .boxed()
 }
 
-pub(super) fn retry_run(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn retry_agent_run(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
-        let id = take::run(arguments)?;
-        Ok(run_bodies::shown(&now(engine.task_run_retry(caller, id, None).await)?))
+        let id = take::agent_run(arguments)?;
+        Ok(run_bodies::shown(&now(engine.agent_run_retry(caller, id, None).await)?))
     }
     .boxed()
 }
 
-pub(super) fn cancel_run(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn cancel_agent_run(
+    ToolCall { engine, caller, arguments, .. }: ToolCall<'_>,
+) -> ToolFuture<'_> {
     async move {
-        let (id, body) = take::run_with(arguments)?;
-        let reason = runs::decode_cancel(&body)?;
-        Ok(run_bodies::shown(&now(engine.task_run_cancel(caller, id, reason, None).await)?))
+        let (id, body) = take::agent_run_with(arguments)?;
+        let reason = agent_runs::decode_cancel(&body)?;
+        Ok(run_bodies::shown(&now(engine.agent_run_cancel(caller, id, reason, None).await)?))
     }
     .boxed()
 }
@@ -263,6 +286,6 @@ pub(super) fn complain_input() -> JsonObject {
     with_name(schema::input::<tasks::FeedbackRequest>(), "task_id", "task")
 }
 
-pub(super) fn cancel_run_input() -> JsonObject {
-    with_name(schema::input::<runs::CancelRunRequest>(), "run_id", "run")
+pub(super) fn cancel_agent_run_input() -> JsonObject {
+    with_name(schema::input::<agent_runs::CancelRunRequest>(), "run_id", "run")
 }

@@ -1,12 +1,14 @@
 //! The tools for templates and for instructions.
 
-use futures::{FutureExt as _, future::BoxFuture};
-use jurat_core::{caller::Scope, code::Code};
+use futures::FutureExt as _;
+use jurat_core::{account::caller::Scope, code::ProblemCode};
 use jurat_engine::{
-    Change, Done, EngineError, ForkOrder, PackKind, PublishOrder, TemplateFilter, packed,
+    EngineError, ForkOrder, IdempotentOutcome, InstructionKind, PublishOrder, TemplateChangeKind,
+    TemplateFilter, instructions_for,
 };
 use jurat_wire::{
     api::{
+        kit::page::{self, PageBody},
         mcp::{
             people::{NoArguments, nothing},
             template_arguments as tool,
@@ -16,12 +18,11 @@ use jurat_wire::{
             },
         },
         packs::PackBody,
-        page::{self, Page},
         templates::{
             self, ArchivedTemplate, DeletedTemplate, DeletedVersion, DeprecatedVersion,
-            FileEnvelope, ForkTemplateRequest, ForkedTemplate, OfferedTemplate,
-            PublishTemplateRequest, PublishedTemplate, SafetyCheckBody, SearchReply,
-            SearchTemplatesRequest, TemplateBody, TemplateSummary, UnarchivedTemplate,
+            ForkTemplateRequest, ForkedTemplate, OfferedTemplate, PublishTemplateRequest,
+            PublishedTemplateBody, SafetyCheckBody, SearchTemplatesRequest, TemplateBody,
+            TemplateFileEnvelope, TemplateSearchBody, TemplateSummary, UnarchivedTemplate,
             UnpublishedVersion,
         },
         workflows,
@@ -31,35 +32,33 @@ use jurat_wire::{
 use serde_json::{Value, json};
 
 use super::{
-    call::Call,
+    call::{ToolCall, ToolFuture},
     schema,
-    tools::{Author, Effect, Entry},
+    tools::{TextAuthor, ToolEffect, ToolEntry},
 };
 use crate::{
-    encode::engine_problem,
     http::{checked_body, forked, offered_template, pack_body, published},
+    request::encode::engine_problem,
 };
-
-type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
-type Told = (&'static str, &'static str, &'static str);
-type Run = for<'a> fn(Call<'a>) -> Answer<'a>;
+type ToolText = (&'static str, &'static str, &'static str);
+type ToolFn = for<'a> fn(ToolCall<'a>) -> ToolFuture<'a>;
 
 /// A tool of this table: what it takes and returns is told by types.
 macro_rules! entry {
     ($told:expr, $effect:ident, $input:ty => $output:ty, $run:path, $summary:path) => {{
-        const TOLD: Told = $told;
-        const RUN: Run = $run;
-        Entry {
-            name: TOLD.0,
-            scopes: Effect::$effect.of_workflows(),
-            title: TOLD.1,
-            text: TOLD.2,
-            effect: Effect::$effect,
+        const TEXT: ToolText = $told;
+        const RUN: ToolFn = $run;
+        ToolEntry {
+            name: TEXT.0,
+            scopes: ToolEffect::$effect.of_workflows(),
+            title: TEXT.1,
+            text: TEXT.2,
+            effect: ToolEffect::$effect,
             input: schema::input::<$input>,
             output: schema::output::<$output>,
             run: RUN,
             summary: $summary,
-            author: Author::Published,
+            author: TextAuthor::Published,
         }
     }};
 }
@@ -68,41 +67,41 @@ macro_rules! entry {
 const CHECKS: &[Scope] = &[Scope::WorkflowsRead, Scope::VerifiersRun];
 
 #[rustfmt::skip]
-const DESIGN: Entry = entry!(("design_skill", "Design a workflow", "Returns instructions for designing a workflow with checks; follow them with the other tools."), Reads, NoArguments => PackBody<'static>, design, instructions);
+const DESIGN: ToolEntry = entry!(("design_skill", "Design a workflow", "Returns instructions for designing a workflow with checks; follow them with the other tools."), Reads, NoArguments => PackBody<'static>, design, instructions);
 #[rustfmt::skip]
-const TEACH: Entry = entry!(("teach_skill", "Teach a workflow", "Returns instructions for turning a person's corrections into the next version of a workflow."), Reads, WorkflowArguments => PackBody<'static>, teach, instructions);
+const TEACH: ToolEntry = entry!(("teach_skill", "Teach a workflow", "Returns instructions for turning a person's corrections into the next version of a workflow."), Reads, WorkflowArguments => PackBody<'static>, teach, instructions);
 #[rustfmt::skip]
-const OPTIMIZE: Entry = entry!(("optimize_skill", "Optimize a workflow", "Returns instructions for improving a workflow in a measured loop."), Reads, OptimizeWorkflowArguments => PackBody<'static>, optimize, instructions);
+const OPTIMIZE: ToolEntry = entry!(("optimize_skill", "Optimize a workflow", "Returns instructions for improving a workflow in a measured loop."), Reads, OptimizeWorkflowArguments => PackBody<'static>, optimize, instructions);
 #[rustfmt::skip]
-const AUDIT: Entry = entry!(("audit_skill", "Audit a workflow", "Returns instructions for auditing a workflow."), Reads, WorkflowArguments => PackBody<'static>, audit, instructions);
+const AUDIT: ToolEntry = entry!(("audit_skill", "Audit a workflow", "Returns instructions for auditing a workflow."), Reads, WorkflowArguments => PackBody<'static>, audit, instructions);
 #[rustfmt::skip]
-const CHECK: Entry = Entry { scopes: CHECKS, ..entry!(("check_skill_safety", "Check the safety of a workflow", "Screens a workflow with the judges that screen templates before publishing, as two paid runs."), Asks, WorkflowVersionArguments => SafetyCheckBody<'static>, check_skill, checked) };
+const CHECK: ToolEntry = ToolEntry { scopes: CHECKS, ..entry!(("check_skill_safety", "Check the safety of a workflow", "Screens a workflow with the judges that screen templates before publishing, as two paid runs."), Asks, WorkflowVersionArguments => SafetyCheckBody<'static>, check_skill, checked) };
 
 #[rustfmt::skip]
-pub(super) static ALL: &[Entry] = &[
+pub(super) static ALL: &[ToolEntry] = &[
     DESIGN,
-    Entry { name: "design_workflow", ..DESIGN },
+    ToolEntry { name: "design_workflow", ..DESIGN },
     TEACH,
-    Entry { name: "teach_workflow", ..TEACH },
+    ToolEntry { name: "teach_workflow", ..TEACH },
     OPTIMIZE,
-    Entry { name: "optimize_workflow", ..OPTIMIZE },
+    ToolEntry { name: "optimize_workflow", ..OPTIMIZE },
     entry!(("optimize_description", "Optimize a workflow description", "Returns instructions for improving the description that agents use to choose a workflow."), Reads, OptimizeWorkflowArguments => PackBody<'static>, optimize_description, instructions),
     AUDIT,
-    Entry { name: "audit_workflow", ..AUDIT },
+    ToolEntry { name: "audit_workflow", ..AUDIT },
     CHECK,
-    Entry { name: "check_workflow_safety", ..CHECK },
-    Entry { scopes: CHECKS, ..entry!(("check_template_safety", "Check the safety of a template", "Screens a template with the judges that screen templates before publishing, as two paid runs."), Asks, tool::GetTemplateArguments => SafetyCheckBody<'static>, check_template, checked) },
-    entry!(("publish_template_version", "Publish a template", "Publishes the current version of a workflow as a public template, with its verifiers, after judges have screened it."), Asks, PublishTemplateRequest => PublishedTemplate<'static>, publish, done),
+    ToolEntry { name: "check_workflow_safety", ..CHECK },
+    ToolEntry { scopes: CHECKS, ..entry!(("check_template_safety", "Check the safety of a template", "Screens a template with the judges that screen templates before publishing, as two paid runs."), Asks, tool::GetTemplateArguments => SafetyCheckBody<'static>, check_template, checked) },
+    entry!(("publish_template_version", "Publish a template", "Publishes the current version of a workflow as a public template, with its verifiers, after judges have screened it."), Asks, PublishTemplateRequest => PublishedTemplateBody<'static>, publish, done),
     entry!(("unpublish_template_version", "Unpublish a template version", "Withdraws a version of a template from the public."), Ends, tool::TemplateVersionArguments => UnpublishedVersion<'static>, unpublish, done),
     entry!(("deprecate_template_version", "Deprecate a template version", "Shows a warning to users who read or fork a version of a template."), Adds, tool::DeprecateArguments => DeprecatedVersion<'static>, deprecate, done),
     entry!(("delete_template_version", "Delete a template version", "Permanently deletes an unpublished version of a template."), Ends, tool::TemplateVersionArguments => DeletedVersion<'static>, delete_version, done),
     entry!(("delete_template", "Delete a template", "Permanently deletes a template with all its versions."), Ends, tool::TemplateArguments => DeletedTemplate<'static>, delete, done),
     entry!(("archive_template", "Archive a template", "Hides a template from everyone but its owner."), Adds, tool::ArchiveArguments => ArchivedTemplate<'static>, archive, done),
     entry!(("unarchive_template", "Unarchive a template", "Makes an archived template public again."), Adds, tool::TemplateArguments => UnarchivedTemplate<'static>, unarchive, done),
-    entry!(("list_templates", "List templates", "Lists templates, newest first, a page at a time."), Reads, tool::ListTemplatesArguments => Page<'static, TemplateSummary<'static>>, list, listed),
-    entry!(("search_templates", "Search templates", "Finds templates that match the words of a query, best first."), Reads, SearchTemplatesRequest => SearchReply<'static>, search, listed),
+    entry!(("list_templates", "List templates", "Lists templates, newest first, a page at a time."), Reads, tool::ListTemplatesArguments => PageBody<'static, TemplateSummary<'static>>, list, listed),
+    entry!(("search_templates", "Search templates", "Finds templates that match the words of a query, best first."), Reads, SearchTemplatesRequest => TemplateSearchBody<'static>, search, listed),
     entry!(("get_template", "Read a template", "Returns a full version of a template, with its verifiers as published."), Reads, tool::GetTemplateArguments => TemplateBody<'static>, get, shown),
-    entry!(("get_template_file", "Read a template file", "Returns a file of a template."), Reads, tool::GetTemplateFileArguments => FileEnvelope<'static>, file, shown),
+    entry!(("get_template_file", "Read a template file", "Returns a file of a template."), Reads, tool::GetTemplateFileArguments => TemplateFileEnvelope<'static>, file, shown),
     entry!(("fork_template", "Fork a template", "Creates a private workflow from a template, with private verifiers."), Adds, ForkTemplateRequest => ForkedTemplate<'static>, fork, done),
     entry!(("transfer_template_ownership", "Transfer a template", "Offers a template to another user, who owns it after accepting."), Adds, tool::TransferTemplateArguments => OfferedTemplate<'static>, transfer, done),
 ];
@@ -112,54 +111,58 @@ fn wrong(error: EngineError) -> Problem {
     engine_problem(&error)
 }
 
-fn now<T>(done: Result<Done<T>, EngineError>) -> Result<T, Problem> {
+fn now<T>(done: Result<IdempotentOutcome<T>, EngineError>) -> Result<T, Problem> {
     match done {
-        Ok(Done::Now(result)) => Ok(result),
-        Ok(Done::Before(_)) => Err(wrong(EngineError::Bug("a request without a key was repeated"))),
+        Ok(IdempotentOutcome::Now(result)) => Ok(result),
+        Ok(IdempotentOutcome::Before(_)) => {
+            Err(wrong(EngineError::Bug("a request without a key was repeated")))
+        }
         Err(error) => Err(wrong(error)),
     }
 }
 
-fn design(Call { arguments, .. }: Call<'_>) -> Answer<'_> {
+fn design(ToolCall { arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         nothing(arguments)?;
-        Ok(json!(pack_body(&packed(PackKind::Design, None, None), None)))
+        Ok(json!(pack_body(&instructions_for(InstructionKind::Design, None, None), None)))
     }
     .boxed()
 }
 
 /// Instructions for one workflow.
-async fn pack(call: Call<'_>, kind: PackKind) -> Result<Value, Problem> {
+async fn pack(call: ToolCall<'_>, kind: InstructionKind) -> Result<Value, Problem> {
     let (skill, iterations) = match kind {
-        PackKind::Optimize | PackKind::OptimizeDescription => skill_tool::optimize(call.arguments)?,
-        PackKind::Design | PackKind::Teach | PackKind::Audit => {
+        InstructionKind::Optimize | InstructionKind::OptimizeDescription => {
+            skill_tool::optimize(call.arguments)?
+        }
+        InstructionKind::Design | InstructionKind::Teach | InstructionKind::Audit => {
             (skill_tool::named(call.arguments, &[])?.0, None)
         }
     };
     let wanted = workflows::reference(skill)?;
     let view = call.engine.workflow_get(call.caller, &wanted).await.map_err(wrong)?;
     let workflow = &view.reached.workflow;
-    let pack = packed(kind, Some((&workflow.id, &workflow.name)), iterations);
+    let pack = instructions_for(kind, Some((&workflow.id, &workflow.name)), iterations);
     Ok(json!(pack_body(&pack, Some(&workflow.id))))
 }
 
-fn teach(call: Call<'_>) -> Answer<'_> {
-    pack(call, PackKind::Teach).boxed()
+fn teach(call: ToolCall<'_>) -> ToolFuture<'_> {
+    pack(call, InstructionKind::Teach).boxed()
 }
 
-fn audit(call: Call<'_>) -> Answer<'_> {
-    pack(call, PackKind::Audit).boxed()
+fn audit(call: ToolCall<'_>) -> ToolFuture<'_> {
+    pack(call, InstructionKind::Audit).boxed()
 }
 
-fn optimize(call: Call<'_>) -> Answer<'_> {
-    pack(call, PackKind::Optimize).boxed()
+fn optimize(call: ToolCall<'_>) -> ToolFuture<'_> {
+    pack(call, InstructionKind::Optimize).boxed()
 }
 
-fn optimize_description(call: Call<'_>) -> Answer<'_> {
-    pack(call, PackKind::OptimizeDescription).boxed()
+fn optimize_description(call: ToolCall<'_>) -> ToolFuture<'_> {
+    pack(call, InstructionKind::OptimizeDescription).boxed()
 }
 
-fn check_skill(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn check_skill(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (skill, version, _) = skill_tool::named(arguments, &["version"])?;
         let wanted = workflows::pinned(workflows::reference(skill)?, version)?;
@@ -169,7 +172,7 @@ fn check_skill(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn check_template(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn check_template(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let wanted = tool::identifier(arguments)?;
         let checked = engine.template_check_safety(caller, &wanted).await.map_err(wrong)?;
@@ -178,7 +181,7 @@ fn check_template(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_
     .boxed()
 }
 
-fn publish(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn publish(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (workflow, release_notes) = templates::decode_publish(arguments)?;
         let order = PublishOrder { workflow, release_notes };
@@ -187,10 +190,10 @@ fn publish(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn unpublish(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn unpublish(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, version, _) = tool::template_version(arguments, None)?;
-        let change = Change::Unpublish(version);
+        let change = TemplateChangeKind::Unpublish(version);
         let changed = now(engine.template_change(caller, &wanted, change, None).await)?;
         let template_id = changed.template.id.as_str();
         Ok(json!(UnpublishedVersion { template_id, version, unpublished: true }))
@@ -198,56 +201,59 @@ fn unpublish(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn deprecate(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn deprecate(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, version, message) = tool::template_version(arguments, Some("message"))?;
-        let change = Change::Deprecate(version, message.map(str::to_owned));
+        let change = TemplateChangeKind::Deprecate(version, message.map(str::to_owned));
         let changed = now(engine.template_change(caller, &wanted, change, None).await)?;
         Ok(json!(templates::deprecated(&changed.template.id, version, changed.at, message)))
     }
     .boxed()
 }
 
-fn delete_version(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn delete_version(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, version, _) = tool::template_version(arguments, None)?;
-        let change = Change::DeleteVersion(version);
+        let change = TemplateChangeKind::DeleteVersion(version);
         let changed = now(engine.template_change(caller, &wanted, change, None).await)?;
         Ok(json!(templates::deleted_version(&changed.template.id, version)))
     }
     .boxed()
 }
 
-fn delete(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn delete(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let wanted = tool::template(arguments)?;
-        let changed = now(engine.template_change(caller, &wanted, Change::Delete, None).await)?;
+        let changed =
+            now(engine.template_change(caller, &wanted, TemplateChangeKind::Delete, None).await)?;
         let (template_id, slug) = (changed.template.id.as_str(), changed.template.slug.as_str());
         Ok(json!(DeletedTemplate { template_id, slug, deleted: true }))
     }
     .boxed()
 }
 
-fn archive(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn archive(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, reason) = tool::template_and_text(arguments, "archive_reason")?;
-        let change = Change::Archive(reason.map(str::to_owned));
+        let change = TemplateChangeKind::Archive(reason.map(str::to_owned));
         let changed = now(engine.template_change(caller, &wanted, change, None).await)?;
         Ok(json!(ArchivedTemplate { template_id: &changed.template.id, archived: true }))
     }
     .boxed()
 }
 
-fn unarchive(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn unarchive(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let wanted = tool::template(arguments)?;
-        let changed = now(engine.template_change(caller, &wanted, Change::Unarchive, None).await)?;
+        let changed = now(engine
+            .template_change(caller, &wanted, TemplateChangeKind::Unarchive, None)
+            .await)?;
         Ok(json!(UnarchivedTemplate { template_id: &changed.template.id, archived: false }))
     }
     .boxed()
 }
 
-fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn list(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let order = tool::list(arguments)?;
         let filter = TemplateFilter {
@@ -263,12 +269,12 @@ fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
         let has_more = limit < found.len();
         found.truncate(limit);
         let next = found.last().filter(|_| has_more).map(|last| page::cursor(&last.template.id));
-        Ok(json!(Page::new(found.iter().map(templates::listed), next.as_deref())))
+        Ok(json!(PageBody::new(found.iter().map(templates::listed), next.as_deref())))
     }
     .boxed()
 }
 
-fn search(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn search(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let order = templates::decode_search(arguments)?;
         let found =
@@ -279,7 +285,7 @@ fn search(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn get(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let wanted = tool::identifier(arguments)?;
         let view = engine.template_get(Some(caller), &wanted).await.map_err(wrong)?;
@@ -288,20 +294,20 @@ fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn file(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn file(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, path) = tool::identifier_and_path(arguments)?;
         let view = engine.template_file(Some(caller), &wanted, path).await.map_err(wrong)?;
         if templates::MOST_OVER_MCP < view.file.size_bytes {
             let detail = "the file is too long for a tool; read it over HTTP with `format=raw`";
-            return Err(Problem::new(Code::PayloadTooLarge, detail));
+            return Err(Problem::new(ProblemCode::PayloadTooLarge, detail));
         }
         Ok(json!(templates::envelope(&view.file, &view.content)))
     }
     .boxed()
 }
 
-fn fork(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn fork(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, name) = templates::decode_fork(arguments)?;
         let order = ForkOrder { wanted, name };
@@ -310,7 +316,7 @@ fn fork(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn transfer(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn transfer(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, to) = tool::transfer(arguments)?;
         Ok(offered_template(&now(engine.template_offer(caller, &wanted, to, None).await)?))

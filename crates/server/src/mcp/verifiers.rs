@@ -1,12 +1,12 @@
 //! The tools for verifiers.
 
-use futures::{FutureExt as _, future::BoxFuture};
-use jurat_engine::{Done, EngineError, Watcher};
+use futures::FutureExt as _;
+use jurat_engine::{EngineError, IdempotentOutcome, RoundWatcher};
 use jurat_wire::{
     api::{
+        kit::page::{self, PageBody},
         mcp::arguments as tool,
-        page::{self, Page},
-        verifier_runs::{self, RunBody, RunVerifierRequest},
+        verifier_runs::{self, RunVerifierRequest, VerifierRunBody},
         verifiers::{self, DeployedVerifier},
     },
     problem::Problem,
@@ -15,21 +15,19 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
 use super::{
-    call::Call,
+    call::{ToolCall, ToolFuture},
     schema,
-    watch::{Watched, until_end},
+    watch::{WatchedRound, until_end},
 };
 use crate::{
-    encode::engine_problem,
-    http::{listed, listing, measured, place_of, run_request},
+    http::{cursor_position, listed, listing, measured, verifier_run_request},
+    request::encode::engine_problem,
 };
-
-type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
 
 /// A member of runs that only callers without a key get.
 const ANONYMOUS: &str = "anonymous_verifier_run_id";
 
-pub(super) fn deploy(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn deploy(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let new = verifiers::decode_deploy(tool::payload(arguments)?)?;
         let contract = new.contract;
@@ -42,7 +40,7 @@ pub(super) fn deploy(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer
     .boxed()
 }
 
-pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn list(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let order = tool::page(arguments)?;
         let wanted = listing(order.cursor.as_deref(), order.limit + 1);
@@ -52,13 +50,14 @@ pub(super) fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'
         let limit = usize::try_from(order.limit).unwrap_or(usize::MAX);
         let has_more = limit < found.len();
         found.truncate(limit);
-        let next = found.last().filter(|_| has_more).map(|last| page::cursor(&place_of(last)));
-        Ok(json!(Page::new(found.iter().map(listed), next.as_deref())))
+        let next =
+            found.last().filter(|_| has_more).map(|last| page::cursor(&cursor_position(last)));
+        Ok(json!(PageBody::new(found.iter().map(listed), next.as_deref())))
     }
     .boxed()
 }
 
-pub(super) fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn get(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (text, version) = tool::verifier_version(arguments)?;
         let asked = verifiers::reference(text)?;
@@ -70,20 +69,21 @@ pub(super) fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_
     .boxed()
 }
 
-pub(super) fn run(call: Call<'_>) -> Answer<'_> {
+pub(super) fn run(call: ToolCall<'_>) -> ToolFuture<'_> {
     judged(call).boxed()
 }
 
-async fn judged(mut call: Call<'_>) -> Result<Value, Problem> {
+async fn judged(mut call: ToolCall<'_>) -> Result<Value, Problem> {
     let problem = |error: EngineError| engine_problem(&error);
     call.engine.admit(call.caller).map_err(problem)?;
-    let (text, body) = tool::run(call.arguments)?;
-    let order = verifier_runs::decode_run(&body)?;
+    let (text, body) = tool::verifier_run(call.arguments)?;
+    let order = verifier_runs::decode_verifier_run(&body)?;
     let reference = verifiers::pinned(verifiers::reference(text)?, order.version)?;
-    let (watcher, progress) = Watcher::new();
-    let watched = Watched { progress, replicas: usize::from(order.replicas), round: None };
+    let (watcher, progress) = RoundWatcher::new();
+    let watched = WatchedRound { progress, replicas: usize::from(order.replicas), round: None };
     let (engine, caller) = (call.engine, call.caller);
-    let running = engine.verifier_run(caller, run_request(reference, order), watcher, None);
+    let running =
+        engine.verifier_run(caller, verifier_run_request(reference, order), watcher, None);
     let view = Box::pin(until_end(&mut call, watched, running)).await?.map_err(problem)?;
     let mut body = json!(verifier_runs::whole(&view.run, &view.round, measured(&view.measured)));
     if let Some(members) = body.as_object_mut() {
@@ -92,7 +92,7 @@ async fn judged(mut call: Call<'_>) -> Result<Value, Problem> {
     Ok(body)
 }
 
-pub(super) fn revoke(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn revoke(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let reference = verifiers::reference(tool::verifier(arguments)?)?;
         let verifier = now(engine.verifier_revoke(caller, &reference, None).await)?;
@@ -101,7 +101,7 @@ pub(super) fn revoke(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer
     .boxed()
 }
 
-pub(super) fn delete(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+pub(super) fn delete(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let reference = verifiers::reference(tool::verifier(arguments)?)?;
         let verifier = now(engine.verifier_delete(caller, &reference, None).await)?;
@@ -111,10 +111,10 @@ pub(super) fn delete(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer
 }
 
 /// What was done. Without an idempotency key nothing was done before.
-pub(super) fn now<T>(done: Result<Done<T>, EngineError>) -> Result<T, Problem> {
+pub(super) fn now<T>(done: Result<IdempotentOutcome<T>, EngineError>) -> Result<T, Problem> {
     match done {
-        Ok(Done::Now(result)) => Ok(result),
-        Ok(Done::Before(_)) => {
+        Ok(IdempotentOutcome::Now(result)) => Ok(result),
+        Ok(IdempotentOutcome::Before(_)) => {
             Err(engine_problem(&EngineError::Bug("a request without a key was repeated")))
         }
         Err(error) => Err(engine_problem(&error)),
@@ -134,7 +134,7 @@ pub(super) fn run_input() -> JsonObject {
 }
 
 pub(super) fn run_output() -> JsonObject {
-    let mut schema = schema::output::<RunBody<'static>>();
+    let mut schema = schema::output::<VerifierRunBody<'static>>();
     let run = schema.get_mut("$defs").and_then(|defs| defs.get_mut("VerifierRun"));
     if let Some(run) = run {
         if let Some(properties) = run["properties"].as_object_mut() {

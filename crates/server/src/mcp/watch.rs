@@ -2,16 +2,16 @@
 
 use std::pin::pin;
 
-use jurat_core::{code::Code, id::RoundId};
-use jurat_engine::Progress;
+use jurat_core::{code::ProblemCode, id::RoundId};
+use jurat_engine::RoundProgress;
 use jurat_wire::problem::Problem;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::call::Call;
+use super::call::ToolCall;
 
 /// A round under way.
-pub(super) struct Watched {
-    pub(super) progress: UnboundedReceiver<Progress>,
+pub(super) struct WatchedRound {
+    pub(super) progress: UnboundedReceiver<RoundProgress>,
     /// How many are asked.
     pub(super) replicas: usize,
     /// Known from its first step on, if not before.
@@ -21,8 +21,8 @@ pub(super) struct Watched {
 /// What a round comes to. Who leaves calls it off: nobody else could ever receive its answer over
 /// this surface.
 pub(super) async fn until_end<T>(
-    call: &mut Call<'_>,
-    mut watched: Watched,
+    call: &mut ToolCall<'_>,
+    mut watched: WatchedRound,
     ending: impl Future<Output = T>,
 ) -> Result<T, Problem> {
     let mut ending = pin!(ending);
@@ -42,52 +42,52 @@ pub(super) async fn until_end<T>(
             }
             () = call.gone.cancelled() => {
                 if let Some(round) = &watched.round {
-                    call_off(call, round).await;
+                    cancel_round(call, round).await;
                 }
-                return Err(called_off());
+                return Err(cancelled());
             }
         }
     }
 }
 
-async fn tell(call: &mut Call<'_>, step: &Progress, replicas: usize) {
+async fn tell(call: &mut ToolCall<'_>, step: &RoundProgress, replicas: usize) {
     if call.progress.is_wanted() {
         call.progress.tell(2 * replicas + 1, said(step, replicas)).await;
     }
 }
 
-async fn call_off(call: &Call<'_>, round: &RoundId) {
+async fn cancel_round(call: &ToolCall<'_>, round: &RoundId) {
     if let Err(error) = call.engine.round_cancel(call.caller, round).await {
         tracing::debug!(%error, "could not cancel a round");
     }
 }
 
 /// Nobody reads it; it stands in for the answer that is not sent.
-pub(super) fn called_off() -> Problem {
-    Problem::new(Code::Conflict, "the caller cancelled the request")
+pub(super) fn cancelled() -> Problem {
+    Problem::new(ProblemCode::Conflict, "the caller cancelled the request")
 }
 
-const fn of(step: &Progress) -> &RoundId {
+const fn of(step: &RoundProgress) -> &RoundId {
     match step {
-        Progress::ReplicaStarted { round, .. }
-        | Progress::ReplicaDone { round, .. }
-        | Progress::Decided { round, .. } => round,
+        RoundProgress::ReplicaStarted { round, .. }
+        | RoundProgress::ReplicaDone { round, .. }
+        | RoundProgress::Decided { round, .. } => round,
     }
 }
 
-fn said(step: &Progress, of: usize) -> String {
+fn said(step: &RoundProgress, of: usize) -> String {
     match step {
-        Progress::ReplicaStarted { index, seat, .. } => {
+        RoundProgress::ReplicaStarted { index, seat, .. } => {
             format!("calling replica {} of {of} in session `{}`", index + 1, seat.session_id)
         }
-        Progress::ReplicaDone { replica, .. } => {
+        RoundProgress::ReplicaDone { replica, .. } => {
             let (number, label) = (replica.index + 1, replica.answer.label());
             format!(
                 "replica {number} of {of} finished in session `{}`: {label}",
                 replica.session_id
             )
         }
-        Progress::Decided { closing, .. } => {
+        RoundProgress::Decided { closing, .. } => {
             let consensus = &closing.consensus;
             format!("decided: {}, agreement {}", consensus.outcome, consensus.agreement)
         }

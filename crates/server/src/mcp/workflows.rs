@@ -2,27 +2,28 @@
 
 mod table;
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use jurat_core::workflow::WorkflowRef;
 use jurat_engine::{EngineError, NewWorkflowGrant, WorkflowFilter};
 use jurat_wire::{
     api::{
+        kit::page::{self, PageBody},
         mcp::workflows as tool,
-        page::{self, Page},
-        workflows::{self, Inline, Shown, WorkflowGrantList},
+        workflows::{self, InlineRoom, WorkflowGrantList, WorkflowVersionView},
     },
     problem::Problem,
 };
 use serde_json::{Value, json};
 
 pub(super) use self::table::ENTRIES;
-use super::{call::Call, verifiers::now};
-use crate::{
-    encode::engine_problem,
-    http::{envelopes, hit_list, lineage_of, offered, saved as saved_body, single, wanted_hits},
+use super::{
+    call::{ToolCall, ToolFuture},
+    verifiers::now,
 };
-
-type Answer<'a> = BoxFuture<'a, Result<Value, Problem>>;
+use crate::{
+    http::{envelopes, hit_list, lineage_of, offered, saved as saved_body, single, wanted_hits},
+    request::encode::engine_problem,
+};
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 fn problem(error: EngineError) -> Problem {
@@ -35,7 +36,7 @@ fn wanted(arguments: &Value, others: &[&str]) -> Result<(WorkflowRef, Value), Pr
     Ok((workflows::pinned(workflows::reference(text)?, version)?, rest))
 }
 
-fn save(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn save(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let draft = workflows::decode_save(arguments)?;
         Ok(saved_body(&now(engine.workflow_save(caller, draft, None).await)?))
@@ -43,7 +44,7 @@ fn save(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn list(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let order = tool::list(arguments)?;
         let filter = WorkflowFilter {
@@ -60,12 +61,12 @@ fn list(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
         let has_more = limit < found.len();
         found.truncate(limit);
         let next = found.last().filter(|_| has_more).map(|last| page::cursor(&last.workflow.id));
-        Ok(json!(Page::new(found.iter().map(workflows::listed), next.as_deref())))
+        Ok(json!(PageBody::new(found.iter().map(workflows::listed), next.as_deref())))
     }
     .boxed()
 }
 
-fn search(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn search(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let order = workflows::decode_search(arguments)?;
         let hits = engine.workflow_search(caller, &wanted_hits(&order)).await.map_err(problem)?;
@@ -74,26 +75,29 @@ fn search(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn get(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn get(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, _) = wanted(arguments, &["version"])?;
         let view = engine.workflow_get(caller, &wanted).await.map_err(problem)?;
-        Ok(json!(workflows::shown(Shown { reached: &view.reached, version: &view.version })))
+        Ok(json!(workflows::shown(WorkflowVersionView {
+            reached: &view.reached,
+            version: &view.version
+        })))
     }
     .boxed()
 }
 
-fn file(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn file(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (text, version, path) = tool::file(arguments)?;
         let wanted = workflows::pinned(workflows::reference(text)?, version)?;
         let file = single(engine, caller, &wanted, path).await.map_err(problem)?;
-        Ok(json!(workflows::envelope(&file.entry, &file.content, Inline::Fits)))
+        Ok(json!(workflows::envelope(&file.entry, &file.content, InlineRoom::Fits)))
     }
     .boxed()
 }
 
-fn files(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn files(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (text, version, paths) = tool::files(arguments)?;
         let wanted = workflows::pinned(workflows::reference(text)?, version)?;
@@ -102,7 +106,7 @@ fn files(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn archive(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn archive(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, _) = wanted(arguments, &[])?;
         let workflow = now(engine.workflow_archive(caller, &wanted, None).await)?;
@@ -111,7 +115,7 @@ fn archive(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn unarchive(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn unarchive(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, _) = wanted(arguments, &[])?;
         let workflow = now(engine.workflow_unarchive(caller, &wanted, None).await)?;
@@ -120,7 +124,7 @@ fn unarchive(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn delete(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn delete(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, _) = wanted(arguments, &[])?;
         let workflow = now(engine.workflow_delete(caller, &wanted, None).await)?;
@@ -129,11 +133,11 @@ fn delete(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn delete_version(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn delete_version(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, _) = wanted(arguments, &["version"])?;
         let Some(version) = wanted.version else {
-            let code = jurat_core::code::Code::ValidationError;
+            let code = jurat_core::code::ProblemCode::ValidationError;
             return Err(Problem::new(code, "`version` is required").at("version"));
         };
         let workflow = now(engine.workflow_version_delete(caller, &wanted, None).await)?;
@@ -142,7 +146,7 @@ fn delete_version(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_
     .boxed()
 }
 
-fn grant(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn grant(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let others = ["grantee_email_or_at_team_handle", "role", "include_history"];
         let (wanted, rest) = wanted(arguments, &others)?;
@@ -154,7 +158,7 @@ fn grant(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn revoke(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn revoke(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, rest) = wanted(arguments, &["grantee_email_or_at_team_handle"])?;
         let grantee = workflows::decode_revoke(&rest)?;
@@ -164,7 +168,7 @@ fn revoke(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn grants(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn grants(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, _) = wanted(arguments, &[])?;
         let found = engine.workflow_grants(caller, &wanted).await.map_err(problem)?;
@@ -174,7 +178,7 @@ fn grants(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn leave(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn leave(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, _) = wanted(arguments, &[])?;
         let it = now(engine.workflow_leave(caller, &wanted, None).await)?;
@@ -183,7 +187,7 @@ fn leave(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn transfer(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn transfer(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, rest) = wanted(arguments, &["new_owner_user_id_or_email"])?;
         let to = workflows::decode_transfer(&rest)?;
@@ -192,7 +196,7 @@ fn transfer(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
     .boxed()
 }
 
-fn lineage(Call { engine, caller, arguments, .. }: Call<'_>) -> Answer<'_> {
+fn lineage(ToolCall { engine, caller, arguments, .. }: ToolCall<'_>) -> ToolFuture<'_> {
     async move {
         let (wanted, _) = wanted(arguments, &[])?;
         let found = engine.workflow_lineage(caller, &wanted).await.map_err(problem)?;

@@ -1,6 +1,6 @@
 //! What is said of one operation, and how that becomes its part of the document.
 
-use jurat_core::{caller::Scope, code::Code};
+use jurat_core::{account::caller::Scope, code::ProblemCode};
 use serde_json::Value;
 use utoipa::{
     ToSchema,
@@ -17,39 +17,39 @@ use utoipa::{
 };
 
 use super::{parameters, problems};
-use crate::http::{Access, RouteInfo};
+use crate::http::{RouteAccess, RouteInfo};
 
 /// The schemes under which a key is sent.
 pub(super) const SCHEMES: [&str; 2] = ["bearer", "api_key"];
 
 /// Everything that the document says of an operation beyond its address.
-pub(super) struct Description {
+pub(super) struct OperationDescription {
     tag: &'static str,
     summary: &'static str,
     text: &'static str,
     scope: Option<Scope>,
     parameters: Vec<Parameter>,
-    request: Option<Request>,
-    replies: Vec<Reply>,
-    codes: Vec<Code>,
+    request: Option<RequestDescription>,
+    replies: Vec<ReplyDescription>,
+    codes: Vec<ProblemCode>,
     schemas: Vec<(String, RefOr<Schema>)>,
 }
 
-struct Request {
+struct RequestDescription {
     kind: &'static str,
     schema: RefOr<Schema>,
     required: Required,
     examples: Vec<(&'static str, Value)>,
 }
 
-struct Reply {
+struct ReplyDescription {
     status: u16,
     text: &'static str,
     contents: Vec<(&'static str, Content)>,
     headers: Vec<(&'static str, Header)>,
 }
 
-impl Description {
+impl OperationDescription {
     pub(super) fn new(tag: &'static str, summary: &'static str, text: &'static str) -> Self {
         Self {
             tag,
@@ -83,7 +83,8 @@ impl Description {
         let examples = examples.into_iter().collect();
         let schema = self.refer::<T>().into();
         let kind = "application/json";
-        self.request = Some(Request { kind, schema, required: Required::True, examples });
+        self.request =
+            Some(RequestDescription { kind, schema, required: Required::True, examples });
         self
     }
 
@@ -91,7 +92,7 @@ impl Description {
     pub(super) fn takes_form(mut self) -> Self {
         let fields = ObjectBuilder::new()
             .additional_properties(Some(ObjectBuilder::new().schema_type(Type::String)));
-        self.request = Some(Request {
+        self.request = Some(RequestDescription {
             kind: "application/x-www-form-urlencoded",
             schema: fields.into(),
             required: Required::True,
@@ -110,7 +111,12 @@ impl Description {
 
     /// A reply without a body.
     pub(super) fn answers_nothing(mut self, status: u16, text: &'static str) -> Self {
-        self.replies.push(Reply { status, text, contents: Vec::new(), headers: Vec::new() });
+        self.replies.push(ReplyDescription {
+            status,
+            text,
+            contents: Vec::new(),
+            headers: Vec::new(),
+        });
         self
     }
 
@@ -124,7 +130,7 @@ impl Description {
         let content =
             ContentBuilder::new().schema(Some(self.refer::<T>())).example(Some(example)).build();
         let contents = vec![("application/json", content)];
-        self.replies.push(Reply { status, text, contents, headers: Vec::new() });
+        self.replies.push(ReplyDescription { status, text, contents, headers: Vec::new() });
         self
     }
 
@@ -139,7 +145,7 @@ impl Description {
             .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
             .build();
         let contents = kinds.iter().map(|kind| (*kind, content.clone())).collect();
-        self.replies.push(Reply { status, text, contents, headers: Vec::new() });
+        self.replies.push(ReplyDescription { status, text, contents, headers: Vec::new() });
         self
     }
 
@@ -153,7 +159,11 @@ impl Description {
     }
 
     /// The last reply may come as a stream of events too; each is named with the type of its data.
-    pub(super) fn or_streams(mut self, events: &[(&'static str, Event)], example: &str) -> Self {
+    pub(super) fn or_streams(
+        mut self,
+        events: &[(&'static str, EventDescription)],
+        example: &str,
+    ) -> Self {
         let mut types = serde_json::Map::new();
         for (name, event) in events {
             (event.add)(&mut self.schemas);
@@ -195,9 +205,9 @@ impl Description {
     }
 
     /// A write that takes `Idempotency-Key`, and answers a repeated request as before.
-    pub(super) fn repeatable(mut self) -> Self {
+    pub(super) fn idempotent(mut self) -> Self {
         self.parameters.push(parameters::idempotency_key());
-        self.codes.extend([Code::ValidationError, Code::IdempotencyMismatch]);
+        self.codes.extend([ProblemCode::ValidationError, ProblemCode::IdempotencyMismatch]);
         for reply in &mut self.replies {
             reply.headers.push((
                 "Idempotent-Replayed",
@@ -208,7 +218,7 @@ impl Description {
     }
 
     /// Codes beyond those that every route of its kind can answer.
-    pub(super) fn refuses(mut self, codes: impl IntoIterator<Item = Code>) -> Self {
+    pub(super) fn refuses(mut self, codes: impl IntoIterator<Item = ProblemCode>) -> Self {
         self.codes.extend(codes);
         self
     }
@@ -232,10 +242,10 @@ impl Description {
         if let Some(request) = self.request {
             operation = operation.request_body(Some(request.body()));
         }
-        if route.access == Access::Visitor {
+        if route.access == RouteAccess::Visitor {
             operation = operation.security(SecurityRequirement::default());
         }
-        if route.access != Access::Anyone {
+        if route.access != RouteAccess::Anyone {
             let scopes: Vec<&str> = self.scope.iter().map(|scope| scope.as_str()).collect();
             for scheme in SCHEMES {
                 operation = operation.security(SecurityRequirement::new(scheme, scopes.clone()));
@@ -266,24 +276,28 @@ impl Description {
     }
 
     /// What any route with such a key and such a body can answer.
-    fn usual_codes(&self, route: &RouteInfo) -> Vec<Code> {
+    fn usual_codes(&self, route: &RouteInfo) -> Vec<ProblemCode> {
         let access = route.access;
-        let mut codes = vec![Code::Internal, Code::Overloaded];
-        if access != Access::Anyone {
-            codes.extend([Code::AuthRequired, Code::RateLimited, Code::StoreUnavailable]);
+        let mut codes = vec![ProblemCode::Internal, ProblemCode::Overloaded];
+        if access != RouteAccess::Anyone {
+            codes.extend([
+                ProblemCode::AuthRequired,
+                ProblemCode::RateLimited,
+                ProblemCode::StoreUnavailable,
+            ]);
         }
         if self.scope.is_some() {
-            codes.push(Code::Forbidden);
+            codes.push(ProblemCode::Forbidden);
         }
-        if access != Access::Anyone && route.method != "GET" {
-            codes.push(Code::QuotaExceeded);
+        if access != RouteAccess::Anyone && route.method != "GET" {
+            codes.push(ProblemCode::QuotaExceeded);
         }
         if self.request.is_some() {
             codes.extend([
-                Code::InvalidJson,
-                Code::PayloadTooLarge,
-                Code::RequestTimeout,
-                Code::UnsupportedMediaType,
+                ProblemCode::InvalidJson,
+                ProblemCode::PayloadTooLarge,
+                ProblemCode::RequestTimeout,
+                ProblemCode::UnsupportedMediaType,
             ]);
         }
         codes
@@ -297,12 +311,12 @@ impl Description {
 }
 
 /// The data of an event.
-pub(super) struct Event {
+pub(super) struct EventDescription {
     name: fn() -> std::borrow::Cow<'static, str>,
     add: fn(&mut Vec<(String, RefOr<Schema>)>),
 }
 
-impl Event {
+impl EventDescription {
     pub(super) fn of<T: ToSchema>() -> Self {
         Self { name: T::name, add: add::<T> }
     }
@@ -313,7 +327,7 @@ pub(super) fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
     T::schemas(schemas);
 }
 
-impl Request {
+impl RequestDescription {
     fn body(self) -> utoipa::openapi::request_body::RequestBody {
         let examples = self
             .examples
@@ -325,7 +339,7 @@ impl Request {
     }
 }
 
-impl Reply {
+impl ReplyDescription {
     fn response(self) -> Response {
         let mut response = ResponseBuilder::new()
             .description(self.text)

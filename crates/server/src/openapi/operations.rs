@@ -1,17 +1,17 @@
 //! What each operation is for, what it takes, and what it answers.
 
 mod agent_events;
+mod agent_runs;
 mod credits;
 mod executor;
 mod logins;
 mod people;
-mod runs;
 mod tasks;
 mod templates;
 mod verifiers;
 mod workflows;
 
-use jurat_core::{caller::Scope, code::Code};
+use jurat_core::{account::caller::Scope, code::ProblemCode};
 use jurat_wire::{
     api::{
         consensus_reply::{DelegateReply, ReplicaBody, VerdictReply},
@@ -19,16 +19,16 @@ use jurat_wire::{
             DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
             ValidateRequestV2,
         },
-        doctor::{CheckedEntries, Checkup},
-        events::{self, Decided, ReplicaStarted},
+        doctor::{CheckedEntries, CheckupBody},
+        events::{self, DecidedEvent, ReplicaStarted},
         executors::{AddExecutorRequest, ExecutorBody, ProbeBody},
         keys::{CreateKeyRequest, CreatedKey, KeyPage, RotateKeyRequest},
+        kit::page::PageBody,
         mcp::{McpMessage, McpReply},
-        page::Page,
         prune::{PruneRequest, PrunedBody},
         rounds::{ErasedBody, RoundBody},
         sessions::{AddSessionRequest, SessionBody},
-        status::{Index, Removed, RemovedExecutor, Status},
+        status::{ApiIndex, RemovalBody, RemovedExecutor, ServerStatus},
         v2::{DelegateReplyV2, VerdictReplyV2},
     },
     problem::ProblemBody,
@@ -37,7 +37,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{
-    description::{Description, Event},
+    description::{EventDescription, OperationDescription},
     examples, parameters,
 };
 use crate::http::RouteInfo;
@@ -51,7 +51,7 @@ pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
 pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
-pub(super) const RUNS: &str = "runs";
+pub(super) const AGENT_RUNS: &str = "runs";
 pub(super) const PEOPLE: &str = "people";
 pub(super) const WORKFLOWS: &str = "workflows";
 pub(super) const TEMPLATES: &str = "templates";
@@ -68,7 +68,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     (AGENT_EVENTS, "Inspect events to executors, and send them events."),
     (SESSIONS, "Define named routes to executors, with a profile, a tier and a price."),
     (VERIFIERS, "Deploy, run and measure semantic checks that a judge decides."),
-    (RUNS, "Have several agents work on one job, and combine their values into one result."),
+    (AGENT_RUNS, "Have several agents work on one job, and combine their values into one result."),
     (WORKFLOWS, "Save runbooks that name their verifiers, and share both."),
     (TEMPLATES, "Publish workflows with their checks, and read, search and fork them."),
     (WORKFLOW_TOOLS, "Get instructions for agents that design and improve workflows."),
@@ -80,7 +80,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
 ];
 
 /// The description of a route; `None` for one that nobody described, which a test finds.
-pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
+pub(super) fn describe(route: &RouteInfo) -> Option<OperationDescription> {
     let is_v2 = route.path.starts_with("/api/v2/");
     Some(match route.operation {
         "delegate" if is_v2 => delegate_v2(),
@@ -129,7 +129,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         "docs_file" => docs_file(),
         _ => {
             return verifiers::describe(route)
-                .or_else(|| runs::describe(route))
+                .or_else(|| agent_runs::describe(route))
                 .or_else(|| tasks::describe(route))
                 .or_else(|| agent_events::describe(route))
                 .or_else(|| people::describe(route))
@@ -140,9 +140,9 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
     })
 }
 
-fn delegate() -> Description {
+fn delegate() -> OperationDescription {
     let text = "Runs the job on 1, 3 or 5 sessions, checks every output under the policy, and returns the one they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
-    let description = Description::new(CONSENSUS, "Delegate a job", text)
+    let description = OperationDescription::new(CONSENSUS, "Delegate a job", text)
         .takes::<DelegateRequest>([("plain", examples::of("delegate_request"))])
         .answers::<DelegateReply<'_>>(
             200,
@@ -152,9 +152,9 @@ fn delegate() -> Description {
     round_of::<DelegateReply<'_>>(description)
 }
 
-fn validate() -> Description {
+fn validate() -> OperationDescription {
     let text = "Has 1, 3 or 5 sessions judge a candidate under a policy, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
-    let description = Description::new(CONSENSUS, "Validate a candidate", text)
+    let description = OperationDescription::new(CONSENSUS, "Validate a candidate", text)
         .takes::<ValidateRequest>([("plain", examples::of("validate_request"))])
         .answers::<VerdictReply<'_>>(
             200,
@@ -164,9 +164,9 @@ fn validate() -> Description {
     round_of::<VerdictReply<'_>>(description)
 }
 
-fn factcheck() -> Description {
+fn factcheck() -> OperationDescription {
     let text = "Has 1, 3 or 5 sessions decide whether a claim is true, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
-    let description = Description::new(CONSENSUS, "Fact-check a claim", text)
+    let description = OperationDescription::new(CONSENSUS, "Fact-check a claim", text)
         .takes::<FactcheckRequest>([("plain", examples::of("factcheck_request"))])
         .answers::<VerdictReply<'_>>(
             200,
@@ -176,32 +176,37 @@ fn factcheck() -> Description {
     round_of::<VerdictReply<'_>>(description)
 }
 
-fn delegate_v2() -> Description {
+fn delegate_v2() -> OperationDescription {
     let text = "Like version 3 with one replica, in the session that the request names. `consensus` is ignored.";
-    let description = Description::new(CONSENSUS, "Delegate a job to one session", text)
+    let description = OperationDescription::new(CONSENSUS, "Delegate a job to one session", text)
         .takes::<DelegateRequestV2>([("plain", examples::of("delegate_v2_request"))])
         .answers::<DelegateReplyV2<'_>>(200, "The session's output.", examples::of("delegate_v2"));
     round_of::<DelegateReplyV2<'_>>(description)
 }
 
-fn validate_v2() -> Description {
+fn validate_v2() -> OperationDescription {
     let text = "Like version 3 with one replica, in the session that the request names. `consensus` is ignored.";
-    let description = Description::new(CONSENSUS, "Validate a candidate with one session", text)
-        .takes::<ValidateRequestV2>([("plain", examples::of("validate_v2_request"))])
-        .answers::<VerdictReplyV2<'_>>(200, "The session's verdict.", examples::of("validate_v2"));
+    let description =
+        OperationDescription::new(CONSENSUS, "Validate a candidate with one session", text)
+            .takes::<ValidateRequestV2>([("plain", examples::of("validate_v2_request"))])
+            .answers::<VerdictReplyV2<'_>>(
+                200,
+                "The session's verdict.",
+                examples::of("validate_v2"),
+            );
     round_of::<VerdictReplyV2<'_>>(description)
 }
 
 /// What all operations that open a round have in common; `R` is the data of the last event.
-fn round_of<R: ToSchema>(description: Description) -> Description {
+fn round_of<R: ToSchema>(description: OperationDescription) -> OperationDescription {
     description
         .or_streams(
             &[
-                (events::REPLICA_STARTED, Event::of::<ReplicaStarted<'_>>()),
-                (events::REPLICA_DONE, Event::of::<ReplicaBody<'_>>()),
-                (events::DECIDED, Event::of::<Decided<'_>>()),
-                (events::FINAL, Event::of::<R>()),
-                (events::ERROR, Event::of::<ProblemBody<'_>>()),
+                (events::REPLICA_STARTED, EventDescription::of::<ReplicaStarted<'_>>()),
+                (events::REPLICA_DONE, EventDescription::of::<ReplicaBody<'_>>()),
+                (events::DECIDED, EventDescription::of::<DecidedEvent<'_>>()),
+                (events::FINAL, EventDescription::of::<R>()),
+                (events::ERROR, EventDescription::of::<ProblemBody<'_>>()),
             ],
             examples::STREAM,
         )
@@ -215,36 +220,40 @@ fn round_of<R: ToSchema>(description: Description) -> Description {
         .with([parameters::prefer(
             "`respond-async` returns 202 immediately; `respond-async, wait=10` returns it after ten seconds unless the round has ended.",
         )])
-        .repeatable()
+        .idempotent()
         .scope(Scope::RoundsCreate)
         .refuses([
-            Code::RequestInvalid,
-            Code::NotSupported,
-            Code::PolicyInvalid,
-            Code::SchemaRefused,
-            Code::SessionUnknown,
-            Code::SessionPoolTooSmall,
-            Code::SessionsUnavailable,
-            Code::BudgetExhausted,
-            Code::AccountSuspended,
-            Code::ShuttingDown,
-            Code::ConsensusDisagreement,
-            Code::Conflict,
+            ProblemCode::RequestInvalid,
+            ProblemCode::NotSupported,
+            ProblemCode::PolicyInvalid,
+            ProblemCode::SchemaRefused,
+            ProblemCode::SessionUnknown,
+            ProblemCode::SessionPoolTooSmall,
+            ProblemCode::SessionsUnavailable,
+            ProblemCode::BudgetExhausted,
+            ProblemCode::AccountSuspended,
+            ProblemCode::ShuttingDown,
+            ProblemCode::ConsensusDisagreement,
+            ProblemCode::Conflict,
         ])
 }
 
-fn round_list() -> Description {
-    Description::new(ROUNDS, "List rounds", "The account's rounds, newest first.")
+fn round_list() -> OperationDescription {
+    OperationDescription::new(ROUNDS, "List rounds", "The account's rounds, newest first.")
         .scope(Scope::RoundsRead)
         .with(parameters::of_list())
         .with(parameters::of_rounds())
-        .answers::<Page<'_, RoundBody<'_>>>(200, "A page of rounds.", examples::of("round_list"))
-        .refuses([Code::ValidationError])
+        .answers::<PageBody<'_, RoundBody<'_>>>(
+            200,
+            "A page of rounds.",
+            examples::of("round_list"),
+        )
+        .refuses([ProblemCode::ValidationError])
 }
 
-fn round_show() -> Description {
+fn round_show() -> OperationDescription {
     let text = "A round and, once it has ended, the fields of its reply. A round of another account is not found.";
-    Description::new(ROUNDS, "Show a round", text)
+    OperationDescription::new(ROUNDS, "Show a round", text)
         .scope(Scope::RoundsRead)
         .with([
             parameters::wait(),
@@ -253,12 +262,12 @@ fn round_show() -> Description {
             ),
         ])
         .answers::<RoundBody<'_>>(200, "The round.", examples::of("round"))
-        .refuses([Code::NotFound, Code::ValidationError])
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
 }
 
-fn round_cancel() -> Description {
+fn round_cancel() -> OperationDescription {
     let text = "Cancels a round. Replicas that have not answered are cancelled, the answers of the others stay on record, and the round ends as `cancelled` without a verdict. Cancelling again has no effect; a round that ended otherwise is a conflict, and so is a round of a task, which ends with the task.";
-    Description::new(ROUNDS, "Cancel a round", text)
+    OperationDescription::new(ROUNDS, "Cancel a round", text)
         .scope(Scope::RoundsCreate)
         .answers::<RoundBody<'_>>(200, "The round has ended.", examples::of("round_cancelled"))
         .answers::<RoundBody<'_>>(
@@ -267,164 +276,168 @@ fn round_cancel() -> Description {
             examples::of("round_open"),
         )
         .and_header("Location", "URL of the round.")
-        .refuses([Code::NotFound, Code::Conflict])
+        .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
 }
 
-fn round_erase() -> Description {
+fn round_erase() -> OperationDescription {
     let text = "Erases the content of a round that has ended: the request, the outputs, and the texts and evidence of its replicas. Its decision stays, with the digests of the erased content. Erasing again has no effect; a round that has not ended, or whose task has not ended, is a conflict.";
-    Description::new(ROUNDS, "Erase the content of a round", text)
+    OperationDescription::new(ROUNDS, "Erase the content of a round", text)
         .scope(Scope::RoundsCreate)
         .answers::<ErasedBody<'_>>(200, "The content is erased.", examples::of("round_erase"))
-        .repeatable()
-        .refuses([Code::NotFound, Code::Conflict])
+        .idempotent()
+        .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
 }
 
-fn prune() -> Description {
+fn prune() -> OperationDescription {
     let text = "Removes data that is older than the settings under `storage` and `agent_events` allow, which the server also does regularly: replies stored under idempotency keys, the content of rounds, events of ended tasks and runs, and events to executors. Decisions and the ledger are never removed.";
-    Description::new(OPERATIONS, "Remove old data", text)
+    OperationDescription::new(OPERATIONS, "Remove old data", text)
         .scope(Scope::Admin)
         .takes::<PruneRequest>([("plain", examples::of("prune_request"))])
         .or_nothing()
         .answers::<PrunedBody>(200, "How much was removed, or would be.", examples::of("prune"))
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }
 
-fn executor_add() -> Description {
+fn executor_add() -> OperationDescription {
     let text = "Registers a service and adds a session of the same name. The service is probed for health and capabilities; one that does not answer is registered anyway, unless `must_answer` is true.";
-    Description::new(EXECUTORS, "Register an executor", text)
+    OperationDescription::new(EXECUTORS, "Register an executor", text)
         .scope(Scope::Admin)
         .takes::<AddExecutorRequest>([("plain", examples::of("executor_add_request"))])
         .answers::<ExecutorBody<'_>>(201, "The executor.", examples::of("executor_add"))
-        .repeatable()
+        .idempotent()
         .refuses([
-            Code::ValidationError,
-            Code::NotSupported,
-            Code::Conflict,
-            Code::ExecutorUnavailable,
+            ProblemCode::ValidationError,
+            ProblemCode::NotSupported,
+            ProblemCode::Conflict,
+            ProblemCode::ExecutorUnavailable,
         ])
 }
 
-fn executor_list() -> Description {
-    Description::new(EXECUTORS, "List executors", "All executors, by name.")
+fn executor_list() -> OperationDescription {
+    OperationDescription::new(EXECUTORS, "List executors", "All executors, by name.")
         .scope(Scope::Admin)
         .with(parameters::of_list())
-        .answers::<Page<'_, ExecutorBody<'_>>>(
+        .answers::<PageBody<'_, ExecutorBody<'_>>>(
             200,
             "A page of executors.",
             examples::of("executor_list"),
         )
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }
 
-fn executor_show() -> Description {
-    Description::new(EXECUTORS, "Show an executor", "An executor and its current state.")
+fn executor_show() -> OperationDescription {
+    OperationDescription::new(EXECUTORS, "Show an executor", "An executor and its current state.")
         .scope(Scope::Admin)
         .answers::<ExecutorBody<'_>>(200, "The executor.", examples::of("executor"))
-        .refuses([Code::NotFound])
+        .refuses([ProblemCode::NotFound])
 }
 
-fn executor_check() -> Description {
+fn executor_check() -> OperationDescription {
     let text = "Probes the executor's health and capabilities now. The status is 200 even if the executor is unhealthy.";
-    Description::new(EXECUTORS, "Check an executor", text)
+    OperationDescription::new(EXECUTORS, "Check an executor", text)
         .scope(Scope::Admin)
         .answers::<ProbeBody<'_>>(200, "Result of the check.", examples::of("check"))
-        .refuses([Code::NotFound])
+        .refuses([ProblemCode::NotFound])
 }
 
-fn executor_remove() -> Description {
-    Description::new(EXECUTORS, "Remove an executor", "Removes an executor and its sessions.")
-        .scope(Scope::Admin)
-        .answers::<RemovedExecutor<'_>>(
-            200,
-            "The removed resource.",
-            examples::of("executor_remove"),
-        )
-        .repeatable()
-        .refuses([Code::NotFound])
+fn executor_remove() -> OperationDescription {
+    OperationDescription::new(
+        EXECUTORS,
+        "Remove an executor",
+        "Removes an executor and its sessions.",
+    )
+    .scope(Scope::Admin)
+    .answers::<RemovedExecutor<'_>>(200, "The removed resource.", examples::of("executor_remove"))
+    .idempotent()
+    .refuses([ProblemCode::NotFound])
 }
 
-fn session_add() -> Description {
+fn session_add() -> OperationDescription {
     let text = "Adds a named route to an executor, with its own profile, tier and price.";
-    Description::new(SESSIONS, "Add a session", text)
+    OperationDescription::new(SESSIONS, "Add a session", text)
         .scope(Scope::Admin)
         .takes::<AddSessionRequest>([("plain", examples::of("session_add_request"))])
         .answers::<SessionBody<'_>>(201, "The session.", examples::of("session"))
-        .repeatable()
-        .refuses([Code::ValidationError, Code::Conflict])
+        .idempotent()
+        .refuses([ProblemCode::ValidationError, ProblemCode::Conflict])
 }
 
-fn session_list() -> Description {
-    Description::new(SESSIONS, "List sessions", "All sessions, by id.")
+fn session_list() -> OperationDescription {
+    OperationDescription::new(SESSIONS, "List sessions", "All sessions, by id.")
         .scope(Scope::Admin)
         .with(parameters::of_list())
-        .answers::<Page<'_, SessionBody<'_>>>(
+        .answers::<PageBody<'_, SessionBody<'_>>>(
             200,
             "A page of sessions.",
             examples::of("session_list"),
         )
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }
 
-fn session_show() -> Description {
-    Description::new(SESSIONS, "Show a session", "A session, as it was added.")
+fn session_show() -> OperationDescription {
+    OperationDescription::new(SESSIONS, "Show a session", "A session, as it was added.")
         .scope(Scope::Admin)
         .answers::<SessionBody<'_>>(200, "The session.", examples::of("session"))
-        .refuses([Code::NotFound])
+        .refuses([ProblemCode::NotFound])
 }
 
-fn session_remove() -> Description {
-    Description::new(SESSIONS, "Remove a session", "Removes a session; its executor stays.")
-        .scope(Scope::Admin)
-        .answers::<Removed<'_>>(200, "The removed resource.", examples::of("session_remove"))
-        .repeatable()
-        .refuses([Code::NotFound])
+fn session_remove() -> OperationDescription {
+    OperationDescription::new(
+        SESSIONS,
+        "Remove a session",
+        "Removes a session; its executor stays.",
+    )
+    .scope(Scope::Admin)
+    .answers::<RemovalBody<'_>>(200, "The removed resource.", examples::of("session_remove"))
+    .idempotent()
+    .refuses([ProblemCode::NotFound])
 }
 
-fn key_create() -> Description {
+fn key_create() -> OperationDescription {
     let text = "Creates a key for an account. Only this reply contains the key itself. A key never has more permissions than the key that created it; without the scope `admin` it creates keys only for its own account, within its own limits.";
-    Description::new(KEYS, "Create a key", text)
+    OperationDescription::new(KEYS, "Create a key", text)
         .scope(Scope::KeysWrite)
         .takes::<CreateKeyRequest>([("plain", examples::of("key_create_request"))])
         .answers::<CreatedKey>(201, "The key, shown once.", examples::of("key_create"))
         .and_header("Cache-Control", "`no-store`.")
-        .refuses([Code::ValidationError, Code::Conflict])
+        .refuses([ProblemCode::ValidationError, ProblemCode::Conflict])
 }
 
-fn key_list() -> Description {
+fn key_list() -> OperationDescription {
     let text = "The keys of all accounts, or of one, in order of creation. Callers without the scope `admin` see only the keys of their own account.";
-    Description::new(KEYS, "List keys", text)
+    OperationDescription::new(KEYS, "List keys", text)
         .scope(Scope::KeysWrite)
         .with(parameters::of_list())
         .with(parameters::of_keys("Only keys of this account."))
         .answers::<KeyPage>(200, "A page of keys.", examples::of("key_list"))
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }
 
-fn key_revoke() -> Description {
+fn key_revoke() -> OperationDescription {
     let text = "Revokes a key. A name refers to all keys of the account with that name. The caller's own key and the last one with the scope `admin` cannot be revoked. Without the scope `admin`, the caller cannot revoke keys of other accounts or keys with more permissions.";
-    Description::new(KEYS, "Revoke a key", text)
+    OperationDescription::new(KEYS, "Revoke a key", text)
         .scope(Scope::KeysWrite)
         .with(parameters::of_keys("The account that a name belongs to; defaults to the caller's."))
         .answers_nothing(204, "It is revoked.")
-        .refuses([Code::ValidationError, Code::NotFound, Code::Conflict])
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound, ProblemCode::Conflict])
 }
 
-fn key_rotate() -> Description {
+fn key_rotate() -> OperationDescription {
     let text = "Replaces a key with a new one; the old key stays valid for a while.";
-    Description::new(KEYS, "Rotate a key", text)
+    OperationDescription::new(KEYS, "Rotate a key", text)
         .scope(Scope::Admin)
         .with(parameters::of_keys("The account that a name belongs to; defaults to the caller's."))
         .takes::<RotateKeyRequest>([("plain", json!({ "grace_seconds": 3600 }))])
         .or_nothing()
         .answers::<CreatedKey>(201, "The new key, shown once.", examples::of("key_rotate"))
         .and_header("Cache-Control", "`no-store`.")
-        .refuses([Code::ValidationError, Code::NotFound, Code::Conflict])
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound, ProblemCode::Conflict])
 }
 
-fn mcp() -> Description {
+fn mcp() -> OperationDescription {
     let text = "The Model Context Protocol over HTTP, in its revisions from 2024-11-05 to 2026-07-28. Each request contains one JSON-RPC message and is answered on its own: there are no protocol sessions. A tool needs the same scope as its operation.";
     let error = |code: i64, message: &str| json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": code, "message": message } });
-    Description::new(MODELS, "Send a Model Context Protocol message", text)
+    OperationDescription::new(MODELS, "Send a Model Context Protocol message", text)
         .takes::<McpMessage>([("plain", json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }))])
         .answers::<McpReply>(
             200,
@@ -442,20 +455,20 @@ fn mcp() -> Description {
             error(-32600, "`jsonrpc` must be `2.0`"),
         )
         .answers::<McpReply>(404, "There is no such method.", error(-32601, "no/such/method"))
-        .refuses([Code::HostRefused])
+        .refuses([ProblemCode::HostRefused])
 }
 
-fn doctor() -> Description {
+fn doctor() -> OperationDescription {
     let text = "Checks the whole store and probes every executor, so it may take a while.";
-    Description::new(OPERATIONS, "Check the installation", text)
+    OperationDescription::new(OPERATIONS, "Check the installation", text)
         .scope(Scope::Admin)
-        .answers::<Checkup<'_>>(200, "The result.", examples::of("doctor"))
+        .answers::<CheckupBody<'_>>(200, "The result.", examples::of("doctor"))
 }
 
-fn doctor_entries() -> Description {
+fn doctor_entries() -> OperationDescription {
     let text =
         "Recomputes the decision entries of ended rounds of all accounts from the stored data.";
-    Description::new(OPERATIONS, "Check recorded decisions", text)
+    OperationDescription::new(OPERATIONS, "Check recorded decisions", text)
         .scope(Scope::Admin)
         .with(parameters::of_entries())
         .answers::<CheckedEntries<'_>>(
@@ -463,44 +476,42 @@ fn doctor_entries() -> Description {
             "The checked decisions.",
             json!({ "checked": 3, "problems": [], "next_cursor": null }),
         )
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }
 
-fn health() -> Description {
+fn health() -> OperationDescription {
     let text = "Confirms that the process is running. It does not check the store.";
-    Description::new(OPERATIONS, "Check liveness", text).answers::<Status>(
+    OperationDescription::new(OPERATIONS, "Check liveness", text).answers::<ServerStatus>(
         200,
         "The server is alive.",
         json!({ "status": "ok" }),
     )
 }
 
-fn ready() -> Description {
+fn ready() -> OperationDescription {
     let text = "Checks whether the store answers and accepts writes.";
-    Description::new(OPERATIONS, "Check readiness", text)
-        .answers::<Status>(200, "The server is ready.", json!({ "status": "ready" }))
-        .refuses([Code::StoreUnavailable, Code::ShuttingDown])
+    OperationDescription::new(OPERATIONS, "Check readiness", text)
+        .answers::<ServerStatus>(200, "The server is ready.", json!({ "status": "ready" }))
+        .refuses([ProblemCode::StoreUnavailable, ProblemCode::ShuttingDown])
 }
 
-fn metrics_show() -> Description {
+fn metrics_show() -> OperationDescription {
     let text = "The metrics of this node, in Prometheus text format, or in OpenMetrics format if `Accept` asks for it.";
-    Description::new(OPERATIONS, "Read the metrics", text).scope(Scope::MetricsRead).answers_as(
-        200,
-        "The metrics.",
-        &["text/plain", "application/openmetrics-text"],
-    )
+    OperationDescription::new(OPERATIONS, "Read the metrics", text)
+        .scope(Scope::MetricsRead)
+        .answers_as(200, "The metrics.", &["text/plain", "application/openmetrics-text"])
 }
 
-fn front() -> Description {
+fn front() -> OperationDescription {
     let text = "Entry points of the server: a page for browsers, JSON for programs.";
-    Description::new(OPERATIONS, "List the entry points", text)
-        .answers::<Index>(200, "The URLs.", json!(Index::default()))
+    OperationDescription::new(OPERATIONS, "List the entry points", text)
+        .answers::<ApiIndex>(200, "The URLs.", json!(ApiIndex::default()))
         .or_as("text/html", "A page with the same URLs.")
 }
 
-fn openapi() -> Description {
+fn openapi() -> OperationDescription {
     let text = "This document: every operation of the server in OpenAPI 3.1.";
-    Description::new(OPERATIONS, "Read this document", text).answers::<Document>(
+    OperationDescription::new(OPERATIONS, "Read this document", text).answers::<Document>(
         200,
         "The document.",
         json!({ "openapi": "3.1.0", "info": { "title": "Jurat", "version": env!("CARGO_PKG_VERSION") }, "paths": {}, "components": {}, "tags": [] }),
@@ -523,21 +534,21 @@ struct Document {
     tags: Value,
 }
 
-fn docs() -> Description {
+fn docs() -> OperationDescription {
     let text = "A page to read and try the operations of this document. It asks for a key only to try them, and loads nothing from other hosts.";
-    Description::new(OPERATIONS, "Read and try the API", text).answers_as(
+    OperationDescription::new(OPERATIONS, "Read and try the API", text).answers_as(
         200,
         "The page.",
         &["text/html"],
     )
 }
 
-fn docs_file() -> Description {
-    Description::new(
+fn docs_file() -> OperationDescription {
+    OperationDescription::new(
         OPERATIONS,
         "Load a file of the API page",
         "A file that the page `/docs` needs.",
     )
     .answers_as(200, "The file.", &["text/css", "text/html", "text/javascript", "image/png"])
-    .refuses([Code::NotFound])
+    .refuses([ProblemCode::NotFound])
 }

@@ -1,14 +1,11 @@
 //! Parameters that several operations take.
 
 use jurat_core::{
-    agent_event::Delivery,
-    consensus::Outcome,
-    job::Kind,
-    round::State,
-    run::{Purpose, RunVerdict},
-    task::Phase,
-    task_run::RunStatus,
-    workflow::Whose,
+    agent_run::AgentRunStatus,
+    round::{RoundStatus, consensus::Outcome, job::JobKind},
+    task::{TaskPhase, agent_event::Delivery},
+    verifier::run::{VerifierRunPurpose, VerifierRunVerdict},
+    workflow::OwnershipFilter,
 };
 use serde_json::json;
 use utoipa::openapi::{
@@ -19,7 +16,7 @@ use utoipa::openapi::{
 
 use crate::{
     http::{DEFAULT_LIMIT, LARGEST_LIMIT, MOST_ENTRIES},
-    prefer::LONGEST_WAIT,
+    request::prefer::LONGEST_WAIT,
 };
 
 /// The parameters that stand in a path, such as `{name}`.
@@ -119,7 +116,7 @@ pub(super) fn wait_for_task() -> Parameter {
 
 /// The filters of a list of tasks.
 pub(super) fn of_tasks() -> [Parameter; 2] {
-    let states = Phase::ALL.iter().map(|state| state.as_str());
+    let states = TaskPhase::ALL.iter().map(|state| state.as_str());
     [
         query("state", "Only tasks in this state.", string().enum_values(Some(states))),
         query("task_type", "Only tasks of this type.", string()),
@@ -206,9 +203,9 @@ pub(super) fn of_keys(text: &str) -> [Parameter; 1] {
 
 /// The filters of a list of rounds.
 pub(super) fn of_rounds() -> [Parameter; 5] {
-    let kinds = Kind::ALL.iter().map(|kind| kind.as_str());
+    let kinds = JobKind::ALL.iter().map(|kind| kind.as_str());
     let outcomes = Outcome::ALL.iter().map(|outcome| outcome.as_str());
-    let states = State::ALL.iter().map(|state| state.as_str());
+    let states = RoundStatus::ALL.iter().map(|state| state.as_str());
     [
         query("kind", "Only rounds of this kind.", string().enum_values(Some(kinds))),
         query("outcome", "Only rounds with this outcome.", string().enum_values(Some(outcomes))),
@@ -219,8 +216,8 @@ pub(super) fn of_rounds() -> [Parameter; 5] {
 }
 
 /// Which runs are listed.
-pub(super) fn of_task_runs() -> Parameter {
-    let statuses = RunStatus::ALL.iter().map(|status| status.as_str());
+pub(super) fn of_agent_runs() -> Parameter {
+    let statuses = AgentRunStatus::ALL.iter().map(|status| status.as_str());
     query("status", "Only runs with this status.", string().enum_values(Some(statuses)))
 }
 
@@ -232,7 +229,7 @@ pub(super) fn after_event() -> Parameter {
 }
 
 /// How long to wait for the end of a run.
-pub(super) fn wait_for_run() -> Parameter {
+pub(super) fn wait_for_agent_run() -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(Type::Integer)
         .minimum(Some(0))
@@ -307,9 +304,9 @@ pub(super) fn of_file() -> [Parameter; 3] {
 }
 
 /// The filters of a list of runs.
-pub(super) fn of_runs() -> [Parameter; 5] {
-    let verdicts = RunVerdict::ALL.iter().map(|verdict| verdict.as_str());
-    let purposes = Purpose::ALL.iter().map(|purpose| purpose.as_str());
+pub(super) fn of_verifier_runs() -> [Parameter; 5] {
+    let verdicts = VerifierRunVerdict::ALL.iter().map(|verdict| verdict.as_str());
+    let purposes = VerifierRunPurpose::ALL.iter().map(|purpose| purpose.as_str());
     [
         version("Only runs of this version."),
         query("verdict", "Only runs with this outcome.", string().enum_values(Some(verdicts))),
@@ -321,7 +318,7 @@ pub(super) fn of_runs() -> [Parameter; 5] {
 
 /// The filters of a list of workflows.
 pub(super) fn of_workflows() -> [Parameter; 4] {
-    let whose = Whose::ALL.iter().map(|whose| whose.as_str());
+    let whose = OwnershipFilter::ALL.iter().map(|whose| whose.as_str());
     let boolean = ObjectBuilder::new().schema_type(Type::Boolean);
     let text = "Only workflows whose name, slug, tags, description or outcome contains this text.";
     [

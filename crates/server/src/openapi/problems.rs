@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use jurat_wire::problem::{Problem, ProblemBody};
 use serde_json::{Value, json};
 use utoipa::{
@@ -15,15 +15,15 @@ use utoipa::{
 
 use super::description::{header, seconds};
 
-pub(super) fn responses(codes: &[Code]) -> Vec<(u16, Response)> {
-    let mut by_status: BTreeMap<u16, BTreeSet<Code>> = BTreeMap::new();
+pub(super) fn responses(codes: &[ProblemCode]) -> Vec<(u16, Response)> {
+    let mut by_status: BTreeMap<u16, BTreeSet<ProblemCode>> = BTreeMap::new();
     for code in codes {
         by_status.entry(code.http_status()).or_default().insert(*code);
     }
     by_status.into_iter().map(|(status, codes)| (status, response(status, &codes))).collect()
 }
 
-fn response(status: u16, codes: &BTreeSet<Code>) -> Response {
+fn response(status: u16, codes: &BTreeSet<ProblemCode>) -> Response {
     let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
     let examples = codes.iter().map(|code| {
         (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
@@ -52,91 +52,91 @@ fn response(status: u16, codes: &BTreeSet<Code>) -> Response {
 
 /// An example of every code, for the operations to refer to.
 pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
-    Code::ALL.iter().map(|code| {
+    ProblemCode::ALL.iter().map(|code| {
         (code.as_str(), ExampleBuilder::new().value(Some(example(*code).body())).build())
     })
 }
 
 /// A problem as a caller may meet it.
 #[expect(clippy::too_many_lines, reason = "it is a table with one line for each code")]
-fn example(code: Code) -> Problem {
+fn example(code: ProblemCode) -> Problem {
     let problem = |detail: &str| Problem::new(code, detail);
     match code {
-        Code::AuthRequired => problem("the request has no key"),
-        Code::Forbidden => problem("the key lacks the scope `admin`"),
-        Code::HostRefused => {
+        ProblemCode::AuthRequired => problem("the request has no key"),
+        ProblemCode::Forbidden => problem("the key lacks the scope `admin`"),
+        ProblemCode::HostRefused => {
             problem("the header `Host` names a host that this server does not serve").at("Host")
         }
-        Code::InvalidJson => problem("`claim` appears twice").at("claim"),
-        Code::ValidationError => problem("`name` is required").at("name"),
-        Code::RequestInvalid => {
+        ProblemCode::InvalidJson => problem("`claim` appears twice").at("claim"),
+        ProblemCode::ValidationError => problem("`name` is required").at("name"),
+        ProblemCode::RequestInvalid => {
             problem("`consensus.replicas` must be 1, 3 or 5").at("consensus.replicas")
         }
-        Code::NotSupported => {
+        ProblemCode::NotSupported => {
             problem("`consensus.replicas` `adaptive` is not supported; use 1, 3 or 5")
                 .at("consensus.replicas")
         }
-        Code::SchemaRefused => {
+        ProblemCode::SchemaRefused => {
             problem("the output schema is refused: it refers to `https://example.com/schema.json`, which is outside the schema")
                 .at("output_schema")
                 .with("reason", json!("remote_ref"))
         }
-        Code::PolicyInvalid => problem("the policy is refused: there is no policy `vp.none.v1`").at("policy"),
-        Code::NotFound => problem("there is no executor `alpha`"),
-        Code::UserNotFound => problem("there is no user or team with this name"),
-        Code::WorkflowOwnershipMustTransfer => problem("the owner of a workflow cannot leave it"),
-        Code::MethodNotAllowed => problem("this path does not support that method"),
-        Code::Conflict => problem("there is already an executor `alpha`"),
-        Code::IdempotencyMismatch => problem("the idempotency key was used for another request"),
-        Code::BudgetExhausted => {
+        ProblemCode::PolicyInvalid => problem("the policy is refused: there is no policy `vp.none.v1`").at("policy"),
+        ProblemCode::NotFound => problem("there is no executor `alpha`"),
+        ProblemCode::UserNotFound => problem("there is no user or team with this name"),
+        ProblemCode::WorkflowOwnershipMustTransfer => problem("the owner of a workflow cannot leave it"),
+        ProblemCode::MethodNotAllowed => problem("this path does not support that method"),
+        ProblemCode::Conflict => problem("there is already an executor `alpha`"),
+        ProblemCode::IdempotencyMismatch => problem("the idempotency key was used for another request"),
+        ProblemCode::BudgetExhausted => {
             problem("the account's credit is too low: this costs at least 0.12 USD, and 0.05 USD is available")
         }
-        Code::AnonymousDailyCap => {
+        ProblemCode::AnonymousDailyCap => {
             problem("the daily credit for callers without a key is spent or reserved")
                 .with("resets_at", json!("2026-11-16T00:00:00Z"))
         }
-        Code::SafetyVerificationFailed => {
+        ProblemCode::SafetyVerificationFailed => {
             problem("the template is not published: A hidden step sends keys to another host.")
                 .with("reasoning", json!("A hidden step sends keys to another host."))
                 .with("verifier_run_id", json!("0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70"))
         }
-        Code::SafetyVerificationUnavailable => {
+        ProblemCode::SafetyVerificationUnavailable => {
             problem("the safety of the template could not be judged: the judge did not answer before the deadline")
         }
-        Code::AccountSuspended => problem("the account is suspended"),
-        Code::InvalidCredentials => problem("the code is wrong or expired"),
-        Code::HandleInvalid => problem("`handle` must have 3 to 40 lowercase letters, digits or hyphens, with no hyphen at either end").at("handle"),
-        Code::HandleTaken => problem("the handle `ann` is taken"),
-        Code::HandleReserved => problem("the handle `admin` is reserved"),
-        Code::HandleAlreadyClaimed => problem("the account already has the handle `ann`"),
-        Code::HandleNotClaimed => problem("the account has no handle"),
-        Code::HandleRenameTooSoon => problem("the handle was changed recently; it can be changed again in 16 days"),
-        Code::HandleRenameLimitExceeded => problem("the handle was changed 3 times this year"),
-        Code::InvitationExpired => problem("the invitation has expired"),
-        Code::InvitationAlreadyResolved => problem("the invitation was already accepted"),
-        Code::InvitationAlreadyPending => problem("such an invitation is already pending"),
-        Code::QuotaExceeded => problem("an account can send at most 100 invitations a day"),
-        Code::SessionUnknown => {
+        ProblemCode::AccountSuspended => problem("the account is suspended"),
+        ProblemCode::InvalidCredentials => problem("the code is wrong or expired"),
+        ProblemCode::HandleInvalid => problem("`handle` must have 3 to 40 lowercase letters, digits or hyphens, with no hyphen at either end").at("handle"),
+        ProblemCode::HandleTaken => problem("the handle `ann` is taken"),
+        ProblemCode::HandleReserved => problem("the handle `admin` is reserved"),
+        ProblemCode::HandleAlreadyClaimed => problem("the account already has the handle `ann`"),
+        ProblemCode::HandleNotClaimed => problem("the account has no handle"),
+        ProblemCode::HandleRenameTooSoon => problem("the handle was changed recently; it can be changed again in 16 days"),
+        ProblemCode::HandleRenameLimitExceeded => problem("the handle was changed 3 times this year"),
+        ProblemCode::InvitationExpired => problem("the invitation has expired"),
+        ProblemCode::InvitationAlreadyResolved => problem("the invitation was already accepted"),
+        ProblemCode::InvitationAlreadyPending => problem("such an invitation is already pending"),
+        ProblemCode::QuotaExceeded => problem("an account can send at most 100 invitations a day"),
+        ProblemCode::SessionUnknown => {
             problem("there is no session `204`").at("consensus.session_pool")
         }
-        Code::SessionPoolTooSmall => {
+        ProblemCode::SessionPoolTooSmall => {
             problem("the pool has 2 sessions and 3 replicas were asked for").at("consensus.session_pool")
         }
-        Code::SessionsUnavailable => {
+        ProblemCode::SessionsUnavailable => {
             problem("3 replicas were asked for and 2 sessions can answer now").with("sessions", json!([{ "session_id": "gamma", "problem": "its executor is down" }]))
         }
-        Code::ExecutorUnavailable => {
+        ProblemCode::ExecutorUnavailable => {
             problem("the executor at `http://127.0.0.1:8787` does not answer: no connection").at("url")
         }
-        Code::ConsensusDisagreement => disagreement(),
-        Code::RequestTimeout => problem("the body arrived too slowly"),
-        Code::PayloadTooLarge => problem("the body is larger than 1048576 bytes"),
-        Code::UnsupportedMediaType => problem("the body must be JSON"),
-        Code::RateLimited => problem("the key may send 60 requests per minute"),
-        Code::Overloaded => problem("too many rounds are in progress"),
-        Code::ShuttingDown => problem("the server is shutting down"),
-        Code::StoreUnavailable => problem("the store is unavailable"),
-        Code::Internal => problem("something went wrong inside the server"),
+        ProblemCode::ConsensusDisagreement => disagreement(),
+        ProblemCode::RequestTimeout => problem("the body arrived too slowly"),
+        ProblemCode::PayloadTooLarge => problem("the body is larger than 1048576 bytes"),
+        ProblemCode::UnsupportedMediaType => problem("the body must be JSON"),
+        ProblemCode::RateLimited => problem("the key may send 60 requests per minute"),
+        ProblemCode::Overloaded => problem("too many rounds are in progress"),
+        ProblemCode::ShuttingDown => problem("the server is shutting down"),
+        ProblemCode::StoreUnavailable => problem("the store is unavailable"),
+        ProblemCode::Internal => problem("something went wrong inside the server"),
     }
 }
 
@@ -144,7 +144,7 @@ fn example(code: Code) -> Problem {
 fn disagreement() -> Problem {
     let reply = super::examples::of("disagreement");
     let mut problem = Problem::new(
-        Code::ConsensusDisagreement,
+        ProblemCode::ConsensusDisagreement,
         "the replicas do not agree: outcome `split`, agreement 0.3333",
     );
     for name in ["consensus", "replicas", "round_id", "receipt_id"] {

@@ -2,14 +2,14 @@
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::caller::Scope;
+use jurat_core::account::caller::Scope;
 use jurat_testkit::{app::TestApp, fake_executor::says_valid};
 use serde_json::json;
 
 #[tokio::test]
 async fn a_wrong_key_reads_like_no_key() {
     let app = TestApp::new().await;
-    let forged = jurat_core::key::ApiKey::new(1, [9, 9]).reveal();
+    let forged = jurat_core::account::key::ApiKey::new(1, [9, 9]).reveal();
     for key in ["", "jrt_live_x", "default-dev-token", forged.as_str()] {
         let reply = app.with_key(key).get("/v1/rounds").await;
         assert_eq!(reply.status, StatusCode::UNAUTHORIZED, "{key}");
@@ -21,7 +21,7 @@ async fn a_wrong_key_reads_like_no_key() {
 #[tokio::test]
 async fn the_key_may_come_in_x_api_key() {
     let app = TestApp::new().await;
-    let key = jurat_core::key::ApiKey::new(1, [2, 3]).reveal();
+    let key = jurat_core::account::key::ApiKey::new(1, [2, 3]).reveal();
     let reply =
         app.anonymous().send("GET", "/v1/rounds", Body::empty(), &[("x-api-key", &key)]).await;
     assert_eq!(reply.status, StatusCode::OK);
@@ -57,7 +57,7 @@ async fn one_accounts_round_is_nothing_to_another() {
 #[tokio::test]
 async fn a_revoked_key_opens_nothing() {
     let app = TestApp::new().await;
-    let key = jurat_core::key::ApiKey::new(11, [12, 13]);
+    let key = jurat_core::account::key::ApiKey::new(11, [12, 13]);
     let account = jurat_core::id::AccountId::admin();
     let now = app.engine.clock().now();
     let mut record = jurat_testkit::app::key_record(&key, account, &[Scope::Admin], now);
@@ -66,7 +66,7 @@ async fn a_revoked_key_opens_nothing() {
     let reply = app.with_key(&key.reveal()).get("/v1/rounds").await;
     assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
     // The same key without the revocation is good, so it is the revocation that keeps it out.
-    let other = jurat_core::key::ApiKey::new(14, [12, 13]);
+    let other = jurat_core::account::key::ApiKey::new(14, [12, 13]);
     record.key.id = other.id().to_owned();
     record.key.revoked_at = None;
     app.store.key_put(&record).await.unwrap();

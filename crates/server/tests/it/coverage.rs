@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::code::Code;
-use jurat_server::{Access, route_table};
+use jurat_core::code::ProblemCode;
+use jurat_server::{RouteAccess, route_table};
 use jurat_testkit::app::TestApp;
 
 fn path_of(template: &str) -> String {
@@ -21,12 +21,12 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
     for route in route_table() {
         let reply =
             app.anonymous().send(route.method, &path_of(route.path), Body::from("{}"), &[]).await;
-        if route.access == Access::Visitor {
+        if route.access == RouteAccess::Visitor {
             visited.insert(format!("{} {}", route.method, route.path));
-        } else if route.access == Access::Anyone {
+        } else if route.access == RouteAccess::Anyone {
             open.insert(route.path);
         } else if reply.status == StatusCode::UNAUTHORIZED {
-            assert_eq!(route.access, Access::Key, "{}", route.path);
+            assert_eq!(route.access, RouteAccess::Key, "{}", route.path);
             assert_eq!(reply.json()["code"], "auth_required", "{}", route.path);
         } else {
             open.insert(route.path);
@@ -110,7 +110,7 @@ async fn an_address_that_no_name_can_have_names_nothing() {
 
 #[tokio::test]
 async fn every_code_has_a_status_and_a_hint() {
-    for code in Code::ALL {
+    for code in ProblemCode::ALL {
         assert!((400..600).contains(&code.http_status()), "{code}");
         assert!(code.hint().ends_with('.'), "{code}");
         assert!(matches!(code.exit_code(), 1 | 2), "{code}");

@@ -2,11 +2,11 @@
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_engine::Alone;
-use jurat_store::{Location, Orphans};
+use jurat_core::account::caller::Scope;
+use jurat_engine::SoleNode;
+use jurat_store::{StoreLocation, TakeoverScope};
 use jurat_testkit::{
-    app::{Reply, TestApp, TestCaller},
+    app::{TestApp, TestCaller, TestReply},
     fake_executor::{FakeExecutor, gated, says_invalid, says_valid},
 };
 use serde_json::{Value, json};
@@ -16,12 +16,12 @@ async fn keyed(
     (method, path): (&str, &str),
     body: &Value,
     key: &str,
-) -> Reply {
+) -> TestReply {
     let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
     caller.send(method, path, body, &[("idempotency-key", key)]).await
 }
 
-fn is_replayed(reply: &Reply) -> bool {
+fn is_replayed(reply: &TestReply) -> bool {
     reply.headers.get("idempotent-replayed").is_some_and(|value| value == "true")
 }
 
@@ -98,7 +98,7 @@ async fn a_request_that_is_still_in_flight_is_waited_for() {
         )
     };
     let let_go = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         fake.release();
     };
     let ((left, right), ()) = tokio::join!(both, let_go);
@@ -190,14 +190,14 @@ async fn disagreement_under_fail_hard_is_repeated_as_it_was() {
 }
 
 /// A request with the key `k` over whose round its node is killed, and the executor that was asked.
-async fn left(file: &Location, body: &Value) -> FakeExecutor {
+async fn left(file: &StoreLocation, body: &Value) -> FakeExecutor {
     let app = TestApp::with_store(file).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let caller = app.admin();
     let mut asked = Box::pin(keyed(&caller, ("POST", "/api/v3/validate"), body, "k"));
     tokio::select! {
         _ = &mut asked => {}
-        () = fake.called(1) => {}
+        () = fake.wait_for_calls(1) => {}
     }
     // As a kill leaves it: the store is gone under the running round.
     app.store.close().await;
@@ -207,12 +207,12 @@ async fn left(file: &Location, body: &Value) -> FakeExecutor {
 #[tokio::test]
 async fn after_a_crash_the_key_leads_to_an_answer() {
     let folder = tempfile::tempdir().unwrap();
-    let file = Location::File(folder.path().join("jurat.db"));
+    let file = StoreLocation::File(folder.path().join("jurat.db"));
     let body = json!({ "claim": "x" });
     let fake = left(&file, &body).await;
     let app = TestApp::with_store(&file).await;
     app.clock.advance_ms(1);
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     fake.release();
     let reply = keyed(&app.admin(), ("POST", "/api/v3/validate"), &body, "k").await;
     assert_eq!(reply.json()["verdict"], "VALID", "{}", reply.text());
@@ -232,7 +232,7 @@ async fn after_a_crash_the_key_leads_to_an_answer() {
 #[tokio::test]
 async fn a_repeated_request_that_waits_for_a_dead_node_goes_on_to_an_answer() {
     let folder = tempfile::tempdir().unwrap();
-    let file = Location::File(folder.path().join("jurat.db"));
+    let file = StoreLocation::File(folder.path().join("jurat.db"));
     let body = json!({ "claim": "x" });
     let fake = left(&file, &body).await;
     fake.release();
@@ -243,7 +243,7 @@ async fn a_repeated_request_that_waits_for_a_dead_node_goes_on_to_an_answer() {
     let waiting = admin.send("POST", "/api/v3/validate", Body::from(body.to_string()), &streamed);
     let swept = async {
         app.clock.advance_ms(70_001);
-        assert_eq!(app.engine.expire_orphans(Orphans::LeaseOver).await.unwrap(), 1);
+        assert_eq!(app.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap(), 1);
     };
     let (reply, ()) = tokio::join!(waiting, swept);
     let text = reply.text();

@@ -9,7 +9,7 @@ mod stop;
 
 use std::{net::SocketAddr, time::Duration};
 
-use jurat_server::{Front, Inbound};
+use jurat_server::{InboundLimits, ServerOptions};
 use jurat_testkit::app::TestApp;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -24,14 +24,14 @@ pub(crate) const SHORT: Duration = Duration::from_millis(300);
 const NEVER: Duration = Duration::from_hours(1);
 
 /// Limits of which a test shortens the one that it is about.
-pub(crate) fn patient() -> Inbound {
-    Inbound {
+pub(crate) fn patient() -> InboundLimits {
+    InboundLimits {
         header_timeout: NEVER,
         idle_timeout: NEVER,
         body_grace: NEVER,
         body_timeout: NEVER,
         write_timeout: NEVER,
-        ..Inbound::default()
+        ..InboundLimits::default()
     }
 }
 
@@ -44,15 +44,15 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    pub(crate) async fn with(inbound: Inbound) -> Self {
+    pub(crate) async fn with(inbound: InboundLimits) -> Self {
         Self::on(TestApp::new().await, inbound).await
     }
 
-    pub(crate) async fn on(app: TestApp, inbound: Inbound) -> Self {
-        Self::behind(app, Front { inbound, ..Front::default() }).await
+    pub(crate) async fn on(app: TestApp, inbound: InboundLimits) -> Self {
+        Self::behind(app, ServerOptions { inbound, ..ServerOptions::default() }).await
     }
 
-    pub(crate) async fn behind(app: TestApp, front: Front) -> Self {
+    pub(crate) async fn behind(app: TestApp, front: ServerOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -2,10 +2,10 @@
 
 use axum::body::Body;
 use http::{HeaderMap, StatusCode};
-use jurat_core::caller::Scope;
-use jurat_engine::Limits;
+use jurat_core::account::caller::Scope;
+use jurat_engine::EngineLimits;
 use jurat_testkit::{
-    app::{Reply, TestApp},
+    app::{TestApp, TestReply},
     fake_executor::{gated, says_valid},
 };
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     headers.get(name).map_or("", |value| value.to_str().unwrap())
 }
 
-fn told(reply: &Reply) -> (u16, &str, &str) {
+fn told(reply: &TestReply) -> (u16, &str, &str) {
     let headers = &reply.headers;
     (reply.status.as_u16(), header(headers, "ratelimit"), header(headers, "retry-after"))
 }
@@ -89,7 +89,7 @@ async fn two_keys_do_not_disturb_each_other() {
 async fn a_wrong_secret_uses_nothing_up() {
     let app = TestApp::new().await;
     let key = key(&app, &json!({ "name": "a", "rate_per_minute": 1 })).await;
-    let id = jurat_core::key::ApiKey::parse(&key).unwrap().id().to_owned();
+    let id = jurat_core::account::key::ApiKey::parse(&key).unwrap().id().to_owned();
     let forged = forged(&id);
     for _ in 0..3 {
         let reply = app.with_key(&forged).get("/v1/rounds").await;
@@ -109,13 +109,13 @@ fn forged(id: &str) -> String {
         sum /= 62;
     }
     let key = format!("jrt_live_{id}_{secret}{}", digits.iter().collect::<String>());
-    assert!(jurat_core::key::ApiKey::parse(&key).is_some());
+    assert!(jurat_core::account::key::ApiKey::parse(&key).is_some());
     key
 }
 
 #[tokio::test]
 async fn the_installation_limits_keys_that_have_no_limit_of_their_own() {
-    let limits = Limits { requests_per_minute_per_key: Some(2), ..Limits::default() };
+    let limits = EngineLimits { requests_per_minute_per_key: Some(2), ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     let reply = app.admin().get("/v1/rounds").await;
     assert_eq!(header(&reply.headers, "ratelimit-policy"), "\"default\";q=2;w=60");
@@ -137,7 +137,7 @@ async fn a_key_has_so_many_rounds_under_way_and_another_key_its_own() {
         first.post("/api/v3/validate", &body),
         second.post("/api/v3/validate", &body),
         async {
-            fake.called(2).await;
+            fake.wait_for_calls(2).await;
             let refused = app.with_key(&one).post("/api/v3/validate", &body).await;
             // Reading is no round.
             assert_eq!(app.with_key(&one).get("/v1/rounds").await.status, StatusCode::OK);
@@ -156,7 +156,7 @@ async fn a_key_has_so_many_rounds_under_way_and_another_key_its_own() {
 
 #[tokio::test]
 async fn a_round_whose_caller_left_still_counts_until_it_ends() {
-    let limits = Limits { rounds_per_key: 1, ..Limits::default() };
+    let limits = EngineLimits { rounds_per_key: 1, ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let body = json!({ "claim": "x" });
@@ -165,7 +165,7 @@ async fn a_round_whose_caller_left_still_counts_until_it_ends() {
         let left = caller.post("/api/v3/validate", &body);
         tokio::select! {
             reply = left => panic!("{}", reply.text()),
-            () = fake.called(1) => {}
+            () = fake.wait_for_calls(1) => {}
         }
     }
     let refused = caller.post("/api/v3/validate", &body).await;
@@ -180,7 +180,7 @@ async fn key_of(app: &TestApp, account: &str, name: &str) -> String {
 }
 
 /// Begins so many rounds with this key, and waits for none of them.
-async fn begin(app: &TestApp, key: &str, rounds: usize) -> Vec<Reply> {
+async fn begin(app: &TestApp, key: &str, rounds: usize) -> Vec<TestReply> {
     let mut replies = Vec::new();
     for _ in 0..rounds {
         let caller = app.with_key(key);
@@ -191,13 +191,13 @@ async fn begin(app: &TestApp, key: &str, rounds: usize) -> Vec<Reply> {
     replies
 }
 
-fn statuses(replies: &[Reply]) -> Vec<u16> {
+fn statuses(replies: &[TestReply]) -> Vec<u16> {
     replies.iter().map(|reply| reply.status.as_u16()).collect()
 }
 
 #[tokio::test]
 async fn all_keys_of_an_account_share_its_rounds() {
-    let limits = Limits { rounds_per_account: 3, ..Limits::default() };
+    let limits = EngineLimits { rounds_per_account: 3, ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let one = key_of(&app, "acct_alice", "one").await;
@@ -216,7 +216,7 @@ async fn all_keys_of_an_account_share_its_rounds() {
 
 #[tokio::test]
 async fn one_account_never_has_all_places_of_a_node() {
-    let limits = Limits { rounds: 16, ..Limits::default() };
+    let limits = EngineLimits { rounds: 16, ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let mut taken = Vec::new();
@@ -237,7 +237,8 @@ async fn one_account_never_has_all_places_of_a_node() {
 
 #[tokio::test]
 async fn all_keys_of_an_account_share_its_requests() {
-    let limits = Limits { requests_per_minute_per_account: Some(3), ..Limits::default() };
+    let limits =
+        EngineLimits { requests_per_minute_per_account: Some(3), ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     // What makes the keys counts for another account.
     let one = app.caller("alice", &[Scope::RoundsRead]).await;
@@ -278,7 +279,8 @@ async fn a_body_of_very_many_values_is_refused_by_their_number() {
 #[tokio::test]
 async fn rounds_under_way_take_so_much_memory_and_no_more() {
     const MIB: usize = 1024 * 1024;
-    let limits = Limits { bytes: 64 * MIB, bytes_per_account: 40 * MIB, ..Limits::default() };
+    let limits =
+        EngineLimits { bytes: 64 * MIB, bytes_per_account: 40 * MIB, ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let alice = key_of(&app, "acct_alice", "one").await;
@@ -314,8 +316,11 @@ async fn rounds_under_way_take_so_much_memory_and_no_more() {
 #[tokio::test]
 async fn a_request_that_waits_for_a_round_of_before_counts_while_it_waits() {
     const MIB: usize = 1024 * 1024;
-    let app =
-        TestApp::with_limits(Limits { bytes_per_account: 40 * MIB, ..Limits::default() }).await;
+    let app = TestApp::with_limits(EngineLimits {
+        bytes_per_account: 40 * MIB,
+        ..EngineLimits::default()
+    })
+    .await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let alice = key_of(&app, "acct_alice", "one").await;
     // Eleven megabytes when it is read, and twice as many for the round.

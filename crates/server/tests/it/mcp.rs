@@ -9,7 +9,7 @@ mod verifiers;
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_testkit::app::{Reply, TestCaller};
+use jurat_testkit::app::{TestCaller, TestReply};
 use serde_json::{Value, json};
 
 /// The newest revision, in which every message says all that it needs.
@@ -24,7 +24,7 @@ pub(crate) async fn ask(
     era: &str,
     method: &str,
     mut params: Value,
-) -> Reply {
+) -> TestReply {
     let name = params["name"].as_str().unwrap_or_default().to_owned();
     let mut headers = vec![("mcp-protocol-version", era), ("mcp-method", method)];
     if era == MODERN {
@@ -39,7 +39,7 @@ pub(crate) async fn ask(
 
 /// The result of a request that is answered with one.
 #[track_caller]
-pub(crate) fn result(reply: &Reply) -> Value {
+pub(crate) fn result(reply: &TestReply) -> Value {
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
     let messages = messages(reply);
     let last = messages.last().unwrap();
@@ -49,7 +49,7 @@ pub(crate) fn result(reply: &Reply) -> Value {
 }
 
 /// All messages of a reply, which comes as JSON or as events.
-pub(crate) fn messages(reply: &Reply) -> Vec<Value> {
+pub(crate) fn messages(reply: &TestReply) -> Vec<Value> {
     if reply.headers["content-type"] == "application/json" {
         return vec![reply.json()];
     }

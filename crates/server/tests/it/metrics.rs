@@ -5,20 +5,22 @@ use std::{collections::BTreeSet, time::Duration};
 use axum::body::Body;
 use http::StatusCode;
 use jurat_core::{
-    caller::Scope,
-    figure::{self, Figure, Shape},
+    account::caller::Scope,
     judge::Price,
+    metric::{self, MetricKind, MetricSpec},
 };
-use jurat_engine::{Alone, Judges, Limits, ProviderKind, ProviderSettings, WorkerSettings};
+use jurat_engine::{
+    EngineLimits, JudgesConfig, ProviderKind, ProviderSettings, RunWorkerSettings, SoleNode,
+};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{FakeExecutor, gated, says_invalid, says_valid, status},
-    fake_provider::{FakeProvider, Says, verdict},
+    fake_provider::{FakeProvider, ProviderReply, verdict},
 };
 use serde_json::json;
 
 /// Figures that only PostgreSQL has.
-const NOT_HERE: [&str; 1] = [figure::STORE_CONNECTIONS.name];
+const NOT_HERE: [&str; 1] = [metric::STORE_CONNECTIONS.name];
 
 async fn figures(app: &TestApp) -> String {
     let accept = [("accept", "application/openmetrics-text")];
@@ -58,9 +60,9 @@ async fn busy_app() -> TestApp {
 
 /// Has a task decided, one that nobody answers, and a run.
 async fn busy_with_tasks(app: &TestApp) {
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let poll = Duration::from_millis(20);
-    app.engine.work_on_runs_here(WorkerSettings { poll, ..WorkerSettings::of_a_node(8) });
+    app.engine.spawn_run_worker(RunWorkerSettings { poll, ..RunWorkerSettings::of_a_node(8) });
     for (executor, state) in [("s1", "finalized"), ("s3", "failed")] {
         let at = format!("/v1/tasks/sample?task_id=of-{executor}");
         let mut contract = app.admin().get(&at).await.json();
@@ -131,7 +133,8 @@ async fn judged_app(fake: &FakeProvider) -> TestApp {
     let mut provider = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
     let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
     provider.prices.insert("*".to_owned(), price);
-    let mut judges = Judges { cache_for: Some(Duration::from_mins(1)), ..Judges::default() };
+    let mut judges =
+        JudgesConfig { cache_for: Some(Duration::from_mins(1)), ..JudgesConfig::default() };
     judges.providers.insert("local".to_owned(), provider);
     let app = TestApp::with_judges(judges).await;
     deploy(&app, "cites", "local/m").await;
@@ -164,7 +167,11 @@ async fn judge(app: &TestApp, verifier: &str, response: &str) {
 
 #[tokio::test]
 async fn judges_are_counted_with_their_calls_tokens_and_cost() {
-    let says = [Says::Answer(verdict("met")), Says::Status(500), Says::Answer(verdict("met"))];
+    let says = [
+        ProviderReply::Answer(verdict("met")),
+        ProviderReply::Status(500),
+        ProviderReply::Answer(verdict("met")),
+    ];
     let fake = FakeProvider::saying(says).await;
     fake.set_usage(Some((100, 20)));
     let app = judged_app(&fake).await;
@@ -189,7 +196,7 @@ async fn judges_are_counted_with_their_calls_tokens_and_cost() {
 
 #[tokio::test]
 async fn a_model_that_a_caller_names_makes_no_new_series() {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = judged_app(&fake).await;
     judge(&app, "cites", "x").await;
     figures(&app).await;
@@ -288,7 +295,7 @@ async fn a_caller_who_leaves_is_counted_as_gone() {
     let request = admin.post("/api/v3/validate", &body);
     tokio::select! {
         _ = request => panic!("nobody let the executor answer"),
-        () = fake.called(1) => {}
+        () = fake.wait_for_calls(1) => {}
     }
     let text = figures(&app).await;
     let gone =
@@ -299,9 +306,9 @@ async fn a_caller_who_leaves_is_counted_as_gone() {
 
 #[tokio::test]
 async fn every_figure_that_is_described_appears_and_no_other() {
-    let full = TestApp::with_limits(Limits { rounds: 0, ..Limits::default() }).await;
+    let full = TestApp::with_limits(EngineLimits { rounds: 0, ..EngineLimits::default() }).await;
     full.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let judged = judged_app(&fake).await;
     judge(&judged, "cites", "x").await;
     let text = figures(&busy_app().await).await + &figures(&full).await + &figures(&judged).await;
@@ -311,9 +318,9 @@ async fn every_figure_that_is_described_appears_and_no_other() {
         .map(|line| line.split_once(' ').unwrap().0)
         .collect();
     let described: BTreeSet<&str> =
-        figure::ALL.iter().map(|figure| figure.name).filter(|it| !NOT_HERE.contains(it)).collect();
+        metric::ALL.iter().map(|figure| figure.name).filter(|it| !NOT_HERE.contains(it)).collect();
     assert_eq!(names, described);
-    for figure in figure::ALL.iter().filter(|figure| !NOT_HERE.contains(&figure.name)) {
+    for figure in metric::ALL.iter().filter(|figure| !NOT_HERE.contains(&figure.name)) {
         assert!(text.contains(&format!("# TYPE {} {}\n", figure.name, figure.shape.as_str())));
         let sample = &figure.samples()[0];
         let line = text.lines().find(|line| {
@@ -323,7 +330,8 @@ async fn every_figure_that_is_described_appears_and_no_other() {
         for label in figure.labels {
             assert!(line.contains(&format!("{label}=\"")), "{line} has no label {label}");
         }
-        let labels = line.matches("=\"").count() - usize::from(figure.shape == Shape::Histogram);
+        let labels =
+            line.matches("=\"").count() - usize::from(figure.shape == MetricKind::Histogram);
         assert_eq!(labels, figure.labels.len(), "{line}");
     }
 }
@@ -387,12 +395,12 @@ fn dashboard_and_alerts_name_only_figures_that_exist_and_no_figure_is_left_out()
     let alerts = include_str!("../../../../docs/operations/alerts.yml");
     let page = include_str!("../../../../docs/reference/metrics.md");
     serde_json::from_str::<serde_json::Value>(dashboard).unwrap();
-    let samples: BTreeSet<String> = figure::ALL.iter().flat_map(Figure::samples).collect();
+    let samples: BTreeSet<String> = metric::ALL.iter().flat_map(MetricSpec::samples).collect();
     for name in named(dashboard).union(&named(alerts)) {
         assert!(samples.contains(*name), "there is no figure `{name}`");
     }
     let (panels, described) = (named(dashboard), named(page));
-    for figure in figure::ALL {
+    for figure in metric::ALL {
         let samples = figure.samples();
         assert!(samples.iter().any(|it| panels.contains(it.as_str())), "no panel: {}", figure.name);
         assert!(samples.iter().all(|it| described.contains(it.as_str())), "{}", figure.name);

@@ -1,8 +1,8 @@
 //! The OpenAPI document: it names every route, and its examples are what the server takes and says.
 
 mod agent_events;
+mod agent_runs;
 mod people;
-mod runs;
 mod tasks;
 mod templates;
 mod workflows;
@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::body::Body;
 use http::StatusCode;
 use jsonschema::{Draft, Validator};
-use jurat_core::code::Code;
-use jurat_server::{Access, openapi, route_table};
+use jurat_core::code::ProblemCode;
+use jurat_server::{RouteAccess, openapi, route_table};
 use jurat_testkit::{
-    app::{Reply, TestApp},
+    app::{TestApp, TestReply},
     fake_executor::{Behaviour, FakeExecutor, answers, fact, hangs, says_valid},
 };
 use serde_json::{Value, json};
@@ -69,10 +69,10 @@ fn every_operation_is_described_whole() {
         assert!(id.starts_with(route.operation), "{at}: the id `{id}` is not the operation's name");
         let schemes = operation["security"].as_array().map_or(0, Vec::len);
         let expected = match route.access {
-            Access::Key => 2,
+            RouteAccess::Key => 2,
             // Or none.
-            Access::Visitor => 3,
-            Access::Anyone => 0,
+            RouteAccess::Visitor => 3,
+            RouteAccess::Anyone => 0,
         };
         assert_eq!(schemes, expected, "{at}");
         let templates = path.matches('{').count();
@@ -105,8 +105,8 @@ fn every_code_is_answered_somewhere_with_an_example_of_its_own() {
         }
     }
     // The router answers this one, before any operation is reached.
-    found.insert(Code::MethodNotAllowed.to_string());
-    let all: BTreeSet<String> = Code::ALL.iter().map(ToString::to_string).collect();
+    found.insert(ProblemCode::MethodNotAllowed.to_string());
+    let all: BTreeSet<String> = ProblemCode::ALL.iter().map(ToString::to_string).collect();
     let missing: Vec<&String> = all.difference(&found).collect();
     assert_eq!(missing, [] as [&String; 0], "no operation says that it answers these");
 }
@@ -231,7 +231,7 @@ impl Story {
     }
 
     /// Sends a request and holds the reply against the example of the document.
-    async fn play(&mut self, method: &str, path: &str, at: &str, body: &Value) -> Reply {
+    async fn play(&mut self, method: &str, path: &str, at: &str, body: &Value) -> TestReply {
         // Rounds are listed by their time.
         self.app.clock.advance_ms(1_000);
         let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
@@ -307,7 +307,7 @@ async fn the_examples_are_what_the_server_takes_and_says() {
     played.extend(called_off().await);
     played.extend(registry().await);
     played.extend(people::people().await);
-    played.extend(runs::runs().await);
+    played.extend(agent_runs::runs().await);
     played.extend(workflows::workflows().await);
     played.extend(templates::templates().await);
     played.extend(people::logins().await);

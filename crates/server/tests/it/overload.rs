@@ -1,11 +1,11 @@
 //! A node that cannot keep up refuses new rounds early, and answers all else.
 
 use http::StatusCode;
-use jurat_engine::{Alone, Limits};
+use jurat_engine::{EngineLimits, SoleNode};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::says_valid,
-    unreliable_store::{Fault, UnreliableStore},
+    unreliable_store::{UnreliableStore, WriteFault},
 };
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::mcp::{MODERN, call};
 
 /// Asks for a round that cannot be, until the answer is this. A busy machine may be late as well,
 /// so the text tells for what reason.
-async fn until(app: &TestApp, status: StatusCode, because: &str) -> jurat_testkit::app::Reply {
+async fn until(app: &TestApp, status: StatusCode, because: &str) -> jurat_testkit::app::TestReply {
     loop {
         let reply = app.admin().post("/api/v3/validate", &json!({})).await;
         if reply.status == status && reply.text().contains(because) {
@@ -26,9 +26,9 @@ async fn until(app: &TestApp, status: StatusCode, because: &str) -> jurat_testki
 #[tokio::test]
 async fn a_store_that_does_not_keep_up_stops_new_rounds_until_it_does() {
     // Tries again for a second and a half before the close goes through.
-    let store = UnreliableStore::new(Fault::Refused, 5).await;
-    let app = TestApp::on(store, Limits::default()).await;
-    app.start(Alone::Yes).await;
+    let store = UnreliableStore::new(WriteFault::Refused, 5).await;
+    let app = TestApp::on(store, EngineLimits::default()).await;
+    app.start(SoleNode::Yes).await;
     let _fakes = app.executors([says_valid()]).await;
     let caller = app.admin();
     let claim = json!({ "claim": "x" });

@@ -1,7 +1,7 @@
 //! What must hold on PostgreSQL just as on the embedded store.
 
-use jurat_engine::Limits;
-use jurat_testkit::{app::TestApp, postgres::Schema};
+use jurat_engine::EngineLimits;
+use jurat_testkit::{app::TestApp, postgres::TestSchema};
 
 use crate::tenants;
 use crate::v1::verifiers::{credit, life, refusals, runs, tokens, unreachable};
@@ -9,9 +9,9 @@ use crate::v1::{agent_events, tasks, templates};
 
 /// Tells a story to an application on a schema of its own.
 async fn told(story: impl AsyncFnOnce(&TestApp)) {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
-    let app = TestApp::on(store, Limits::default()).await;
+    let app = TestApp::on(store, EngineLimits::default()).await;
     story(&app).await;
     app.engine.shutdown().await;
     schema.drop().await;
@@ -109,8 +109,8 @@ async fn executors_are_told_of_what_becomes_of_a_task() {
 
 #[tokio::test]
 async fn two_nodes_tell_of_each_event_once() {
-    let schema = Schema::new().await;
-    let (mut nodes, limits) = (Vec::new(), Limits { lag: None, ..Limits::default() });
+    let schema = TestSchema::new().await;
+    let (mut nodes, limits) = (Vec::new(), EngineLimits { lag: None, ..EngineLimits::default() });
     for _ in 0..2 {
         let store = jurat_store::open(&schema.location()).await.unwrap();
         nodes.push(TestApp::on(store, limits).await);

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::{caller::Scope, id::AccountId, key::ApiKey};
-use jurat_engine::{Alone, Limits, StorageTerms, WorkerSettings};
+use jurat_core::{
+    account::{caller::Scope, key::ApiKey},
+    id::AccountId,
+};
+use jurat_engine::{EngineLimits, RunWorkerSettings, SoleNode, StorageTerms};
 use jurat_testkit::{
-    app::{Reply, TestApp, TestCaller, key_record},
+    app::{TestApp, TestCaller, TestReply, key_record},
     fake_executor::{answers, gated, says_valid},
 };
 use serde_json::{Value, json};
@@ -59,7 +62,7 @@ async fn what_was_asked_is_one_line_of_bounded_length() {
 #[tokio::test]
 async fn what_was_asked_is_not_kept_where_the_operator_says_so() {
     let storage = StorageTerms { keeps_requests: false, ..StorageTerms::default() };
-    let app = TestApp::with_limits(Limits { storage, ..Limits::default() }).await;
+    let app = TestApp::with_limits(EngineLimits { storage, ..EngineLimits::default() }).await;
     let _fakes = app.executors([says_valid()]).await;
     let body = shown(&app, &validated(&app, "a secret").await).await;
     assert_eq!((body.get("request"), &body["asked"]), (None, &Value::Null));
@@ -98,7 +101,7 @@ async fn what_was_asked_and_said_is_erased_on_demand() {
 #[tokio::test]
 async fn an_account_stores_no_more_than_its_quota() {
     let storage = StorageTerms { quota_bytes: 20_000, ..StorageTerms::default() };
-    let app = TestApp::with_limits(Limits { storage, ..Limits::default() }).await;
+    let app = TestApp::with_limits(EngineLimits { storage, ..EngineLimits::default() }).await;
     let scopes = [Scope::WorkflowsWrite, Scope::WorkflowsRead, Scope::RoundsCreate];
     let alice = app.caller("alice", &scopes).await;
     let save = |name: &str| {
@@ -171,7 +174,7 @@ async fn a_node_removes_what_is_old_by_itself() {
     let _fakes = app.executors([says_valid()]).await;
     let old = validated(&app, "old").await;
     app.clock.advance_ms(91 * DAY_MS);
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let gone = async {
         while !shown(&app, &old).await["asked"].is_null() {
             tokio::task::yield_now().await;
@@ -183,7 +186,7 @@ async fn a_node_removes_what_is_old_by_itself() {
 }
 async fn with_quota(quota_bytes: u64) -> TestApp {
     let storage = StorageTerms { quota_bytes, ..StorageTerms::default() };
-    TestApp::with_limits(Limits { storage, ..Limits::default() }).await
+    TestApp::with_limits(EngineLimits { storage, ..EngineLimits::default() }).await
 }
 
 fn workflow(name: &str, size: usize) -> Value {
@@ -204,7 +207,7 @@ async fn filled(caller: &TestCaller<'_>) -> String {
 }
 
 #[track_caller]
-fn assert_full(reply: &Reply) {
+fn assert_full(reply: &TestReply) {
     assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", reply.text());
     assert_eq!(reply.json()["code"], "quota_exceeded");
 }
@@ -281,7 +284,7 @@ async fn a_note_under_a_key_needs_room_and_what_makes_room_needs_none() {
 async fn revoking_the_same_key_again_under_new_keys_does_not_fill_the_store() {
     let storage =
         StorageTerms { quota_bytes: 20_000, reserve_bytes: 8_000, ..StorageTerms::default() };
-    let app = TestApp::with_limits(Limits { storage, ..Limits::default() }).await;
+    let app = TestApp::with_limits(EngineLimits { storage, ..EngineLimits::default() }).await;
     let ann = app.caller("ann", &Scope::OWN).await;
     let made = ann.post("/v1/api-keys", &json!({ "name": "spare" })).await;
     assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
@@ -329,9 +332,9 @@ async fn neither_a_retry_nor_a_step_goes_past_the_quota() {
     assert_full(&ann.post("/v1/runs/r3/kickoff", &json!({})).await);
     assert!(ann.post("/v1/runs/r3/cancel", &json!({})).await.status.is_success());
     // The step of the one that was let begin before finds no room for its task.
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let poll = Duration::from_millis(20);
-    app.engine.work_on_runs_here(WorkerSettings { poll, ..WorkerSettings::of_a_node(8) });
+    app.engine.spawn_run_worker(RunWorkerSettings { poll, ..RunWorkerSettings::of_a_node(8) });
     let run = ann.get("/v1/runs/r2?wait=20").await.json();
     assert_eq!(run["status"], "FAILED", "{run}");
     let error = run["steps"][0]["error"].as_str().unwrap();

@@ -3,12 +3,12 @@
 use axum::body::Body;
 use http::StatusCode;
 use jurat_testkit::{
-    app::{Reply, TestApp},
+    app::{TestApp, TestReply},
     fake_executor::{says_invalid, says_valid},
 };
 use serde_json::{Value, json};
 
-fn events(reply: &Reply) -> Vec<(String, Value)> {
+fn events(reply: &TestReply) -> Vec<(String, Value)> {
     reply
         .text()
         .split("\n\n")
@@ -21,7 +21,7 @@ fn events(reply: &Reply) -> Vec<(String, Value)> {
         .collect()
 }
 
-async fn streamed(app: &TestApp, body: Value) -> Reply {
+async fn streamed(app: &TestApp, body: Value) -> TestReply {
     let body = Body::from(body.to_string());
     app.admin().send("POST", "/api/v3/validate", body, &[("accept", "text/event-stream")]).await
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::{caller::Scope, workflow::Slug};
-use jurat_engine::Limits;
+use jurat_core::{account::caller::Scope, workflow::Slug};
+use jurat_engine::EngineLimits;
 use jurat_testkit::{
-    app::{Reply, TestApp, TestCaller},
+    app::{TestApp, TestCaller, TestReply},
     fake_executor::{FakeExecutor, answers},
 };
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ fn aimed(body: &Value, name: &str) -> Value {
 }
 
 /// A reply without what may differ between two names.
-fn shape(reply: &Reply, name: &str) -> (StatusCode, String) {
+fn shape(reply: &TestReply, name: &str) -> (StatusCode, String) {
     // What was made has an identifier and a token of its own.
     let is_made = reply.status.is_success();
     let text =
@@ -290,7 +290,7 @@ pub(crate) async fn crawl(app: &TestApp) {
 
 #[tokio::test]
 async fn nothing_is_learned_by_the_names_of_another_tenant() {
-    templates::told(Limits { lag: None, ..Limits::default() }, crawl).await;
+    templates::told(EngineLimits { lag: None, ..EngineLimits::default() }, crawl).await;
 }
 
 #[tokio::test]

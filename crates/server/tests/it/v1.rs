@@ -1,6 +1,7 @@
 //! Our own resources, a file per resource.
 
 pub(crate) mod agent_events;
+mod agent_runs;
 mod api_keys;
 mod credits;
 mod cursors;
@@ -10,7 +11,6 @@ mod knowledge;
 mod logins;
 mod people;
 mod rounds;
-mod runs;
 mod sessions;
 mod settlement;
 mod shares;

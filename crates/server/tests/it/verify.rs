@@ -2,14 +2,14 @@
 
 use http::StatusCode;
 use jurat_core::{
-    caller::Scope,
+    account::caller::Scope,
     policy::{ResultFields, policy_hash, result_hash},
 };
-use jurat_engine::{Judges, ProviderKind, ProviderSettings};
+use jurat_engine::{JudgesConfig, ProviderKind, ProviderSettings};
 use jurat_testkit::{
-    app::{Reply, TestApp, TestCaller},
+    app::{TestApp, TestCaller, TestReply},
     fake_executor::says_valid,
-    fake_provider::{FakeProvider, Says, verdict},
+    fake_provider::{FakeProvider, ProviderReply, verdict},
 };
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn request(policy_id: &str, params: &Value, output: &Value) -> Value {
 
 /// Asserts that the hash is that of the answer to the request, and returns the answer.
 #[track_caller]
-fn sound(request: &Value, reply: &Reply) -> Value {
+fn sound(request: &Value, reply: &TestReply) -> Value {
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
     let answer = reply.json();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -144,14 +144,14 @@ async fn what_is_wrong_or_cannot_be_decided_here_is_refused_with_its_field() {
 #[tokio::test]
 async fn the_judge_of_a_verifier_decides_and_one_that_fails_decides_nothing() {
     for (says, status, codes) in [
-        (Says::Answer(verdict("met")), "passed", json!([])),
-        (Says::Answer(verdict("not_met")), "failed", json!([1070])),
-        (Says::Answer(verdict("conflicting")), "inconclusive", json!([1072])),
-        (Says::Status(401), "inconclusive", json!([1030])),
-        (Says::Text("passed".to_owned()), "inconclusive", json!([1030])),
+        (ProviderReply::Answer(verdict("met")), "passed", json!([])),
+        (ProviderReply::Answer(verdict("not_met")), "failed", json!([1070])),
+        (ProviderReply::Answer(verdict("conflicting")), "inconclusive", json!([1072])),
+        (ProviderReply::Status(401), "inconclusive", json!([1030])),
+        (ProviderReply::Text("passed".to_owned()), "inconclusive", json!([1030])),
     ] {
         let fake = FakeProvider::saying([says.clone()]).await;
-        let mut judges = Judges::default();
+        let mut judges = JudgesConfig::default();
         let settings = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
         judges.providers.insert("p".to_owned(), settings);
         let app = TestApp::with_judges(judges).await;

@@ -3,21 +3,21 @@
 use axum::body::Body;
 use futures::FutureExt as _;
 use http::StatusCode;
-use jurat_core::caller::Scope;
+use jurat_core::account::caller::Scope;
 use jurat_testkit::{
-    app::{Reply, TestApp},
+    app::{TestApp, TestReply},
     fake_executor::{gated, says_invalid, says_valid},
 };
 use serde_json::{Value, json};
 
 use crate::inbound::{Served, patient, post};
 
-async fn preferring(app: &TestApp, prefer: &str, body: &Value) -> Reply {
+async fn preferring(app: &TestApp, prefer: &str, body: &Value) -> TestReply {
     let body = Body::from(body.to_string());
     app.admin().send("POST", "/api/v3/validate", body, &[("prefer", prefer)]).await
 }
 
-fn location(reply: &Reply) -> String {
+fn location(reply: &TestReply) -> String {
     reply.headers["location"].to_str().unwrap().to_owned()
 }
 
@@ -37,7 +37,7 @@ async fn a_caller_who_does_not_wait_learns_where_the_round_is() {
     let waiting = waiter.get(&path);
     let ((), ended) = tokio::join!(
         async {
-            fake.called(1).await;
+            fake.wait_for_calls(1).await;
             fake.release();
         },
         waiting
@@ -99,7 +99,7 @@ async fn a_repeated_request_leads_to_the_same_round() {
     assert_eq!(third.json()["state"], "closed");
 }
 
-async fn call_off(app: &TestApp, round_id: &str) -> Reply {
+async fn call_off(app: &TestApp, round_id: &str) -> TestReply {
     let path = format!("/v1/rounds/{round_id}/cancel");
     app.admin().send("POST", &path, Body::empty(), &[]).await
 }
@@ -127,7 +127,7 @@ async fn a_round_that_is_called_off_ends_without_a_verdict_and_keeps_what_was_sa
     // The first answer is counted, and the two others are being worked on.
     caller.until("event: replica_done").await;
     for fake in &fakes {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
     }
     let list = served.app.admin().get("/v1/rounds").await.json();
     let round_id = list["items"][0]["round_id"].as_str().unwrap();
@@ -157,7 +157,7 @@ async fn the_caller_of_a_round_that_is_called_off_hears_of_it() {
     let [fake] = app.executors([gated(says_valid())]).await;
     let (caller, body) = (app.admin(), json!({ "claim": "x" }));
     let calling_off = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         let list = app.admin().get("/v1/rounds").await.json();
         call_off(&app, list["items"][0]["round_id"].as_str().unwrap()).await
     };
@@ -189,7 +189,7 @@ async fn only_its_own_account_calls_a_round_off() {
     assert_eq!(other.status, StatusCode::NOT_FOUND);
     let reader = app.caller("carol", &[Scope::RoundsRead]).await;
     assert_eq!(reader.send("POST", &path, Body::empty(), &[]).await.json()["code"], "forbidden");
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     fake.release();
     app.engine.drain().await;
     let ended = app.admin().get(&location(&reply)).await.json();
@@ -201,7 +201,7 @@ async fn a_node_that_ends_refuses_rounds_and_releases_those_under_way() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let reply = preferring(&app, "respond-async", &json!({ "claim": "x" })).await;
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     app.engine.stop_rounds();
     let refused = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);

@@ -6,10 +6,12 @@ use jurat_core::canonical::digest;
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::Deserialize;
 
-use super::{BackupError, DATABASE, Result, Stage, Watch, manifest::Counts, open_still, tell};
+use super::{
+    BackupError, BackupStage, BackupWatcher, DATABASE, Result, manifest::Counts, open_still, tell,
+};
 
 /// How many entries are read between two looks at whoever watches.
-const STEP: u64 = 10_000;
+const CHUNK_ROWS: u64 = 10_000;
 
 /// Each finds one round that breaks a rule, and says which rule. They use only what has been in
 /// every schema, because a backup may be older than the program.
@@ -40,13 +42,13 @@ const WITH_LEDGER: i64 = 3;
 
 /// Whose entry it is, by its own words.
 #[derive(Deserialize)]
-struct Owner<'a> {
+struct EntryOwner<'a> {
     account_id: &'a str,
     round_id: &'a str,
 }
 
 /// Checks a database at rest from its pages to its entries.
-pub(super) fn check(path: &Path, expected: &Counts, watch: Watch<'_>) -> Result<()> {
+pub(super) fn check(path: &Path, expected: &Counts, watch: BackupWatcher<'_>) -> Result<()> {
     let connection = open_still(path).map_err(|error| unreadable(&error))?;
     integrity(&connection, watch)?;
     let found = counts(&connection).map_err(|error| unreadable(&error))?;
@@ -69,7 +71,7 @@ pub(super) fn check(path: &Path, expected: &Counts, watch: Watch<'_>) -> Result<
 
 /// Every balance is the sum of its lines, and what rounds hold is in the ledger.
 fn ledger(connection: &Connection) -> Result<()> {
-    for (why, sql) in crate::sql::ledger::RULES {
+    for (why, sql) in crate::db::sql::ledger::RULES {
         let what: Option<String> = connection
             .query_row(sql, [1], |row| row.get(0))
             .optional()
@@ -94,8 +96,8 @@ pub(super) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
     })
 }
 
-fn integrity(connection: &Connection, watch: Watch<'_>) -> Result<()> {
-    tell(watch, Stage::Integrity, 0, 1)?;
+fn integrity(connection: &Connection, watch: BackupWatcher<'_>) -> Result<()> {
+    tell(watch, BackupStage::Integrity, 0, 1)?;
     let found: String = connection
         .query_row("pragma integrity_check(1)", [], |row| row.get(0))
         .map_err(|error| unreadable(&error))?;
@@ -110,11 +112,11 @@ fn integrity(connection: &Connection, watch: Watch<'_>) -> Result<()> {
         let why = format!("a row of `{table}` refers to a missing row");
         return Err(BackupError::damaged(DATABASE, why));
     }
-    tell(watch, Stage::Integrity, 1, 1)
+    tell(watch, BackupStage::Integrity, 1, 1)
 }
 
 /// Every entry has the digest that its receipt names, and is that of its round.
-fn entries(connection: &Connection, total: u64, watch: Watch<'_>) -> Result<()> {
+fn entries(connection: &Connection, total: u64, watch: BackupWatcher<'_>) -> Result<()> {
     let mut done = 0;
     let mut statement = connection
         .prepare("select account_id, round_id, receipt_id, entry from entries")
@@ -130,16 +132,16 @@ fn entries(connection: &Connection, total: u64, watch: Watch<'_>) -> Result<()> 
                 "its decision entry does not match the digest in its receipt",
             ));
         }
-        let owner = serde_json::from_str::<Owner<'_>>(entry);
+        let owner = serde_json::from_str::<EntryOwner<'_>>(entry);
         if !owner.is_ok_and(|owner| owner.account_id == account && owner.round_id == round) {
             return Err(broken(round, "its decision entry belongs to another round"));
         }
         done += 1;
-        if done % STEP == 0 {
-            tell(watch, Stage::Entries, done, total)?;
+        if done % CHUNK_ROWS == 0 {
+            tell(watch, BackupStage::Entries, done, total)?;
         }
     }
-    tell(watch, Stage::Entries, done, total)
+    tell(watch, BackupStage::Entries, done, total)
 }
 
 fn unreadable(error: &rusqlite::Error) -> BackupError {

@@ -9,7 +9,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use super::{BackupError, FileRecord, Result, Stage, Watch, tell};
+use super::{BackupError, BackupStage, BackupWatcher, FileRecord, Result, tell};
 
 const CHUNK: usize = 1 << 20;
 
@@ -19,7 +19,7 @@ pub(super) fn wrong(path: &Path) -> impl Fn(io::Error) -> BackupError {
 }
 
 /// What the manifest says of a file.
-pub(super) fn record(folder: &Path, name: &str, watch: Watch<'_>) -> Result<FileRecord> {
+pub(super) fn record(folder: &Path, name: &str, watch: BackupWatcher<'_>) -> Result<FileRecord> {
     copied(&folder.join(name), name, &mut io::sink(), watch)
 }
 
@@ -28,7 +28,7 @@ pub(super) fn copied(
     path: &Path,
     name: &str,
     to: &mut dyn Write,
-    watch: Watch<'_>,
+    watch: BackupWatcher<'_>,
 ) -> Result<FileRecord> {
     let wrong = wrong(path);
     let mut from = File::open(path).map_err(&wrong)?;
@@ -42,7 +42,7 @@ pub(super) fn copied(
         hash.update(part);
         to.write_all(part).map_err(&wrong)?;
         done += read as u64;
-        tell(watch, Stage::Checksums, done, total)?;
+        tell(watch, BackupStage::Checksums, done, total)?;
     }
     Ok(FileRecord { name: name.to_owned(), size_bytes: done, sha256: hex::encode(hash.finalize()) })
 }

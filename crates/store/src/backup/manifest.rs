@@ -51,7 +51,7 @@ pub(super) struct Counts {
 
 /// A later form may have other fields, so its version is read before them.
 #[derive(Deserialize)]
-struct Head {
+struct ManifestHead {
     format: String,
 }
 
@@ -85,7 +85,8 @@ impl Manifest {
             Err(source) => return Err(BackupError::Io { path, source }),
         };
         let refused = |why: String| BackupError::Manifest { path: path.clone(), why };
-        let head: Head = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+        let head: ManifestHead =
+            serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
         if head.format != FORMAT {
             let why =
                 format!("its format is `{}`, not `{FORMAT}`; use a newer program", head.format);

@@ -7,11 +7,13 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-use super::{BackupError, DATABASE, FileRecord, KEYS, Result, Verified, Watch, files};
+use super::{
+    BackupError, BackupWatcher, DATABASE, FileRecord, KEYS, Result, VerifiedBackup, files,
+};
 
 /// Where a backup is put. Both folders are there already.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct RestoreTarget<'a> {
     pub database: &'a Path,
     /// The state folder, which gets the keys.
     pub keys: &'a Path,
@@ -19,7 +21,7 @@ pub struct Place<'a> {
 
 /// Refuses a place with a store, or with what a store left behind: SQLite would take the log of
 /// another database of the same name for that of the restored one.
-pub fn check_free(place: Place<'_>) -> Result<()> {
+pub fn check_free(place: RestoreTarget<'_>) -> Result<()> {
     for suffix in ["", "-wal", "-journal"] {
         let mut path = place.database.as_os_str().to_owned();
         path.push(suffix);
@@ -32,10 +34,10 @@ pub fn check_free(place: Place<'_>) -> Result<()> {
     Ok(())
 }
 
-impl Verified {
+impl VerifiedBackup {
     /// Puts the files in place, the database last: until then there is no store. The caller holds
     /// the lock of the place.
-    pub fn restore(&self, place: Place<'_>, watch: Watch<'_>) -> Result<()> {
+    pub fn restore(&self, place: RestoreTarget<'_>, watch: BackupWatcher<'_>) -> Result<()> {
         check_free(place)?;
         let mut staged = Vec::new();
         for key in KEYS {
@@ -78,7 +80,7 @@ impl Verified {
     }
 
     /// A copy beside its target, on disk, and compared once more with the manifest.
-    fn staged(&self, name: &str, target: &Path, watch: Watch<'_>) -> Result<NamedTempFile> {
+    fn staged(&self, name: &str, target: &Path, watch: BackupWatcher<'_>) -> Result<NamedTempFile> {
         let folder = files::parent(target);
         // Only the owner may read a file that is made so.
         let mut file = NamedTempFile::new_in(&folder).map_err(files::wrong(&folder))?;

@@ -5,18 +5,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{BackupError, DATABASE, Manifest, Result, Watch, contents, files};
-use crate::migrations;
+use super::{BackupError, BackupWatcher, DATABASE, Manifest, Result, contents, files};
+use crate::db::migrations;
 
 /// A backup that was found whole, which is the only kind that can be put back.
 #[derive(Debug)]
-pub struct Verified {
+pub struct VerifiedBackup {
     pub(super) folder: PathBuf,
     pub manifest: Manifest,
 }
 
 /// Checks all that can be checked without the store it was taken from.
-pub fn verify(folder: &Path, watch: Watch<'_>) -> Result<Verified> {
+pub fn verify(folder: &Path, watch: BackupWatcher<'_>) -> Result<VerifiedBackup> {
     let manifest = Manifest::read(folder)?;
     check_schema(&manifest)?;
     for expected in &manifest.files {
@@ -36,7 +36,7 @@ pub fn verify(folder: &Path, watch: Watch<'_>) -> Result<Verified> {
         }
     }
     contents::check(&folder.join(DATABASE), &manifest.counts(), watch)?;
-    Ok(Verified { folder: folder.to_owned(), manifest })
+    Ok(VerifiedBackup { folder: folder.to_owned(), manifest })
 }
 
 /// An older schema is migrated when the store is opened; a newer one cannot be read.

@@ -13,17 +13,17 @@ use rusqlite::{
 };
 
 use super::{
-    BackupError, DATABASE, KEYS, Manifest, Progress, Result, Stage, Watch, contents, files,
-    manifest::Counts, tell, verify,
+    BackupError, BackupProgress, BackupStage, BackupWatcher, DATABASE, KEYS, Manifest, Result,
+    contents, files, manifest::Counts, tell, verify,
 };
-use crate::{migrations, sqlite::setup};
+use crate::db::{migrations, sqlite::setup};
 
 /// Pages between two looks at whoever watches: 16 MiB.
-const STEP: i32 = 4_096;
+const CHUNK_PAGES: i32 = 4_096;
 
 /// What is backed up, and what the manifest says of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct BackupSource<'a> {
     pub database: &'a Path,
     /// The state folder, which has the keys.
     pub keys: &'a Path,
@@ -33,7 +33,11 @@ pub struct Source<'a> {
 }
 
 /// Writes a backup into a new folder, and checks it before it gets its name.
-pub fn write(source: Source<'_>, folder: &Path, watch: Watch<'_>) -> Result<Manifest> {
+pub fn write(
+    source: BackupSource<'_>,
+    folder: &Path,
+    watch: BackupWatcher<'_>,
+) -> Result<Manifest> {
     if files::is_there(folder) {
         return Err(BackupError::Taken { path: folder.to_owned() });
     }
@@ -72,7 +76,7 @@ pub fn write(source: Source<'_>, folder: &Path, watch: Watch<'_>) -> Result<Mani
 /// commit of the server makes the copy begin again, 1,583 times in 40 s, and it never ends.
 /// `vacuum into` sees one moment as well and took 19 s, but cannot be stopped and does not say how
 /// far it is. Until the end the write-ahead log grows by what is written meanwhile.
-fn database(from: &Path, to: &Path, watch: Watch<'_>) -> Result<Counts> {
+fn database(from: &Path, to: &Path, watch: BackupWatcher<'_>) -> Result<Counts> {
     let wrong = |path: &Path| {
         let path = path.to_owned();
         move |source| BackupError::Database { path: path.clone(), source }
@@ -108,18 +112,18 @@ fn database(from: &Path, to: &Path, watch: Watch<'_>) -> Result<Counts> {
 fn pages(
     from: &Connection,
     to: &mut Connection,
-    watch: Watch<'_>,
+    watch: BackupWatcher<'_>,
     wrong: impl Fn(rusqlite::Error) -> BackupError,
 ) -> Result<()> {
     let backup = Backup::new(from, to).map_err(&wrong)?;
     loop {
-        match backup.step(STEP).map_err(&wrong)? {
+        match backup.step(CHUNK_PAGES).map_err(&wrong)? {
             StepResult::Done => return Ok(()),
             StepResult::More => {
                 let at = backup.progress();
                 let total = u64::try_from(at.pagecount).unwrap_or(0);
                 let left = u64::try_from(at.remaining).unwrap_or(0);
-                tell(watch, Stage::Copying, total.saturating_sub(left), total)?;
+                tell(watch, BackupStage::Copying, total.saturating_sub(left), total)?;
             }
             // Nobody else has the copy, and the moment is ours.
             StepResult::Busy | StepResult::Locked | _ => {
@@ -147,6 +151,8 @@ fn copy_key(from: &Path, to: &PathBuf) -> Result<()> {
     }
     let opened = OpenOptions::new().create_new(true).write(true).mode(0o600).open(to);
     let mut file = opened.map_err(files::wrong(to))?;
-    files::copied(from, "", &mut file, &mut |_: Progress| std::ops::ControlFlow::Continue(()))?;
+    files::copied(from, "", &mut file, &mut |_: BackupProgress| {
+        std::ops::ControlFlow::Continue(())
+    })?;
     file.sync_all().map_err(files::wrong(to))
 }

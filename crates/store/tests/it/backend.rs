@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use jurat_store::{Location, Store};
-pub(crate) use jurat_testkit::postgres::{Schema, execute};
+use jurat_store::{Store, StoreLocation};
+pub(crate) use jurat_testkit::postgres::{TestSchema, execute};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -14,7 +14,7 @@ pub(crate) struct Backend {
 
 enum Database {
     Sqlite { folder: TempDir },
-    Postgres { schema: Schema },
+    Postgres { schema: TestSchema },
 }
 
 impl Backend {
@@ -25,7 +25,7 @@ impl Backend {
     }
 
     pub(crate) async fn postgres() -> Self {
-        let schema = Schema::new().await;
+        let schema = TestSchema::new().await;
         let store = jurat_store::open(&schema.location()).await.unwrap();
         Self { store, database: Database::Postgres { schema } }
     }
@@ -79,6 +79,6 @@ pub(crate) fn texts(connection: &Connection, sql: &str) -> Vec<String> {
     rows.map(Result::unwrap).collect()
 }
 
-fn file_in(folder: &TempDir) -> Location {
-    Location::File(folder.path().join("store.db"))
+fn file_in(folder: &TempDir) -> StoreLocation {
+    StoreLocation::File(folder.path().join("store.db"))
 }

@@ -7,10 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jurat_core::{round::Round, run::RunVerdict, verifier::Which};
+use jurat_core::{
+    round::Round,
+    verifier::{VerifierSelector, run::VerifierRunVerdict},
+};
 use jurat_store::{
     Sqlite, Store as _,
-    backup::{self, BackupError, Manifest, Place, Progress, Source, Stage},
+    backup::{
+        self, BackupError, BackupProgress, BackupSource, BackupStage, Manifest, RestoreTarget,
+    },
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -28,7 +33,7 @@ type Edit = fn(&mut Value);
 
 const MOMENT: &str = "2027-01-15T08:00:00Z";
 
-fn go_on(_: Progress) -> ControlFlow<()> {
+fn go_on(_: BackupProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -64,7 +69,7 @@ impl Home {
 
     fn write(&self, name: &str) -> Result<Manifest, BackupError> {
         let (database, keys) = (self.path("state/store.db"), self.path("state"));
-        let source = Source {
+        let source = BackupSource {
             database: &database,
             keys: &keys,
             program_version: "1.2.3",
@@ -143,7 +148,7 @@ async fn a_backup_carries_verifiers_runs_and_credit() {
     let verifier = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
     let open = holding(run(&alice, &verifier.id, 7), 40, true);
     store.round_open(&open, None).await.unwrap();
-    store.round_close(&open, &judged(&open, RunVerdict::Passed, 15)).await.unwrap();
+    store.round_close(&open, &judged(&open, VerifierRunVerdict::Passed, 15)).await.unwrap();
     home.write("monday").unwrap();
     let changed = "update credit_balances set granted = 101, available = 86";
     let forged = home.forged(changed).to_string();
@@ -152,14 +157,14 @@ async fn a_backup_carries_verifiers_runs_and_credit() {
     let new = home.path("new");
     fs::create_dir(&new).unwrap();
     let verified = backup::verify(&home.path("monday"), &mut go_on).unwrap();
-    let place = Place { database: &new.join("store.db"), keys: &new };
+    let place = RestoreTarget { database: &new.join("store.db"), keys: &new };
     verified.restore(place, &mut go_on).unwrap();
     let restored = Sqlite::open(&new.join("store.db")).await.unwrap();
-    let which = Which::Id(verifier.id);
+    let which = VerifierSelector::Id(verifier.id);
     let there = async |store: &Sqlite| {
         (
             crate::samples::verifier(store, &alice, &which, None).await.unwrap(),
-            store.run_get(&alice, &open.run.as_ref().unwrap().id).await.unwrap().unwrap(),
+            store.verifier_run_get(&alice, &open.run.as_ref().unwrap().id).await.unwrap().unwrap(),
             store.account_get(&alice).await.unwrap().unwrap(),
             store.credit_transfers(&alice, None, 10).await.unwrap(),
         )
@@ -192,9 +197,9 @@ async fn a_backup_that_fails_leaves_nothing_behind() {
     fs::write(home.path("state/node.key"), "node\n").unwrap();
     let (database, keys) = (home.path("state/store.db"), home.path("state"));
     let source =
-        Source { database: &database, keys: &keys, program_version: "1", created_at: MOMENT };
-    for stage in [Stage::Checksums, Stage::Integrity, Stage::Entries] {
-        let mut stop_at = |progress: Progress| {
+        BackupSource { database: &database, keys: &keys, program_version: "1", created_at: MOMENT };
+    for stage in [BackupStage::Checksums, BackupStage::Integrity, BackupStage::Entries] {
+        let mut stop_at = |progress: BackupProgress| {
             if progress.stage == stage { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let stopped = backup::write(source, &home.path("monday"), &mut stop_at);
@@ -307,7 +312,7 @@ async fn a_backup_is_put_back_where_no_store_is() {
     let there = home.path("there");
     fs::create_dir(&there).unwrap();
     let database = there.join("other.db");
-    let place = Place { database: &database, keys: &there };
+    let place = RestoreTarget { database: &database, keys: &there };
     verified.restore(place, &mut go_on).unwrap();
     assert_eq!(names(&there), ["admin.key", "node.key", "other.db"]);
     for name in names(&there) {
@@ -328,7 +333,7 @@ async fn a_backup_is_put_back_where_no_store_is() {
     // Nor is one where the original is.
     let database = home.path("state/store.db");
     let state = home.path("state");
-    let error = verified.restore(Place { database: &database, keys: &state }, &mut go_on);
+    let error = verified.restore(RestoreTarget { database: &database, keys: &state }, &mut go_on);
     assert!(matches!(error, Err(BackupError::StoreThere { .. })));
     home.store.close().await;
 }
@@ -341,7 +346,7 @@ async fn what_another_store_left_behind_is_not_mixed_with_a_restored_one() {
     let there = home.path("there");
     fs::create_dir(&there).unwrap();
     let database = there.join("jurat.db");
-    let place = Place { database: &database, keys: &there };
+    let place = RestoreTarget { database: &database, keys: &there };
     fs::write(there.join("jurat.db-wal"), "left").unwrap();
     let error = verified.restore(place, &mut go_on).unwrap_err();
     assert!(error.to_string().contains("jurat.db-wal` already exists"), "{error}");

@@ -2,31 +2,32 @@
 
 pub(crate) mod access;
 pub(crate) mod agent_events;
+pub(crate) mod agent_runs;
 pub(crate) mod anonymous;
 pub(crate) mod apart;
 pub(crate) mod captures;
 pub(crate) mod checkup;
 pub(crate) mod corrections;
 pub(crate) mod evidence;
+pub(crate) mod fair_share;
+pub(crate) mod idempotency;
 pub(crate) mod installation;
+pub(crate) mod judge_calls;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
 pub(crate) mod ledger;
 pub(crate) mod logins;
-pub(crate) mod once;
 pub(crate) mod open_work;
 pub(crate) mod people;
 pub(crate) mod rounds;
-pub(crate) mod runs;
 pub(crate) mod shares;
 pub(crate) mod storage;
 pub(crate) mod takeover;
-pub(crate) mod task_runs;
 pub(crate) mod tasks;
 pub(crate) mod teams;
 pub(crate) mod templates;
 pub(crate) mod trust;
-pub(crate) mod turns;
+pub(crate) mod verifier_runs;
 pub(crate) mod verifiers;
 pub(crate) mod workflow_content;
 pub(crate) mod workflows;
@@ -36,7 +37,7 @@ macro_rules! conformance {
     ($start:expr) => {
         $crate::conformance::stories!(
             $start,
-            task_runs,
+            agent_runs,
             a_run_reads_back_with_its_steps,
             steps_are_taken_by_age_and_within_a_run_by_priority,
             an_executor_does_only_so_much_at_once,
@@ -163,7 +164,7 @@ macro_rules! conformance {
         );
         $crate::conformance::stories!(
             $start,
-            once,
+            idempotency,
             a_write_under_a_key_happens_once,
             a_write_that_did_not_happen_leaves_its_key_free,
             a_round_that_its_node_left_gives_its_key_to_another,
@@ -244,7 +245,6 @@ macro_rules! conformance {
             a_workflow_shares_the_verifiers_that_it_names,
             a_deleted_verifier_is_erased_for_all_who_ran_it,
             a_workflow_is_given_away_with_its_verifiers,
-            workflows_are_listed_by_every_filter_newest_first,
         );
         $crate::conformance::stories!(
             $start,
@@ -261,12 +261,13 @@ macro_rules! conformance {
         $crate::conformance::stories!(
             $start,
             workflow_content,
+            workflows_are_listed_by_every_filter_newest_first,
             an_old_name_is_found_before_newer_bodies,
             a_path_is_a_file_or_a_folder,
         );
         $crate::conformance::stories!(
             $start,
-            runs,
+            verifier_runs,
             a_run_begins_and_ends_with_its_round,
             a_run_whose_node_stopped_ends_as_an_error,
             a_round_that_is_not_opened_leaves_no_run,
@@ -293,9 +294,13 @@ macro_rules! conformance {
             calls_that_the_credit_does_not_cover_run_one_at_a_time_on_all_nodes,
             credit_that_calls_may_still_cost_is_not_taken_back,
             what_a_provider_reports_afterwards_corrects_the_cost,
+            another_account_sees_no_credit,
+        );
+        $crate::conformance::stories!(
+            $start,
+            judge_calls,
             judge_calls_are_on_record_before_they_leave,
             a_history_is_of_one_account_and_keeps_the_latest,
-            another_account_sees_no_credit,
         );
         $crate::conformance::stories!(
             $start,
@@ -350,7 +355,7 @@ macro_rules! conformance {
         );
         $crate::conformance::stories!(
             $start,
-            turns,
+            fair_share,
             accounts_take_turns_where_not_all_get_a_place,
             no_account_gets_every_place,
             every_account_is_looked_at_before_long,

@@ -3,16 +3,15 @@
 use std::{fs, path::Path};
 
 use jurat_core::{
-    decision::DecisionEntry,
     id::{AccountId, RoundId},
-    replica::Label,
-    round::{Ending, Round},
-    verifier::Which,
-    workflow::{Whose, WorkflowWhich},
+    round::{Round, RoundEnding, decision::DecisionEntry, replica::Label},
+    verifier::VerifierSelector,
+    workflow::{OwnershipFilter, WorkflowSelector},
 };
 use jurat_store::{
-    AgentEventFilter, Behalf, Claim, Closed, Found, KeyRecord, Orphans, RunFilter, RunKey, Store,
-    TaskEventsAsked, TaskFilter, TaskKey, TaskRunFilter, TeamsWanted, WorkflowAsked, WorkflowQuery,
+    AgentEventFilter, AgentRunFilter, AgentRunKey, Behalf, KeyRecord, NameMatch, RoundCloseOutcome,
+    RoundTakeover, Store, TakeoverScope, TaskEventsQuery, TaskFilter, TaskKey, TeamListQuery,
+    VerifierRunFilter, WorkflowLookup, WorkflowQuery,
 };
 
 use crate::samples::{
@@ -113,12 +112,12 @@ async fn registry_is_there(fixture: &Fixture, store: &dyn Store) {
         let reached = verifiers(store, &account, &page(None, 1_000)).await;
         // Those that others share are counted where they belong.
         for listed in reached.into_iter().filter(|it| it.account == account) {
-            let which = Which::Id(listed.id.clone());
+            let which = VerifierSelector::Id(listed.id.clone());
             let found = verifier(store, &account, &which, Some(1)).await.unwrap();
             assert_eq!(found.config.hash(), found.config_hash);
             found_verifiers += 1;
         }
-        runs += store.run_list(&account, &every_run()).await.unwrap().len();
+        runs += store.verifier_run_list(&account, &every_run()).await.unwrap().len();
     }
     let revoked = fixture.rows.lines().filter(|row| row.contains("'revoked'")).count();
     assert_eq!(found_verifiers + revoked, fixture.count("verifiers"), "{}", fixture.name);
@@ -134,7 +133,7 @@ async fn sharing_is_there(fixture: &Fixture, store: &dyn Store) {
         let whose = Behalf::Account(account.clone());
         let query = WorkflowQuery {
             caller: account.clone(),
-            whose: Whose::Mine,
+            whose: OwnershipFilter::Mine,
             with_archived: true,
             tag: None,
             search: None,
@@ -142,18 +141,18 @@ async fn sharing_is_there(fixture: &Fixture, store: &dyn Store) {
             limit: 1_000,
         };
         for found in sharing.workflow_list(&whose, &query).await.unwrap() {
-            let asked = WorkflowAsked {
+            let asked = WorkflowLookup {
                 caller: account.clone(),
-                which: WorkflowWhich::Id(found.workflow.id.clone()),
+                which: WorkflowSelector::Id(found.workflow.id.clone()),
                 version: None,
             };
-            let Found::One(view) = sharing.workflow_get(&whose, &asked).await.unwrap() else {
+            let NameMatch::One(view) = sharing.workflow_get(&whose, &asked).await.unwrap() else {
                 panic!("{} is gone", found.workflow.id)
             };
             assert_eq!(view.version.version, found.workflow.current_version);
             workflows += 1;
         }
-        let wanted = TeamsWanted { account: account.clone(), role: None };
+        let wanted = TeamListQuery { account: account.clone(), role: None };
         members += sharing.team_list(&whose, &wanted).await.unwrap().len();
     }
     assert_eq!(workflows, fixture.count("workflows"), "{}", fixture.name);
@@ -178,15 +177,19 @@ async fn tasks_are_there(fixture: &Fixture, store: &dyn Store) {
             let key = TaskKey { account: account.clone(), id: task.id };
             let found = store.task_get(&whose, &key).await.unwrap().unwrap();
             assert_eq!(found.seq, task.seq);
-            let asked = TaskEventsAsked { task: key, after: 0, limit };
+            let asked = TaskEventsQuery { task: key, after: 0, limit };
             task_events += store.task_events(&whose, &asked).await.unwrap().len();
             tasks += 1;
         }
-        let filter =
-            TaskRunFilter { account: account.clone(), status: None, before: before.clone(), limit };
-        for run in store.task_run_page(&whose, &filter).await.unwrap() {
-            let key = RunKey { account: account.clone(), id: run.run_id };
-            steps += store.task_run_get(&whose, &key).await.unwrap().unwrap().steps.len();
+        let filter = AgentRunFilter {
+            account: account.clone(),
+            status: None,
+            before: before.clone(),
+            limit,
+        };
+        for run in store.agent_run_page(&whose, &filter).await.unwrap() {
+            let key = AgentRunKey { account: account.clone(), id: run.run_id };
+            steps += store.agent_run_get(&whose, &key).await.unwrap().unwrap().steps.len();
             runs += 1;
         }
         let filter = AgentEventFilter {
@@ -204,8 +207,8 @@ async fn tasks_are_there(fixture: &Fixture, store: &dyn Store) {
     assert_eq!(found, tables.map(|table| fixture.count(table)), "{}", fixture.name);
 }
 
-fn every_run() -> RunFilter {
-    RunFilter {
+fn every_run() -> VerifierRunFilter {
+    VerifierRunFilter {
         verifier_id: None,
         version: None,
         verdict: None,
@@ -226,8 +229,8 @@ async fn sealed_as_it_was(round: &Round, store: &dyn Store) {
     let record = store.record_get(&round.open.account, &round.open.id).await.unwrap().unwrap();
     if record.erased_at.is_none() {
         let (replicas, consensus) = (&end.replicas, &end.consensus);
-        let again =
-            DecisionEntry::new(&round.open, end.ending, replicas, consensus, end.closed_at).seal();
+        let again = DecisionEntry::new(&round.open, end.ending, replicas, consensus, end.closed_at)
+            .canonical_entry();
         assert_eq!((&again.text, &again.digest), (&end.entry, &end.receipt_id));
     }
     let entry = store.entry_get(&round.open.account, &end.receipt_id).await.unwrap();
@@ -270,17 +273,17 @@ pub(crate) async fn work_goes_on(fixture: &Fixture, store: &dyn Store) {
     let under_way = rounds(fixture, store).await.into_iter().filter(|it| it.closing.is_none());
     let under_way: Vec<Round> = under_way.collect();
     let late = at(0).plus_millis(10 * 365 * 24 * 3_600_000);
-    let claim = Claim { now: late, ..claim("next", Orphans::All) };
-    let claimed = store.round_claim(&claim).await.unwrap();
+    let claim = RoundTakeover { now: late, ..claim("next", TakeoverScope::All) };
+    let claimed = store.round_take_over(&claim).await.unwrap();
     assert_eq!(claimed.len(), under_way.len());
     for open in &claimed {
         let end = crate::samples::ended(
             open,
-            Ending::Expired,
-            jurat_core::consensus::Outcome::Failed,
+            RoundEnding::Expired,
+            jurat_core::round::consensus::Outcome::Failed,
             expiry(open).replicas.into_iter().take(open.seats.len()).collect(),
         );
-        assert_eq!(store.round_close(open, &end).await.unwrap(), Closed::Closed);
+        assert_eq!(store.round_close(open, &end).await.unwrap(), RoundCloseOutcome::Closed);
         assert_eq!(read(store, &open.account, &open.id).await.closing, Some(end));
     }
     store.executor_add(&executor("next"), Some(&session("next", "next")), None).await.unwrap();
@@ -300,14 +303,14 @@ pub(crate) async fn the_earlier_program_was_understood(store: &dyn Store) {
     let id = RoundId::parse("rnd_previous").unwrap();
     let walked = read(store, &account("previous"), &id).await;
     let end = walked.closing.unwrap();
-    assert_eq!((end.ending, end.replicas.len()), (Ending::Closed, 1));
+    assert_eq!((end.ending, end.replicas.len()), (RoundEnding::Closed, 1));
     let listed = store.round_list(&account("previous"), &newest(10)).await.unwrap();
     assert_eq!(listed.len(), 1);
-    let which = Which::Name("previous".to_owned());
+    let which = VerifierSelector::Name("previous".to_owned());
     let found = verifier(store, &account("previous"), &which, None).await.unwrap();
     assert_eq!((found.version, found.description.as_str()), (2, "Is very kind."));
     let run = "0198bcfe-0000-7000-8000-000000000003";
-    assert!(store.run_get(&account("previous"), run).await.unwrap().is_some());
+    assert!(store.verifier_run_get(&account("previous"), run).await.unwrap().is_some());
     let state = store.account_get(&account("previous")).await.unwrap().unwrap();
     assert_eq!((state.balance.granted, state.suspended_at), (1_000, None));
 }

@@ -5,15 +5,15 @@ mod policies;
 use std::error::Error as _;
 
 use futures::future::join_all;
-use jurat_core::{run::RunVerdict, verifier::Which};
+use jurat_core::verifier::{VerifierSelector, run::VerifierRunVerdict};
 use jurat_store::{
-    Claim, Closed, Location, Opened, Orphans, Postgres, Removal, Removed, Store, StoreErrorKind,
-    VerifierGone,
+    Postgres, RemoveOutcome, RoundCloseOutcome, RoundOpenOutcome, RoundTakeover, Store,
+    StoreErrorKind, StoreLocation, TakeoverScope, VerifierRemoval, VerifierRemoveOutcome,
 };
 
 use crate::{
-    backend::{self, Backend, Schema},
-    conformance::{conformance, evidence, storage, task_runs, tasks, verifiers::deployed},
+    backend::{self, Backend, TestSchema},
+    conformance::{agent_runs, conformance, evidence, storage, tasks, verifiers::deployed},
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
         HOUR_MS, account, at, claim, closing, deploy, executor, grant, holding, judged, round, run,
@@ -25,22 +25,23 @@ conformance!(Backend::postgres());
 
 #[tokio::test]
 async fn the_serving_role_writes_rounds_and_cannot_change_entries() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     // A name that has to be quoted.
     let role = format!("Serving-{}", schema.name);
     schema.execute(&format!("create role \"{role}\" login")).await.unwrap();
     let serving = schema.url_of(&role);
-    let location = Location::Postgres { url: serving.clone(), migrate_url: Some(schema.url()) };
+    let location =
+        StoreLocation::Postgres { url: serving.clone(), migrate_url: Some(schema.url()) };
     let store = jurat_store::open(&location).await.unwrap();
 
     store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
     assert_eq!(
         store.session_remove("s1", None).await.unwrap(),
-        Removed::Removed(vec!["s1".to_owned()])
+        RemoveOutcome::Removed(vec!["s1".to_owned()])
     );
     let open = round(&account("alice"), 1);
     store.round_open(&open, None).await.unwrap();
-    assert_eq!(store.round_close(&open, &closing(&open)).await.unwrap(), Closed::Closed);
+    assert_eq!(store.round_close(&open, &closing(&open)).await.unwrap(), RoundCloseOutcome::Closed);
     a_run_is_paid_and_erased(&*store).await;
     for sql in [
         "update entries set entry = '{}'",
@@ -77,18 +78,19 @@ async fn a_run_is_paid_and_erased(store: &dyn Store) {
     store.credit_grant(&grant(&alice, 100), None).await.unwrap();
     let verifier = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
     let open = holding(run(&alice, &verifier.id, 2), 40, true);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
-    let end = judged(&open, RunVerdict::Passed, 15);
-    assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Closed);
-    let removal = Removal { account: alice, which: Which::Id(verifier.id), at: at(9) };
+    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
+    let end = judged(&open, VerifierRunVerdict::Passed, 15);
+    assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
+    let removal =
+        VerifierRemoval { account: alice, which: VerifierSelector::Id(verifier.id), at: at(9) };
     let gone = store.verifier_delete(&removal, None).await.unwrap();
-    assert!(matches!(gone, VerifierGone::Gone(_)));
+    assert!(matches!(gone, VerifierRemoveOutcome::Gone(_)));
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
 #[tokio::test]
 async fn nodes_that_start_at_once_migrate_once() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let location = schema.location();
     let stores = join_all((0..6).map(|_| jurat_store::open(&location))).await;
     for store in stores {
@@ -102,7 +104,7 @@ async fn nodes_that_start_at_once_migrate_once() {
 /// Row security would be no second line for them.
 #[tokio::test]
 async fn a_role_above_the_policies_does_not_serve() {
-    let schema = Schema::served().await;
+    let schema = TestSchema::served().await;
     let refusal = async |url: String| {
         let error = Postgres::connect(&url).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Unavailable);
@@ -132,7 +134,7 @@ async fn a_role_above_the_policies_does_not_serve() {
 /// A table that somebody adds and forgets would be open to every account.
 #[tokio::test]
 async fn every_table_of_accounts_has_row_security() {
-    let schema = Schema::served().await;
+    let schema = TestSchema::served().await;
     let open = "select 1 / (case when count(*) = 0 then 1 else 0 end) from ( \
         select distinct table_name from information_schema.columns \
         where table_schema = current_schema() and column_name = 'account_id') as tables \
@@ -147,7 +149,7 @@ async fn every_table_of_accounts_has_row_security() {
 /// said on whose behalf.
 #[tokio::test]
 async fn a_connection_sees_the_rows_of_one_account() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
     for name in ["alice", "bob"] {
         deployed(&*store, &deploy(&account(name), "cites", 1)).await;
@@ -186,11 +188,11 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         "task_run_events",
         "agent_events",
     ];
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
     for name in ["alice", "bob"] {
         tasks::with_everything(&*store, &account(name)).await;
-        task_runs::with_everything(&*store, &account(name)).await;
+        agent_runs::with_everything(&*store, &account(name)).await;
         evidence::with_everything(&*store, &account(name)).await;
     }
     store.close().await;
@@ -221,7 +223,7 @@ async fn a_connection_sees_the_tasks_of_one_account() {
 
 #[tokio::test]
 async fn a_schema_without_tables_is_refused() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let error = Postgres::connect(&schema.url()).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
@@ -233,7 +235,7 @@ async fn a_schema_without_tables_is_refused() {
 
 #[tokio::test]
 async fn a_schema_of_a_far_newer_program_is_refused() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     Postgres::migrate(&schema.url(), None).await.unwrap();
     schema.execute("insert into migrations values (99, '0099', '', 0)").await.unwrap();
     let error = Postgres::connect(&schema.url()).await.unwrap_err();
@@ -247,7 +249,7 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
 
 #[tokio::test]
 async fn a_migration_that_was_edited_is_refused() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     Postgres::migrate(&schema.url(), None).await.unwrap();
     schema.execute("update migrations set digest = 'sha256:00'").await.unwrap();
     let error = Postgres::migrate(&schema.url(), None).await.unwrap_err();
@@ -260,7 +262,7 @@ async fn a_migration_that_was_edited_is_refused() {
 
 #[tokio::test]
 async fn the_search_path_may_come_as_a_command_line_option() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let other = |url: String| {
         let other = url.replace(
             &format!("options%5Bsearch_path%5D={}", schema.name),
@@ -270,7 +272,7 @@ async fn the_search_path_may_come_as_a_command_line_option() {
         other
     };
     let migrate_url = Some(other(schema.url()));
-    let location = Location::Postgres { url: other(schema.serving_url()), migrate_url };
+    let location = StoreLocation::Postgres { url: other(schema.serving_url()), migrate_url };
     let store = jurat_store::open(&location).await.unwrap();
     store.executor_add(&executor("e1"), None, None).await.unwrap();
     store.close().await;
@@ -284,14 +286,20 @@ async fn the_clock_of_a_node_does_not_matter_to_leases() {
     // Opened by a node whose clock is off by years, with an hour of lease.
     let open = round(&account("alice"), 1);
     backend.store.round_open(&open, None).await.unwrap();
-    for orphans in [Orphans::LeaseOver, Orphans::All] {
+    for orphans in [TakeoverScope::LeaseOver, TakeoverScope::All] {
         for now in [at(-1_000_000_000_000), at(1_000_000_000_000)] {
-            let claim =
-                Claim { now, lease_until: now.plus_millis(HOUR_MS), ..claim("second", orphans) };
-            assert_eq!(backend.store.round_claim(&claim).await.unwrap(), []);
+            let claim = RoundTakeover {
+                now,
+                lease_until: now.plus_millis(HOUR_MS),
+                ..claim("second", orphans)
+            };
+            assert_eq!(backend.store.round_take_over(&claim).await.unwrap(), []);
         }
     }
-    assert_eq!(backend.store.round_close(&open, &closing(&open)).await.unwrap(), Closed::Closed);
+    assert_eq!(
+        backend.store.round_close(&open, &closing(&open)).await.unwrap(),
+        RoundCloseOutcome::Closed
+    );
     backend.end().await;
 }
 
@@ -306,7 +314,7 @@ async fn a_server_that_is_not_there_is_unavailable() {
 #[tokio::test]
 async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on() {
     for fixture in fixtures("postgres") {
-        let schema = Schema::new().await;
+        let schema = TestSchema::new().await;
         let mut made = "create table migrations (version bigint not null primary key, \
             name text not null, digest text not null, applied_at bigint not null);"
             .to_owned();
@@ -332,7 +340,7 @@ async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on()
 
 #[tokio::test]
 async fn the_program_before_this_one_works_on_after_the_migration() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
     let previous = fixtures("postgres").pop().unwrap();
     schema.execute(&previous.program).await.unwrap();

@@ -1,27 +1,35 @@
 //! Values to store, with every part that a document can have.
 
 use jurat_core::{
-    candidate::{ArtifactRef, Evidence, InlineEvidence},
-    consensus::{Consensus, Outcome, ScoreSummary},
-    decision::DecisionEntry,
-    executor::{Capabilities, Executor, Independence, Probe},
+    account::{key::Key, ledger::CreditHold},
+    executor::{
+        Capabilities, Executor, Independence, Probe,
+        session::{Session, Tier},
+    },
     id::{AccountId, NodeId, RoundId, uuid},
-    job::{Disagreement, Kind, Toggle},
-    key::Key,
-    ledger::Hold,
-    replica::{Answer, Failure, FailureCode, Label, Replica, Said, Usage, Vote},
-    round::{Closing, ClosingSummary, Ending, Kept, OpenRound, RoundSummary, Seat},
-    run::{Provenance, Purpose, RunTicket, RunVerdict},
-    session::{Session, Tier},
+    round::{
+        ClosingSummary, OpenRound, RetainedRequest, RoundClosing, RoundEnding, RoundSummary, Seat,
+        candidate::{ArtifactRef, Evidence, InlineEvidence},
+        consensus::{Consensus, Outcome, ScoreSummary},
+        decision::DecisionEntry,
+        job::{Disagreement, JobKind, Toggle},
+        replica::{
+            AnswerContent, FailureCode, JudgeUsage, Label, Replica, ReplicaAnswer, ReplicaFailure,
+            ReplicaVote,
+        },
+    },
     time::Timestamp,
     verifier::{
-        Config, Effort, Example, InputContract, JudgeSettings, Verifier, VerifierVersion, Which,
+        Effort, InputContract, JudgeSettings, Verifier, VerifierConfig, VerifierExample,
+        VerifierSelector, VerifierVersion,
+        run::{Provenance, VerifierRunPurpose, VerifierRunTicket, VerifierRunVerdict},
     },
     workflow::VerifierRole,
 };
 use jurat_store::{
-    Behalf, Claim, Deploy, Found, Grant, KeyRecord, Orphans, Page, ReachedVersion, RoundFilter,
-    Store, VerifierAsked, VerifierQuery, VersionQuery, VersionSummary,
+    Behalf, CreditGrant, KeyRecord, ListPage, NameMatch, NewVerifierVersion, ReachedVersion,
+    RoundFilter, RoundTakeover, Store, TakeoverScope, VerifierLookup, VerifierQuery, VersionQuery,
+    VersionSummary,
 };
 use serde_json::{Value, json};
 
@@ -39,8 +47,8 @@ pub(crate) fn node(name: &str) -> NodeId {
     NodeId::parse(&format!("node_{name}")).unwrap()
 }
 
-pub(crate) fn page(after: Option<&str>, limit: u32) -> Page {
-    Page { after: after.map(str::to_owned), limit }
+pub(crate) fn page(after: Option<&str>, limit: u32) -> ListPage {
+    ListPage { after: after.map(str::to_owned), limit }
 }
 
 pub(crate) fn newest(limit: u32) -> RoundFilter {
@@ -100,7 +108,7 @@ pub(crate) fn key(id: &str, account: &AccountId) -> KeyRecord {
         id: id.to_owned(),
         account: account.clone(),
         name: id.to_owned(),
-        scopes: jurat_core::caller::Scope::ALL.into(),
+        scopes: jurat_core::account::caller::Scope::ALL.into(),
         rate_per_minute: Some(60),
         concurrent_rounds: Some(4),
         created_at: at(2),
@@ -118,7 +126,7 @@ pub(crate) fn round(account: &AccountId, number: u32) -> OpenRound {
     OpenRound {
         id: RoundId::new(opened_at, u128::from(number)),
         account: account.clone(),
-        kind: Kind::Validate,
+        kind: JobKind::Validate,
         node: node("first"),
         // Above what a signed number holds.
         lease_token: u64::MAX - u64::from(number),
@@ -135,7 +143,7 @@ pub(crate) fn round(account: &AccountId, number: u32) -> OpenRound {
         verifier: None,
         step: None,
         hold: None,
-        kept: Kept::default(),
+        kept: RetainedRequest::default(),
     }
 }
 
@@ -163,8 +171,8 @@ fn independence(index: usize) -> Independence {
     }
 }
 
-pub(crate) fn claim(by: &str, orphans: Orphans) -> Claim {
-    Claim {
+pub(crate) fn claim(by: &str, orphans: TakeoverScope) -> RoundTakeover {
+    RoundTakeover {
         node: node(by),
         lease_token: 7,
         lease_until: at(900_000).plus_millis(HOUR_MS),
@@ -175,26 +183,28 @@ pub(crate) fn claim(by: &str, orphans: Orphans) -> Claim {
 }
 
 /// How the round ends when its three replicas vote, abstain and fail.
-pub(crate) fn closing(open: &OpenRound) -> Closing {
-    ended(open, Ending::Closed, Outcome::Agreed, replicas())
+pub(crate) fn closing(open: &OpenRound) -> RoundClosing {
+    ended(open, RoundEnding::Closed, Outcome::Agreed, replicas())
 }
 
-pub(crate) fn expiry(open: &OpenRound) -> Closing {
-    let nothing =
-        |index| replica(index, Answer::nothing(FailureCode::NodeStopped, "the node stopped"));
-    ended(open, Ending::Expired, Outcome::Failed, (0..3).map(nothing).collect())
+pub(crate) fn expiry(open: &OpenRound) -> RoundClosing {
+    let nothing = |index| {
+        replica(index, ReplicaAnswer::nothing(FailureCode::NodeStopped, "the node stopped"))
+    };
+    ended(open, RoundEnding::Expired, Outcome::Failed, (0..3).map(nothing).collect())
 }
 
 pub(crate) fn ended(
     open: &OpenRound,
-    ending: Ending,
+    ending: RoundEnding,
     outcome: Outcome,
     replicas: Vec<Replica>,
-) -> Closing {
+) -> RoundClosing {
     let closed_at = open.opened_at.plus_millis(250);
     let consensus = consensus(outcome, &replicas);
-    let sealed = DecisionEntry::new(open, ending, &replicas, &consensus, closed_at).seal();
-    Closing {
+    let sealed =
+        DecisionEntry::new(open, ending, &replicas, &consensus, closed_at).canonical_entry();
+    RoundClosing {
         ending,
         replicas,
         consensus,
@@ -205,7 +215,7 @@ pub(crate) fn ended(
 }
 
 /// The round as it is listed: the shares to four places.
-pub(crate) fn summary(open: &OpenRound, closing: Option<&Closing>) -> RoundSummary {
+pub(crate) fn summary(open: &OpenRound, closing: Option<&RoundClosing>) -> RoundSummary {
     let closing = closing.map(|closing| ClosingSummary {
         agreement: 0.3333,
         confidence: 0.8123,
@@ -260,7 +270,7 @@ pub(crate) fn replicas() -> Vec<Replica> {
             producer: "e0".to_owned(),
         }],
     };
-    let said = Said {
+    let said = AnswerContent {
         output: Some(Value::Null),
         score: Some(0.1 + 0.2),
         reason_codes: vec![100, 999],
@@ -268,18 +278,21 @@ pub(crate) fn replicas() -> Vec<Replica> {
         result_hash: Some("sha256:22".to_owned()),
         notes: vec!["hash_missing".to_owned()],
     };
-    let failure = Failure {
+    let failure = ReplicaFailure {
         code: FailureCode::PolicyContradicted,
         detail: "passed, and ours\u{0} fails".to_owned(),
     };
     vec![
-        replica(0, Answer::Vote(Vote { label: Label::Valid, said: said.clone() })),
-        replica(1, Answer::Abstained { label: Label::NeedsSpec, said: Said::default() }),
-        replica(2, Answer::Nothing { label: Label::Error, failure, said: Some(said) }),
+        replica(0, ReplicaAnswer::Vote(ReplicaVote { label: Label::Valid, said: said.clone() })),
+        replica(
+            1,
+            ReplicaAnswer::Abstained { label: Label::NeedsSpec, said: AnswerContent::default() },
+        ),
+        replica(2, ReplicaAnswer::Nothing { label: Label::Error, failure, said: Some(said) }),
     ]
 }
 
-fn replica(index: usize, answer: Answer) -> Replica {
+fn replica(index: usize, answer: ReplicaAnswer) -> Replica {
     Replica {
         index,
         seat: index,
@@ -298,14 +311,14 @@ fn replica(index: usize, answer: Answer) -> Replica {
 /// The mark of what a judge says, which nothing may hold once it is erased.
 pub(crate) const SAID: &str = "the judge's own words";
 
-pub(crate) fn config(criterion: &str) -> Config {
-    let example = Example {
+pub(crate) fn config(criterion: &str) -> VerifierConfig {
+    let example = VerifierExample {
         inputs: [("response".to_owned(), "a 'quoted' \u{e9}".to_owned())].into(),
         media_url: Some("https://example.org/a.png".to_owned()),
         passed: true,
         reasoning: Some("because".to_owned()),
     };
-    Config {
+    VerifierConfig {
         criterion: criterion.to_owned(),
         contract: InputContract::TextImage,
         fields: vec!["response".to_owned()],
@@ -319,8 +332,8 @@ pub(crate) fn config(criterion: &str) -> Config {
 }
 
 /// A deploy with a token, an identifier and a time that go with its number.
-pub(crate) fn deploy(account: &AccountId, name: &str, number: u32) -> Deploy {
-    Deploy {
+pub(crate) fn deploy(account: &AccountId, name: &str, number: u32) -> NewVerifierVersion {
+    NewVerifierVersion {
         account: account.clone(),
         name: name.to_owned(),
         description: format!("the {number}th"),
@@ -333,12 +346,12 @@ pub(crate) fn deploy(account: &AccountId, name: &str, number: u32) -> Deploy {
     }
 }
 
-pub(crate) fn ticket(verifier_id: &str, number: u32) -> RunTicket {
-    RunTicket {
+pub(crate) fn ticket(verifier_id: &str, number: u32) -> VerifierRunTicket {
+    VerifierRunTicket {
         id: uuid(at(i64::from(number) * 1_000), u128::from(number)),
         verifier_id: verifier_id.to_owned(),
         version: 1,
-        purpose: Purpose::Run,
+        purpose: VerifierRunPurpose::Run,
         provenance: Provenance {
             workflow_id: Some("wf \u{e9}".to_owned()),
             workflow_version: Some(3),
@@ -357,7 +370,7 @@ pub(crate) fn run(account: &AccountId, verifier_id: &str, number: u32) -> OpenRo
 
 /// The round with credit set aside.
 pub(crate) fn holding(open: OpenRound, micros: i64, is_limited: bool) -> OpenRound {
-    let hold = Hold {
+    let hold = CreditHold {
         micros,
         most_micros: micros,
         least_micros: micros,
@@ -368,37 +381,42 @@ pub(crate) fn holding(open: OpenRound, micros: i64, is_limited: bool) -> OpenRou
 }
 
 /// How a round ends in which one judge decides, and asks for so much.
-pub(crate) fn judged(open: &OpenRound, verdict: RunVerdict, cost_micros: u64) -> Closing {
-    let label = if verdict == RunVerdict::Passed { Label::Valid } else { Label::Invalid };
-    let said = Said {
+pub(crate) fn judged(
+    open: &OpenRound,
+    verdict: VerifierRunVerdict,
+    cost_micros: u64,
+) -> RoundClosing {
+    let label = if verdict == VerifierRunVerdict::Passed { Label::Valid } else { Label::Invalid };
+    let said = AnswerContent {
         output: Some(json!({"passed": label == Label::Valid, "reasoning": SAID, "odd": "\u{0}"})),
         notes: vec![SAID.to_owned()],
-        ..replicas()[0].answer.said().cloned().unwrap()
+        ..replicas()[0].answer.content().cloned().unwrap()
     };
-    let answer = if verdict == RunVerdict::Error {
-        Answer::nothing(FailureCode::Timeout, format!("late: {SAID}"))
+    let answer = if verdict == VerifierRunVerdict::Error {
+        ReplicaAnswer::nothing(FailureCode::Timeout, format!("late: {SAID}"))
     } else {
-        Answer::Vote(Vote { label, said })
+        ReplicaAnswer::Vote(ReplicaVote { label, said })
     };
-    let usage = Usage { input_tokens: 9, output_tokens: 2, calls: 1, is_cached: false };
+    let usage = JudgeUsage { input_tokens: 9, output_tokens: 2, calls: 1, is_cached: false };
     let judge = Replica { cost_micros, usage: Some(usage), ..replica(0, answer) };
-    let outcome = if verdict == RunVerdict::Error { Outcome::Failed } else { Outcome::Agreed };
-    let mut end = ended(open, Ending::Closed, outcome, vec![judge]);
-    end.consensus.verdict = (verdict != RunVerdict::Error).then_some(label);
+    let outcome =
+        if verdict == VerifierRunVerdict::Error { Outcome::Failed } else { Outcome::Agreed };
+    let mut end = ended(open, RoundEnding::Closed, outcome, vec![judge]);
+    end.consensus.verdict = (verdict != VerifierRunVerdict::Error).then_some(label);
     end.consensus.output = Some(json!({"reasoning": SAID, "odd": "\u{0}"}));
     end.consensus.groups = vec![Some(0)];
     sealed(open, end)
 }
 
 /// The same end with a decision entry that goes with it.
-fn sealed(open: &OpenRound, end: Closing) -> Closing {
-    let entry =
-        DecisionEntry::new(open, end.ending, &end.replicas, &end.consensus, end.closed_at).seal();
-    Closing { receipt_id: entry.digest, entry: entry.text, ..end }
+fn sealed(open: &OpenRound, end: RoundClosing) -> RoundClosing {
+    let entry = DecisionEntry::new(open, end.ending, &end.replicas, &end.consensus, end.closed_at)
+        .canonical_entry();
+    RoundClosing { receipt_id: entry.digest, entry: entry.text, ..end }
 }
 
 /// How a round ends when its replicas ask for so much together.
-pub(crate) fn costing(open: &OpenRound, ending: Ending, cost_micros: u64) -> Closing {
+pub(crate) fn costing(open: &OpenRound, ending: RoundEnding, cost_micros: u64) -> RoundClosing {
     let mut replicas = replicas();
     for replica in &mut replicas {
         replica.cost_micros = 0;
@@ -407,18 +425,18 @@ pub(crate) fn costing(open: &OpenRound, ending: Ending, cost_micros: u64) -> Clo
     ended(open, ending, Outcome::Agreed, replicas)
 }
 
-pub(crate) fn grant(account: &AccountId, micros: i64) -> Grant {
-    Grant { account: account.clone(), micros, note: Some("a gift".to_owned()), at: at(3) }
+pub(crate) fn grant(account: &AccountId, micros: i64) -> CreditGrant {
+    CreditGrant { account: account.clone(), micros, note: Some("a gift".to_owned()), at: at(3) }
 }
 
 /// What somebody finds who wants to do something with a verifier.
 pub(crate) async fn reached(
     store: &dyn Store,
     caller: &AccountId,
-    (which, version): (&Which, Option<u32>),
+    (which, version): (&VerifierSelector, Option<u32>),
     needs: VerifierRole,
-) -> Found<ReachedVersion> {
-    let asked = VerifierAsked { caller: caller.clone(), which: which.clone(), version, needs };
+) -> NameMatch<ReachedVersion> {
+    let asked = VerifierLookup { caller: caller.clone(), which: which.clone(), version, needs };
     let behalf = Behalf::Account(caller.clone());
     store.sharing().verifier_get(&behalf, &asked).await.unwrap()
 }
@@ -427,17 +445,21 @@ pub(crate) async fn reached(
 pub(crate) async fn verifier(
     store: &dyn Store,
     caller: &AccountId,
-    which: &Which,
+    which: &VerifierSelector,
     version: Option<u32>,
 ) -> Option<VerifierVersion> {
     match reached(store, caller, (which, version), VerifierRole::Tune).await {
-        Found::One(reached) => Some(reached.version),
-        Found::Nothing | Found::Elsewhere(_) => None,
+        NameMatch::One(reached) => Some(reached.version),
+        NameMatch::Nothing | NameMatch::Elsewhere(_) => None,
     }
 }
 
 /// The verifiers that an account reaches, behind a name.
-pub(crate) async fn verifiers(store: &dyn Store, caller: &AccountId, page: &Page) -> Vec<Verifier> {
+pub(crate) async fn verifiers(
+    store: &dyn Store,
+    caller: &AccountId,
+    page: &ListPage,
+) -> Vec<Verifier> {
     let after = page.after.clone().map(|name| (name, "~".to_owned()));
     let query = VerifierQuery { caller: caller.clone(), after, limit: page.limit };
     let found = store.sharing().verifier_list(&Behalf::Account(caller.clone()), &query).await;

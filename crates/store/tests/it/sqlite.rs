@@ -3,7 +3,10 @@
 use std::{error::Error as _, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use jurat_core::round::{OpenRound, Round};
-use jurat_store::{Claim, Closed, Location, Orphans, Sqlite, Store as _, StoreErrorKind};
+use jurat_store::{
+    RoundCloseOutcome, RoundTakeover, Sqlite, Store as _, StoreErrorKind, StoreLocation,
+    TakeoverScope,
+};
 use rusqlite::Connection;
 
 use crate::{
@@ -28,16 +31,22 @@ async fn a_round_that_a_crash_left_open_is_found_at_the_next_start() {
 
     let after = Sqlite::open(&path).await.unwrap();
     // Its lease holds for an hour, but its node is gone.
-    assert_eq!(after.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap(), []);
-    let claimed = after.round_claim(&claim("second", Orphans::All)).await.unwrap();
+    assert_eq!(
+        after.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap(),
+        []
+    );
+    let claimed = after.round_take_over(&claim("second", TakeoverScope::All)).await.unwrap();
     let taken = OpenRound {
         node: node("second"),
         lease_token: 7,
-        lease_until: claim("second", Orphans::All).lease_until,
+        lease_until: claim("second", TakeoverScope::All).lease_until,
         ..left.clone()
     };
     assert_eq!(claimed, std::slice::from_ref(&taken));
-    assert_eq!(after.round_close(&taken, &expiry(&taken)).await.unwrap(), Closed::Closed);
+    assert_eq!(
+        after.round_close(&taken, &expiry(&taken)).await.unwrap(),
+        RoundCloseOutcome::Closed
+    );
     let read = after.round_get(&left.account, &left.id).await.unwrap().unwrap();
     assert_eq!(read, Round { closing: Some(expiry(&taken)), open: taken });
     after.close().await;
@@ -50,20 +59,20 @@ async fn a_node_does_not_take_its_own_rounds_for_orphans() {
     for number in 0..3 {
         store.round_open(&round(&alice, number), None).await.unwrap();
     }
-    let own = claim("first", Orphans::All);
-    assert_eq!(store.round_claim(&own).await.unwrap(), []);
+    let own = claim("first", TakeoverScope::All);
+    assert_eq!(store.round_take_over(&own).await.unwrap(), []);
     // So a start that claims a few at a time comes to an end.
-    let few = Claim { limit: 2, ..claim("second", Orphans::All) };
+    let few = RoundTakeover { limit: 2, ..claim("second", TakeoverScope::All) };
     let mut sizes = Vec::new();
     for _ in 0..3 {
-        sizes.push(store.round_claim(&few).await.unwrap().len());
+        sizes.push(store.round_take_over(&few).await.unwrap().len());
     }
     assert_eq!(sizes, [2, 1, 0]);
 }
 
 #[tokio::test]
 async fn a_store_in_memory_reads_what_it_writes() {
-    let store = jurat_store::open(&Location::Memory).await.unwrap();
+    let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
     store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
     let open = round(&account("alice"), 1);
     store.round_open(&open, None).await.unwrap();
@@ -74,7 +83,7 @@ async fn a_store_in_memory_reads_what_it_writes() {
     let read = store.round_get(&open.account, &open.id).await.unwrap().unwrap();
     assert_eq!(read, Round { closing: Some(closing(&open)), open });
     // Another one shares nothing with it.
-    let other = jurat_store::open(&Location::Memory).await.unwrap();
+    let other = jurat_store::open(&StoreLocation::Memory).await.unwrap();
     assert_eq!(other.session_list(&page(None, 10)).await.unwrap(), []);
     store.close().await;
     assert_eq!(store.ping().await.unwrap_err().kind, StoreErrorKind::Unavailable);

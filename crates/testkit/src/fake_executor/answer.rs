@@ -8,30 +8,30 @@ use serde_json::{Value, json};
 
 /// What `/execute` and `/verify` say.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct FakeAnswer {
     pub output: Value,
     pub evidence_inline: Vec<Value>,
     pub evidence_refs: Vec<Value>,
-    pub verdict: Verdict,
+    pub verdict: FakeVerdict,
 }
 
 /// What `/verify` says.
 #[derive(Debug, Clone)]
-pub struct Verdict {
+pub struct FakeVerdict {
     pub passed: bool,
     /// Any JSON, so that a test may write a number in another way or no number at all.
     pub score: Value,
     pub reason_codes: Vec<u16>,
     /// `verification_status`; left out when `None`.
     pub status: Option<String>,
-    pub hash: ResultHash,
+    pub hash: ResultHashForm,
     /// A status and a body that are sent in place of a verdict.
     pub refusal: Option<(u16, Value)>,
 }
 
 /// How `verifier_result_hash` is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResultHash {
+pub enum ResultHashForm {
     Right,
     /// Right, without the `sha256:` in front.
     Bare,
@@ -42,18 +42,18 @@ pub enum ResultHash {
     Absent,
 }
 
-impl Default for Answer {
+impl Default for FakeAnswer {
     fn default() -> Self {
         Self {
             output: json!({ "answer": "yes" }),
             evidence_inline: Vec::new(),
             evidence_refs: Vec::new(),
-            verdict: Verdict::valid(),
+            verdict: FakeVerdict::valid(),
         }
     }
 }
 
-impl Verdict {
+impl FakeVerdict {
     pub fn valid() -> Self {
         Self::new(true, "passed", &[])
     }
@@ -72,13 +72,13 @@ impl Verdict {
             score: json!(1.0),
             reason_codes: reason_codes.to_vec(),
             status: Some(status.to_owned()),
-            hash: ResultHash::Right,
+            hash: ResultHashForm::Right,
             refusal: None,
         }
     }
 }
 
-impl Answer {
+impl FakeAnswer {
     pub(super) fn to_execute(&self) -> (u16, Value) {
         let body = json!({
             "candidate_output": self.output,
@@ -110,7 +110,7 @@ impl Answer {
     }
 }
 
-impl ResultHash {
+impl ResultHashForm {
     fn write(self, right: &str) -> Option<String> {
         match self {
             Self::Right => Some(right.to_owned()),

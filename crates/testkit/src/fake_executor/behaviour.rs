@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jurat_core::executor::Capabilities;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Verdict};
-use super::fault::Fault;
+use super::answer::{FakeAnswer, FakeVerdict};
+use super::fault::ExecutorFault;
 use super::gate::Gate;
 
 /// The whole of a fake: what it declares, how it feels, what it answers.
@@ -15,21 +15,21 @@ use super::gate::Gate;
 pub struct Behaviour {
     pub capabilities: Capabilities,
     /// Done instead of answering `/capabilities`.
-    pub capabilities_fault: Option<Fault>,
-    pub health: Health,
-    pub answer: Answer,
+    pub capabilities_fault: Option<ExecutorFault>,
+    pub health: FakeHealth,
+    pub answer: FakeAnswer,
     /// Done instead of answering `/execute` and `/verify`.
-    pub fault: Option<Fault>,
-    pub pace: Pace,
+    pub fault: Option<ExecutorFault>,
+    pub pace: AnswerPace,
     /// What is answered to events of these types; others are taken.
     pub events: BTreeMap<String, (u16, Value)>,
     /// Done instead of answering `/agent-events`.
-    pub events_fault: Option<Fault>,
+    pub events_fault: Option<ExecutorFault>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    Well,
+pub enum FakeHealth {
+    Healthy,
     Status(u16),
     /// Closes the connection without an answer.
     HangsUp,
@@ -39,7 +39,7 @@ pub enum Health {
 
 /// When `/execute` and `/verify` are answered.
 #[derive(Debug, Clone)]
-pub enum Pace {
+pub enum AnswerPace {
     AtOnce,
     /// After `FakeExecutor::release`; each fake has a gate of its own.
     Gated,
@@ -59,10 +59,10 @@ impl Default for Behaviour {
                 policies: Vec::new(),
             },
             capabilities_fault: None,
-            health: Health::Well,
-            answer: Answer::default(),
+            health: FakeHealth::Healthy,
+            answer: FakeAnswer::default(),
             fault: None,
-            pace: Pace::AtOnce,
+            pace: AnswerPace::AtOnce,
             events: BTreeMap::new(),
             events_fault: None,
         }
@@ -107,19 +107,19 @@ impl Behaviour {
         self
     }
 
-    pub fn health(mut self, health: Health) -> Self {
+    pub fn health(mut self, health: FakeHealth) -> Self {
         self.health = health;
         self
     }
 
     /// Does this instead of telling its capabilities.
-    pub fn capabilities_fault(mut self, fault: Fault) -> Self {
+    pub fn capabilities_fault(mut self, fault: ExecutorFault) -> Self {
         self.capabilities_fault = Some(fault);
         self
     }
 
     /// Does this instead of answering `/execute` and `/verify`.
-    pub fn fault(mut self, fault: Fault) -> Self {
+    pub fn fault(mut self, fault: ExecutorFault) -> Self {
         self.fault = Some(fault);
         self
     }
@@ -131,12 +131,12 @@ impl Behaviour {
     }
 
     /// Does this instead of answering `/agent-events`.
-    pub fn events_fault(mut self, fault: Fault) -> Self {
+    pub fn events_fault(mut self, fault: ExecutorFault) -> Self {
         self.events_fault = Some(fault);
         self
     }
 
-    pub fn verdict(mut self, verdict: Verdict) -> Self {
+    pub fn verdict(mut self, verdict: FakeVerdict) -> Self {
         self.answer.verdict = verdict;
         self
     }

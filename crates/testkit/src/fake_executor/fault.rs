@@ -8,12 +8,12 @@ use tokio::net::TcpStream;
 use tokio::time::interval;
 
 use super::gzip;
-use super::http::{Connection, JSON, head};
-use super::serve::Next;
+use super::http::{ClientConnection, JSON, head};
+use super::serve::AfterRequest;
 
 /// What is done in place of the right answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum ExecutorFault {
     /// Never answers.
     Hangs,
     /// Headers, then a byte now and then, for ever.
@@ -57,31 +57,31 @@ const DRIP: Duration = Duration::from_millis(20);
 const CHUNK: usize = 0x1_0000;
 const CHUNKED: (&str, &str) = ("transfer-encoding", "chunked");
 
-impl Fault {
+impl ExecutorFault {
     /// Does it, given the body that would have been right.
     ///
     /// An I/O error means that the client went first.
     pub(super) async fn commit(
         &self,
-        connection: &mut Connection,
+        connection: &mut ClientConnection,
         right: &str,
-    ) -> io::Result<Next> {
+    ) -> io::Result<AfterRequest> {
         match self {
             Self::Hangs => {
                 connection.closed().await;
-                return Ok(Next::Abandoned);
+                return Ok(AfterRequest::Abandoned);
             }
-            Self::HangsUp => return Ok(Next::Close),
+            Self::HangsUp => return Ok(AfterRequest::Close),
             Self::HangsUpMidBody => return hang_up_mid_body(&mut connection.stream, right).await,
             Self::HangsMidBody => {
                 half(&mut connection.stream, right).await?;
                 connection.closed().await;
-                return Ok(Next::Abandoned);
+                return Ok(AfterRequest::Abandoned);
             }
             Self::ResetsMidBody => {
                 half(&mut connection.stream, right).await?;
                 connection.stream.set_zero_linger()?;
-                return Ok(Next::Close);
+                return Ok(AfterRequest::Close);
             }
             Self::LiesAboutLength => {
                 let mut text = head(200, &[JSON]);
@@ -121,17 +121,17 @@ impl Fault {
                 connection.reply(200, &headers, &gzip::bomb(right.as_bytes())).await?;
             }
         }
-        Ok(Next::KeepAlive)
+        Ok(AfterRequest::KeepAlive)
     }
 }
 
-async fn hang_up_mid_body(stream: &mut TcpStream, right: &str) -> io::Result<Next> {
+async fn hang_up_mid_body(stream: &mut TcpStream, right: &str) -> io::Result<AfterRequest> {
     let mut text = head(200, &[JSON]);
     text.push_str(&format_length(right.len() + 1_000));
     text.push_str(right);
     stream.write_all(text.as_bytes()).await?;
     stream.shutdown().await?;
-    Ok(Next::Close)
+    Ok(AfterRequest::Close)
 }
 
 /// Promises the right body and sends the first half of it.
@@ -143,7 +143,7 @@ async fn half(stream: &mut TcpStream, right: &str) -> io::Result<()> {
     stream.flush().await
 }
 
-async fn drip(stream: &mut TcpStream) -> io::Result<Next> {
+async fn drip(stream: &mut TcpStream) -> io::Result<AfterRequest> {
     let mut text = head(200, &[JSON, CHUNKED]);
     text.push_str("\r\n");
     stream.write_all(text.as_bytes()).await?;
@@ -155,13 +155,13 @@ async fn drip(stream: &mut TcpStream) -> io::Result<Next> {
     }
 }
 
-async fn head_for_ever(stream: &mut TcpStream) -> io::Result<Next> {
+async fn head_for_ever(stream: &mut TcpStream) -> io::Result<AfterRequest> {
     stream.write_all(head(200, &[JSON]).as_bytes()).await?;
     let filler = "a".repeat(1_000);
     for number in 0_u64.. {
         stream.write_all(format!("x-filler-{number}: {filler}\r\n").as_bytes()).await?;
     }
-    Ok(Next::Close)
+    Ok(AfterRequest::Close)
 }
 
 /// Streams one JSON object whose only member is as long as asked, from one buffer.

@@ -8,7 +8,8 @@ const BLOCKS: usize = 100 * 1024 * 1024 / BLOCK;
 ///
 /// A repetition of 258 bytes takes 13 bits, which packs it a hundred and fifty times smaller.
 pub(super) fn bomb(text: &[u8]) -> Vec<u8> {
-    let mut bits = Bits { bytes: vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255], held: 0, count: 0 };
+    let mut bits =
+        BitWriter { bytes: vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255], held: 0, count: 0 };
     // The last block, and fixed codes.
     bits.push(0b011, 3);
     bits.literal(b' ');
@@ -45,13 +46,13 @@ fn checksum(text: &[u8]) -> [u8; 4] {
 }
 
 /// Bits as deflate packs them: the lowest first.
-struct Bits {
+struct BitWriter {
     bytes: Vec<u8>,
     held: u32,
     count: u32,
 }
 
-impl Bits {
+impl BitWriter {
     fn push(&mut self, value: u32, width: u32) {
         self.held |= value << self.count;
         self.count += width;

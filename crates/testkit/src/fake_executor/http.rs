@@ -8,32 +8,32 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::Call;
+use super::ReceivedCall;
 
 /// More than any client of ours sends ahead of a body.
 const MAX_HEAD: usize = 256 * 1024;
 
 /// One client's connection, and what it sent ahead of its turn.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     pub(crate) stream: TcpStream,
     buffer: BytesMut,
 }
 
-impl Connection {
+impl ClientConnection {
     pub(crate) fn new(stream: TcpStream) -> Self {
         Self { stream, buffer: BytesMut::new() }
     }
 
     /// The next request; `None` when the client closed the connection between two.
-    pub(crate) async fn request(&mut self) -> io::Result<Option<Call>> {
+    pub(crate) async fn request(&mut self) -> io::Result<Option<ReceivedCall>> {
         let Some(head) = self.head().await? else { return Ok(None) };
         let (method, path, headers) = parse_head(&head).ok_or_else(bad_request)?;
         if headers.contains_key(header::TRANSFER_ENCODING) {
             return Err(bad_request());
         }
         let raw = self.take(content_length(&headers)?).await?;
-        Ok(Some(Call { method, path, headers, body: parse_body(&raw), raw }))
+        Ok(Some(ReceivedCall { method, path, headers, body: parse_body(&raw), raw }))
     }
 
     async fn head(&mut self) -> io::Result<Option<Bytes>> {

@@ -7,14 +7,14 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use super::behaviour::{Behaviour, Health, Pace};
-use super::fault::Fault;
-use super::http::Connection;
-use super::{Call, Installed, Shared};
+use super::behaviour::{AnswerPace, Behaviour, FakeHealth};
+use super::fault::ExecutorFault;
+use super::http::ClientConnection;
+use super::{FakeExecutorState, InstalledBehaviour, ReceivedCall};
 
 /// What becomes of the connection after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum AfterRequest {
     KeepAlive,
     /// The fake closes it, as it meant to.
     Close,
@@ -22,7 +22,7 @@ pub(super) enum Next {
     Abandoned,
 }
 
-pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+pub(super) async fn accept(listener: TcpListener, shared: Arc<FakeExecutorState>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         // Those that ended are let go, so that a long test does not collect them.
@@ -31,10 +31,10 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn converse(stream: TcpStream, shared: Arc<Shared>) {
+async fn converse(stream: TcpStream, shared: Arc<FakeExecutorState>) {
     // An answer goes out in one piece, so a failure here would only cost speed.
     let _ = stream.set_nodelay(true);
-    let mut connection = Connection::new(stream);
+    let mut connection = ClientConnection::new(stream);
     loop {
         let call = match connection.request().await {
             Ok(Some(call)) => call,
@@ -48,83 +48,95 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>) {
         // and then sets another behaviour changes the next call and not this one.
         let installed = shared.current();
         shared.record(&call);
-        let next = answer(&mut connection, &call, &installed).await.unwrap_or(Next::Abandoned);
-        if next == Next::Abandoned {
+        let next =
+            answer(&mut connection, &call, &installed).await.unwrap_or(AfterRequest::Abandoned);
+        if next == AfterRequest::Abandoned {
             shared.abandoned.send_modify(|count| *count += 1);
         }
-        if next != Next::KeepAlive || call.header("connection") == Some("close") {
+        if next != AfterRequest::KeepAlive || call.header("connection") == Some("close") {
             return;
         }
     }
 }
 
 async fn answer(
-    connection: &mut Connection,
-    call: &Call,
-    installed: &Installed,
-) -> io::Result<Next> {
+    connection: &mut ClientConnection,
+    call: &ReceivedCall,
+    installed: &InstalledBehaviour,
+) -> io::Result<AfterRequest> {
     let behaviour = &installed.behaviour;
     match (call.method.as_str(), call.endpoint()) {
         ("GET", "health") => health(connection, behaviour.health).await,
         ("GET", "capabilities") => capabilities(connection, behaviour).await,
         ("POST", "execute" | "verify") => {
-            if wait(connection, installed).await == Next::Abandoned {
-                return Ok(Next::Abandoned);
+            if wait(connection, installed).await == AfterRequest::Abandoned {
+                return Ok(AfterRequest::Abandoned);
             }
             work(connection, call, behaviour).await
         }
         ("POST", "agent-events") => told(connection, call, behaviour).await,
         _ => {
             connection.reply_json(404, &json!({ "error": "not_found" })).await?;
-            Ok(Next::KeepAlive)
+            Ok(AfterRequest::KeepAlive)
         }
     }
 }
 
-async fn health(connection: &mut Connection, health: Health) -> io::Result<Next> {
+async fn health(connection: &mut ClientConnection, health: FakeHealth) -> io::Result<AfterRequest> {
     match health {
-        Health::Well => connection.reply_json(200, &json!({ "status": "ok" })).await?,
-        Health::Status(status) => {
+        FakeHealth::Healthy => connection.reply_json(200, &json!({ "status": "ok" })).await?,
+        FakeHealth::Status(status) => {
             connection.reply_json(status, &json!({ "status": "unwell" })).await?;
         }
-        Health::HangsUp => return Ok(Next::Close),
-        Health::Hangs => return Fault::Hangs.commit(connection, "").await,
+        FakeHealth::HangsUp => return Ok(AfterRequest::Close),
+        FakeHealth::Hangs => return ExecutorFault::Hangs.commit(connection, "").await,
     }
-    Ok(Next::KeepAlive)
+    Ok(AfterRequest::KeepAlive)
 }
 
-async fn capabilities(connection: &mut Connection, behaviour: &Behaviour) -> io::Result<Next> {
+async fn capabilities(
+    connection: &mut ClientConnection,
+    behaviour: &Behaviour,
+) -> io::Result<AfterRequest> {
     let body = behaviour.capabilities_json();
     if let Some(fault) = &behaviour.capabilities_fault {
         return fault.commit(connection, &body.to_string()).await;
     }
     connection.reply_json(200, &body).await?;
-    Ok(Next::KeepAlive)
+    Ok(AfterRequest::KeepAlive)
 }
 
 /// Waits for the gate, if there is one, unless the client goes first.
-async fn wait(connection: &mut Connection, installed: &Installed) -> Next {
+async fn wait(connection: &mut ClientConnection, installed: &InstalledBehaviour) -> AfterRequest {
     let gate = match &installed.behaviour.pace {
-        Pace::AtOnce => return Next::KeepAlive,
-        Pace::Gated => &installed.own_gate,
-        Pace::Late(gate) => gate,
+        AnswerPace::AtOnce => return AfterRequest::KeepAlive,
+        AnswerPace::Gated => &installed.own_gate,
+        AnswerPace::Late(gate) => gate,
     };
     tokio::select! {
-        () = gate.opened() => Next::KeepAlive,
-        () = connection.closed() => Next::Abandoned,
+        () = gate.opened() => AfterRequest::KeepAlive,
+        () = connection.closed() => AfterRequest::Abandoned,
     }
 }
 
-async fn told(connection: &mut Connection, call: &Call, behaviour: &Behaviour) -> io::Result<Next> {
+async fn told(
+    connection: &mut ClientConnection,
+    call: &ReceivedCall,
+    behaviour: &Behaviour,
+) -> io::Result<AfterRequest> {
     if let Some(fault) = &behaviour.events_fault {
         return fault.commit(connection, "").await;
     }
     let (status, body) = behaviour.when_told(&call.body["event"]["event_type"]);
     connection.reply_json(status, &body).await?;
-    Ok(Next::KeepAlive)
+    Ok(AfterRequest::KeepAlive)
 }
 
-async fn work(connection: &mut Connection, call: &Call, behaviour: &Behaviour) -> io::Result<Next> {
+async fn work(
+    connection: &mut ClientConnection,
+    call: &ReceivedCall,
+    behaviour: &Behaviour,
+) -> io::Result<AfterRequest> {
     let (status, body) = match call.endpoint() {
         "execute" => behaviour.answer.to_execute(),
         _ => behaviour.answer.to_verify(&call.body, &behaviour.capabilities),
@@ -133,5 +145,5 @@ async fn work(connection: &mut Connection, call: &Call, behaviour: &Behaviour) -
         return fault.commit(connection, &body.to_string()).await;
     }
     connection.reply_json(status, &body).await?;
-    Ok(Next::KeepAlive)
+    Ok(AfterRequest::KeepAlive)
 }

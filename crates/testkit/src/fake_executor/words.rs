@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{ResultHash, Verdict};
-use super::behaviour::{Behaviour, Pace};
-use super::fault::Fault;
+use super::answer::{FakeVerdict, ResultHashForm};
+use super::behaviour::{AnswerPace, Behaviour};
+use super::fault::ExecutorFault;
 use super::gate::Gate;
 
 /// Passes every candidate, with the score 1.0 and no reason codes.
@@ -14,18 +14,18 @@ pub fn says_valid() -> Behaviour {
 
 /// Fails every candidate, with the score 1.0 and the reason code 101.
 pub fn says_invalid() -> Behaviour {
-    Behaviour::default().verdict(Verdict::invalid())
+    Behaviour::default().verdict(FakeVerdict::invalid())
 }
 
 /// Decides no candidate, with the reason code 200.
 pub fn says_inconclusive() -> Behaviour {
-    Behaviour::default().verdict(Verdict::inconclusive())
+    Behaviour::default().verdict(FakeVerdict::inconclusive())
 }
 
 /// Refuses `/verify` with 422, as an executor does that does not know the policy.
 pub fn needs_spec() -> Behaviour {
     let refusal = Some((422, json!({ "error": "policy_unsupported" })));
-    Behaviour::default().verdict(Verdict { refusal, ..Verdict::invalid() })
+    Behaviour::default().verdict(FakeVerdict { refusal, ..FakeVerdict::invalid() })
 }
 
 /// Answers `/execute` with this `candidate_output`, and passes every candidate.
@@ -50,47 +50,47 @@ pub fn wrong_score() -> Behaviour {
 
 /// Says that the candidate passed and, in the same breath, that its status is failed.
 pub fn contradicts() -> Behaviour {
-    says_valid().verdict(Verdict { status: Some("failed".to_owned()), ..Verdict::valid() })
+    says_valid().verdict(FakeVerdict { status: Some("failed".to_owned()), ..FakeVerdict::valid() })
 }
 
 /// Passes, with a well-formed `verifier_result_hash` of something else.
 pub fn wrong_hash() -> Behaviour {
-    hashes(ResultHash::Wrong)
+    hashes(ResultHashForm::Wrong)
 }
 
 /// Passes, with `sha256:placeholder` for a hash.
 pub fn placeholder_hash() -> Behaviour {
-    hashes(ResultHash::Placeholder)
+    hashes(ResultHashForm::Placeholder)
 }
 
 /// Passes, and leaves `verifier_result_hash` out.
 pub fn no_hash() -> Behaviour {
-    hashes(ResultHash::Absent)
+    hashes(ResultHashForm::Absent)
 }
 
 /// Passes, with the right hash but without `sha256:` in front.
 pub fn bare_hash() -> Behaviour {
-    hashes(ResultHash::Bare)
+    hashes(ResultHashForm::Bare)
 }
 
 /// Takes the request and never answers.
 pub fn hangs() -> Behaviour {
-    Behaviour::default().fault(Fault::Hangs)
+    Behaviour::default().fault(ExecutorFault::Hangs)
 }
 
 /// Sends the headers, then a byte now and then, for ever.
 pub fn drips() -> Behaviour {
-    Behaviour::default().fault(Fault::Drips)
+    Behaviour::default().fault(ExecutorFault::Drips)
 }
 
 /// Takes the request and closes the connection.
 pub fn disconnects_before_headers() -> Behaviour {
-    Behaviour::default().fault(Fault::HangsUp)
+    Behaviour::default().fault(ExecutorFault::HangsUp)
 }
 
 /// Sends less than `Content-Length` promises and closes the connection.
 pub fn disconnects_mid_body() -> Behaviour {
-    Behaviour::default().fault(Fault::HangsUpMidBody)
+    Behaviour::default().fault(ExecutorFault::HangsUpMidBody)
 }
 
 /// Answers 200 with a web page.
@@ -105,7 +105,7 @@ pub fn status(status: u16) -> Behaviour {
 
 /// Streams a JSON text of a little more than this many bytes until the client goes.
 pub fn huge(bytes: u64) -> Behaviour {
-    Behaviour::default().fault(Fault::Huge(bytes))
+    Behaviour::default().fault(ExecutorFault::Huge(bytes))
 }
 
 /// Answers valid JSON that is neither an answer of `/execute` nor one of `/verify`.
@@ -115,57 +115,57 @@ pub fn wrong_json() -> Behaviour {
 
 /// Answers the first half of what would be right.
 pub fn truncated_json() -> Behaviour {
-    Behaviour::default().fault(Fault::TruncatedJson)
+    Behaviour::default().fault(ExecutorFault::TruncatedJson)
 }
 
 /// Answers what would be right, with one key twice and a different value for it.
 pub fn duplicate_keys() -> Behaviour {
-    Behaviour::default().fault(Fault::DuplicateKeys)
+    Behaviour::default().fault(ExecutorFault::DuplicateKeys)
 }
 
 /// Answers 307 and this address.
 pub fn redirects_to(url: &str) -> Behaviour {
-    Behaviour::default().fault(Fault::RedirectsTo { status: 307, url: url.to_owned() })
+    Behaviour::default().fault(ExecutorFault::RedirectsTo { status: 307, url: url.to_owned() })
 }
 
 /// Answers 302 and this address.
 pub fn moved_to(url: &str) -> Behaviour {
-    Behaviour::default().fault(Fault::RedirectsTo { status: 302, url: url.to_owned() })
+    Behaviour::default().fault(ExecutorFault::RedirectsTo { status: 302, url: url.to_owned() })
 }
 
 /// Sends half of what would be right, then nothing more.
 pub fn hangs_mid_body() -> Behaviour {
-    Behaviour::default().fault(Fault::HangsMidBody)
+    Behaviour::default().fault(ExecutorFault::HangsMidBody)
 }
 
 /// Sends half of what would be right, then resets the connection.
 pub fn resets_mid_body() -> Behaviour {
-    Behaviour::default().fault(Fault::ResetsMidBody)
+    Behaviour::default().fault(ExecutorFault::ResetsMidBody)
 }
 
 /// Sends more than its `Content-Length` says.
 pub fn lies_about_length() -> Behaviour {
-    Behaviour::default().fault(Fault::LiesAboutLength)
+    Behaviour::default().fault(ExecutorFault::LiesAboutLength)
 }
 
 /// Answers rightly, and at once a second time with something else.
 pub fn replies_twice(inner: Behaviour) -> Behaviour {
-    inner.fault(Fault::RepliesTwice)
+    inner.fault(ExecutorFault::RepliesTwice)
 }
 
 /// Answers with `Content-Encoding: gzip` and a small body that unpacks to 100 MiB.
 pub fn gzipped() -> Behaviour {
-    Behaviour::default().fault(Fault::Gzipped)
+    Behaviour::default().fault(ExecutorFault::Gzipped)
 }
 
 /// Sends header after header until the client goes.
 pub fn endless_headers() -> Behaviour {
-    Behaviour::default().fault(Fault::EndlessHeaders)
+    Behaviour::default().fault(ExecutorFault::EndlessHeaders)
 }
 
 /// Answers exactly this.
 pub fn replies(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Behaviour {
-    Behaviour::default().fault(Fault::Replies {
+    Behaviour::default().fault(ExecutorFault::Replies {
         status,
         content_type: content_type.to_owned(),
         body: body.into(),
@@ -174,14 +174,14 @@ pub fn replies(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Beh
 
 /// Does the inner behaviour's work only after `FakeExecutor::release`.
 pub fn gated(inner: Behaviour) -> Behaviour {
-    Behaviour { pace: Pace::Gated, ..inner }
+    Behaviour { pace: AnswerPace::Gated, ..inner }
 }
 
 /// Does the inner behaviour's work only after the gate was released.
 pub fn late(gate: &Gate, inner: Behaviour) -> Behaviour {
-    Behaviour { pace: Pace::Late(gate.clone()), ..inner }
+    Behaviour { pace: AnswerPace::Late(gate.clone()), ..inner }
 }
 
-fn hashes(hash: ResultHash) -> Behaviour {
-    says_valid().verdict(Verdict { hash, ..Verdict::valid() })
+fn hashes(hash: ResultHashForm) -> Behaviour {
+    says_valid().verdict(FakeVerdict { hash, ..FakeVerdict::valid() })
 }

@@ -14,7 +14,7 @@ use crate::client::{WORK, posted, status};
 async fn hanging_takes_the_call_and_sends_nothing_until_the_client_goes() {
     for path in WORK {
         let (fake, client) = posted(hangs(), path).await;
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         assert!(client.0.try_read(&mut [0; 1]).is_err());
         drop(client);
         fake.abandoned(1).await;

@@ -2,9 +2,9 @@
 
 use jurat_core::canonical::digest;
 use jurat_testkit::fake_executor::{
-    FakeExecutor, Fault, Gate, Health, answers, bare_hash, contradicts, fact, gated, late,
-    needs_spec, no_hash, placeholder_hash, says_inconclusive, says_invalid, says_valid, score,
-    wrong_hash, wrong_score,
+    ExecutorFault, FakeExecutor, FakeHealth, Gate, answers, bare_hash, contradicts, fact, gated,
+    late, needs_spec, no_hash, placeholder_hash, says_inconclusive, says_invalid, says_valid,
+    score, wrong_hash, wrong_score,
 };
 use serde_json::json;
 
@@ -22,7 +22,7 @@ async fn a_real_client_reads_verdicts_over_one_connection_and_every_call_is_reco
     let reply = request.body(sent.clone()).send().await.unwrap().text().await.unwrap();
     assert!(reply.contains("\"passed\":true"), "{reply}");
 
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     let calls = fake.calls();
     assert_eq!(calls.len(), 3);
     assert_eq!((calls[2].method.as_str(), calls[2].path.as_str()), ("POST", "/verify?a=b"));
@@ -54,7 +54,7 @@ async fn it_declares_what_it_was_built_with() {
     let (_, answer) = client.reply_json().await;
     assert_eq!((&answer["provider_family"], &answer["model_id"]), (&json!("acme"), &json!("m-7")));
 
-    fake.set(says_valid().capabilities_fault(Fault::HangsUp));
+    fake.set(says_valid().capabilities_fault(ExecutorFault::HangsUp));
     client.get("/capabilities").await;
     assert_eq!(client.rest().await, "");
 }
@@ -65,14 +65,14 @@ async fn its_health_can_change_while_it_runs() {
     let mut client = Client::connect(&fake).await;
     client.get("/health").await;
     assert_eq!(client.reply_json().await, (200, json!({ "status": "ok" })));
-    fake.set(says_valid().health(Health::Status(503)));
+    fake.set(says_valid().health(FakeHealth::Status(503)));
     client.get("/health").await;
     assert_eq!(client.reply_json().await.0, 503);
-    fake.set(says_valid().health(Health::HangsUp));
+    fake.set(says_valid().health(FakeHealth::HangsUp));
     client.get("/health").await;
     assert_eq!(client.rest().await, "");
 
-    fake.set(says_valid().health(Health::Hangs));
+    fake.set(says_valid().health(FakeHealth::Hangs));
     let mut client = Client::connect(&fake).await;
     client.get("/health").await;
     drop(client);
@@ -148,7 +148,7 @@ async fn execute_answers_an_output_with_its_evidence() {
 async fn a_gated_answer_comes_after_its_release_even_when_the_behaviour_changed_in_between() {
     for path in WORK {
         let (fake, mut waiting) = posted(gated(says_valid()), path).await;
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         fake.set(says_invalid());
         let mut other = Client::connect(&fake).await;
         other.post("/verify", &verify_request()).await;
@@ -164,8 +164,8 @@ async fn several_fakes_wait_at_one_gate() {
     let gate = Gate::new();
     let (one, mut first) = posted(late(&gate, says_valid()), "/verify").await;
     let (two, mut second) = posted(late(&gate, says_invalid()), "/verify").await;
-    one.called(1).await;
-    two.called(1).await;
+    one.wait_for_calls(1).await;
+    two.wait_for_calls(1).await;
     one.release();
     assert!(first.0.try_read(&mut [0; 1]).is_err(), "another gate does not count");
     gate.release();
@@ -176,7 +176,7 @@ async fn several_fakes_wait_at_one_gate() {
 #[tokio::test]
 async fn a_client_that_leaves_a_gated_call_is_noticed() {
     let (fake, client) = posted(gated(says_valid()), "/execute").await;
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     drop(client);
     fake.abandoned(1).await;
 }
@@ -196,7 +196,7 @@ async fn nobody_listens_after_the_end() {
 #[tokio::test]
 async fn dropping_a_fake_ends_the_calls_under_way() {
     let (fake, mut client) = posted(gated(says_valid()), "/verify").await;
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     drop(fake);
     assert_eq!(client.rest().await, "");
 }

@@ -1,8 +1,8 @@
 //! The resource `/v1/agent-events`: what executors are told besides their work.
 
 use jurat_core::{
-    agent_event::{Delivery, EventType},
-    code::Code,
+    code::ProblemCode,
+    task::agent_event::{AgentEventType, Delivery},
     time::Timestamp,
 };
 use serde::Serialize;
@@ -10,8 +10,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
-    choices::EventPayload, faults::Faults, fields::Fields, known::Depth, tasks::is_name,
-    time::Time, words,
+    kit::{
+        choices::EventPayload, faults::RequestFaults, fields::RequestFields,
+        known_fields::SearchDepth, time::Time, words,
+    },
+    tasks::is_name,
 };
 use crate::{executor::AgentEvent, problem::Problem};
 
@@ -21,8 +24,8 @@ const LONGEST_NAME: usize = 256;
 
 /// An event from outside to an executor.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SendAgentEvent {
-    pub event_type: EventType,
+pub struct AgentEventOrder {
+    pub event_type: AgentEventType,
     pub target_executor: String,
     pub payload: Value,
     pub source_node_id: Option<String>,
@@ -80,10 +83,10 @@ pub struct AgentEnvelope {
 }
 
 /// Reads an event to send, and says all that is wrong with it.
-pub fn decode_send(body: &Value) -> Result<SendAgentEvent, Problem> {
-    let fields = Fields::of_body(body, Code::ValidationError)?;
-    let mut faults = Faults::default();
-    faults.note_strangers::<SendAgentEventRequest>(&fields, Depth::All);
+pub fn decode_send(body: &Value) -> Result<AgentEventOrder, Problem> {
+    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
+    let mut faults = RequestFaults::default();
+    faults.note_unknown::<SendAgentEventRequest>(&fields, SearchDepth::All);
     let event_type = faults.take(event_type(&fields));
     let target_executor = faults.take(executor(&fields));
     let payload = faults.take(payload(&fields));
@@ -93,7 +96,7 @@ pub fn decode_send(body: &Value) -> Result<SendAgentEvent, Problem> {
     let (source, agent) = (name("source_node_id"), name("target_agent_id"));
     let (correlation, key) = (name("correlation_id"), name("dedupe_key"));
     let read = || {
-        Some(SendAgentEvent {
+        Some(AgentEventOrder {
             event_type: event_type?,
             target_executor: target_executor?,
             payload: payload?,
@@ -105,21 +108,21 @@ pub fn decode_send(body: &Value) -> Result<SendAgentEvent, Problem> {
             dedupe_key: key?,
         })
     };
-    match (read(), faults.problem(Code::ValidationError)) {
+    match (read(), faults.problem(ProblemCode::ValidationError)) {
         (Some(read), None) => Ok(read),
         (_, Some(problem)) => Err(problem),
         // A field that cannot be read has said why.
-        (None, None) => Err(Problem::new(Code::ValidationError, "the event cannot be read")),
+        (None, None) => Err(Problem::new(ProblemCode::ValidationError, "the event cannot be read")),
     }
 }
 
-fn event_type(fields: &Fields<'_>) -> Result<EventType, Problem> {
+fn event_type(fields: &RequestFields<'_>) -> Result<AgentEventType, Problem> {
     let text = fields.required_text("event_type")?;
-    let known: Option<EventType> = text.parse().ok();
+    let known: Option<AgentEventType> = text.parse().ok();
     if let Some(event_type) = known.filter(|it| it.is_sendable()) {
         return Ok(event_type);
     }
-    let sendable = EventType::ALL.iter().filter(|it| it.is_sendable());
+    let sendable = AgentEventType::ALL.iter().filter(|it| it.is_sendable());
     let sendable: Vec<&str> = sendable.map(|it| it.as_str()).collect();
     let sendable = sendable.join(", ");
     let reason = if known.is_some() {
@@ -130,7 +133,7 @@ fn event_type(fields: &Fields<'_>) -> Result<EventType, Problem> {
     Err(fields.wrong("event_type", &reason))
 }
 
-fn executor(fields: &Fields<'_>) -> Result<String, Problem> {
+fn executor(fields: &RequestFields<'_>) -> Result<String, Problem> {
     let text = fields.required_text("target_executor")?;
     if is_name(text) {
         return Ok(text.to_owned());
@@ -138,7 +141,7 @@ fn executor(fields: &Fields<'_>) -> Result<String, Problem> {
     Err(fields.wrong("target_executor", "is not a valid executor name"))
 }
 
-fn payload(fields: &Fields<'_>) -> Result<Value, Problem> {
+fn payload(fields: &RequestFields<'_>) -> Result<Value, Problem> {
     let payload = fields.get("payload").ok_or_else(|| fields.wrong("payload", "is required"))?;
     let envelope = fields.get("agent_envelope").map_or(0, |it| it.to_string().len());
     if MOST_BYTES < payload.to_string().len() + envelope {
@@ -148,13 +151,13 @@ fn payload(fields: &Fields<'_>) -> Result<Value, Problem> {
     Ok(payload.clone())
 }
 
-fn envelope(fields: &Fields<'_>) -> Result<Option<Value>, Problem> {
+fn envelope(fields: &RequestFields<'_>) -> Result<Option<Value>, Problem> {
     let Some(envelope) = fields.object("agent_envelope")? else { return Ok(None) };
     envelope.required_text("protocol")?;
     Ok(fields.get("agent_envelope").cloned())
 }
 
-fn name(fields: &Fields<'_>, name: &str) -> Result<Option<String>, Problem> {
+fn name(fields: &RequestFields<'_>, name: &str) -> Result<Option<String>, Problem> {
     if fields.get(name).is_none() {
         return Ok(None);
     }
@@ -170,7 +173,7 @@ fn name(fields: &Fields<'_>, name: &str) -> Result<Option<String>, Problem> {
 #[derive(Debug, Clone, Copy)]
 pub struct AgentEventView<'a> {
     pub id: &'a str,
-    pub direction: jurat_core::agent_event::Direction,
+    pub direction: jurat_core::task::agent_event::EventDirection,
     pub executor: &'a str,
     pub event_type: &'a str,
     pub source_kind: &'a str,

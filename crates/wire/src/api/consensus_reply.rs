@@ -3,30 +3,32 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    consensus::{OutputBy, ScoreSummary, Spread, output_by, spread},
     id::RoundId,
-    job::{Kind, Toggle},
     reason,
-    replica::{self, Failure, Replica, Said},
-    round::{Closing, OpenRound, Round},
+    round::{
+        OpenRound, Round, RoundClosing,
+        consensus::{OutputOrigin, ScoreSummary, Spread, output_by, spread},
+        job::{JobKind, Toggle},
+        replica::{self, AnswerContent, Replica, ReplicaFailure},
+    },
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::words::{Basis, FailureCode, Label, Outcome};
+use super::kit::words::{Basis, FailureCode, Label, Outcome};
 
 /// What is said of a verdict that won against more reliable voices.
 const UNLIKELY: &str = "The confidence is not above one half: the deciding replicas are no more reliable than those that disagree or gave no answer.";
 
 /// The reply to a request: what it holds depends on what was asked for.
 #[derive(Debug)]
-pub enum Reply<'a> {
+pub enum RoundReply<'a> {
     Delegate(DelegateReply<'a>),
     Verdict(VerdictReply<'a>),
 }
 
-impl Serialize for Reply<'_> {
+impl Serialize for RoundReply<'_> {
     fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Delegate(reply) => reply.serialize(writer),
@@ -189,7 +191,7 @@ pub struct ReplicaBody<'a> {
     /// The price of the session plus the judge's usage, in millionths of a credit.
     cost: u64,
     #[schema(required = true)]
-    error: Option<ErrorBody<'a>>,
+    error: Option<ReplicaErrorBody<'a>>,
     /// Only if it failed and was replaced by a spare: the `replica_id` of the spare. Such a replica
     /// is neither in `verdicts` nor in any count.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,14 +218,14 @@ pub struct ReplicaBody<'a> {
 
 /// What one replica says, for replies that have only one.
 #[derive(Debug, Default)]
-pub(super) struct One<'a> {
+pub(super) struct SingleReplica<'a> {
     pub(super) label: Option<Label>,
     pub(super) evidence: EvidenceBody<'a>,
-    pub(super) error: Option<ErrorBody<'a>>,
+    pub(super) error: Option<ReplicaErrorBody<'a>>,
     pub(super) session_id: &'a str,
 }
 
-impl<'a> One<'a> {
+impl<'a> SingleReplica<'a> {
     pub(super) fn of(replicas: Vec<ReplicaBody<'a>>) -> Self {
         let one = replicas.into_iter().next().map(|replica| Self {
             label: replica.verdict.or(replica.status),
@@ -238,13 +240,13 @@ impl<'a> One<'a> {
 /// Why a replica has no verdict.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ReplicaError)]
-pub(super) struct ErrorBody<'a> {
+pub(super) struct ReplicaErrorBody<'a> {
     code: FailureCode,
     detail: &'a str,
 }
 
-impl<'a> ErrorBody<'a> {
-    pub(super) fn of(failure: &'a Failure) -> Self {
+impl<'a> ReplicaErrorBody<'a> {
+    pub(super) fn of(failure: &'a ReplicaFailure) -> Self {
         Self { code: FailureCode(failure.code), detail: &failure.detail }
     }
 }
@@ -254,8 +256,8 @@ impl<'a> ErrorBody<'a> {
 #[schema(as = Evidence)]
 pub(super) struct EvidenceBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Vec<EvidenceRef>)]
-    refs: Option<Vec<EvidenceRef<'a>>>,
+    #[schema(value_type = Vec<EvidenceRefBody>)]
+    refs: Option<Vec<EvidenceRefBody<'a>>>,
     /// Only if `consensus.include` asks for traces.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<EvidenceInline>)]
@@ -264,7 +266,8 @@ pub(super) struct EvidenceBody<'a> {
 
 /// Evidence stored elsewhere.
 #[derive(Debug, Serialize, ToSchema)]
-struct EvidenceRef<'a> {
+#[schema(as = EvidenceRef)]
+struct EvidenceRefBody<'a> {
     uri: &'a str,
     digest: &'a str,
     size_bytes: u64,
@@ -281,7 +284,7 @@ struct EvidenceInline<'a> {
     content: &'a str,
 }
 
-impl<'a> Reply<'a> {
+impl<'a> RoundReply<'a> {
     /// The reply of a round that has ended; `None` while it runs.
     pub fn of(round: &'a Round) -> Option<Self> {
         let closing = round.closing.as_ref()?;
@@ -291,7 +294,7 @@ impl<'a> Reply<'a> {
         let replicas = replicas(&round.open, closing);
         let (round_id, receipt_id) = (round.open.id.as_str(), closing.receipt_id.as_str());
         Some(match round.open.kind {
-            Kind::Delegate => Self::Delegate(DelegateReply {
+            JobKind::Delegate => Self::Delegate(DelegateReply {
                 status: consensus.verdict.map_or("NO_CONSENSUS", replica::Label::as_str),
                 output: consensus.output.as_ref(),
                 confidence,
@@ -300,7 +303,7 @@ impl<'a> Reply<'a> {
                 round_id,
                 receipt_id,
             }),
-            Kind::Validate | Kind::Factcheck => Self::Verdict(VerdictReply {
+            JobKind::Validate | JobKind::Factcheck => Self::Verdict(VerdictReply {
                 verdict: consensus.verdict.map(Label),
                 reasons: reasons(closing),
                 confidence,
@@ -314,7 +317,7 @@ impl<'a> Reply<'a> {
 }
 
 impl<'a> ConsensusBlock<'a> {
-    pub fn of(closing: &'a Closing) -> Self {
+    pub fn of(closing: &'a RoundClosing) -> Self {
         let consensus = &closing.consensus;
         let spread = spread(&closing.replicas, consensus).into_iter();
         Self {
@@ -339,8 +342,8 @@ impl<'a> ConsensusBlock<'a> {
             basis: consensus.basis.map(Basis),
             score: consensus.score.as_ref().map(ScoreBody::of),
             output_by: output_by(&closing.replicas, consensus).map(|by| match by {
-                OutputBy::Replica => "replica",
-                OutputBy::Merge => "merge",
+                OutputOrigin::Replica => "replica",
+                OutputOrigin::Merge => "merge",
             }),
             spread: spread
                 .map(|(at, Spread { min, max, deviation })| {
@@ -360,7 +363,7 @@ impl<'a> ScoreBody<'a> {
 
 /// All replicas of a round, each with its group: first those whose words count, in the order of
 /// `verdicts`, and then those in whose place another was asked.
-pub fn replicas<'a>(open: &OpenRound, closing: &'a Closing) -> Vec<ReplicaBody<'a>> {
+pub fn replicas<'a>(open: &OpenRound, closing: &'a RoundClosing) -> Vec<ReplicaBody<'a>> {
     let mut ordered: Vec<&Replica> = closing.replicas.iter().collect();
     ordered.sort_by_key(|replica| (!replica.is_counted(), replica.seat, replica.index));
     let one = |replica: &'a Replica| {
@@ -371,10 +374,10 @@ pub fn replicas<'a>(open: &OpenRound, closing: &'a Closing) -> Vec<ReplicaBody<'
 }
 
 impl<'a> ReplicaBody<'a> {
-    pub fn of(kind: Kind, traces: Toggle, replica: &'a Replica, group: Option<usize>) -> Self {
-        let said = replica.answer.said();
+    pub fn of(kind: JobKind, traces: Toggle, replica: &'a Replica, group: Option<usize>) -> Self {
+        let said = replica.answer.content();
         let label = Label(replica.answer.label());
-        let is_delegate = kind == Kind::Delegate;
+        let is_delegate = kind == JobKind::Delegate;
         Self {
             replica_id: replica.index,
             session_id: &replica.session_id,
@@ -387,7 +390,7 @@ impl<'a> ReplicaBody<'a> {
             evidence: said.map(|said| EvidenceBody::of(said, traces)).unwrap_or_default(),
             latency_ms: replica.latency_ms,
             cost: replica.cost_micros,
-            error: replica.answer.failure().map(ErrorBody::of),
+            error: replica.answer.failure().map(ReplicaErrorBody::of),
             replaced_by: replica.replaced_by,
             independence: replica.independence.to_string(),
             reliability: replica.reliability,
@@ -406,8 +409,8 @@ impl<'a> ReplicaBody<'a> {
 }
 
 impl<'a> EvidenceBody<'a> {
-    fn of(said: &'a Said, traces: Toggle) -> Self {
-        let refs = said.evidence.refs.iter().map(|it| EvidenceRef {
+    fn of(said: &'a AnswerContent, traces: Toggle) -> Self {
+        let refs = said.evidence.refs.iter().map(|it| EvidenceRefBody {
             uri: &it.uri,
             digest: &it.digest,
             size_bytes: it.size_bytes,
@@ -428,7 +431,7 @@ impl<'a> EvidenceBody<'a> {
 }
 
 /// Why the winning side says what it says, in words.
-fn reasons(closing: &Closing) -> Vec<String> {
+fn reasons(closing: &RoundClosing) -> Vec<String> {
     let consensus = &closing.consensus;
     let winners = closing.replicas.iter().filter(|replica| {
         consensus.winner.is_some() && consensus.group_of(replica) == consensus.winner
@@ -437,7 +440,7 @@ fn reasons(closing: &Closing) -> Vec<String> {
     if consensus.is_unlikely() {
         reasons.push(UNLIKELY.to_owned());
     }
-    for said in winners.filter_map(|replica| replica.answer.said()) {
+    for said in winners.filter_map(|replica| replica.answer.content()) {
         let texts = said.reason_codes.iter().map(|code| {
             let known = reason::ALL.iter().find(|(known, ..)| known == code);
             known.map_or_else(|| format!("Reason code {code}."), |(_, _, text)| (*text).to_owned())

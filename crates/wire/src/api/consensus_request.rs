@@ -1,22 +1,26 @@
 //! Requests of `/api/v3/{delegate,validate,factcheck}`, decoded into jobs.
 
 use jurat_core::{
-    candidate::Evidence,
     canonical::{canonical, digest},
-    job::{FactcheckMode, Job, Terms, Work},
+    executor::session::Tier,
     policy::PolicyBinding,
-    session::Tier,
+    round::{
+        candidate::Evidence,
+        job::{AgreementTerms, FactcheckMode, Job, JobWork},
+    },
 };
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{
-    choices::{Claim, FactClaim, FactcheckPolicyChoice, JsonSchema, PolicyChoice, SessionRef},
-    fields::{Fields, kind},
-    known::Request,
+    kit::{
+        choices::{Claim, FactClaim, FactcheckPolicyChoice, JsonSchema, PolicyChoice, SessionRef},
+        fields::{RequestFields, kind},
+        known_fields::DescribedRequest,
+        terms::{self, ConsensusTerms},
+        words,
+    },
     policy_request::{self, PolicyRequest},
-    terms::{self, ConsensusTerms},
-    words,
 };
 use crate::{executor, problem::Problem};
 
@@ -43,7 +47,7 @@ pub struct DelegateRequest {
     pub actor: Option<Value>,
     /// The caller's notes; ignored.
     pub metadata: Option<Value>,
-    pub execution: Option<Execution>,
+    pub execution: Option<ExecutionLimits>,
     pub consensus: Option<ConsensusTerms>,
     /// Used as a pool of one session if there is no `session_pool`.
     pub session_id: Option<SessionRef>,
@@ -72,7 +76,7 @@ pub struct ValidateRequest {
     pub actor: Option<Value>,
     /// The caller's notes; ignored.
     pub metadata: Option<Value>,
-    pub execution: Option<Execution>,
+    pub execution: Option<ExecutionLimits>,
     pub consensus: Option<ConsensusTerms>,
     /// Used as a pool of one session if there is no `session_pool`.
     pub session_id: Option<SessionRef>,
@@ -97,7 +101,7 @@ pub struct FactcheckRequest {
     pub actor: Option<Value>,
     /// The caller's notes; ignored.
     pub metadata: Option<Value>,
-    pub execution: Option<Execution>,
+    pub execution: Option<ExecutionLimits>,
     pub consensus: Option<ConsensusTerms>,
     /// Used as a pool of one session if there is no `session_pool`.
     pub session_id: Option<SessionRef>,
@@ -123,7 +127,7 @@ pub struct DelegateRequestV2 {
     pub actor: Option<Value>,
     /// The caller's notes; ignored.
     pub metadata: Option<Value>,
-    pub execution: Option<Execution>,
+    pub execution: Option<ExecutionLimits>,
     /// The session to call; routing chooses one if it is left out.
     pub session_id: Option<SessionRef>,
 }
@@ -150,7 +154,7 @@ pub struct ValidateRequestV2 {
     pub actor: Option<Value>,
     /// The caller's notes; ignored.
     pub metadata: Option<Value>,
-    pub execution: Option<Execution>,
+    pub execution: Option<ExecutionLimits>,
     /// The session to call; routing chooses one if it is left out.
     pub session_id: Option<SessionRef>,
 }
@@ -181,7 +185,8 @@ pub struct EvidenceRef {
 /// How to do the job.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Execution {
+#[schema(as = Execution)]
+pub struct ExecutionLimits {
     /// Deadline of the whole round; defaults to 60000.
     #[schema(minimum = 1, maximum = 600_000)]
     pub timeout_ms: Option<u64>,
@@ -196,10 +201,10 @@ pub struct Execution {
 }
 
 /// What all three requests have in common.
-struct Common<'a> {
-    body: Fields<'a>,
+struct CommonFields<'a> {
+    body: RequestFields<'a>,
     policy: PolicyRequest,
-    terms: Terms,
+    terms: AgreementTerms,
     timeout_ms: u64,
     max_steps: Option<u32>,
     execution_schema: Option<&'a Value>,
@@ -213,7 +218,7 @@ pub fn delegate(body: &Value) -> Result<Job, Problem> {
     let input = common.body.get("input").cloned().unwrap_or_else(|| json!({}));
     let task_type = common.policy.task_type.clone().unwrap_or_else(|| "delegate".to_owned());
     let schema = common.execution_schema.cloned();
-    Ok(job(common, Work::Delegate { objective, input, task_type }, schema, "vp.schema_only.v1"))
+    Ok(job(common, JobWork::Delegate { objective, input, task_type }, schema, "vp.schema_only.v1"))
 }
 
 pub fn validate(body: &Value) -> Result<Job, Problem> {
@@ -234,7 +239,7 @@ pub fn validate(body: &Value) -> Result<Job, Problem> {
     let schema = schemas.into_iter().flatten().next().cloned();
     let evidence = evidence(beside)?;
     let policy = if schema.is_some() { "vp.schema_only.v1" } else { "vp.claim.v1" };
-    Ok(job(common, Work::Validate { output, evidence }, schema, policy))
+    Ok(job(common, JobWork::Validate { output, evidence }, schema, policy))
 }
 
 pub fn factcheck(body: &Value) -> Result<Job, Problem> {
@@ -259,7 +264,7 @@ pub fn factcheck(body: &Value) -> Result<Job, Problem> {
         let reason = "is not accepted by factcheck, which has its own schema; leave it out";
         return Err(common.body.unsupported("policy.policy_id", reason));
     }
-    let work = Work::Factcheck { claim: claim.clone(), prompt, mode };
+    let work = JobWork::Factcheck { claim: claim.clone(), prompt, mode };
     Ok(job(common, work, Some(factcheck_schema()), "vp.schema_only.v1"))
 }
 
@@ -277,11 +282,11 @@ pub fn factcheck_schema() -> Value {
     })
 }
 
-fn common<R: Request>(body: &Value) -> Result<Common<'_>, Problem> {
+fn common<R: DescribedRequest>(body: &Value) -> Result<CommonFields<'_>, Problem> {
     let request = canonical(body);
     let request_digest = digest(&request);
     let request = String::from_utf8(request).ok();
-    let body = Fields::of_body(body, terms::CODE)?;
+    let body = RequestFields::of_body(body, terms::CODE)?;
     body.keep_to::<R>()?;
     let policy = policy_request::decode(&body)?;
     let mut terms = terms::decode(&body, policy.tier.map_or(1, Tier::replicas))?;
@@ -304,7 +309,7 @@ fn common<R: Request>(body: &Value) -> Result<Common<'_>, Problem> {
         execution_schema = schema(execution)?;
     }
     let timeout_ms = timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
-    Ok(Common {
+    Ok(CommonFields {
         body,
         policy,
         terms,
@@ -316,7 +321,12 @@ fn common<R: Request>(body: &Value) -> Result<Common<'_>, Problem> {
     })
 }
 
-fn job(common: Common<'_>, work: Work, schema: Option<Value>, default_policy: &str) -> Job {
+fn job(
+    common: CommonFields<'_>,
+    work: JobWork,
+    schema: Option<Value>,
+    default_policy: &str,
+) -> Job {
     let policy =
         common.policy.binding.unwrap_or_else(|| PolicyBinding::new(default_policy, json!({})));
     Job {
@@ -338,7 +348,7 @@ fn job(common: Common<'_>, work: Work, schema: Option<Value>, default_policy: &s
 }
 
 /// What the caller says to the executors beside the job.
-fn passed_on(body: &Fields<'_>) -> Map<String, Value> {
+fn passed_on(body: &RequestFields<'_>) -> Map<String, Value> {
     // Nobody reads `metadata`: it is known so that it is not refused.
     let _notes = body.get("metadata");
     let given = |name: &str| body.get(name).map(|value| (name.to_owned(), value.clone()));
@@ -346,7 +356,7 @@ fn passed_on(body: &Fields<'_>) -> Map<String, Value> {
 }
 
 /// What an output must match, as far as its kind goes; its bounds are checked later.
-fn schema<'a>(fields: &Fields<'a>) -> Result<Option<&'a Value>, Problem> {
+fn schema<'a>(fields: &RequestFields<'a>) -> Result<Option<&'a Value>, Problem> {
     match fields.get("output_schema") {
         Some(other) if !other.is_object() && !other.is_boolean() => {
             let reason = format!("must be a JSON Schema, not {}", kind(other));
@@ -356,9 +366,9 @@ fn schema<'a>(fields: &Fields<'a>) -> Result<Option<&'a Value>, Problem> {
     }
 }
 
-fn evidence(fields: &Fields<'_>) -> Result<Evidence, Problem> {
-    let inline: Vec<executor::InlineEvidence> = list(fields, "evidence_inline")?;
-    let refs: Vec<executor::ArtifactRef> = list(fields, "evidence_refs")?;
+fn evidence(fields: &RequestFields<'_>) -> Result<Evidence, Problem> {
+    let inline: Vec<executor::WireInlineEvidence> = list(fields, "evidence_inline")?;
+    let refs: Vec<executor::WireArtifactRef> = list(fields, "evidence_refs")?;
     Ok(Evidence {
         inline: inline.into_iter().map(Into::into).collect(),
         refs: refs.into_iter().map(Into::into).collect(),
@@ -366,7 +376,7 @@ fn evidence(fields: &Fields<'_>) -> Result<Evidence, Problem> {
 }
 
 fn list<T: serde::de::DeserializeOwned>(
-    fields: &Fields<'_>,
+    fields: &RequestFields<'_>,
     name: &str,
 ) -> Result<Vec<T>, Problem> {
     let Some(value) = fields.get(name) else { return Ok(Vec::new()) };

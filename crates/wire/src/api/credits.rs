@@ -4,18 +4,21 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    account::{Profile, placeholder_email},
-    caller::Scope,
-    code::Code,
-    key::Key,
-    ledger::{self, AccountState, Balance, Transfer, usd},
+    account::{
+        AccountProfile,
+        caller::Scope,
+        key::Key,
+        ledger::{self, AccountState, Balance, Transfer, usd},
+        placeholder_email,
+    },
+    code::ProblemCode,
     time::Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{fields::Fields, time::Time, words};
+use super::kit::{fields::RequestFields, time::Time, words};
 use crate::problem::Problem;
 
 const LONGEST_NOTE: usize = 500;
@@ -39,7 +42,7 @@ pub struct GrantRequest {
 
 /// What is given, in millionths of a credit, and why.
 pub fn decode_grant(body: &Value) -> Result<(i64, Option<String>), Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.keep_to::<GrantRequest>()?;
     let text = body.text("amount_usd")?.ok_or_else(|| body.wrong("amount_usd", "is required"))?;
     let whole = text.trim_start_matches('-').split('.').next().unwrap_or_default();
@@ -85,7 +88,7 @@ pub struct KeyOfMe<'a> {
     name: &'a str,
 }
 
-pub fn me<'a>(key: &'a Key, profile: &'a Profile, suspended: bool) -> MeBody<'a> {
+pub fn me<'a>(key: &'a Key, profile: &'a AccountProfile, suspended: bool) -> MeBody<'a> {
     MeBody {
         id: key.account.as_str(),
         email: profile
@@ -103,7 +106,7 @@ pub fn me<'a>(key: &'a Key, profile: &'a Profile, suspended: bool) -> MeBody<'a>
 /// Credit and usage of the account this month.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Usage)]
-pub struct UsageBody {
+pub struct AccountUsageBody {
     /// `metered`, or `unmetered` for the account of the operator.
     tier: &'static str,
     /// Whether paid work is refused when the account has no credit.
@@ -138,16 +141,16 @@ pub struct UsageBody {
 
 /// What was used in a month.
 #[derive(Debug, Clone, Copy)]
-pub struct Month {
+pub struct UsageMonth {
     pub since: Timestamp,
     pub until: Timestamp,
     pub used_micros: i64,
     pub charged_rounds: i64,
 }
 
-pub fn usage(balance: Balance, is_metered: bool, month: Month) -> UsageBody {
+pub fn usage(balance: Balance, is_metered: bool, month: UsageMonth) -> AccountUsageBody {
     let Balance { available, held, spent, .. } = balance;
-    UsageBody {
+    AccountUsageBody {
         tier: if is_metered { "metered" } else { "unmetered" },
         metered: is_metered,
         available_usd: usd(available),
@@ -189,7 +192,7 @@ pub struct TransferBody<'a> {
 }
 
 pub fn transfer(line: &Transfer) -> TransferBody<'_> {
-    let (from, to) = line.movement.places();
+    let (from, to) = line.movement.buckets();
     TransferBody {
         id: &line.id,
         movement: words::Movement(line.movement),

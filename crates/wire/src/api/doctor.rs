@@ -1,7 +1,7 @@
 //! The resource `/v1/doctor`.
 
 use jurat_core::{
-    checkup::{Finding, Level},
+    checkup::{CheckupFinding, CheckupLevel},
     id::{AccountId, RoundId},
 };
 use serde::Serialize;
@@ -10,13 +10,13 @@ use utoipa::ToSchema;
 
 /// Where a walk over the decisions goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cursor {
+pub struct CheckupCursor {
     /// The oldest round of the walk, if it does not begin at the first.
     pub since: Option<RoundId>,
     pub after: (AccountId, RoundId),
 }
 
-impl Cursor {
+impl CheckupCursor {
     pub fn text(&self) -> String {
         let (account, round) = &self.after;
         let since = self.since.as_ref().map_or("", RoundId::as_str);
@@ -37,18 +37,20 @@ impl Cursor {
 
 /// Result of a health check of the installation.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Checkup<'a> {
+#[schema(as = Checkup)]
+pub struct CheckupBody<'a> {
     /// The worst result: `ok`, `warning` or `problem`.
     #[schema(example = "ok")]
     status: &'static str,
-    checks: Vec<Checked<'a>>,
+    checks: Vec<CheckupFindingBody<'a>>,
     /// Number of decisions to check.
     ended_rounds: u64,
 }
 
 /// One check.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Checked<'a> {
+#[schema(as = Checked)]
+pub struct CheckupFindingBody<'a> {
     /// Name of the check, in one word.
     check: &'static str,
     /// `ok`, `warning` or `problem`.
@@ -82,17 +84,17 @@ pub struct EntryProblem<'a> {
 }
 
 /// What was found, the worst of it first in a word.
-pub fn body(findings: &[Finding], ended_rounds: u64) -> Value {
+pub fn body(findings: &[CheckupFinding], ended_rounds: u64) -> Value {
     let checks = findings.iter().map(checked).collect();
-    json!(Checkup { status: worst(findings).as_str(), checks, ended_rounds })
+    json!(CheckupBody { status: worst(findings).as_str(), checks, ended_rounds })
 }
 
-pub fn finding(finding: &Finding) -> Value {
+pub fn finding(finding: &CheckupFinding) -> Value {
     json!(checked(finding))
 }
 
-fn checked(finding: &Finding) -> Checked<'_> {
-    Checked {
+fn checked(finding: &CheckupFinding) -> CheckupFindingBody<'_> {
+    CheckupFindingBody {
         check: finding.check,
         status: finding.level.as_str(),
         detail: &finding.detail,
@@ -100,8 +102,8 @@ fn checked(finding: &Finding) -> Checked<'_> {
     }
 }
 
-pub fn worst(findings: &[Finding]) -> Level {
-    findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
+pub fn worst(findings: &[CheckupFinding]) -> CheckupLevel {
+    findings.iter().map(|finding| finding.level).max().unwrap_or(CheckupLevel::Ok)
 }
 
 /// A decision that failed the check.
@@ -109,8 +111,8 @@ pub fn problem(account: &AccountId, round: &RoundId, problem: &str) -> Value {
     json!(EntryProblem { account_id: account.as_str(), round_id: round.as_str(), problem })
 }
 
-pub fn entries(checked: usize, problems: &[Value], next: Option<&Cursor>) -> Value {
-    json!(CheckedEntries { checked, problems, next_cursor: next.map(Cursor::text) })
+pub fn entries(checked: usize, problems: &[Value], next: Option<&CheckupCursor>) -> Value {
+    json!(CheckedEntries { checked, problems, next_cursor: next.map(CheckupCursor::text) })
 }
 
 #[cfg(test)]
@@ -121,11 +123,11 @@ mod tests {
     fn a_cursor_reads_back() {
         let after = (AccountId::parse("acct_a").unwrap(), RoundId::parse("rnd_1").unwrap());
         for since in [None, Some(RoundId::parse("rnd_0").unwrap())] {
-            let cursor = Cursor { since, after: after.clone() };
-            assert_eq!(Cursor::parse(&cursor.text()), Some(cursor));
+            let cursor = CheckupCursor { since, after: after.clone() };
+            assert_eq!(CheckupCursor::parse(&cursor.text()), Some(cursor));
         }
         for text in ["", "acct_a", "acct_a.rnd_1", "acct_a.x.", "x.rnd_1.", "acct_a.rnd_1.x"] {
-            assert_eq!(Cursor::parse(text), None, "{text}");
+            assert_eq!(CheckupCursor::parse(text), None, "{text}");
         }
     }
 }

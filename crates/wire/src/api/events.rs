@@ -2,9 +2,11 @@
 
 use jurat_core::{
     id::RoundId,
-    job::{Kind, Toggle},
-    replica::Replica,
-    round::{Closing, Seat},
+    round::{
+        RoundClosing, Seat,
+        job::{JobKind, Toggle},
+        replica::Replica,
+    },
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::{
     consensus_reply::{ConsensusBlock, ReplicaBody},
-    words::Label,
+    kit::words::Label,
 };
 
 pub const REPLICA_STARTED: &str = "replica_started";
@@ -33,7 +35,8 @@ pub struct ReplicaStarted<'a> {
 
 /// The event `decided`: the round is recorded.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Decided<'a> {
+#[schema(as = Decided)]
+pub struct DecidedEvent<'a> {
     round_id: &'a str,
     /// The winning verdict; null if none won.
     #[schema(required = true)]
@@ -50,12 +53,12 @@ pub fn replica_started(round: &RoundId, index: usize, seat: &Seat) -> Value {
     })
 }
 
-pub fn replica_done(round: &RoundId, kind: Kind, replica: &Replica) -> Value {
+pub fn replica_done(round: &RoundId, kind: JobKind, replica: &Replica) -> Value {
     json!(ReplicaBody::of(kind, Toggle::Off, replica, None).in_round(round))
 }
 
-pub fn decided(round: &RoundId, closing: &Closing) -> Value {
-    json!(Decided {
+pub fn decided(round: &RoundId, closing: &RoundClosing) -> Value {
+    json!(DecidedEvent {
         round_id: round.as_str(),
         verdict: closing.consensus.verdict.map(Label),
         consensus: ConsensusBlock::of(closing),

@@ -1,10 +1,10 @@
 //! The resource `/v1/executors`.
 
 use jurat_core::{
-    code::Code,
-    conduct::RestsFor,
-    executor::{BreakerState, Capabilities, Executor, Probe},
-    session::Session,
+    code::ProblemCode,
+    executor::{
+        BreakerState, Capabilities, Executor, Probe, breakers::PauseScope, session::Session,
+    },
     time::Timestamp,
 };
 use serde::Serialize;
@@ -12,17 +12,14 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
-    choices::SessionChoice,
-    fields::Fields,
-    member::Member,
+    kit::{choices::SessionChoice, fields::RequestFields, member::OptionalMember, time::Time},
     sessions::{self, SessionBody},
-    time::Time,
 };
 use crate::problem::Problem;
 
 /// A request to register an executor, and a session of the same name with it.
 #[derive(Debug, Clone)]
-pub struct AddExecutor {
+pub struct ExecutorOrder {
     pub executor: Executor,
     pub session: Option<Session>,
     /// Refuses an executor that does not answer now.
@@ -56,8 +53,8 @@ pub struct AddExecutorRequest {
     pub must_answer: Option<bool>,
 }
 
-pub fn decode_add(body: &Value, now: Timestamp) -> Result<AddExecutor, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+pub fn decode_add(body: &Value, now: Timestamp) -> Result<ExecutorOrder, Problem> {
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.keep_to::<AddExecutorRequest>()?;
     for name in ["remote", "target_node", "scope"] {
         if body.get(name).is_some_and(|value| value != &Value::Bool(false)) {
@@ -83,11 +80,11 @@ pub fn decode_add(body: &Value, now: Timestamp) -> Result<AddExecutor, Problem> 
         },
     };
     let must_answer = body.flag("must_answer")?.unwrap_or(false);
-    Ok(AddExecutor { executor, session, must_answer })
+    Ok(ExecutorOrder { executor, session, must_answer })
 }
 
 /// Where events are sent to; it has two names.
-fn events_url(body: &Fields<'_>) -> Result<Option<String>, Problem> {
+fn events_url(body: &RequestFields<'_>) -> Result<Option<String>, Problem> {
     let ours = base_url(body, "agent_events_url")?;
     let other = "agent_event_callback_base_url";
     match (ours, base_url(body, other)?) {
@@ -99,7 +96,7 @@ fn events_url(body: &Fields<'_>) -> Result<Option<String>, Problem> {
 }
 
 /// An http or https address without query, and without a slash at its end.
-fn base_url(body: &Fields<'_>, name: &str) -> Result<Option<String>, Problem> {
+fn base_url(body: &RequestFields<'_>, name: &str) -> Result<Option<String>, Problem> {
     let Some(text) = body.text(name)? else { return Ok(None) };
     let wrong = |reason: &str| Err(body.wrong(name, reason));
     let Ok(url) = url::Url::parse(text) else {
@@ -119,7 +116,7 @@ fn base_url(body: &Fields<'_>, name: &str) -> Result<Option<String>, Problem> {
     Ok(Some(url.as_str().trim_end_matches('/').to_owned()))
 }
 
-fn variable(body: &Fields<'_>, name: &str) -> Result<Option<String>, Problem> {
+fn variable(body: &RequestFields<'_>, name: &str) -> Result<Option<String>, Problem> {
     let Some(text) = body.text(name)? else { return Ok(None) };
     let is_name = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         && text.bytes().next().is_some_and(|b| !b.is_ascii_digit());
@@ -149,9 +146,9 @@ pub struct ExecutorBody<'a> {
     #[schema(required = true)]
     probe: Option<ProbeBody<'a>>,
     /// Only in the reply to `POST`: the added session, or null.
-    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<SessionBody>)]
-    session: Member<SessionBody<'a>>,
+    session: OptionalMember<SessionBody<'a>>,
     /// Only in the reply to `POST`, if there are any: the names of other executors at the same URL.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     #[schema(value_type = Vec<String>)]
@@ -216,14 +213,14 @@ pub struct ProbeBody<'a> {
     name: Option<&'a str>,
     /// Only in the reply to a check of an executor that is registered with `agent_events_url`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = EventsBody<'_>)]
-    agent_events: Option<EventsBody<'a>>,
+    #[schema(value_type = EventsProbeBody<'_>)]
+    agent_events: Option<EventsProbeBody<'a>>,
 }
 
 /// Whether the executor's event URL responds.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExecutorEventsProbe)]
-struct EventsBody<'a> {
+struct EventsProbeBody<'a> {
     url: &'a str,
     ok: bool,
     #[schema(required = true)]
@@ -268,7 +265,7 @@ struct CapabilitiesBody<'a> {
 
 pub fn body(
     executor: &Executor,
-    (circuit, rests_for): (BreakerState, RestsFor),
+    (circuit, rests_for): (BreakerState, PauseScope),
 ) -> ExecutorBody<'_> {
     ExecutorBody {
         name: &executor.name,
@@ -279,7 +276,7 @@ pub fn body(
         status: status(executor.probe.as_ref(), circuit),
         circuit: circuit_body(circuit, rests_for),
         probe: executor.probe.as_ref().map(probe_body),
-        session: Member::LeftOut,
+        session: OptionalMember::LeftOut,
         same_url: &[],
     }
 }
@@ -288,7 +285,7 @@ impl<'a> ExecutorBody<'a> {
     /// The executor with the session that was added with it.
     #[must_use]
     pub fn with_session(self, session: Option<SessionBody<'a>>) -> Self {
-        Self { session: Member::Is(session), ..self }
+        Self { session: OptionalMember::Is(session), ..self }
     }
 
     /// The executor with the names of others that have its address.
@@ -303,20 +300,20 @@ fn status(probe: Option<&Probe>, circuit: BreakerState) -> ExecutorStatus {
     match (probe, circuit) {
         (_, BreakerState::Open(_)) => ExecutorStatus::Resting,
         (None, _) => ExecutorStatus::Unchecked,
-        (Some(probe), _) if probe.is_well() => ExecutorStatus::Up,
+        (Some(probe), _) if probe.is_healthy() => ExecutorStatus::Up,
         (Some(_), _) => ExecutorStatus::Down,
     }
 }
 
-fn circuit_body(circuit: BreakerState, rests_for: RestsFor) -> CircuitBody {
+fn circuit_body(circuit: BreakerState, rests_for: PauseScope) -> CircuitBody {
     let (state, until) = match circuit {
         BreakerState::Closed => (CircuitState::Closed, None),
         BreakerState::HalfOpen => (CircuitState::HalfOpen, None),
         BreakerState::Open(until) => (CircuitState::Open, Some(Time(until))),
     };
     let rests_for = match rests_for {
-        RestsFor::All => CircuitScope::All,
-        RestsFor::Some => CircuitScope::Some,
+        PauseScope::All => CircuitScope::All,
+        PauseScope::Some => CircuitScope::Some,
     };
     let is_closed = circuit == BreakerState::Closed;
     CircuitBody { state, until, rests_for: (!is_closed).then_some(rests_for) }
@@ -326,7 +323,7 @@ fn circuit_body(circuit: BreakerState, rests_for: RestsFor) -> CircuitBody {
 pub fn probe_body(probe: &Probe) -> ProbeBody<'_> {
     ProbeBody {
         at: Time(probe.at),
-        ok: probe.is_well(),
+        ok: probe.is_healthy(),
         health: HealthBody {
             ok: probe.health_error.is_none(),
             error: probe.health_error.as_deref(),
@@ -345,7 +342,7 @@ impl<'a> ProbeBody<'a> {
     #[must_use]
     pub fn of(self, name: &'a str, events: Option<(&'a str, Option<&'a str>)>) -> Self {
         let agent_events =
-            events.map(|(url, error)| EventsBody { url, ok: error.is_none(), error });
+            events.map(|(url, error)| EventsProbeBody { url, ok: error.is_none(), error });
         Self { name: Some(name), agent_events, ..self }
     }
 }

@@ -1,13 +1,13 @@
 //! The resource `/v1/invitations`.
 
 use jurat_core::{
-    code::Code,
-    team::{Invitation, Resolution},
+    account::team::{Invitation, InvitationOutcome},
+    code::ProblemCode,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{time::Time, words};
+use super::kit::{time::Time, words};
 use crate::problem::Problem;
 
 /// An offer, as shown to its sender.
@@ -90,7 +90,7 @@ pub fn resolved(invitation: &Invitation) -> InvitationResolved<'_> {
         target_id: &invitation.target_id,
         target_label: &invitation.target_label,
         resolution: words::InvitationResolution(
-            invitation.resolution.unwrap_or(Resolution::Expired),
+            invitation.resolution.unwrap_or(InvitationOutcome::Expired),
         ),
     }
 }
@@ -115,5 +115,5 @@ pub fn is_pending(text: Option<&str>) -> Result<bool, Problem> {
 }
 
 fn wrong(field: &'static str, reason: &str) -> Problem {
-    Problem::new(Code::ValidationError, format!("`{field}` {reason}")).at(field)
+    Problem::new(ProblemCode::ValidationError, format!("`{field}` {reason}")).at(field)
 }

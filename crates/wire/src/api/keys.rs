@@ -3,18 +3,20 @@
 use std::collections::BTreeSet;
 
 use jurat_core::{
-    caller::Scope,
-    code::Code,
+    account::{
+        caller::Scope,
+        key::{ApiKey, Key, NewKey},
+    },
+    code::ProblemCode,
     id::AccountId,
-    key::{ApiKey, Key, NewKey},
     time::Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{
-    fields::{Fields, short},
+use super::kit::{
+    fields::{RequestFields, short},
     time::{self, Time},
     words,
 };
@@ -174,7 +176,7 @@ fn scopes(key: &Key) -> Vec<&'static str> {
 }
 
 pub fn decode_create(body: &Value, now: Timestamp) -> Result<NewKey, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     // The registry ignores what it does not know, but a key must not lose a limit to a slip.
     body.refuse_slips::<CreateKeyRequest>()?;
     Ok(NewKey {
@@ -189,7 +191,7 @@ pub fn decode_create(body: &Value, now: Timestamp) -> Result<NewKey, Problem> {
 
 /// For how many milliseconds a key that is replaced stays valid.
 pub fn decode_rotate(body: &Value) -> Result<u64, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.keep_to::<RotateKeyRequest>()?;
     Ok(body.whole("grace_seconds", 0, LONGEST_GRACE_S)?.unwrap_or(DEFAULT_GRACE_S) * 1_000)
 }
@@ -201,12 +203,12 @@ pub fn account(text: &str) -> Result<AccountId, Problem> {
             "`account` must be `acct_` and 1 to 40 letters or digits, not `{}`",
             short(text)
         );
-        Problem::new(Code::ValidationError, reason).at("account")
+        Problem::new(ProblemCode::ValidationError, reason).at("account")
     })
 }
 
 /// A name that can stand in a URL, and is no flag on a command line.
-fn name(body: &Fields<'_>) -> Result<String, Problem> {
+fn name(body: &RequestFields<'_>) -> Result<String, Problem> {
     let text = body.required_text("name")?;
     let is_plain = text.chars().all(|symbol| !symbol.is_control() && symbol != '/');
     let is_framed = text.trim() == text && !text.starts_with(['-', '.']);
@@ -219,7 +221,7 @@ fn name(body: &Fields<'_>) -> Result<String, Problem> {
     Err(body.wrong("name", &reason))
 }
 
-fn wanted_scopes(body: &Fields<'_>) -> Result<Option<BTreeSet<Scope>>, Problem> {
+fn wanted_scopes(body: &RequestFields<'_>) -> Result<Option<BTreeSet<Scope>>, Problem> {
     if body.get("scopes").is_none() {
         return Ok(None);
     }
@@ -235,11 +237,11 @@ fn wanted_scopes(body: &Fields<'_>) -> Result<Option<BTreeSet<Scope>>, Problem> 
     if scopes.is_empty() { Err(wrong("must name at least one scope")) } else { Ok(Some(scopes)) }
 }
 
-fn count(body: &Fields<'_>, field: &str, most: u64) -> Result<Option<u32>, Problem> {
+fn count(body: &RequestFields<'_>, field: &str, most: u64) -> Result<Option<u32>, Problem> {
     Ok(body.whole(field, 1, most)?.and_then(|number| u32::try_from(number).ok()))
 }
 
-fn end(body: &Fields<'_>, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
+fn end(body: &RequestFields<'_>, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
     let Some(text) = body.text("expires_at")? else { return Ok(None) };
     match time::parse(text) {
         Some(end) if now < end => Ok(Some(end)),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::time::Time;
+use super::kit::time::Time;
 
 /// A decision as it is remembered.
 #[derive(Debug, Clone, Copy)]

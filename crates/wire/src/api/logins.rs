@@ -1,11 +1,14 @@
 //! Coming in without a key: codes by mail, and programs that somebody lets in.
 
-use jurat_core::{code::Code, key::ApiKey, login::DEVICE_INTERVAL_S};
+use jurat_core::{
+    account::{key::ApiKey, login::DEVICE_INTERVAL_S},
+    code::ProblemCode,
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::fields::Fields;
+use super::kit::fields::RequestFields;
 use crate::problem::Problem;
 
 /// An address to send a code to.
@@ -44,24 +47,24 @@ pub struct ApproveRequest {
 }
 
 pub fn decode_code(body: &Value) -> Result<&str, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.required_text("email")
 }
 
 /// The address and the code.
 pub fn decode_verify(body: &Value) -> Result<(&str, &str), Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     Ok((body.required_text("email")?, body.required_text("code")?))
 }
 
 pub fn decode_exchange(body: &Value) -> Result<Option<&str>, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.text("hostname")
 }
 
 /// The code, and whether the program is let in.
 pub fn decode_approve(body: &Value) -> Result<(&str, bool), Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.keep_to::<ApproveRequest>()?;
     let is_approved = match body.get("approve") {
         None => true,

@@ -10,7 +10,7 @@ pub mod workflows;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::choices::MessageId;
+use super::kit::choices::MessageId;
 
 const VERSION: &str = "2.0";
 

@@ -1,11 +1,11 @@
 //! The handle of an account: `/v1/me` and `/v1/me/rename-handle`.
 
-use jurat_core::{account::Profile, code::Code};
+use jurat_core::{account::AccountProfile, code::ProblemCode};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{fields::Fields, time::Time};
+use super::kit::{fields::RequestFields, time::Time};
 use crate::problem::Problem;
 
 /// A handle for an account or a new team.
@@ -18,7 +18,7 @@ pub struct HandleRequest {
 
 /// The handle; whether it has the form of one is a question of its own.
 pub fn decode_handle(body: &Value) -> Result<&str, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.required_text("handle")
 }
 
@@ -29,7 +29,7 @@ pub struct ClaimedHandle<'a> {
     claimed_at: Option<Time>,
 }
 
-pub fn claimed(profile: &Profile) -> ClaimedHandle<'_> {
+pub fn claimed(profile: &AccountProfile) -> ClaimedHandle<'_> {
     ClaimedHandle {
         handle: profile.handle.as_deref().unwrap_or_default(),
         claimed_at: profile.handle_claimed_at.map(Time),

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::{policy::PolicyBinding, session::Tier};
+use jurat_core::{executor::session::Tier, policy::PolicyBinding};
 use serde_json::{Value, json};
 use utoipa::{
     ToSchema,
     openapi::schema::{Object, ObjectBuilder, SchemaType, Type},
 };
 
-use super::{
-    fields::{Fields, short},
+use super::kit::{
+    fields::{RequestFields, short},
     words,
 };
 use crate::problem::Problem;
@@ -77,7 +77,7 @@ fn params() -> Object {
         .build()
 }
 
-pub fn decode(body: &Fields<'_>) -> Result<PolicyRequest, Problem> {
+pub fn decode(body: &RequestFields<'_>) -> Result<PolicyRequest, Problem> {
     match body.get("policy") {
         None => Ok(PolicyRequest::default()),
         Some(Value::String(word)) if word.contains('.') => {
@@ -94,7 +94,7 @@ pub fn decode(body: &Fields<'_>) -> Result<PolicyRequest, Problem> {
     }
 }
 
-fn decode_object(policy: &Fields<'_>) -> Result<PolicyRequest, Problem> {
+fn decode_object(policy: &RequestFields<'_>) -> Result<PolicyRequest, Problem> {
     let tier = match policy.text("tier")? {
         Some(word) => tier(policy, "tier", word)?,
         None => None,
@@ -112,7 +112,7 @@ fn decode_object(policy: &Fields<'_>) -> Result<PolicyRequest, Problem> {
     })
 }
 
-fn binding(policy: &Fields<'_>) -> Result<Option<PolicyBinding>, Problem> {
+fn binding(policy: &RequestFields<'_>) -> Result<Option<PolicyBinding>, Problem> {
     if policy.get("policy_id").is_none() {
         let orphan = ["policy_params", "policy_hash", "policy_version"]
             .into_iter()
@@ -137,7 +137,7 @@ fn binding(policy: &Fields<'_>) -> Result<Option<PolicyBinding>, Problem> {
     Ok(Some(binding))
 }
 
-fn tier(fields: &Fields<'_>, name: &str, word: &str) -> Result<Option<Tier>, Problem> {
+fn tier(fields: &RequestFields<'_>, name: &str, word: &str) -> Result<Option<Tier>, Problem> {
     if word == "adaptive" {
         return Err(
             fields.unsupported(name, "`adaptive` is not supported; use fast, safe or oracle")
@@ -150,7 +150,7 @@ fn tier(fields: &Fields<'_>, name: &str, word: &str) -> Result<Option<Tier>, Pro
 }
 
 /// The deadline in milliseconds, from `timeout_ms` or from `timeout` in seconds.
-pub fn timeout(fields: &Fields<'_>) -> Result<Option<u64>, Problem> {
+pub fn timeout(fields: &RequestFields<'_>) -> Result<Option<u64>, Problem> {
     const LONGEST_MS: u64 = 600_000;
     let given = fields.whole("timeout_ms", 1, LONGEST_MS)?;
     let Some(value) = fields.get("timeout") else { return Ok(given) };

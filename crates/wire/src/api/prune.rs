@@ -1,11 +1,11 @@
 //! `/v1/prune`: what is removed because it is old.
 
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::fields::Fields;
+use super::kit::fields::RequestFields;
 use crate::problem::Problem;
 
 /// A request to remove old data.
@@ -38,7 +38,7 @@ pub struct PrunedBody {
 
 /// Whether it is only to be counted.
 pub fn decode(body: &Value) -> Result<bool, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.keep_to::<PruneRequest>()?;
     Ok(body.flag("dry_run")?.unwrap_or(false))
 }

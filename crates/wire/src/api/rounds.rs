@@ -9,10 +9,12 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
-    consensus_reply::{ConsensusBlock, ReplicaBody, Reply},
-    member::Member,
-    time::Time,
-    words::{Kind, Label, Outcome, RoundState},
+    consensus_reply::{ConsensusBlock, ReplicaBody, RoundReply},
+    kit::{
+        member::OptionalMember,
+        time::Time,
+        words::{Kind, Label, Outcome, RoundState},
+    },
 };
 
 /// A round: its request, state and outcome.
@@ -58,9 +60,9 @@ pub struct RoundBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     status: Option<&'static str>,
-    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Value)]
-    output: Member<&'a Value>,
+    output: OptionalMember<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = ConsensusBlock)]
     consensus: Option<ConsensusBlock<'a>>,
@@ -104,15 +106,15 @@ pub fn body(round: &Round) -> Value {
     let request = kept.asked.as_ref().and_then(|asked| asked.request.as_deref());
     body.request = request.and_then(|text| serde_json::from_str(text).ok());
     body.erased_at = kept.erased_at.map(Time);
-    match Reply::of(round) {
+    match RoundReply::of(round) {
         None => {}
-        Some(Reply::Delegate(reply)) => {
+        Some(RoundReply::Delegate(reply)) => {
             body.status = Some(reply.status);
-            body.output = Member::Is(reply.output);
+            body.output = OptionalMember::Is(reply.output);
             body.consensus = Some(reply.consensus);
             body.replicas = Some(reply.replicas);
         }
-        Some(Reply::Verdict(reply)) => {
+        Some(RoundReply::Verdict(reply)) => {
             body.reasons = Some(reply.reasons);
             body.consensus = Some(reply.consensus);
             body.replicas = Some(reply.replicas);
@@ -147,7 +149,7 @@ fn line<'a>(open: &'a OpenRound, closing: Option<&'a ClosingSummary>) -> RoundBo
         receipt_id: closing.map(|closing| closing.receipt_id.as_str()),
         reasons: None,
         status: None,
-        output: Member::LeftOut,
+        output: OptionalMember::LeftOut,
         consensus: None,
         replicas: None,
         request: None,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jurat_core::{code::Code, session::Session, time::Timestamp};
+use jurat_core::{code::ProblemCode, executor::session::Session, time::Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::{
@@ -10,9 +10,9 @@ use utoipa::{
     openapi::schema::{Object, ObjectBuilder, SchemaType, Type},
 };
 
-use super::{
+use super::kit::{
     choices::NewSessionId,
-    fields::{Fields, whole_number},
+    fields::{RequestFields, whole_number},
     time::Time,
     words,
 };
@@ -78,7 +78,7 @@ fn task_type_names() -> Object {
 }
 
 pub fn decode_add(body: &Value, now: Timestamp) -> Result<Session, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.keep_to::<AddSessionRequest>()?;
     decode_fields(&body, None, now)
 }
@@ -100,7 +100,7 @@ pub fn plain(name: &str, now: Timestamp) -> Session {
 
 /// A session; `executor` is given when it is registered together with one.
 pub(super) fn decode_fields(
-    body: &Fields<'_>,
+    body: &RequestFields<'_>,
     executor: Option<&str>,
     now: Timestamp,
 ) -> Result<Session, Problem> {
@@ -130,7 +130,7 @@ pub(super) fn decode_fields(
 }
 
 /// Session ids may come as integers.
-fn id(body: &Fields<'_>) -> Result<Option<String>, Problem> {
+fn id(body: &RequestFields<'_>) -> Result<Option<String>, Problem> {
     if body.get("id").is_some() && body.get("session_id").is_some() {
         return Err(body.wrong("session_id", "means the same as `id`; leave one out"));
     }
@@ -145,7 +145,7 @@ fn id(body: &Fields<'_>) -> Result<Option<String>, Problem> {
 }
 
 /// A name that can stand in a URL and on a command line.
-pub(super) fn name(body: &Fields<'_>, field: &str) -> Result<String, Problem> {
+pub(super) fn name(body: &RequestFields<'_>, field: &str) -> Result<String, Problem> {
     let text = body.required_text(field)?;
     let is_plain =
         text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
@@ -160,7 +160,7 @@ pub(super) fn name(body: &Fields<'_>, field: &str) -> Result<String, Problem> {
 }
 
 /// How often the session is right, kept in thousandths.
-fn reliability(body: &Fields<'_>) -> Result<Option<u16>, Problem> {
+fn reliability(body: &RequestFields<'_>) -> Result<Option<u16>, Problem> {
     let Some(value) = body.get("reliability") else { return Ok(None) };
     #[expect(
         clippy::cast_possible_truncation,
@@ -175,7 +175,7 @@ fn reliability(body: &Fields<'_>) -> Result<Option<u16>, Problem> {
     }
 }
 
-fn task_types(body: &Fields<'_>) -> Result<BTreeMap<String, String>, Problem> {
+fn task_types(body: &RequestFields<'_>) -> Result<BTreeMap<String, String>, Problem> {
     let Some(value) = body.get("task_types") else { return Ok(BTreeMap::new()) };
     let wrong = || {
         body.wrong("task_types", "must be an object of strings, such as {\"delegate\": \"swarm\"}")

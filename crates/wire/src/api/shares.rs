@@ -1,14 +1,14 @@
 //! The resource `/v1/shares`: workflows that others granted to the caller.
 
 use jurat_core::{
-    code::Code,
-    share::{Share, ShareState},
+    code::ProblemCode,
+    workflow::share::{Share, ShareState},
 };
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{fields::Fields, time::Time, words};
+use super::kit::{fields::RequestFields, time::Time, words};
 use crate::problem::Problem;
 
 /// Nothing needs to be sent with an answer.
@@ -17,7 +17,7 @@ use crate::problem::Problem;
 pub struct AnswerShareRequest {}
 
 pub fn decode_answer(body: &Value) -> Result<(), Problem> {
-    Fields::of_body(body, Code::ValidationError)?.keep_to::<AnswerShareRequest>()
+    RequestFields::of_body(body, ProblemCode::ValidationError)?.keep_to::<AnswerShareRequest>()
 }
 
 /// A workflow that another owner granted to the caller, with the verifiers that it names.
@@ -66,6 +66,6 @@ pub fn share(share: &Share) -> ShareBody<'_> {
 pub fn state(text: Option<&str>) -> Result<Option<ShareState>, Problem> {
     text.map(str::parse).transpose().map_err(|()| {
         let detail = "`state` must be `pending`, `accepted` or `declined`";
-        Problem::new(Code::ValidationError, detail).at("state")
+        Problem::new(ProblemCode::ValidationError, detail).at("state")
     })
 }

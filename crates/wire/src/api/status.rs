@@ -5,7 +5,8 @@ use utoipa::ToSchema;
 
 /// Whether the server is alive and ready.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Status {
+#[schema(as = Status)]
+pub struct ServerStatus {
     /// `ok` from `/health`, `ready` from `/ready`.
     #[schema(example = "ok")]
     pub status: &'static str,
@@ -13,7 +14,8 @@ pub struct Status {
 
 /// Entry points of the server.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Index {
+#[schema(as = Index)]
+pub struct ApiIndex {
     /// `Jurat`.
     #[schema(example = "Jurat")]
     pub name: &'static str,
@@ -29,7 +31,7 @@ pub struct Index {
     pub ready: &'static str,
 }
 
-impl Default for Index {
+impl Default for ApiIndex {
     fn default() -> Self {
         Self {
             name: "Jurat",
@@ -44,7 +46,8 @@ impl Default for Index {
 
 /// A removed resource.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Removed<'a> {
+#[schema(as = Removed)]
+pub struct RemovalBody<'a> {
     /// The name or id of the removed resource.
     pub removed: &'a str,
 }

@@ -10,15 +10,16 @@ mod request;
 
 pub use self::{
     contract::checked_id as task_id,
-    decision::{DecidedView, DecisionBody, StepRounds, decision},
+    decision::{DecidedCandidate, DecisionBody, TaskCallRounds, decision},
     described::{SubmitTask, TaskContractBody, TaskOrder},
-    event::{EventBody, EventName, TASK, TASK_EVENT, event_body},
-    feedback::{FeedbackRequest, TaskFeedback, decode_feedback},
+    event::{TASK, TASK_EVENT, TaskEventBody, TaskEventName, event_body},
+    feedback::{FeedbackRequest, TaskComplaint, decode_feedback},
     reply::{
-        Account, CandidateBody, ClaimBody, SettlingBody, TaskBody, TaskLine, TaskPanel, TaskSpent,
-        TaskSummaryBody, TaskView, VoteBody, body, summary, whole,
+        BudgetAccount, CandidateBody, SettlingBody, TaskBody, TaskLeaseBody, TaskLine,
+        TaskRosterBody, TaskSpendingBody, TaskSummaryBody, TaskView, VoteBody, body, summary,
+        whole,
     },
-    request::{CancelTaskRequest, TaskSubmission, decode_cancel, decode_submit, placed},
+    request::{CancelTaskRequest, TaskSubmission, decode_cancel, decode_submit, located},
 };
 pub(super) use self::{
     contract::is_reserved,

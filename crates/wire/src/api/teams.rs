@@ -1,14 +1,14 @@
 //! The resource `/v1/teams`.
 
 use jurat_core::{
-    code::Code,
-    team::{Member, Team, TeamRole},
+    account::team::{Team, TeamMember, TeamRole},
+    code::ProblemCode,
 };
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{fields::Fields, time::Time, words};
+use super::kit::{fields::RequestFields, time::Time, words};
 use crate::problem::Problem;
 
 /// The user to invite to a team.
@@ -36,7 +36,7 @@ pub fn decode_new_owner(body: &Value) -> Result<&str, Problem> {
 }
 
 fn one_text<'a>(body: &'a Value, field: &'static str) -> Result<&'a str, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.required_text(field)
 }
 
@@ -48,7 +48,7 @@ pub fn filter(text: Option<&str>) -> Result<Option<TeamRole>, Problem> {
         Some("member") => Ok(Some(TeamRole::Member)),
         Some(_) => {
             let reason = "`filter` must be `all`, `mine` or `member`";
-            Err(Problem::new(Code::ValidationError, reason).at("filter"))
+            Err(Problem::new(ProblemCode::ValidationError, reason).at("filter"))
         }
     }
 }
@@ -89,7 +89,7 @@ pub struct MemberBody<'a> {
     since: Time,
 }
 
-pub fn member(member: &Member) -> MemberBody<'_> {
+pub fn member(member: &TeamMember) -> MemberBody<'_> {
     MemberBody {
         user_id: member.account.as_str(),
         email: member.email.as_deref(),
@@ -119,7 +119,7 @@ pub struct RemovedMember<'a> {
     removed: bool,
 }
 
-pub fn removed<'a>(team: &'a Team, member: &'a Member) -> RemovedMember<'a> {
+pub fn removed<'a>(team: &'a Team, member: &'a TeamMember) -> RemovedMember<'a> {
     RemovedMember {
         team_id: team.account.as_str(),
         user_id: member.account.as_str(),

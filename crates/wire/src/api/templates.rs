@@ -6,16 +6,17 @@ mod request;
 pub(crate) use self::request::is_mine;
 pub use self::{
     reply::{
-        ArchivedTemplate, DeletedTemplate, DeletedVersion, DeprecatedVersion, FileBody,
-        FileEnvelope, ForkedTemplate, MOST_OVER_MCP, OfferedTemplate, PublishedTemplate,
-        SafetyCheckBody, ScreenRunBody, SearchReply, TemplateBody, TemplateSummary,
-        UnarchivedTemplate, UnpublishedVersion, body_of, deleted_version, deprecated, envelope,
-        forked, kept, listed, markdown, offered, published, run_of, searched, shown,
+        ArchivedTemplate, DeletedTemplate, DeletedVersion, DeprecatedVersion, ForkedTemplate,
+        MOST_OVER_MCP, OfferedTemplate, PublishedTemplateBody, SafetyCheckBody, ScreenRunBody,
+        TemplateBody, TemplateFileBody, TemplateFileEnvelope, TemplateSearchBody, TemplateSummary,
+        UnarchivedTemplate, UnpublishedVersion, already_owned, body_of, deleted_version,
+        deprecated, envelope, forked, listed, markdown, offered, published, screen_run_body,
+        searched, shown,
     },
     request::{
         ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
-        PublishTemplateRequest, SearchOrder, SearchTemplatesRequest, TransferTemplateRequest,
-        decode_archive, decode_deprecate, decode_fork, decode_publish, decode_search,
-        decode_transfer, reference,
+        PublishTemplateRequest, SearchTemplatesRequest, TemplateSearchOrder,
+        TransferTemplateRequest, decode_archive, decode_deprecate, decode_fork, decode_publish,
+        decode_search, decode_transfer, reference,
     },
 };

@@ -5,16 +5,20 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{
-    consensus_reply::{DelegateReply, ErrorBody, EvidenceBody, One, Reply, VerdictReply},
-    known::{Depth, Known, Request, Stranger},
-    words::Label,
+    consensus_reply::{
+        DelegateReply, EvidenceBody, ReplicaErrorBody, RoundReply, SingleReplica, VerdictReply,
+    },
+    kit::{
+        known_fields::{DescribedRequest, KnownFields, SearchDepth, UnknownField},
+        words::Label,
+    },
 };
 
 /// A v2 request is a v3 request with one replica, in the session it names. What is not known is
 /// left out, and the warnings say so.
-pub fn up<R: Request>(body: Value) -> (Value, Vec<String>) {
-    let warnings = warnings(R::known(), &body);
-    (stamped(R::known().strip(body)), warnings)
+pub fn up<R: DescribedRequest>(body: Value) -> (Value, Vec<String>) {
+    let warnings = warnings(R::known_fields(), &body);
+    (stamped(R::known_fields().strip(body)), warnings)
 }
 
 /// The request as it is recognized when it is repeated: with all that the caller sent.
@@ -25,9 +29,9 @@ pub fn stamped(mut body: Value) -> Value {
     body
 }
 
-fn warnings(known: &Known, body: &Value) -> Vec<String> {
+fn warnings(known: &KnownFields, body: &Value) -> Vec<String> {
     let Some(members) = body.as_object() else { return Vec::new() };
-    let warning = |stranger: Stranger<'_>| {
+    let warning = |stranger: UnknownField<'_>| {
         let advice = match stranger.path.as_str() {
             "consensus" | "replicas" | "policy.replicas" => {
                 "; version 2 calls one replica; use `/api/v3` with `consensus.replicas`".to_owned()
@@ -36,14 +40,14 @@ fn warnings(known: &Known, body: &Value) -> Vec<String> {
         };
         format!("`{}` is not a known field and was ignored{advice}", stranger.path)
     };
-    known.strangers(members, Depth::All).into_iter().map(warning).collect()
+    known.unknown_fields(members, SearchDepth::All).into_iter().map(warning).collect()
 }
 
 /// A v2 reply is what the one replica said. It loses information and invents none.
-pub fn down<'a>(reply: Reply<'a>, warnings: &'a [String]) -> ReplyV2<'a> {
+pub fn down<'a>(reply: RoundReply<'a>, warnings: &'a [String]) -> ReplyV2<'a> {
     match reply {
-        Reply::Delegate(reply) => ReplyV2::Delegate(DelegateReplyV2::of(reply, warnings)),
-        Reply::Verdict(reply) => ReplyV2::Verdict(VerdictReplyV2::of(reply, warnings)),
+        RoundReply::Delegate(reply) => ReplyV2::Delegate(DelegateReplyV2::of(reply, warnings)),
+        RoundReply::Verdict(reply) => ReplyV2::Verdict(VerdictReplyV2::of(reply, warnings)),
     }
 }
 
@@ -70,7 +74,7 @@ pub struct DelegateReplyV2<'a> {
     #[schema(minimum = 0, maximum = 1)]
     confidence: f64,
     #[schema(required = true)]
-    error: Option<ErrorBody<'a>>,
+    error: Option<ReplicaErrorBody<'a>>,
     evidence: EvidenceBody<'a>,
     /// The output; null if there is none.
     #[schema(value_type = Value, required = true)]
@@ -95,7 +99,7 @@ pub struct VerdictReplyV2<'a> {
     #[schema(minimum = 0, maximum = 1)]
     confidence: f64,
     #[schema(required = true)]
-    error: Option<ErrorBody<'a>>,
+    error: Option<ReplicaErrorBody<'a>>,
     evidence: EvidenceBody<'a>,
     /// The replica's reasons, in words.
     reasons: Vec<String>,
@@ -114,7 +118,7 @@ pub struct VerdictReplyV2<'a> {
 
 impl<'a> DelegateReplyV2<'a> {
     fn of(reply: DelegateReply<'a>, warnings: &'a [String]) -> Self {
-        let one = One::of(reply.replicas);
+        let one = SingleReplica::of(reply.replicas);
         let label = one.label.filter(|_| reply.output.is_none());
         Self {
             confidence: reply.confidence,
@@ -132,7 +136,7 @@ impl<'a> DelegateReplyV2<'a> {
 
 impl<'a> VerdictReplyV2<'a> {
     fn of(reply: VerdictReply<'a>, warnings: &'a [String]) -> Self {
-        let one = One::of(reply.replicas);
+        let one = SingleReplica::of(reply.replicas);
         Self {
             confidence: reply.confidence,
             error: one.error,

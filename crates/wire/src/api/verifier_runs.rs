@@ -3,8 +3,8 @@
 mod reply;
 mod request;
 
-pub(crate) use self::request::{bounded, judges, replicas, run_timeout, version};
+pub(crate) use self::request::{judges, limited, replicas, verifier_run_timeout, version};
 pub use self::{
-    reply::{RunBody, anonymous, line, whole},
-    request::{RunOrder, RunVerifierRequest, decode_run},
+    reply::{VerifierRunBody, anonymous, line, whole},
+    request::{RunVerifierRequest, VerifierRunRequest, decode_verifier_run},
 };

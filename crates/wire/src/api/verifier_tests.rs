@@ -6,7 +6,7 @@ mod request;
 pub use self::{
     reply::{CaseBody, CaseError, CaseEvent, ComparedBody, FlipBody, ReportBody},
     request::{
-        AttackVerifierRequest, CaseOrder, CasesOf, LabelledCase, MeasureOrder, TestVerifierRequest,
-        decode_attack, decode_test,
+        AttackVerifierRequest, CaseOrder, CaseSource, LabelledCase, MeasureOrder,
+        TestVerifierRequest, decode_attack, decode_test,
     },
 };

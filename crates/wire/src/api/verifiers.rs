@@ -1,34 +1,34 @@
 //! The resource `/v1/verifiers`: versioned checks that a judge decides.
 
 mod deploy;
-mod measured;
+mod measurement;
 mod show;
 
 use jurat_core::{
-    code::Code,
-    verifier::{InputError, RefError, VerifierRef},
+    code::ProblemCode,
+    verifier::{InputError, VerifierRef, VerifierRefError},
 };
 
 pub use self::{
     deploy::{DeployVerifierRequest, DeployedVerifier, decode_deploy},
-    measured::{Measured, MeasurementBody},
+    measurement::{MeasurementBody, NewestMeasurements},
     show::{
         DeletedVerifier, ListedVerifier, RevokedVerifier, SnapshotBody, VerifierBody, VersionBody,
         deleted, listed, revoked, shown, version_line,
     },
 };
-use super::fields::short;
+use super::kit::fields::short;
 use crate::problem::Problem;
 
 /// The verifier that an address names. What has no form of a name names nothing.
 pub fn reference(text: &str) -> Result<VerifierRef, Problem> {
     VerifierRef::parse(text).map_err(|error| match error {
-        RefError::Form => {
-            Problem::new(Code::NotFound, format!("there is no verifier `{}`", short(text)))
+        VerifierRefError::Form => {
+            Problem::new(ProblemCode::NotFound, format!("there is no verifier `{}`", short(text)))
         }
-        RefError::Version => {
+        VerifierRefError::Version => {
             let detail = format!("the verifier `{}` {error}", short(text));
-            Problem::new(Code::ValidationError, detail).at("verifier_id")
+            Problem::new(ProblemCode::ValidationError, detail).at("verifier_id")
         }
     })
 }
@@ -40,12 +40,12 @@ pub fn pinned(reference: VerifierRef, version: Option<u32>) -> Result<VerifierRe
         (Some(pinned), Some(asked)) if pinned != asked => {
             let detail =
                 format!("`version` {asked} contradicts the pin `@{pinned}`; leave one out");
-            Err(Problem::new(Code::ValidationError, detail).at("version"))
+            Err(Problem::new(ProblemCode::ValidationError, detail).at("version"))
         }
         (pinned, asked) => Ok(VerifierRef { version: pinned.or(asked), ..reference }),
     }
 }
 
 fn problem_of(error: &InputError) -> Problem {
-    Problem::new(Code::ValidationError, error.to_string()).at(error.field.as_str())
+    Problem::new(ProblemCode::ValidationError, error.to_string()).at(error.field.as_str())
 }

@@ -4,15 +4,16 @@
 use std::collections::BTreeSet;
 
 use jurat_core::{
-    candidate,
     canonical::{canonical, digest},
-    code::Code,
-    job::{Job, PoolEntry, Terms, Work},
-    policy::{PolicyBinding, ResultFields, SEMANTIC, Status, result_hash},
+    code::ProblemCode,
+    executor::session::{BUILTIN_SESSION, NODE_FAMILY, NODE_MODEL},
+    policy::{EvaluationStatus, PolicyBinding, ResultFields, SEMANTIC, result_hash},
     reason,
-    replica::{Answer, Label, Replica, Vote},
-    round::Round,
-    session::{BUILTIN_LANE, NODE_FAMILY, NODE_MODEL},
+    round::{
+        Round, candidate,
+        job::{AgreementTerms, Job, JobWork, PoolEntry},
+        replica::{Label, Replica, ReplicaAnswer, ReplicaVote},
+    },
 };
 use serde_json::{Map, Value};
 
@@ -24,7 +25,7 @@ use crate::{
 
 /// What the answer repeats of the request, as it was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct VerifyEcho {
     candidate_id: String,
     execution_id: String,
     policy_hash: String,
@@ -32,11 +33,11 @@ pub struct Asked {
 
 /// Reads a request. A verifier is decided by its judge, all else by the server itself: it never
 /// passes the question on, so that servers that are each other's executors do not go in circles.
-pub fn decode(body: &Value) -> Result<(Job, Asked), Problem> {
+pub fn decode(body: &Value) -> Result<(Job, VerifyEcho), Problem> {
     let request = decode_verify_request(body.clone()).map_err(|error| {
         // Positions in lists are written as in every other message of this API.
         let field = error.field.replace('[', ".").replace(']', "");
-        Problem::new(Code::ValidationError, format!("`{field}` {}", error.problem)).at(field)
+        Problem::new(ProblemCode::ValidationError, format!("`{field}` {}", error.problem)).at(field)
     })?;
     let VerifyRequest { candidate, output_schema, policy } = request;
     let candidate = candidate::Candidate::from(candidate);
@@ -44,16 +45,16 @@ pub fn decode(body: &Value) -> Result<(Job, Asked), Problem> {
     let pool = if policy.policy_id == SEMANTIC {
         Vec::new()
     } else {
-        vec![PoolEntry::Session(BUILTIN_LANE.to_owned())]
+        vec![PoolEntry::Session(BUILTIN_SESSION.to_owned())]
     };
-    let asked = Asked {
+    let asked = VerifyEcho {
         candidate_id: candidate.candidate_id,
         execution_id: candidate.execution_id,
         policy_hash: policy.policy_hash.clone(),
     };
     let request = canonical(body);
     let job = Job {
-        work: Work::Validate { output: candidate.output, evidence: candidate.evidence },
+        work: JobWork::Validate { output: candidate.output, evidence: candidate.evidence },
         policy,
         has_schema: output_schema != Value::Object(Map::new()),
         output_schema,
@@ -61,7 +62,7 @@ pub fn decode(body: &Value) -> Result<(Job, Asked), Problem> {
         passed_on: Map::new(),
         tier: None,
         labels: BTreeSet::new(),
-        terms: Terms::plain(1, pool),
+        terms: AgreementTerms::plain(1, pool),
         timeout_ms: DEFAULT_TIMEOUT_MS,
         max_steps: None,
         request_digest: digest(&request),
@@ -72,22 +73,22 @@ pub fn decode(body: &Value) -> Result<(Job, Asked), Problem> {
 }
 
 /// The answer; `None` while the round runs.
-pub fn response(asked: &Asked, round: &Round) -> Option<VerifyResponse> {
+pub fn response(asked: &VerifyEcho, round: &Round) -> Option<VerifyResponse> {
     let closing = round.closing.as_ref()?;
     let replica = closing.replicas.first()?;
     let status = status(replica);
-    let said = replica.answer.said();
+    let said = replica.answer.content();
     let score = match status {
-        Status::Passed | Status::Failed => {
+        EvaluationStatus::Passed | EvaluationStatus::Failed => {
             said.and_then(|said| said.score).unwrap_or(closing.consensus.confidence)
         }
-        Status::Inconclusive => 0.0,
+        EvaluationStatus::Inconclusive => 0.0,
     };
     let mut reason_codes = said.map(|said| said.reason_codes.clone()).unwrap_or_default();
-    if status == Status::Inconclusive && reason_codes.is_empty() {
+    if status == EvaluationStatus::Inconclusive && reason_codes.is_empty() {
         reason_codes.push(reason::JUDGE_FAILED);
     }
-    let passed = status == Status::Passed;
+    let passed = status == EvaluationStatus::Passed;
     let by = &replica.independence;
     let hash = result_hash(&ResultFields {
         candidate_id: &asked.candidate_id,
@@ -111,11 +112,13 @@ pub fn response(asked: &Asked, round: &Round) -> Option<VerifyResponse> {
 }
 
 /// Only a vote is a verdict.
-fn status(replica: &Replica) -> Status {
+fn status(replica: &Replica) -> EvaluationStatus {
     match &replica.answer {
-        Answer::Vote(Vote { label: Label::Valid, .. }) => Status::Passed,
-        Answer::Vote(Vote { label: Label::Invalid, .. }) => Status::Failed,
-        Answer::Vote(_) | Answer::Abstained { .. } | Answer::Nothing { .. } => Status::Inconclusive,
+        ReplicaAnswer::Vote(ReplicaVote { label: Label::Valid, .. }) => EvaluationStatus::Passed,
+        ReplicaAnswer::Vote(ReplicaVote { label: Label::Invalid, .. }) => EvaluationStatus::Failed,
+        ReplicaAnswer::Vote(_)
+        | ReplicaAnswer::Abstained { .. }
+        | ReplicaAnswer::Nothing { .. } => EvaluationStatus::Inconclusive,
     }
 }
 

@@ -7,41 +7,45 @@ mod show;
 
 use jurat_core::{
     account::AccountName,
-    code::Code,
+    code::ProblemCode,
     workflow::{WorkflowRef, WorkflowRefError},
 };
 
 pub use self::{
-    files::{FileBody, FileEnvelope, FilesBody, Inline, envelope, manifest, missing},
+    files::{
+        InlineRoom, WorkflowFileBody, WorkflowFileEnvelope, WorkflowFilesBody, envelope, manifest,
+        missing,
+    },
     grants::{
         GrantedWorkflow, LeftWorkflow, OfferedWorkflow, RevokeWorkflowGrantRequest,
         RevokedWorkflowGrant, TransferWorkflowRequest, WorkflowGrantBody, WorkflowGrantList,
-        WorkflowGrantRequest, decode_grant, decode_revoke, decode_transfer, grant_line, granted,
-        kept, left, offered, revoked,
+        WorkflowGrantRequest, already_owned, decode_grant, decode_revoke, decode_transfer,
+        grant_line, granted, left, offered, revoked,
     },
     request::{
         BindingRequest, FileRequest, NewFilesPatch, PatchWorkflowFilesRequest, SaveWorkflowRequest,
-        SearchOrder, SearchWorkflowsRequest, decode_patch, decode_save, decode_search, whose,
+        SearchWorkflowsRequest, WorkflowSearchOrder, decode_patch, decode_save, decode_search,
+        whose,
     },
     show::{
         ArchivedWorkflow, DeletedWorkflow, DeletedWorkflowVersion, LineageBody, ListedWorkflow,
-        PatchedWorkflow, SavedWorkflow, Shown, Upstream, WorkflowBody, WorkflowHitBody,
-        WorkflowSearchBody, archived, deleted, found, lineage, listed, patched, saved, shown,
-        unarchived, version_deleted,
+        PatchedWorkflow, SavedWorkflowBody, UpstreamView, WorkflowBody, WorkflowHitBody,
+        WorkflowSearchBody, WorkflowVersionView, archived, deleted, found, lineage, listed,
+        patched, saved, shown, unarchived, version_deleted,
     },
 };
-use super::fields::{Fields, short};
+use super::kit::fields::{RequestFields, short};
 use crate::problem::Problem;
 
 /// The workflow that an address names. What has no form of a name names nothing.
 pub fn reference(text: &str) -> Result<WorkflowRef, Problem> {
     WorkflowRef::parse(text).map_err(|error| match error {
         WorkflowRefError::Form => {
-            Problem::new(Code::NotFound, format!("there is no workflow `{}`", short(text)))
+            Problem::new(ProblemCode::NotFound, format!("there is no workflow `{}`", short(text)))
         }
         WorkflowRefError::Version => {
             let detail = format!("the workflow `{}` {error}", short(text));
-            Problem::new(Code::ValidationError, detail).at("workflow_id")
+            Problem::new(ProblemCode::ValidationError, detail).at("workflow_id")
         }
     })
 }
@@ -52,14 +56,14 @@ pub fn pinned(reference: WorkflowRef, version: Option<u32>) -> Result<WorkflowRe
         (Some(pinned), Some(asked)) if pinned != asked => {
             let detail =
                 format!("`version` {asked} contradicts the pin `@{pinned}`; leave one out");
-            Err(Problem::new(Code::ValidationError, detail).at("version"))
+            Err(Problem::new(ProblemCode::ValidationError, detail).at("version"))
         }
         (pinned, asked) => Ok(WorkflowRef { version: pinned.or(asked), ..reference }),
     }
 }
 
 /// Somebody who is named by an e-mail address, a handle or an id.
-fn person(body: &Fields<'_>, field: &str) -> Result<AccountName, Problem> {
+fn person(body: &RequestFields<'_>, field: &str) -> Result<AccountName, Problem> {
     let text = body.required_text(field)?;
     AccountName::parse(text.trim())
         .ok_or_else(|| body.wrong(field, "must be an e-mail address, a handle or an account id"))

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use jurat_core::{evidence::InlineTerms, policy, task::Aggregation};
+use jurat_core::{policy, round::evidence::InlineTerms, task::VoteAggregation};
 
-use super::PolicyBinding;
+use super::WirePolicyBinding;
 
 /// Whoever only passes inputs on has them as the text that they are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct TaskContract<I = Value> {
     pub task_type: String,
     pub inputs: I,
     pub output_schema: Value,
-    pub budget: Budget,
+    pub budget: ContractBudget,
     pub assignment: Assignment,
     pub acceptance: Acceptance,
     #[serde(default = "one_shot")]
@@ -26,7 +26,7 @@ pub struct TaskContract<I = Value> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Budget {
+pub struct ContractBudget {
     pub time_ms: u64,
     pub max_steps: u32,
     pub cost_units: u64,
@@ -46,17 +46,17 @@ pub struct Budget {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     pub mode: String,
-    pub claim: Claim,
+    pub claim: ContractClaim,
     #[serde(default)]
-    pub explore: Explore,
+    pub explore: ContractExplore,
     #[serde(default)]
-    pub verify: Verify,
+    pub verify: ContractVerify,
     #[serde(default)]
-    pub finalize: Finalize,
+    pub finalize: ContractFinalize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
+pub struct ContractClaim {
     pub lease_ms: u64,
     pub max_concurrency: MaxConcurrency,
 }
@@ -69,7 +69,7 @@ pub struct MaxConcurrency {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Explore {
+pub struct ContractExplore {
     pub max_proposers: u32,
     pub topk: u32,
     pub stop: ExploreStop,
@@ -81,7 +81,7 @@ pub struct Explore {
     pub backoff_ms: Option<u64>,
 }
 
-impl Default for Explore {
+impl Default for ContractExplore {
     fn default() -> Self {
         let stop = ExploreStop::default();
         Self { max_proposers: 1, topk: 3, stop, max_retries: None, backoff_ms: None }
@@ -102,14 +102,14 @@ impl Default for ExploreStop {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Verify {
+pub struct ContractVerify {
     pub max_verifiers: u32,
     /// How often a verification that decided nothing is made anew. An addition of Jurat.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_repeats: Option<u32>,
 }
 
-impl Default for Verify {
+impl Default for ContractVerify {
     fn default() -> Self {
         Self { max_verifiers: 1, max_repeats: None }
     }
@@ -117,11 +117,11 @@ impl Default for Verify {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Finalize {
+pub struct ContractFinalize {
     pub max_finalizers: u32,
 }
 
-impl Default for Finalize {
+impl Default for ContractFinalize {
     fn default() -> Self {
         Self { max_finalizers: 1 }
     }
@@ -130,30 +130,30 @@ impl Default for Finalize {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Acceptance {
     pub quorum_threshold: u32,
-    pub verifier_policy: PolicyBinding,
-    pub vote: Vote,
-    pub settlement: Settlement,
+    pub verifier_policy: WirePolicyBinding,
+    pub vote: ContractVote,
+    pub settlement: ContractSettlement,
     /// How many verifiers must have found each piece of evidence; left out, nothing is fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub da_quorum_threshold: Option<u32>,
     /// How verdicts become a decision. An addition of Jurat; left out, the quorum alone decides.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "aggregation")]
-    pub aggregation: Option<Aggregation>,
+    pub aggregation: Option<VoteAggregation>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Vote {
+pub struct ContractVote {
     pub commit_reveal: bool,
     pub reveal_deadline_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Settlement {
+pub struct ContractSettlement {
     pub window_ms: u64,
     pub implicit_weight: f64,
     pub implicit_diminishing_returns: DiminishingReturns,
     pub bad_penalty: BadPenalty,
-    pub feedback: Feedback,
+    pub feedback: ContractFeedback,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,7 +171,7 @@ pub struct BadPenalty {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Feedback {
+pub struct ContractFeedback {
     pub mode: String,
     pub authority_pubkey: String,
 }
@@ -210,7 +210,7 @@ impl<I> TaskContract<I> {
             task_type: job.task_type,
             inputs: job.inputs,
             output_schema: job.output_schema,
-            budget: Budget::within(job.timeout_ms, job.max_steps),
+            budget: ContractBudget::within(job.timeout_ms, job.max_steps),
             assignment: Assignment::single(),
             acceptance: Acceptance::under(job.policy.into()),
             task_mode: one_shot(),
@@ -242,12 +242,12 @@ impl TaskContract {
             expiry_ms: now_ms.saturating_add(600_000),
         });
         sample.acceptance.da_quorum_threshold = None;
-        sample.acceptance.aggregation = Some(Aggregation::Quorum);
+        sample.acceptance.aggregation = Some(VoteAggregation::Quorum);
         sample
     }
 }
 
-impl Budget {
+impl ContractBudget {
     fn within(time_ms: u64, max_steps: u32) -> Self {
         Self {
             time_ms,
@@ -270,26 +270,26 @@ impl Assignment {
         let max_concurrency = MaxConcurrency { propose: 1, verify: 1 };
         Self {
             mode: "CLAIM".to_owned(),
-            claim: Claim { lease_ms: 5_000, max_concurrency },
-            explore: Explore::default(),
-            verify: Verify::default(),
-            finalize: Finalize::default(),
+            claim: ContractClaim { lease_ms: 5_000, max_concurrency },
+            explore: ContractExplore::default(),
+            verify: ContractVerify::default(),
+            finalize: ContractFinalize::default(),
         }
     }
 }
 
 impl Acceptance {
-    fn under(verifier_policy: PolicyBinding) -> Self {
+    fn under(verifier_policy: WirePolicyBinding) -> Self {
         Self {
             quorum_threshold: 1,
             verifier_policy,
-            vote: Vote { commit_reveal: true, reveal_deadline_ms: 10_000 },
-            settlement: Settlement {
+            vote: ContractVote { commit_reveal: true, reveal_deadline_ms: 10_000 },
+            settlement: ContractSettlement {
                 window_ms: 86_400_000,
                 implicit_weight: 0.1,
                 implicit_diminishing_returns: DiminishingReturns { w: 10, k: 50 },
                 bad_penalty: BadPenalty { p: 3 },
-                feedback: Feedback {
+                feedback: ContractFeedback {
                     mode: "CAPABILITY".to_owned(),
                     authority_pubkey: "ed25519:placeholder".to_owned(),
                 },
@@ -326,24 +326,24 @@ impl EvidencePolicy {
 
 /// The aggregation by its word.
 mod aggregation {
-    use jurat_core::task::Aggregation;
+    use jurat_core::task::VoteAggregation;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
     #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     pub(super) fn serialize<S: Serializer>(
-        word: &Option<Aggregation>,
+        word: &Option<VoteAggregation>,
         writer: S,
     ) -> Result<S::Ok, S::Error> {
-        word.map(Aggregation::as_str).serialize(writer)
+        word.map(VoteAggregation::as_str).serialize(writer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         reader: D,
-    ) -> Result<Option<Aggregation>, D::Error> {
+    ) -> Result<Option<VoteAggregation>, D::Error> {
         let word = Option::<String>::deserialize(reader)?;
         let read = |word: String| {
             word.parse().map_err(|()| {
-                let known: Vec<&str> = Aggregation::ALL.iter().map(|it| it.as_str()).collect();
+                let known: Vec<&str> = VoteAggregation::ALL.iter().map(|it| it.as_str()).collect();
                 D::Error::custom(format!("must be one of {}", known.join(", ")))
             })
         };

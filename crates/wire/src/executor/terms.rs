@@ -1,7 +1,7 @@
 //! The terms of a contract that the lifecycle of a task keeps.
 
 use jurat_core::{
-    task::{Aggregation, Budget, Mode, Renewal, Terms},
+    task::{Budget, BudgetRenewal, DecisionMode, TaskTerms, VoteAggregation},
     time::Timestamp,
 };
 use serde_json::Value;
@@ -17,10 +17,10 @@ pub const USUAL_BACKOFF_MS: u64 = 1_000;
 
 impl TaskContract {
     /// The terms. Words that nobody knows read like the usual ones; a submission has none.
-    pub fn terms(&self) -> Terms {
+    pub fn terms(&self) -> TaskTerms {
         let Self { assignment, acceptance, budget, .. } = self;
-        Terms {
-            mode: self.task_mode.parse().unwrap_or(Mode::OneShot),
+        TaskTerms {
+            mode: self.task_mode.parse().unwrap_or(DecisionMode::OneShot),
             lease_ms: assignment.claim.lease_ms,
             propose_at_once: assignment.claim.max_concurrency.propose,
             verify_at_once: assignment.claim.max_concurrency.verify,
@@ -35,7 +35,7 @@ impl TaskContract {
             max_repeats: assignment.verify.max_repeats.unwrap_or(USUAL_REPEATS),
             max_retries: assignment.explore.max_retries.unwrap_or(USUAL_RETRIES),
             backoff_ms: assignment.explore.backoff_ms.unwrap_or(USUAL_BACKOFF_MS),
-            aggregation: acceptance.aggregation.unwrap_or(Aggregation::Quorum),
+            aggregation: acceptance.aggregation.unwrap_or(VoteAggregation::Quorum),
             budget: Budget {
                 time_ms: budget.time_ms,
                 max_steps: budget.max_steps,
@@ -46,7 +46,7 @@ impl TaskContract {
                 reuse_verify_time_ms: budget.reuse_verify_time_ms,
                 reuse_verify_cost_units: budget.reuse_verify_cost_units,
                 reuse_max_attempts: budget.reuse_max_attempts,
-                renewal: budget.mode.parse().unwrap_or(Renewal::Lifetime),
+                renewal: budget.mode.parse().unwrap_or(BudgetRenewal::Lifetime),
             },
             window_ms: acceptance.settlement.window_ms,
             expires_at: Timestamp::from_millis(i64::try_from(self.expiry_ms).unwrap_or(i64::MAX)),

@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use jurat_core::policy::Status;
-use jurat_core::{candidate, policy, reason};
+use jurat_core::policy::EvaluationStatus;
+use jurat_core::{policy, reason, round::candidate};
 
-use super::{ArtifactRef, Candidate, InlineEvidence, PolicyBinding, ShapeError};
+use super::{ShapeError, WireArtifactRef, WireCandidate, WireInlineEvidence, WirePolicyBinding};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct VerifyRequest {
-    pub candidate: Candidate,
+    pub candidate: WireCandidate,
     /// What the output must match, as a JSON Schema.
     pub output_schema: Value,
-    pub policy: PolicyBinding,
+    pub policy: WirePolicyBinding,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -44,34 +44,34 @@ pub struct VerifyResponse {
 /// The bytes of a `VerifyRequest`, written without copies of what it is made of.
 pub fn verify_request_bytes(
     candidate: &candidate::Candidate,
-    output_ref: &ArtifactRef,
+    output_ref: &WireArtifactRef,
     output_schema: &Value,
     policy: &policy::PolicyBinding,
 ) -> Vec<u8> {
     #[derive(Serialize)]
-    struct Request<'a> {
-        candidate: Body<'a>,
+    struct BorrowedRequest<'a> {
+        candidate: BorrowedCandidate<'a>,
         output_schema: &'a Value,
-        policy: Policy<'a>,
+        policy: BorrowedPolicy<'a>,
     }
     #[derive(Serialize)]
-    struct Body<'a> {
+    struct BorrowedCandidate<'a> {
         candidate_id: &'a str,
         execution_id: &'a str,
-        output_ref: &'a ArtifactRef,
+        output_ref: &'a WireArtifactRef,
         output: &'a Value,
-        evidence_inline: Vec<InlineEvidence>,
-        evidence_refs: Vec<ArtifactRef>,
+        evidence_inline: Vec<WireInlineEvidence>,
+        evidence_refs: Vec<WireArtifactRef>,
     }
     #[derive(Serialize)]
-    struct Policy<'a> {
+    struct BorrowedPolicy<'a> {
         policy_id: &'a str,
         policy_version: &'a str,
         policy_hash: &'a str,
         policy_params: &'a Value,
     }
-    let request = Request {
-        candidate: Body {
+    let request = BorrowedRequest {
+        candidate: BorrowedCandidate {
             candidate_id: &candidate.candidate_id,
             execution_id: &candidate.execution_id,
             output_ref,
@@ -80,7 +80,7 @@ pub fn verify_request_bytes(
             evidence_refs: candidate.evidence.refs.iter().cloned().map(Into::into).collect(),
         },
         output_schema,
-        policy: Policy {
+        policy: BorrowedPolicy {
             policy_id: &policy.policy_id,
             policy_version: &policy.policy_version,
             policy_hash: &policy.policy_hash,
@@ -121,7 +121,7 @@ impl VerificationStatus {
     }
 }
 
-impl From<VerificationStatus> for Status {
+impl From<VerificationStatus> for EvaluationStatus {
     fn from(outer: VerificationStatus) -> Self {
         match outer {
             VerificationStatus::Passed => Self::Passed,
@@ -131,12 +131,12 @@ impl From<VerificationStatus> for Status {
     }
 }
 
-impl From<Status> for VerificationStatus {
-    fn from(inner: Status) -> Self {
+impl From<EvaluationStatus> for VerificationStatus {
+    fn from(inner: EvaluationStatus) -> Self {
         match inner {
-            Status::Passed => Self::Passed,
-            Status::Failed => Self::Failed,
-            Status::Inconclusive => Self::Inconclusive,
+            EvaluationStatus::Passed => Self::Passed,
+            EvaluationStatus::Failed => Self::Failed,
+            EvaluationStatus::Inconclusive => Self::Inconclusive,
         }
     }
 }
@@ -162,11 +162,11 @@ mod tests {
             },
         };
         let binding = policy::PolicyBinding::new("vp.schema_only.v1", json!({}));
-        let output_ref = ArtifactRef::to_output(&candidate.output, 7, "acct_admin");
+        let output_ref = WireArtifactRef::to_output(&candidate.output, 7, "acct_admin");
         let schema = json!({"type": "object"});
         let bytes = verify_request_bytes(&candidate, &output_ref, &schema, &binding);
         let expected = VerifyRequest {
-            candidate: Candidate::new(candidate, 7, "acct_admin"),
+            candidate: WireCandidate::new(candidate, 7, "acct_admin"),
             output_schema: schema,
             policy: binding.into(),
         };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use jurat_wire::executor::{
-    JobContract, Stage, TaskContract, VerificationStatus, VerifyResponse, decode_capabilities,
+    JobContract, TaskContract, TaskStage, VerificationStatus, VerifyResponse, decode_capabilities,
     decode_execute_request, decode_execute_response, decode_verify_request, decode_verify_response,
 };
 
@@ -58,7 +58,7 @@ fn a_contract_for_a_job_has_every_field_of_the_sample_contract() {
 #[test]
 fn an_execute_request_reads_with_foreign_fields_and_foreign_stages() {
     let read = decode_execute_request(execute_request()).unwrap();
-    assert_eq!(read.stage, Stage::Explore);
+    assert_eq!(read.stage, TaskStage::Explore);
     assert_eq!(read.task_contract, contract());
     assert_eq!(serde_json::to_value(&read).unwrap()["seed_bundle"], Value::Null);
 }
@@ -109,7 +109,7 @@ fn a_bad_execute_request_names_the_field() {
 fn evidence_may_be_left_out_of_an_answer_but_the_output_may_not() {
     let read =
         decode_execute_response(json!({"candidate_output": null, "evidence_refs": null})).unwrap();
-    assert_eq!(read.into_parts(), (Value::Null, jurat_core::candidate::Evidence::default()));
+    assert_eq!(read.into_parts(), (Value::Null, jurat_core::round::candidate::Evidence::default()));
     let error = decode_execute_response(json!({"evidence_inline": []})).unwrap_err();
     assert_eq!(error.to_string(), "candidate_output: is missing");
     let error =
@@ -126,7 +126,7 @@ fn a_verify_request_needs_only_ids_and_output_of_its_candidate() {
         "policy": {"policy_id": "p", "policy_version": "1", "policy_hash": "h", "policy_params": {}},
     }))
     .unwrap();
-    let candidate = jurat_core::candidate::Candidate::from(read.candidate);
+    let candidate = jurat_core::round::candidate::Candidate::from(read.candidate);
     assert_eq!(candidate.output, json!(5));
     let error = decode_verify_request(json!({"candidate": {"candidate_id": "c"}})).unwrap_err();
     assert_eq!(error.to_string(), "candidate.execution_id: is missing");

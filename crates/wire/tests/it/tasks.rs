@@ -1,8 +1,8 @@
 //! The contract of a task: what is taken, and what is said of one that is wrong.
 
-use jurat_core::{code::Code, policy::policy_hash, task::Aggregation};
+use jurat_core::{code::ProblemCode, policy::policy_hash, task::VoteAggregation};
 use jurat_wire::{
-    api::tasks::{TaskSubmission, decode_cancel, decode_submit, placed},
+    api::tasks::{TaskSubmission, decode_cancel, decode_submit, located},
     executor::TaskContract,
     problem::Problem,
 };
@@ -92,7 +92,7 @@ fn whether_evidence_is_asked_for_can_be_told() {
     // It is told on the way to executors too, and only then.
     assert_eq!(json!(read(&contract())).get("da_quorum_threshold"), None);
     let weighted = with("/acceptance/aggregation", json!("REPUTATION_WEIGHTED"));
-    assert_eq!(read(&weighted).aggregation, Some(Aggregation::ReputationWeighted));
+    assert_eq!(read(&weighted).aggregation, Some(VoteAggregation::ReputationWeighted));
 }
 
 #[test]
@@ -149,10 +149,11 @@ fn a_nul_is_refused_with_its_field() {
 #[test]
 fn what_is_found_later_is_named_as_it_stands_in_the_submission() {
     let order = json!({ "contract": contract() });
-    let found =
-        |field: &str| Problem::new(Code::ValidationError, format!("`{field}` is so")).at(field);
+    let found = |field: &str| {
+        Problem::new(ProblemCode::ValidationError, format!("`{field}` is so")).at(field)
+    };
     let named = |body: &Value, field: &str| {
-        let problem = placed(body, found(field));
+        let problem = located(body, found(field));
         assert_eq!(problem.detail, format!("`{}` is so", problem.field.as_deref().unwrap()));
         problem.field.unwrap()
     };

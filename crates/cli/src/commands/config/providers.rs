@@ -1,7 +1,7 @@
 //! The providers of judges in `jurat config show`: never a key, only where it would be read.
 
 use comfy_table::Cell;
-use jurat_core::{judge::Price, ledger::usd};
+use jurat_core::{account::ledger::usd, judge::Price};
 use serde_json::{Value, json};
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     output::{Output, table::table},
     settings::{
         Settings,
-        providers::{PRICE_SETTINGS, PROVIDER_SETTINGS, Provider, ProviderSetting},
+        providers::{PRICE_SETTINGS, PROVIDER_SETTINGS, ProviderSection, ProviderSetting},
     },
 };
 
@@ -29,7 +29,7 @@ pub(super) fn shown(out: Output, settings: &Settings) -> Option<String> {
             Cell::new(key(provider)),
             Cell::new(models),
             Cell::new(prices(provider)),
-            Cell::new(place(settings, provider)),
+            Cell::new(file_and_line(settings, provider)),
         ]
     });
     let header = ["provider", "kind", "url", "key", "models", "price per million", "from"];
@@ -37,7 +37,7 @@ pub(super) fn shown(out: Output, settings: &Settings) -> Option<String> {
 }
 
 /// Where the key is read from, and whether it is there; never the key.
-fn key(provider: &Provider) -> String {
+fn key(provider: &ProviderSection) -> String {
     match &provider.settings.key_env {
         None => "none".to_owned(),
         Some(name) if variable(name).is_some() => format!("{name}, set"),
@@ -45,7 +45,7 @@ fn key(provider: &Provider) -> String {
     }
 }
 
-fn prices(provider: &Provider) -> String {
+fn prices(provider: &ProviderSection) -> String {
     let prices = &provider.settings.prices;
     if prices.is_empty() {
         return "none".to_owned();
@@ -63,13 +63,13 @@ fn amounts(price: Price) -> [String; 2] {
         .map(|micros| usd(i64::try_from(micros).unwrap_or(i64::MAX)))
 }
 
-fn place(settings: &Settings, provider: &Provider) -> String {
+fn file_and_line(settings: &Settings, provider: &ProviderSection) -> String {
     let file = settings.file().map(|file| file.display().to_string()).unwrap_or_default();
     format!("{file}:{}", provider.line)
 }
 
 pub(super) fn bodies(settings: &Settings) -> Vec<Value> {
-    let body = |provider: &Provider| {
+    let body = |provider: &ProviderSection| {
         let its = &provider.settings;
         let prices = its.prices.iter().map(|(model, price)| {
             let [input, output] = amounts(*price);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jurat_core::checkup::Finding;
+use jurat_core::checkup::CheckupFinding;
 use rustix::process::{Resource, getrlimit};
 
 /// With less the next hours may fill it.
@@ -12,13 +12,13 @@ const LEAST_PERCENT: u64 = 5;
 const OTHER_FILES: u64 = 256;
 
 /// Free space and free files of the disk that holds the folder.
-pub(super) fn space(folder: &Path) -> Vec<Finding> {
+pub(super) fn space(folder: &Path) -> Vec<CheckupFinding> {
     let name = folder.display();
     let found = match rustix::fs::statvfs(folder) {
         Ok(found) => found,
         Err(error) => {
             let text = format!("cannot read the disk usage of `{name}`: {error}");
-            return vec![Finding::warning("disk", text, "Check it with `df`.")];
+            return vec![CheckupFinding::warning("disk", text, "Check it with `df`.")];
         }
     };
     let free = found.f_bavail.saturating_mul(found.f_frsize);
@@ -27,14 +27,14 @@ pub(super) fn space(folder: &Path) -> Vec<Finding> {
     let text = format!("{} of {} free for `{name}`", size(free), size(whole));
     findings.push(if free < LEAST_BYTES || is_little(free, whole) {
         let advice = "Free some space, or move the state folder; a full disk stops every write.";
-        Finding::warning("disk", text, advice)
+        CheckupFinding::warning("disk", text, advice)
     } else {
-        Finding::ok("disk", text)
+        CheckupFinding::ok("disk", text)
     });
     // Some file systems do not count them.
     if 0 < found.f_files && is_little(found.f_favail, found.f_files) {
         let text = format!("{} of {} inodes free for `{name}`", found.f_favail, found.f_files);
-        findings.push(Finding::warning("disk", text, "Delete unneeded files."));
+        findings.push(CheckupFinding::warning("disk", text, "Delete unneeded files."));
     }
     findings
 }
@@ -53,7 +53,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// Whether every connection that is allowed can be had.
-pub(super) fn open_files(server: Option<u32>, connections: u64) -> Finding {
+pub(super) fn open_files(server: Option<u32>, connections: u64) -> CheckupFinding {
     let of_server =
         server.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/limits")).ok());
     let (whose, limit) = match of_server.as_deref().and_then(soft_limit) {
@@ -67,9 +67,12 @@ pub(super) fn open_files(server: Option<u32>, connections: u64) -> Finding {
         let advice = format!(
             "Start the server with `ulimit -n {needed}` or more, or lower `inbound.max_connections`."
         );
-        return Finding::warning("files", text, advice);
+        return CheckupFinding::warning("files", text, advice);
     }
-    Finding::ok("files", format!("{whose} can open enough files for {connections} connections"))
+    CheckupFinding::ok(
+        "files",
+        format!("{whose} can open enough files for {connections} connections"),
+    )
 }
 
 /// The first number in the line of the open files.

@@ -1,12 +1,12 @@
 //! Walks over the recorded decisions, a page at a time.
 
-use jurat_core::checkup::Finding;
+use jurat_core::checkup::CheckupFinding;
 use serde_json::{Value, json};
 
 use crate::{
-    args::Doctor,
-    client::{Call, Client, query},
-    output::{Output, counted, steps},
+    args::DoctorArgs,
+    client::{ApiCall, ApiClient, query},
+    output::{Output, backup_progress, counted},
 };
 
 const ROUTE: &str = "/v1/doctor/entries";
@@ -18,22 +18,22 @@ const MOST_SHOWN: usize = 20;
 const MOST_KEPT: usize = 1_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Entries {
+pub(super) struct EntriesCheck {
     is_whole: bool,
     checked: u64,
     problems: Vec<Value>,
     problem_count: usize,
 }
 
-impl Entries {
-    pub(super) async fn walk(
+impl EntriesCheck {
+    pub(super) async fn check_all(
         &mut self,
         out: Output,
-        client: &Client,
-        (total, args): (u64, &Doctor),
+        client: &ApiClient,
+        (total, args): (u64, &DoctorArgs),
     ) -> anyhow::Result<()> {
         let newest = (!args.all_entries).then_some(NEWEST);
-        let bar = steps::bar(out);
+        let bar = backup_progress::bar(out);
         if let Some(bar) = &bar {
             bar.set_length(newest.map_or(total, |newest| newest.min(total)));
             bar.set_message("checking decisions");
@@ -43,7 +43,7 @@ impl Entries {
         loop {
             let [newest, cursor] = parameters;
             let address = query(ROUTE, &[newest, cursor, ("limit", Some(PAGE.to_string()))]);
-            let page = client.send(Call::get(address)).await?.well()?.value;
+            let page = client.send(ApiCall::get(address)).await?.success()?.value;
             self.add(&page);
             if let Some(bar) = &bar {
                 bar.set_position(self.checked);
@@ -66,7 +66,7 @@ impl Entries {
         self.problems.extend(problems.iter().take(free).cloned());
     }
 
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    pub(super) fn findings(&self) -> Vec<CheckupFinding> {
         let checked = self.checked;
         if self.problem_count == 0 {
             let text = if checked == 1 {
@@ -74,20 +74,20 @@ impl Entries {
             } else {
                 format!("{checked} decisions recomputed, and all match their records")
             };
-            return vec![Finding::ok("entries", text)];
+            return vec![CheckupFinding::ok("entries", text)];
         }
         let advice = "Find out what changed the database outside Jurat, and restore a backup.";
         let named = self.problems.iter().take(MOST_SHOWN).map(|problem| {
             let word = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
             let text = format!("round `{}`: {}", word("round_id"), word("problem"));
-            Finding::problem("entries", text, advice)
+            CheckupFinding::problem("entries", text, advice)
         });
-        let mut findings: Vec<Finding> = named.collect();
+        let mut findings: Vec<CheckupFinding> = named.collect();
         let more = self.problem_count.saturating_sub(findings.len());
         if 0 < more {
             let (more, checked) = (counted(more, "more problem"), counted(checked, "decision"));
             let text = format!("{more} in {checked}; `--json` lists them");
-            findings.push(Finding::problem("entries", text, advice));
+            findings.push(CheckupFinding::problem("entries", text, advice));
         }
         findings
     }

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use jurat_core::checkup::Finding;
+use jurat_core::checkup::CheckupFinding;
 
 /// What others may do to a file that is ours alone.
 const OTHERS: u32 = 0o077;
@@ -14,7 +14,7 @@ const OTHERS_WRITE: u32 = 0o022;
 
 /// How bad it is when others may read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum FileSensitivity {
     /// A key: whoever reads it can use it.
     Secret,
     /// What is nobody else's business.
@@ -24,14 +24,22 @@ pub(super) enum Holds {
 }
 
 /// What is wrong with the owner and the mode of a file; nothing when it is not there.
-pub(super) fn access(check: &'static str, path: &Path, holds: Holds) -> Vec<Finding> {
+pub(super) fn access(
+    check: &'static str,
+    path: &Path,
+    holds: FileSensitivity,
+) -> Vec<CheckupFinding> {
     let name = path.display();
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
             let text = format!("cannot read the permissions of `{name}`: {error}");
-            return vec![Finding::problem(check, text, "Run this command as the server's user.")];
+            return vec![CheckupFinding::problem(
+                check,
+                text,
+                "Run this command as the server's user.",
+            )];
         }
     };
     let mut findings = Vec::new();
@@ -40,22 +48,22 @@ pub(super) fn access(check: &'static str, path: &Path, holds: Holds) -> Vec<Find
         let owner = metadata.uid();
         let text = format!("`{name}` belongs to user {owner}, but this command runs as user {us}");
         let advice = "Run commands as the server's user, or change the owner with `chown`.";
-        findings.push(Finding::warning(check, text, advice));
+        findings.push(CheckupFinding::warning(check, text, advice));
     }
     let mode = metadata.permissions().mode() & 0o777;
     let wanted = wanted(&metadata);
     let advice = format!("Run `chmod {wanted:o} '{name}'`.");
     let text = format!("`{name}` has mode {mode:04o}, so other users can access it");
-    if mode & OTHERS_WRITE != 0 || holds == Holds::Secret && mode & OTHERS != 0 {
+    if mode & OTHERS_WRITE != 0 || holds == FileSensitivity::Secret && mode & OTHERS != 0 {
         let advice = match holds {
-            Holds::Secret => {
+            FileSensitivity::Secret => {
                 format!("{advice} If other users had access to the machine, rotate the key too.")
             }
-            Holds::Data | Holds::Public => advice,
+            FileSensitivity::Data | FileSensitivity::Public => advice,
         };
-        findings.push(Finding::problem(check, text, advice));
-    } else if holds == Holds::Data && mode & OTHERS != 0 {
-        findings.push(Finding::warning(check, text, advice));
+        findings.push(CheckupFinding::problem(check, text, advice));
+    } else if holds == FileSensitivity::Data && mode & OTHERS != 0 {
+        findings.push(CheckupFinding::warning(check, text, advice));
     }
     findings
 }

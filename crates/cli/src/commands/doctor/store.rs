@@ -8,39 +8,39 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jurat_core::checkup::Finding;
-use jurat_store::Location;
+use jurat_core::checkup::CheckupFinding;
+use jurat_store::StoreLocation;
 
 use crate::{
-    config::Config,
-    state::{ADMIN_KEY, NODE_KEY, ServerFile, State, StateError},
+    config::CliConfig,
+    state::{ADMIN_KEY, NODE_KEY, ServerFile, StateError, StateFolder},
 };
 
 const GONE: &str = "Restore it from a backup, or name the right one with `--store`; starting the server now would create an empty one.";
 const STOP: &str = "Everything that the server writes now is lost when it stops. Stop it, put the file back or restore a backup, and start it again.";
 
 /// Whether a store was used from here before.
-pub(super) fn is_there(store: &Location) -> bool {
+pub(super) fn is_there(store: &StoreLocation) -> bool {
     match store {
-        Location::File(path) => path.exists() && !jurat_store::is_blank(path),
-        Location::Memory | Location::Postgres { .. } => false,
+        StoreLocation::File(path) => path.exists() && !jurat_store::is_blank(path),
+        StoreLocation::Memory | StoreLocation::Postgres { .. } => false,
     }
 }
 
 /// Why the store is not looked into: a check-up makes neither a store nor a key.
-pub(super) fn unopened(config: &Config) -> Option<Finding> {
-    let state = State::existing(&config.state_dir);
+pub(super) fn unopened(config: &CliConfig) -> Option<CheckupFinding> {
+    let state = StateFolder::existing(&config.state_dir);
     if config.server.is_some() || state.server().is_some() {
         return None;
     }
     let has = |name: &&str| Path::new(&config.state_dir).join(name).exists();
-    if let Location::File(path) = &config.store
+    if let StoreLocation::File(path) = &config.store
         && !is_there(&config.store)
     {
         return Some(absent(path, [ADMIN_KEY, NODE_KEY].iter().any(has)));
     }
     if let Some(missing) = [ADMIN_KEY, NODE_KEY].into_iter().find(|name| !has(name)) {
-        return Some(Finding::warning(
+        return Some(CheckupFinding::warning(
             "store",
             format!("the store was not checked, because that would create a new `{missing}`"),
             "Put the file back, or start `jurat serve` to create one, and run this command again.",
@@ -51,26 +51,26 @@ pub(super) fn unopened(config: &Config) -> Option<Finding> {
         (_, Err(StateError::NodeKey { .. })) => NODE_KEY,
         _ => return None,
     };
-    Some(Finding::warning(
+    Some(CheckupFinding::warning(
         "store",
         format!("the store was not checked, because `{damaged}` does not contain a key"),
         "Fix the key first, and run this command again.",
     ))
 }
 
-fn absent(path: &Path, has_keys: bool) -> Finding {
+fn absent(path: &Path, has_keys: bool) -> CheckupFinding {
     if has_keys {
         let name = path.display();
         let text = format!("the store `{name}` is missing or empty, but there are keys");
-        return Finding::problem("store", text, GONE);
+        return CheckupFinding::problem("store", text, GONE);
     }
     let text = "there is no store yet, so nothing to check";
     let advice = "The first start of `jurat serve` creates it; `--store` names another.";
-    Finding::warning("store", text, advice)
+    CheckupFinding::warning("store", text, advice)
 }
 
 /// Whether the file of the store is still the one that the server has open.
-pub(super) fn of_server(server: &ServerFile) -> Option<Finding> {
+pub(super) fn of_server(server: &ServerFile) -> Option<CheckupFinding> {
     let path = PathBuf::from(&server.store);
     // Another kind of store has a name that is no path.
     if !path.is_absolute() {
@@ -83,11 +83,15 @@ pub(super) fn of_server(server: &ServerFile) -> Option<Finding> {
             let text = format!(
                 "`{name}` is missing, and the server with pid {pid} writes to a deleted file"
             );
-            return Some(Finding::problem("store", text, STOP));
+            return Some(CheckupFinding::problem("store", text, STOP));
         }
         Err(error) => {
             let text = format!("cannot read `{name}`: {error}");
-            return Some(Finding::problem("store", text, "Run this command as the server's user."));
+            return Some(CheckupFinding::problem(
+                "store",
+                text,
+                "Run this command as the server's user.",
+            ));
         }
     };
     let open = open_files(pid)?;
@@ -96,7 +100,7 @@ pub(super) fn of_server(server: &ServerFile) -> Option<Finding> {
         return None;
     }
     let text = format!("`{name}` is not the file that the server with pid {pid} uses");
-    Some(Finding::problem("store", text, STOP))
+    Some(CheckupFinding::problem("store", text, STOP))
 }
 
 /// What a process has open, where the system tells.

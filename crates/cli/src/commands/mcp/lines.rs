@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 const LONGEST: usize = 1024 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum InputLine {
     /// What is in a line that is not blank.
     Text(Vec<u8>),
     TooLong,
@@ -16,19 +16,19 @@ pub(super) enum Line {
 }
 
 /// Keeps what has come of a line, so that a wait for the rest may be given up.
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     reader: R,
     begun: Vec<u8>,
     is_too_long: bool,
 }
 
-impl<R: AsyncBufRead + Unpin> Lines<R> {
+impl<R: AsyncBufRead + Unpin> LineReader<R> {
     pub(super) const fn new(reader: R) -> Self {
         Self { reader, begun: Vec::new(), is_too_long: false }
     }
 
     /// The next line. What is left without an end at the end is a line too.
-    pub(super) async fn next(&mut self) -> io::Result<Line> {
+    pub(super) async fn next(&mut self) -> io::Result<InputLine> {
         loop {
             let chunk = self.reader.fill_buf().await?;
             let end = chunk.iter().position(|byte| *byte == b'\n');
@@ -45,13 +45,13 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             }
             let line = std::mem::take(&mut self.begun);
             if std::mem::take(&mut self.is_too_long) {
-                return Ok(Line::TooLong);
+                return Ok(InputLine::TooLong);
             }
             if !line.trim_ascii().is_empty() {
-                return Ok(Line::Text(line));
+                return Ok(InputLine::Text(line));
             }
             if has_ended {
-                return Ok(Line::End);
+                return Ok(InputLine::End);
             }
         }
     }
@@ -65,12 +65,12 @@ mod tests {
     async fn lines_are_whole_blank_ones_are_skipped_and_long_ones_are_not_kept() {
         let long = "x".repeat(LONGEST + 1);
         let text = format!("one\n\n \r\n{long}\ntwo");
-        let mut lines = Lines::new(tokio::io::BufReader::with_capacity(7, text.as_bytes()));
-        let line = |text: &str| Line::Text(text.as_bytes().to_vec());
+        let mut lines = LineReader::new(tokio::io::BufReader::with_capacity(7, text.as_bytes()));
+        let line = |text: &str| InputLine::Text(text.as_bytes().to_vec());
         assert_eq!(lines.next().await.unwrap(), line("one"));
-        assert_eq!(lines.next().await.unwrap(), Line::TooLong);
+        assert_eq!(lines.next().await.unwrap(), InputLine::TooLong);
         assert_eq!(lines.next().await.unwrap(), line("two"));
-        assert_eq!(lines.next().await.unwrap(), Line::End);
-        assert_eq!(lines.next().await.unwrap(), Line::End);
+        assert_eq!(lines.next().await.unwrap(), InputLine::End);
+        assert_eq!(lines.next().await.unwrap(), InputLine::End);
     }
 }

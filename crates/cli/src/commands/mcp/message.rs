@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::client::Call;
+use crate::client::ApiCall;
 
 const PATH: &str = "/mcp";
 /// Where a message of the newest revision says which revision it is of.
@@ -13,7 +13,7 @@ const PARSE_ERROR: i64 = -32_700;
 const INVALID_REQUEST: i64 = -32_600;
 const INTERNAL_ERROR: i64 = -32_603;
 
-pub(super) struct Message {
+pub(super) struct RpcMessage {
     /// As it came; the server reads it strictly.
     bytes: Bytes,
     /// What it says, as far as it can be read; else null.
@@ -22,7 +22,7 @@ pub(super) struct Message {
 
 /// What came back, as a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(super) struct RpcReply {
     pub(super) text: String,
     /// Whether it is the answer, after which nothing comes.
     pub(super) is_last: bool,
@@ -30,7 +30,7 @@ pub(super) struct Reply {
     pub(super) revision: Option<String>,
 }
 
-impl Message {
+impl RpcMessage {
     pub(super) fn read(line: Vec<u8>) -> Self {
         let value = serde_json::from_slice(&line).unwrap_or_default();
         Self { bytes: Bytes::from(line), value }
@@ -57,28 +57,28 @@ impl Message {
     }
 
     /// The message as a request over HTTP; `agreed` is what an earlier `initialize` agreed on.
-    pub(super) fn call(&self, agreed: Option<&str>) -> Call {
+    pub(super) fn call(&self, agreed: Option<&str>) -> ApiCall {
         let params = &self.value["params"];
         let own = params["_meta"][REVISION].as_str();
         let agreed = agreed.filter(|_| self.method() != "initialize");
         let name = params["name"].as_str().or_else(|| params["uri"].as_str());
-        Call::post_written(PATH, self.bytes.clone())
+        ApiCall::post_written(PATH, self.bytes.clone())
             .with("mcp-protocol-version", own.or(agreed).filter(is_plain))
             .with("mcp-method", Some(self.method()).filter(is_plain))
             .with("mcp-name", name.filter(is_plain))
     }
 
     /// What the server sent for this message, as a message. A refusal of HTTP becomes an error.
-    pub(super) fn reply(&self, text: &str) -> Reply {
+    pub(super) fn reply(&self, text: &str) -> RpcReply {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         if value.get("jsonrpc").is_none() {
-            return Reply { text: self.refused(&value), is_last: true, revision: None };
+            return RpcReply { text: self.refused(&value), is_last: true, revision: None };
         }
         let is_last = value.get("result").is_some() || value.get("error").is_some();
         let agreed = value["result"]["protocolVersion"].as_str();
         let revision = agreed.filter(|_| self.method() == "initialize").map(str::to_owned);
         // Line breaks of JSON are never within its strings.
-        Reply { text: text.replace(['\n', '\r'], " "), is_last, revision }
+        RpcReply { text: text.replace(['\n', '\r'], " "), is_last, revision }
     }
 
     /// The answer when the server could not be asked.
@@ -124,15 +124,15 @@ fn is_plain(text: &&str) -> bool {
 mod tests {
     use super::*;
 
-    fn message(value: &Value) -> Message {
-        Message::read(value.to_string().into_bytes())
+    fn message(value: &Value) -> RpcMessage {
+        RpcMessage::read(value.to_string().into_bytes())
     }
 
     #[test]
     fn notifications_are_told_from_requests_and_from_what_cannot_be_read() {
         assert!(message(&json!({ "method": "notifications/initialized" })).is_notification());
         assert!(!message(&json!({ "method": "ping", "id": 0 })).is_notification());
-        assert!(!Message::read(b"{".to_vec()).is_notification());
+        assert!(!RpcMessage::read(b"{".to_vec()).is_notification());
         assert!(!message(&json!([])).is_notification());
         let off = json!({ "method": "notifications/cancelled", "params": { "requestId": "a" } });
         assert_eq!(message(&off).cancels(), Some("\"a\"".to_owned()));

@@ -7,30 +7,33 @@ use serde_json::{Map, Value, json};
 
 use super::ROUTE;
 use crate::{
-    args::{OrderArgs, RunTask, SubmitTask},
-    client::{Call, Client, query},
-    commands::input,
-    failure::Failure,
+    args::{RunTaskArgs, SubmitTaskArgs, TaskOrderArgs},
+    client::{ApiCall, ApiClient, query},
+    commands::shared::input,
+    failure::CliFailure,
 };
 
 /// For how long the sample of a contract is good. The server's clock counts.
 const SAMPLE_MS: u64 = 600_000;
 
-pub(super) fn sample(task_id: Option<&str>) -> Call {
+pub(super) fn sample(task_id: Option<&str>) -> ApiCall {
     let parameters = [("task_id", task_id.map(str::to_owned))];
-    Call::get(query(&format!("{ROUTE}/sample"), &parameters))
+    ApiCall::get(query(&format!("{ROUTE}/sample"), &parameters))
 }
 
-pub(super) async fn of_submit(client: &Client, args: &SubmitTask) -> anyhow::Result<Call> {
+pub(super) async fn of_submit(
+    client: &ApiClient,
+    args: &SubmitTaskArgs,
+) -> anyhow::Result<ApiCall> {
     let file = args.contract.as_deref().or(args.order.file.as_deref());
     let Some(file) = file else {
         let text = "there is no contract: write a sample with `jurat task sample > contract.json`, and submit it with `jurat task submit contract.json`";
-        return Err(Failure::usage(text));
+        return Err(CliFailure::usage(text));
     };
     call(client, read(file)?, &args.order).await
 }
 
-pub(super) async fn of_run(client: &Client, args: &RunTask) -> anyhow::Result<Call> {
+pub(super) async fn of_run(client: &ApiClient, args: &RunTaskArgs) -> anyhow::Result<ApiCall> {
     let body = match &args.order.file {
         Some(file) => read(file)?,
         None => fetched(client, args.order.task_id.as_deref()).await?,
@@ -42,8 +45,8 @@ fn read(file: &Path) -> anyhow::Result<Map<String, Value>> {
     input::object(&format!("`{}`", file.display()), file)
 }
 
-async fn fetched(client: &Client, task_id: Option<&str>) -> anyhow::Result<Map<String, Value>> {
-    let reply = client.send(sample(task_id)).await?.well()?;
+async fn fetched(client: &ApiClient, task_id: Option<&str>) -> anyhow::Result<Map<String, Value>> {
+    let reply = client.send(sample(task_id)).await?.success()?;
     let Value::Object(members) = reply.value else {
         anyhow::bail!("the sample contract is not an object");
     };
@@ -51,7 +54,11 @@ async fn fetched(client: &Client, task_id: Option<&str>) -> anyhow::Result<Map<S
 }
 
 /// The submission: what stands in the file, with what the flags say.
-async fn call(client: &Client, file: Map<String, Value>, args: &OrderArgs) -> anyhow::Result<Call> {
+async fn call(
+    client: &ApiClient,
+    file: Map<String, Value>,
+    args: &TaskOrderArgs,
+) -> anyhow::Result<ApiCall> {
     let mut order = if file.contains_key("contract") {
         file
     } else {
@@ -79,6 +86,6 @@ async fn call(client: &Client, file: Map<String, Value>, args: &OrderArgs) -> an
             contract.insert("expiry_ms".to_owned(), json!(expiry_ms));
         }
     }
-    Ok(Call::post(ROUTE, Value::Object(order))
+    Ok(ApiCall::post(ROUTE, Value::Object(order))
         .with("idempotency-key", args.idempotency_key.as_deref()))
 }

@@ -2,17 +2,17 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use jurat_wire::strict;
+use jurat_wire::strict_json;
 use serde_json::{Value, json};
 
-use crate::{commands::input, failure::Failure};
+use crate::{commands::shared::input, failure::CliFailure};
 
 /// Many times what a measurement needs.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// What people call the cases of a measurement that have no name of their own.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Names {
+pub(super) enum CaseNames {
     /// They were named before.
     Known,
     /// The examples of the version, in their order.
@@ -21,7 +21,7 @@ pub(super) enum Names {
     Given(Vec<Option<String>>),
 }
 
-impl Names {
+impl CaseNames {
     /// The report with names that people can find again.
     pub(super) fn put(&self, report: &Value) -> Value {
         let mut report = report.clone();
@@ -56,16 +56,16 @@ fn items(list: &mut Value) -> &mut [Value] {
 }
 
 /// The cases of a file, each of a shape that can be sent, and what to call them.
-pub(super) fn read(file: &Path) -> anyhow::Result<(Vec<Value>, Names)> {
+pub(super) fn read(file: &Path) -> anyhow::Result<(Vec<Value>, CaseNames)> {
     let name = format!("`--data {}`", file.display());
     let bytes = input::whole(&name, file, LARGEST)?;
-    let wrong = |text: String| Failure::usage(format!("{name} {text}"));
+    let wrong = |text: String| CliFailure::usage(format!("{name} {text}"));
     let cases = cases(&bytes).map_err(wrong)?;
     if cases.is_empty() {
         return Err(wrong("has no cases".to_owned()));
     }
     let names = cases.iter().map(|(place, case)| case["id"].is_null().then(|| place.clone()));
-    let names = Names::Given(names.collect());
+    let names = CaseNames::Given(names.collect());
     Ok((cases.into_iter().map(|(_, case)| case).collect(), names))
 }
 
@@ -73,11 +73,11 @@ pub(super) fn read(file: &Path) -> anyhow::Result<(Vec<Value>, Names)> {
 fn cases(bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
     let begins_list = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     if begins_list {
-        let value = strict::parse(bytes).map_err(|error| format!("is not JSON: {error}"))?;
+        let value = strict_json::parse(bytes).map_err(|error| format!("is not JSON: {error}"))?;
         return listed(value);
     }
     // One object over several lines is a document, and its `cases` may be meant.
-    if let Ok(mut value) = strict::parse(bytes)
+    if let Ok(mut value) = strict_json::parse(bytes)
         && let Some(items) = value.get_mut("cases").filter(|items| items.is_array())
     {
         return listed(items.take());
@@ -98,7 +98,8 @@ fn lines(bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
             continue;
         }
         let place = format!("line {}", at + 1);
-        let case = strict::parse(line).map_err(|error| format!("{place} is not JSON: {error}"))?;
+        let case =
+            strict_json::parse(line).map_err(|error| format!("{place} is not JSON: {error}"))?;
         cases.push((place, case));
     }
     checked(cases)
@@ -153,13 +154,13 @@ mod tests {
         let report = json!({
             "cases": [{"id": "0f3a"}, {"id": "b"}], "compared": {"flips": [{"id": "0f3a"}]},
         });
-        let names = Names::Given(vec![Some("line 4".to_owned()), None]);
+        let names = CaseNames::Given(vec![Some("line 4".to_owned()), None]);
         let put = names.put(&report);
         let flips = json!([{"id": "line 4"}]);
         assert_eq!(put["cases"], json!([{"id": "line 4"}, {"id": "b"}]));
         assert_eq!(put["compared"]["flips"], flips);
-        assert_eq!(Names::Examples.put(&report)["cases"][1]["id"], "example 2");
-        assert_eq!(Names::Known.put(&report), report);
+        assert_eq!(CaseNames::Examples.put(&report)["cases"][1]["id"], "example 2");
+        assert_eq!(CaseNames::Known.put(&report), report);
     }
 
     #[test]

@@ -3,20 +3,21 @@
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::{Context, version_path};
+use super::show_diff;
+use super::{CommandContext, version_path};
 use crate::{
-    args::DiffVersions,
-    client::{Call, Client},
-    failure::Failure,
-    output::{Format, verifier_diff},
+    args::DiffVersionsArgs,
+    client::{ApiCall, ApiClient},
+    failure::CliFailure,
+    output::OutputFormat,
 };
 
-pub(super) async fn run(context: &Context, args: &DiffVersions) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, args: &DiffVersionsArgs) -> anyhow::Result<u8> {
     let (before, after) = context.with_client(async |client| both(client, args).await).await?;
     let (from, to) = (&before["version"], &after["version"]);
     let text = match context.out.format {
-        Format::Json => {
-            let changed = verifier_diff::changed(&before, &after);
+        OutputFormat::Json => {
+            let changed = show_diff::changed(&before, &after);
             json!({
                 "verifier_id": after["verifier_id"],
                 "name": after["name"],
@@ -26,7 +27,7 @@ pub(super) async fn run(context: &Context, args: &DiffVersions) -> anyhow::Resul
             })
             .to_string()
         }
-        Format::Text => verifier_diff::text(context.out, &before, &after),
+        OutputFormat::Text => show_diff::text(context.out, &before, &after),
     };
     context.out.data(&text)?;
     if from == to {
@@ -37,10 +38,10 @@ pub(super) async fn run(context: &Context, args: &DiffVersions) -> anyhow::Resul
 
 /// The two versions. Without a later one it is the current one, without an earlier one the one
 /// before.
-async fn both(client: &Client, args: &DiffVersions) -> anyhow::Result<(Value, Value)> {
+async fn both(client: &ApiClient, args: &DiffVersionsArgs) -> anyhow::Result<(Value, Value)> {
     let version = async |number: Option<u32>| {
-        let reply = client.send(Call::get(version_path(&args.verifier, number))).await?;
-        anyhow::Ok(reply.well()?.value)
+        let reply = client.send(ApiCall::get(version_path(&args.verifier, number))).await?;
+        anyhow::Ok(reply.success()?.value)
     };
     let after = version(args.to).await?;
     let Some(to) = after["version"].as_u64().and_then(|it| u32::try_from(it).ok()) else {
@@ -53,7 +54,7 @@ async fn both(client: &Client, args: &DiffVersions) -> anyhow::Result<(Value, Va
                 "`{}` has no version before version 1; choose a later one with `--to`",
                 args.verifier
             );
-            return Err(Failure::usage(text));
+            return Err(CliFailure::usage(text));
         }
         None => to - 1,
     };

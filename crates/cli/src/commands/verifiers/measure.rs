@@ -5,19 +5,19 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Context, ROUTE,
-    cases::{self, Names},
+    CommandContext, ROUTE,
+    cases::{self, CaseNames},
     run::judges,
-    threshold::{self, Thresholds},
+    threshold::{self, TestThresholds},
+};
+use super::{
+    show_cases::CasesBar,
+    show_measurement::{self, CaseResult},
 };
 use crate::{
-    args::{AttackVerifier, MeasureArgs, TestVerifier},
-    client::{Call, Client, ClientError, Reply, path},
-    commands::junit::{self, JunitFile},
-    output::{
-        cases::CasesBar,
-        measurement::{self, Side},
-    },
+    args::{AttackVerifierArgs, MeasureArgs, TestVerifierArgs},
+    client::{ApiCall, ApiClient, ApiReply, ClientError, path},
+    commands::shared::junit::{self, JunitFile},
 };
 
 /// The event that ends the stream: the report.
@@ -25,7 +25,7 @@ const REPORT: &str = "report";
 /// Thousands of cases take hours; what takes longer has got stuck.
 const LONGEST: Duration = Duration::from_hours(12);
 
-pub(super) async fn test(context: &Context, args: &TestVerifier) -> anyhow::Result<u8> {
+pub(super) async fn test(context: &CommandContext, args: &TestVerifierArgs) -> anyhow::Result<u8> {
     let mut body = body(&args.measure);
     let names = match &args.data {
         Some(file) => {
@@ -33,8 +33,8 @@ pub(super) async fn test(context: &Context, args: &TestVerifier) -> anyhow::Resu
             body.insert("cases".to_owned(), Value::Array(cases));
             names
         }
-        None if args.previous_cases => Names::Known,
-        None => Names::Examples,
+        None if args.previous_cases => CaseNames::Known,
+        None => CaseNames::Examples,
     };
     for (name, is_set) in [("previous_cases", args.previous_cases), ("compare", args.compare)] {
         if is_set {
@@ -42,7 +42,7 @@ pub(super) async fn test(context: &Context, args: &TestVerifier) -> anyhow::Resu
         }
     }
     let report = measure(context, &args.measure, ("tests", body), &names).await?;
-    context.out.reply(&report, |out| measurement::test(out, &names.put(&report.value)))?;
+    context.out.reply(&report, |out| show_measurement::test(out, &names.put(&report.value)))?;
     if args.compare && report.value["compared"].is_null() {
         context.out.note(match report.value["version"].as_u64() {
             Some(1) => "there is nothing to compare with: version 1 is the first",
@@ -50,17 +50,20 @@ pub(super) async fn test(context: &Context, args: &TestVerifier) -> anyhow::Resu
         });
     }
     let thresholds =
-        Thresholds { min_accuracy: args.min_accuracy, max_false_pass: args.max_false_pass };
+        TestThresholds { min_accuracy: args.min_accuracy, max_false_pass: args.max_false_pass };
     Ok(if args.measure.gate { threshold::test(thresholds, &report.value) } else { 0 })
 }
 
-pub(super) async fn attack(context: &Context, args: &AttackVerifier) -> anyhow::Result<u8> {
+pub(super) async fn attack(
+    context: &CommandContext,
+    args: &AttackVerifierArgs,
+) -> anyhow::Result<u8> {
     let mut body = body(&args.measure);
     if !args.family.is_empty() {
         body.insert("families".to_owned(), json!(args.family));
     }
-    let report = measure(context, &args.measure, ("attacks", body), &Names::Known).await?;
-    context.out.reply(&report, |out| measurement::attack(out, &report.value))?;
+    let report = measure(context, &args.measure, ("attacks", body), &CaseNames::Known).await?;
+    context.out.reply(&report, |out| show_measurement::attack(out, &report.value))?;
     let most = args.max_success.unwrap_or(0.0);
     Ok(if args.measure.gate { threshold::attack(most, &report.value) } else { 0 })
 }
@@ -78,17 +81,17 @@ fn body(args: &MeasureArgs) -> Map<String, Value> {
 }
 
 async fn measure(
-    context: &Context,
+    context: &CommandContext,
     args: &MeasureArgs,
     (operation, body): (&str, Map<String, Value>),
-    names: &Names,
-) -> anyhow::Result<Reply> {
+    names: &CaseNames,
+) -> anyhow::Result<ApiReply> {
     let junit = JunitFile::new(args.junit.as_deref())?;
     let verifier = args.named.verifier.as_str();
     let asked = context
         .with_client(async |client| {
             let reply = ask(context, client, (verifier, operation), body).await?;
-            Ok(reply.well()?)
+            Ok(reply.success()?)
         })
         .await;
     if let Some(junit) = junit {
@@ -105,12 +108,13 @@ async fn measure(
 
 /// Sends the request and shows how far it is; the reply is the report.
 pub(super) async fn ask(
-    context: &Context,
-    client: &Client,
+    context: &CommandContext,
+    client: &ApiClient,
     (verifier, operation): (&str, &str),
     body: Map<String, Value>,
-) -> Result<Reply, ClientError> {
-    let call = Call::post(path(ROUTE, &[verifier, operation]), Value::Object(body)).within(LONGEST);
+) -> Result<ApiReply, ClientError> {
+    let call =
+        ApiCall::post(path(ROUTE, &[verifier, operation]), Value::Object(body)).within(LONGEST);
     let mut bar = CasesBar::new(context.out);
     let reply = client.watch(call, REPORT, |event| bar.show(event)).await;
     bar.finish();
@@ -125,12 +129,14 @@ fn classname(operation: &str) -> String {
 fn test_cases(operation: &str, report: &Value) -> Vec<quick_junit::TestCase> {
     let cases = report["cases"].as_array().into_iter().flatten();
     let case = |case: &Value| {
-        let status = match measurement::side(case) {
-            Side::Right => quick_junit::TestCaseStatus::success(),
-            Side::Wrong => junit::failed("wrong", &measurement::case_line(case)),
-            Side::Undecided => junit::unanswered("inconclusive", &measurement::case_line(case)),
+        let status = match show_measurement::side(case) {
+            CaseResult::Right => quick_junit::TestCaseStatus::success(),
+            CaseResult::Wrong => junit::failed("wrong", &show_measurement::case_line(case)),
+            CaseResult::Undecided => {
+                junit::unanswered("inconclusive", &show_measurement::case_line(case))
+            }
         };
-        junit::case(&classname(operation), &measurement::case_name(case), status)
+        junit::case(&classname(operation), &show_measurement::case_name(case), status)
     };
     cases.map(case).collect()
 }

@@ -1,28 +1,29 @@
 //! `jurat verifiers run`.
 
-use jurat_core::verifier::{VerifierRef, Which};
+use jurat_core::verifier::{VerifierRef, VerifierSelector};
 use quick_junit::{TestCase, TestCaseStatus};
 use serde_json::{Map, Value, json};
 
-use super::{Context, ROUTE};
+use super::show_run;
+use super::{CommandContext, ROUTE};
 use crate::{
-    args::{InputArgs, JudgeArgs, RunVerifier},
-    client::{Call, Reply, path},
-    commands::{
+    args::{JudgeArgs, RunVerifierArgs, VerifierInputArgs},
+    client::{ApiCall, ApiReply, path},
+    commands::shared::{
         gate::{LEAST, NEGATIVE, PASSED, UNDECIDED, is_below},
         input,
         junit::{self, JunitFile},
     },
-    failure::{ERROR, Failure},
-    output::{Output, verifier_run},
+    failure::{CliFailure, ERROR},
+    output::Output,
 };
 
-pub(super) async fn run(context: &Context, args: &RunVerifier) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, args: &RunVerifierArgs) -> anyhow::Result<u8> {
     if args.anonymous {
         check_anonymous(args)?;
     }
     let junit = JunitFile::new(args.junit.as_deref())?;
-    let call = Call::post(path(ROUTE, &[&args.named.verifier, "runs"]), body(args)?)
+    let call = ApiCall::post(path(ROUTE, &[&args.named.verifier, "runs"]), body(args)?)
         .with("idempotency-key", args.idempotency_key.as_deref());
     let reply = if args.anonymous {
         context.send_anonymously(call).await
@@ -33,7 +34,7 @@ pub(super) async fn run(context: &Context, args: &RunVerifier) -> anyhow::Result
         junit.write("verifiers run", [case(&args.named.verifier, reply.as_ref())])?;
     }
     let reply = reply?;
-    context.out.reply(&reply, |out| verifier_run::result(out, &reply.value))?;
+    context.out.reply(&reply, |out| show_run::result(out, &reply.value))?;
     let exit_code = match reply.value["passed"].as_bool() {
         Some(_) if args.gate && is_below(&reply.value, LEAST) => UNDECIDED,
         Some(true) => PASSED,
@@ -46,23 +47,24 @@ pub(super) async fn run(context: &Context, args: &RunVerifier) -> anyhow::Result
 }
 
 /// Without a key a name means nothing, and whoever runs it is not known again.
-fn check_anonymous(args: &RunVerifier) -> anyhow::Result<()> {
-    let is_named = VerifierRef::parse(&args.named.verifier)
-        .is_ok_and(|it| matches!(it.which, Which::Name(_) | Which::Of { .. }));
+fn check_anonymous(args: &RunVerifierArgs) -> anyhow::Result<()> {
+    let is_named = VerifierRef::parse(&args.named.verifier).is_ok_and(|it| {
+        matches!(it.which, VerifierSelector::Name(_) | VerifierSelector::Of { .. })
+    });
     if is_named {
-        return Err(Failure::usage(
+        return Err(CliFailure::usage(
             "`--anonymous` takes the id of a verifier or `system:` and a name, because other names belong to accounts and no key is sent",
         ));
     }
     if args.idempotency_key.is_some() {
-        return Err(Failure::usage(
+        return Err(CliFailure::usage(
             "`--idempotency-key` needs an API key; leave out `--anonymous`",
         ));
     }
     Ok(())
 }
 
-fn body(args: &RunVerifier) -> anyhow::Result<Value> {
+fn body(args: &RunVerifierArgs) -> anyhow::Result<Value> {
     let mut body = Map::new();
     body.insert("inputs".to_owned(), Value::Object(inputs(&args.inputs)?));
     judges(&mut body, &args.judges);
@@ -97,7 +99,7 @@ pub(super) fn judges(body: &mut Map<String, Value>, args: &JudgeArgs) {
     }
 }
 
-fn inputs(args: &InputArgs) -> anyhow::Result<Map<String, Value>> {
+fn inputs(args: &VerifierInputArgs) -> anyhow::Result<Map<String, Value>> {
     let mut inputs = match (&args.inputs_json, &args.inputs_file) {
         (Some(text), _) => input::object_of("`--inputs-json`", text.as_bytes())?,
         (None, Some(file)) => input::object(&format!("`--inputs-file {}`", file.display()), file)?,
@@ -110,13 +112,13 @@ fn inputs(args: &InputArgs) -> anyhow::Result<Map<String, Value>> {
 }
 
 /// What the gate would say.
-fn case(name: &str, reply: Result<&Reply, &anyhow::Error>) -> TestCase {
+fn case(name: &str, reply: Result<&ApiReply, &anyhow::Error>) -> TestCase {
     let body = match reply {
         Ok(reply) => &reply.value,
         Err(error) => return junit::case("verifiers.run", name, junit::of_error(error)),
     };
-    let text = verifier_run::result(Output::plain(), body);
-    let word = verifier_run::verdict(body);
+    let text = show_run::result(Output::plain(), body);
+    let word = show_run::verdict(body);
     let status = match body["passed"].as_bool() {
         Some(_) if is_below(body, LEAST) => junit::unanswered("low_confidence", &text),
         Some(true) => TestCaseStatus::success(),

@@ -4,32 +4,32 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Context, Pages, ROUTE, RUNS_ROUTE, items, to_the_second};
+use super::show_run;
+use super::{CommandContext, PagedList, ROUTE, VERIFIER_RUNS_ROUTE, items, to_the_second};
 use crate::{
-    args::{ListArgs, ListRuns, Runs, RunsCommand},
-    client::{Call, path},
+    args::{ListArgs, ListVerifierRunsArgs, VerifierRunsArgs, VerifierRunsCommand},
+    client::{ApiCall, path},
     output::{
-        Format, Output,
+        Output, OutputFormat,
         table::{cell, table, word},
-        verifier_run,
     },
 };
 
 /// As many as the server gives at once.
 const WHOLE_PAGE: &str = "200";
 
-pub(super) async fn run(context: &Context, args: Runs) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, args: VerifierRunsArgs) -> anyhow::Result<u8> {
     match args.command {
-        Some(RunsCommand::Show { run }) => {
-            let reply = context.send(Call::get(path(RUNS_ROUTE, &[&run]))).await?;
-            context.out.reply(&reply, |out| verifier_run::shown(out, &reply.value))?;
+        Some(VerifierRunsCommand::Show { run }) => {
+            let reply = context.send(ApiCall::get(path(VERIFIER_RUNS_ROUTE, &[&run]))).await?;
+            context.out.reply(&reply, |out| show_run::shown(out, &reply.value))?;
             Ok(0)
         }
         None => list(context, args.list).await,
     }
 }
 
-async fn list(context: &Context, args: ListRuns) -> anyhow::Result<u8> {
+async fn list(context: &CommandContext, args: ListVerifierRunsArgs) -> anyhow::Result<u8> {
     let is_named = args.verifier.is_some();
     let filters = [
         // Also one that was revoked, which has no address of its own any more.
@@ -42,18 +42,18 @@ async fn list(context: &Context, args: ListRuns) -> anyhow::Result<u8> {
     ];
     if args.jsonl {
         let parameters = [&filters[..], &[("limit", Some(WHOLE_PAGE.to_owned()))]].concat();
-        return export(context, Pages::new(RUNS_ROUTE, &parameters)).await;
+        return export(context, PagedList::new(VERIFIER_RUNS_ROUTE, &parameters)).await;
     }
-    let reply = context.list(RUNS_ROUTE, &filters, args.list).await?;
-    let is_table = context.out.format == Format::Text && !is_named;
+    let reply = context.list(VERIFIER_RUNS_ROUTE, &filters, args.list).await?;
+    let is_table = context.out.format == OutputFormat::Text && !is_named;
     let names = if is_table { names(context).await } else { BTreeMap::new() };
-    context.out.reply(&reply, |out| runs_table(out, &reply.value, (is_named, &names)))?;
+    context.out.reply(&reply, |out| verifier_runs_table(out, &reply.value, (is_named, &names)))?;
     context.note_page(&reply.value, "no runs match");
     Ok(0)
 }
 
 /// Each page is printed as it comes, so that a long history needs no memory.
-async fn export(context: &Context, mut pages: Pages) -> anyhow::Result<u8> {
+async fn export(context: &CommandContext, mut pages: PagedList) -> anyhow::Result<u8> {
     let out = context.out;
     let export = async |client: &_| {
         loop {
@@ -71,7 +71,7 @@ async fn export(context: &Context, mut pages: Pages) -> anyhow::Result<u8> {
 }
 
 /// What people call the verifiers, by their ids. One that is revoked or deleted has only its id.
-async fn names(context: &Context) -> BTreeMap<String, Value> {
+async fn names(context: &CommandContext) -> BTreeMap<String, Value> {
     let every = ListArgs { limit: None, cursor: None, all: true };
     let reply = context.list(ROUTE, &[], every).await.ok();
     let items = reply.as_ref().map(|reply| items(&reply.value)).unwrap_or_default();
@@ -80,7 +80,7 @@ async fn names(context: &Context) -> BTreeMap<String, Value> {
     items.iter().filter_map(name).collect()
 }
 
-fn runs_table(
+fn verifier_runs_table(
     out: Output,
     body: &Value,
     (is_named, names): (bool, &BTreeMap<String, Value>),
@@ -88,7 +88,7 @@ fn runs_table(
     let rows = items(body).iter().map(|item| {
         let mut row = vec![
             cell(&item["verifier_run_id"]),
-            word(&json!(verifier_run::verdict(item))),
+            word(&json!(show_run::verdict(item))),
             cell(&item["version"]),
             cell(&item["purpose"]),
             cell(&json!(to_the_second(&item["created_at"]))),

@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-use crate::commands::gate::{NEGATIVE, PASSED, UNDECIDED};
+use crate::commands::shared::gate::{NEGATIVE, PASSED, UNDECIDED};
 
 /// What a test must reach. Without any of them every case must be right.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Thresholds {
+pub(super) struct TestThresholds {
     pub(super) min_accuracy: Option<f64>,
     pub(super) max_false_pass: Option<f64>,
 }
 
-pub(super) fn test(thresholds: Thresholds, report: &Value) -> u8 {
+pub(super) fn test(thresholds: TestThresholds, report: &Value) -> u8 {
     let figures = &report["figures"];
     let count = |name: &str| figures[name].as_f64().unwrap_or(0.0);
     if count("judged") == 0.0 {
         return UNDECIDED;
     }
-    let Thresholds { min_accuracy, max_false_pass } = thresholds;
+    let TestThresholds { min_accuracy, max_false_pass } = thresholds;
     let least = min_accuracy.or(max_false_pass.is_none().then_some(1.0));
     let open = count("inconclusive");
     let should_fail = figures["false_pass_rate"]["n"].as_f64().unwrap_or(0.0);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     fn gate(min: Option<f64>, max: Option<f64>, report: &Value) -> u8 {
-        test(Thresholds { min_accuracy: min, max_false_pass: max }, report)
+        test(TestThresholds { min_accuracy: min, max_false_pass: max }, report)
     }
 
     #[test]

@@ -3,29 +3,29 @@
 use std::path::Path;
 
 use jurat_core::{
-    session::BUILTIN_LANE,
+    executor::session::BUILTIN_SESSION,
     workflow::{WorkflowRef, checks, front_matter},
 };
-use jurat_wire::strict;
+use jurat_wire::strict_json;
 use serde_json::{Map, Value, json};
 
-use super::{Context, ROUTE, folder};
+use super::{CommandContext, ROUTE, folder};
 use crate::{
-    args::RunChecks,
-    client::{Call, Client, Reply, path, query},
-    commands::{
+    args::RunChecksArgs,
+    client::{ApiCall, ApiClient, ApiReply, path, query},
+    commands::shared::{
         gate::{self, NEGATIVE, PASSED, UNDECIDED},
         input,
     },
-    failure::Failure,
+    failure::CliFailure,
     output::{
-        Format, Output,
+        Output, OutputFormat,
         table::{cell, said, table, word},
     },
 };
 
 /// What is checked, and by what.
-struct Plan {
+struct CheckPlan {
     /// The parameters of `vp.checks.v1`.
     checks: Option<Value>,
     /// Names and references of verifiers.
@@ -35,7 +35,7 @@ struct Plan {
 }
 
 /// What came of one check.
-struct Verdict {
+struct CheckVerdict {
     name: String,
     kind: &'static str,
     passed: Option<bool>,
@@ -43,9 +43,9 @@ struct Verdict {
     round_id: Value,
 }
 
-pub(super) async fn run(context: &Context, args: &RunChecks) -> anyhow::Result<u8> {
+pub(super) async fn run(context: &CommandContext, args: &RunChecksArgs) -> anyhow::Result<u8> {
     let bytes = input::whole("`--output`", &args.output, input::LARGEST)?;
-    let output = Checked::of(bytes)?;
+    let output = CheckedOutput::of(bytes)?;
     let (verdicts, plan) = context
         .with_client(async |client| {
             let plan = plan(client, args).await?;
@@ -61,7 +61,7 @@ pub(super) async fn run(context: &Context, args: &RunChecks) -> anyhow::Result<u
         })
         .await?;
     if verdicts.is_empty() {
-        return Err(Failure::usage(format!(
+        return Err(CliFailure::usage(format!(
             "`{}` has nothing to check: it has no checks block and no verifiers",
             args.workflow
         )));
@@ -71,7 +71,7 @@ pub(super) async fn run(context: &Context, args: &RunChecks) -> anyhow::Result<u
 }
 
 /// One failure fails; what is not known does not pass.
-fn exit_code(verdicts: &[Verdict]) -> u8 {
+fn exit_code(verdicts: &[CheckVerdict]) -> u8 {
     if verdicts.iter().any(|verdict| verdict.passed == Some(false)) {
         NEGATIVE
     } else if verdicts.iter().any(|verdict| verdict.passed.is_none()) {
@@ -82,21 +82,21 @@ fn exit_code(verdicts: &[Verdict]) -> u8 {
 }
 
 /// An output, as JSON where it is JSON.
-struct Checked {
+struct CheckedOutput {
     text: String,
     value: Value,
 }
 
-impl Checked {
+impl CheckedOutput {
     fn of(bytes: Vec<u8>) -> anyhow::Result<Self> {
-        let text =
-            String::from_utf8(bytes).map_err(|_| Failure::usage("`--output` is not UTF-8 text"))?;
-        let value = strict::parse(text.as_bytes()).unwrap_or_else(|_| json!(text));
+        let text = String::from_utf8(bytes)
+            .map_err(|_| CliFailure::usage("`--output` is not UTF-8 text"))?;
+        let value = strict_json::parse(text.as_bytes()).unwrap_or_else(|_| json!(text));
         Ok(Self { text, value })
     }
 }
 
-async fn plan(client: &Client, args: &RunChecks) -> anyhow::Result<Plan> {
+async fn plan(client: &ApiClient, args: &RunChecksArgs) -> anyhow::Result<CheckPlan> {
     let file = Path::new(&args.workflow);
     let is_file = file.is_file() || file.is_dir();
     let body = match (is_file, file.is_dir()) {
@@ -118,8 +118,8 @@ async fn plan(client: &Client, args: &RunChecks) -> anyhow::Result<Plan> {
         (None, None) => String::new(),
     };
     let checks = checks::read(&body)
-        .map_err(|error| Failure::usage(format!("`{}` {error}", args.workflow)))?;
-    Ok(Plan {
+        .map_err(|error| CliFailure::usage(format!("`{}` {error}", args.workflow)))?;
+    Ok(CheckPlan {
         checks,
         verifiers: verifiers(args, found.as_ref()),
         workflow_id: found.as_ref().and_then(|it| Some(it["id"].as_str()?.to_owned())),
@@ -128,20 +128,24 @@ async fn plan(client: &Client, args: &RunChecks) -> anyhow::Result<Plan> {
 }
 
 /// The workflow on the server; one that lies in a file may not be there.
-async fn known(client: &Client, reference: &str, is_file: bool) -> anyhow::Result<Option<Value>> {
+async fn known(
+    client: &ApiClient,
+    reference: &str,
+    is_file: bool,
+) -> anyhow::Result<Option<Value>> {
     let Ok(WorkflowRef { version, .. }) = WorkflowRef::parse(reference) else { return Ok(None) };
     let name = reference.rsplit_once('@').filter(|_| version.is_some());
     let name = name.map_or(reference, |(name, _)| name);
     let version = version.map(|version| version.to_string());
     let address = query(&path(ROUTE, &[name]), &[("version", version)]);
-    let reply = client.send(Call::get(address)).await?;
+    let reply = client.send(ApiCall::get(address)).await?;
     if is_file && reply.is_problem() && reply.value["code"] == "not_found" {
         return Ok(None);
     }
-    Ok(Some(reply.well()?.value))
+    Ok(Some(reply.success()?.value))
 }
 
-fn verifiers(args: &RunChecks, found: Option<&Value>) -> Vec<(String, String)> {
+fn verifiers(args: &RunChecksArgs, found: Option<&Value>) -> Vec<(String, String)> {
     if args.no_verifiers {
         return Vec::new();
     }
@@ -159,13 +163,17 @@ fn verifiers(args: &RunChecks, found: Option<&Value>) -> Vec<(String, String)> {
 }
 
 /// The checks of the body, which the node makes by itself: they need no model, and so no executor.
-async fn structural(client: &Client, checks: &Value, output: &Checked) -> anyhow::Result<Verdict> {
+async fn structural(
+    client: &ApiClient,
+    checks: &Value,
+    output: &CheckedOutput,
+) -> anyhow::Result<CheckVerdict> {
     let body = json!({
         "claim": { "output": output.value },
         "policy": { "policy_id": "vp.checks.v1", "policy_params": checks },
-        "consensus": { "replicas": 1, "session_pool": [BUILTIN_LANE] },
+        "consensus": { "replicas": 1, "session_pool": [BUILTIN_SESSION] },
     });
-    let reply = client.send(Call::post("/api/v3/validate", body)).await?.well()?;
+    let reply = client.send(ApiCall::post("/api/v3/validate", body)).await?.success()?;
     let passed = match gate::exit_code(&reply.value, gate::LEAST) {
         PASSED => Some(true),
         NEGATIVE => Some(false),
@@ -173,7 +181,7 @@ async fn structural(client: &Client, checks: &Value, output: &Checked) -> anyhow
     };
     let notes = reply.value["replicas"][0]["notes"].as_array().into_iter().flatten();
     let notes: Vec<String> = notes.map(said).collect();
-    Ok(Verdict {
+    Ok(CheckVerdict {
         name: "checks".to_owned(),
         kind: "structural and functional",
         passed,
@@ -184,15 +192,15 @@ async fn structural(client: &Client, checks: &Value, output: &Checked) -> anyhow
 
 /// A verifier that the workflow names.
 async fn semantic(
-    client: &Client,
-    plan: &Plan,
+    client: &ApiClient,
+    plan: &CheckPlan,
     (name, verifier): (&str, &str),
-    (output, given): (&Checked, &[(String, String)]),
-) -> anyhow::Result<Verdict> {
-    let shown = client.send(Call::get(path("/v1/verifiers", &[verifier]))).await?;
+    (output, given): (&CheckedOutput, &[(String, String)]),
+) -> anyhow::Result<CheckVerdict> {
+    let shown = client.send(ApiCall::get(path("/v1/verifiers", &[verifier]))).await?;
     // Who may only run a verifier does not see its fields.
     let fields = (!shown.is_problem()).then(|| shown.value["input_fields"].clone());
-    let verdict = |passed, detail: String, round_id| Verdict {
+    let verdict = |passed, detail: String, round_id| CheckVerdict {
         name: name.to_owned(),
         kind: "semantic",
         passed,
@@ -212,7 +220,7 @@ async fn semantic(
         body["workflow_version"] = json!(plan.workflow_version);
     }
     let address = path("/v1/verifiers", &[verifier, "runs"]);
-    let reply = client.send(Call::post(address, body)).await?;
+    let reply = client.send(ApiCall::post(address, body)).await?;
     Ok(match judged(&reply) {
         Ok((passed, detail)) => verdict(passed, detail, reply.value["round_id"].clone()),
         Err(detail) => verdict(None, detail, Value::Null),
@@ -220,7 +228,7 @@ async fn semantic(
 }
 
 /// What a run says; what the server refuses is no verdict.
-fn judged(reply: &Reply) -> Result<(Option<bool>, String), String> {
+fn judged(reply: &ApiReply) -> Result<(Option<bool>, String), String> {
     let body = &reply.value;
     if reply.is_problem() {
         return Err(said(&body["message"]));
@@ -232,7 +240,7 @@ fn judged(reply: &Reply) -> Result<(Option<bool>, String), String> {
 /// A text for each field: as it is given, as the output has it, or the whole output.
 fn inputs(
     fields: Option<&Value>,
-    output: &Checked,
+    output: &CheckedOutput,
     given: &[(String, String)],
 ) -> Result<Map<String, Value>, String> {
     let find = |field: &str| {
@@ -263,13 +271,13 @@ fn as_text(value: &Value) -> Value {
     if value.is_string() { value.clone() } else { json!(value.to_string()) }
 }
 
-fn report(out: Output, plan: &Plan, verdicts: &[Verdict]) -> anyhow::Result<()> {
+fn report(out: Output, plan: &CheckPlan, verdicts: &[CheckVerdict]) -> anyhow::Result<()> {
     let word_of = |passed| match passed {
         Some(true) => "PASS",
         Some(false) => "FAIL",
         None => "INCONCLUSIVE",
     };
-    if out.format == Format::Json {
+    if out.format == OutputFormat::Json {
         let checks = verdicts.iter().map(|it| {
             json!({
                 "name": it.name, "kind": it.kind, "passed": it.passed,
@@ -302,8 +310,8 @@ fn report(out: Output, plan: &Plan, verdicts: &[Verdict]) -> anyhow::Result<()> 
 mod tests {
     use super::*;
 
-    fn checked(text: &str) -> Checked {
-        Checked::of(text.as_bytes().to_vec()).unwrap()
+    fn checked(text: &str) -> CheckedOutput {
+        CheckedOutput::of(text.as_bytes().to_vec()).unwrap()
     }
 
     #[test]
@@ -320,7 +328,7 @@ mod tests {
 
     #[test]
     fn one_failure_fails_and_what_is_unknown_does_not_pass() {
-        let verdict = |passed| Verdict {
+        let verdict = |passed| CheckVerdict {
             name: String::new(),
             kind: "",
             passed,

@@ -7,7 +7,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use jurat_core::workflow::file::{FILE_BYTES, MOST_FILES};
 use serde_json::{Value, json};
 
-use crate::{commands::input, failure::Failure};
+use crate::{commands::shared::input, failure::CliFailure};
 
 /// The names that the body may have.
 const BODIES: [&str; 2] = ["WORKFLOW.md", "SKILL.md"];
@@ -35,21 +35,21 @@ const IGNORED: [&str; 16] = [
 const DEEPEST: usize = 16;
 
 /// A workflow as it lies in a folder.
-pub(super) struct Folder {
+pub(super) struct WorkflowFolder {
     pub(super) body: String,
     /// As the server takes them.
     pub(super) files: Vec<Value>,
 }
 
-pub(super) fn read(folder: &Path) -> anyhow::Result<Folder> {
+pub(super) fn read(folder: &Path) -> anyhow::Result<WorkflowFolder> {
     let body = BODIES.iter().map(|name| folder.join(name)).find(|file| file.is_file());
     let Some(body) = body else {
         let text = format!("`{}` has no WORKFLOW.md and no SKILL.md", folder.display());
-        return Err(Failure::usage(text));
+        return Err(CliFailure::usage(text));
     };
     let ignored = matcher(folder)?;
     let mut paths = Vec::new();
-    walk(folder, &ignored, (folder, 0), &mut paths)?;
+    collect_files(folder, &ignored, (folder, 0), &mut paths)?;
     paths.retain(|path| *path != body);
     paths.sort();
     if paths.len() > MOST_FILES {
@@ -58,10 +58,10 @@ pub(super) fn read(folder: &Path) -> anyhow::Result<Folder> {
             folder.display(),
             paths.len()
         );
-        return Err(Failure::usage(text));
+        return Err(CliFailure::usage(text));
     }
     let files = paths.iter().map(|path| file(folder, path)).collect::<anyhow::Result<_>>()?;
-    Ok(Folder { body: text(&body)?, files })
+    Ok(WorkflowFolder { body: text(&body)?, files })
 }
 
 fn matcher(folder: &Path) -> anyhow::Result<Gitignore> {
@@ -75,14 +75,14 @@ fn matcher(folder: &Path) -> anyhow::Result<Gitignore> {
             && let Some(error) = builder.add(&file)
         {
             let text = format!("`{}` cannot be read: {error}", file.display());
-            return Err(Failure::usage(text));
+            return Err(CliFailure::usage(text));
         }
     }
     Ok(builder.build()?)
 }
 
 /// Links are not followed: they may lead out of the folder.
-fn walk(
+fn collect_files(
     root: &Path,
     ignored: &Gitignore,
     (folder, depth): (&Path, usize),
@@ -96,7 +96,7 @@ fn walk(
             continue;
         }
         if kind.is_dir() && depth < DEEPEST {
-            walk(root, ignored, (&path, depth + 1), found)?;
+            collect_files(root, ignored, (&path, depth + 1), found)?;
         } else if kind.is_file() {
             found.push(path);
         }
@@ -132,7 +132,7 @@ pub(super) fn text(path: &Path) -> anyhow::Result<String> {
     let name = format!("`{}`", path.display());
     let bytes = input::whole(&name, path, input::LARGEST)?;
     let text = String::from_utf8(bytes);
-    text.map_err(|_| Failure::usage(format!("{name} is not UTF-8 text")))
+    text.map_err(|_| CliFailure::usage(format!("{name} is not UTF-8 text")))
 }
 
 #[cfg(unix)]

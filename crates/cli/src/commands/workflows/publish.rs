@@ -4,17 +4,20 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Context, ROUTE, folder};
+use super::{CommandContext, ROUTE, folder};
 use crate::{
-    args::{PublishWorkflow, PutFile, RmFile},
-    client::{Call, path},
-    failure::Failure,
+    args::{PublishWorkflowArgs, PutFileArgs, RemoveFileArgs},
+    client::{ApiCall, path},
+    failure::CliFailure,
     output::table::{said, whole_text},
 };
 
-pub(super) async fn publish(context: &Context, args: &PublishWorkflow) -> anyhow::Result<u8> {
+pub(super) async fn publish(
+    context: &CommandContext,
+    args: &PublishWorkflowArgs,
+) -> anyhow::Result<u8> {
     let call =
-        Call::post(ROUTE, body(args)?).with("idempotency-key", args.idempotency_key.as_deref());
+        ApiCall::post(ROUTE, body(args)?).with("idempotency-key", args.idempotency_key.as_deref());
     let reply = context.send(call).await?;
     context.out.confirm(&reply, || {
         let it = &reply.value;
@@ -32,12 +35,12 @@ pub(super) async fn publish(context: &Context, args: &PublishWorkflow) -> anyhow
     Ok(0)
 }
 
-fn body(args: &PublishWorkflow) -> anyhow::Result<Value> {
+fn body(args: &PublishWorkflowArgs) -> anyhow::Result<Value> {
     let is_folder = args.file.is_dir();
     if is_folder && args.clear_files {
         let text =
             "`--clear-files` contradicts a folder, whose files are sent; use one or the other";
-        return Err(Failure::usage(text));
+        return Err(CliFailure::usage(text));
     }
     let mut body = json!({ "expected_version_token": args.expected_version_token });
     if is_folder {
@@ -75,12 +78,12 @@ fn body(args: &PublishWorkflow) -> anyhow::Result<Value> {
     Ok(body)
 }
 
-pub(super) async fn put_file(context: &Context, args: &PutFile) -> anyhow::Result<u8> {
+pub(super) async fn put_file(context: &CommandContext, args: &PutFileArgs) -> anyhow::Result<u8> {
     let name = match (&args.path, args.file.file_name()) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) if args.file != Path::new("-") => name.to_string_lossy().into_owned(),
         (None, _) => {
-            return Err(Failure::usage("add `--path`, the path of the file in the workflow"));
+            return Err(CliFailure::usage("add `--path`, the path of the file in the workflow"));
         }
     };
     let mut entry = folder::entry(&name, &args.file)?;
@@ -94,14 +97,14 @@ pub(super) async fn put_file(context: &Context, args: &PutFile) -> anyhow::Resul
     patch(context, &args.named.workflow, body, args.expected_version_token.as_deref()).await
 }
 
-pub(super) async fn rm_file(context: &Context, args: &RmFile) -> anyhow::Result<u8> {
+pub(super) async fn rm_file(context: &CommandContext, args: &RemoveFileArgs) -> anyhow::Result<u8> {
     let body = json!({ "delete_paths": [args.path] });
     patch(context, &args.named.workflow, body, args.expected_version_token.as_deref()).await
 }
 
 /// Without a token the version that is current now is changed.
 async fn patch(
-    context: &Context,
+    context: &CommandContext,
     workflow: &str,
     mut body: Value,
     token: Option<&str>,
@@ -111,12 +114,12 @@ async fn patch(
             let token = if let Some(token) = token {
                 json!(token)
             } else {
-                let found = client.send(Call::get(path(ROUTE, &[workflow]))).await?.well()?;
+                let found = client.send(ApiCall::get(path(ROUTE, &[workflow]))).await?.success()?;
                 found.value["version_token"].clone()
             };
             body["expected_version_token"] = token;
-            let call = Call::patch(path(ROUTE, &[workflow, "files"]), body);
-            Ok(client.send(call).await?.well()?)
+            let call = ApiCall::patch(path(ROUTE, &[workflow, "files"]), body);
+            Ok(client.send(call).await?.success()?)
         })
         .await?;
     context.out.confirm(&reply, || {

@@ -2,21 +2,24 @@
 
 use serde_json::json;
 
-use super::{Context, ROUTE};
+use super::{CommandContext, ROUTE};
 use crate::{
-    args::{GrantWorkflow, NamedWorkflow, RevokeWorkflowGrant, TransferWorkflow},
-    client::{Call, path},
+    args::{GrantWorkflowArgs, RevokeWorkflowGrantArgs, TransferWorkflowArgs, WorkflowNameArgs},
+    client::{ApiCall, path},
     commands::{items, rounds::to_the_second},
     output::table::{cell, said, table},
 };
 
-pub(super) async fn grant(context: &Context, args: &GrantWorkflow) -> anyhow::Result<u8> {
+pub(super) async fn grant(
+    context: &CommandContext,
+    args: &GrantWorkflowArgs,
+) -> anyhow::Result<u8> {
     let body = json!({
         "grantee_email_or_at_team_handle": args.grantee,
         "role": args.role,
         "include_history": args.include_history,
     });
-    let call = Call::post(path(ROUTE, &[&args.named.workflow, "grants"]), body);
+    let call = ApiCall::post(path(ROUTE, &[&args.named.workflow, "grants"]), body);
     let reply = context.send(call).await?;
     context.out.confirm(&reply, || {
         format!("Granted {} to {}", said(&reply.value["role"]), args.grantee)
@@ -24,10 +27,13 @@ pub(super) async fn grant(context: &Context, args: &GrantWorkflow) -> anyhow::Re
     Ok(0)
 }
 
-pub(super) async fn revoke(context: &Context, args: &RevokeWorkflowGrant) -> anyhow::Result<u8> {
+pub(super) async fn revoke(
+    context: &CommandContext,
+    args: &RevokeWorkflowGrantArgs,
+) -> anyhow::Result<u8> {
     let body = json!({ "grantee_email_or_at_team_handle": args.grantee });
     let address = path(ROUTE, &[&args.named.workflow, "grants"]);
-    let reply = context.send(Call::delete(address).sending(body)).await?;
+    let reply = context.send(ApiCall::delete(address).sending(body)).await?;
     context.out.confirm(&reply, || {
         if reply.value["revoked"] == true {
             format!("Revoked the grant of {}", args.grantee)
@@ -38,8 +44,8 @@ pub(super) async fn revoke(context: &Context, args: &RevokeWorkflowGrant) -> any
     Ok(0)
 }
 
-pub(super) async fn list(context: &Context, args: &NamedWorkflow) -> anyhow::Result<u8> {
-    let reply = context.send(Call::get(path(ROUTE, &[&args.workflow, "grants"]))).await?;
+pub(super) async fn list(context: &CommandContext, args: &WorkflowNameArgs) -> anyhow::Result<u8> {
+    let reply = context.send(ApiCall::get(path(ROUTE, &[&args.workflow, "grants"]))).await?;
     context.out.reply(&reply, |out| {
         let rows = items(&reply.value).iter().map(|item| {
             let from = &item["shared_from_version"];
@@ -60,8 +66,8 @@ pub(super) async fn list(context: &Context, args: &NamedWorkflow) -> anyhow::Res
     Ok(0)
 }
 
-pub(super) async fn leave(context: &Context, args: &NamedWorkflow) -> anyhow::Result<u8> {
-    let call = Call::post(path(ROUTE, &[&args.workflow, "leave"]), json!({}));
+pub(super) async fn leave(context: &CommandContext, args: &WorkflowNameArgs) -> anyhow::Result<u8> {
+    let call = ApiCall::post(path(ROUTE, &[&args.workflow, "leave"]), json!({}));
     let reply = context.send(call).await?;
     context.out.confirm(&reply, || {
         if reply.value["removed_direct_grants"] == 0 {
@@ -73,10 +79,13 @@ pub(super) async fn leave(context: &Context, args: &NamedWorkflow) -> anyhow::Re
     Ok(0)
 }
 
-pub(super) async fn transfer(context: &Context, args: &TransferWorkflow) -> anyhow::Result<u8> {
+pub(super) async fn transfer(
+    context: &CommandContext,
+    args: &TransferWorkflowArgs,
+) -> anyhow::Result<u8> {
     let body = json!({ "new_owner_user_id_or_email": args.new_owner });
     let address = path(ROUTE, &[&args.named.workflow, "transfer-ownership"]);
-    let reply = context.send(Call::post(address, body)).await?;
+    let reply = context.send(ApiCall::post(address, body)).await?;
     context.out.confirm(&reply, || match reply.value["invitation_id"].as_str() {
         Some(invitation) => format!("Asked {} (invitation {invitation})", args.new_owner),
         None => "It is already yours".to_owned(),

@@ -5,21 +5,21 @@ use std::{
     time::Duration,
 };
 
-use jurat_core::{judge::Price, ledger, verifier::ModelRef};
-use jurat_engine::{BUILTIN, ProviderKind, ProviderSettings};
+use jurat_core::{account::ledger, judge::Price, verifier::ModelRef};
+use jurat_engine::{BUILTIN_PROVIDER, ProviderKind, ProviderSettings};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
 
 use super::{
-    ANY_MODEL, INPUT_PRICE, OUTPUT_PRICE, PRICE_SETTINGS, PRICES, PROVIDER_SETTINGS, Provider,
-    TABLE,
+    ANY_MODEL, INPUT_PRICE, OUTPUT_PRICE, PRICE_SETTINGS, PRICES, PROVIDER_SETTINGS,
+    ProviderSection, TABLE,
 };
 use crate::{
     output::shortened,
     settings::{
-        Kind,
+        SettingKind,
         file::{a_kind, typed},
         nearest::closest,
     },
@@ -37,14 +37,14 @@ const KNOWN: [(&str, &str, &str); 2] = [
 ];
 
 /// What is wrong, and where in the text it stands.
-pub(in crate::settings) type Faults = Vec<(usize, String)>;
+pub(in crate::settings) type FileFaults = Vec<(usize, String)>;
 
 /// The providers of a file. `line_of` says in which line of the file something stands.
 pub(in crate::settings) fn read(
     table: &DeTable<'_>,
     line_of: impl Fn(usize) -> usize,
-    faults: &mut Faults,
-) -> Vec<Provider> {
+    faults: &mut FileFaults,
+) -> Vec<ProviderSection> {
     let Some((key, value)) = table.iter().find(|(key, _)| key.get_ref() == TABLE) else {
         return Vec::new();
     };
@@ -58,7 +58,7 @@ pub(in crate::settings) fn read(
     let mut providers = Vec::new();
     for (name, value) in sections {
         let at = name.span().start;
-        let mut section = Section { name: name.get_ref(), at, table: None, faults };
+        let mut section = SectionReader { name: name.get_ref(), at, table: None, faults };
         if !section.has_name() {
             continue;
         }
@@ -75,45 +75,45 @@ pub(in crate::settings) fn read(
 }
 
 /// A section that is being read.
-struct Section<'a, 'i> {
+struct SectionReader<'a, 'i> {
     name: &'a str,
     at: usize,
     table: Option<&'a DeTable<'i>>,
-    faults: &'a mut Faults,
+    faults: &'a mut FileFaults,
 }
 
-impl<'a, 'i> Section<'a, 'i> {
+impl<'a, 'i> SectionReader<'a, 'i> {
     /// Whether it may be called so.
     fn has_name(&mut self) -> bool {
         let model: Result<ModelRef, ()> = format!("{}/m", self.name).parse();
         // A name with a slash would be read as another provider.
         let is_formed = model.is_ok_and(|model| model.provider == self.name);
-        if self.name == BUILTIN {
+        if self.name == BUILTIN_PROVIDER {
             let text = "cannot be set: it is the provider of Jurat's built-in judges";
             self.refuse(self.at, text);
         } else if !is_formed {
             self.refuse(self.at, "must have a name of lowercase letters, digits and hyphens");
         }
-        is_formed && self.name != BUILTIN
+        is_formed && self.name != BUILTIN_PROVIDER
     }
 
     /// `None` when something is wrong that has no default.
-    fn provider(&mut self, line: usize) -> Option<Provider> {
+    fn provider(&mut self, line: usize) -> Option<ProviderSection> {
         self.check_keys();
         let known = KNOWN.iter().find(|(name, ..)| *name == self.name);
-        let kind = match self.text("kind", Kind::Word(KINDS)).as_deref() {
+        let kind = match self.text("kind", SettingKind::Word(KINDS)).as_deref() {
             Some("anthropic") => ProviderKind::Anthropic,
             None if self.name == "anthropic" => ProviderKind::Anthropic,
             Some(_) | None => ProviderKind::OpenAi,
         };
         let given = self.find("base_url").is_some();
-        let base_url = self.text("base_url", Kind::Url);
+        let base_url = self.text("base_url", SettingKind::Url);
         let base_url = base_url.or_else(|| known.map(|(_, url, _)| (*url).to_owned()));
         if base_url.is_none() && !given {
             let text = "needs a `base_url`, the URL of its API; only `anthropic` and `openai` have a default";
             self.refuse(self.at, text);
         }
-        let key_env = self.text("key_env", Kind::Variable);
+        let key_env = self.text("key_env", SettingKind::Variable);
         // All that is wrong is named, also where the address is missing.
         let concurrency = self.count("concurrency", (1, 10_000), 8);
         let timeout_ms = self.count("timeout_ms", (100, 600_000), 60_000);
@@ -130,7 +130,7 @@ impl<'a, 'i> Section<'a, 'i> {
             models,
             prices,
         };
-        Some(Provider { name: self.name.to_owned(), settings, line })
+        Some(ProviderSection { name: self.name.to_owned(), settings, line })
     }
 
     fn check_keys(&mut self) {
@@ -168,7 +168,7 @@ impl<'a, 'i> Section<'a, 'i> {
         entries.find(|(key, _)| key.get_ref() == name).map(|(key, value)| (key.span().start, value))
     }
 
-    fn text(&mut self, name: &str, kind: Kind) -> Option<String> {
+    fn text(&mut self, name: &str, kind: SettingKind) -> Option<String> {
         let (at, given) = self.find(name)?;
         let full = format!("{TABLE}.{}.{name}", self.name);
         match typed(&full, kind, given.get_ref()) {
@@ -181,7 +181,7 @@ impl<'a, 'i> Section<'a, 'i> {
     }
 
     fn count(&mut self, name: &str, (least, most): (u64, u64), default: u64) -> u64 {
-        let text = self.text(name, Kind::Count { least, most });
+        let text = self.text(name, SettingKind::Count { least, most });
         text.and_then(|text| text.parse().ok()).unwrap_or(default)
     }
 
@@ -278,10 +278,10 @@ mod tests {
     use super::*;
     use crate::settings::providers::unknown_judges;
 
-    fn parse(text: &str) -> Result<Vec<Provider>, Vec<String>> {
+    fn parse(text: &str) -> Result<Vec<ProviderSection>, Vec<String>> {
         let table = DeTable::parse(text).unwrap();
         let line_of = |at: usize| text[..at].matches('\n').count() + 1;
-        let mut faults = Faults::new();
+        let mut faults = FileFaults::new();
         let providers = read(table.get_ref(), line_of, &mut faults);
         faults.sort();
         let faults: Vec<String> =
@@ -294,7 +294,7 @@ mod tests {
         let found = parse("[providers.anthropic]\n[providers.openai]\n").unwrap();
         let said: Vec<(&str, &str, &str, Option<&str>)> = found
             .iter()
-            .map(|Provider { name, settings: it, .. }| {
+            .map(|ProviderSection { name, settings: it, .. }| {
                 (name.as_str(), it.kind.as_str(), it.base_url.as_str(), it.key_env.as_deref())
             })
             .collect();

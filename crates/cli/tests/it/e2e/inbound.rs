@@ -44,7 +44,7 @@ async fn rounds_under_way_end_well_when_the_server_is_told_to_stop() {
             thread::spawn(move || ask(&url, "POST", "/api/v3/validate", &key, claim))
         })
         .collect();
-    fake.called(20).await;
+    fake.wait_for_calls(20).await;
 
     server.terminate();
     server.wait_for("stopping after the rounds in progress");

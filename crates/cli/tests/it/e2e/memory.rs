@@ -42,7 +42,7 @@ async fn a_hundred_answers_without_end_take_less_than_48_mib() {
     let pid = server.child.id();
     let before = memory_kib(pid, "VmRSS:");
     let replies = ask(STREAMS);
-    fake.called(2 * STREAMS).await;
+    fake.wait_for_calls(2 * STREAMS).await;
     fake.release();
     for reply in replies() {
         assert_eq!(reply["replicas"][0]["error"]["code"], "too_large", "{reply}");

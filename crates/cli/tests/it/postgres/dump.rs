@@ -5,7 +5,7 @@ use std::{
     process::Command,
 };
 
-use jurat_testkit::postgres::Schema;
+use jurat_testkit::postgres::TestSchema;
 
 use crate::home::Home;
 
@@ -35,7 +35,7 @@ fn run(home: &Home, line: &str, name: &str, url: &str) {
 
 #[tokio::test]
 async fn the_documented_dump_restores_elsewhere() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let [old, new] = ["old", "new"].map(|word| format!("{}_{word}", schema.name));
     for database in [&old, &new] {
         schema.execute(&format!("create database {database}")).await.unwrap();

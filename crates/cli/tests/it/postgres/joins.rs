@@ -1,6 +1,6 @@
 //! Nodes that share a database, and who may operate it.
 
-use jurat_testkit::postgres::Schema;
+use jurat_testkit::postgres::TestSchema;
 
 use crate::home::{Home, Process};
 
@@ -15,7 +15,7 @@ fn key_of(home: &Home) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_joins_adds_no_key_of_its_own() {
-    let schema = Schema::served().await;
+    let schema = TestSchema::served().await;
     let url = schema.serving_url();
     let (first, second) = (Home::new(), Home::new());
     let keys = || first.run(&["keys", "list", "--store", &url, "--json"]).ok().json();

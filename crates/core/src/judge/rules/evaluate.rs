@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Kind, Rule, Unit, Wants};
+use super::{LengthUnit, PathCondition, Rule, RuleKind};
 use crate::{
     canonical::canonical,
     judge::{JudgeVerdict, Judgment, Question, clean::clean_all},
-    strict,
+    strict_json,
 };
 
 /// What every reasoning begins with.
@@ -18,22 +18,22 @@ const MOST_NODES: usize = 20_000;
 
 /// Whether a rule holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum RuleTruth {
     Yes,
     No,
     /// The field is not what the rule is about. This is not turned round by `not`.
     Unreadable,
 }
 
-impl Holds {
+impl RuleTruth {
     const fn from(holds: bool) -> Self {
         if holds { Self::Yes } else { Self::No }
     }
 }
 
 /// An outcome, and the sentences about the rules that led to it.
-struct Outcome {
-    holds: Holds,
+struct RuleOutcome {
+    holds: RuleTruth,
     why: Vec<String>,
 }
 
@@ -41,8 +41,8 @@ pub(super) fn judge(root: &Rule, question: &Question) -> Judgment {
     let (inputs, stripped) = clean_all(&question.inputs);
     let outcome = evaluate(root, &inputs);
     let verdict = match outcome.holds {
-        Holds::Yes => JudgeVerdict::Met,
-        Holds::No | Holds::Unreadable => JudgeVerdict::NotMet,
+        RuleTruth::Yes => JudgeVerdict::Met,
+        RuleTruth::No | RuleTruth::Unreadable => JudgeVerdict::NotMet,
     };
     let reasoning = format!("{OPENING} {}", outcome.why.join(" "));
     Judgment {
@@ -55,102 +55,110 @@ pub(super) fn judge(root: &Rule, question: &Question) -> Judgment {
     }
 }
 
-fn evaluate(rule: &Rule, inputs: &BTreeMap<&str, String>) -> Outcome {
+fn evaluate(rule: &Rule, inputs: &BTreeMap<&str, String>) -> RuleOutcome {
     let text = |field: &String| inputs.get(field.as_str()).map_or("", String::as_str);
     let place = &rule.place;
     match &rule.kind {
-        Kind::All(rules) => every(rules, inputs, Holds::No),
-        Kind::Any(rules) => every(rules, inputs, Holds::Yes),
-        Kind::Not(inner) => {
+        RuleKind::All(rules) => every(rules, inputs, RuleTruth::No),
+        RuleKind::Any(rules) => every(rules, inputs, RuleTruth::Yes),
+        RuleKind::Not(inner) => {
             let inner = evaluate(inner, inputs);
             let holds = match inner.holds {
-                Holds::Yes => Holds::No,
-                Holds::No => Holds::Yes,
-                Holds::Unreadable => Holds::Unreadable,
+                RuleTruth::Yes => RuleTruth::No,
+                RuleTruth::No => RuleTruth::Yes,
+                RuleTruth::Unreadable => RuleTruth::Unreadable,
             };
-            Outcome { holds, why: inner.why }
+            RuleOutcome { holds, why: inner.why }
         }
-        Kind::Contains { field, text: sought, ignores_case } => {
+        RuleKind::Contains { field, text: sought, ignores_case } => {
             let holds = if *ignores_case {
                 text(field).to_lowercase().contains(&sought.to_lowercase())
             } else {
                 text(field).contains(sought.as_str())
             };
             let what = if holds { "contains the text" } else { "does not contain the text" };
-            leaf(Holds::from(holds), format!("`{place}`: `{field}` {what}."))
+            leaf(RuleTruth::from(holds), format!("`{place}`: `{field}` {what}."))
         }
-        Kind::Regex { field, pattern } => {
+        RuleKind::Regex { field, pattern } => {
             let holds = pattern.is_match(text(field));
             let what = if holds { "matches the pattern" } else { "does not match the pattern" };
-            leaf(Holds::from(holds), format!("`{place}`: `{field}` {what}."))
+            leaf(RuleTruth::from(holds), format!("`{place}`: `{field}` {what}."))
         }
-        Kind::Length { field, min, max, unit } => {
+        RuleKind::Length { field, min, max, unit } => {
             let count = match unit {
-                Unit::Chars => text(field).chars().count(),
-                Unit::Words => text(field).split_whitespace().count(),
+                LengthUnit::Chars => text(field).chars().count(),
+                LengthUnit::Words => text(field).split_whitespace().count(),
             };
             let length = u64::try_from(count).unwrap_or(u64::MAX);
             let holds = min.is_none_or(|min| min <= length) && max.is_none_or(|max| length <= max);
             let what = if holds { "which is within the bounds" } else { "which is out of bounds" };
             let unit = unit.as_str();
-            leaf(Holds::from(holds), format!("`{place}`: `{field}` has {length} {unit}, {what}."))
+            leaf(
+                RuleTruth::from(holds),
+                format!("`{place}`: `{field}` has {length} {unit}, {what}."),
+            )
         }
-        Kind::JsonPath { field, path, wants } => {
+        RuleKind::JsonPath { field, path, wants } => {
             let name =
                 format!("`{place}`: `{}` in `{field}`", path.as_str().replace(['[', ']'], "'"));
-            match strict::parse(text(field).trim().as_bytes()) {
-                Ok(document) if nodes(&document) <= MOST_NODES => {
-                    let (holds, what) = wanted(&path.find(&document), wants);
-                    leaf(Holds::from(holds), format!("{name} {what}."))
-                }
-                Ok(_) => leaf(
-                    Holds::Unreadable,
-                    format!(
-                        "{name} cannot be evaluated: the document has more than {MOST_NODES} values."
-                    ),
-                ),
-                Err(_) => leaf(
-                    Holds::Unreadable,
-                    format!("{name} cannot be evaluated: the field is not one JSON document."),
-                ),
-            }
+            evaluate_path(&name, text(field), |document| wanted(&path.find(document), wants))
         }
     }
 }
 
-fn leaf(holds: Holds, why: String) -> Outcome {
-    Outcome { holds, why: vec![why] }
+/// Reads the text as JSON, and asks the rule about it.
+fn evaluate_path(
+    name: &str,
+    text: &str,
+    rule: impl FnOnce(&Value) -> (bool, String),
+) -> RuleOutcome {
+    let unreadable =
+        |why: String| leaf(RuleTruth::Unreadable, format!("{name} cannot be evaluated: {why}."));
+    match strict_json::parse(text.trim().as_bytes()) {
+        Ok(document) if nodes(&document) <= MOST_NODES => {
+            let (holds, what) = rule(&document);
+            leaf(RuleTruth::from(holds), format!("{name} {what}."))
+        }
+        Ok(_) => unreadable(format!("the document has more than {MOST_NODES} values")),
+        Err(_) => unreadable("the field is not one JSON document".to_owned()),
+    }
+}
+
+fn leaf(holds: RuleTruth, why: String) -> RuleOutcome {
+    RuleOutcome { holds, why: vec![why] }
 }
 
 /// Looks at rules until one decides; without one, all of them did together.
-fn every(rules: &[Rule], inputs: &BTreeMap<&str, String>, decides: Holds) -> Outcome {
-    let otherwise = if decides == Holds::No { Holds::Yes } else { Holds::No };
-    let mut all = Outcome { holds: otherwise, why: Vec::new() };
+fn every(rules: &[Rule], inputs: &BTreeMap<&str, String>, decides: RuleTruth) -> RuleOutcome {
+    let otherwise = if decides == RuleTruth::No { RuleTruth::Yes } else { RuleTruth::No };
+    let mut all = RuleOutcome { holds: otherwise, why: Vec::new() };
     for rule in rules {
         let outcome = evaluate(rule, inputs);
         if outcome.holds == decides {
             return outcome;
         }
-        if outcome.holds == Holds::Unreadable {
-            all.holds = Holds::Unreadable;
+        if outcome.holds == RuleTruth::Unreadable {
+            all.holds = RuleTruth::Unreadable;
         }
         all.why.extend(outcome.why);
     }
     all
 }
 
-fn wanted(found: &[&Value], wants: &Wants) -> (bool, String) {
+fn wanted(found: &[&Value], wants: &PathCondition) -> (bool, String) {
     let count = found.len();
     match wants {
-        Wants::Exists(exists) => (*exists != found.is_empty(), format!("finds {count} values")),
-        Wants::Equals(value) => {
+        PathCondition::Exists(exists) => {
+            (*exists != found.is_empty(), format!("finds {count} values"))
+        }
+        PathCondition::Equals(value) => {
             // In canonical form, in which `1` and `1.0` are the same.
             let sought = canonical(value);
             let holds = found.iter().any(|node| canonical(node) == sought);
             let what = if holds { "one of which is" } else { "none of which is" };
             (holds, format!("finds {count} values, {what} the wanted one"))
         }
-        Wants::Matches(pattern) => {
+        PathCondition::Matches(pattern) => {
             let holds =
                 found.iter().any(|node| node.as_str().is_some_and(|text| pattern.is_match(text)));
             let what = if holds { "one of which matches" } else { "none of which matches" };

@@ -4,29 +4,29 @@ use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use super::{
-    Kind, MOST_DEPTH, MOST_RULES, PATTERN_BYTES, REGEX_BYTES, Rule, RulesError, TEXT_CHARS, Unit,
-    Wants, path::Path,
+    LengthUnit, MOST_DEPTH, MOST_RULES, PATTERN_BYTES, PathCondition, REGEX_BYTES, Rule, RuleKind,
+    RulesError, TEXT_CHARS, path::RulePath,
 };
-use crate::strict;
+use crate::strict_json;
 
 const OPERATORS: &str = "`all`, `any`, `not`, `contains`, `regex`, `length`, `json_path`";
 
-type Result<T> = std::result::Result<T, RulesError>;
+type RulesResult<T> = std::result::Result<T, RulesError>;
 
-pub(super) fn parse(criterion: &str) -> Result<Rule> {
-    let document = strict::parse(criterion.trim().as_bytes()).map_err(|error| RulesError {
+pub(super) fn parse(criterion: &str) -> RulesResult<Rule> {
+    let document = strict_json::parse(criterion.trim().as_bytes()).map_err(|error| RulesError {
         field: "criterion".to_owned(),
         problem: format!("must be a rule in JSON for the judge `builtin/rules`: {error}"),
     })?;
-    let mut reader = Reader { rules: 0 };
+    let mut reader = RuleParser { rules: 0 };
     reader.rule(&document, "", MOST_DEPTH)
 }
 
-struct Reader {
+struct RuleParser {
     rules: usize,
 }
 
-fn wrong<T>(place: &str, problem: impl Into<String>) -> Result<T> {
+fn wrong<T>(place: &str, problem: impl Into<String>) -> RulesResult<T> {
     let field =
         if place.is_empty() { "criterion".to_owned() } else { format!("criterion.{place}") };
     Err(RulesError { field, problem: problem.into() })
@@ -36,8 +36,8 @@ fn below(place: &str, name: impl std::fmt::Display) -> String {
     if place.is_empty() { name.to_string() } else { format!("{place}.{name}") }
 }
 
-impl Reader {
-    fn rule(&mut self, document: &Value, place: &str, depth: usize) -> Result<Rule> {
+impl RuleParser {
+    fn rule(&mut self, document: &Value, place: &str, depth: usize) -> RulesResult<Rule> {
         self.rules += 1;
         if MOST_RULES < self.rules {
             return wrong(place, format!("is one rule too many; the limit is {MOST_RULES}"));
@@ -51,9 +51,9 @@ impl Reader {
         };
         let place = below(place, operator);
         let kind = match operator.as_str() {
-            "all" => Kind::All(self.list(content, &place, depth)?),
-            "any" => Kind::Any(self.list(content, &place, depth)?),
-            "not" => Kind::Not(Box::new(self.rule(content, &place, depth)?)),
+            "all" => RuleKind::All(self.list(content, &place, depth)?),
+            "any" => RuleKind::Any(self.list(content, &place, depth)?),
+            "not" => RuleKind::Not(Box::new(self.rule(content, &place, depth)?)),
             "contains" => contains(content, &place)?,
             "regex" => matching(content, &place)?,
             "length" => length(content, &place)?,
@@ -63,7 +63,7 @@ impl Reader {
         Ok(Rule { place, kind })
     }
 
-    fn list(&mut self, content: &Value, place: &str, depth: usize) -> Result<Vec<Rule>> {
+    fn list(&mut self, content: &Value, place: &str, depth: usize) -> RulesResult<Vec<Rule>> {
         let Some(rules) = content.as_array().filter(|rules| !rules.is_empty()) else {
             return wrong(place, "must be a list with at least one rule");
         };
@@ -73,7 +73,11 @@ impl Reader {
 }
 
 /// The members of an operator, of which none is unknown.
-fn members<'a>(content: &'a Value, place: &str, known: &[&str]) -> Result<&'a Map<String, Value>> {
+fn members<'a>(
+    content: &'a Value,
+    place: &str,
+    known: &[&str],
+) -> RulesResult<&'a Map<String, Value>> {
     let listed = known.join("`, `");
     match content.as_object() {
         Some(members) if members.keys().all(|name| known.contains(&name.as_str())) => Ok(members),
@@ -81,7 +85,7 @@ fn members<'a>(content: &'a Value, place: &str, known: &[&str]) -> Result<&'a Ma
     }
 }
 
-fn text(members: &Map<String, Value>, place: &str, name: &str) -> Result<String> {
+fn text(members: &Map<String, Value>, place: &str, name: &str) -> RulesResult<String> {
     match members.get(name).and_then(Value::as_str) {
         Some(text) if !text.is_empty() && text.chars().count() <= TEXT_CHARS => Ok(text.to_owned()),
         Some(_) | None => {
@@ -90,7 +94,7 @@ fn text(members: &Map<String, Value>, place: &str, name: &str) -> Result<String>
     }
 }
 
-fn contains(content: &Value, place: &str) -> Result<Kind> {
+fn contains(content: &Value, place: &str) -> RulesResult<RuleKind> {
     let members = members(content, place, &["field", "text", "ignore_case"])?;
     let ignores_case = match members.get("ignore_case") {
         None => false,
@@ -98,16 +102,16 @@ fn contains(content: &Value, place: &str) -> Result<Kind> {
         Some(_) => return wrong(&below(place, "ignore_case"), "must be true or false"),
     };
     let (field, text) = (text(members, place, "field")?, text(members, place, "text")?);
-    Ok(Kind::Contains { field, text, ignores_case })
+    Ok(RuleKind::Contains { field, text, ignores_case })
 }
 
-fn matching(content: &Value, place: &str) -> Result<Kind> {
+fn matching(content: &Value, place: &str) -> RulesResult<RuleKind> {
     let members = members(content, place, &["field", "pattern"])?;
     let pattern = pattern(&text(members, place, "pattern")?, &below(place, "pattern"))?;
-    Ok(Kind::Regex { field: text(members, place, "field")?, pattern })
+    Ok(RuleKind::Regex { field: text(members, place, "field")?, pattern })
 }
 
-fn pattern(pattern: &str, place: &str) -> Result<Regex> {
+fn pattern(pattern: &str, place: &str) -> RulesResult<Regex> {
     if PATTERN_BYTES < pattern.len() {
         return wrong(place, format!("must have at most {PATTERN_BYTES} bytes"));
     }
@@ -122,7 +126,7 @@ fn pattern(pattern: &str, place: &str) -> Result<Regex> {
     })
 }
 
-fn length(content: &Value, place: &str) -> Result<Kind> {
+fn length(content: &Value, place: &str) -> RulesResult<RuleKind> {
     let members = members(content, place, &["field", "min", "max", "unit"])?;
     let bound = |name: &str| match members.get(name) {
         None => Ok(None),
@@ -132,8 +136,8 @@ fn length(content: &Value, place: &str) -> Result<Kind> {
         },
     };
     let unit = match members.get("unit").map(Value::as_str) {
-        None | Some(Some("chars")) => Unit::Chars,
-        Some(Some("words")) => Unit::Words,
+        None | Some(Some("chars")) => LengthUnit::Chars,
+        Some(Some("words")) => LengthUnit::Words,
         Some(_) => return wrong(&below(place, "unit"), "must be `chars` or `words`"),
     };
     let (min, max) = (bound("min")?, bound("max")?);
@@ -145,22 +149,25 @@ fn length(content: &Value, place: &str) -> Result<Kind> {
     {
         return wrong(&below(place, "max"), "must not be smaller than `min`");
     }
-    Ok(Kind::Length { field: text(members, place, "field")?, min, max, unit })
+    Ok(RuleKind::Length { field: text(members, place, "field")?, min, max, unit })
 }
 
-fn json_path(content: &Value, place: &str) -> Result<Kind> {
+fn json_path(content: &Value, place: &str) -> RulesResult<RuleKind> {
     let members = members(content, place, &["field", "path", "exists", "equals", "matches"])?;
     let path = text(members, place, "path")?;
-    let path = match Path::parse(&path) {
+    let path = match RulePath::parse(&path) {
         Ok(path) => path,
         Err(problem) => return wrong(&below(place, "path"), problem),
     };
     let wants = match (members.get("exists"), members.get("equals"), members.get("matches")) {
-        (Some(Value::Bool(exists)), None, None) => Wants::Exists(*exists),
-        (None, Some(value), None) => Wants::Equals(value.clone()),
+        (Some(Value::Bool(exists)), None, None) => PathCondition::Exists(*exists),
+        (None, Some(value), None) => PathCondition::Equals(value.clone()),
         (None, None, Some(Value::String(_))) => {
             let place = below(place, "matches");
-            Wants::Matches(pattern(members["matches"].as_str().unwrap_or_default(), &place)?)
+            PathCondition::Matches(pattern(
+                members["matches"].as_str().unwrap_or_default(),
+                &place,
+            )?)
         }
         _ => {
             let problem = "needs exactly one of `exists` with true or false, `equals` with a value, \
@@ -168,12 +175,12 @@ fn json_path(content: &Value, place: &str) -> Result<Kind> {
             return wrong(place, problem);
         }
     };
-    Ok(Kind::JsonPath { field: text(members, place, "field")?, path, wants })
+    Ok(RuleKind::JsonPath { field: text(members, place, "field")?, path, wants })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::check_rules;
+    use crate::judge::rules::check_rules;
     use crate::verifier::InputContract;
 
     fn refusal(criterion: &str) -> String {

@@ -12,12 +12,12 @@ const PATH_BYTES: usize = 256;
 const MOST_COMMAS: usize = 4;
 
 #[derive(Debug, Clone)]
-pub(super) struct Path {
+pub(super) struct RulePath {
     query: JpQuery,
     text: String,
 }
 
-impl Path {
+impl RulePath {
     /// Reads a path; the error completes a sentence about it.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let count = |part: &str| text.matches(part).count();
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_path_finds_nodes() {
         let document = json!({"items": [{"price": 3, "name": "a"}, {"price": 5}], "b": null});
-        let found = |path: &str| Path::parse(path).unwrap().find(&document).len();
+        let found = |path: &str| RulePath::parse(path).unwrap().find(&document).len();
         assert_eq!(found("$.items[*].price"), 2);
         assert_eq!(found("$..price"), 2);
         assert_eq!(found("$.items[?@.price > 4]"), 1);
@@ -85,7 +85,7 @@ mod tests {
             "$[?match(@.a, '.*')]",
             &many,
         ] {
-            assert!(Path::parse(path).is_err(), "{path}");
+            assert!(RulePath::parse(path).is_err(), "{path}");
         }
     }
 }

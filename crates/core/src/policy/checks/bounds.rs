@@ -4,41 +4,41 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use super::{Unmet, kind_of, read::Members};
+use super::{CheckFailure, kind_of, read::CheckMembers};
 use crate::{
-    consensus::is_within,
     policy::{params::BindError, schema_thresholds::compare},
     reason,
+    round::consensus::is_within,
 };
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Bounds {
-    limits: Vec<Limit>,
-    near: Option<Near>,
+pub(super) struct BoundsCheck {
+    limits: Vec<BoundsLimit>,
+    near: Option<NearLimit>,
 }
 
 #[derive(Debug, PartialEq)]
-struct Limit {
-    side: Side,
+struct BoundsLimit {
+    side: BoundsOperator,
     bound: Number,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum BoundsOperator {
     AtLeast,
     MoreThan,
     AtMost,
     LessThan,
 }
 
-const SIDES: [(&str, Side); 4] = [
-    ("min", Side::AtLeast),
-    ("exclusive_min", Side::MoreThan),
-    ("max", Side::AtMost),
-    ("exclusive_max", Side::LessThan),
+const OPERATORS: [(&str, BoundsOperator); 4] = [
+    ("min", BoundsOperator::AtLeast),
+    ("exclusive_min", BoundsOperator::MoreThan),
+    ("max", BoundsOperator::AtMost),
+    ("exclusive_max", BoundsOperator::LessThan),
 ];
 
-impl Side {
+impl BoundsOperator {
     const fn holds(self, order: Ordering) -> bool {
         match self {
             Self::AtLeast => order.is_ge(),
@@ -64,14 +64,14 @@ impl Side {
 
 /// A value and how far from it a number may be.
 #[derive(Debug, PartialEq)]
-struct Near {
+struct NearLimit {
     value: Number,
     /// `None` when the number must be the value itself.
     tolerance: Option<f64>,
 }
 
-impl Bounds {
-    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+impl BoundsCheck {
+    pub(super) fn read(members: &CheckMembers<'_>) -> Result<Self, BindError> {
         let known = [
             "min",
             "max",
@@ -84,39 +84,39 @@ impl Bounds {
         let terms = members.terms("bounds", &known)?;
         let number = |name| terms.optional(name, "a number", |value| value.as_number().cloned());
         let mut limits = Vec::new();
-        for (name, side) in SIDES {
-            limits.extend(number(name)?.map(|bound| Limit { side, bound }));
+        for (name, side) in OPERATORS {
+            limits.extend(number(name)?.map(|bound| BoundsLimit { side, bound }));
         }
         if !can_be_met(&limits) {
-            return Err(terms.place().refuse("has limits that no number can satisfy"));
+            return Err(terms.path().refuse("has limits that no number can satisfy"));
         }
         let positive = |name| terms.optional(name, "a number, 0 or more", positive);
         let (absolute, relative) = (positive("tolerance")?, positive("relative_tolerance")?);
         let near = match number("value")? {
-            Some(value) => Some(Near { tolerance: widest(&value, absolute, relative), value }),
+            Some(value) => Some(NearLimit { tolerance: widest(&value, absolute, relative), value }),
             None if absolute.is_some() || relative.is_some() => {
                 let problem = "has a tolerance but no `value`; add a `value`";
-                return Err(terms.place().refuse(problem));
+                return Err(terms.path().refuse(problem));
             }
             None => None,
         };
         if limits.is_empty() && near.is_none() {
             let problem = "needs a limit (min, max, exclusive_min, exclusive_max) or a `value`";
-            return Err(terms.place().refuse(problem));
+            return Err(terms.path().refuse(problem));
         }
         Ok(Self { limits, near })
     }
 
-    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
+    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), CheckFailure> {
         let Value::Number(number) = found else {
             let why = format!("{place} is {}, not a number.", kind_of(found));
-            return Err(Unmet::unusable(why));
+            return Err(CheckFailure::unusable(why));
         };
         let out_of_bounds = |wanted: String| {
             let why = format!("{place} is {number}; it must be {wanted}.");
-            Err(Unmet::new(reason::CHECK_OUT_OF_BOUNDS, why))
+            Err(CheckFailure::new(reason::CHECK_OUT_OF_BOUNDS, why))
         };
-        for Limit { side, bound } in &self.limits {
+        for BoundsLimit { side, bound } in &self.limits {
             if !compare(number, bound).is_some_and(|order| side.holds(order)) {
                 return out_of_bounds(format!("{} {bound}", side.words()));
             }
@@ -128,7 +128,7 @@ impl Bounds {
     }
 }
 
-impl Near {
+impl NearLimit {
     fn holds(&self, number: &Number) -> bool {
         let is_equal = compare(number, &self.value) == Some(Ordering::Equal);
         let is_near = || {
@@ -161,13 +161,15 @@ fn widest(value: &Number, absolute: Option<f64>, relative: Option<f64>) -> Optio
 }
 
 /// Whether some number is on the right side of every limit.
-fn can_be_met(limits: &[Limit]) -> bool {
+fn can_be_met(limits: &[BoundsLimit]) -> bool {
     let lower = limits.iter().filter(|limit| limit.side.is_lower());
     lower.into_iter().all(|low| {
         let mut upper = limits.iter().filter(|limit| !limit.side.is_lower());
         upper.all(|high| match compare(&low.bound, &high.bound) {
             Some(Ordering::Less) => true,
-            Some(Ordering::Equal) => low.side == Side::AtLeast && high.side == Side::AtMost,
+            Some(Ordering::Equal) => {
+                low.side == BoundsOperator::AtLeast && high.side == BoundsOperator::AtMost
+            }
             Some(Ordering::Greater) | None => false,
         })
     })

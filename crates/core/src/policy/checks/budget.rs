@@ -1,30 +1,33 @@
 //! What all checks of one candidate may cost together.
 
-use crate::schema::{MAX_APPLICATIONS, MAX_REGEX_STEPS, Work};
+use crate::schema::{MAX_APPLICATIONS, MAX_REGEX_STEPS, WorkEstimate};
 
 /// Work that is still allowed, and work that was taken.
 #[derive(Debug)]
-pub(super) struct Budget {
-    most: Work,
-    taken: Work,
+pub(super) struct WorkBudget {
+    most: WorkEstimate,
+    taken: WorkEstimate,
 }
 
-impl Budget {
+impl WorkBudget {
     /// All that the checks of one candidate may take.
     pub(super) fn full() -> Self {
-        let most =
-            Work { applications: MAX_APPLICATIONS, regex_steps: MAX_REGEX_STEPS, stack: u64::MAX };
-        Self { most, taken: Work::default() }
+        let most = WorkEstimate {
+            applications: MAX_APPLICATIONS,
+            regex_steps: MAX_REGEX_STEPS,
+            stack: u64::MAX,
+        };
+        Self { most, taken: WorkEstimate::default() }
     }
 
     /// What may be done at once, on the caller's own thread and stack.
     pub(super) fn small() -> Self {
-        Self { most: Work::SMALL, taken: Work::default() }
+        Self { most: WorkEstimate::SMALL, taken: WorkEstimate::default() }
     }
 
     /// More work than any budget has.
-    pub(super) const fn exceeded() -> Work {
-        Work { applications: u64::MAX, regex_steps: u64::MAX, stack: u64::MAX }
+    pub(super) const fn exceeded() -> WorkEstimate {
+        WorkEstimate { applications: u64::MAX, regex_steps: u64::MAX, stack: u64::MAX }
     }
 
     /// Applications that are still allowed.
@@ -33,7 +36,7 @@ impl Budget {
     }
 
     /// Takes the work if there is enough left; otherwise nothing is taken.
-    pub(super) fn take(&mut self, work: Work) -> bool {
+    pub(super) fn take(&mut self, work: WorkEstimate) -> bool {
         let taken = self.taken.and(work);
         let fits = taken.is_within(&self.most);
         if fits {
@@ -42,7 +45,7 @@ impl Budget {
         fits
     }
 
-    pub(super) const fn taken(&self) -> Work {
+    pub(super) const fn taken(&self) -> WorkEstimate {
         self.taken
     }
 }

@@ -5,18 +5,16 @@
 //! fractions together, and the range of each loop by one in a fixed order. Before it is run, a
 //! bound on its work follows from the tree and from the shape of the output.
 
-mod bound;
 mod compile;
+mod evaluate;
 mod number;
-mod run;
-#[cfg(test)]
-mod soundness;
+mod work_limit;
 
 use ::cel::IdedExpr;
 
-pub(super) use self::run::World;
-use super::{Patterns, Subject};
-use crate::schema::Work;
+pub(super) use self::evaluate::CelContext;
+use super::{CheckSubject, Patterns};
+use crate::schema::WorkEstimate;
 
 /// The names by which a tree calls what is ours. No source can spell them.
 const MATCHES: &str = "@matches";
@@ -25,7 +23,7 @@ const ACCUMULATOR: &str = "@result";
 
 /// An expression that was read and can be run.
 #[derive(Debug, PartialEq)]
-pub(super) struct Expression {
+pub(super) struct CelExpression {
     source: String,
     tree: IdedExpr,
     /// The longest way from the root of the tree to a leaf.
@@ -33,7 +31,7 @@ pub(super) struct Expression {
     uses_evidence: bool,
 }
 
-impl Expression {
+impl CelExpression {
     /// Reads an expression, and adds the patterns it uses. The error is about the field.
     pub(super) fn compile(text: &str, patterns: &mut Patterns) -> Result<Self, String> {
         compile::compile(text, patterns)
@@ -44,7 +42,15 @@ impl Expression {
     }
 
     /// An upper bound on the work of running it on this subject.
-    pub(super) fn work(&self, subject: &Subject<'_>, patterns: &Patterns, most: u64) -> Work {
-        bound::work(self, subject, patterns, most)
+    pub(super) fn work(
+        &self,
+        subject: &CheckSubject<'_>,
+        patterns: &Patterns,
+        most: u64,
+    ) -> WorkEstimate {
+        work_limit::work(self, subject, patterns, most)
     }
 }
+
+#[cfg(test)]
+mod soundness;

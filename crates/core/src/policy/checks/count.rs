@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-use super::{Unmet, kind_of, read::Members};
+use super::{CheckFailure, kind_of, read::CheckMembers};
 use crate::{
     policy::{cost::as_u64, params::BindError},
     reason,
 };
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Count {
+pub(super) struct CountCheck {
     min: Option<u64>,
     max: Option<u64>,
     equals: Option<u64>,
 }
 
-impl Count {
-    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+impl CountCheck {
+    pub(super) fn read(members: &CheckMembers<'_>) -> Result<Self, BindError> {
         let terms = members.terms("count", &["min", "max", "equals"])?;
         let whole = |name| terms.optional(name, "a whole number, 0 or more", Value::as_u64);
         let read = Self { min: whole("min")?, max: whole("max")?, equals: whole("equals")? };
@@ -24,22 +24,22 @@ impl Count {
             && max < min
         {
             return Err(terms
-                .place()
+                .path()
                 .refuse("has a `min` above its `max`, which nothing can satisfy"));
         }
         if read == (Self { min: None, max: None, equals: None }) {
-            return Err(terms.place().refuse("needs at least one of: min, max, equals"));
+            return Err(terms.path().refuse("needs at least one of: min, max, equals"));
         }
         Ok(read)
     }
 
-    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
+    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), CheckFailure> {
         let (count, entries) = match found {
             Value::Array(items) => (as_u64(items.len()), "items"),
             Value::Object(members) => (as_u64(members.len()), "members"),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
                 let why = format!("{place} is {}, not a list or an object.", kind_of(found));
-                return Err(Unmet::unusable(why));
+                return Err(CheckFailure::unusable(why));
             }
         };
         let wanted = match self {
@@ -49,6 +49,6 @@ impl Count {
             _ => return Ok(()),
         };
         let why = format!("{place} has {count} {entries}; it must have {wanted}.");
-        Err(Unmet::new(reason::CHECK_COUNT_WRONG, why))
+        Err(CheckFailure::new(reason::CHECK_COUNT_WRONG, why))
     }
 }

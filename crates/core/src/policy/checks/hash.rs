@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Unmet, kind_of, place, read::Members, subject::pointer_work};
+use super::{CheckFailure, kind_of, part_name, read::CheckMembers, subject::pointer_work};
 use crate::{
     canonical::{canonical, sha256_hex},
     policy::{
@@ -10,18 +10,18 @@ use crate::{
         params::{BindError, short},
     },
     reason,
-    schema::Work,
+    schema::WorkEstimate,
 };
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Hash {
-    of: Of,
-    wanted: Wanted,
+pub(super) struct DigestCheck {
+    of: DigestSource,
+    wanted: ExpectedDigest,
 }
 
 /// Which bytes are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum DigestSource {
     /// The UTF-8 bytes of a text, the canonical JSON of all else.
     Value,
     Text,
@@ -29,57 +29,64 @@ enum Of {
 }
 
 #[derive(Debug, PartialEq)]
-enum Wanted {
+enum ExpectedDigest {
     /// Bare lower-case hex.
     Literal(String),
     /// A JSON Pointer to where the output says it.
     At(String),
 }
 
-impl Hash {
-    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+impl DigestCheck {
+    pub(super) fn read(members: &CheckMembers<'_>) -> Result<Self, BindError> {
         let terms = members.terms("hash", &["equals", "equals_path", "of"])?;
         let of =
             terms.optional("of", "\"text\" or \"canonical\"", |value| match value.as_str()? {
-                "text" => Some(Of::Text),
-                "canonical" => Some(Of::Canonical),
+                "text" => Some(DigestSource::Text),
+                "canonical" => Some(DigestSource::Canonical),
                 _ => None,
             })?;
         let digest = "a SHA-256 in hex, with or without the prefix sha256:";
         let literal =
             terms.optional("equals", digest, |value| value.as_str().and_then(bare_digest))?;
         let wanted = match (literal, terms.pointer("equals_path")?) {
-            (Some(literal), None) => Wanted::Literal(literal),
-            (None, Some(pointer)) => Wanted::At(pointer),
+            (Some(literal), None) => ExpectedDigest::Literal(literal),
+            (None, Some(pointer)) => ExpectedDigest::At(pointer),
             _ => {
                 let problem = "needs exactly one of: equals, equals_path";
-                return Err(terms.place().refuse(problem));
+                return Err(terms.path().refuse(problem));
             }
         };
-        Ok(Self { of: of.unwrap_or(Of::Value), wanted })
+        Ok(Self { of: of.unwrap_or(DigestSource::Value), wanted })
     }
 
-    pub(super) fn work(&self, found: &Value, most: u64) -> Work {
+    pub(super) fn work(&self, found: &Value, most: u64) -> WorkEstimate {
         let followed = match &self.wanted {
-            Wanted::Literal(_) => 0,
-            Wanted::At(pointer) => pointer_work(pointer),
+            ExpectedDigest::Literal(_) => 0,
+            ExpectedDigest::At(pointer) => pointer_work(pointer),
         };
         let applications = size_within(found, most).saturating_add(followed);
-        Work { applications, ..Work::default() }
+        WorkEstimate { applications, ..WorkEstimate::default() }
     }
 
-    pub(super) fn judge(&self, found: &Value, output: &Value, at: &str) -> Result<(), Unmet> {
+    pub(super) fn judge(
+        &self,
+        found: &Value,
+        output: &Value,
+        at: &str,
+    ) -> Result<(), CheckFailure> {
         let hashed = match (self.of, found) {
-            (Of::Value | Of::Text, Value::String(text)) => sha256_hex(text.as_bytes()),
-            (Of::Value | Of::Canonical, value) => sha256_hex(&canonical(value)),
-            (Of::Text, other) => {
+            (DigestSource::Value | DigestSource::Text, Value::String(text)) => {
+                sha256_hex(text.as_bytes())
+            }
+            (DigestSource::Value | DigestSource::Canonical, value) => sha256_hex(&canonical(value)),
+            (DigestSource::Text, other) => {
                 let why = format!("{at} is {}, not a string.", kind_of(other));
-                return Err(Unmet::unusable(why));
+                return Err(CheckFailure::unusable(why));
             }
         };
         let wanted = match &self.wanted {
-            Wanted::Literal(wanted) => wanted.clone(),
-            Wanted::At(pointer) => declared(output, pointer)?,
+            ExpectedDigest::Literal(wanted) => wanted.clone(),
+            ExpectedDigest::At(pointer) => declared(output, pointer)?,
         };
         if hashed == wanted {
             return Ok(());
@@ -87,19 +94,24 @@ impl Hash {
         // The first digits tell two hashes apart.
         let (hashed, wanted) = (&hashed[..12], &wanted[..12]);
         let why = format!("{at} has the SHA-256 {hashed}…; it must be {wanted}….");
-        Err(Unmet::new(reason::CHECK_HASH_DIFFERS, why))
+        Err(CheckFailure::new(reason::CHECK_HASH_DIFFERS, why))
     }
 }
 
 /// The digest that the output itself declares.
-fn declared(output: &Value, pointer: &str) -> Result<String, Unmet> {
-    let at = place(pointer);
+fn declared(output: &Value, pointer: &str) -> Result<String, CheckFailure> {
+    let at = part_name(pointer);
     match output.pointer(pointer) {
         Some(Value::String(text)) => bare_digest(text).ok_or_else(|| {
-            Unmet::unusable(format!("{at} is \"{}\", which is not a SHA-256.", short(text, 40)))
+            CheckFailure::unusable(format!(
+                "{at} is \"{}\", which is not a SHA-256.",
+                short(text, 40)
+            ))
         }),
-        Some(other) => Err(Unmet::unusable(format!("{at} is {}, not a string.", kind_of(other)))),
-        None => Err(Unmet::unusable(format!("{at} is missing."))),
+        Some(other) => {
+            Err(CheckFailure::unusable(format!("{at} is {}, not a string.", kind_of(other))))
+        }
+        None => Err(CheckFailure::unusable(format!("{at} is missing."))),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Unmet, kind_of, read::Members};
+use super::{CheckFailure, kind_of, read::CheckMembers};
 use crate::{
     policy::{
         cost::as_u64,
@@ -13,7 +13,7 @@ use crate::{
         schema_thresholds::shown,
     },
     reason,
-    schema::{PatternRefused, Work, compile_pattern},
+    schema::{PatternError, WorkEstimate, compile_pattern},
 };
 
 /// Patterns by their text.
@@ -27,7 +27,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn compile(text: &str) -> Result<Self, PatternRefused> {
+    pub(super) fn compile(text: &str) -> Result<Self, PatternError> {
         let (regex, states) = compile_pattern(text)?;
         Ok(Self { regex, states })
     }
@@ -41,13 +41,13 @@ impl PartialEq for Pattern {
 
 /// A pattern, and whether it must match.
 #[derive(Debug, PartialEq)]
-pub(super) struct Regular {
+pub(super) struct RegexCheck {
     pattern: Pattern,
     matches: bool,
 }
 
-impl Regular {
-    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+impl RegexCheck {
+    pub(super) fn read(members: &CheckMembers<'_>) -> Result<Self, BindError> {
         let (at, given) = members.get("regex");
         let text = given.as_str().ok_or_else(|| at.refuse("must be a pattern, as a string"))?;
         let pattern = Pattern::compile(text).map_err(|why| at.refuse(&refusal(why)))?;
@@ -59,16 +59,16 @@ impl Regular {
         self.pattern.states
     }
 
-    pub(super) fn work(&self, found: &Value) -> Work {
+    pub(super) fn work(&self, found: &Value) -> WorkEstimate {
         let bytes = as_u64(found.as_str().map_or(0, str::len));
         let regex_steps = bytes.saturating_mul(self.pattern.states);
-        Work { regex_steps, ..Work::default() }
+        WorkEstimate { regex_steps, ..WorkEstimate::default() }
     }
 
-    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
+    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), CheckFailure> {
         let Some(text) = found.as_str() else {
             let why = format!("{place} is {}, not a string.", kind_of(found));
-            return Err(Unmet::unusable(why));
+            return Err(CheckFailure::unusable(why));
         };
         if self.pattern.regex.is_match(text) == self.matches {
             return Ok(());
@@ -76,11 +76,11 @@ impl Regular {
         let must = if self.matches { "must" } else { "must not" };
         let pattern = short(self.pattern.regex.as_str(), 60);
         let why = format!("{place} is {}; it {must} match `{pattern}`.", shown(found));
-        Err(Unmet::new(reason::CHECK_PATTERN_FAILED, why))
+        Err(CheckFailure::new(reason::CHECK_PATTERN_FAILED, why))
     }
 }
 
 /// Why a pattern is refused, in a message about a field.
-pub(super) fn refusal(why: PatternRefused) -> String {
+pub(super) fn refusal(why: PatternError) -> String {
     format!("is refused: {why}")
 }

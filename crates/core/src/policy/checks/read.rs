@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{Bounds, Check, Count, Expression, Hash, Kind, Patterns, Regular, Required, Set};
+use super::{
+    BoundsCheck, CelExpression, CheckKind, CountCheck, DigestCheck, Patterns, PolicyCheck,
+    RegexCheck, RequiredCheck, SetCheck,
+};
 use crate::{
     policy::params::{self, BindError, did_you_mean, is_pointer, plain},
     schema::{MAX_PATTERNS, MAX_STATES, MAX_TEXT, Schema},
@@ -19,7 +22,7 @@ const ALL: &[&str] = &[
 ];
 
 /// The checks, and the patterns that their expressions use.
-pub(super) fn checks(given: &Value) -> Result<(Vec<Check>, Patterns), BindError> {
+pub(super) fn checks(given: &Value) -> Result<(Vec<PolicyCheck>, Patterns), BindError> {
     let field = "policy_params.checks";
     let listed = match params::members(given, &["checks"])? {
         Some(members) => params::list(members, "checks", MAX_CHECKS)?,
@@ -29,7 +32,7 @@ pub(super) fn checks(given: &Value) -> Result<(Vec<Check>, Patterns), BindError>
         let problem = format!("must be a list of 1 to {MAX_CHECKS} checks");
         return Err(BindError::params(field, problem));
     }
-    let mut reading = Reading::default();
+    let mut reading = CheckReader::default();
     let mut checks = Vec::with_capacity(listed.len());
     for (index, item) in listed.iter().enumerate() {
         checks.push(reading.check(index, item)?);
@@ -39,7 +42,7 @@ pub(super) fn checks(given: &Value) -> Result<(Vec<Check>, Patterns), BindError>
 
 /// What all checks have together, which is bounded too.
 #[derive(Default)]
-struct Reading {
+struct CheckReader {
     patterns: Patterns,
     /// Patterns of checks `regex`.
     regular: usize,
@@ -47,16 +50,16 @@ struct Reading {
     schema_bytes: usize,
 }
 
-impl Reading {
-    fn check(&mut self, index: usize, item: &Value) -> Result<Check, BindError> {
-        let at = Place(format!("policy_params.checks.{index}"));
+impl CheckReader {
+    fn check(&mut self, index: usize, item: &Value) -> Result<PolicyCheck, BindError> {
+        let at = ParamPath(format!("policy_params.checks.{index}"));
         let Value::Object(given) = item else {
             return Err(
                 at.refuse("must be an object such as {\"required\": \"…\"}, with exactly one kind")
             );
         };
         let kind = kind_of_check(&at, given)?;
-        let members = Members { at, given };
+        let members = CheckMembers { at, given };
         let known: &[&str] = match kind {
             "regex" => &["name", "path", "regex", "matches"],
             // An expression names the places itself.
@@ -72,28 +75,28 @@ impl Reading {
         let path = members.pointer("path")?.unwrap_or_default();
         let kind = self.kind(kind, &members)?;
         self.refuse_excess(&members.at)?;
-        Ok(Check { name: name.unwrap_or_else(|| format!("checks.{index}")), path, kind })
+        Ok(PolicyCheck { name: name.unwrap_or_else(|| format!("checks.{index}")), path, kind })
     }
 
-    fn kind(&mut self, kind: &str, members: &Members<'_>) -> Result<Kind, BindError> {
+    fn kind(&mut self, kind: &str, members: &CheckMembers<'_>) -> Result<CheckKind, BindError> {
         Ok(match kind {
-            "schema" => Kind::Schema(self.schema(members)?),
-            "required" => Kind::Required(Required::read(members)?),
-            "count" => Kind::Count(Count::read(members)?),
-            "bounds" => Kind::Bounds(Bounds::read(members)?),
+            "schema" => CheckKind::Schema(self.schema(members)?),
+            "required" => CheckKind::Required(RequiredCheck::read(members)?),
+            "count" => CheckKind::Count(CountCheck::read(members)?),
+            "bounds" => CheckKind::Bounds(BoundsCheck::read(members)?),
             "regex" => {
-                let regular = Regular::read(members)?;
+                let regular = RegexCheck::read(members)?;
                 self.states = self.states.saturating_add(regular.states());
                 self.regular += 1;
-                Kind::Regex(regular)
+                CheckKind::Regex(regular)
             }
-            "set" => Kind::Set(Set::read(members)?),
-            "hash" => Kind::Hash(Hash::read(members)?),
-            _ => Kind::Cel(self.expression(members)?),
+            "set" => CheckKind::Set(SetCheck::read(members)?),
+            "hash" => CheckKind::Hash(DigestCheck::read(members)?),
+            _ => CheckKind::Cel(self.expression(members)?),
         })
     }
 
-    fn schema(&mut self, members: &Members<'_>) -> Result<Schema, BindError> {
+    fn schema(&mut self, members: &CheckMembers<'_>) -> Result<Schema, BindError> {
         let (at, given) = members.get("schema");
         let schema = Schema::compile(given)
             .map_err(|error| at.refuse(&format!("is refused ({}): {error}", error.slug())))?;
@@ -102,18 +105,18 @@ impl Reading {
         Ok(schema)
     }
 
-    fn expression(&mut self, members: &Members<'_>) -> Result<Expression, BindError> {
+    fn expression(&mut self, members: &CheckMembers<'_>) -> Result<CelExpression, BindError> {
         let (at, given) = members.get("cel");
         let text = given.as_str().ok_or_else(|| at.refuse("must be an expression, as a string"))?;
         let before: u64 = self.patterns.values().map(|pattern| pattern.states).sum();
-        let read = Expression::compile(text, &mut self.patterns);
+        let read = CelExpression::compile(text, &mut self.patterns);
         let after: u64 = self.patterns.values().map(|pattern| pattern.states).sum();
         self.states = self.states.saturating_add(after - before);
         read.map_err(|problem| at.refuse(&problem))
     }
 
     /// Refuses what is too much in all, at the check with which it became so.
-    fn refuse_excess(&self, at: &Place) -> Result<(), BindError> {
+    fn refuse_excess(&self, at: &ParamPath) -> Result<(), BindError> {
         if MAX_TEXT < self.schema_bytes {
             let problem = format!(
                 "makes the schemas of all checks exceed {MAX_TEXT} bytes; make them smaller"
@@ -131,7 +134,7 @@ impl Reading {
 }
 
 /// The one member that says what is checked.
-fn kind_of_check(at: &Place, given: &Map<String, Value>) -> Result<&'static str, BindError> {
+fn kind_of_check(at: &ParamPath, given: &Map<String, Value>) -> Result<&'static str, BindError> {
     let mut kinds = KINDS.iter().filter(|kind| given.contains_key(**kind));
     match (kinds.next(), kinds.next()) {
         (Some(kind), None) => Ok(kind),
@@ -146,7 +149,7 @@ fn kind_of_check(at: &Place, given: &Map<String, Value>) -> Result<&'static str,
 }
 
 fn refuse_unknown(
-    at: &Place,
+    at: &ParamPath,
     given: &Map<String, Value>,
     known: &[&str],
     what: &str,
@@ -157,15 +160,15 @@ fn refuse_unknown(
     let meant = did_you_mean(name, known);
     let problem = format!("is not part of {what}{meant} Known are: {}", known.join(", "));
     let problem = if meant.is_empty() { problem.replace(" Known", "; known") } else { problem };
-    Err(at.step(plain(name, 60)).refuse(&problem))
+    Err(at.child(plain(name, 60)).refuse(&problem))
 }
 
 /// Where in the parameters something stands, with dots.
 #[derive(Debug, Clone)]
-pub(super) struct Place(String);
+pub(super) struct ParamPath(String);
 
-impl Place {
-    pub(super) fn step(&self, name: impl std::fmt::Display) -> Self {
+impl ParamPath {
+    pub(super) fn child(&self, name: impl std::fmt::Display) -> Self {
         Self(format!("{}.{name}", self.0))
     }
 
@@ -176,19 +179,19 @@ impl Place {
 
 /// The members of a check, or of the terms of one.
 #[derive(Debug)]
-pub(super) struct Members<'a> {
-    at: Place,
+pub(super) struct CheckMembers<'a> {
+    at: ParamPath,
     given: &'a Map<String, Value>,
 }
 
-impl<'a> Members<'a> {
-    pub(super) const fn place(&self) -> &Place {
+impl<'a> CheckMembers<'a> {
+    pub(super) const fn path(&self) -> &ParamPath {
         &self.at
     }
 
     /// A member and its place; one that is left out is null.
-    pub(super) fn get(&self, name: &str) -> (Place, &'a Value) {
-        (self.at.step(name), self.given.get(name).unwrap_or(&Value::Null))
+    pub(super) fn get(&self, name: &str) -> (ParamPath, &'a Value) {
+        (self.at.child(name), self.given.get(name).unwrap_or(&Value::Null))
     }
 
     /// The terms of a check: an object that has no other members than these.

@@ -3,54 +3,54 @@
 use serde_json::Value;
 
 use super::{
-    Unmet,
-    read::{Members, Place},
+    CheckFailure,
+    read::{CheckMembers, ParamPath},
     subject::{kind_of, pointer_work},
 };
 use crate::{
     policy::params::{BindError, is_pointer, short},
     reason,
-    schema::Work,
+    schema::WorkEstimate,
 };
 
 const MAX_REQUIRED: usize = 200;
 const MAX_POINTER_BYTES: usize = 1_024;
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Required {
-    members: Vec<Member>,
+pub(super) struct RequiredCheck {
+    members: Vec<RequiredMember>,
 }
 
 #[derive(Debug, PartialEq)]
-struct Member {
+struct RequiredMember {
     /// As the caller wrote it.
     written: String,
     pointer: String,
 }
 
-impl Required {
-    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+impl RequiredCheck {
+    pub(super) fn read(members: &CheckMembers<'_>) -> Result<Self, BindError> {
         let (at, given) = members.get("required");
         let listed = given.as_array().filter(|list| !list.is_empty());
         let listed = listed
             .filter(|list| list.len() <= MAX_REQUIRED)
             .ok_or_else(|| at.refuse(&format!("must be a list of 1 to {MAX_REQUIRED} names")))?;
-        let read = listed.iter().enumerate().map(|(index, item)| member(&at.step(index), item));
+        let read = listed.iter().enumerate().map(|(index, item)| member(&at.child(index), item));
         Ok(Self { members: read.collect::<Result<_, _>>()? })
     }
 
-    pub(super) fn work(&self) -> Work {
+    pub(super) fn work(&self) -> WorkEstimate {
         let followed = self.members.iter().map(|member| pointer_work(&member.pointer)).sum();
-        Work { applications: followed, ..Work::default() }
+        WorkEstimate { applications: followed, ..WorkEstimate::default() }
     }
 
-    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
+    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), CheckFailure> {
         if !found.is_object() && !found.is_array() {
             let why = format!("{place} is {}, which has no members.", kind_of(found));
-            return Err(Unmet::unusable(why));
+            return Err(CheckFailure::unusable(why));
         }
         let is_missing =
-            |member: &&Member| found.pointer(&member.pointer).is_none_or(Value::is_null);
+            |member: &&RequiredMember| found.pointer(&member.pointer).is_none_or(Value::is_null);
         let missing: Vec<String> = self
             .members
             .iter()
@@ -61,12 +61,12 @@ impl Required {
             return Ok(());
         }
         let why = format!("{} must be present and not null in {place}.", missing.join(", "));
-        Err(Unmet::new(reason::CHECK_REQUIRED_MISSING, why))
+        Err(CheckFailure::new(reason::CHECK_REQUIRED_MISSING, why))
     }
 }
 
 /// A name stands for itself, a pointer for what is deeper.
-fn member(at: &Place, item: &Value) -> Result<Member, BindError> {
+fn member(at: &ParamPath, item: &Value) -> Result<RequiredMember, BindError> {
     let refuse = || at.refuse("must be the name of a member, or a JSON Pointer such as /a/b");
     let written = item.as_str().filter(|text| !text.is_empty()).ok_or_else(refuse)?;
     let is_pointed = written.starts_with('/');
@@ -78,5 +78,5 @@ fn member(at: &Place, item: &Value) -> Result<Member, BindError> {
     } else {
         format!("/{}", written.replace('~', "~0").replace('/', "~1"))
     };
-    Ok(Member { written: written.to_owned(), pointer })
+    Ok(RequiredMember { written: written.to_owned(), pointer })
 }

@@ -4,7 +4,7 @@ use std::{borrow::Borrow, collections::BTreeMap};
 
 use serde_json::Value;
 
-use super::{Unmet, kind_of, read::Members};
+use super::{CheckFailure, kind_of, read::CheckMembers};
 use crate::{
     canonical::canonical,
     policy::{
@@ -13,7 +13,7 @@ use crate::{
         schema_thresholds::shown,
     },
     reason,
-    schema::Work,
+    schema::WorkEstimate,
 };
 
 const MAX_VALUES: usize = 10_000;
@@ -23,17 +23,17 @@ const MAX_NAMED: usize = 3;
 const WRITTEN: u64 = 8;
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Set {
-    equals: Option<Values<Value>>,
-    subset_of: Option<Values<Value>>,
-    superset_of: Option<Values<Value>>,
+pub(super) struct SetCheck {
+    equals: Option<CanonicalValues<Value>>,
+    subset_of: Option<CanonicalValues<Value>>,
+    superset_of: Option<CanonicalValues<Value>>,
 }
 
 /// Values by their canonical JSON.
-type Values<V> = BTreeMap<Vec<u8>, V>;
+type CanonicalValues<V> = BTreeMap<Vec<u8>, V>;
 
-impl Set {
-    pub(super) fn read(members: &Members<'_>) -> Result<Self, BindError> {
+impl SetCheck {
+    pub(super) fn read(members: &CheckMembers<'_>) -> Result<Self, BindError> {
         let terms = members.terms("set", &["equals", "subset_of", "superset_of"])?;
         let wanted = format!("a list of at most {MAX_VALUES} values");
         let listed = |name| {
@@ -49,24 +49,27 @@ impl Set {
         };
         if read == (Self { equals: None, subset_of: None, superset_of: None }) {
             let problem = "needs at least one of: equals, subset_of, superset_of";
-            return Err(terms.place().refuse(problem));
+            return Err(terms.path().refuse(problem));
         }
         Ok(read)
     }
 
-    pub(super) fn work(&self, found: &Value, most: u64) -> Work {
+    pub(super) fn work(&self, found: &Value, most: u64) -> WorkEstimate {
         let wanted = [&self.equals, &self.subset_of, &self.superset_of];
         let wanted = wanted.into_iter().flatten().map(|values| as_u64(values.len()));
         let found = size_within(found, most).saturating_mul(WRITTEN);
-        Work { applications: wanted.fold(found, u64::saturating_add), ..Work::default() }
+        WorkEstimate {
+            applications: wanted.fold(found, u64::saturating_add),
+            ..WorkEstimate::default()
+        }
     }
 
-    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), Unmet> {
+    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), CheckFailure> {
         let Value::Array(items) = found else {
             let why = format!("{place} is {}, not a list.", kind_of(found));
-            return Err(Unmet::unusable(why));
+            return Err(CheckFailure::unusable(why));
         };
-        let held: Values<&Value> = items.iter().map(|value| (key(value), value)).collect();
+        let held: CanonicalValues<&Value> = items.iter().map(|value| (key(value), value)).collect();
         for wanted in [&self.equals, &self.superset_of].into_iter().flatten() {
             if let Some(missing) = named(wanted, &held) {
                 return Err(differs(format!("{place} lacks {missing}.")));
@@ -87,12 +90,15 @@ fn key(value: &Value) -> Vec<u8> {
     written
 }
 
-fn differs(why: String) -> Unmet {
-    Unmet::new(reason::CHECK_SET_DIFFERS, why)
+fn differs(why: String) -> CheckFailure {
+    CheckFailure::new(reason::CHECK_SET_DIFFERS, why)
 }
 
 /// The first few values that are not among the others.
-fn named<V: Borrow<Value>, W>(values: &Values<V>, others: &Values<W>) -> Option<String> {
+fn named<V: Borrow<Value>, W>(
+    values: &CanonicalValues<V>,
+    others: &CanonicalValues<W>,
+) -> Option<String> {
     let mut beyond = values.iter().filter(|(key, _)| !others.contains_key(*key));
     let first = beyond.by_ref().take(MAX_NAMED).map(|(_, value)| shown(value.borrow()));
     let first: Vec<String> = first.collect();

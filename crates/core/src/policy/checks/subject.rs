@@ -3,27 +3,27 @@
 use serde_json::{Value, json};
 
 use crate::{
-    candidate::Candidate,
     policy::{
         cost::{as_u64, size_within},
         params::short,
     },
-    schema::{MAX_DEPTH, Work},
+    round::candidate::Candidate,
+    schema::{MAX_DEPTH, WorkEstimate},
 };
 
 /// The output, and the evidence in the form in which expressions see it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Subject<'a> {
+pub(super) struct CheckSubject<'a> {
     pub(super) output: &'a Value,
     pub(super) evidence: &'a Value,
 }
 
-impl Subject<'_> {
+impl CheckSubject<'_> {
     /// The work of handing everything to expressions.
-    pub(super) fn work(&self, most: u64) -> Work {
+    pub(super) fn work(&self, most: u64) -> WorkEstimate {
         let output = size_within(self.output, most);
         let evidence = size_within(self.evidence, most.saturating_sub(output));
-        Work { applications: output.saturating_add(evidence), ..Work::default() }
+        WorkEstimate { applications: output.saturating_add(evidence), ..WorkEstimate::default() }
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn pointer_work(pointer: &str) -> u64 {
 }
 
 /// How a note names a part of the output.
-pub(super) fn place(path: &str) -> String {
+pub(super) fn part_name(path: &str) -> String {
     if path.is_empty() { "the output".to_owned() } else { format!("`{}`", short(path, 60)) }
 }
 

@@ -2,24 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Event, Proposal, Standing, Task};
+use crate::task::{Proposal, ProposalStanding, Task, TaskEvent};
 use crate::time::Timestamp;
 
 impl Task {
-    pub(super) fn apply_proposing(&mut self, event: &Event, at: Timestamp) {
-        if let Event::Proposed { token, candidate, digest, evidence, .. } = event {
+    pub(super) fn apply_proposing(&mut self, event: &TaskEvent, at: Timestamp) {
+        if let TaskEvent::Proposed { token, candidate, digest, evidence, .. } = event {
             self.proposed(*token, (candidate, digest), evidence);
-        } else if let Event::Reused { source, candidate, digest, evidence, proposers } = event {
+        } else if let TaskEvent::Reused { source, candidate, digest, evidence, proposers } = event {
             self.started_at.get_or_insert(at);
             self.reuses += 1;
             let mut proposal = self.fresh((candidate, digest), evidence);
             proposal.source = Some(source.clone());
             proposal.proposers = proposers.iter().cloned().collect();
             self.proposals.push(proposal);
-        } else if let Event::ExploreClosed { .. } = event {
+        } else if let TaskEvent::ExploreClosed { .. } = event {
             self.is_explored = true;
             self.retry_at = None;
-        } else if let Event::RetryScheduled { at } = event {
+        } else if let TaskEvent::RetryScheduled { at } = event {
             self.retries += 1;
             self.retry_at = Some(*at);
             self.is_explored = false;
@@ -34,7 +34,7 @@ impl Task {
             proposers: BTreeSet::new(),
             source: None,
             evidence: evidence.iter().cloned().collect(),
-            standing: Standing::Waiting,
+            standing: ProposalStanding::Waiting,
             gap: None,
             turn: 1,
             repeats: 0,
@@ -66,11 +66,11 @@ impl Task {
                 self.proposals.push(proposal);
                 true
             }
-            Some(same) if same.standing == Standing::Undecided && same.source.is_some() => {
+            Some(same) if same.standing == ProposalStanding::Undecided && same.source.is_some() => {
                 same.drop_empty_votes();
                 same.revive();
                 same.made_by(holder, evidence);
-                same.wanted = wanted.max(same.asked()).min(most);
+                same.wanted = wanted.max(same.voter_count()).min(most);
                 // It is asked for anew: it is compared with other answers now, and refers to more.
                 let id = same.id.clone();
                 self.unfinished.retain(|it| it.candidate.as_ref() != Some(&id));
@@ -79,7 +79,7 @@ impl Task {
             Some(same) if same.is_live() => {
                 same.made_by(holder, evidence);
                 // Nobody verifies while others propose, so no vote is asked for yet.
-                same.wanted = wanted.max(same.asked()).min(most);
+                same.wanted = wanted.max(same.voter_count()).min(most);
                 brings_evidence
             }
             Some(_) => false,
@@ -102,7 +102,7 @@ impl Proposal {
     /// It is a candidate like any other from now on.
     fn revive(&mut self) {
         self.source = None;
-        self.standing = Standing::Waiting;
+        self.standing = ProposalStanding::Waiting;
         self.gap = None;
         self.turn += 1;
         self.repeats = 0;

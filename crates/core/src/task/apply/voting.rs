@@ -1,25 +1,25 @@
 //! What events of the verify stage make of a task.
 
-use super::super::{Event, Gap, Standing, Task, Vote};
+use crate::task::{ProposalStanding, Task, TaskEvent, Vote, VoteGap};
 
 impl Task {
-    pub(super) fn apply_voting(&mut self, event: &Event) {
-        if let Event::EvidenceSeen { candidate, verifier, digest } = event {
+    pub(super) fn apply_voting(&mut self, event: &TaskEvent) {
+        if let TaskEvent::EvidenceSeen { candidate, verifier, digest } = event {
             if let Some(proposal) = self.find(candidate) {
                 let seen = proposal.available.entry(digest.clone()).or_default();
                 seen.insert(verifier.clone());
             }
-        } else if let Event::VoteCommitted { token, candidate, turn, commitment, .. } = event {
+        } else if let TaskEvent::VoteCommitted { token, candidate, turn, commitment, .. } = event {
             self.vote_committed(*token, candidate, (*turn, commitment));
-        } else if let Event::VoteRevealed { candidate, voter, ballot } = event {
+        } else if let TaskEvent::VoteRevealed { candidate, voter, ballot } = event {
             if let Some(vote) = self.vote(candidate, voter) {
                 vote.revealed = Some(ballot.clone());
             }
-        } else if let Event::VoteForfeited { candidate, voter, why } = event {
+        } else if let TaskEvent::VoteForfeited { candidate, voter, why } = event {
             if let Some(vote) = self.vote(candidate, voter) {
                 vote.forfeited = Some(*why);
             }
-        } else if let Event::Equivocated { candidate, voter, .. } = event {
+        } else if let TaskEvent::Equivocated { candidate, voter, .. } = event {
             self.equivocators.insert(voter.clone());
             if let Some(vote) = self.vote(candidate, voter) {
                 vote.equivocated = true;
@@ -30,22 +30,22 @@ impl Task {
     }
 
     /// What begins and ends a turn of voting.
-    fn apply_turn(&mut self, event: &Event) {
-        if let Event::RevealOpened { candidate, until, .. } = event {
+    fn apply_turn(&mut self, event: &TaskEvent) {
+        if let TaskEvent::RevealOpened { candidate, until, .. } = event {
             if let Some(proposal) = self.find(candidate) {
-                proposal.standing = Standing::Revealing;
+                proposal.standing = ProposalStanding::Revealing;
                 proposal.reveal_until = Some(*until);
             }
-        } else if let Event::VotingExtended { candidate, turn, wanted } = event {
+        } else if let TaskEvent::VotingExtended { candidate, turn, wanted } = event {
             if let Some(proposal) = self.find(candidate) {
-                proposal.standing = Standing::Verifying;
+                proposal.standing = ProposalStanding::Verifying;
                 proposal.reveal_until = None;
                 proposal.turn = *turn;
                 proposal.wanted = *wanted;
             }
-        } else if let Event::VerificationRepeated { candidate, turn, wanted, at, .. } = event {
+        } else if let TaskEvent::VerificationRepeated { candidate, turn, wanted, at, .. } = event {
             if let Some(proposal) = self.find(candidate) {
-                proposal.standing = Standing::Waiting;
+                proposal.standing = ProposalStanding::Waiting;
                 proposal.reveal_until = None;
                 proposal.turn = *turn;
                 proposal.wanted = *wanted;
@@ -54,12 +54,12 @@ impl Task {
                 proposal.failed_verifiers.clear();
                 proposal.drop_empty_votes();
             }
-        } else if let Event::Committed { candidate } = event {
-            self.stands(candidate, Standing::Approved, None);
-        } else if let Event::Rejected { candidate } = event {
-            self.stands(candidate, Standing::Rejected, None);
-        } else if let Event::Undecided { candidate, why } = event {
-            self.stands(candidate, Standing::Undecided, Some(*why));
+        } else if let TaskEvent::Committed { candidate } = event {
+            self.stands(candidate, ProposalStanding::Approved, None);
+        } else if let TaskEvent::Rejected { candidate } = event {
+            self.stands(candidate, ProposalStanding::Rejected, None);
+        } else if let TaskEvent::Undecided { candidate, why } = event {
+            self.stands(candidate, ProposalStanding::Undecided, Some(*why));
         }
     }
 
@@ -82,11 +82,11 @@ impl Task {
         proposal.votes.insert(claim.holder, vote);
     }
 
-    fn stands(&mut self, id: &str, standing: Standing, gap: Option<Gap>) {
+    fn stands(&mut self, id: &str, standing: ProposalStanding, gap: Option<VoteGap>) {
         let Some(proposal) = self.find(id) else { return };
         proposal.standing = standing;
         proposal.gap = gap;
-        if standing == Standing::Rejected && proposal.source.is_some() {
+        if standing == ProposalStanding::Rejected && proposal.source.is_some() {
             let digest = proposal.digest.clone();
             self.blacklist.insert(digest);
         }

@@ -1,22 +1,22 @@
 //! Which votes are taken, which count, and which are forfeited.
 
-use super::{
-    super::{Ballot, Event, Forfeit, Place, Role, Standing, Task, vote::commitment},
-    Command, Decided, Refusal, with_role,
+use super::{DecideResult, TaskCommand, TaskRefusal, with_role};
+use crate::task::{
+    Ballot, Forfeit, ProposalStanding, Task, TaskEvent, TaskRole, VoteContext, vote::commitment,
 };
 
-pub(super) fn committed(task: &Task, command: &Command) -> Decided {
-    let Command::CommitVote { token, commitment, round_id } = command else {
+pub(super) fn committed(task: &Task, command: &TaskCommand) -> DecideResult {
+    let TaskCommand::CommitVote { token, commitment, round_id } = command else {
         return Ok(Vec::new());
     };
-    let claim = with_role(task, *token, Role::Verify)?;
+    let claim = with_role(task, *token, TaskRole::Verify)?;
     if task.equivocators.contains(&claim.holder) {
-        return Err(Refusal::Equivocator(claim.holder.clone()));
+        return Err(TaskRefusal::Equivocator(claim.holder.clone()));
     }
     let id = claim.candidate.clone().unwrap_or_default();
-    let proposal = task.proposal(&id).filter(|it| it.standing == Standing::Verifying);
-    let proposal = proposal.ok_or_else(|| Refusal::NoCandidate(id.clone()))?;
-    Ok(vec![Event::VoteCommitted {
+    let proposal = task.proposal(&id).filter(|it| it.standing == ProposalStanding::Verifying);
+    let proposal = proposal.ok_or_else(|| TaskRefusal::NoCandidate(id.clone()))?;
+    Ok(vec![TaskEvent::VoteCommitted {
         token: *token,
         candidate: id,
         turn: proposal.turn,
@@ -31,18 +31,20 @@ pub(super) fn revealed(
     (id, voter): (&str, &str),
     ballot: &Ballot,
     salt: &str,
-) -> Decided {
-    let proposal = task.proposal(id).ok_or_else(|| Refusal::NoCandidate(id.to_owned()))?;
-    let vote = proposal.votes.get(voter).ok_or_else(|| Refusal::NoVote(voter.to_owned()))?;
+) -> DecideResult {
+    let proposal = task.proposal(id).ok_or_else(|| TaskRefusal::NoCandidate(id.to_owned()))?;
+    let vote = proposal.votes.get(voter).ok_or_else(|| TaskRefusal::NoVote(voter.to_owned()))?;
     match proposal.standing {
-        Standing::Revealing => {}
-        Standing::Waiting | Standing::Verifying => return Err(Refusal::NotRevealing("yet")),
-        Standing::Approved | Standing::Rejected | Standing::Undecided => {
-            return Err(Refusal::NotRevealing("any more"));
+        ProposalStanding::Revealing => {}
+        ProposalStanding::Waiting | ProposalStanding::Verifying => {
+            return Err(TaskRefusal::NotRevealing("yet"));
+        }
+        ProposalStanding::Approved | ProposalStanding::Rejected | ProposalStanding::Undecided => {
+            return Err(TaskRefusal::NotRevealing("any more"));
         }
     }
     if vote.forfeited.is_some() {
-        return Err(Refusal::NotRevealing("any more"));
+        return Err(TaskRefusal::NotRevealing("any more"));
     }
     if let Some(before) = &vote.revealed {
         let verdicts = (before.verdict_digest.clone(), ballot.verdict_digest.clone());
@@ -54,24 +56,25 @@ pub(super) fn revealed(
             accused(task, (id, voter, vote.turn), &verdicts)
         };
     }
-    let place = Place { task: &task.id, epoch: task.epoch, candidate: id, turn: vote.turn, voter };
+    let place =
+        VoteContext { task: &task.id, epoch: task.epoch, candidate: id, turn: vote.turn, voter };
     let is_committed = commitment(place, ballot, salt) == vote.commitment;
     let (candidate, verifier) = (id.to_owned(), voter.to_owned());
     // A score that is no number cannot be weighed, nor written down.
     if !is_committed || !ballot.score.is_finite() {
         let why = Forfeit::Mismatch;
-        return Ok(vec![Event::VoteForfeited { candidate, voter: verifier, why }]);
+        return Ok(vec![TaskEvent::VoteForfeited { candidate, voter: verifier, why }]);
     }
     // What was there for a verifier tells something of its verdict, so it comes with it.
     let found = proposal.evidence.iter().filter(|digest| ballot.available.contains(digest));
-    let mut events: Vec<Event> = found
-        .map(|digest| Event::EvidenceSeen {
+    let mut events: Vec<TaskEvent> = found
+        .map(|digest| TaskEvent::EvidenceSeen {
             candidate: candidate.clone(),
             verifier: verifier.clone(),
             digest: digest.clone(),
         })
         .collect();
-    events.push(Event::VoteRevealed { candidate, voter: verifier, ballot: ballot.clone() });
+    events.push(TaskEvent::VoteRevealed { candidate, voter: verifier, ballot: ballot.clone() });
     Ok(events)
 }
 
@@ -81,26 +84,30 @@ pub(super) fn accused(
     task: &Task,
     (id, voter, turn): (&str, &str, u32),
     verdicts: &(String, String),
-) -> Decided {
-    let proposal = task.proposal(id).ok_or_else(|| Refusal::NoCandidate(id.to_owned()))?;
+) -> DecideResult {
+    let proposal = task.proposal(id).ok_or_else(|| TaskRefusal::NoCandidate(id.to_owned()))?;
     let vote = proposal.votes.get(voter).filter(|it| it.turn == turn);
-    let vote = vote.ok_or_else(|| Refusal::NoVote(voter.to_owned()))?;
+    let vote = vote.ok_or_else(|| TaskRefusal::NoVote(voter.to_owned()))?;
     let is_about = |ballot: &Ballot| {
         ballot.verdict_digest == verdicts.0 || ballot.verdict_digest == verdicts.1
     };
     if verdicts.0 == verdicts.1 || !vote.revealed.as_ref().is_none_or(is_about) {
-        return Err(Refusal::NoProof(voter.to_owned()));
+        return Err(TaskRefusal::NoProof(voter.to_owned()));
     }
     if vote.equivocated {
         return Ok(Vec::new());
     }
     let (candidate, voter) = (id.to_owned(), voter.to_owned());
     let verdicts = verdicts.clone();
-    let proof =
-        Event::Equivocated { candidate: candidate.clone(), voter: voter.clone(), turn, verdicts };
-    let forfeit = Event::VoteForfeited { candidate, voter, why: Forfeit::Equivocation };
+    let proof = TaskEvent::Equivocated {
+        candidate: candidate.clone(),
+        voter: voter.clone(),
+        turn,
+        verdicts,
+    };
+    let forfeit = TaskEvent::VoteForfeited { candidate, voter, why: Forfeit::Equivocation };
     // One that is only remembered and was left undecided is verified again when somebody proposes it.
-    let may_revive = proposal.standing == Standing::Undecided && proposal.source.is_some();
+    let may_revive = proposal.standing == ProposalStanding::Undecided && proposal.source.is_some();
     let is_open = !task.is_over() && (proposal.is_live() || may_revive);
     let counts = is_open && vote.forfeited.is_none();
     Ok(if counts { vec![proof, forfeit] } else { vec![proof] })

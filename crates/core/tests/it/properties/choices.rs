@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::{
+use jurat_core::round::{
     job::PoolEntry,
-    select::{Lane, Selection, select},
+    select::{EligibleSession, Selection, select},
 };
 use proptest::{collection::vec, prelude::*, sample::select as one_of};
 
@@ -45,7 +45,7 @@ fn installation() -> impl Strategy<Value = Vec<Place>> {
     })
 }
 
-fn can_delegate(lane: &Lane<'_>) -> bool {
+fn can_delegate(lane: &EligibleSession<'_>) -> bool {
     lane.standing.as_ref().is_ok_and(|known| known.takes_task_type("delegate"))
 }
 
@@ -89,9 +89,9 @@ proptest! {
         })
     ) {
         let lanes = lanes(&places);
-        let moved: Vec<Lane<'_>> = shuffled.iter().map(|index| lanes[*index].clone()).collect();
+        let moved: Vec<EligibleSession<'_>> = shuffled.iter().map(|index| lanes[*index].clone()).collect();
         let job = job(work("validate", ""), 3, Vec::new());
-        let ids = |lanes: &[Lane<'_>]| -> Option<Vec<String>> {
+        let ids = |lanes: &[EligibleSession<'_>]| -> Option<Vec<String>> {
             let chosen = select(&job, lanes, seed).ok()?;
             let seats = chosen.seats.iter().map(|seat| seat.lane);
             Some(seats.chain(chosen.spares).map(|lane| lanes[lane].session.id.clone()).collect())

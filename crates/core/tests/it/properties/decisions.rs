@@ -2,7 +2,7 @@
 
 use jurat_core::{
     canonical::digest,
-    decision::{DecisionEntry, DecisionReplica, FORMAT},
+    round::decision::{DecisionEntry, DecisionReplica, FORMAT},
 };
 use proptest::{option, prelude::*};
 use serde_json::Value;
@@ -118,8 +118,8 @@ proptest! {
 
     #[test]
     fn any_change_of_any_field_changes_the_digest(entry in entry()) {
-        let sealed = entry.seal();
-        prop_assert_eq!(&sealed, &entry.clone().seal());
+        let sealed = entry.canonical_entry();
+        prop_assert_eq!(&sealed, &entry.clone().canonical_entry());
         prop_assert_eq!(digest(sealed.text.as_bytes()), sealed.digest.clone());
         let document: Value = serde_json::from_str(&sealed.text).unwrap();
         prop_assert_eq!(&serde_json::from_value::<DecisionEntry>(document.clone()).unwrap(), &entry);
@@ -132,10 +132,10 @@ proptest! {
             let place = changed.pointer_mut(&pointer).unwrap();
             *place = another(&pointer, place);
             let changed: DecisionEntry = serde_json::from_value(changed).unwrap();
-            prop_assert!(changed.seal().digest != sealed.digest, "{} does not count", pointer);
+            prop_assert!(changed.canonical_entry().digest != sealed.digest, "{} does not count", pointer);
         }
         let mut fewer = entry.clone();
         fewer.replicas.pop();
-        prop_assert!(fewer.seal().digest != sealed.digest);
+        prop_assert!(fewer.canonical_entry().digest != sealed.digest);
     }
 }

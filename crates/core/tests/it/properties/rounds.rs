@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 
 use jurat_core::{
-    candidate::Evidence,
-    consensus::{
-        Ballot, Consensus, Outcome, agree, effective_votes, is_settled, reliability_prior,
+    executor::{Independence, session::Tier},
+    round::{
+        candidate::Evidence,
+        consensus::{
+            Consensus, Outcome, TallyInput, agree, effective_votes, is_settled, reliability_prior,
+        },
+        job::{
+            AgreementTerms, Disagreement, Equivalence, JobKind, OutputMerge, ScoreAggregation,
+            TimeoutPolicy,
+        },
+        replica::{AnswerContent, FailureCode, Label, Replica, ReplicaAnswer, ReplicaVote},
     },
-    executor::Independence,
-    job::{Aggregation, Disagreement, Equivalence, Kind, Merge, Terms, TimeoutPolicy},
-    replica::{Answer, FailureCode, Label, Replica, Said, Vote},
-    session::Tier,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select as one_of};
 use serde_json::{Value, json};
@@ -20,9 +24,9 @@ use crate::consensus::{stranger, terms, vote};
 
 #[derive(Debug, Clone)]
 pub(super) struct Round {
-    kind: Kind,
+    kind: JobKind,
     has_schema: bool,
-    pub(super) terms: Terms,
+    pub(super) terms: AgreementTerms,
     pub(super) replicas: Vec<Replica>,
 }
 
@@ -31,8 +35,8 @@ impl Round {
         agree(&self.ballot())
     }
 
-    fn ballot(&self) -> Ballot<'_> {
-        Ballot {
+    fn ballot(&self) -> TallyInput<'_> {
+        TallyInput {
             kind: self.kind,
             has_schema: self.has_schema,
             terms: &self.terms,
@@ -46,7 +50,7 @@ impl Round {
         self
     }
 
-    fn with_answer(&self, index: usize, answer: Answer) -> Self {
+    fn with_answer(&self, index: usize, answer: ReplicaAnswer) -> Self {
         let mut changed = self.clone();
         changed.replicas[index].answer = answer;
         changed
@@ -80,37 +84,38 @@ fn output() -> impl Strategy<Value = Value> + Clone {
 }
 
 /// A replica without a verdict, by the reason that gives it this label.
-fn nothing(label: Label) -> Answer {
+fn nothing(label: Label) -> ReplicaAnswer {
     let codes = [
         FailureCode::Timeout,
         FailureCode::Unreachable,
         FailureCode::Cancelled,
         FailureCode::InvalidOutput,
     ];
-    let mut answers = codes.into_iter().map(|code| Answer::nothing(code, "made up"));
+    let mut answers = codes.into_iter().map(|code| ReplicaAnswer::nothing(code, "made up"));
     answers.find(|answer| answer.label() == label).unwrap()
 }
 
-fn labels(kind: Kind) -> Vec<Label> {
+fn labels(kind: JobKind) -> Vec<Label> {
     match kind {
-        Kind::Delegate => vec![Label::Ok],
-        Kind::Validate => vec![Label::Valid, Label::Invalid],
-        Kind::Factcheck => vec![Label::True, Label::False, Label::Unsure],
+        JobKind::Delegate => vec![Label::Ok],
+        JobKind::Validate => vec![Label::Valid, Label::Invalid],
+        JobKind::Factcheck => vec![Label::True, Label::False, Label::Unsure],
     }
 }
 
-fn answer(kind: Kind) -> impl Strategy<Value = Answer> {
-    let said = (option::of(0.0..=1.0_f64), output()).prop_map(move |(score, output)| Said {
-        output: (kind != Kind::Validate).then_some(output),
-        score,
-        evidence: Evidence::default(),
-        ..Said::default()
-    });
+fn answer(kind: JobKind) -> impl Strategy<Value = ReplicaAnswer> {
+    let said =
+        (option::of(0.0..=1.0_f64), output()).prop_map(move |(score, output)| AnswerContent {
+            output: (kind != JobKind::Validate).then_some(output),
+            score,
+            evidence: Evidence::default(),
+            ..AnswerContent::default()
+        });
     let silent = [Label::Timeout, Label::Error, Label::Cancelled, Label::InvalidOutput];
     let abstained = (one_of(vec![Label::Retry, Label::NeedsSpec]), said.clone())
-        .prop_map(|(label, said)| Answer::Abstained { label, said });
+        .prop_map(|(label, said)| ReplicaAnswer::Abstained { label, said });
     prop_oneof![
-        6 => (one_of(labels(kind)), said).prop_map(|(label, said)| Answer::Vote(Vote { label, said })),
+        6 => (one_of(labels(kind)), said).prop_map(|(label, said)| ReplicaAnswer::Vote(ReplicaVote { label, said })),
         2 => one_of(silent.to_vec()).prop_map(nothing),
         1 => abstained,
     ]
@@ -125,7 +130,7 @@ fn reliability() -> impl Strategy<Value = f64> {
     ]
 }
 
-fn replica(kind: Kind) -> impl Strategy<Value = Replica> {
+fn replica(kind: JobKind) -> impl Strategy<Value = Replica> {
     (answer(kind), 0..5_usize, 0..3_usize, 0..3_usize, reliability()).prop_map(
         |(answer, executor, model, provider, reliability)| {
             let mut replica = stranger(0, answer);
@@ -142,7 +147,7 @@ fn replica(kind: Kind) -> impl Strategy<Value = Replica> {
     )
 }
 
-fn any_terms() -> impl Strategy<Value = Terms> {
+fn any_terms() -> impl Strategy<Value = AgreementTerms> {
     let equivalence = one_of(vec![
         None,
         None,
@@ -154,16 +159,16 @@ fn any_terms() -> impl Strategy<Value = Terms> {
         Some(Equivalence::Text),
     ]);
     (
-        one_of(Aggregation::ALL.to_vec()),
+        one_of(ScoreAggregation::ALL.to_vec()),
         one_of(Disagreement::ALL.to_vec()),
         one_of(TimeoutPolicy::ALL.to_vec()),
-        one_of(Merge::ALL.to_vec()),
+        one_of(OutputMerge::ALL.to_vec()),
         one_of(vec![None, None, Some(0.3), Some(0.6667), Some(0.8), Some(1.0)]),
         equivalence,
     )
         .prop_map(
             |(aggregation, disagreement, timeout_policy, merge, min_agreement, equivalence)| {
-                Terms {
+                AgreementTerms {
                     aggregation,
                     disagreement,
                     timeout_policy,
@@ -185,7 +190,7 @@ fn numbered(mut replicas: Vec<Replica>) -> Vec<Replica> {
     replicas
 }
 
-pub(super) fn round_of(kinds: &[Kind]) -> impl Strategy<Value = Round> + use<> {
+pub(super) fn round_of(kinds: &[JobKind]) -> impl Strategy<Value = Round> + use<> {
     (one_of(kinds.to_vec()), any::<bool>(), any_terms()).prop_flat_map(
         |(kind, has_schema, terms)| {
             vec(replica(kind), 1..=5).prop_map(move |replicas| Round {
@@ -199,7 +204,7 @@ pub(super) fn round_of(kinds: &[Kind]) -> impl Strategy<Value = Round> + use<> {
 }
 
 fn round() -> impl Strategy<Value = Round> {
-    round_of(Kind::ALL)
+    round_of(JobKind::ALL)
 }
 
 /// Groups as sets of session ids, so that numbers do not matter.
@@ -290,7 +295,7 @@ proptest! {
         prop_assert!(found.answered + found.cancelled <= asked && found.started == asked);
         let mut next = 0;
         for (replica, group) in round.replicas.iter().zip(&found.groups) {
-            prop_assert_eq!(matches!(replica.answer, Answer::Vote(_)), group.is_some());
+            prop_assert_eq!(matches!(replica.answer, ReplicaAnswer::Vote(_)), group.is_some());
             if let Some(group) = group {
                 prop_assert!(*group <= next, "groups are numbered by first appearance");
                 next = next.max(group + 1);
@@ -319,14 +324,14 @@ proptest! {
             }
         }
         prop_assert!(!found.tie_broken || found.confidence <= 0.5);
-        prop_assert_eq!(round.kind == Kind::Delegate && found.winner.is_some(), found.output.is_some());
+        prop_assert_eq!(round.kind == JobKind::Delegate && found.winner.is_some(), found.output.is_some());
         let votes = found.groups.iter().flatten().count();
         prop_assert!(found.effective_votes <= float(votes) + 1e-4);
     }
 
     #[test]
     fn one_more_agreeing_vote_never_lowers_the_confidence(
-        (round, anyone) in (round(), replica(Kind::Validate))
+        (round, anyone) in (round(), replica(JobKind::Validate))
     ) {
         let round = round.at_best();
         let before = round.agree();
@@ -378,7 +383,7 @@ proptest! {
 
     #[test]
     fn nobody_is_asked_less_than_it_takes_to_settle(
-        (round, asked) in round_of(&[Kind::Validate, Kind::Factcheck])
+        (round, asked) in round_of(&[JobKind::Validate, JobKind::Factcheck])
             .prop_flat_map(|round| {
                 let ended = round.replicas.len();
                 (Just(round), ended..=5)
@@ -403,7 +408,7 @@ proptest! {
         // A strict majority of those asked is never waited upon.
         let replicas: Vec<Replica> =
             labels.iter().enumerate().map(|(n, label)| stranger(n, vote(*label, None))).collect();
-        let round = Round { kind: Kind::Validate, has_schema: false, terms: terms(), replicas };
+        let round = Round { kind: JobKind::Validate, has_schema: false, terms: terms(), replicas };
         let most = [Label::Valid, Label::Invalid]
             .map(|side| labels.iter().filter(|label| **label == side).count());
         let settled = is_settled(&round.ballot(), 5);
@@ -422,7 +427,7 @@ fn float(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap())
 }
 
-fn completed(round: &Round, rest: &[Answer]) -> Consensus {
+fn completed(round: &Round, rest: &[ReplicaAnswer]) -> Consensus {
     let mut whole = round.clone();
     for answer in rest {
         whole.replicas.push(stranger(whole.replicas.len(), answer.clone()));
@@ -431,11 +436,12 @@ fn completed(round: &Round, rest: &[Answer]) -> Consensus {
 }
 
 /// Every way in which the outstanding replicas could still end.
-fn completions(kind: Kind, outstanding: usize) -> Vec<Vec<Answer>> {
-    let mut ways: Vec<Answer> = labels(kind).into_iter().map(|label| vote(label, None)).collect();
-    ways.push(Answer::Abstained { label: Label::Retry, said: Said::default() });
+fn completions(kind: JobKind, outstanding: usize) -> Vec<Vec<ReplicaAnswer>> {
+    let mut ways: Vec<ReplicaAnswer> =
+        labels(kind).into_iter().map(|label| vote(label, None)).collect();
+    ways.push(ReplicaAnswer::Abstained { label: Label::Retry, said: AnswerContent::default() });
     ways.extend([Label::Timeout, Label::Error, Label::InvalidOutput].map(nothing));
-    let mut all: Vec<Vec<Answer>> = vec![Vec::new()];
+    let mut all: Vec<Vec<ReplicaAnswer>> = vec![Vec::new()];
     for _ in 0..outstanding {
         all = all
             .iter()

@@ -1,8 +1,8 @@
 //! What holds for the words of the winners, whatever the replicas say and on which terms.
 
-use jurat_core::{
-    consensus::{Consensus, OutputBy, nearest_output, output_by, spread},
-    job::{Aggregation, Kind, Merge},
+use jurat_core::round::{
+    consensus::{Consensus, OutputOrigin, nearest_output, output_by, spread},
+    job::{JobKind, OutputMerge, ScoreAggregation},
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -16,30 +16,30 @@ use super::{
 fn words(round: &Round, consensus: &Consensus) -> Vec<Value> {
     let won = winners(round, consensus);
     let spoken = round.replicas.iter().filter(|replica| won.contains(&replica.session_id));
-    spoken.filter_map(|replica| replica.answer.said()?.output.clone()).collect()
+    spoken.filter_map(|replica| replica.answer.content()?.output.clone()).collect()
 }
 
 proptest! {
     #![proptest_config(config(300))]
 
     #[test]
-    fn the_words_of_a_round_are_those_of_its_winners(round in round_of(&[Kind::Delegate])) {
+    fn the_words_of_a_round_are_those_of_its_winners(round in round_of(&[JobKind::Delegate])) {
         let found = round.agree();
         let words = words(&round, &found);
         let nearest = nearest_output(&round.replicas, &found);
         prop_assert_eq!(nearest.is_some(), !words.is_empty());
         prop_assert!(nearest.iter().all(|nearest| words.contains(nearest)));
         let is_chosen =
-            (round.terms.aggregation, round.terms.merge) == (Aggregation::Majority, Merge::Medoid);
+            (round.terms.aggregation, round.terms.merge) == (ScoreAggregation::Majority, OutputMerge::Medoid);
         prop_assert!(!is_chosen || nearest == found.output);
         let given = found.output.as_ref().map(|output| {
-            if words.contains(output) { OutputBy::Replica } else { OutputBy::Merge }
+            if words.contains(output) { OutputOrigin::Replica } else { OutputOrigin::Merge }
         });
         prop_assert_eq!(output_by(&round.replicas, &found), given);
     }
 
     #[test]
-    fn numbers_lie_apart_where_the_winners_differ(round in round_of(&[Kind::Delegate])) {
+    fn numbers_lie_apart_where_the_winners_differ(round in round_of(&[JobKind::Delegate])) {
         let found = round.agree();
         let words = words(&round, &found);
         for (at, spread) in spread(&round.replicas, &found) {

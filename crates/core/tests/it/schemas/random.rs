@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use jsonschema::{Keyword, ValidationError};
-use jurat_core::schema::{Matches, Schema};
+use jurat_core::schema::{Schema, SchemaMatch};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -162,7 +162,7 @@ proptest! {
         for instance in instances {
             let Ok(said) = compiled.check(&instance) else { continue };
             let (applied, is_valid) = counted(&schema, &instance);
-            prop_assert_eq!(said == Matches::Yes, is_valid);
+            prop_assert_eq!(said == SchemaMatch::Yes, is_valid);
             let bound = compiled.estimate(&instance).applications;
             prop_assert!(applied <= bound, "{} applied, bound {}", applied, bound);
         }

@@ -1,8 +1,8 @@
 //! Tasks and their events as documents: what is written is what is read.
 
 use jurat_core::{
-    policy::Status,
-    task::{Command, Event, Release, Role, Task, Terms},
+    policy::EvaluationStatus,
+    task::{LeaseRelease, Task, TaskCommand, TaskEvent, TaskRole, TaskTerms},
 };
 use serde_json::{Value, json};
 
@@ -10,17 +10,19 @@ use super::driven::{Driven, ballot, terms};
 
 /// A task in the middle of its life, with something in each of its members.
 fn lived() -> Driven {
-    let mut driven = Driven::new(Terms { max_proposers: 3, da_quorum: 1, ..terms() });
-    let lost = driven.claim(Role::Propose, "a", None).unwrap();
-    let token = driven.claim(Role::Propose, "b", None).unwrap();
+    let mut driven = Driven::new(TaskTerms { max_proposers: 3, da_quorum: 1, ..terms() });
+    let lost = driven.claim(TaskRole::Propose, "a", None).unwrap();
+    let token = driven.claim(TaskRole::Propose, "b", None).unwrap();
     driven.propose_with(token, "d1", &["sha256:e1".to_owned()]).unwrap();
-    let reason = Release::Failed { code: "timeout".to_owned(), detail: "too slow".to_owned() };
-    driven.tell(&Command::Release { token: lost, reason }).unwrap();
-    driven.claim(Role::Propose, "c", None).unwrap();
+    let reason = LeaseRelease::Failed { code: "timeout".to_owned(), detail: "too slow".to_owned() };
+    driven.tell(&TaskCommand::Release { token: lost, reason }).unwrap();
+    driven.claim(TaskRole::Propose, "c", None).unwrap();
     driven.now = 1_200;
     driven.tick(true, false);
-    let token = driven.claim(Role::Verify, "c", Some("c-d1")).unwrap();
-    driven.vote(token, ballot(Status::Passed, 0.1 + 0.2), &["sha256:e1".to_owned()]).unwrap();
+    let token = driven.claim(TaskRole::Verify, "c", Some("c-d1")).unwrap();
+    driven
+        .vote(token, ballot(EvaluationStatus::Passed, 0.1 + 0.2), &["sha256:e1".to_owned()])
+        .unwrap();
     driven.tick(false, true);
     driven.reveal("c-d1", "c").unwrap();
     driven
@@ -33,7 +35,7 @@ fn a_task_and_its_events_are_read_as_they_were_written() {
     assert_eq!(serde_json::from_str::<Task>(&text).unwrap(), driven.task);
     for (event, _) in &driven.events {
         let text = serde_json::to_string(event).unwrap();
-        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), *event, "{text}");
+        assert_eq!(serde_json::from_str::<TaskEvent>(&text).unwrap(), *event, "{text}");
     }
 }
 
@@ -76,8 +78,8 @@ fn an_event_says_its_kind_and_who_did_what_where() {
 fn work_whose_outcome_nobody_knows_is_resumed_under_its_execution_id() {
     let driven = lived();
     // The lease of `c` ran out while it proposed; `a` failed, and begins anew.
-    assert_eq!(driven.task.resumable(Role::Propose, "c", None), Some("exec-3"));
-    assert_eq!(driven.task.resumable(Role::Propose, "a", None), None);
-    assert_eq!(driven.task.resumable(Role::Verify, "c", Some("c-d1")), None);
+    assert_eq!(driven.task.resumable(TaskRole::Propose, "c", None), Some("exec-3"));
+    assert_eq!(driven.task.resumable(TaskRole::Propose, "a", None), None);
+    assert_eq!(driven.task.resumable(TaskRole::Verify, "c", Some("c-d1")), None);
     assert_eq!(driven.task.failed_proposers.keys().collect::<Vec<_>>(), ["a"]);
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    policy::Status,
+    policy::EvaluationStatus,
     task::{
-        Aggregation, Ballot, Budget, Claim, Command, Event, Exhausted, Mode, Refusal, Renewal,
-        Role, Task, Terms, Weigher, commitment, decide,
+        Ballot, Budget, BudgetRenewal, DecisionMode, ExhaustedRoles, Task, TaskCommand, TaskEvent,
+        TaskLease, TaskRefusal, TaskRole, TaskTerms, VoteAggregation, VoterReliability, commitment,
+        decide,
     },
     time::Timestamp,
 };
@@ -16,9 +17,9 @@ pub(super) fn at(millis: u64) -> Timestamp {
 }
 
 /// Terms under which most stories can be told.
-pub(super) fn terms() -> Terms {
-    Terms {
-        mode: Mode::OneShot,
+pub(super) fn terms() -> TaskTerms {
+    TaskTerms {
+        mode: DecisionMode::OneShot,
         lease_ms: 1_000,
         propose_at_once: 2,
         verify_at_once: 3,
@@ -33,7 +34,7 @@ pub(super) fn terms() -> Terms {
         max_repeats: 1,
         max_retries: 1,
         backoff_ms: 200,
-        aggregation: Aggregation::Quorum,
+        aggregation: VoteAggregation::Quorum,
         budget: Budget {
             time_ms: 20_000,
             max_steps: 20,
@@ -44,14 +45,14 @@ pub(super) fn terms() -> Terms {
             reuse_verify_time_ms: 5_000,
             reuse_verify_cost_units: 6,
             reuse_max_attempts: 2,
-            renewal: Renewal::Lifetime,
+            renewal: BudgetRenewal::Lifetime,
         },
         window_ms: 1_000,
         expires_at: at(30_000),
     }
 }
 
-pub(super) fn ballot(status: Status, score: f64) -> Ballot {
+pub(super) fn ballot(status: EvaluationStatus, score: f64) -> Ballot {
     let verdict_digest = format!("sha256:{}", status.as_str());
     Ballot { status, score, reason_codes: Vec::new(), verdict_digest, available: Vec::new() }
 }
@@ -62,15 +63,15 @@ pub(super) type Sealed = BTreeMap<(String, String), (Ballot, String)>;
 #[derive(Debug)]
 pub(super) struct Driven {
     pub(super) task: Task,
-    pub(super) events: Vec<(Event, Timestamp)>,
+    pub(super) events: Vec<(TaskEvent, Timestamp)>,
     pub(super) now: u64,
     pub(super) sealed: Sealed,
-    pub(super) known: Weigher,
+    pub(super) known: VoterReliability,
 }
 
 impl Driven {
-    pub(super) fn new(terms: Terms) -> Self {
-        let created = Event::Created { terms: Box::new(terms.clone()) };
+    pub(super) fn new(terms: TaskTerms) -> Self {
+        let created = TaskEvent::Created { terms: Box::new(terms.clone()) };
         Self {
             task: Task::created("t1", terms, at(0)),
             events: vec![(created, at(0))],
@@ -80,7 +81,7 @@ impl Driven {
         }
     }
 
-    pub(super) fn tell(&mut self, command: &Command) -> Result<Vec<Event>, Refusal> {
+    pub(super) fn tell(&mut self, command: &TaskCommand) -> Result<Vec<TaskEvent>, TaskRefusal> {
         let now = at(self.now);
         let events = decide(&self.task, command, now, &self.known)?;
         for event in &events {
@@ -94,19 +95,24 @@ impl Driven {
     /// given after a slash, and the pool has as many keys as could be needed.
     pub(super) fn claim(
         &mut self,
-        role: Role,
+        role: TaskRole,
         holder: &str,
         candidate: Option<&str>,
-    ) -> Result<u64, Refusal> {
+    ) -> Result<u64, TaskRefusal> {
         let token = self.task.last_token + 1;
         let claim = self.claim_of(role, holder, candidate);
-        self.tell(&Command::Claim { token, claim }).map(|_| token)
+        self.tell(&TaskCommand::TakeLease { token, claim }).map(|_| token)
     }
 
-    pub(super) fn claim_of(&self, role: Role, holder: &str, candidate: Option<&str>) -> Claim {
+    pub(super) fn claim_of(
+        &self,
+        role: TaskRole,
+        holder: &str,
+        candidate: Option<&str>,
+    ) -> TaskLease {
         let token = self.task.last_token + 1;
         let resumed = self.task.resumable(role, holder, candidate);
-        Claim {
+        TaskLease {
             role,
             holder: holder.to_owned(),
             node: "node-1".to_owned(),
@@ -123,8 +129,8 @@ impl Driven {
         token: u64,
         digest: &str,
         evidence: &[String],
-    ) -> Result<Vec<Event>, Refusal> {
-        self.tell(&Command::Propose {
+    ) -> Result<Vec<TaskEvent>, TaskRefusal> {
+        self.tell(&TaskCommand::Propose {
             token,
             candidate: format!("c-{digest}"),
             digest: digest.to_owned(),
@@ -138,14 +144,14 @@ impl Driven {
         token: u64,
         ballot: Ballot,
         available: &[String],
-    ) -> Result<Vec<Event>, Refusal> {
+    ) -> Result<Vec<TaskEvent>, TaskRefusal> {
         let ballot = Ballot { available: available.to_vec(), ..ballot };
         let claim = self.task.claims.get(&token).cloned();
         let (candidate, voter) =
             claim.map_or_else(Default::default, |it| (it.candidate.unwrap_or_default(), it.holder));
         let salt = format!("salt-{token}");
-        let commitment = commitment(self.task.place(&candidate, &voter), &ballot, &salt);
-        let events = self.tell(&Command::CommitVote {
+        let commitment = commitment(self.task.vote_context(&candidate, &voter), &ballot, &salt);
+        let events = self.tell(&TaskCommand::CommitVote {
             token,
             commitment,
             round_id: format!("round-{token}"),
@@ -154,15 +160,21 @@ impl Driven {
         Ok(events)
     }
 
-    pub(super) fn reveal(&mut self, candidate: &str, voter: &str) -> Result<Vec<Event>, Refusal> {
+    pub(super) fn reveal(
+        &mut self,
+        candidate: &str,
+        voter: &str,
+    ) -> Result<Vec<TaskEvent>, TaskRefusal> {
         let (candidate, voter) = (candidate.to_owned(), voter.to_owned());
         let sealed = self.sealed.get(&(candidate.clone(), voter.clone())).cloned();
-        let (ballot, salt) = sealed.unwrap_or_else(|| (ballot(Status::Passed, 0.9), String::new()));
-        self.tell(&Command::Reveal { candidate, voter, ballot, salt })
+        let (ballot, salt) =
+            sealed.unwrap_or_else(|| (ballot(EvaluationStatus::Passed, 0.9), String::new()));
+        self.tell(&TaskCommand::Reveal { candidate, voter, ballot, salt })
     }
 
-    pub(super) fn tick(&mut self, proposers: bool, verifiers: bool) -> Vec<Event> {
-        self.tell(&Command::Tick { exhausted: Exhausted { proposers, verifiers } }).unwrap()
+    pub(super) fn tick(&mut self, proposers: bool, verifiers: bool) -> Vec<TaskEvent> {
+        self.tell(&TaskCommand::Tick { exhausted: ExhaustedRoles { proposers, verifiers } })
+            .unwrap()
     }
 
     /// The task that the events alone make.

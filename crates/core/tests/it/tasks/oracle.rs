@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
-    policy::Status,
-    task::{Aggregation, Ballot, Claim, Command, Event, Release, Role, Spent, Terms},
+    policy::EvaluationStatus,
+    task::{
+        Ballot, LeaseRelease, TaskCommand, TaskEvent, TaskLease, TaskRole, TaskSpending, TaskTerms,
+        VoteAggregation,
+    },
     time::Timestamp,
 };
 
@@ -37,28 +40,28 @@ impl Seen {
 }
 
 /// Who does what, on which candidate.
-type Work = (Role, String, Option<String>);
+type Work = (TaskRole, String, Option<String>);
 
-fn work(claim: &Claim) -> Work {
+fn work(claim: &TaskLease) -> Work {
     (claim.role, claim.holder.clone(), claim.candidate.clone())
 }
 
 /// Reads events one after the other, and panics at the first that must not be.
 #[derive(Debug)]
 pub(super) struct Oracle {
-    terms: Terms,
+    terms: TaskTerms,
     epoch: u64,
-    live: BTreeMap<u64, Claim>,
+    live: BTreeMap<u64, TaskLease>,
     last_token: u64,
     candidates: BTreeMap<String, Seen>,
     proposers: BTreeSet<String>,
-    spent: Spent,
+    spent: TaskSpending,
     refunds: u32,
     began: Option<Timestamp>,
-    unpaid: Option<Role>,
+    unpaid: Option<TaskRole>,
     /// Paid for and interrupted, by who did what on which candidate.
     left: BTreeMap<Work, String>,
-    resumed: Option<Role>,
+    resumed: Option<TaskRole>,
     approved: Option<String>,
     finalized: BTreeMap<u64, String>,
     settled: BTreeSet<u64>,
@@ -67,7 +70,7 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
-    pub(super) fn new(terms: Terms) -> Self {
+    pub(super) fn new(terms: TaskTerms) -> Self {
         Self {
             terms,
             epoch: 1,
@@ -75,7 +78,7 @@ impl Oracle {
             last_token: 0,
             candidates: BTreeMap::new(),
             proposers: BTreeSet::new(),
-            spent: Spent::default(),
+            spent: TaskSpending::default(),
             refunds: 0,
             began: None,
             unpaid: None,
@@ -90,106 +93,107 @@ impl Oracle {
     }
 
     /// A command with a token that does not hold at this time must have been refused.
-    pub(super) fn accepted(&self, command: &Command, now: Timestamp) {
+    pub(super) fn accepted(&self, command: &TaskCommand, now: Timestamp) {
         let token = match command {
-            Command::Renew { token, .. }
-            | Command::Release { token, .. }
-            | Command::Propose { token, .. }
-            | Command::CommitVote { token, .. }
-            | Command::Finalize { token } => token,
-            Command::Claim { token, .. } => {
+            TaskCommand::Renew { token, .. }
+            | TaskCommand::Release { token, .. }
+            | TaskCommand::Propose { token, .. }
+            | TaskCommand::CommitVote { token, .. }
+            | TaskCommand::Finalize { token } => token,
+            TaskCommand::TakeLease { token, .. } => {
                 assert!(self.last_token < *token, "the token {token} was given out before");
                 return;
             }
-            Command::Reuse { .. }
-            | Command::Reveal { .. }
-            | Command::Accuse { .. }
-            | Command::Complain { .. }
-            | Command::NextEpoch
-            | Command::Cancel { .. }
-            | Command::Tick { .. } => return,
+            TaskCommand::Reuse { .. }
+            | TaskCommand::Reveal { .. }
+            | TaskCommand::Accuse { .. }
+            | TaskCommand::Complain { .. }
+            | TaskCommand::NextEpoch
+            | TaskCommand::Cancel { .. }
+            | TaskCommand::Tick { .. } => return,
         };
         let is_held = self.live.get(token).is_some_and(|claim| now < claim.until);
         assert!(is_held, "{command:?} was taken with a token that does not hold");
     }
 
-    pub(super) fn read(&mut self, event: &Event, now: Timestamp) {
+    pub(super) fn read(&mut self, event: &TaskEvent, now: Timestamp) {
         self.assert_paid_once(event);
         let is_after = matches!(
             event,
-            Event::Settled { .. } | Event::Complained { .. } | Event::Equivocated { .. }
+            TaskEvent::Settled { .. }
+                | TaskEvent::Complained { .. }
+                | TaskEvent::Equivocated { .. }
         );
         assert!(!self.is_over || is_after, "{} after the end", event.name());
         match event {
-            Event::Claimed { token, claim } => self.claimed(*token, claim, now),
-            Event::Renewed { token, until } => {
+            TaskEvent::Claimed { token, claim } => self.claimed(*token, claim, now),
+            TaskEvent::Renewed { token, until } => {
                 assert!(*until <= now.plus_millis(self.terms.lease_ms));
                 self.live.get_mut(token).unwrap().until = *until;
             }
-            Event::Released { token, reason } => self.released(*token, reason),
-            Event::Charged { role, reuse } => self.charged(*role, *reuse),
-            Event::Refunded { role, reuse } => self.refunded(*role, *reuse),
-            Event::Proposed { token, candidate, digest, evidence, .. } => {
+            TaskEvent::Released { token, reason } => self.released(*token, reason),
+            TaskEvent::Charged { role, reuse } => self.charged(*role, *reuse),
+            TaskEvent::Refunded { role, reuse } => self.refunded(*role, *reuse),
+            TaskEvent::Proposed { token, candidate, digest, evidence, .. } => {
                 let claim = self.live.remove(token).unwrap();
                 self.proposed(&claim.holder, (candidate, digest), evidence);
             }
-            Event::Reused { candidate, digest, proposers, evidence, .. } => {
+            TaskEvent::Reused { candidate, digest, proposers, evidence, .. } => {
                 self.began.get_or_insert(now);
                 let mut seen = Seen::new(digest, proposers, evidence);
                 seen.is_remembered = true;
                 assert!(self.candidates.insert(candidate.clone(), seen).is_none());
             }
-            Event::Finalized { epoch, candidate, .. } => {
+            TaskEvent::Finalized { epoch, candidate, .. } => {
                 assert_eq!(*epoch, self.epoch);
                 assert_eq!(self.approved.as_ref(), Some(candidate), "final, and never approved");
                 let before = self.finalized.insert(*epoch, candidate.clone());
                 assert_eq!(before, None, "two final candidates in one epoch");
                 self.live.clear();
             }
-            Event::Settled { epoch, candidate, .. } => {
+            TaskEvent::Settled { epoch, candidate, .. } => {
                 assert_eq!(self.finalized.get(epoch), Some(candidate));
                 assert!(self.settled.insert(*epoch), "settled twice");
             }
-            Event::EpochEnded { epoch } => self.next_epoch(*epoch),
-            Event::Failed { .. } | Event::Expired { .. } | Event::Cancelled { .. } => {
+            TaskEvent::EpochEnded { epoch } => self.next_epoch(*epoch),
+            TaskEvent::Failed { .. } | TaskEvent::Expired { .. } | TaskEvent::Cancelled { .. } => {
                 self.is_over = true;
                 self.live.clear();
             }
-            Event::EvidenceSeen { .. }
-            | Event::VoteCommitted { .. }
-            | Event::RevealOpened { .. }
-            | Event::VoteRevealed { .. }
-            | Event::VoteForfeited { .. }
-            | Event::Equivocated { .. }
-            | Event::VotingExtended { .. }
-            | Event::Committed { .. }
-            | Event::Rejected { .. }
-            | Event::VerificationRepeated { .. }
-            | Event::Undecided { .. } => self.voted(event),
-            Event::Created { .. }
-            | Event::ExploreClosed { .. }
-            | Event::RetryScheduled { .. }
-            | Event::Complained { .. } => {}
+            TaskEvent::EvidenceSeen { .. }
+            | TaskEvent::VoteCommitted { .. }
+            | TaskEvent::RevealOpened { .. }
+            | TaskEvent::VoteRevealed { .. }
+            | TaskEvent::VoteForfeited { .. }
+            | TaskEvent::Equivocated { .. }
+            | TaskEvent::VotingExtended { .. }
+            | TaskEvent::Committed { .. }
+            | TaskEvent::Rejected { .. }
+            | TaskEvent::VerificationRepeated { .. }
+            | TaskEvent::Undecided { .. } => self.voted(event),
+            TaskEvent::Created { .. }
+            | TaskEvent::ExploreClosed { .. }
+            | TaskEvent::RetryScheduled { .. }
+            | TaskEvent::Complained { .. } => {}
         }
     }
 
     /// Work is paid for when it is claimed, unless it was paid for before and interrupted.
-    fn assert_paid_once(&mut self, event: &Event) {
-        let is_paid =
-            |role: Role| matches!(event, Event::Charged { role: paid, .. } if *paid == role);
+    fn assert_paid_once(&mut self, event: &TaskEvent) {
+        let is_paid = |role: TaskRole| matches!(event, TaskEvent::Charged { role: paid, .. } if *paid == role);
         assert!(self.unpaid.take().is_none_or(is_paid), "work was begun and not paid for");
-        let is_free = |role: Role| !is_paid(role);
+        let is_free = |role: TaskRole| !is_paid(role);
         assert!(self.resumed.take().is_none_or(is_free), "what was interrupted is paid for again");
     }
 
-    fn released(&mut self, token: u64, reason: &Release) {
+    fn released(&mut self, token: u64, reason: &LeaseRelease) {
         let claim = self.live.remove(&token).unwrap();
-        if matches!(reason, Release::LeaseRanOut | Release::GivenUp { .. }) {
+        if matches!(reason, LeaseRelease::LeaseRanOut | LeaseRelease::GivenUp { .. }) {
             self.left.insert(work(&claim), claim.execution_id);
         }
     }
 
-    fn claimed(&mut self, token: u64, claim: &Claim, now: Timestamp) {
+    fn claimed(&mut self, token: u64, claim: &TaskLease, now: Timestamp) {
         assert!(self.last_token < token, "a token was given out twice");
         self.last_token = token;
         let began = *self.began.get_or_insert(now);
@@ -198,18 +202,18 @@ impl Oracle {
         assert!(claim.until <= now.plus_millis(self.terms.lease_ms), "a lease that is too long");
         let is_resumed = self.left.remove(&work(claim)).is_some_and(|it| it == claim.execution_id);
         *(if is_resumed { &mut self.resumed } else { &mut self.unpaid }) = Some(claim.role);
-        if claim.role == Role::Verify {
+        if claim.role == TaskRole::Verify {
             let candidate = claim.candidate.clone().unwrap();
             let seen = self.candidates.get_mut(&candidate).unwrap();
             assert!(!seen.makers.contains(&claim.holder), "it verifies what it proposed");
             seen.pool_keys = claim.pool_keys;
         }
         self.live.insert(token, claim.clone());
-        let of = |role: Role| self.live.values().filter(|it| it.role == role).count();
+        let of = |role: TaskRole| self.live.values().filter(|it| it.role == role).count();
         let limits = [
-            (Role::Propose, self.terms.propose_at_once),
-            (Role::Verify, self.terms.verify_at_once),
-            (Role::Finalize, self.terms.max_finalizers),
+            (TaskRole::Propose, self.terms.propose_at_once),
+            (TaskRole::Verify, self.terms.verify_at_once),
+            (TaskRole::Finalize, self.terms.max_finalizers),
         ];
         for (role, most) in limits {
             assert!(of(role) <= usize::try_from(most).unwrap(), "too many {role} at once");
@@ -217,32 +221,32 @@ impl Oracle {
     }
 
     /// So often in an epoch, and never more than was paid.
-    fn refunded(&mut self, role: Role, is_reuse: bool) {
+    fn refunded(&mut self, role: TaskRole, is_reuse: bool) {
         let spent = &mut self.spent;
         let stage = match role {
-            Role::Propose => &mut spent.explore,
-            Role::Verify => &mut spent.verify,
-            Role::Finalize => &mut spent.finalize,
+            TaskRole::Propose => &mut spent.explore,
+            TaskRole::Verify => &mut spent.verify,
+            TaskRole::Finalize => &mut spent.finalize,
         };
         assert!(*stage > 0, "more is given back than was paid");
         *stage -= 1;
-        spent.steps -= u32::from(role != Role::Finalize);
+        spent.steps -= u32::from(role != TaskRole::Finalize);
         spent.reuse -= u64::from(is_reuse);
         self.refunds += 1;
         assert!(self.refunds <= 8, "a task is tried for ever");
     }
 
-    fn charged(&mut self, role: Role, is_reuse: bool) {
+    fn charged(&mut self, role: TaskRole, is_reuse: bool) {
         let budget = &self.terms.budget;
         let spent = &mut self.spent;
         match role {
-            Role::Propose => spent.explore += 1,
-            Role::Verify => spent.verify += 1,
-            Role::Finalize => spent.finalize += 1,
+            TaskRole::Propose => spent.explore += 1,
+            TaskRole::Verify => spent.verify += 1,
+            TaskRole::Finalize => spent.finalize += 1,
         }
-        spent.steps += u32::from(role != Role::Finalize);
+        spent.steps += u32::from(role != TaskRole::Finalize);
         spent.reuse += u64::from(is_reuse);
-        if role == Role::Propose || is_reuse {
+        if role == TaskRole::Propose || is_reuse {
             let steps = budget.max_steps.saturating_sub(spent.steps);
             assert!(self.terms.quorum <= steps, "nothing is left to verify a candidate with");
         }
@@ -272,13 +276,13 @@ impl Oracle {
         same.makers.insert(holder.to_owned());
         same.evidence.extend(evidence.iter().cloned());
         same.counted.remove(holder);
-        same.counted.retain(|_, it| it.status != Status::Inconclusive);
+        same.counted.retain(|_, it| it.status != EvaluationStatus::Inconclusive);
         same.committed.clear();
         same.is_open = false;
     }
 
-    fn voted(&mut self, event: &Event) {
-        if let Event::VoteCommitted { token, candidate, .. } = event {
+    fn voted(&mut self, event: &TaskEvent) {
+        if let TaskEvent::VoteCommitted { token, candidate, .. } = event {
             let claim = self.live.remove(token).unwrap();
             let seen = self.candidates.get_mut(candidate).unwrap();
             assert!(!seen.is_open, "a vote is committed while others are seen");
@@ -287,11 +291,11 @@ impl Oracle {
             assert!(!seen.counted.contains_key(&claim.holder), "it votes, and has a vote");
             assert!(seen.committed.insert(claim.holder.clone()), "it committed twice");
             seen.keys.insert(claim.holder, claim.independence);
-        } else if let Event::RevealOpened { candidate, .. } = event {
-            let on_it = |it: &&Claim| it.candidate.as_deref() == Some(candidate);
+        } else if let TaskEvent::RevealOpened { candidate, .. } = event {
+            let on_it = |it: &&TaskLease| it.candidate.as_deref() == Some(candidate);
             assert_eq!(self.live.values().filter(on_it).count(), 0, "somebody is still to vote");
             self.candidates.get_mut(candidate).unwrap().is_open = true;
-        } else if let Event::VoteRevealed { candidate, voter, ballot } = event {
+        } else if let TaskEvent::VoteRevealed { candidate, voter, ballot } = event {
             let seen = self.candidates.get_mut(candidate).unwrap();
             assert!(seen.is_open, "a vote was revealed before its time");
             assert!(seen.committed.contains(voter), "a vote that was not committed");
@@ -299,27 +303,27 @@ impl Oracle {
             assert_eq!(before, None, "{voter} is counted twice");
             let most = usize::try_from(self.terms.max_verifiers).unwrap();
             assert!(seen.counted.len() <= most, "more votes than the contract allows");
-        } else if let Event::EvidenceSeen { candidate, verifier, digest } = event {
+        } else if let TaskEvent::EvidenceSeen { candidate, verifier, digest } = event {
             let seen = self.candidates.get_mut(candidate).unwrap();
             assert!(!seen.makers.contains(verifier), "it vouches for what it proposed");
             seen.found.insert((digest.clone(), verifier.clone()));
-        } else if let Event::VoteForfeited { candidate, voter, .. } = event {
+        } else if let TaskEvent::VoteForfeited { candidate, voter, .. } = event {
             self.candidates.get_mut(candidate).unwrap().counted.remove(voter);
-        } else if let Event::Equivocated { voter, .. } = event {
+        } else if let TaskEvent::Equivocated { voter, .. } = event {
             self.equivocators.insert(voter.clone());
-        } else if let Event::VotingExtended { candidate, .. } = event {
+        } else if let TaskEvent::VotingExtended { candidate, .. } = event {
             let seen = self.candidates.get_mut(candidate).unwrap();
             seen.is_open = false;
             seen.committed.clear();
-        } else if let Event::VerificationRepeated { candidate, .. } = event {
+        } else if let TaskEvent::VerificationRepeated { candidate, .. } = event {
             let seen = self.candidates.get_mut(candidate).unwrap();
             seen.is_open = false;
             seen.committed.clear();
-            seen.counted.retain(|_, it| it.status != Status::Inconclusive);
-        } else if let Event::Undecided { candidate, .. } = event {
+            seen.counted.retain(|_, it| it.status != EvaluationStatus::Inconclusive);
+        } else if let TaskEvent::Undecided { candidate, .. } = event {
             let seen = self.candidates.get_mut(candidate).unwrap();
             seen.is_undecided = seen.is_remembered;
-        } else if let Event::Committed { candidate } = event {
+        } else if let TaskEvent::Committed { candidate } = event {
             assert_eq!(self.approved.replace(candidate.clone()), None, "two were approved");
             self.assert_approved(candidate);
         }
@@ -328,15 +332,18 @@ impl Oracle {
     /// Enough different voters approved, under enough keys, and they outweigh those against.
     fn assert_approved(&self, candidate: &str) {
         let seen = &self.candidates[candidate];
-        let of = |status: Status| seen.counted.iter().filter(move |(_, it)| it.status == status);
+        let of = |status: EvaluationStatus| {
+            seen.counted.iter().filter(move |(_, it)| it.status == status)
+        };
         let quorum = usize::try_from(self.terms.quorum).unwrap();
-        let pro = of(Status::Passed).count();
+        let pro = of(EvaluationStatus::Passed).count();
         assert!(quorum <= pro, "approved without its quorum");
-        let keys: BTreeSet<&String> = of(Status::Passed).map(|(it, _)| &seen.keys[it]).collect();
+        let keys: BTreeSet<&String> =
+            of(EvaluationStatus::Passed).map(|(it, _)| &seen.keys[it]).collect();
         let pool = usize::try_from(seen.pool_keys.max(1)).unwrap();
         assert!(quorum.min(pool) <= keys.len(), "approved by too few keys");
-        let against = of(Status::Failed).count();
-        if self.terms.aggregation == Aggregation::Quorum && pool < quorum {
+        let against = of(EvaluationStatus::Failed).count();
+        if self.terms.aggregation == VoteAggregation::Quorum && pool < quorum {
             assert!(against < pro, "approved, and as many are against");
         }
         assert!(seen.makers.iter().all(|it| !seen.counted.contains_key(it)), "its own vote");

@@ -2,10 +2,10 @@
 //! order, what the contract says is kept.
 
 use jurat_core::{
-    policy::Status,
+    policy::EvaluationStatus,
     task::{
-        Aggregation, Ballot, Claim, Command, Event, Exhausted, Mode, Need, Refusal, Release,
-        Renewal, Role, Task, Terms, needs,
+        Ballot, BudgetRenewal, DecisionMode, ExhaustedRoles, LeaseRelease, Task, TaskCommand,
+        TaskEvent, TaskLease, TaskNeed, TaskRefusal, TaskRole, TaskTerms, VoteAggregation, needs,
     },
 };
 use proptest::prelude::*;
@@ -15,8 +15,12 @@ use super::{
     oracle::Oracle,
 };
 
-const STATUSES: [Status; 4] =
-    [Status::Passed, Status::Failed, Status::Inconclusive, Status::Passed];
+const STATUSES: [EvaluationStatus; 4] = [
+    EvaluationStatus::Passed,
+    EvaluationStatus::Failed,
+    EvaluationStatus::Inconclusive,
+    EvaluationStatus::Passed,
+];
 
 /// What a random walk does next. Numbers pick among what there is.
 #[derive(Debug, Clone)]
@@ -65,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Terms that can be kept, and are narrow enough for their bounds to be met.
-fn any_terms() -> impl Strategy<Value = Terms> {
+fn any_terms() -> impl Strategy<Value = TaskTerms> {
     let counts = (1..4_u32, 0..3_u32, 1..4_u32, 1..3_u32, 1..3_u32, 0..3_u32);
     let budget = (0..4_u64, 0..6_u64, 1..3_u64, 0..8_u32, 1..6_u64);
     let rest = (0..3_usize, any::<bool>(), 0..3_u32, 0..3_u32, 1..4_u32);
@@ -75,7 +79,7 @@ fn any_terms() -> impl Strategy<Value = Terms> {
         let (explore, verify, finalize, steps, reuse) = budget;
         let (aggregation, is_continuous, max_repeats, max_retries, rounds) = rest;
         let max_verifiers = quorum + spare;
-        let mut terms = Terms {
+        let mut terms = TaskTerms {
             quorum,
             max_verifiers,
             max_proposers,
@@ -85,7 +89,7 @@ fn any_terms() -> impl Strategy<Value = Terms> {
             max_finalizers: at_once,
             no_new_evidence_rounds: rounds,
             da_quorum: da_quorum.min(max_verifiers),
-            aggregation: Aggregation::ALL[aggregation],
+            aggregation: VoteAggregation::ALL[aggregation],
             max_repeats,
             max_retries,
             ..terms()
@@ -98,18 +102,18 @@ fn any_terms() -> impl Strategy<Value = Terms> {
         terms.budget.reuse_verify_cost_units = reuse;
         (terms.budget.time_ms, terms.budget.reuse_verify_time_ms) = times;
         if is_continuous {
-            terms.mode = Mode::Continuous;
-            terms.budget.renewal = Renewal::EpochRenew;
+            terms.mode = DecisionMode::Continuous;
+            terms.budget.renewal = BudgetRenewal::EpochRenew;
         }
         assert_eq!(terms.check(at(0)), []);
         terms
     })
 }
 
-fn proposal(token: u64, digest: u8) -> Command {
+fn proposal(token: u64, digest: u8) -> TaskCommand {
     let is_odd = digest.is_multiple_of(16);
     let digest = format!("d{}", digest % 4);
-    Command::Propose {
+    TaskCommand::Propose {
         token,
         candidate: if is_odd { "c-d0".to_owned() } else { format!("c-{digest}") },
         digest,
@@ -134,13 +138,13 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(terms: Terms) -> Self {
+    fn new(terms: TaskTerms) -> Self {
         let driven = Driven::new(terms.clone());
         let replayed = driven.replayed();
         Self { driven, oracle: Oracle::new(terms), read: 0, replayed }
     }
 
-    fn tell(&mut self, command: &Command) -> Result<Vec<Event>, Refusal> {
+    fn tell(&mut self, command: &TaskCommand) -> Result<Vec<TaskEvent>, TaskRefusal> {
         let found = self.driven.tell(command);
         if found.is_ok() {
             self.oracle.accepted(command, at(self.driven.now));
@@ -152,7 +156,7 @@ impl Walk {
     /// Lets the oracle see what it did not see yet.
     fn read_on(&mut self) {
         for (event, at) in &self.driven.events[self.read..] {
-            if let Event::VoteRevealed { candidate, voter, ballot } = event {
+            if let TaskEvent::VoteRevealed { candidate, voter, ballot } = event {
                 let (sealed, _) = &self.driven.sealed[&(candidate.clone(), voter.clone())];
                 assert_eq!(sealed, ballot, "another ballot than was committed");
             }
@@ -179,19 +183,20 @@ impl Walk {
     }
 
     /// Two executors each have a key in common.
-    fn claim(&self, role: Role, who: u8, candidate: Option<&str>) -> Claim {
+    fn claim(&self, role: TaskRole, who: u8, candidate: Option<&str>) -> TaskLease {
         let base = self.driven.claim_of(role, &format!("e{}", who % 6), candidate);
         let pool_keys = 1 + u32::from(who) % 4;
-        Claim { independence: format!("k{}", who % 3), pool_keys, ..base }
+        TaskLease { independence: format!("k{}", who % 3), pool_keys, ..base }
     }
 
-    fn vote(&mut self, token: u64, status: Status) {
+    fn vote(&mut self, token: u64, status: EvaluationStatus) {
         let ballot = ballot(status, 0.6);
         let command_time = at(self.driven.now);
         let evidence = ["x1".to_owned()];
         let held = self.driven.task.claims.get(&token).cloned();
         if self.driven.vote(token, ballot, &evidence).is_ok() {
-            let is_held = held.is_some_and(|it| it.role == Role::Verify && command_time < it.until);
+            let is_held =
+                held.is_some_and(|it| it.role == TaskRole::Verify && command_time < it.until);
             assert!(is_held, "a vote was taken with a token that does not hold");
         }
         self.read_on();
@@ -223,15 +228,15 @@ impl Walk {
         }
     }
 
-    fn command(&self, step: &Step) -> Option<Command> {
+    fn command(&self, step: &Step) -> Option<TaskCommand> {
         Some(match step {
             Step::Claim(role, who, on) => {
                 let candidate = self.candidate(*on);
-                let role = Role::ALL[usize::from(*role) % 3];
-                let of = (role != Role::Propose).then_some(candidate.as_str());
+                let role = TaskRole::ALL[usize::from(*role) % 3];
+                let of = (role != TaskRole::Propose).then_some(candidate.as_str());
                 let claim = self.claim(role, *who, of);
                 let old = u64::from(on.is_multiple_of(8));
-                Command::Claim { token: self.driven.task.last_token + 1 - old, claim }
+                TaskCommand::TakeLease { token: self.driven.task.last_token + 1 - old, claim }
             }
             Step::Propose(token, digest) => proposal(self.token(*token), *digest),
             Step::Reveal(pick) => self.reveal(*pick, None)?,
@@ -240,41 +245,41 @@ impl Walk {
             Step::Release(token, why) => {
                 let detail = "it was so".to_owned();
                 let reason = match why % 3 {
-                    0 => Release::GivenUp { detail },
-                    1 => Release::NodeFailed { code: "internal".to_owned(), detail },
-                    _ => Release::Failed { code: "timeout".to_owned(), detail },
+                    0 => LeaseRelease::GivenUp { detail },
+                    1 => LeaseRelease::NodeFailed { code: "internal".to_owned(), detail },
+                    _ => LeaseRelease::Failed { code: "timeout".to_owned(), detail },
                 };
-                Command::Release { token: self.token(*token), reason }
+                TaskCommand::Release { token: self.token(*token), reason }
             }
-            Step::Renew(token, until) => Command::Renew {
+            Step::Renew(token, until) => TaskCommand::Renew {
                 token: self.token(*token),
                 until: at(self.driven.now + u64::from(*until)),
             },
-            Step::Finalize(token) => Command::Finalize { token: self.token(*token) },
-            Step::Reuse(digest, by) => Command::Reuse {
+            Step::Finalize(token) => TaskCommand::Finalize { token: self.token(*token) },
+            Step::Reuse(digest, by) => TaskCommand::Reuse {
                 source: "knowledge:t0#1".to_owned(),
                 candidate: format!("c-d{}", digest % 4),
                 digest: format!("d{}", digest % 4),
                 evidence: Vec::new(),
                 proposers: vec![format!("e{}", by % 6)],
             },
-            Step::Complain(epoch) => Command::Complain {
+            Step::Complain(epoch) => TaskCommand::Complain {
                 epoch: u64::from(epoch % 4),
                 reason: "wrong".to_owned(),
                 signed: None,
             },
-            Step::NextEpoch => Command::NextEpoch,
-            Step::Cancel => Command::Cancel { reason: "not wanted".to_owned() },
+            Step::NextEpoch => TaskCommand::NextEpoch,
+            Step::Cancel => TaskCommand::Cancel { reason: "not wanted".to_owned() },
             Step::Tick(proposers, verifiers) => {
-                let exhausted = Exhausted { proposers: *proposers, verifiers: *verifiers };
-                Command::Tick { exhausted }
+                let exhausted = ExhaustedRoles { proposers: *proposers, verifiers: *verifiers };
+                TaskCommand::Tick { exhausted }
             }
             Step::Work(..) | Step::Vote(..) | Step::Wait(..) => return None,
         })
     }
 
     /// Accuses somebody who voted, mostly of something that can be proven.
-    fn accusation(&self, pick: u8, how: u8) -> Option<Command> {
+    fn accusation(&self, pick: u8, how: u8) -> Option<TaskCommand> {
         let (candidate, voter) = self.sealed(pick)?;
         let task = &self.driven.task;
         let vote = task.proposal(&candidate).and_then(|it| it.votes.get(&voter));
@@ -282,10 +287,10 @@ impl Walk {
         let (sealed, _) = &self.driven.sealed[&(candidate.clone(), voter.clone())];
         let other = format!("sha256:{}", STATUSES[usize::from(how % 4)].as_str());
         let verdicts = (sealed.verdict_digest.clone(), other);
-        Some(Command::Accuse { candidate, voter, turn, verdicts })
+        Some(TaskCommand::Accuse { candidate, voter, turn, verdicts })
     }
 
-    fn reveal(&self, pick: u8, wrong: Option<u8>) -> Option<Command> {
+    fn reveal(&self, pick: u8, wrong: Option<u8>) -> Option<TaskCommand> {
         let (candidate, voter) = self.sealed(pick)?;
         let (mut ballot, mut salt) =
             self.driven.sealed[&(candidate.clone(), voter.clone())].clone();
@@ -293,12 +298,12 @@ impl Walk {
             None => {}
             Some(0) => "another".clone_into(&mut salt),
             Some(1) => ballot.score = f64::NAN,
-            Some(2) => ballot.status = Status::Passed,
+            Some(2) => ballot.status = EvaluationStatus::Passed,
             Some(_) => {
                 ballot = Ballot { verdict_digest: "sha256:other".to_owned(), ..ballot };
             }
         }
-        Some(Command::Reveal { candidate, voter, ballot, salt })
+        Some(TaskCommand::Reveal { candidate, voter, ballot, salt })
     }
 
     /// What there is to do is done, and never refused: a claim that is asked for can be had.
@@ -325,28 +330,28 @@ impl Walk {
         self.finish(*token, claim, status, what);
     }
 
-    fn do_what(&mut self, need: Need, who: u8) {
+    fn do_what(&mut self, need: TaskNeed, who: u8) {
         match need {
-            Need::Proposals { count, mut without, only } => {
+            TaskNeed::Proposals { count, mut without, only } => {
                 without.extend(others_than(only));
                 for _ in 0..count {
-                    without.extend(self.take(Role::Propose, who, (None, &without)));
+                    without.extend(self.take(TaskRole::Propose, who, (None, &without)));
                 }
             }
-            Need::Verdicts { candidate, count, mut without, only, .. } => {
+            TaskNeed::Verdicts { candidate, count, mut without, only, .. } => {
                 without.extend(others_than(only));
                 for _ in 0..count {
-                    without.extend(self.take(Role::Verify, who, (Some(&candidate), &without)));
+                    without.extend(self.take(TaskRole::Verify, who, (Some(&candidate), &without)));
                 }
             }
-            Need::Reveals { candidate, voters } => {
+            TaskNeed::Reveals { candidate, voters } => {
                 assert!(!voters.is_empty());
                 let found = self.driven.reveal(&candidate, &voters[0]);
                 assert!(found.is_ok(), "a reveal that is asked for is refused: {found:?}");
                 self.read_on();
             }
-            Need::Final { candidate } => {
-                self.take(Role::Finalize, who, (Some(&candidate), &[]));
+            TaskNeed::Final { candidate } => {
+                self.take(TaskRole::Finalize, who, (Some(&candidate), &[]));
             }
         }
     }
@@ -354,34 +359,34 @@ impl Walk {
     /// Claims for somebody who is free, or says that nobody is.
     fn take(
         &mut self,
-        role: Role,
+        role: TaskRole,
         who: u8,
         (candidate, without): (Option<&str>, &[String]),
     ) -> Option<String> {
         let mut picks = (0..6).map(|shift| who.wrapping_add(shift));
         let free = picks.find(|it| !without.contains(&format!("e{}", it % 6)));
         let Some(who) = free else {
-            let (proposers, verifiers) = (role == Role::Propose, role == Role::Verify);
+            let (proposers, verifiers) = (role == TaskRole::Propose, role == TaskRole::Verify);
             self.driven.tick(proposers, verifiers);
             self.read_on();
             return None;
         };
         let claim = self.claim(role, who, candidate);
         let token = self.driven.task.last_token + 1;
-        let found = self.tell(&Command::Claim { token, claim });
+        let found = self.tell(&TaskCommand::TakeLease { token, claim });
         assert!(found.is_ok(), "what is asked for is refused: {role} by e{}: {found:?}", who % 6);
         Some(format!("e{}", who % 6))
     }
 
-    fn finish(&mut self, token: u64, claim: &Claim, status: Status, what: u8) {
+    fn finish(&mut self, token: u64, claim: &TaskLease, status: EvaluationStatus, what: u8) {
         match claim.role {
-            Role::Propose => {
+            TaskRole::Propose => {
                 let command = proposal(token, 1 + what % 8);
                 self.tell(&command).ok();
             }
-            Role::Verify => self.vote(token, status),
-            Role::Finalize => {
-                self.tell(&Command::Finalize { token }).unwrap();
+            TaskRole::Verify => self.vote(token, status),
+            TaskRole::Finalize => {
+                self.tell(&TaskCommand::Finalize { token }).unwrap();
             }
         }
     }

@@ -4,15 +4,18 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    policy::Status,
-    task::{Ballot, Claim, Command, Event, Need, Refusal, Release, Role, needs},
+    policy::EvaluationStatus,
+    task::{
+        Ballot, LeaseRelease, TaskCommand, TaskEvent, TaskLease, TaskNeed, TaskRefusal, TaskRole,
+        needs,
+    },
 };
 
 use super::driven::{Driven, at, ballot};
 
 /// What came of a step.
 pub(super) enum Done {
-    Told(Result<Vec<Event>, Refusal>),
+    Told(Result<Vec<TaskEvent>, TaskRefusal>),
     Answer(String),
 }
 
@@ -43,11 +46,11 @@ impl<'a> Step<'a> {
     }
 }
 
-fn status(word: &str) -> Status {
+fn status(word: &str) -> EvaluationStatus {
     match word {
-        "passed" => Status::Passed,
-        "failed" => Status::Failed,
-        "inconclusive" => Status::Inconclusive,
+        "passed" => EvaluationStatus::Passed,
+        "failed" => EvaluationStatus::Failed,
+        "inconclusive" => EvaluationStatus::Inconclusive,
         other => panic!("`{other}` is not a verdict"),
     }
 }
@@ -83,19 +86,19 @@ pub(super) fn perform(driven: &mut Driven, words: &[&str]) -> Done {
     }
 }
 
-fn shown(need: &Need) -> String {
+fn shown(need: &TaskNeed) -> String {
     match need {
-        Need::Proposals { count, without, only } => {
+        TaskNeed::Proposals { count, without, only } => {
             format!("{count} proposals without {}{}", joined(without), alone(only.as_deref()))
         }
-        Need::Verdicts { candidate, count, without, keys, only } => {
+        TaskNeed::Verdicts { candidate, count, without, keys, only } => {
             let (without, keys, only) = (joined(without), joined(keys), alone(only.as_deref()));
             format!("{count} verdicts on {candidate} without {without} other than {keys}{only}")
         }
-        Need::Reveals { candidate, voters } => {
+        TaskNeed::Reveals { candidate, voters } => {
             format!("reveals on {candidate} by {}", voters.join(","))
         }
-        Need::Final { candidate } => format!("{candidate} made final"),
+        TaskNeed::Final { candidate } => format!("{candidate} made final"),
     }
 }
 
@@ -107,19 +110,19 @@ fn joined(names: &[String]) -> String {
     if names.is_empty() { "any".to_owned() } else { names.join(",") }
 }
 
-fn command(driven: &Driven, step: &Step<'_>) -> Command {
+fn command(driven: &Driven, step: &Step<'_>) -> TaskCommand {
     match step.word(0) {
         "claim" => claim(driven, step),
         "renew" => {
             let until = step.options.get("until").map(|it| it.parse().unwrap());
             let until = at(until.unwrap_or(driven.now + driven.task.terms.lease_ms));
-            Command::Renew { token: step.number(1), until }
+            TaskCommand::Renew { token: step.number(1), until }
         }
-        "release" => Command::Release { token: step.number(1), reason: release(step.word(2)) },
+        "release" => TaskCommand::Release { token: step.number(1), reason: release(step.word(2)) },
         "propose" => {
             let digest = step.word(2).to_owned();
             let id = step.options.get("id").map(|it| (*it).to_owned());
-            Command::Propose {
+            TaskCommand::Propose {
                 token: step.number(1),
                 candidate: id.unwrap_or_else(|| format!("c-{digest}")),
                 digest,
@@ -129,7 +132,7 @@ fn command(driven: &Driven, step: &Step<'_>) -> Command {
         }
         "reuse" => {
             let digest = step.word(2).to_owned();
-            Command::Reuse {
+            TaskCommand::Reuse {
                 source: step.word(1).to_owned(),
                 candidate: format!("c-{digest}"),
                 digest,
@@ -138,22 +141,22 @@ fn command(driven: &Driven, step: &Step<'_>) -> Command {
             }
         }
         "reveal" => reveal(driven, step),
-        "accuse" => Command::Accuse {
+        "accuse" => TaskCommand::Accuse {
             candidate: step.word(1).to_owned(),
             voter: step.word(2).to_owned(),
             turn: step.number(3),
             verdicts: (format!("sha256:{}", step.word(4)), format!("sha256:{}", step.word(5))),
         },
-        "finalize" => Command::Finalize { token: step.number(1) },
-        "complain" => Command::Complain {
+        "finalize" => TaskCommand::Finalize { token: step.number(1) },
+        "complain" => TaskCommand::Complain {
             epoch: step.number(1),
             reason: "it is wrong".to_owned(),
             signed: None,
         },
-        "next_epoch" => Command::NextEpoch,
-        "cancel" => Command::Cancel { reason: "the caller changed their mind".to_owned() },
-        "tick" => Command::Tick {
-            exhausted: jurat_core::task::Exhausted {
+        "next_epoch" => TaskCommand::NextEpoch,
+        "cancel" => TaskCommand::Cancel { reason: "the caller changed their mind".to_owned() },
+        "tick" => TaskCommand::Tick {
+            exhausted: jurat_core::task::ExhaustedRoles {
                 proposers: step.words.contains(&"no_proposers"),
                 verifiers: step.words.contains(&"no_verifiers"),
             },
@@ -162,39 +165,40 @@ fn command(driven: &Driven, step: &Step<'_>) -> Command {
     }
 }
 
-fn claim(driven: &Driven, step: &Step<'_>) -> Command {
-    let role: Role = step.word(1).parse().unwrap();
+fn claim(driven: &Driven, step: &Step<'_>) -> TaskCommand {
+    let role: TaskRole = step.word(1).parse().unwrap();
     let (holder, candidate) = (step.word(2), step.words.get(3).copied());
     let options = &step.options;
     let base = driven.claim_of(role, holder, candidate);
     let token = options.get("token").map(|it| it.parse().unwrap());
-    let claim = Claim {
+    let claim = TaskLease {
         independence: options.get("key").map_or(base.independence, |it| (*it).to_owned()),
         pool_keys: options.get("keys").map_or(base.pool_keys, |it| it.parse().unwrap()),
         until: options.get("until").map_or(base.until, |it| at(it.parse().unwrap())),
         ..base
     };
-    Command::Claim { token: token.unwrap_or(driven.task.last_token + 1), claim }
+    TaskCommand::TakeLease { token: token.unwrap_or(driven.task.last_token + 1), claim }
 }
 
-fn release(word: &str) -> Release {
+fn release(word: &str) -> LeaseRelease {
     let detail = "it was so".to_owned();
     match word {
-        "failed" => Release::Failed { code: "unavailable".to_owned(), detail },
-        "given_up" => Release::GivenUp { detail },
-        "node_failed" => Release::NodeFailed { code: "store_unavailable".to_owned(), detail },
+        "failed" => LeaseRelease::Failed { code: "unavailable".to_owned(), detail },
+        "given_up" => LeaseRelease::GivenUp { detail },
+        "node_failed" => LeaseRelease::NodeFailed { code: "store_unavailable".to_owned(), detail },
         other => panic!("`{other}` is no reason"),
     }
 }
 
 /// Opens what was sealed, unless the step says what to show instead.
-fn reveal(driven: &Driven, step: &Step<'_>) -> Command {
+fn reveal(driven: &Driven, step: &Step<'_>) -> TaskCommand {
     let (candidate, voter) = (step.word(1).to_owned(), step.word(2).to_owned());
     let sealed = driven.sealed.get(&(candidate.clone(), voter.clone())).cloned();
-    let (sealed, salt) = sealed.unwrap_or_else(|| (ballot(Status::Passed, 0.9), String::new()));
+    let (sealed, salt) =
+        sealed.unwrap_or_else(|| (ballot(EvaluationStatus::Passed, 0.9), String::new()));
     let shown = step.options.get("as").map(|it| ballot(status(it), 0.9));
     let score = step.options.get("score").map(|it| it.parse().unwrap());
     let shown = shown.unwrap_or(sealed);
     let ballot = Ballot { score: score.unwrap_or(shown.score), ..shown };
-    Command::Reveal { candidate, voter, ballot, salt }
+    TaskCommand::Reveal { candidate, voter, ballot, salt }
 }

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::task::{Event, Forfeit, Gap, Phase, Refusal, Release, Stop, Terms};
+use jurat_core::task::{
+    ExploreEnd, Forfeit, LeaseRelease, TaskEvent, TaskPhase, TaskRefusal, TaskTerms, VoteGap,
+};
 use serde_json::Value;
 
 use super::{
@@ -17,7 +19,7 @@ use crate::cases;
 
 /// The terms of a story: those that most have, with what it says otherwise. A dot leads into the
 /// budget.
-fn terms_of(file: &toml::Table) -> Terms {
+fn terms_of(file: &toml::Table) -> TaskTerms {
     let mut document = serde_json::to_value(terms()).unwrap();
     let told = file.get("terms").and_then(toml::Value::as_table).cloned().unwrap_or_default();
     for (name, value) in told {
@@ -43,75 +45,75 @@ fn begun(file: &toml::Table) -> Driven {
 }
 
 /// What tells an event apart from others of its name.
-fn mark(event: &Event) -> Option<String> {
+fn mark(event: &TaskEvent) -> Option<String> {
     let millis = |at: &jurat_core::time::Timestamp| at.millis().to_string();
     match event {
-        Event::Released { reason, .. } => Some(why(reason).to_owned()),
-        Event::ExploreClosed { why } => Some(why.to_string()),
-        Event::VoteForfeited { why, .. } => Some(why.to_string()),
-        Event::Undecided { why, .. } => Some(why.to_string()),
-        Event::VerificationRepeated { why, at, .. } => Some(format!("{why}@{}", millis(at))),
-        Event::VotingExtended { wanted, .. } => Some(wanted.to_string()),
-        Event::RetryScheduled { at } => Some(format!("@{}", millis(at))),
-        Event::RevealOpened { until, .. } | Event::Renewed { until, .. } => {
+        TaskEvent::Released { reason, .. } => Some(why(reason).to_owned()),
+        TaskEvent::ExploreClosed { why } => Some(why.to_string()),
+        TaskEvent::VoteForfeited { why, .. } => Some(why.to_string()),
+        TaskEvent::Undecided { why, .. } => Some(why.to_string()),
+        TaskEvent::VerificationRepeated { why, at, .. } => Some(format!("{why}@{}", millis(at))),
+        TaskEvent::VotingExtended { wanted, .. } => Some(wanted.to_string()),
+        TaskEvent::RetryScheduled { at } => Some(format!("@{}", millis(at))),
+        TaskEvent::RevealOpened { until, .. } | TaskEvent::Renewed { until, .. } => {
             Some(format!("@{}", millis(until)))
         }
-        Event::Charged { role, reuse: false } | Event::Refunded { role, reuse: false } => {
+        TaskEvent::Charged { role, reuse: false } | TaskEvent::Refunded { role, reuse: false } => {
             Some(role.to_string())
         }
-        Event::Charged { role, reuse: true } | Event::Refunded { role, reuse: true } => {
+        TaskEvent::Charged { role, reuse: true } | TaskEvent::Refunded { role, reuse: true } => {
             Some(format!("{role}+reuse"))
         }
-        Event::Settled { is_bad, .. } => Some(if *is_bad { "bad" } else { "good" }.to_owned()),
-        Event::Created { .. }
-        | Event::Claimed { .. }
-        | Event::Proposed { .. }
-        | Event::Reused { .. }
-        | Event::EvidenceSeen { .. }
-        | Event::VoteCommitted { .. }
-        | Event::VoteRevealed { .. }
-        | Event::Equivocated { .. }
-        | Event::Committed { .. }
-        | Event::Rejected { .. }
-        | Event::Finalized { .. }
-        | Event::Complained { .. }
-        | Event::EpochEnded { .. }
-        | Event::Failed { .. }
-        | Event::Expired { .. }
-        | Event::Cancelled { .. } => None,
+        TaskEvent::Settled { is_bad, .. } => Some(if *is_bad { "bad" } else { "good" }.to_owned()),
+        TaskEvent::Created { .. }
+        | TaskEvent::Claimed { .. }
+        | TaskEvent::Proposed { .. }
+        | TaskEvent::Reused { .. }
+        | TaskEvent::EvidenceSeen { .. }
+        | TaskEvent::VoteCommitted { .. }
+        | TaskEvent::VoteRevealed { .. }
+        | TaskEvent::Equivocated { .. }
+        | TaskEvent::Committed { .. }
+        | TaskEvent::Rejected { .. }
+        | TaskEvent::Finalized { .. }
+        | TaskEvent::Complained { .. }
+        | TaskEvent::EpochEnded { .. }
+        | TaskEvent::Failed { .. }
+        | TaskEvent::Expired { .. }
+        | TaskEvent::Cancelled { .. } => None,
     }
 }
 
-fn why(release: &Release) -> &'static str {
+fn why(release: &LeaseRelease) -> &'static str {
     match release {
-        Release::LeaseRanOut => "lease_ran_out",
-        Release::Failed { .. } => "failed",
-        Release::GivenUp { .. } => "given_up",
-        Release::NodeFailed { .. } => "node_failed",
+        LeaseRelease::LeaseRanOut => "lease_ran_out",
+        LeaseRelease::Failed { .. } => "failed",
+        LeaseRelease::GivenUp { .. } => "given_up",
+        LeaseRelease::NodeFailed { .. } => "node_failed",
     }
 }
 
-fn refusal(refusal: &Refusal) -> &'static str {
+fn refusal(refusal: &TaskRefusal) -> &'static str {
     match refusal {
-        Refusal::Over(_) => "over",
-        Refusal::NotHeld(_) => "not_held",
-        Refusal::OldToken { .. } => "old_token",
-        Refusal::OwnCandidate(_) => "own_candidate",
-        Refusal::VotesAlready(_) => "votes_already",
-        Refusal::Equivocator(_) => "equivocator",
-        Refusal::TooMany(_) => "too_many",
-        Refusal::Budget(_) => "budget",
-        Refusal::NoCandidate(_) => "no_candidate",
-        Refusal::IdTaken(_) => "id_taken",
-        Refusal::NoVote(_) => "no_vote",
-        Refusal::NotRevealing(_) => "not_revealing",
-        Refusal::NoProof(_) => "no_proof",
-        Refusal::NoReuse(_) => "no_reuse",
-        Refusal::NoWindow { why: "there is no decision yet", .. } => "no_decision",
-        Refusal::NoWindow { why: "it was already disputed", .. } => "complained_already",
-        Refusal::NoWindow { .. } => "no_window",
-        Refusal::NoEpoch(_) => "no_epoch",
-        Refusal::TooEarly => "too_early",
+        TaskRefusal::Over(_) => "over",
+        TaskRefusal::NotHeld(_) => "not_held",
+        TaskRefusal::OldToken { .. } => "old_token",
+        TaskRefusal::OwnCandidate(_) => "own_candidate",
+        TaskRefusal::VotesAlready(_) => "votes_already",
+        TaskRefusal::Equivocator(_) => "equivocator",
+        TaskRefusal::TooMany(_) => "too_many",
+        TaskRefusal::Budget(_) => "budget",
+        TaskRefusal::NoCandidate(_) => "no_candidate",
+        TaskRefusal::IdTaken(_) => "id_taken",
+        TaskRefusal::NoVote(_) => "no_vote",
+        TaskRefusal::NotRevealing(_) => "not_revealing",
+        TaskRefusal::NoProof(_) => "no_proof",
+        TaskRefusal::NoReuse(_) => "no_reuse",
+        TaskRefusal::NoWindow { why: "there is no decision yet", .. } => "no_decision",
+        TaskRefusal::NoWindow { why: "it was already disputed", .. } => "complained_already",
+        TaskRefusal::NoWindow { .. } => "no_window",
+        TaskRefusal::NoEpoch(_) => "no_epoch",
+        TaskRefusal::TooEarly => "too_early",
     }
 }
 
@@ -222,13 +224,16 @@ fn all_that_can_happen_to_a_task_is_told_in_some_story() {
             }
         }
     }
-    let phases = Phase::ALL.iter().map(|it| it.as_str());
-    let stops = Stop::ALL.iter().map(|it| it.as_str());
-    let gaps = Gap::ALL.iter().map(|it| it.as_str());
+    let phases = TaskPhase::ALL.iter().map(|it| it.as_str());
+    let stops = ExploreEnd::ALL.iter().map(|it| it.as_str());
+    let gaps = VoteGap::ALL.iter().map(|it| it.as_str());
     let forfeits = Forfeit::ALL.iter().map(|it| it.as_str());
     let releases = ["lease_ran_out", "failed", "given_up"];
     let words = phases.chain(stops).chain(gaps).chain(forfeits).chain(releases);
-    let missing: Vec<&str> =
-        words.chain(Event::NAMES).chain(REFUSALS).filter(|word| !seen.contains(*word)).collect();
+    let missing: Vec<&str> = words
+        .chain(TaskEvent::NAMES)
+        .chain(REFUSALS)
+        .filter(|word| !seen.contains(*word))
+        .collect();
     assert!(missing.is_empty(), "no story tells of {missing:?}");
 }

@@ -1,11 +1,11 @@
 //! Terms that no task can be held to are named by their field.
 
-use jurat_core::task::{Mode, Renewal, Terms};
+use jurat_core::task::{BudgetRenewal, DecisionMode, TaskTerms};
 
 use super::driven::{at, terms};
 
 /// A field of the contract, and what makes it wrong.
-type Case = (&'static str, fn(&mut Terms));
+type Case = (&'static str, fn(&mut TaskTerms));
 
 const COUNTS: [Case; 15] = [
     ("assignment.claim.max_concurrency.propose", |it| it.propose_at_once = 0),
@@ -36,7 +36,7 @@ const SPANS: [Case; 13] = [
     ("expiry_ms", |it| it.expires_at = at(400_000_000_000)),
     ("budget.time_ms", |it| it.budget.time_ms = u64::MAX),
     ("budget.reuse_verify_time_ms", |it| it.budget.reuse_verify_time_ms = 20_001),
-    ("budget.mode", |it| it.mode = Mode::Continuous),
+    ("budget.mode", |it| it.mode = DecisionMode::Continuous),
     ("budget.max_steps", |it| it.budget.max_steps = 2),
     ("budget.max_steps", |it| (it.da_quorum, it.budget.max_steps) = (3, 3)),
 ];
@@ -88,7 +88,7 @@ fn all_that_is_wrong_is_said_at_once() {
 fn how_long_a_contract_lasts_is_not_when_it_ends() {
     let (now, mut wrong) = (at(1_900_000_000_000), terms());
     wrong.expires_at = at(600_000);
-    let said = |terms: &Terms| terms.check_clock(now).unwrap().reason;
+    let said = |terms: &TaskTerms| terms.check_clock(now).unwrap().reason;
     assert!(said(&wrong).contains("milliseconds since 1970"), "{}", said(&wrong));
     wrong.expires_at = at(1_800_000_000_000);
     assert_eq!(said(&wrong), "is in the past");
@@ -100,7 +100,7 @@ fn how_long_a_contract_lasts_is_not_when_it_ends() {
 fn one_of_something_is_said_as_one() {
     let mut wrong = terms();
     (wrong.max_verifiers, wrong.quorum) = (1, 2);
-    let said = |terms: &Terms, field: &str| {
+    let said = |terms: &TaskTerms, field: &str| {
         let found = terms.check_lasting().into_iter().find(|it| it.field == field);
         found.unwrap().reason
     };
@@ -114,7 +114,7 @@ fn one_of_something_is_said_as_one() {
 #[test]
 fn a_continuous_task_renews_its_budget() {
     let mut continuous = terms();
-    continuous.mode = Mode::Continuous;
-    continuous.budget.renewal = Renewal::EpochRenew;
+    continuous.mode = DecisionMode::Continuous;
+    continuous.budget.renewal = BudgetRenewal::EpochRenew;
     assert_eq!(continuous.check(at(1)), []);
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    attack::{self, Attack, Family},
-    caller::Caller,
+    account::caller::Caller,
     canonical::{canonical, digest, sha256_hex},
-    run::Purpose,
-    verifier::{Config, InputError, VerifierRef, VerifierVersion, Which},
+    verifier::{
+        InputError, VerifierConfig, VerifierRef, VerifierSelector, VerifierVersion,
+        attack::{self, Attack, AttackFamily},
+        run::VerifierRunPurpose,
+    },
     workflow::VerifierRole,
 };
 use jurat_store::Measurement;
@@ -23,38 +25,38 @@ const NAME_DIGITS: usize = 12;
 
 /// What a version is measured on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Data {
+pub enum MeasureData {
     /// Its own calibration examples, each without itself.
     Own,
-    Given(Vec<Labelled>),
+    Given(Vec<ExpectedCase>),
     /// The cases of the newest test of the version before.
     Previous,
     /// Known injections; of these families, or of all when empty.
     Attacks(Vec<String>),
 }
 
-impl Data {
-    pub(super) const fn purpose(&self) -> Purpose {
+impl MeasureData {
+    pub(super) const fn purpose(&self) -> VerifierRunPurpose {
         match self {
-            Self::Own | Self::Given(_) | Self::Previous => Purpose::Test,
-            Self::Attacks(_) => Purpose::Attack,
+            Self::Own | Self::Given(_) | Self::Previous => VerifierRunPurpose::Test,
+            Self::Attacks(_) => VerifierRunPurpose::Attack,
         }
     }
 }
 
 /// A case whose answer is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Labelled {
+pub struct ExpectedCase {
     /// Tells it from the others, in every version that is measured on it.
     pub id: String,
     pub inputs: BTreeMap<String, String>,
     pub media_url: Option<String>,
     pub passed: bool,
     /// Of an attack.
-    pub family: Option<Family>,
+    pub family: Option<AttackFamily>,
 }
 
-impl Labelled {
+impl ExpectedCase {
     /// A case without a name of its own goes by its content.
     pub fn new(
         id: Option<String>,
@@ -85,8 +87,8 @@ impl Labelled {
 }
 
 /// Tells whether two measurements used the same cases, in whatever order.
-pub(super) fn data_digest<'a>(cases: impl Iterator<Item = &'a Labelled>) -> String {
-    let mut documents: Vec<Value> = cases.map(Labelled::document).collect();
+pub(super) fn data_digest<'a>(cases: impl Iterator<Item = &'a ExpectedCase>) -> String {
+    let mut documents: Vec<Value> = cases.map(ExpectedCase::document).collect();
     documents.sort_by_key(canonical);
     digest(&canonical(&Value::Array(documents)))
 }
@@ -95,25 +97,29 @@ impl Engine {
     pub(super) async fn cases(
         &self,
         version: &VerifierVersion,
-        data: &Data,
-    ) -> Result<Vec<Labelled>, EngineError> {
+        data: &MeasureData,
+    ) -> Result<Vec<ExpectedCase>, EngineError> {
         let cases = match data {
-            Data::Own => own(&version.config),
-            Data::Given(cases) => cases.clone(),
-            Data::Previous => self.cases_before(version).await?,
-            Data::Attacks(families) => attacks(&version.config, families)?,
+            MeasureData::Own => own_cases(&version.config),
+            MeasureData::Given(cases) => cases.clone(),
+            MeasureData::Previous => self.cases_before(version).await?,
+            MeasureData::Attacks(families) => attack_cases(&version.config, families)?,
         };
         check(&version.config, &cases)?;
         Ok(cases)
     }
 
-    async fn cases_before(&self, version: &VerifierVersion) -> Result<Vec<Labelled>, EngineError> {
+    async fn cases_before(
+        &self,
+        version: &VerifierVersion,
+    ) -> Result<Vec<ExpectedCase>, EngineError> {
         let nothing = || wrong("cases", "is required: the previous version was not tested");
         let Some(before) = version.version.checked_sub(1).filter(|before| 0 < *before) else {
             return Err(nothing());
         };
         let (account, id) = (&version.verifier.account, &version.verifier.id);
-        let measured = self.inner.store.measurement_get(account, id, before, Purpose::Test).await?;
+        let measured =
+            self.inner.store.measurement_get(account, id, before, VerifierRunPurpose::Test).await?;
         measured.and_then(|measured| read(&measured)).ok_or_else(nothing)
     }
 
@@ -123,14 +129,14 @@ impl Engine {
         caller: &Caller,
         version: &VerifierVersion,
         request: &MeasureRequest,
-        cases: &[Labelled],
+        cases: &[ExpectedCase],
     ) -> Result<Option<(u32, Vec<MeasuredCase>)>, EngineError> {
         let Some(before) = version.version.checked_sub(1).filter(|before| 0 < *before) else {
             return Ok(None);
         };
         let (account, id) = (&version.verifier.account, &version.verifier.id);
         let store = &self.inner.store;
-        let measured = store.measurement_get(account, id, before, Purpose::Test).await?;
+        let measured = store.measurement_get(account, id, before, VerifierRunPurpose::Test).await?;
         // What the judge of the version said tells nothing of others.
         let same = measured
             .filter(|it| request.has_no_judges() && it.data_digest == data_digest(cases.iter()));
@@ -140,7 +146,7 @@ impl Engine {
         if !request.compare {
             return Ok(None);
         }
-        let which = Which::Id(id.clone());
+        let which = VerifierSelector::Id(id.clone());
         let reference = VerifierRef { which, version: Some(before) };
         let earlier = self.verifier_reached(caller, &reference, VerifierRole::Tune).await?;
         if check(&earlier.config, cases).is_err() {
@@ -148,19 +154,22 @@ impl Engine {
             return Ok(None);
         }
         let report = self.judge_cases(caller, &earlier, request, (cases, None)).await?;
-        self.keep(version, &report).await?;
+        self.store_measurement(version, &report).await?;
         Ok(Some((before, report.cases)))
     }
 }
 
-fn own(config: &Config) -> Vec<Labelled> {
-    let case = |example: &jurat_core::verifier::Example| {
-        Labelled::new(None, example.inputs.clone(), example.media_url.clone(), example.passed)
+fn own_cases(config: &VerifierConfig) -> Vec<ExpectedCase> {
+    let case = |example: &jurat_core::verifier::VerifierExample| {
+        ExpectedCase::new(None, example.inputs.clone(), example.media_url.clone(), example.passed)
     };
     config.examples.iter().map(case).collect()
 }
 
-fn attacks(config: &Config, families: &[String]) -> Result<Vec<Labelled>, EngineError> {
+fn attack_cases(
+    config: &VerifierConfig,
+    families: &[String],
+) -> Result<Vec<ExpectedCase>, EngineError> {
     let families = families.iter().map(|name| family(name)).collect::<Result<Vec<_>, _>>()?;
     if config.fields.is_empty() {
         return Err(wrong("verifier_id", "has no text field that could contain an injection"));
@@ -177,7 +186,7 @@ fn attacks(config: &Config, families: &[String]) -> Result<Vec<Labelled>, Engine
             if config.check_inputs(&one.inputs, media_url.as_deref()).is_err() {
                 continue;
             }
-            cases.push(Labelled {
+            cases.push(ExpectedCase {
                 id: one.id,
                 inputs: one.inputs,
                 media_url: media_url.clone(),
@@ -189,15 +198,15 @@ fn attacks(config: &Config, families: &[String]) -> Result<Vec<Labelled>, Engine
     Ok(cases)
 }
 
-fn family(name: &str) -> Result<Family, EngineError> {
+fn family(name: &str) -> Result<AttackFamily, EngineError> {
     name.parse().map_err(|()| {
-        let known: Vec<&str> = Family::ALL.iter().map(|family| family.as_str()).collect();
+        let known: Vec<&str> = AttackFamily::ALL.iter().map(|family| family.as_str()).collect();
         let name: String = name.chars().take(60).collect();
         wrong("families", &format!("has `{name}`; known are: {}", known.join(", ")))
     })
 }
 
-fn check(config: &Config, cases: &[Labelled]) -> Result<(), EngineError> {
+fn check(config: &VerifierConfig, cases: &[ExpectedCase]) -> Result<(), EngineError> {
     if cases.is_empty() {
         return Err(wrong("cases", "is required: the version has no usable examples of its own"));
     }
@@ -225,10 +234,10 @@ fn check(config: &Config, cases: &[Labelled]) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn read(measured: &Measurement) -> Option<Vec<Labelled>> {
+fn read(measured: &Measurement) -> Option<Vec<ExpectedCase>> {
     let cases = MeasureReport::cases_of(measured)?;
     let labelled = |case: MeasuredCase| {
-        Labelled::new(Some(case.id), case.inputs, case.media_url, case.expected)
+        ExpectedCase::new(Some(case.id), case.inputs, case.media_url, case.expected)
     };
     Some(cases.into_iter().map(labelled).collect())
 }

@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
-    attack::{AttackFigures, Family, Tried},
-    calibration::{self, Case, Figures, Flip, Rate},
-    replica::{Label, Replica},
-    run::{Purpose, RunError},
+    round::replica::{Label, Replica},
     time::Timestamp,
-    verifier::VerifierVersion,
+    verifier::{
+        VerifierVersion,
+        attack::{AttackFamily, AttackResult, AttackStats},
+        calibration::{self, CalibrationCase, CalibrationStats, Rate, VerdictFlip},
+        run::{VerifierRunError, VerifierRunPurpose},
+    },
 };
 use jurat_store::Measurement;
 use serde_json::{Value, json};
 
 use super::{
     MeasureRequest,
-    cases::{Data, Labelled, data_digest},
+    cases::{ExpectedCase, MeasureData, data_digest},
 };
-use crate::{RunView, places::JUDGE_PREFIX};
+use crate::{VerifierRunView, rounds::seats::JUDGE_PREFIX};
 
 /// A case, and what the judges said of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,12 +27,12 @@ pub struct MeasuredCase {
     pub id: String,
     pub inputs: BTreeMap<String, String>,
     pub media_url: Option<String>,
-    pub family: Option<Family>,
+    pub family: Option<AttackFamily>,
     pub expected: bool,
     /// `None` where there is no verdict.
     pub got: Option<bool>,
     pub reasoning: Option<String>,
-    pub error: Option<(RunError, String)>,
+    pub error: Option<(VerifierRunError, String)>,
     /// `None` where the case was not judged.
     pub run_id: Option<String>,
     pub cost_micros: i64,
@@ -40,9 +42,9 @@ pub struct MeasuredCase {
 
 /// What changed since the version before, on the same cases.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
+pub struct VersionComparison {
     pub with_version: u32,
-    pub flips: Vec<Flip>,
+    pub flips: Vec<VerdictFlip>,
     /// Whether more cases are wrong than before.
     pub is_worse: bool,
     /// How likely such a difference is when both are equally good.
@@ -55,27 +57,27 @@ pub struct MeasureReport {
     pub verifier_id: String,
     pub verifier_name: String,
     pub version: u32,
-    pub purpose: Purpose,
+    pub purpose: VerifierRunPurpose,
     pub judges: Vec<String>,
     pub replicas: u8,
     /// The families of attacks that were tried; empty for a test.
-    pub families: Vec<Family>,
+    pub families: Vec<AttackFamily>,
     /// Whether it speaks for the version: its own judge alone decided, and nothing was left out.
     pub is_own: bool,
     pub data_digest: String,
-    pub figures: Figures,
+    pub figures: CalibrationStats,
     /// How often attacks succeeded; `None` for a test.
-    pub attacks: Option<AttackFigures>,
+    pub attacks: Option<AttackStats>,
     /// How likely each judge is to be right, as far as the cases tell.
     pub reliability: BTreeMap<String, f64>,
     pub cases: Vec<MeasuredCase>,
-    pub compared: Option<Compared>,
+    pub compared: Option<VersionComparison>,
     pub cost_micros: i64,
     pub at: Timestamp,
 }
 
 impl MeasuredCase {
-    pub(super) fn new(case: &Labelled, view: &RunView) -> Self {
+    pub(super) fn new(case: &ExpectedCase, view: &VerifierRunView) -> Self {
         let end = view.run.end.as_ref();
         let verdict = end.map(|end| end.verdict.clone());
         let replicas = view.round.closing.iter().flat_map(|closing| &closing.replicas);
@@ -95,7 +97,7 @@ impl MeasuredCase {
     }
 
     /// A case that nobody was asked about, because the measurement could not go on.
-    pub(super) fn not_judged(case: &Labelled, why: &str) -> Self {
+    pub(super) fn not_judged(case: &ExpectedCase, why: &str) -> Self {
         Self {
             id: case.id.clone(),
             inputs: case.inputs.clone(),
@@ -104,15 +106,18 @@ impl MeasuredCase {
             expected: case.passed,
             got: None,
             reasoning: None,
-            error: Some((RunError::VerifierUnavailable, format!("it was not judged: {why}"))),
+            error: Some((
+                VerifierRunError::VerifierUnavailable,
+                format!("it was not judged: {why}"),
+            )),
             run_id: None,
             cost_micros: 0,
             by_judge: Vec::new(),
         }
     }
 
-    fn outcome(&self) -> Case {
-        Case { expected: self.expected, got: self.got }
+    fn outcome(&self) -> CalibrationCase {
+        CalibrationCase { expected: self.expected, got: self.got }
     }
 
     fn document(&self) -> Value {
@@ -120,7 +125,7 @@ impl MeasuredCase {
             "id": self.id,
             "inputs": self.inputs,
             "media_url": self.media_url,
-            "family": self.family.map(Family::as_str),
+            "family": self.family.map(AttackFamily::as_str),
             "expected": self.expected,
             "got": self.got,
             "reasoning": self.reasoning,
@@ -160,20 +165,21 @@ impl MeasureReport {
         request: &MeasureRequest,
         (cases, is_whole): (Vec<MeasuredCase>, bool),
     ) -> Self {
-        let outcomes: Vec<Case> = cases.iter().map(MeasuredCase::outcome).collect();
+        let outcomes: Vec<CalibrationCase> = cases.iter().map(MeasuredCase::outcome).collect();
         let labelled = cases.iter().map(|case| {
             let (id, inputs) = (Some(case.id.clone()), case.inputs.clone());
-            Labelled::new(id, inputs, case.media_url.clone(), case.expected)
+            ExpectedCase::new(id, inputs, case.media_url.clone(), case.expected)
         });
-        let labelled: Vec<Labelled> = labelled.collect();
+        let labelled: Vec<ExpectedCase> = labelled.collect();
         let purpose = request.data.purpose();
-        let attacks = (purpose == Purpose::Attack).then(|| AttackFigures::of(&tried(&cases)));
-        let families: Vec<Family> =
+        let attacks = (purpose == VerifierRunPurpose::Attack)
+            .then(|| AttackStats::of(&attack_results(&cases)));
+        let families: Vec<AttackFamily> =
             attacks.iter().flat_map(|it| &it.families).map(|it| it.family).collect();
         let judges: BTreeSet<String> =
             by_judge(&cases).map(|(judge, _)| judge.to_owned()).collect();
         let own = BTreeSet::from([version.config.judge.model.to_string()]);
-        let is_part = matches!(&request.data, Data::Attacks(some) if !some.is_empty());
+        let is_part = matches!(&request.data, MeasureData::Attacks(some) if !some.is_empty());
         Self {
             id,
             verifier_id: version.verifier.id.clone(),
@@ -184,12 +190,12 @@ impl MeasureReport {
             families,
             is_own: is_whole && !is_part && request.replicas == 1 && judges == own,
             data_digest: data_digest(labelled.iter()),
-            figures: Figures::of(&outcomes),
+            figures: CalibrationStats::of(&outcomes),
             attacks,
             reliability: match purpose {
                 // Attacks are no sample of what a judge usually sees.
-                Purpose::Attack => BTreeMap::new(),
-                Purpose::Test | Purpose::Run => reliability(&judges, &cases),
+                VerifierRunPurpose::Attack => BTreeMap::new(),
+                VerifierRunPurpose::Test | VerifierRunPurpose::Run => reliability(&judges, &cases),
             },
             judges: judges.into_iter().collect(),
             cost_micros: cases.iter().map(|case| case.cost_micros).sum(),
@@ -202,7 +208,7 @@ impl MeasureReport {
     pub(super) fn compared_with(mut self, before: Option<(u32, Vec<MeasuredCase>)>) -> Self {
         self.compared = before.map(|(with_version, before)| {
             let compared = calibration::compare(&verdicts(&before), &verdicts(&self.cases));
-            Compared {
+            VersionComparison {
                 with_version,
                 flips: compared.flips,
                 is_worse: compared.is_worse,
@@ -254,29 +260,30 @@ impl MeasureReport {
     }
 }
 
-fn verdicts(cases: &[MeasuredCase]) -> Vec<(String, Case)> {
+fn verdicts(cases: &[MeasuredCase]) -> Vec<(String, CalibrationCase)> {
     cases.iter().map(|case| (case.id.clone(), case.outcome())).collect()
 }
 
-fn by_judge(cases: &[MeasuredCase]) -> impl Iterator<Item = (&str, Case)> {
+fn by_judge(cases: &[MeasuredCase]) -> impl Iterator<Item = (&str, CalibrationCase)> {
     cases.iter().flat_map(|case| {
-        case.by_judge
-            .iter()
-            .map(|(judge, got)| (judge.as_str(), Case { expected: case.expected, got: *got }))
+        case.by_judge.iter().map(|(judge, got)| {
+            (judge.as_str(), CalibrationCase { expected: case.expected, got: *got })
+        })
     })
 }
 
 fn reliability(judges: &BTreeSet<String>, cases: &[MeasuredCase]) -> BTreeMap<String, f64> {
     let of = |judge: &String| {
-        let own: Vec<Case> =
+        let own: Vec<CalibrationCase> =
             by_judge(cases).filter(|(name, _)| *name == judge).map(|(_, case)| case).collect();
-        Some((judge.clone(), rounded(calibration::reliability(&Figures::of(&own))?)))
+        Some((judge.clone(), rounded(calibration::reliability(&CalibrationStats::of(&own))?)))
     };
     judges.iter().filter_map(of).collect()
 }
 
-fn tried(cases: &[MeasuredCase]) -> Vec<Tried> {
-    let tried = |case: &MeasuredCase| case.family.map(|family| Tried { family, passed: case.got });
+fn attack_results(cases: &[MeasuredCase]) -> Vec<AttackResult> {
+    let tried =
+        |case: &MeasuredCase| case.family.map(|family| AttackResult { family, passed: case.got });
     cases.iter().filter_map(tried).collect()
 }
 
@@ -290,7 +297,7 @@ fn verdict_of(replica: &Replica) -> Option<bool> {
     is_verdict.then_some(label == Label::Valid)
 }
 
-fn figures_document(figures: &Figures) -> Value {
+fn figures_document(figures: &CalibrationStats) -> Value {
     json!({
         "n": figures.n,
         "judged": figures.judged,

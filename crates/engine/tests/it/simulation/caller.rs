@@ -3,9 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jurat_core::task::Command;
-use jurat_engine::task::{Change, Desk as _, DeskError, TaskKey, change};
-use jurat_store::{Once, OnceAnswer};
+use jurat_core::task::TaskCommand;
+use jurat_engine::tasks::{TaskChange, TaskKey, TaskPortError, TaskStorePort as _, change_task};
+use jurat_store::{IdempotencyAnswer, IdempotencyRecord};
 
 use super::{
     desk::SimDesk,
@@ -37,30 +37,30 @@ impl World {
         clock: &SimClock,
         key: &TaskKey,
         (place, what): (usize, Asked),
-    ) -> Result<(), DeskError> {
+    ) -> Result<(), TaskPortError> {
         let command = match what {
-            Asked::Cancel => Command::Cancel { reason: "enough".to_owned() },
-            Asked::NextEpoch => Command::NextEpoch,
+            Asked::Cancel => TaskCommand::Cancel { reason: "enough".to_owned() },
+            Asked::NextEpoch => TaskCommand::NextEpoch,
             Asked::Complain(epoch) => {
                 let filed = desk.load(key).await?;
                 let newest = filed.and_then(|it| it.task.newest_decision());
                 let epoch = epoch.or(newest).unwrap_or(1);
-                Command::Complain { epoch, reason: "it is wrong".to_owned(), signed: None }
+                TaskCommand::Complain { epoch, reason: "it is wrong".to_owned(), signed: None }
             }
         };
         // What is asked for again under the same key is done once.
         let note = format!("{} {place}", key.id);
-        let once = move |append: &jurat_engine::task::Append| {
-            Some(Once {
+        let once = move |append: &jurat_engine::tasks::TaskWrite| {
+            Some(IdempotencyRecord {
                 account: append.key.account.clone(),
                 key: note.clone(),
                 operation: "task".to_owned(),
                 request_digest: note.clone(),
-                answer: OnceAnswer::Round,
+                answer: IdempotencyAnswer::Round,
                 at: append.at,
             })
         };
-        let wanted = Change { command, known: self.weights(), note: Box::new(once) };
-        change(desk, clock, key, &wanted).await.map(drop)
+        let wanted = TaskChange { command, weigher: self.weights(), idempotency: Box::new(once) };
+        change_task(desk, clock, key, &wanted).await.map(drop)
     }
 }

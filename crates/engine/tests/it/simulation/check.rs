@@ -9,10 +9,10 @@ mod votes;
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    task::{Event, Task},
+    task::{Task, TaskEvent},
     time::Timestamp,
 };
-use jurat_engine::task::TaskKey;
+use jurat_engine::tasks::TaskKey;
 
 use self::features::FLOORS;
 use super::{shelf::Kept, world::World};
@@ -56,7 +56,7 @@ impl Report {
 }
 
 /// The events of one epoch.
-type Epoch<'a> = &'a [(Timestamp, Event)];
+type Epoch<'a> = &'a [(Timestamp, TaskEvent)];
 
 /// What became of a world, or what is wrong with it.
 pub(super) fn check(world: &World) -> Result<Report, String> {
@@ -94,22 +94,22 @@ fn check_task(key: &TaskKey, kept: &Kept) -> Result<(), String> {
 }
 
 /// The events in parts, each of which ends with its epoch.
-fn epochs(events: &[(Timestamp, Event)]) -> impl Iterator<Item = Epoch<'_>> {
-    events.split_inclusive(|(_, it)| matches!(it, Event::EpochEnded { .. }))
+fn epochs(events: &[(Timestamp, TaskEvent)]) -> impl Iterator<Item = Epoch<'_>> {
+    events.split_inclusive(|(_, it)| matches!(it, TaskEvent::EpochEnded { .. }))
 }
 
-const fn is_final(event: &Event) -> bool {
-    matches!(event, Event::Finalized { .. })
+const fn is_final(event: &TaskEvent) -> bool {
+    matches!(event, TaskEvent::Finalized { .. })
 }
 
 /// How many events are such.
-fn count(events: Epoch<'_>, is_such: impl Fn(&Event) -> bool) -> usize {
+fn count(events: Epoch<'_>, is_such: impl Fn(&TaskEvent) -> bool) -> usize {
     events.iter().filter(|(_, it)| is_such(it)).count()
 }
 
 /// The projection that is stored, also when it was written down and read.
 fn is_the_fold_of_its_events(key: &TaskKey, kept: &Kept) -> Result<(), String> {
-    let Some((at, Event::Created { terms })) = kept.events.first() else {
+    let Some((at, TaskEvent::Created { terms })) = kept.events.first() else {
         return Err("does not begin with its creation".to_owned());
     };
     let mut task = Task::created(&key.id, (**terms).clone(), *at);

@@ -5,9 +5,10 @@ use std::{
     time::Duration,
 };
 
-use jurat_core::candidate::{ArtifactRef, Candidate};
-use jurat_engine::task::{
-    Append, Appended, Desk, DeskError, Due, Filed, Remembered, Sealed, TaskKey, TaskTake,
+use jurat_core::round::candidate::{ArtifactRef, Candidate};
+use jurat_engine::tasks::{
+    DueTasks, PriorDecision, SecretBallot, TaskKey, TaskPortError, TaskSnapshot, TaskStorePort,
+    TaskTake, TaskWrite, TaskWriteOutcome,
 };
 use tokio::sync::oneshot;
 
@@ -31,14 +32,14 @@ impl SimDesk {
     pub(super) async fn send<T: Send + 'static>(
         &self,
         request: impl Fn(&mut Shelf) -> T + Send + 'static,
-    ) -> Result<T, DeskError> {
+    ) -> Result<T, TaskPortError> {
         let trip = self.world.trip();
         let (reply, answer) = oneshot::channel();
         let world = Arc::clone(&self.world);
         spawn(async move {
             pause(trip.there).await;
             if world.is_desk_down() {
-                let _gone = reply.send(Err(DeskError("the desk is down".to_owned())));
+                let _gone = reply.send(Err(TaskPortError("the desk is down".to_owned())));
                 return;
             }
             let done = request(&mut world.shelf.lock().unwrap());
@@ -52,31 +53,38 @@ impl SimDesk {
             }
         });
         let waited = tokio::time::timeout(PATIENCE, answer).await;
-        waited.ok().and_then(Result::ok).unwrap_or_else(|| Err(DeskError("no answer".to_owned())))
+        waited
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or_else(|| Err(TaskPortError("no answer".to_owned())))
     }
 }
 
-impl Desk for SimDesk {
-    async fn load(&self, key: &TaskKey) -> Result<Option<Filed>, DeskError> {
+impl TaskStorePort for SimDesk {
+    async fn load(&self, key: &TaskKey) -> Result<Option<TaskSnapshot>, TaskPortError> {
         let key = key.clone();
         self.send(move |shelf| shelf.tasks.get(&key).map(|it| it.filed.clone())).await
     }
 
-    async fn append(&self, append: Append) -> Result<Appended, DeskError> {
+    async fn append(&self, append: TaskWrite) -> Result<TaskWriteOutcome, TaskPortError> {
         self.world.writes.fetch_add(1, Ordering::SeqCst);
         if self.world.plan.is_read_only {
-            return self.send(|_| ()).await.and(Err(DeskError("it takes nothing".to_owned())));
+            return self.send(|_| ()).await.and(Err(TaskPortError("it takes nothing".to_owned())));
         }
         let writer = (self.node, self.world.millis());
         self.send(move |shelf| shelf.append(&append, writer)).await
     }
 
-    async fn candidate(&self, key: &TaskKey, id: &str) -> Result<Option<Candidate>, DeskError> {
+    async fn candidate(&self, key: &TaskKey, id: &str) -> Result<Option<Candidate>, TaskPortError> {
         let (key, id) = (key.clone(), id.to_owned());
         self.send(move |shelf| shelf.tasks.get(&key)?.candidates.get(&id).map(plain)).await
     }
 
-    async fn references(&self, key: &TaskKey, digest: &str) -> Result<Vec<ArtifactRef>, DeskError> {
+    async fn references(
+        &self,
+        key: &TaskKey,
+        digest: &str,
+    ) -> Result<Vec<ArtifactRef>, TaskPortError> {
         let (key, digest) = (key.clone(), digest.to_owned());
         self.send(move |shelf| {
             let made = shelf.tasks.get(&key).map(|it| it.candidates.values()).into_iter().flatten();
@@ -91,22 +99,26 @@ impl Desk for SimDesk {
         key: &TaskKey,
         candidate: &str,
         turn: u32,
-    ) -> Result<Vec<Sealed>, DeskError> {
+    ) -> Result<Vec<SecretBallot>, TaskPortError> {
         let (key, candidate) = (key.clone(), candidate.to_owned());
         self.send(move |shelf| {
             let ballots = shelf.tasks.get(&key).map(|it| it.ballots.values()).into_iter().flatten();
-            let is_asked = |it: &&Sealed| it.candidate == candidate && it.turn == turn;
+            let is_asked = |it: &&SecretBallot| it.candidate == candidate && it.turn == turn;
             ballots.filter(is_asked).cloned().collect()
         })
         .await
     }
 
-    async fn remembered(&self, key: &TaskKey, filed: &Filed) -> Result<Vec<Remembered>, DeskError> {
+    async fn prior_decisions(
+        &self,
+        key: &TaskKey,
+        filed: &TaskSnapshot,
+    ) -> Result<Vec<PriorDecision>, TaskPortError> {
         let (key, filed) = (key.clone(), filed.clone());
         self.send(move |shelf| shelf.remembered(&key, &filed)).await
     }
 
-    async fn take_due(&self, take: TaskTake) -> Result<Due, DeskError> {
+    async fn take_due(&self, take: TaskTake) -> Result<DueTasks, TaskPortError> {
         // A repeated request would take what nobody hears of; that is a task that waits.
         self.send(move |shelf| shelf.take_due(&take)).await
     }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use jurat_core::{
+use jurat_core::round::{
     candidate::ArtifactRef,
-    evidence::{Checked, Finding, Found, amend_answer, checked},
-    replica::Answer,
+    evidence::{EvidenceCheck, EvidenceFinding, EvidenceStatus, amend_answer, evidence_check},
+    replica::ReplicaAnswer,
 };
-use jurat_engine::task::ProposeOrder;
+use jurat_engine::tasks::ProposeOrder;
 
 use super::{
     chance::Chance,
@@ -17,7 +17,7 @@ use super::{
 
 /// What a candidate refers to.
 pub(super) fn refs(chance: &mut Chance, matter: u64, order: &ProposeOrder) -> Vec<ArtifactRef> {
-    let is_wanted = order.filed.task.terms.da_quorum > 0;
+    let is_wanted = order.snapshot.task.terms.da_quorum > 0;
     if !chance.percent(if is_wanted { 85 } else { 30 }) {
         return Vec::new();
     }
@@ -37,31 +37,38 @@ pub(super) fn refs(chance: &mut Chance, matter: u64, order: &ProposeOrder) -> Ve
 /// Looks at what is referred to: what the answer of a verifier is then, and what was there for it.
 pub(super) async fn fetch(
     world: &World,
-    answer: Answer,
+    answer: ReplicaAnswer,
     refs: &[ArtifactRef],
-) -> (Answer, Vec<String>) {
+) -> (ReplicaAnswer, Vec<String>) {
     let mut findings = Vec::new();
     for reference in refs {
-        findings.push(Finding::new(reference, look(world, &reference.uri).await));
+        findings.push(EvidenceFinding::new(reference, look(world, &reference.uri).await));
     }
     let answer = amend_answer(answer, &findings);
-    let available = answer.said().and_then(checked).as_ref().map(Checked::available);
+    let available =
+        answer.content().and_then(evidence_check).as_ref().map(EvidenceCheck::available);
     (answer, available.unwrap_or_default())
 }
 
-async fn look(world: &World, uri: &str) -> Found {
-    let all = [Found::Seen, Found::Unreachable, Found::Timeout, Found::Denied, Found::Mismatch];
+async fn look(world: &World, uri: &str) -> EvidenceStatus {
+    let all = [
+        EvidenceStatus::Seen,
+        EvidenceStatus::Unreachable,
+        EvidenceStatus::Timeout,
+        EvidenceStatus::Denied,
+        EvidenceStatus::Mismatch,
+    ];
     // Most of it is there, or is not there, for everybody.
     let lasting = Chance::of(world.plan.seed, uri).between(0, 19);
     let found = match (world.plan.weather, lasting) {
-        (Weather::Calm, _) | (Weather::Showers, 0..14) | (_, 0..10) => Found::Seen,
+        (Weather::Calm, _) | (Weather::Showers, 0..14) | (_, 0..10) => EvidenceStatus::Seen,
         (_, 10..14) => world.draw(|chance| all[usize::try_from(chance.between(0, 4)).unwrap()]),
-        (_, 14..16) => Found::Unreachable,
-        (_, 16) => Found::Timeout,
-        (_, 17..19) => Found::Denied,
-        _ => Found::Mismatch,
+        (_, 14..16) => EvidenceStatus::Unreachable,
+        (_, 16) => EvidenceStatus::Timeout,
+        (_, 17..19) => EvidenceStatus::Denied,
+        _ => EvidenceStatus::Mismatch,
     };
-    let span = if found == Found::Timeout { 1_500 } else { 20 };
+    let span = if found == EvidenceStatus::Timeout { 1_500 } else { 20 };
     pause(Duration::from_millis(world.draw(|chance| chance.between(0, span)))).await;
     found
 }

@@ -6,18 +6,20 @@ use std::{
 };
 
 use jurat_core::{
-    candidate::{Candidate, Evidence, InlineEvidence},
     canonical::digest_json,
-    policy::{Evaluation, Policy, PolicyBinding, Status},
+    executor::session::BUILTIN_SESSION,
+    policy::{Evaluation, EvaluationStatus, Policy, PolicyBinding},
     reason,
-    replica::{Answer, Label, Said, Vote},
+    round::{
+        candidate::{Candidate, Evidence, InlineEvidence},
+        replica::{AnswerContent, Label, ReplicaAnswer, ReplicaVote},
+    },
     schema::Schema,
-    session::BUILTIN_LANE,
-    task::{Ballot, Weigher},
+    task::{Ballot, VoterReliability},
 };
-use jurat_engine::task::{
-    DeskError, Failure, Filed, Hands, Made, ProposeOrder, Verdict, VerifyOrder, Worker, WorkerKind,
-    knowledge, voices,
+use jurat_engine::tasks::{
+    ProposeOrder, ProposerAnswer, TaskPortError, TaskSnapshot, TaskWorker, TaskWorkerKind,
+    VoteOrder, VoterAnswer, WorkerFailure, WorkerPort, knowledge, voices,
 };
 use serde_json::{Value, json};
 
@@ -43,13 +45,17 @@ type Others = Vec<(String, Value)>;
 
 impl SimHands {
     /// What happens to a call before there is an answer; the chances are those of its execution.
-    async fn reach(&self, name: &str, execution_id: &str) -> Result<(Character, Chance), Failure> {
+    async fn reach(
+        &self,
+        name: &str,
+        execution_id: &str,
+    ) -> Result<(Character, Chance), WorkerFailure> {
         let plan = &self.world.plan;
         if self.world.draw(|chance| chance.percent(plan.ours)) {
-            return Err(Failure { is_ours: true, ..failure("overloaded") });
+            return Err(WorkerFailure { is_ours: true, ..failure("overloaded") });
         }
         let chance = Chance::of(plan.seed, &format!("{name} {execution_id}"));
-        if name == BUILTIN_LANE {
+        if name == BUILTIN_SESSION {
             return Ok((Character::honest(name), chance));
         }
         let character = plan.executors.iter().find(|it| it.name == name).cloned();
@@ -69,18 +75,18 @@ impl SimHands {
     }
 
     /// What a candidate is compared with: other answers, and what was decided before.
-    async fn others(&self, order: &VerifyOrder) -> Result<(Others, Others), Failure> {
-        let Rule::Compared { prior } = self.world.rule_of(&order.filed) else {
+    async fn others(&self, order: &VoteOrder) -> Result<(Others, Others), WorkerFailure> {
+        let Rule::Compared { prior } = self.world.rule_of(&order.snapshot) else {
             return Ok((Vec::new(), Vec::new()));
         };
         let desk = SimDesk { world: Arc::clone(&self.world), node: self.node };
-        let VerifyOrder { key, filed, candidate, .. } = order.clone();
+        let VoteOrder { key, snapshot: filed, candidate, .. } = order.clone();
         let proposal = filed.task.proposal(&candidate.candidate_id);
         let source = proposal.and_then(|it| it.source.clone());
         let voices = voices(&filed.task, &candidate.candidate_id);
         let reading = desk.send(move |shelf| {
             let most = (knowledge::MOST_SAME, 0);
-            let hits = shelf.hits(&knowledge::asked(&key.account, &filed.contract, most));
+            let hits = shelf.hits(&knowledge::knowledge_query(&key.account, &filed.contract, most));
             let before =
                 if prior { knowledge::prior(&hits, source.as_deref()) } else { Vec::new() };
             let before = before.iter().filter_map(|it| shelf.output(it)).collect();
@@ -89,47 +95,48 @@ impl SimHands {
                 |(id, name): &(String, String)| Some((name.clone(), made?.get(id)?.output.clone()));
             (voices.iter().filter_map(answer).collect(), before)
         });
-        let lost = |_| Failure { is_ours: true, ..failure("store_unavailable") };
+        let lost = |_| WorkerFailure { is_ours: true, ..failure("store_unavailable") };
         reading.await.map_err(lost)
     }
 }
 
-impl Hands for SimHands {
-    async fn weights(&self, _: &Filed) -> Result<Weigher, DeskError> {
+impl WorkerPort for SimHands {
+    async fn weights(&self, _: &TaskSnapshot) -> Result<VoterReliability, TaskPortError> {
         Ok(self.world.weights())
     }
 
-    async fn workers(&self, filed: &Filed) -> Result<Vec<Worker>, DeskError> {
+    async fn workers(&self, filed: &TaskSnapshot) -> Result<Vec<TaskWorker>, TaskPortError> {
         self.world.asks.fetch_add(1, Ordering::SeqCst);
         if self.world.plan.probe_ms != 0 {
             pause(Duration::from_millis(self.world.plan.probe_ms)).await;
         }
         let now = self.world.millis();
-        let panel = &filed.panel;
-        let worker = |it: &Character| Worker {
+        let panel = &filed.roster;
+        let worker = |it: &Character| TaskWorker {
             name: it.name.clone(),
             independence: it.independence.clone(),
-            proposes: panel.executors.contains(&it.name),
-            verifies: panel.verifiers.contains(&it.name),
+            proposes: panel.proposers.contains(&it.name),
+            votes: panel.voters.contains(&it.name),
             is_ready: !(it.rests.0..it.rests.1).contains(&now),
-            kind: WorkerKind::Executor,
+            kind: TaskWorkerKind::Executor,
         };
-        let spare = panel.has_spare.then_some(WorkerKind::Spare);
-        let node = panel.has_node.then_some(WorkerKind::Node).or(spare).map(|kind| Worker {
-            name: BUILTIN_LANE.to_owned(),
-            independence: "node".to_owned(),
-            proposes: false,
-            verifies: true,
-            is_ready: true,
-            kind,
-        });
+        let spare = panel.has_spare.then_some(TaskWorkerKind::Spare);
+        let node =
+            panel.has_node.then_some(TaskWorkerKind::Node).or(spare).map(|kind| TaskWorker {
+                name: BUILTIN_SESSION.to_owned(),
+                independence: "node".to_owned(),
+                proposes: false,
+                votes: true,
+                is_ready: true,
+                kind,
+            });
         Ok(self.world.plan.executors.iter().map(worker).chain(node).collect())
     }
 
-    async fn propose(&self, order: ProposeOrder) -> Result<Made, Failure> {
+    async fn propose(&self, order: ProposeOrder) -> Result<ProposerAnswer, WorkerFailure> {
         self.world.note(Call::propose(&order));
         let (character, mut chance) = self.reach(&order.executor, &order.execution_id).await?;
-        let matter = matter_of(&order.filed);
+        let matter = matter_of(&order.snapshot);
         let is_wrong = chance.percent(character.wrong);
         let answer = if is_wrong { chance.between(0, 2) } else { right(matter) };
         let refs = evidence::refs(&mut chance, matter, &order);
@@ -139,18 +146,18 @@ impl Hands for SimHands {
             output: json!({ "answer": answer }),
             evidence: Evidence { inline: Vec::new(), refs },
         };
-        Ok(Made { candidate, round_id: None })
+        Ok(ProposerAnswer { candidate, round_id: None })
     }
 
-    async fn verify(&self, order: VerifyOrder) -> Result<Verdict, Failure> {
+    async fn vote(&self, order: VoteOrder) -> Result<VoterAnswer, WorkerFailure> {
         let (others, before) = self.others(&order).await?;
         self.world.note(Call::verify(&order, &others, &before));
-        let (character, mut chance) = self.reach(&order.verifier, &order.execution_id).await?;
+        let (character, mut chance) = self.reach(&order.voter, &order.execution_id).await?;
         let seen = self.judge(&order, others.into_iter().chain(before));
         let answer = self.say(seen, &character, &mut chance);
-        let verdict_digest = digest_json(&json!([order.verifier, answer.label().as_str()]));
+        let verdict_digest = digest_json(&json!([order.voter, answer.label().as_str()]));
         let refs = &order.candidate.evidence.refs;
-        let is_fetched = order.filed.task.terms.da_quorum > 0 && !refs.is_empty();
+        let is_fetched = order.snapshot.task.terms.da_quorum > 0 && !refs.is_empty();
         let (answer, available) = if is_fetched {
             evidence::fetch(&self.world, answer, refs).await
         } else {
@@ -159,11 +166,11 @@ impl Hands for SimHands {
         let ballot = Ballot {
             status: status_of(&answer),
             score: 0.9,
-            reason_codes: answer.said().map(|it| it.reason_codes.clone()).unwrap_or_default(),
+            reason_codes: answer.content().map(|it| it.reason_codes.clone()).unwrap_or_default(),
             verdict_digest,
             available: Vec::new(),
         };
-        Ok(Verdict { ballot, available, round_id: None })
+        Ok(VoterAnswer { ballot, available, round_id: None })
     }
 }
 
@@ -171,11 +178,11 @@ impl SimHands {
     /// What somebody honest says of a candidate.
     fn judge(
         &self,
-        order: &VerifyOrder,
+        order: &VoteOrder,
         others: impl Iterator<Item = (String, Value)>,
     ) -> Evaluation {
-        if self.world.rule_of(&order.filed) == Rule::Plain {
-            let right = json!({ "answer": right(matter_of(&order.filed)) });
+        if self.world.rule_of(&order.snapshot) == Rule::Plain {
+            let right = json!({ "answer": right(matter_of(&order.snapshot)) });
             let is_right = order.candidate.output == right;
             let wrong = || Evaluation::failed(Vec::new(), Vec::new());
             return if is_right { Evaluation::passed(Vec::new()) } else { wrong() };
@@ -186,17 +193,17 @@ impl SimHands {
             content:
                 json!({ "kind": "candidate", "candidate_id": id, "output": output }).to_string(),
         }));
-        let policy = &order.filed.contract["acceptance"]["verifier_policy"];
+        let policy = &order.snapshot.contract["acceptance"]["verifier_policy"];
         let id = policy["policy_id"].as_str().unwrap_or_default();
         let binding = PolicyBinding::new(id, policy["policy_params"].clone());
         Policy::bind(&binding).unwrap().evaluate(&candidate, &OPEN)
     }
 
     /// What somebody says who saw that.
-    fn say(&self, seen: Evaluation, character: &Character, chance: &mut Chance) -> Answer {
-        let flip = |status: Status| match status {
-            Status::Passed => Status::Failed,
-            Status::Failed | Status::Inconclusive => Status::Passed,
+    fn say(&self, seen: Evaluation, character: &Character, chance: &mut Chance) -> ReplicaAnswer {
+        let flip = |status: EvaluationStatus| match status {
+            EvaluationStatus::Passed => EvaluationStatus::Failed,
+            EvaluationStatus::Failed | EvaluationStatus::Inconclusive => EvaluationStatus::Passed,
         };
         let mut status =
             if chance.percent(character.lies) { flip(seen.status) } else { seen.status };
@@ -204,29 +211,35 @@ impl SimHands {
         if chance.percent(character.inconclusive) {
             // Some say that they could not look at the evidence, whatever else they say.
             reason_codes.extend(chance.percent(50).then_some(reason::EVIDENCE_UNREACHABLE));
-            status = if chance.percent(60) { Status::Inconclusive } else { status };
+            status = if chance.percent(60) { EvaluationStatus::Inconclusive } else { status };
         }
         // Whoever equivocates says something else each time, under the same execution.
         if self.world.draw(|chance| chance.percent(character.equivocates)) {
             status = flip(status);
         }
-        let said = Said { reason_codes, ..Said::default() };
+        let said = AnswerContent { reason_codes, ..AnswerContent::default() };
         match status {
-            Status::Passed => Answer::Vote(Vote { label: Label::Valid, said }),
-            Status::Failed => Answer::Vote(Vote { label: Label::Invalid, said }),
-            Status::Inconclusive => Answer::Abstained { label: Label::Retry, said },
+            EvaluationStatus::Passed => {
+                ReplicaAnswer::Vote(ReplicaVote { label: Label::Valid, said })
+            }
+            EvaluationStatus::Failed => {
+                ReplicaAnswer::Vote(ReplicaVote { label: Label::Invalid, said })
+            }
+            EvaluationStatus::Inconclusive => {
+                ReplicaAnswer::Abstained { label: Label::Retry, said }
+            }
         }
     }
 }
 
-fn status_of(answer: &Answer) -> Status {
+fn status_of(answer: &ReplicaAnswer) -> EvaluationStatus {
     let label = answer.label();
     if label == Label::Valid {
-        Status::Passed
+        EvaluationStatus::Passed
     } else if label == Label::Invalid {
-        Status::Failed
+        EvaluationStatus::Failed
     } else {
-        Status::Inconclusive
+        EvaluationStatus::Inconclusive
     }
 }
 
@@ -235,6 +248,6 @@ pub(super) const fn right(matter: u64) -> u64 {
     42 + matter
 }
 
-fn failure(code: &str) -> Failure {
-    Failure { code: code.to_owned(), detail: "it broke".to_owned(), is_ours: false }
+fn failure(code: &str) -> WorkerFailure {
+    WorkerFailure { code: code.to_owned(), detail: "it broke".to_owned(), is_ours: false }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use jurat_engine::task::{Driver, Schedule, UnderWay};
+use jurat_engine::tasks::{DriverContext, TaskScheduler, TasksInFlight};
 
 use super::{
     desk::SimDesk,
@@ -59,7 +59,7 @@ impl Node {
 
     fn process(&self) -> Process {
         let (world, node) = (Arc::clone(&self.world), self.index);
-        let under_way = Arc::new(UnderWay::default());
+        let under_way = Arc::new(TasksInFlight::default());
         *world.machines[node].under_way.lock().unwrap() = Arc::clone(&under_way);
         let (name, shared) = (format!("node-{node}"), Arc::clone(&under_way));
         let skew_ms = world.draw(|chance| chance.between(0, 20));
@@ -67,12 +67,13 @@ impl Node {
             let desk = SimDesk { world: Arc::clone(&world), node };
             let hands = SimHands { world: Arc::clone(&world), node };
             let clock = SimClock { world, node, skew_ms };
-            let driver = Driver { desk: &desk, hands: &hands, clock: &clock, node: &name };
-            let schedule = Schedule {
-                desk: &desk,
-                drives: &driver,
+            let driver =
+                DriverContext { store: &desk, workers: &hands, clock: &clock, node: &name };
+            let schedule = TaskScheduler {
+                store: &desk,
+                driver: &driver,
                 clock: &clock,
-                under_way: &shared,
+                in_flight: &shared,
                 at_once: 8,
                 longest_sleep: Duration::from_secs(1),
             };
@@ -84,7 +85,7 @@ impl Node {
 
 /// A process: what is not polled does not go on, and what is dropped is gone.
 struct Process {
-    under_way: Arc<UnderWay>,
+    under_way: Arc<TasksInFlight>,
     running: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 

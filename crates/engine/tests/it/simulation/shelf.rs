@@ -4,39 +4,42 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
-    candidate::{Candidate, Evidence},
+    account::fair_share::share_fairly,
     canonical::digest_json,
     id::AccountId,
-    round::VoteTicket,
-    task::{Event, Task},
+    round::{
+        VoteTicket,
+        candidate::{Candidate, Evidence},
+    },
+    task::{Task, TaskEvent},
     time::Timestamp,
-    turns::take_turns,
 };
-use jurat_engine::task::{
-    Append, Appended, Candidacy, Due, Filed, Remembered, Sealed, TaskKey, TaskTake, TaskTaken,
-    knowledge,
+use jurat_engine::tasks::{
+    DueTasks, NewCandidate, PriorDecision, SecretBallot, TakenTasks, TaskKey, TaskSnapshot,
+    TaskTake, TaskWrite, TaskWriteOutcome, knowledge,
 };
 use jurat_store::{
-    Knowledge, KnowledgeAsked, KnowledgeHits, KnowledgeKey, Known, Learned, TaskCandidate,
+    Knowledge, KnowledgeHits, KnowledgeKey, KnowledgeLookup, KnowledgeRecord, KnowledgeSummary,
+    TaskCandidateRow,
 };
 use serde_json::{Value, json};
 
 /// A task with all that is kept of it.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
-    pub(super) filed: Filed,
-    pub(super) events: Vec<(Timestamp, Event)>,
+    pub(super) filed: TaskSnapshot,
+    pub(super) events: Vec<(Timestamp, TaskEvent)>,
     /// Which node wrote each of the events, and when.
     pub(super) writers: Vec<(usize, u64)>,
     pub(super) due_at: Option<Timestamp>,
-    pub(super) candidates: BTreeMap<String, TaskCandidate>,
+    pub(super) candidates: BTreeMap<String, TaskCandidateRow>,
     /// By candidate, turn and voter.
-    pub(super) ballots: BTreeMap<(String, u32, String), Sealed>,
+    pub(super) ballots: BTreeMap<(String, u32, String), SecretBallot>,
 }
 
 impl Kept {
-    pub(super) fn new(filed: Filed, at: Timestamp) -> Self {
-        let event = Event::Created { terms: Box::new(filed.task.terms.clone()) };
+    pub(super) fn new(filed: TaskSnapshot, at: Timestamp) -> Self {
+        let event = TaskEvent::Created { terms: Box::new(filed.task.terms.clone()) };
         Self {
             filed,
             events: vec![(at, event)],
@@ -48,7 +51,7 @@ impl Kept {
     }
 
     /// Adds what came with events; `false` where that was there already.
-    fn add(&mut self, append: &Append) -> bool {
+    fn add(&mut self, append: &TaskWrite) -> bool {
         let made = append.candidate.as_ref().map(|it| stored(it, append.at));
         let before = made.and_then(|it| self.candidates.insert(it.id.clone(), it));
         let cast = append.ballot.as_ref().and_then(|it| {
@@ -59,8 +62,8 @@ impl Kept {
     }
 }
 
-fn stored(it: &Candidacy, created_at: Timestamp) -> TaskCandidate {
-    TaskCandidate {
+fn stored(it: &NewCandidate, created_at: Timestamp) -> TaskCandidateRow {
+    TaskCandidateRow {
         id: it.candidate.candidate_id.clone(),
         execution_id: it.candidate.execution_id.clone(),
         executor: it.proposer.clone(),
@@ -72,7 +75,7 @@ fn stored(it: &Candidacy, created_at: Timestamp) -> TaskCandidate {
     }
 }
 
-pub(super) fn plain(it: &TaskCandidate) -> Candidate {
+pub(super) fn plain(it: &TaskCandidateRow) -> Candidate {
     Candidate {
         candidate_id: it.id.clone(),
         execution_id: it.execution_id.clone(),
@@ -84,7 +87,7 @@ pub(super) fn plain(it: &TaskCandidate) -> Candidate {
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
     pub(super) tasks: BTreeMap<TaskKey, Kept>,
-    knowledge: Vec<Learned>,
+    knowledge: Vec<KnowledgeRecord>,
     /// The keys of callers under which something was done.
     notes: BTreeSet<String>,
     /// How often something was not done again under such a key.
@@ -98,20 +101,24 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    pub(super) fn append(&mut self, append: &Append, (node, at): (usize, u64)) -> Appended {
-        let note = append.note.as_ref().map(|it| it.key.clone());
+    pub(super) fn append(
+        &mut self,
+        append: &TaskWrite,
+        (node, at): (usize, u64),
+    ) -> TaskWriteOutcome {
+        let note = append.idempotency.as_ref().map(|it| it.key.clone());
         if note.as_ref().is_some_and(|it| self.notes.contains(it)) {
             self.repeated += 1;
-            return Appended::Repeated;
+            return TaskWriteOutcome::Repeated;
         }
-        let Some(kept) = self.tasks.get_mut(&append.key) else { return Appended::Stale };
+        let Some(kept) = self.tasks.get_mut(&append.key) else { return TaskWriteOutcome::Stale };
         if kept.filed.seq != append.before.seq {
-            return Appended::Stale;
+            return TaskWriteOutcome::Stale;
         }
-        let reused = append.events.iter().find_map(knowledge::taken_over);
+        let reused = append.events.iter().find_map(knowledge::reused_key);
         if reused.is_some_and(|it| is_deprecated(&self.knowledge, &it)) {
             self.withdrawn += 1;
-            return Appended::Stale;
+            return TaskWriteOutcome::Stale;
         }
         let id = &append.key.id;
         if !kept.add(append) {
@@ -126,21 +133,21 @@ impl Shelf {
         self.wrongs.extend(shown(&append.task).map(|it| format!("{id}: {it} can be seen")));
         self.knowledge.extend(learned.map(|it| self.derived(it)));
         for event in &append.events {
-            if let Event::Complained { epoch, .. } = event {
+            if let TaskEvent::Complained { epoch, .. } = event {
                 let key = KnowledgeKey { task_id: id.clone(), epoch: *epoch };
                 self.deprecate(&key, append.at);
             }
-            let reused = knowledge::taken_over(event);
+            let reused = knowledge::reused_key(event);
             if reused.is_some_and(|it| is_deprecated(&self.knowledge, &it)) {
                 self.wrongs.push(format!("{id}: reused what somebody complained of"));
             }
         }
         self.notes.extend(note);
-        Appended::Written
+        TaskWriteOutcome::Written
     }
 
     /// What is taken from a decision that somebody complained of meanwhile is not used either.
-    fn derived(&self, mut learned: Learned) -> Learned {
+    fn derived(&self, mut learned: KnowledgeRecord) -> KnowledgeRecord {
         let source = learned.knowledge.source.as_ref();
         let source = self.knowledge.iter().find(|it| source == Some(&it.key()));
         learned.knowledge.deprecated_at = source.and_then(|it| it.knowledge.deprecated_at);
@@ -160,7 +167,7 @@ impl Shelf {
     }
 
     /// Decisions on the same, the newest first.
-    pub(super) fn hits(&mut self, asked: &KnowledgeAsked) -> KnowledgeHits {
+    pub(super) fn hits(&mut self, asked: &KnowledgeLookup) -> KnowledgeHits {
         let mut exact = Vec::new();
         for it in self.knowledge.iter().rev().filter(|it| it.knowledge.digests == asked.digests) {
             if it.knowledge.deprecated_at.is_some() {
@@ -174,26 +181,26 @@ impl Shelf {
 
     pub(super) fn output(&self, key: &KnowledgeKey) -> Option<(String, Value)> {
         let found = self.knowledge.iter().find(|it| it.key() == *key)?;
-        Some((knowledge::name(key), found.knowledge.output.clone()))
+        Some((knowledge::source_name(key), found.knowledge.output.clone()))
     }
 
-    pub(super) fn remembered(&mut self, key: &TaskKey, filed: &Filed) -> Vec<Remembered> {
+    pub(super) fn remembered(&mut self, key: &TaskKey, filed: &TaskSnapshot) -> Vec<PriorDecision> {
         let most = (knowledge::MOST_SAME, 0);
-        let hits = self.hits(&knowledge::asked(&key.account, &filed.contract, most));
-        let found = knowledge::reusable(&hits.exact, &key.id, &filed.panel);
-        let made = |it: &Known| {
+        let hits = self.hits(&knowledge::knowledge_query(&key.account, &filed.contract, most));
+        let found = knowledge::reusable(&hits.exact, &key.id, &filed.roster);
+        let made = |it: &KnowledgeSummary| {
             let before = TaskKey { account: key.account.clone(), id: it.key.task_id.clone() };
             let kept = self.tasks.get(&before);
             let made = kept.and_then(|of| of.candidates.get(&it.candidate).cloned());
             made.unwrap_or_else(|| self.made_before(it))
         };
-        found.map(|it| knowledge::remembered((it, filed.task.epoch), made(it))).collect()
+        found.map(|it| knowledge::prior_decision((it, filed.task.epoch), made(it))).collect()
     }
 
     /// A candidate of a task from before the world began.
-    fn made_before(&self, it: &Known) -> TaskCandidate {
+    fn made_before(&self, it: &KnowledgeSummary) -> TaskCandidateRow {
         let output = self.output(&it.key).map(|(_, output)| output).unwrap_or_default();
-        TaskCandidate {
+        TaskCandidateRow {
             id: it.candidate.clone(),
             execution_id: "exec-before".to_owned(),
             executor: it.proposers[0].clone(),
@@ -207,7 +214,7 @@ impl Shelf {
 
     /// What was decided before the world began.
     pub(super) fn remember(&mut self, task: &str, contract: &Value, answer: u64) {
-        let asked = knowledge::asked(&AccountId::admin(), contract, (1, 0));
+        let asked = knowledge::knowledge_query(&AccountId::admin(), contract, (1, 0));
         let output = json!({ "answer": answer });
         let knowledge = Knowledge {
             epoch: 1,
@@ -227,10 +234,10 @@ impl Shelf {
             created_at: Timestamp::from_millis(0),
             deprecated_at: None,
         };
-        self.knowledge.push(Learned { task_id: task.to_owned(), knowledge });
+        self.knowledge.push(KnowledgeRecord { task_id: task.to_owned(), knowledge });
     }
 
-    pub(super) fn take_due(&mut self, take: &TaskTake) -> Due {
+    pub(super) fn take_due(&mut self, take: &TaskTake) -> DueTasks {
         let mut waiting: BTreeMap<AccountId, Vec<(Timestamp, TaskKey)>> = BTreeMap::new();
         for (key, kept) in &self.tasks {
             let due_at = kept.due_at.filter(|at| *at <= take.now);
@@ -238,43 +245,43 @@ impl Shelf {
             of_account.extend(due_at.map(|at| (at, key.clone())));
         }
         let all: usize = waiting.values().map(Vec::len).sum();
-        let chosen = take_turns(waiting, &take.under_way, take.limit as usize);
+        let chosen = share_fairly(waiting, &take.in_flight, take.limit as usize);
         let tasks: Vec<TaskKey> = chosen.into_iter().map(|(_, key)| key).collect();
         for key in &tasks {
             self.tasks.get_mut(key).unwrap().due_at = Some(take.until);
         }
         let some_wait = tasks.len() < all;
         let next = self.tasks.values().filter_map(|it| it.due_at).min();
-        Due {
-            taken: TaskTaken { tasks, some_wait, looked_to: None },
+        DueTasks {
+            taken: TakenTasks { tasks, some_wait, looked_to: None },
             next: next.filter(|_| !some_wait),
         }
     }
 }
 
-fn is_deprecated(knowledge: &[Learned], key: &KnowledgeKey) -> bool {
+fn is_deprecated(knowledge: &[KnowledgeRecord], key: &KnowledgeKey) -> bool {
     knowledge.iter().any(|it| it.key() == *key && it.knowledge.deprecated_at.is_some())
 }
 
 /// What is to be remembered of a write that makes a decision final.
-fn learn(append: &Append, kept: &Kept) -> Option<Learned> {
+fn learn(append: &TaskWrite, kept: &Kept) -> Option<KnowledgeRecord> {
     let (place, epoch, candidate) =
         append.events.iter().enumerate().find_map(|(place, event)| {
-            let Event::Finalized { epoch, candidate, .. } = event else { return None };
+            let TaskEvent::Finalized { epoch, candidate, .. } = event else { return None };
             Some((place, *epoch, candidate))
         })?;
     let made = plain(kept.candidates.get(candidate)?);
     let seq = append.before.seq + place as u64 + 1;
-    let knowledge = knowledge::learned(append, (epoch, seq), &made);
-    Some(Learned { task_id: append.key.id.clone(), knowledge })
+    let knowledge = knowledge::knowledge_of(append, (epoch, seq), &made);
+    Some(KnowledgeRecord { task_id: append.key.id.clone(), knowledge })
 }
 
-fn known(it: &Learned) -> Known {
+fn known(it: &KnowledgeRecord) -> KnowledgeSummary {
     let Knowledge { candidate, output, profile, proposers, source, final_hash, .. } =
         it.knowledge.clone();
     let output_bytes = output.to_string().len() as u64;
     let key = it.key();
-    Known { key, candidate, output_bytes, profile, proposers, source, final_hash }
+    KnowledgeSummary { key, candidate, output_bytes, profile, proposers, source, final_hash }
 }
 
 /// Votes that others could copy: their rounds can be seen before they are revealed.

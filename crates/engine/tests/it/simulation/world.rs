@@ -12,14 +12,14 @@ use std::{
 
 use jurat_core::{
     canonical::digest_json,
+    executor::session::BUILTIN_SESSION,
     id::AccountId,
-    session::BUILTIN_LANE,
-    task::{Event, Role, Task, Weigher},
+    task::{Task, TaskEvent, TaskRole, VoterReliability},
     time::Timestamp,
 };
 use jurat_engine::{
     Clock,
-    task::{Filed, ProposeOrder, TaskKey, UnderWay, VerifyOrder},
+    tasks::{ProposeOrder, TaskKey, TaskSnapshot, TasksInFlight, VoteOrder},
 };
 use jurat_store::KnowledgeKey;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ const END: u64 = 70_000;
 pub(super) struct Call {
     pub(super) at: u64,
     pub(super) task: TaskKey,
-    pub(super) role: Role,
+    pub(super) role: TaskRole,
     pub(super) executor: String,
     pub(super) execution_id: String,
     /// Of what it was asked for.
@@ -56,10 +56,10 @@ impl Call {
         Self {
             at: 0,
             task: order.key.clone(),
-            role: Role::Propose,
+            role: TaskRole::Propose,
             executor: order.executor.clone(),
             execution_id: order.execution_id.clone(),
-            content: digest_json(&order.filed.contract),
+            content: digest_json(&order.snapshot.contract),
             compared: (0, 0),
         }
     }
@@ -67,7 +67,7 @@ impl Call {
     /// What was decided meanwhile may be more than it was when it was asked for the first time, and
     /// is no part of what is asked.
     pub(super) fn verify(
-        order: &VerifyOrder,
+        order: &VoteOrder,
         others: &[(String, Value)],
         before: &[(String, Value)],
     ) -> Self {
@@ -77,8 +77,8 @@ impl Call {
         Self {
             at: 0,
             task: order.key.clone(),
-            role: Role::Verify,
-            executor: order.verifier.clone(),
+            role: TaskRole::Verify,
+            executor: order.voter.clone(),
             execution_id: order.execution_id.clone(),
             content: digest_json(&json!([
                 candidate.candidate_id,
@@ -108,7 +108,7 @@ pub(super) struct Machine {
     /// How far somebody set its clock ahead.
     pub(super) ahead_ms: AtomicI64,
     /// What the process on it drives.
-    pub(super) under_way: Mutex<Arc<UnderWay>>,
+    pub(super) under_way: Mutex<Arc<TasksInFlight>>,
     /// From when to when it stood still.
     pub(super) pauses: Mutex<Vec<(u64, u64)>>,
 }
@@ -170,14 +170,14 @@ impl World {
         self.plan.outages.iter().any(|(from, until)| (*from..*until).contains(&now))
     }
 
-    pub(super) fn rule_of(&self, filed: &Filed) -> Rule {
+    pub(super) fn rule_of(&self, filed: &TaskSnapshot) -> Rule {
         self.plan.matters[usize::try_from(matter_of(filed)).unwrap()].rule
     }
 
     /// How often each is right.
-    pub(super) fn weights(&self) -> Weigher {
+    pub(super) fn weights(&self) -> VoterReliability {
         let executors = self.plan.executors.iter().map(|it| it.name.clone());
-        executors.chain([BUILTIN_LANE.to_owned()]).map(|it| (it, 0.8)).collect()
+        executors.chain([BUILTIN_SESSION.to_owned()]).map(|it| (it, 0.8)).collect()
     }
 
     pub(super) fn trip(&self) -> Trip {
@@ -203,7 +203,7 @@ impl World {
     /// All that happened, a line for each event and each call.
     pub(super) fn story(&self) -> String {
         let shelf = self.shelf.lock().unwrap();
-        let line = |key: &TaskKey, at: &Timestamp, event: &Event| {
+        let line = |key: &TaskKey, at: &Timestamp, event: &TaskEvent| {
             format!("{:>6} {} {event:?}\n", at.millis() - BEGINNING.millis(), key.id)
         };
         let tasks = shelf.tasks.iter();
@@ -247,12 +247,12 @@ impl World {
         let key = TaskKey { account: AccountId::admin(), id: format!("task-{index}") };
         let now = BEGINNING.plus_millis(self.millis());
         let contract = order.contract(self.plan.matters[order.matter].rule);
-        let filed = Filed {
+        let filed = TaskSnapshot {
             task: Task::created(&key.id, order.terms, now),
             seq: 1,
             contract: Arc::new(contract),
-            panel: order.panel,
-            ordered_by: None,
+            roster: order.panel,
+            submitted_by: None,
         };
         self.shelf.lock().unwrap().tasks.insert(key.clone(), Kept::new(filed, now));
         for (place, wish) in order.wishes.into_iter().enumerate() {
@@ -284,7 +284,7 @@ impl Clock for SimClock {
 }
 
 /// What a task is about.
-pub(super) fn matter_of(filed: &Filed) -> u64 {
+pub(super) fn matter_of(filed: &TaskSnapshot) -> u64 {
     filed.contract["inputs"]["matter"].as_u64().unwrap_or_default()
 }
 

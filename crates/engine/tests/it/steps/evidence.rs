@@ -1,14 +1,16 @@
 //! What a candidate refers to is fetched and checked, and says what a verdict is worth.
 
 use jurat_core::{
-    candidate::{Candidate, Evidence},
-    evidence::Found,
-    policy::{PolicyBinding, Status},
+    policy::{EvaluationStatus, PolicyBinding},
+    round::{
+        candidate::{Candidate, Evidence},
+        evidence::EvidenceStatus,
+    },
 };
-use jurat_engine::{Judges, StepBy, StepDone, StepOrder, StepWork};
+use jurat_engine::{JudgesConfig, TaskCallOrder, TaskCallResult, TaskCallTarget, TaskCallWork};
 use jurat_testkit::{
     app::TestApp,
-    fake_documents::{Document, FakeDocuments},
+    fake_documents::{FakeDocument, FakeDocuments},
     fake_executor::{FakeExecutor, answers, says_invalid, says_valid, status},
 };
 use serde_json::{Value, json};
@@ -18,7 +20,7 @@ use super::{by, candidate, contract, reference, run, under, verdict, verify};
 /// An application that may fetch from this machine.
 async fn with_loopback() -> TestApp {
     let media_allow = vec!["127.0.0.0/8".parse().unwrap()];
-    TestApp::with_judges(Judges { media_allow, ..Judges::default() }).await
+    TestApp::with_judges(JudgesConfig { media_allow, ..JudgesConfig::default() }).await
 }
 
 fn referring(refs: &[Value]) -> Candidate {
@@ -29,14 +31,14 @@ fn referring(refs: &[Value]) -> Candidate {
     }
 }
 
-fn looking(by: StepBy, refs: &[Value]) -> StepOrder {
+fn looking(by: TaskCallTarget, refs: &[Value]) -> TaskCallOrder {
     let mut step = verify(contract(), by, referring(refs));
-    let StepWork::Verify { fetch_evidence, .. } = &mut step.work else { panic!("it verifies") };
+    let TaskCallWork::Vote { fetch_evidence, .. } = &mut step.work else { panic!("it verifies") };
     *fetch_evidence = true;
     step
 }
 
-fn found(done: &StepDone) -> Vec<Found> {
+fn found(done: &TaskCallResult) -> Vec<EvidenceStatus> {
     done.evidence.iter().map(|finding| finding.found).collect()
 }
 
@@ -44,13 +46,13 @@ fn found(done: &StepDone) -> Vec<Found> {
 async fn evidence_that_is_what_it_says_confirms_the_verdict() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([says_valid()]).await;
-    web.put("/b", Document::Chunks(b"a longer document in parts".to_vec()));
+    web.put("/b", FakeDocument::Chunks(b"a longer document in parts".to_vec()));
     let refs =
         [web.publish("/a", b"a document"), web.reference("/b", b"a longer document in parts")];
     let done = run(&app, looking(by("s1"), &refs)).await;
-    assert_eq!(verdict(&done).status, Status::Passed);
+    assert_eq!(verdict(&done).status, EvaluationStatus::Passed);
     assert_eq!(verdict(&done).reason_codes, [] as [u16; 0]);
-    assert_eq!(found(&done), [Found::Seen, Found::Seen]);
+    assert_eq!(found(&done), [EvidenceStatus::Seen, EvidenceStatus::Seen]);
     assert_eq!(done.evidence[0].digest, refs[0]["digest"].as_str().unwrap());
 }
 
@@ -60,7 +62,7 @@ async fn nothing_is_fetched_that_nobody_asked_for() {
     let _fakes = app.executors([says_valid()]).await;
     let refs = [web.publish("/a", b"a document")];
     let done = run(&app, verify(contract(), by("s1"), referring(&refs))).await;
-    assert_eq!(verdict(&done).status, Status::Passed);
+    assert_eq!(verdict(&done).status, EvaluationStatus::Passed);
     assert!(done.evidence.is_empty() && web.asked().is_empty());
 }
 
@@ -68,24 +70,24 @@ async fn nothing_is_fetched_that_nobody_asked_for() {
 async fn evidence_that_nobody_can_look_at_makes_a_verdict_inconclusive_with_the_code() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([says_valid(), says_invalid()]).await;
-    web.put("/moved", Document::MovedTo("/a".to_owned()));
-    web.put("/broken", Document::Status(500));
-    web.put("/secret", Document::Status(403));
-    web.put("/login", Document::Status(401));
-    web.put("/silent", Document::Silence);
+    web.put("/moved", FakeDocument::MovedTo("/a".to_owned()));
+    web.put("/broken", FakeDocument::Status(500));
+    web.put("/secret", FakeDocument::Status(403));
+    web.put("/login", FakeDocument::Status(401));
+    web.put("/silent", FakeDocument::Silence);
     for (path, expected, code) in [
-        ("/nothing", Found::Unreachable, 200),
-        ("/moved", Found::Unreachable, 200),
-        ("/broken", Found::Unreachable, 200),
-        ("/silent", Found::Timeout, 201),
-        ("/secret", Found::Denied, 202),
-        ("/login", Found::Denied, 202),
+        ("/nothing", EvidenceStatus::Unreachable, 200),
+        ("/moved", EvidenceStatus::Unreachable, 200),
+        ("/broken", EvidenceStatus::Unreachable, 200),
+        ("/silent", EvidenceStatus::Timeout, 201),
+        ("/secret", EvidenceStatus::Denied, 202),
+        ("/login", EvidenceStatus::Denied, 202),
     ] {
         for name in ["s1", "s2"] {
             let mut step = looking(by(name), &[web.reference(path, b"a document")]);
-            step.timeout_ms = if expected == Found::Timeout { 300 } else { 10_000 };
+            step.timeout_ms = if expected == EvidenceStatus::Timeout { 300 } else { 10_000 };
             let done = run(&app, step).await;
-            assert_eq!(verdict(&done).status, Status::Inconclusive, "{path} {name}");
+            assert_eq!(verdict(&done).status, EvaluationStatus::Inconclusive, "{path} {name}");
             assert!(verdict(&done).reason_codes.contains(&code), "{path} {name}");
             assert_eq!(found(&done), [expected], "{path} {name}");
         }
@@ -100,7 +102,7 @@ async fn evidence_that_is_something_else_fails_the_candidate() {
     web.publish("/other", b"A document");
     web.publish("/longer", b"a document and more");
     web.publish("/shorter", b"a doc");
-    web.put("/endless", Document::Endless);
+    web.put("/endless", FakeDocument::Endless);
     let mut no_digest = web.publish("/a", b"a document");
     no_digest["digest"] = json!("sha256:placeholder");
     let mut wrong_size = web.publish("/a", b"a document");
@@ -114,9 +116,9 @@ async fn evidence_that_is_something_else_fails_the_candidate() {
         no_digest,
         wrong_size,
     ] {
-        for by in [by("s1"), StepBy::Node] {
+        for by in [by("s1"), TaskCallTarget::Node] {
             let done = run(&app, looking(by, std::slice::from_ref(&wrong))).await;
-            assert_eq!(verdict(&done).status, Status::Failed, "{wrong}");
+            assert_eq!(verdict(&done).status, EvaluationStatus::Failed, "{wrong}");
             assert!(verdict(&done).reason_codes.contains(&203), "{wrong}");
         }
     }
@@ -126,13 +128,13 @@ async fn evidence_that_is_something_else_fails_the_candidate() {
 async fn what_is_too_large_is_not_fetched() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([says_valid()]).await;
-    web.put("/endless", Document::Endless);
+    web.put("/endless", FakeDocument::Endless);
     let mut large = web.reference("/endless", b"");
     large["size_bytes"] = json!(6 * 1024 * 1024);
     let done = run(&app, looking(by("s1"), &[large])).await;
     assert_eq!(
         (verdict(&done).status, found(&done)),
-        (Status::Inconclusive, vec![Found::Unreachable])
+        (EvaluationStatus::Inconclusive, vec![EvidenceStatus::Unreachable])
     );
     assert!(web.asked().is_empty());
 }
@@ -150,7 +152,7 @@ async fn private_addresses_are_denied_unless_the_operator_allows_them() {
     for denied in [open.clone(), at("https://127.0.0.1/a"), at("https://10.1.2.3/")] {
         let done = run(&app, looking(by("s1"), std::slice::from_ref(&denied))).await;
         assert_eq!(verdict(&done).reason_codes, [202], "{denied}");
-        assert_eq!(verdict(&done).status, Status::Inconclusive);
+        assert_eq!(verdict(&done).status, EvaluationStatus::Inconclusive);
     }
     // A name inside is not told from one that nobody has.
     for unreachable in [
@@ -171,7 +173,10 @@ async fn a_verifier_that_failed_has_no_verdict_whatever_the_evidence_is() {
     let _fakes = app.executors([status(500)]).await;
     web.publish("/a", b"other");
     let done = run(&app, looking(by("s1"), &[web.reference("/a", b"a document")])).await;
-    assert!(matches!(done.outcome, jurat_engine::StepOutcome::Failed { code: "http_status", .. }));
+    assert!(matches!(
+        done.outcome,
+        jurat_engine::TaskCallOutcome::Failed { code: "http_status", .. }
+    ));
 }
 
 #[tokio::test]
@@ -182,8 +187,8 @@ async fn the_digest_of_a_verdict_does_not_depend_on_whether_evidence_was_at_hand
     let before = run(&app, looking(by("s1"), &refs)).await;
     web.publish("/a", b"a document");
     let after = run(&app, looking(by("s1"), &refs)).await;
-    assert_eq!(verdict(&before).status, Status::Inconclusive);
-    assert_eq!(verdict(&after).status, Status::Passed);
+    assert_eq!(verdict(&before).status, EvaluationStatus::Inconclusive);
+    assert_eq!(verdict(&after).status, EvaluationStatus::Passed);
     assert_eq!(verdict(&before).result_hash, verdict(&after).result_hash);
 }
 
@@ -236,7 +241,7 @@ async fn an_executor_that_asks_for_the_evidence_itself_is_given_its_references()
     let refs = [web.publish("/a", b"a document")];
     let step = verify(under(&policy), by("s1"), referring(&refs));
     let done = run(&app, step).await;
-    assert_eq!(found(&done), [Found::Seen], "the policy asks, not the task");
+    assert_eq!(found(&done), [EvidenceStatus::Seen], "the policy asks, not the task");
     let sent = &super::work(&fake)[0].body;
     assert_eq!(sent["candidate"]["evidence_refs"], json!(refs));
     assert_eq!(sent["policy"]["policy_params"], json!({ "fetch_evidence": true }));
@@ -250,23 +255,27 @@ async fn what_was_seen_is_not_fetched_again_for_the_same_account_and_a_day() {
     let refs = [web.publish("/a", b"a document")];
     let step = || looking(by("s1"), &refs);
     run(&app, step()).await;
-    web.put("/a", Document::Status(404));
+    web.put("/a", FakeDocument::Status(404));
     let again = run(&app, step()).await;
-    assert_eq!((found(&again), web.asked().len()), (vec![Found::Seen], 1));
+    assert_eq!((found(&again), web.asked().len()), (vec![EvidenceStatus::Seen], 1));
 
     let team = jurat_core::id::AccountId::parse("acct_team").unwrap();
-    let caller = app.engine.caller_for(&team).await.unwrap();
-    let other = app.engine.step_run(&caller, step()).await.unwrap();
-    assert_eq!(found(&other), [Found::Unreachable], "another account has to see for itself");
+    let caller = app.engine.caller_without_key(&team).await.unwrap();
+    let other = app.engine.task_call(&caller, step()).await.unwrap();
+    assert_eq!(
+        found(&other),
+        [EvidenceStatus::Unreachable],
+        "another account has to see for itself"
+    );
 
     let mut longer = refs[0].clone();
     longer["size_bytes"] = json!(11);
     let wrong = run(&app, looking(by("s1"), &[longer])).await;
-    assert_ne!(found(&wrong), [Found::Seen], "the size is held against what is kept");
+    assert_ne!(found(&wrong), [EvidenceStatus::Seen], "the size is held against what is kept");
 
     app.clock.advance_ms(24 * 60 * 60 * 1_000);
     let later = run(&app, step()).await;
-    assert_eq!(found(&later), [Found::Unreachable]);
+    assert_eq!(found(&later), [EvidenceStatus::Unreachable]);
 }
 
 #[tokio::test]
@@ -275,14 +284,14 @@ async fn what_was_seen_at_one_address_is_not_there_at_another() {
     let _fakes = app.executors([says_valid()]).await;
     let there = web.publish("/a", b"a document");
     let done = run(&app, looking(by("s1"), std::slice::from_ref(&there))).await;
-    assert_eq!((found(&done), done.available.len()), (vec![Found::Seen], 1));
+    assert_eq!((found(&done), done.available.len()), (vec![EvidenceStatus::Seen], 1));
     // The same digest, where nothing is.
     let dead = web.reference("/nothing", b"a document");
     let done = run(&app, looking(by("s1"), std::slice::from_ref(&dead))).await;
-    assert_eq!(found(&done), [Found::Unreachable]);
-    assert_eq!(verdict(&done).status, Status::Inconclusive);
+    assert_eq!(found(&done), [EvidenceStatus::Unreachable]);
+    assert_eq!(verdict(&done).status, EvaluationStatus::Inconclusive);
     assert!(done.available.is_empty(), "{:?}", done.available);
     let done = run(&app, looking(by("s1"), &[there, dead])).await;
-    assert_eq!(found(&done), [Found::Seen, Found::Unreachable]);
+    assert_eq!(found(&done), [EvidenceStatus::Seen, EvidenceStatus::Unreachable]);
     assert!(done.available.is_empty(), "{:?}", done.available);
 }

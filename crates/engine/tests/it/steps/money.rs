@@ -1,12 +1,14 @@
 //! Steps are paid like rounds: once for an answer, not at all for none, and by accounts that may.
 
 use jurat_core::{
-    caller::Scope,
+    account::{
+        caller::Scope,
+        ledger::{Balance, Movement, Transfer},
+    },
     id::AccountId,
-    ledger::{Balance, Movement, Transfer},
 };
-use jurat_engine::{Alone, EngineError, StepBy, StepOutcome};
-use jurat_store::Location;
+use jurat_engine::{EngineError, SoleNode, TaskCallOutcome, TaskCallTarget};
+use jurat_store::StoreLocation;
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{answers, gated, status},
@@ -41,20 +43,20 @@ async fn the_price_of_a_session_is_taken_once_for_an_answer_and_not_for_none() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     priced(&app, "1.00").await;
-    let caller = app.engine.caller_for(&team()).await.unwrap();
-    let done = app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
+    let caller = app.engine.caller_without_key(&team()).await.unwrap();
+    let done = app.engine.task_call(&caller, propose(contract(), by("s1"))).await.unwrap();
     assert_eq!(done.cost_micros, u64::try_from(PRICE).unwrap());
     let paid = balance(&app).await;
     assert_eq!((paid.spent, paid.held), (PRICE, 0));
     fake.set(status(500));
-    let failed = app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
-    assert!(matches!(failed.outcome, StepOutcome::Failed { .. }));
+    let failed = app.engine.task_call(&caller, propose(contract(), by("s1"))).await.unwrap();
+    assert!(matches!(failed.outcome, TaskCallOutcome::Failed { .. }));
     assert_eq!(balance(&app).await, paid);
 }
 
 /// A step by `s1` in a profile that no session has.
-fn unpriced() -> StepBy {
-    StepBy::Executor { name: "s1".to_owned(), profile: "unheard-of".to_owned() }
+fn unpriced() -> TaskCallTarget {
+    TaskCallTarget::Executor { name: "s1".to_owned(), profile: "unheard-of".to_owned() }
 }
 
 #[tokio::test]
@@ -62,9 +64,11 @@ async fn no_profile_leads_around_the_price_of_a_session() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" })).profiles(&["*"])]).await;
     priced(&app, "1.00").await;
-    let caller = app.engine.caller_for(&team()).await.unwrap();
-    let done = app.engine.step_run(&caller, propose(contract(), unpriced())).await.unwrap();
-    let StepOutcome::Failed { code, detail } = done.outcome else { panic!("it was done for free") };
+    let caller = app.engine.caller_without_key(&team()).await.unwrap();
+    let done = app.engine.task_call(&caller, propose(contract(), unpriced())).await.unwrap();
+    let TaskCallOutcome::Failed { code, detail } = done.outcome else {
+        panic!("it was done for free")
+    };
     assert_eq!(code, "session_unknown");
     assert!(detail.contains("reached through its sessions only"), "{detail}");
     assert!(super::work(&fake).is_empty());
@@ -76,14 +80,16 @@ async fn an_account_that_pays_does_not_reach_an_executor_that_nobody_priced() {
     let [fake] = app.executors([answers(json!({ "answer": "x" })).profiles(&["*"])]).await;
     priced(&app, "1.00").await;
     app.admin().delete("/v1/sessions/dear").await;
-    let caller = app.engine.caller_for(&team()).await.unwrap();
-    let done = app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
-    let StepOutcome::Failed { detail, .. } = done.outcome else { panic!("it was done for free") };
+    let caller = app.engine.caller_without_key(&team()).await.unwrap();
+    let done = app.engine.task_call(&caller, propose(contract(), by("s1"))).await.unwrap();
+    let TaskCallOutcome::Failed { detail, .. } = done.outcome else {
+        panic!("it was done for free")
+    };
     assert!(detail.contains("--price-micros"), "{detail}");
     assert!(super::work(&fake).is_empty());
     // The operator's own account is not metered.
     let done = super::run(&app, propose(contract(), by("s1"))).await;
-    assert!(matches!(done.outcome, StepOutcome::Candidate(_)), "{:?}", done.outcome);
+    assert!(matches!(done.outcome, TaskCallOutcome::Candidate(_)), "{:?}", done.outcome);
 }
 
 #[tokio::test]
@@ -91,8 +97,8 @@ async fn a_step_that_the_credit_does_not_pay_for_is_not_begun() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     priced(&app, "0.10").await;
-    let caller = app.engine.caller_for(&team()).await.unwrap();
-    let refused = app.engine.step_run(&caller, propose(contract(), by("s1"))).await;
+    let caller = app.engine.caller_without_key(&team()).await.unwrap();
+    let refused = app.engine.task_call(&caller, propose(contract(), by("s1"))).await;
     assert!(matches!(refused, Err(EngineError::Overdrawn { .. })), "{refused:?}");
     assert!(super::work(&fake).is_empty());
 }
@@ -102,32 +108,32 @@ async fn nothing_is_done_for_an_account_that_was_suspended_in_the_meantime() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     priced(&app, "1.00").await;
-    app.engine.caller_for(&team()).await.unwrap();
+    app.engine.caller_without_key(&team()).await.unwrap();
     app.admin().post("/v1/accounts/acct_team/suspend", &json!({})).await;
-    let refused = app.engine.caller_for(&team()).await;
+    let refused = app.engine.caller_without_key(&team()).await;
     assert!(matches!(refused, Err(EngineError::Suspended)));
     app.admin().post("/v1/accounts/acct_team/resume", &json!({})).await;
-    let caller = app.engine.caller_for(&team()).await.unwrap();
-    app.engine.step_run(&caller, propose(contract(), by("s1"))).await.unwrap();
+    let caller = app.engine.caller_without_key(&team()).await.unwrap();
+    app.engine.task_call(&caller, propose(contract(), by("s1"))).await.unwrap();
     assert_eq!(super::work(&fake).len(), 1);
     let nobody = AccountId::parse("acct_nobody").unwrap();
-    let refused = app.engine.caller_for(&nobody).await;
+    let refused = app.engine.caller_without_key(&nobody).await;
     assert!(matches!(refused, Err(EngineError::NotFound { .. })));
 }
 
 #[tokio::test]
 async fn a_step_that_is_tried_again_after_its_node_stopped_is_paid_once() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Location::File(folder.path().join("jurat.db"));
+    let place = StoreLocation::File(folder.path().join("jurat.db"));
     let app = TestApp::with_store(&place).await;
     let [fake] = app.executors([gated(answers(json!({ "answer": "x" })))]).await;
     priced(&app, "1.00").await;
-    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let caller = app.engine.caller_without_key(&team()).await.unwrap();
     let order = propose(contract(), by("s1"));
-    let mut step = Box::pin(app.engine.step_run(&caller, order.clone()));
+    let mut step = Box::pin(app.engine.task_call(&caller, order.clone()));
     tokio::select! {
         _ = &mut step => panic!("it ended before it was answered"),
-        () = fake.called(1) => {}
+        () = fake.wait_for_calls(1) => {}
     }
     assert_eq!(balance(&app).await.held, PRICE);
     // The store closes under the running step, as if the node were killed.
@@ -135,12 +141,12 @@ async fn a_step_that_is_tried_again_after_its_node_stopped_is_paid_once() {
     drop(step);
 
     let app = TestApp::with_store(&place).await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     assert_eq!((balance(&app).await.held, balance(&app).await.spent), (0, 0));
     fake.release();
-    let caller = app.engine.caller_for(&team()).await.unwrap();
-    let done = app.engine.step_run(&caller, order).await.unwrap();
-    assert!(matches!(done.outcome, StepOutcome::Candidate(_)));
+    let caller = app.engine.caller_without_key(&team()).await.unwrap();
+    let done = app.engine.task_call(&caller, order).await.unwrap();
+    assert!(matches!(done.outcome, TaskCallOutcome::Candidate(_)));
     assert_eq!((balance(&app).await.held, balance(&app).await.spent), (0, PRICE));
     let calls = super::work(&fake);
     assert_eq!(calls.len(), 2);
@@ -153,10 +159,10 @@ async fn a_step_whose_answer_is_on_record_is_neither_asked_for_nor_paid_for_agai
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     priced(&app, "1.00").await;
-    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let caller = app.engine.caller_without_key(&team()).await.unwrap();
     let order = propose(contract(), by("s1"));
-    let first = app.engine.step_run(&caller, order.clone()).await.unwrap();
-    let again = app.engine.step_run(&caller, order.clone()).await.unwrap();
+    let first = app.engine.task_call(&caller, order.clone()).await.unwrap();
+    let again = app.engine.task_call(&caller, order.clone()).await.unwrap();
     assert_eq!(first, again);
     assert_eq!(super::work(&fake).len(), 1);
     assert_eq!(balance(&app).await.spent, PRICE);
@@ -165,12 +171,12 @@ async fn a_step_whose_answer_is_on_record_is_neither_asked_for_nor_paid_for_agai
     fake.set(status(500));
     let mut other = propose(contract(), by("s1"));
     for tries in 2..6 {
-        let failed = app.engine.step_run(&caller, other.clone()).await.unwrap();
-        assert!(matches!(failed.outcome, StepOutcome::Failed { .. }));
+        let failed = app.engine.task_call(&caller, other.clone()).await.unwrap();
+        assert!(matches!(failed.outcome, TaskCallOutcome::Failed { .. }));
         assert_eq!(super::work(&fake).len(), tries);
     }
     other.execution_id = order.execution_id;
-    assert_eq!(app.engine.step_run(&caller, other).await.unwrap(), first);
+    assert_eq!(app.engine.task_call(&caller, other).await.unwrap(), first);
 }
 
 #[tokio::test]
@@ -178,12 +184,12 @@ async fn no_key_that_a_caller_chooses_makes_a_step_free() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(answers(json!({ "answer": "x" })))]).await;
     priced(&app, "1.00").await;
-    let caller = app.engine.caller_for(&team()).await.unwrap();
+    let caller = app.engine.caller_without_key(&team()).await.unwrap();
     let order = propose(contract(), by("s1"));
     let tenant = app.caller("team", &[Scope::RoundsCreate]).await;
-    let step = app.engine.step_run(&caller, order.clone());
+    let step = app.engine.task_call(&caller, order.clone());
     let meanwhile = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         // The events of a task show the execution, and keys of this form once were the node's own.
         let key = format!("step:{}:2", order.execution_id);
         let headers = [("idempotency-key", key.as_str()), ("prefer", "respond-async")];

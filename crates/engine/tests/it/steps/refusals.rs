@@ -1,12 +1,12 @@
 //! What an executor cannot do or does wrong is the outcome of a step, and never a verdict.
 
 use jurat_core::{id::AccountId, policy::PolicyBinding};
-use jurat_engine::{EngineError, StepBy, StepDone, StepOutcome};
+use jurat_engine::{EngineError, TaskCallOutcome, TaskCallResult, TaskCallTarget};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{
-        FakeExecutor, Health, answers, disconnects_before_headers, gated, hangs, html, says_valid,
-        status, wrong_hash, wrong_json,
+        FakeExecutor, FakeHealth, answers, disconnects_before_headers, gated, hangs, html,
+        says_valid, status, wrong_hash, wrong_json,
     },
 };
 use serde_json::json;
@@ -14,8 +14,8 @@ use serde_json::json;
 use super::{by, candidate, contract, propose, run, under, verify, work};
 
 #[track_caller]
-fn failure(done: &StepDone) -> (&'static str, &str) {
-    let StepOutcome::Failed { code, detail } = &done.outcome else {
+fn failure(done: &TaskCallResult) -> (&'static str, &str) {
+    let TaskCallOutcome::Failed { code, detail } = &done.outcome else {
         panic!("it did not fail: {:?}", done.outcome)
     };
     (code, detail)
@@ -39,7 +39,7 @@ async fn an_executor_that_did_not_declare_the_profile_is_not_asked() {
     let [fake] = app.executors([says_valid()]).await;
     let session = json!({ "id": "bold", "executor": "s1", "profile": "reckless" });
     app.admin().post("/v1/sessions", &session).await;
-    let by = StepBy::Executor { name: "s1".to_owned(), profile: "reckless".to_owned() };
+    let by = TaskCallTarget::Executor { name: "s1".to_owned(), profile: "reckless".to_owned() };
     let done = run(&app, propose(contract(), by)).await;
     assert!(failure(&done).1.contains("does not declare the profile `reckless`"));
     assert!(work(&fake).is_empty());
@@ -49,7 +49,7 @@ async fn an_executor_that_did_not_declare_the_profile_is_not_asked() {
 async fn a_profile_without_a_session_is_not_asked_where_the_executor_has_others() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
-    let by = StepBy::Executor { name: "s1".to_owned(), profile: "careful".to_owned() };
+    let by = TaskCallTarget::Executor { name: "s1".to_owned(), profile: "careful".to_owned() };
     let done = run(&app, propose(contract(), by)).await;
     let (code, detail) = failure(&done);
     assert_eq!(code, "session_unknown");
@@ -62,9 +62,9 @@ async fn the_operator_reaches_an_executor_without_a_session_by_a_plain_lane() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     app.admin().delete("/v1/sessions/s1").await;
-    let by = StepBy::Executor { name: "s1".to_owned(), profile: "careful".to_owned() };
+    let by = TaskCallTarget::Executor { name: "s1".to_owned(), profile: "careful".to_owned() };
     let done = run(&app, propose(contract(), by)).await;
-    assert!(matches!(done.outcome, StepOutcome::Candidate(_)));
+    assert!(matches!(done.outcome, TaskCallOutcome::Candidate(_)));
     assert_eq!(work(&fake)[0].body["profile"], "careful");
     let path = format!("/v1/rounds/{}", done.round_id.unwrap());
     let round = app.admin().get(&path).await.json();
@@ -80,7 +80,7 @@ async fn an_executor_that_is_not_there_or_not_well_is_an_outcome() {
     let app = TestApp::new().await;
     let done = run(&app, propose(contract(), by("nobody"))).await;
     assert_eq!(failure(&done), ("session_unknown", "there is no executor `nobody`"));
-    let sick = FakeExecutor::start(says_valid().health(Health::Status(503))).await;
+    let sick = FakeExecutor::start(says_valid().health(FakeHealth::Status(503))).await;
     app.register("sick", &sick.url()).await;
     let done = run(&app, propose(contract(), by("sick"))).await;
     assert!(failure(&done).1.contains("is unhealthy"), "{:?}", done.outcome);
@@ -112,7 +112,7 @@ async fn inline_evidence_that_the_contract_does_not_allow_is_no_part_of_a_candid
     let told = "`evidence_inline.0` must have at most 8192 bytes (`evidence_policy.max_snippet_bytes`), and has 65537; refer to longer evidence instead";
     assert_eq!(failure(&done).1, told);
     let done = run(&app, propose(contract(), by("s3"))).await;
-    assert!(matches!(done.outcome, StepOutcome::Candidate(_)));
+    assert!(matches!(done.outcome, TaskCallOutcome::Candidate(_)));
 }
 
 #[tokio::test]
@@ -179,11 +179,11 @@ async fn a_policy_whose_hash_is_wrong_is_an_outcome_and_asks_nobody() {
 async fn a_step_that_nobody_waits_for_any_more_is_called_off() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(answers(json!({ "answer": "x" })))]).await;
-    let caller = app.engine.caller_for(&AccountId::admin()).await.unwrap();
-    let mut step = Box::pin(app.engine.step_run(&caller, propose(contract(), by("s1"))));
+    let caller = app.engine.caller_without_key(&AccountId::admin()).await.unwrap();
+    let mut step = Box::pin(app.engine.task_call(&caller, propose(contract(), by("s1"))));
     tokio::select! {
         _ = &mut step => panic!("it ended before it was answered"),
-        () = fake.called(1) => {}
+        () = fake.wait_for_calls(1) => {}
     }
     drop(step);
     fake.abandoned(1).await;
@@ -194,8 +194,8 @@ async fn a_step_that_nobody_waits_for_any_more_is_called_off() {
 async fn a_node_that_ends_begins_no_step() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
-    let caller = app.engine.caller_for(&AccountId::admin()).await.unwrap();
+    let caller = app.engine.caller_without_key(&AccountId::admin()).await.unwrap();
     app.engine.stop_rounds();
-    let refused = app.engine.step_run(&caller, propose(contract(), by("s1"))).await;
+    let refused = app.engine.task_call(&caller, propose(contract(), by("s1"))).await;
     assert!(matches!(refused, Err(EngineError::ShuttingDown)));
 }

@@ -1,12 +1,18 @@
 //! What falls due while no node runs is done by the next one.
 
 use jurat_core::{
-    candidate::Evidence,
-    policy::Status,
-    task::{Ballot, Claim, Command, Event, Forfeit, Phase, Role, Weigher, commitment, decide},
+    policy::EvaluationStatus,
+    round::candidate::Evidence,
+    task::{
+        Ballot, Forfeit, TaskCommand, TaskEvent, TaskLease, TaskPhase, TaskRole, VoterReliability,
+        commitment, decide,
+    },
 };
-use jurat_engine::{Alone, Clock as _, task::TaskKey};
-use jurat_store::{AppendedWith, Behalf, Location, TaskAppend, TaskBallot, TaskCandidate, Written};
+use jurat_engine::{Clock as _, SoleNode, tasks::TaskKey};
+use jurat_store::{
+    Behalf, StoreLocation, TaskAppend, TaskAppendExtras, TaskBallotRow, TaskCandidateRow,
+    WriteOutcome,
+};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{FakeExecutor, says_valid, status},
@@ -22,7 +28,7 @@ macro_rules! on_a_file {
         $(#[tokio::test]
         async fn $name() {
             let folder = tempfile::tempdir().unwrap();
-            $story(&Location::File(folder.path().join("jurat.db"))).await;
+            $story(&StoreLocation::File(folder.path().join("jurat.db"))).await;
         })*
     };
 }
@@ -36,29 +42,29 @@ on_a_file!(
 );
 
 /// The next node, so long after the one before.
-async fn next_node(location: &Location, millis: i64) -> TestApp {
+async fn next_node(location: &StoreLocation, millis: i64) -> TestApp {
     let app = TestApp::with_store(location).await;
     app.clock.advance_ms(millis);
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     app
 }
 
-pub(crate) async fn expired(location: &Location) {
+pub(crate) async fn expired(location: &StoreLocation) {
     let first = TestApp::with_store(location).await;
     let [fake] = first.executors([able()]).await;
     submit(&first, order(contract(&first, "t1"), &["s1"])).await.unwrap();
     first.engine.shutdown().await;
     let second = next_node(location, 700_000).await;
     let record = ended(&second, "t1").await;
-    assert_eq!(record.state.phase, Phase::Expired, "{:?}", events(&second, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Expired, "{:?}", events(&second, "t1").await);
     assert_eq!(record.reason.as_deref(), Some("its contract expired"));
     assert_eq!(asked(&fake, "execute"), 0);
     second.engine.shutdown().await;
 }
 
-pub(crate) async fn retried(location: &Location) {
+pub(crate) async fn retried(location: &StoreLocation) {
     let first = TestApp::with_store(location).await;
-    first.start(Alone::Yes).await;
+    first.start(SoleNode::Yes).await;
     let [fake] = first.executors([status(500).task_types(&["swarm"])]).await;
     let mut task = contract(&first, "t1");
     task.assignment.explore.backoff_ms = Some(30_000);
@@ -68,7 +74,7 @@ pub(crate) async fn retried(location: &Location) {
     fake.set(able());
     let second = next_node(location, 60_000).await;
     let record = ended(&second, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&second, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&second, "t1").await);
     let calls = fake.calls();
     let executed = calls.iter().filter(|call| call.endpoint() == "execute");
     let attempts: Vec<&Value> = executed.map(|call| &call.body["attempt_id"]).collect();
@@ -80,7 +86,7 @@ pub(crate) async fn retried(location: &Location) {
 /// A task of which a node that then died had written all but the reveals: `s1` proposed, and `s2`
 /// voted for it.
 async fn left_before_the_reveal(
-    location: &Location,
+    location: &StoreLocation,
     change: impl Fn(&mut TaskContract),
 ) -> [FakeExecutor; 2] {
     let app = TestApp::with_store(location).await;
@@ -91,7 +97,7 @@ async fn left_before_the_reveal(
     submit(&app, task).await.unwrap();
     let (now, output) = (app.clock.now(), json!({ "answer": "42", "confidence": 0.9 }));
     let digest = jurat_core::canonical::digest_json(&output);
-    let claim = |role, holder: &str, candidate: Option<&str>| Claim {
+    let claim = |role, holder: &str, candidate: Option<&str>| TaskLease {
         role,
         holder: holder.to_owned(),
         node: "gone".to_owned(),
@@ -101,7 +107,7 @@ async fn left_before_the_reveal(
         candidate: candidate.map(str::to_owned),
         until: now.plus_millis(300),
     };
-    let candidate = TaskCandidate {
+    let candidate = TaskCandidateRow {
         id: "c1".to_owned(),
         execution_id: "exec-s1".to_owned(),
         executor: "s1".to_owned(),
@@ -111,18 +117,23 @@ async fn left_before_the_reveal(
         digest: digest.clone(),
         created_at: now,
     };
-    write(&app, Command::Claim { token: 1, claim: claim(Role::Propose, "s1", None) }, None).await;
-    let propose = Command::Propose {
+    write(
+        &app,
+        TaskCommand::TakeLease { token: 1, claim: claim(TaskRole::Propose, "s1", None) },
+        None,
+    )
+    .await;
+    let propose = TaskCommand::Propose {
         token: 1,
         candidate: "c1".to_owned(),
         digest,
         evidence: Vec::new(),
         round_id: String::new(),
     };
-    let with = AppendedWith { candidate: Some(candidate), ..AppendedWith::default() };
+    let with = TaskAppendExtras { candidate: Some(candidate), ..TaskAppendExtras::default() };
     write(&app, propose, Some(with)).await;
-    let claim = claim(Role::Verify, "s2", Some("c1"));
-    write(&app, Command::Claim { token: 2, claim }, None).await;
+    let claim = claim(TaskRole::Verify, "s2", Some("c1"));
+    write(&app, TaskCommand::TakeLease { token: 2, claim }, None).await;
     vote(&app).await;
     app.engine.shutdown().await;
     fakes
@@ -131,7 +142,7 @@ async fn left_before_the_reveal(
 /// The vote of `s2`, sealed in the store.
 async fn vote(app: &TestApp) {
     let ballot = Ballot {
-        status: Status::Passed,
+        status: EvaluationStatus::Passed,
         score: 1.0,
         reason_codes: Vec::new(),
         verdict_digest: "sha256:verdict".to_owned(),
@@ -139,27 +150,27 @@ async fn vote(app: &TestApp) {
     };
     let state = app.engine.task_get(&admin_caller(), "t1").await.unwrap().state;
     let salt = "salt".to_owned();
-    let sealed = TaskBallot {
+    let sealed = TaskBallotRow {
         candidate: "c1".to_owned(),
-        turn: state.place("c1", "s2").turn,
+        turn: state.vote_context("c1", "s2").turn,
         voter: "s2".to_owned(),
         ballot: ballot.clone(),
         salt: salt.clone(),
         round: None,
         created_at: app.clock.now(),
     };
-    let commitment = commitment(state.place("c1", "s2"), &ballot, &salt);
-    let commit = Command::CommitVote { token: 2, commitment, round_id: String::new() };
-    let with = AppendedWith { ballot: Some(sealed), ..AppendedWith::default() };
+    let commitment = commitment(state.vote_context("c1", "s2"), &ballot, &salt);
+    let commit = TaskCommand::CommitVote { token: 2, commitment, round_id: String::new() };
+    let with = TaskAppendExtras { ballot: Some(sealed), ..TaskAppendExtras::default() };
     write(app, commit, Some(with)).await;
 }
 
 /// Writes what follows from a command, as the driver of a task does.
-async fn write(app: &TestApp, command: Command, with: Option<AppendedWith>) {
+async fn write(app: &TestApp, command: TaskCommand, with: Option<TaskAppendExtras>) {
     let (now, caller) = (app.clock.now(), admin_caller());
     let record = app.engine.task_get(&caller, "t1").await.unwrap();
     let mut state = record.state;
-    let events = decide(&state, &command, now, &Weigher::new()).unwrap();
+    let events = decide(&state, &command, now, &VoterReliability::new()).unwrap();
     for event in &events {
         state.apply(event, now);
     }
@@ -175,44 +186,46 @@ async fn write(app: &TestApp, command: Command, with: Option<AppendedWith>) {
     };
     let behalf = Behalf::Account(caller.account().clone());
     let written = app.store.tasks().task_append(&behalf, &append, None).await.unwrap();
-    assert_eq!(written, Written::Done(()));
+    assert_eq!(written, WriteOutcome::Done(()));
 }
 
-pub(crate) async fn revealed(location: &Location) {
+pub(crate) async fn revealed(location: &StoreLocation) {
     let [_proposer, verifier] = left_before_the_reveal(location, |_| {}).await;
     let second = next_node(location, 1_000).await;
     let record = ended(&second, "t1").await;
     let story = events(&second, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{story:?}");
-    assert!(story.iter().any(|it| matches!(it, Event::VoteRevealed { .. })), "{story:?}");
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{story:?}");
+    assert!(story.iter().any(|it| matches!(it, TaskEvent::VoteRevealed { .. })), "{story:?}");
     assert_eq!(asked(&verifier, "verify"), 0);
     second.engine.shutdown().await;
 }
 
-pub(crate) async fn forfeited(location: &Location) {
+pub(crate) async fn forfeited(location: &StoreLocation) {
     let [proposer, verifier] = left_before_the_reveal(location, |_| {}).await;
     let second = next_node(location, 20_000).await;
     wait_until(&second, "t1", |it| it.state.proposals[0].retry_at.is_some()).await;
     second.clock.advance_ms(1_000);
     let record = ended(&second, "t1").await;
     let story = events(&second, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{story:?}");
-    let is_late = |it: &Event| matches!(it, Event::VoteForfeited { why: Forfeit::Late, .. });
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{story:?}");
+    let is_late =
+        |it: &TaskEvent| matches!(it, TaskEvent::VoteForfeited { why: Forfeit::Late, .. });
     assert_eq!(story.iter().filter(|it| is_late(it)).count(), 1, "{story:?}");
     // What was proposed stands, and the vote is given anew.
     assert_eq!((asked(&proposer, "execute"), asked(&verifier, "verify")), (0, 1));
     second.engine.shutdown().await;
 }
 
-pub(crate) async fn expired_in_secret(location: &Location) {
+pub(crate) async fn expired_in_secret(location: &StoreLocation) {
     let sooner = |task: &mut TaskContract| task.expiry_ms -= 595_000;
     let [_proposer, verifier] = left_before_the_reveal(location, sooner).await;
     let second = next_node(location, 6_000).await;
     let record = ended(&second, "t1").await;
     let story = events(&second, "t1").await;
-    assert_eq!(record.state.phase, Phase::Expired, "{story:?}");
+    assert_eq!(record.state.phase, TaskPhase::Expired, "{story:?}");
     assert_eq!(record.reason.as_deref(), Some("its contract expired"));
-    let is_told = |it: &Event| matches!(it, Event::VoteRevealed { .. } | Event::Finalized { .. });
+    let is_told =
+        |it: &TaskEvent| matches!(it, TaskEvent::VoteRevealed { .. } | TaskEvent::Finalized { .. });
     assert!(!story.iter().any(is_told), "{story:?}");
     assert_eq!(asked(&verifier, "verify"), 0);
     second.engine.shutdown().await;

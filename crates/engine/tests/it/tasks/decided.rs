@@ -1,6 +1,6 @@
 //! Who decides, by what, and how sure one may be of it.
 
-use jurat_core::task::{Event, Phase};
+use jurat_core::task::{TaskEvent, TaskPhase};
 use jurat_testkit::{
     app::admin_caller,
     fake_executor::{disconnects_before_headers, says_invalid, says_valid},
@@ -17,7 +17,7 @@ async fn the_node_votes_when_the_only_other_executor_dies() {
     let [_first, dying] = app.executors([able(), dying]).await;
     submit(&app, order(contract(&app, "t1"), &["s1", "s2"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     // Whoever is well is asked before the node.
     assert_eq!(asked(&dying, "verify"), 1);
     let voters: Vec<&String> = record.state.proposals[0].votes.keys().collect();
@@ -32,7 +32,7 @@ async fn the_node_leaves_the_votes_to_executors_that_are_well() {
     let task = with_quorum(contract(&app, "t1"), 2);
     submit(&app, order(task, &["s1", "s2", "s3"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     let voters: Vec<&String> = record.state.proposals[0].votes.keys().collect();
     assert_eq!(voters, ["s2", "s3"]);
     assert_eq!(fakes.iter().map(|it| asked(it, "verify")).sum::<usize>(), 2);
@@ -51,7 +51,7 @@ async fn verifiers_that_are_named_vote_alone_whatever_becomes_of_them() {
     let record = ended(&app, "t1").await;
     assert_eq!(record.reason.as_deref(), Some("the voters reached no decision"));
     let story = events(&app, "t1").await;
-    let is_by_node = |it: &Event| matches!(it, Event::Claimed { claim, .. } if claim.holder.starts_with("builtin"));
+    let is_by_node = |it: &TaskEvent| matches!(it, TaskEvent::Claimed { claim, .. } if claim.holder.starts_with("builtin"));
     assert!(!story.iter().any(is_by_node), "{story:?}");
     app.engine.shutdown().await;
 }
@@ -76,7 +76,7 @@ async fn two_who_answer_the_same_confirm_each_other() {
     let task = comparing(contract(&app, "t1"), 2);
     submit(&app, order(task, &["s1", "s2", "s3"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     assert_eq!(record.state.proposals[0].proposers.len(), 2);
     app.engine.shutdown().await;
 }
@@ -89,7 +89,7 @@ async fn the_answer_of_most_holds_against_one_that_contradicts_it() {
     let task = comparing(contract(&app, "t1"), 4);
     submit(&app, order(task, &["s1", "s2", "s3", "s4", "s5"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     let decision = app.engine.task_decision(&admin_caller(), "t1").await.unwrap();
     assert_eq!(decision.candidate.unwrap().output["answer"], "42");
     app.engine.shutdown().await;
@@ -102,7 +102,7 @@ async fn one_liar_among_three_has_no_veto() {
     let task = comparing(contract(&app, "t1"), 3);
     submit(&app, order(task, &["s1", "s2", "s3"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     let decision = app.engine.task_decision(&admin_caller(), "t1").await.unwrap();
     assert_eq!(decision.candidate.unwrap().output["answer"], "42");
     // As many propose as the contract says, though that leaves the vote to the node.
@@ -141,7 +141,7 @@ async fn a_decision_is_as_sure_as_a_round_with_the_same_verdicts() {
     task.verifiers = ["s2", "s3", "s4"].map(str::to_owned).to_vec();
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     let decision = app.admin().get("/v1/tasks/t1/decision").await.json();
     let voters: Vec<&str> =
         decision["votes"].as_array().unwrap().iter().filter_map(voter).collect();
@@ -161,7 +161,7 @@ async fn a_decision_of_the_node_alone_rests_on_form() {
     let _fakes = app.executors([able(), says_valid().task_types(&["other"])]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     let decision = app.admin().get("/v1/tasks/t1/decision").await.json();
     assert_eq!(decision["votes"][0]["voter"], "builtin:policies", "{decision}");
     assert_eq!((&decision["basis"], &decision["confidence"]), (&json!("form"), &json!(0.7)));

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::task::{Aggregation, End, Event, Phase, Role};
-use jurat_engine::{Alone, Clock as _, EngineError, Limits};
-use jurat_store::Location;
+use jurat_core::task::{TaskEnd, TaskEvent, TaskPhase, TaskRole, VoteAggregation};
+use jurat_engine::{Clock as _, EngineError, EngineLimits, SoleNode};
+use jurat_store::StoreLocation;
 use jurat_testkit::{
     app::{TestApp, admin_caller},
-    fake_executor::{Health, disconnects_before_headers, gated, says_invalid},
+    fake_executor::{FakeHealth, disconnects_before_headers, gated, says_invalid},
 };
 use serde_json::json;
 
@@ -20,7 +20,7 @@ async fn one_executor_is_enough_because_the_node_verifies() {
     let submitted = submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
     assert!(submitted.is_new);
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     assert_eq!(asked(&fake, "execute"), 1);
     // It has no vote on what it proposed.
     assert_eq!(asked(&fake, "verify"), 0);
@@ -45,7 +45,7 @@ async fn three_of_a_panel_of_four_verify_what_the_fourth_proposed() {
     let task = with_quorum(contract(&app, "t1"), 3);
     submit(&app, order(task, &["s1", "s2", "s3", "s4"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     let proposal = &record.state.proposals[0];
     let voters: BTreeSet<&String> = proposal.votes.keys().collect();
     assert_eq!(voters.len(), 3);
@@ -54,8 +54,8 @@ async fn three_of_a_panel_of_four_verify_what_the_fourth_proposed() {
     assert_eq!((calls("execute"), calls("verify")), (1, 3));
     // Every vote was committed before the first was revealed.
     let story = events(&app, "t1").await;
-    let is_commit = |it: &Event| matches!(it, Event::VoteCommitted { .. });
-    let is_reveal = |it: &Event| matches!(it, Event::VoteRevealed { .. });
+    let is_commit = |it: &TaskEvent| matches!(it, TaskEvent::VoteCommitted { .. });
+    let is_reveal = |it: &TaskEvent| matches!(it, TaskEvent::VoteRevealed { .. });
     let last_commit = story.iter().rposition(is_commit).unwrap();
     assert!(last_commit < story.iter().position(is_reveal).unwrap());
     app.engine.shutdown().await;
@@ -71,7 +71,7 @@ async fn what_the_verifiers_refuse_is_not_final() {
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
     let reason = "the voters rejected every candidate".to_owned();
-    assert_eq!(record.state.end, Some(End::Failed { reason }));
+    assert_eq!(record.state.end, Some(TaskEnd::Failed { reason }));
     app.engine.shutdown().await;
 }
 
@@ -85,7 +85,7 @@ async fn an_executor_that_dies_between_propose_and_verify_costs_a_try_and_not_th
     task.verifiers = vec!["s2".to_owned(), "s3".to_owned()];
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     assert_eq!(asked(&dying, "verify"), 1);
     let proposal = &record.state.proposals[0];
     assert_eq!(proposal.votes.keys().collect::<Vec<_>>(), ["s3"]);
@@ -99,9 +99,9 @@ async fn a_task_that_is_called_off_ends_at_once() {
     let app = node().await;
     let [fake] = app.executors([gated(able())]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     let record = app.engine.task_cancel(&admin_caller(), "t1", Some("enough")).await.unwrap();
-    assert_eq!(record.state.end, Some(End::Cancelled { reason: "enough".to_owned() }));
+    assert_eq!(record.state.end, Some(TaskEnd::Cancelled { reason: "enough".to_owned() }));
     // Nobody waits for its executor any more.
     fake.abandoned(1).await;
     let again = app.engine.task_cancel(&admin_caller(), "t1", None).await.unwrap();
@@ -114,16 +114,16 @@ async fn a_task_is_called_off_without_asking_its_panel_how_it_is() {
     let app = TestApp::new().await;
     let [fake] = app.executors([able()]).await;
     for (id, aggregation) in
-        [("t1", Aggregation::ConfidenceWeighted), ("t2", Aggregation::ReputationWeighted)]
+        [("t1", VoteAggregation::ConfidenceWeighted), ("t2", VoteAggregation::ReputationWeighted)]
     {
         let mut task = contract(&app, id);
         task.acceptance.aggregation = Some(aggregation);
         submit(&app, order(task, &["s1"])).await.unwrap();
         app.clock.advance_ms(100_000);
-        fake.set(able().health(Health::Hangs));
+        fake.set(able().health(FakeHealth::Hangs));
         let before = asked(&fake, "health");
         let record = app.engine.task_cancel(&admin_caller(), id, None).await.unwrap();
-        assert_eq!(record.state.phase, Phase::Cancelled);
+        assert_eq!(record.state.phase, TaskPhase::Cancelled);
         assert_eq!(asked(&fake, "health"), before);
         fake.set(able());
     }
@@ -146,10 +146,10 @@ async fn a_task_whose_time_is_up_expires() {
     let app = node().await;
     let [fake] = app.executors([gated(able())]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     app.clock.advance_ms(700_000);
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Expired);
+    assert_eq!(record.state.phase, TaskPhase::Expired);
     assert_eq!(record.reason.as_deref(), Some("its contract expired"));
     app.engine.shutdown().await;
 }
@@ -157,20 +157,20 @@ async fn a_task_whose_time_is_up_expires() {
 #[tokio::test]
 async fn a_node_that_starts_anew_goes_on_where_the_last_one_stopped() {
     let folder = tempfile::tempdir().unwrap();
-    let location = Location::File(folder.path().join("jurat.db"));
+    let location = StoreLocation::File(folder.path().join("jurat.db"));
     let first = TestApp::with_store(&location).await;
-    first.start(Alone::Yes).await;
+    first.start(SoleNode::Yes).await;
     let [fake] = first.executors([gated(able())]).await;
     submit(&first, order(contract(&first, "t1"), &["s1"])).await.unwrap();
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     first.engine.shutdown().await;
     fake.set(able());
     let second = TestApp::with_store(&location).await;
     let known = second.engine.task_get(&admin_caller(), "t1").await.unwrap();
     assert!(known.state.claims.is_empty(), "the claim was given up: {:?}", known.state.claims);
-    second.start(Alone::Yes).await;
+    second.start(SoleNode::Yes).await;
     let record = ended(&second, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&second, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&second, "t1").await);
     // It was asked again for the same, under the same name.
     let executions: BTreeSet<String> = fake
         .calls()
@@ -184,14 +184,14 @@ async fn a_node_that_starts_anew_goes_on_where_the_last_one_stopped() {
 
 #[tokio::test]
 async fn more_tasks_than_are_driven_at_once_wait_for_their_turn() {
-    let app = TestApp::with_limits(Limits { tasks: 1, ..Limits::default() }).await;
-    app.start(Alone::Yes).await;
+    let app = TestApp::with_limits(EngineLimits { tasks: 1, ..EngineLimits::default() }).await;
+    app.start(SoleNode::Yes).await;
     let _fakes = app.executors([able()]).await;
     for id in ["t1", "t2", "t3"] {
         submit(&app, order(contract(&app, id), &["s1"])).await.unwrap();
     }
     for id in ["t1", "t2", "t3"] {
-        assert_eq!(ended(&app, id).await.state.phase, Phase::Finalized);
+        assert_eq!(ended(&app, id).await.state.phase, TaskPhase::Finalized);
     }
     app.engine.shutdown().await;
 }
@@ -204,7 +204,7 @@ async fn a_decision_on_the_same_is_verified_again_before_it_is_trusted() {
     ended(&app, "t1").await;
     submit(&app, order(contract(&app, "t2"), &["s1"])).await.unwrap();
     let record = ended(&app, "t2").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t2").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t2").await);
     // Nobody proposed anew, and somebody verified.
     assert_eq!(asked(&fake, "execute"), 1);
     assert_eq!((record.state.spent.explore, record.state.spent.verify), (0, 1));
@@ -289,18 +289,18 @@ async fn a_lease_is_renewed_while_its_executor_works() {
     let app = node().await;
     let [fake] = app.executors([gated(able())]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     for _ in 0..3 {
         app.clock.advance_ms(150);
         let now = app.clock.now();
         wait_until(&app, "t1", |record| {
             let mut claims = record.state.claims.values();
-            claims.any(|it| it.role == Role::Propose && now.plus_millis(290) <= it.until)
+            claims.any(|it| it.role == TaskRole::Propose && now.plus_millis(290) <= it.until)
         })
         .await;
     }
     fake.release();
-    assert_eq!(ended(&app, "t1").await.state.phase, Phase::Finalized);
+    assert_eq!(ended(&app, "t1").await.state.phase, TaskPhase::Finalized);
     assert_eq!(asked(&fake, "execute"), 1);
     app.engine.shutdown().await;
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::task::{Event, Phase, Release};
-use jurat_engine::{Alone, Judges};
+use jurat_core::task::{LeaseRelease, TaskEvent, TaskPhase};
+use jurat_engine::{JudgesConfig, SoleNode};
 use jurat_testkit::{
     app::TestApp,
     fake_documents::FakeDocuments,
@@ -17,8 +17,8 @@ use super::{able, contract, ended, events, order, submit, with_quorum};
 /// A node that may fetch from this machine.
 async fn with_loopback() -> TestApp {
     let media_allow = vec!["127.0.0.0/8".parse().unwrap()];
-    let app = TestApp::with_judges(Judges { media_allow, ..Judges::default() }).await;
-    app.start(Alone::Yes).await;
+    let app = TestApp::with_judges(JudgesConfig { media_allow, ..JudgesConfig::default() }).await;
+    app.start(SoleNode::Yes).await;
     app
 }
 
@@ -42,7 +42,7 @@ async fn a_reference_that_was_there_counts_and_one_that_was_not_does_not() {
     task.contract.assignment.verify.max_repeats = Some(0);
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Failed);
+    assert_eq!(record.state.phase, TaskPhase::Failed);
     let available = &record.state.proposals[0].available;
     let both = BTreeSet::from(["s2".to_owned(), "s3".to_owned()]);
     assert_eq!(available.get(&digest(&there)), Some(&both), "{available:?}");
@@ -64,12 +64,12 @@ async fn who_missed_something_itself_confirms_nothing_and_all_of_it_comes_with_t
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
     let story = events(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{story:?}");
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{story:?}");
     let seen = &record.state.proposals[0].available[&digest(&there)];
     assert_eq!(*seen, BTreeSet::from(["s3".to_owned(), "s4".to_owned()]));
     // Whether it was there tells something of a verdict, so it is as secret.
-    let is_reveal = |it: &Event| matches!(it, Event::RevealOpened { .. });
-    let is_seen = |it: &Event| matches!(it, Event::EvidenceSeen { .. });
+    let is_reveal = |it: &TaskEvent| matches!(it, TaskEvent::RevealOpened { .. });
+    let is_seen = |it: &TaskEvent| matches!(it, TaskEvent::EvidenceSeen { .. });
     let opened = story.iter().position(is_reveal).unwrap();
     assert!(opened < story.iter().position(is_seen).unwrap(), "{story:?}");
     app.engine.shutdown().await;
@@ -89,7 +89,7 @@ async fn what_each_who_proposed_the_same_refers_to_is_looked_at() {
     task.contract.assignment.explore.stop.no_new_evidence_rounds = 2;
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     let [proposal] = &record.state.proposals[..] else { panic!("{:?}", record.state.proposals) };
     let s3 = BTreeSet::from(["s3".to_owned()]);
     assert_eq!(proposal.proposers.len(), 2);
@@ -101,7 +101,7 @@ async fn what_each_who_proposed_the_same_refers_to_is_looked_at() {
 #[tokio::test]
 async fn a_snippet_that_is_too_long_is_a_failure_of_who_sent_it() {
     let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let long = || able().evidence("text/plain", "short").evidence("text/plain", &"x".repeat(101));
     let _fakes = app.executors([long(), able().evidence("text/plain", &"x".repeat(100))]).await;
     let limited = |id: &str| {
@@ -112,12 +112,12 @@ async fn a_snippet_that_is_too_long_is_a_failure_of_who_sent_it() {
     };
     submit(&app, order(limited("t1"), &["s1"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Failed);
+    assert_eq!(record.state.phase, TaskPhase::Failed);
     assert_eq!(record.reason.as_deref(), Some("no executor proposed a candidate"));
     let told = "`evidence_inline.1` must have at most 100 bytes (`evidence_policy.max_snippet_bytes`), and has 101; refer to longer evidence instead";
     let story = events(&app, "t1").await;
-    let is_told = |it: &Event| {
-        matches!(it, Event::Released { reason: Release::Failed { code, detail }, .. }
+    let is_told = |it: &TaskEvent| {
+        matches!(it, TaskEvent::Released { reason: LeaseRelease::Failed { code, detail }, .. }
             if code == "invalid_output" && detail == told)
     };
     assert!(story.iter().any(is_told), "{story:?}");
@@ -127,7 +127,7 @@ async fn a_snippet_that_is_too_long_is_a_failure_of_who_sent_it() {
     task.contract.evidence_policy.max_snippet_tokens = 25;
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t2").await;
-    assert_eq!(record.state.phase, Phase::Finalized);
+    assert_eq!(record.state.phase, TaskPhase::Finalized);
     assert_eq!(record.state.proposals[0].proposers, BTreeSet::from(["s2".to_owned()]));
     app.engine.shutdown().await;
 }

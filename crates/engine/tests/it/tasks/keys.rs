@@ -2,15 +2,15 @@
 
 use http::StatusCode;
 use jurat_core::{
-    caller::Scope,
-    task::{End, Event, Release},
+    account::caller::Scope,
+    task::{LeaseRelease, TaskEnd, TaskEvent},
 };
-use jurat_engine::{Alone, Limits};
-use jurat_store::Location;
+use jurat_engine::{EngineLimits, SoleNode};
+use jurat_store::StoreLocation;
 use jurat_testkit::{
     app::{TestApp, TestCaller},
     fake_executor::{gated, says_valid},
-    postgres::Schema,
+    postgres::TestSchema,
 };
 use serde_json::{Value, json};
 
@@ -42,8 +42,9 @@ async fn revoke(app: &TestApp, id: &str) {
 
 /// The code for which this node could not do a step.
 async fn refusals(app: &TestApp, id: &str) -> Vec<String> {
-    let refusal = |event: Event| {
-        let Event::Released { reason: Release::NodeFailed { code, .. }, .. } = event else {
+    let refusal = |event: TaskEvent| {
+        let TaskEvent::Released { reason: LeaseRelease::NodeFailed { code, .. }, .. } = event
+        else {
             return None;
         };
         Some(code)
@@ -58,7 +59,7 @@ async fn tasks_have_no_more_rounds_under_way_than_their_key_may() {
     let (_, text) = key(&app, json!({ "concurrent_rounds": 1 })).await;
     let caller = app.with_key(&text);
     submit(&app, &caller, "one").await;
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     submit(&app, &caller, "two").await;
     let is_released = |record: &jurat_engine::TaskRecord| 0 < record.state.node_failures;
     wait_until(&app, "two", is_released).await;
@@ -69,11 +70,11 @@ async fn tasks_have_no_more_rounds_under_way_than_their_key_may() {
     assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS, "{}", reply.text());
     fake.release();
     let record = ended(&app, "one").await;
-    assert!(matches!(record.state.end, Some(End::Finalized { .. })), "{:?}", record.state.end);
+    assert!(matches!(record.state.end, Some(TaskEnd::Finalized { .. })), "{:?}", record.state.end);
     // The other is tried again after a while.
     app.clock.advance_ms(30_000);
     let record = ended(&app, "two").await;
-    assert!(matches!(record.state.end, Some(End::Finalized { .. })), "{:?}", record.state.end);
+    assert!(matches!(record.state.end, Some(TaskEnd::Finalized { .. })), "{:?}", record.state.end);
 }
 
 #[tokio::test]
@@ -93,20 +94,20 @@ async fn a_task_is_cancelled_with_the_key_that_submitted_it() {
     let [fake] = app.executors([gated(able())]).await;
     let (id, text) = key(&app, json!({})).await;
     submit(&app, &app.with_key(&text), "one").await;
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     revoke(&app, &id).await;
     let record = ended(&app, "one").await;
-    assert_eq!(record.state.end, Some(End::Cancelled { reason: ENDED.to_owned() }));
+    assert_eq!(record.state.end, Some(TaskEnd::Cancelled { reason: ENDED.to_owned() }));
     assert_eq!(asked(&fake, "execute"), 1);
     assert_eq!(asked(&fake, "verify"), 0);
     // The others of the account go on.
     fake.set(able());
     submit(&app, &app.admin(), "two").await;
-    assert!(matches!(ended(&app, "two").await.state.end, Some(End::Finalized { .. })));
+    assert!(matches!(ended(&app, "two").await.state.end, Some(TaskEnd::Finalized { .. })));
 }
 
 /// A task that was submitted while nobody drove tasks, and whose key ended before somebody did.
-async fn ends_after_a_restart(location: &Location) {
+async fn ends_after_a_restart(location: &StoreLocation) {
     let before = TestApp::with_store(location).await;
     let [fake] = before.executors([able()]).await;
     let (id, text) = key(&before, json!({})).await;
@@ -114,10 +115,10 @@ async fn ends_after_a_restart(location: &Location) {
     revoke(&before, &id).await;
     before.store.close().await;
     let store = jurat_store::open(location).await.unwrap();
-    let after = TestApp::on(store, Limits::default()).await;
-    after.start(Alone::Yes).await;
+    let after = TestApp::on(store, EngineLimits::default()).await;
+    after.start(SoleNode::Yes).await;
     let record = ended(&after, "one").await;
-    assert_eq!(record.state.end, Some(End::Cancelled { reason: ENDED.to_owned() }));
+    assert_eq!(record.state.end, Some(TaskEnd::Cancelled { reason: ENDED.to_owned() }));
     assert_eq!(asked(&fake, "execute"), 0);
     after.store.close().await;
 }
@@ -125,11 +126,11 @@ async fn ends_after_a_restart(location: &Location) {
 #[tokio::test]
 async fn a_revoked_key_is_not_forgotten_over_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    ends_after_a_restart(&Location::File(folder.path().join("jurat.db"))).await;
+    ends_after_a_restart(&StoreLocation::File(folder.path().join("jurat.db"))).await;
 }
 
 pub(crate) async fn a_revoked_key_is_not_forgotten_over_a_restart_of_postgres() {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     ends_after_a_restart(&schema.location()).await;
     schema.drop().await;
 }
@@ -141,9 +142,9 @@ async fn an_expired_key_does_nothing_more() {
     let (_, text) = key(&app, json!({ "expires_at": "2026-09-21T14:14:00Z" })).await;
     submit(&app, &app.with_key(&text), "one").await;
     app.clock.advance_ms(60_000);
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let record = ended(&app, "one").await;
-    assert_eq!(record.state.end, Some(End::Cancelled { reason: ENDED.to_owned() }));
+    assert_eq!(record.state.end, Some(TaskEnd::Cancelled { reason: ENDED.to_owned() }));
     assert_eq!(asked(&fake, "execute"), 0);
 }
 

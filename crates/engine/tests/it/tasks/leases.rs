@@ -1,8 +1,8 @@
 //! Two nodes on one store: what one of them leaves the other takes over, and nobody writes late.
 
-use jurat_core::task::{Event, Phase, Release, Role};
-use jurat_engine::{Alone, Clock as _};
-use jurat_store::Location;
+use jurat_core::task::{LeaseRelease, TaskEvent, TaskPhase, TaskRole};
+use jurat_engine::{Clock as _, SoleNode};
+use jurat_store::StoreLocation;
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{Gate, gated, late, says_invalid, says_valid},
@@ -13,9 +13,9 @@ use super::{able, contract, ended, events, order, submit, wait_until};
 
 /// Two nodes on one file; each has a clock of its own, which stands still until it is told.
 async fn nodes(folder: &TempDir) -> (TestApp, TestApp) {
-    let location = Location::File(folder.path().join("jurat.db"));
+    let location = StoreLocation::File(folder.path().join("jurat.db"));
     let one = TestApp::with_store(&location).await;
-    one.start(Alone::No).await;
+    one.start(SoleNode::No).await;
     (one, TestApp::with_store(&location).await)
 }
 
@@ -25,29 +25,30 @@ async fn what_a_paused_node_holds_is_taken_over_and_what_it_writes_late_is_refus
     let (paused, other) = nodes(&folder).await;
     let [fake] = paused.executors([gated(able())]).await;
     submit(&paused, order(contract(&paused, "t1"), &["s1"])).await.unwrap();
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     fake.set(able());
     // For the other one the lease has run out; the first does not know how late it is.
     other.clock.advance_ms(1_000);
-    other.start(Alone::No).await;
+    other.start(SoleNode::No).await;
     let record = ended(&other, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&other, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&other, "t1").await);
     // It writes what came before it ends.
     fake.release();
     paused.engine.shutdown().await;
     let story = events(&other, "t1").await;
     assert_eq!(u64::try_from(story.len()).unwrap(), record.seq, "{story:?}");
-    let proposing = |event: &Event| {
-        let Event::Claimed { token, claim } = event else { return None };
-        (claim.role == Role::Propose).then(|| (*token, claim.execution_id.clone()))
+    let proposing = |event: &TaskEvent| {
+        let TaskEvent::Claimed { token, claim } = event else { return None };
+        (claim.role == TaskRole::Propose).then(|| (*token, claim.execution_id.clone()))
     };
     let claims: Vec<(u64, String)> = story.iter().filter_map(proposing).collect();
     // The same work, under a higher token.
     assert_eq!(claims, [(1, claims[0].1.clone()), (2, claims[0].1.clone())]);
-    let ran_out =
-        |it: &Event| matches!(it, Event::Released { token: 1, reason: Release::LeaseRanOut });
+    let ran_out = |it: &TaskEvent| {
+        matches!(it, TaskEvent::Released { token: 1, reason: LeaseRelease::LeaseRanOut })
+    };
     assert!(story.iter().any(ran_out), "{story:?}");
-    let proposals = story.iter().filter(|it| matches!(it, Event::Proposed { .. })).count();
+    let proposals = story.iter().filter(|it| matches!(it, TaskEvent::Proposed { .. })).count();
     assert_eq!(proposals, 1);
     other.engine.shutdown().await;
 }
@@ -56,10 +57,10 @@ async fn what_a_paused_node_holds_is_taken_over_and_what_it_writes_late_is_refus
 async fn a_lease_that_is_renewed_is_not_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = nodes(&folder).await;
-    two.start(Alone::No).await;
+    two.start(SoleNode::No).await;
     let [fake] = one.executors([gated(able())]).await;
     submit(&one, order(contract(&one, "t1"), &["s1"])).await.unwrap();
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     for _ in 0..4 {
         one.clock.advance_ms(150);
         let now = one.clock.now();
@@ -72,9 +73,9 @@ async fn a_lease_that_is_renewed_is_not_taken_over() {
     }
     fake.release();
     let record = ended(&one, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&one, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&one, "t1").await);
     let story = events(&one, "t1").await;
-    assert!(!story.iter().any(|it| matches!(it, Event::Released { .. })), "{story:?}");
+    assert!(!story.iter().any(|it| matches!(it, TaskEvent::Released { .. })), "{story:?}");
     one.engine.shutdown().await;
     two.engine.shutdown().await;
 }
@@ -89,13 +90,13 @@ async fn a_verifier_that_says_something_else_to_a_paused_node_is_proven_to_equiv
     let mut task = order(contract(&paused, "t1"), &["s1"]);
     task.verifiers = vec!["s2".to_owned()];
     submit(&paused, task).await.unwrap();
-    slow.called(1).await;
+    slow.wait_for_calls(1).await;
     slow.set(says_valid().task_types(&["other"]));
     other.clock.advance_ms(1_000);
-    other.start(Alone::No).await;
+    other.start(SoleNode::No).await;
     // The decision stands when the other verdict comes, and the proof is written down all the same.
     let decided = ended(&other, "t1").await;
-    assert_eq!(decided.state.phase, Phase::Finalized, "{:?}", events(&other, "t1").await);
+    assert_eq!(decided.state.phase, TaskPhase::Finalized, "{:?}", events(&other, "t1").await);
     early.release();
     let is_proven = |record: &jurat_engine::TaskRecord| record.state.equivocators.contains("s2");
     let record = wait_until(&other, "t1", is_proven).await;

@@ -73,7 +73,7 @@ async fn no_task_of_an_account_that_pays_leads_around_a_price() {
     let _fakes = app.executors([able().profiles(&["*"])]).await;
     app.caller("team", &[]).await;
     let team = AccountId::parse("acct_team").unwrap();
-    let caller = app.engine.caller_for(&team).await.unwrap();
+    let caller = app.engine.caller_without_key(&team).await.unwrap();
     let profile = "unheard-of".to_owned();
     for executors in [vec!["s1"], Vec::new()] {
         let order = TaskSubmission {

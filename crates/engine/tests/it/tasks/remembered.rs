@@ -1,6 +1,6 @@
 //! What is remembered of decisions: for whom it stands for a proposal, and what it counts for.
 
-use jurat_core::task::Phase;
+use jurat_core::task::TaskPhase;
 use jurat_engine::TaskRecord;
 use jurat_testkit::{
     app::{TestApp, admin_caller},
@@ -8,7 +8,7 @@ use jurat_testkit::{
         Behaviour, FakeExecutor, answers, disconnects_before_headers, gated, says_valid,
     },
 };
-use jurat_wire::{api::tasks::TaskFeedback, executor::TaskContract};
+use jurat_wire::{api::tasks::TaskComplaint, executor::TaskContract};
 use serde_json::{Value, json};
 
 use super::{able, asked, contract, ended, events, node, order, submit, under, wait_until};
@@ -22,7 +22,7 @@ async fn decided(app: &TestApp, contract: TaskContract, executors: &[&str]) -> T
     let id = contract.task_id.clone();
     submit(app, order(contract, executors)).await.unwrap();
     let record = ended(app, &id).await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(app, &id).await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(app, &id).await);
     record
 }
 
@@ -38,7 +38,7 @@ fn told(fake: &FakeExecutor) -> Value {
 }
 
 async fn complain(app: &TestApp, id: &str) {
-    let feedback = TaskFeedback {
+    let feedback = TaskComplaint {
         epoch: None,
         reason: "it is wrong".to_owned(),
         timestamp: None,
@@ -96,7 +96,7 @@ async fn all_who_proposed_a_decision_count_also_when_its_task_went_on() {
     both.budget.mode = "EPOCH_RENEW".to_owned();
     both.assignment.explore.max_proposers = 2;
     submit(&app, order(both, &["s1", "s2", "s3"])).await.unwrap();
-    let record = wait_until(&app, "t1", |it| it.state.phase == Phase::Finalized).await;
+    let record = wait_until(&app, "t1", |it| it.state.phase == TaskPhase::Finalized).await;
     assert_eq!(record.state.proposals[0].proposers.len(), 2);
     // The task goes on, and nothing is proposed in its next epoch so far.
     for fake in [&first, &second] {

@@ -1,6 +1,6 @@
 //! Nobody sees a verdict before it is revealed, wherever they look.
 
-use jurat_core::task::{Event, Phase};
+use jurat_core::task::{TaskEvent, TaskPhase};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_invalid, says_valid},
@@ -13,7 +13,7 @@ use super::{able, contract, ended, events, node, order, submit, wait_until, with
 async fn round_of_vote(app: &TestApp, id: &str) -> String {
     let story = events(app, id).await;
     let round = story.into_iter().find_map(|event| {
-        let Event::VoteCommitted { round_id, .. } = event else { return None };
+        let TaskEvent::VoteCommitted { round_id, .. } = event else { return None };
         Some(round_id)
     });
     round.unwrap()
@@ -47,7 +47,7 @@ async fn a_verdict_cannot_be_read_from_its_round_before_the_votes_are_revealed()
     task.contract.assignment.verify.max_verifiers = 2;
     task.verifiers = vec!["s2".to_owned(), "s3".to_owned()];
     submit(&app, task).await.unwrap();
-    slow.called(1).await;
+    slow.wait_for_calls(1).await;
     wait_until(&app, "t1", |it| it.state.proposals.iter().any(|of| of.votes.contains_key("s2")))
         .await;
     assert_eq!(quick.calls().iter().filter(|it| it.endpoint() == "verify").count(), 1);
@@ -103,11 +103,11 @@ async fn rounds_that_hold_no_secret_are_shown_as_they_end() {
     let mut task = order(contract(&app, "t1"), &["s1"]);
     task.verifiers = vec!["s2".to_owned()];
     submit(&app, task).await.unwrap();
-    slow.called(1).await;
+    slow.wait_for_calls(1).await;
     let page = app.admin().get("/v1/rounds?kind=delegate").await.json();
     let proposal = &page["items"][0];
     assert_eq!((&proposal["state"], &proposal["task_id"]), (&json!("closed"), &json!("t1")));
     slow.release();
-    assert_eq!(ended(&app, "t1").await.state.phase, Phase::Finalized);
+    assert_eq!(ended(&app, "t1").await.state.phase, TaskPhase::Finalized);
     app.engine.shutdown().await;
 }

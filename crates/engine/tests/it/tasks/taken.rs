@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use jurat_engine::{Done, EngineError, Points, TaskSubmitted};
+use jurat_engine::{EngineError, Failpoints, IdempotentOutcome, TaskAddition};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
-    fake_executor::{Health, says_valid},
+    fake_executor::{FakeHealth, says_valid},
 };
 use jurat_wire::api::tasks::TaskSubmission;
 use serde_json::json;
@@ -70,7 +70,7 @@ async fn the_same_contract_with_another_panel_is_a_conflict() {
 async fn of_two_panels_that_are_submitted_at_once_one_is_a_conflict() {
     // Both have looked whether the task is there before one of them writes it.
     let meeting = Meeting::default();
-    let app = TestApp::with_points(Points::new(Arc::new(move |name| {
+    let app = TestApp::with_points(Failpoints::new(Arc::new(move |name| {
         assert!(name != "task_submit_before" || meeting.meets(), "only one came so far");
     })))
     .await;
@@ -87,12 +87,12 @@ async fn of_two_panels_that_are_submitted_at_once_one_is_a_conflict() {
 
 /// Submits on a thread of its own.
 #[expect(clippy::disallowed_methods, reason = "two that wait for each other need two threads")]
-async fn spawned(app: &TestApp, order: TaskSubmission) -> Result<TaskSubmitted, EngineError> {
+async fn spawned(app: &TestApp, order: TaskSubmission) -> Result<TaskAddition, EngineError> {
     let engine = app.engine.clone();
     let submitting = tokio::spawn(async move {
         match engine.task_submit(&admin_caller(), order, None).await? {
-            Done::Now(submitted) => Ok(submitted),
-            Done::Before(_) => Err(EngineError::Bug("no key was given")),
+            IdempotentOutcome::Now(submitted) => Ok(submitted),
+            IdempotentOutcome::Before(_) => Err(EngineError::Bug("no key was given")),
         }
     });
     submitting.await.unwrap()
@@ -101,7 +101,7 @@ async fn spawned(app: &TestApp, order: TaskSubmission) -> Result<TaskSubmitted, 
 #[tokio::test]
 async fn those_who_are_down_are_named_by_where_they_were_named() {
     let app = TestApp::new().await;
-    let down = || able().health(Health::Status(503));
+    let down = || able().health(FakeHealth::Status(503));
     let _fakes = app.executors([able(), down(), down(), able()]).await;
     let (field, detail) = refused(&app, order(contract(&app, "t1"), &["s2", "s3"])).await;
     assert_eq!(field, "executors", "{detail}");

@@ -7,13 +7,15 @@ use std::{
 
 use jurat_core::{
     policy::PolicyBinding,
-    task::{Event, Phase, Release, Role},
+    task::{LeaseRelease, TaskEvent, TaskPhase, TaskRole},
 };
-use jurat_engine::{Alone, EngineError, Limits, Points};
+use jurat_engine::{EngineError, EngineLimits, Failpoints, SoleNode};
 use jurat_testkit::{
     app::TestApp,
-    fake_executor::{Behaviour, Health, Verdict, gated, hangs, says_inconclusive, says_valid},
-    unreliable_store::{Fault, UnreliableStore},
+    fake_executor::{
+        Behaviour, FakeHealth, FakeVerdict, gated, hangs, says_inconclusive, says_valid,
+    },
+    unreliable_store::{UnreliableStore, WriteFault},
 };
 use serde_json::json;
 
@@ -22,9 +24,9 @@ use super::{able, asked, contract, ended, events, node, order, submit, wait_unti
 #[tokio::test]
 async fn a_failure_of_the_node_costs_neither_the_executor_nor_the_budget() {
     // Each opening of a round is tried twice.
-    let store = UnreliableStore::at_open(Fault::Refused, 4).await;
-    let app = TestApp::on(store, Limits::default()).await;
-    app.start(Alone::Yes).await;
+    let store = UnreliableStore::at_open(WriteFault::Refused, 4).await;
+    let app = TestApp::on(store, EngineLimits::default()).await;
+    app.start(SoleNode::Yes).await;
     let [fake] = app.executors([able()]).await;
     let mut task = contract(&app, "t1");
     task.budget.max_steps = 2;
@@ -39,11 +41,12 @@ async fn a_failure_of_the_node_costs_neither_the_executor_nor_the_budget() {
     }
     let record = ended(&app, "t1").await;
     let story = events(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{story:?}");
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{story:?}");
     assert_eq!(asked(&fake, "execute"), 1);
     assert_eq!(record.state.spent.steps, 2);
-    let is_ours =
-        |it: &&Event| matches!(it, Event::Released { reason: Release::NodeFailed { .. }, .. });
+    let is_ours = |it: &&TaskEvent| {
+        matches!(it, TaskEvent::Released { reason: LeaseRelease::NodeFailed { .. }, .. })
+    };
     assert_eq!(story.iter().filter(is_ours).count(), 2, "{story:?}");
     app.engine.shutdown().await;
 }
@@ -69,12 +72,12 @@ impl Meeting {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_task_that_keeps_a_thread_busy_holds_up_no_other() {
     let meeting = Meeting::default();
-    let app = TestApp::with_points(Points::new(Arc::new(move |name| {
+    let app = TestApp::with_points(Failpoints::new(Arc::new(move |name| {
         let is_met = name != "task_ask_before" || meeting.meets();
         assert!(is_met, "only one task goes on at a time");
     })))
     .await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let _fakes = app.executors([able()]).await;
     let ids = ["t1", "t2", "t3", "t4"];
     for id in ids {
@@ -83,7 +86,7 @@ async fn a_task_that_keeps_a_thread_busy_holds_up_no_other() {
         submit(&app, order(task, &["s1"])).await.unwrap();
     }
     for id in ids {
-        assert_eq!(ended(&app, id).await.state.phase, Phase::Finalized);
+        assert_eq!(ended(&app, id).await.state.phase, TaskPhase::Finalized);
     }
     app.engine.shutdown().await;
 }
@@ -97,10 +100,10 @@ async fn an_executor_that_never_answers_does_not_hold_a_task_up_for_ever() {
     task.budget.time_ms = 5_000;
     task.budget.reuse_verify_time_ms = 1_000;
     submit(&app, order(task, &["s1"])).await.unwrap();
-    silent.called(1).await;
+    silent.wait_for_calls(1).await;
     app.clock.advance_ms(6_000);
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Expired);
+    assert_eq!(record.state.phase, TaskPhase::Expired);
     assert_eq!(record.reason.as_deref(), Some("its time budget is used up"));
     app.engine.shutdown().await;
 }
@@ -113,9 +116,9 @@ async fn a_panel_that_is_never_ready_ends_the_task_with_the_reason() {
     task.assignment.explore.max_retries = Some(1);
     submit(&app, order(task, &["s1"])).await.unwrap();
     // It was well when the task was taken, and is not when work begins.
-    fake.set(able().health(Health::Status(503)));
+    fake.set(able().health(FakeHealth::Status(503)));
     app.clock.advance_ms(100_000);
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     wait_until(&app, "t1", |it| it.state.retry_at.is_some()).await;
     app.clock.advance_ms(10);
     let record = ended(&app, "t1").await;
@@ -149,11 +152,11 @@ async fn a_contract_that_expires_while_votes_are_given_ends_the_task() {
     let mut task = order(contract(&app, "t1"), &["s1"]);
     task.verifiers = vec!["s2".to_owned()];
     submit(&app, task).await.unwrap();
-    slow.called(1).await;
+    slow.wait_for_calls(1).await;
     app.clock.advance_ms(700_000);
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Expired);
-    assert!(record.state.claims.values().all(|it| it.role != Role::Verify));
+    assert_eq!(record.state.phase, TaskPhase::Expired);
+    assert!(record.state.claims.values().all(|it| it.role != TaskRole::Verify));
     slow.abandoned(1).await;
     app.engine.shutdown().await;
 }
@@ -161,7 +164,7 @@ async fn a_contract_that_expires_while_votes_are_given_ends_the_task() {
 /// What a runtime of WattSwarm says to a policy that is bound by our hash.
 fn refuses_the_binding() -> Behaviour {
     let body = json!({ "message": "policy binding invalid: policy hash mismatch" });
-    able().verdict(Verdict { refusal: Some((400, body)), ..Verdict::invalid() })
+    able().verdict(FakeVerdict { refusal: Some((400, body)), ..FakeVerdict::invalid() })
 }
 
 #[tokio::test]
@@ -171,9 +174,9 @@ async fn who_refuses_the_binding_is_no_verifier_and_the_node_votes() {
     submit(&app, order(contract(&app, "t1"), &["s1", "s2"])).await.unwrap();
     let record = ended(&app, "t1").await;
     let story = events(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{story:?}");
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{story:?}");
     let why = story.iter().find_map(|it| {
-        let Event::Released { reason: Release::Failed { code, detail }, .. } = it else {
+        let TaskEvent::Released { reason: LeaseRelease::Failed { code, detail }, .. } = it else {
             return None;
         };
         Some((code, detail))
@@ -198,7 +201,7 @@ async fn who_refuses_the_binding_is_replaced_by_another_verifier() {
     task.verifiers = vec!["s2".to_owned(), "s3".to_owned()];
     submit(&app, task).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     let decision = app.admin().get("/v1/tasks/t1/decision").await.json();
     assert_eq!(decision["votes"][0]["voter"], "s3", "{decision}");
     app.engine.shutdown().await;
@@ -222,6 +225,6 @@ async fn a_contract_under_a_fixed_hash_may_have_the_schemas_of_its_system() {
     task.acceptance.verifier_policy.policy_hash = binding.policy_hash;
     submit(&app, order(task, &["s1", "s2"])).await.unwrap();
     let record = ended(&app, "t1").await;
-    assert_eq!(record.state.phase, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     app.engine.shutdown().await;
 }

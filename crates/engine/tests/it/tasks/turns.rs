@@ -1,8 +1,8 @@
 //! One account that has very many tasks does not keep the others waiting.
 
 use http::StatusCode;
-use jurat_core::{caller::Scope, task::Phase};
-use jurat_engine::{Alone, Limits};
+use jurat_core::{account::caller::Scope, task::TaskPhase};
+use jurat_engine::{EngineLimits, SoleNode};
 use jurat_testkit::{app::TestApp, fake_executor::gated};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ const FLOOD: usize = 30;
 
 #[tokio::test]
 async fn a_flood_of_one_account_leaves_a_place_for_its_neighbour() {
-    let limits = Limits { tasks: 8, ..Limits::default() };
+    let limits = EngineLimits { tasks: 8, ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     let [slow, quick] = app.executors([gated(able()), able()]).await;
     let many = app.caller("many", &[Scope::TasksWrite, Scope::RoundsCreate]).await;
@@ -23,14 +23,14 @@ async fn a_flood_of_one_account_leaves_a_place_for_its_neighbour() {
         let reply = many.post("/v1/tasks", &body).await;
         assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
     }
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     // It has all the places that one account gets, and none of them ends by itself.
-    slow.called(7).await;
+    slow.wait_for_calls(7).await;
     submit(&app, order(contract(&app, "mine"), &["s2"])).await.unwrap();
-    assert_eq!(ended(&app, "mine").await.state.phase, Phase::Finalized);
+    assert_eq!(ended(&app, "mine").await.state.phase, TaskPhase::Finalized);
     assert_eq!((asked(&slow, "execute"), asked(&quick, "execute")), (7, 1));
     // The rest comes as soon as there are places again.
     slow.release();
-    slow.called(FLOOD).await;
+    slow.wait_for_calls(FLOOD).await;
     app.engine.shutdown().await;
 }

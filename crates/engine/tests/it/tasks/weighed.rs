@@ -1,6 +1,6 @@
 //! What a vote weighs, and policies that need more than the schema.
 
-use jurat_core::task::{Aggregation, Phase};
+use jurat_core::task::{TaskPhase, VoteAggregation};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{Behaviour, says_invalid, says_valid},
@@ -17,7 +17,7 @@ fn known(behaviour: Behaviour) -> Behaviour {
 }
 
 /// Two for it and one against it: whoever counts heads approves.
-fn two_to_one(app: &TestApp, id: &str, aggregation: Aggregation) -> TaskSubmission {
+fn two_to_one(app: &TestApp, id: &str, aggregation: VoteAggregation) -> TaskSubmission {
     let mut task = with_quorum(contract(app, id), 2);
     task.inputs = json!({ "prompt": id });
     task.assignment.verify.max_verifiers = 3;
@@ -39,7 +39,7 @@ async fn lane(app: &TestApp, executor: &str, reliability: f64) {
     assert!(reply.status.is_success(), "{}", reply.text());
 }
 
-async fn phase(app: &TestApp, order: TaskSubmission) -> Phase {
+async fn phase(app: &TestApp, order: TaskSubmission) -> TaskPhase {
     let id = order.contract.task_id.clone();
     submit(app, order).await.unwrap();
     ended(app, &id).await.state.phase
@@ -54,10 +54,10 @@ async fn the_score_of_a_verifier_is_what_its_vote_weighs() {
     for executor in ["s1", "s2", "s3", "s4"] {
         lane(&app, executor, 0.8).await;
     }
-    let heads = two_to_one(&app, "t1", Aggregation::Quorum);
-    assert_eq!(phase(&app, heads).await, Phase::Finalized, "{:?}", events(&app, "t1").await);
-    let weighed = two_to_one(&app, "t2", Aggregation::ConfidenceWeighted);
-    assert_eq!(phase(&app, weighed).await, Phase::Failed, "{:?}", events(&app, "t2").await);
+    let heads = two_to_one(&app, "t1", VoteAggregation::Quorum);
+    assert_eq!(phase(&app, heads).await, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
+    let weighed = two_to_one(&app, "t2", VoteAggregation::ConfidenceWeighted);
+    assert_eq!(phase(&app, weighed).await, TaskPhase::Failed, "{:?}", events(&app, "t2").await);
     app.engine.shutdown().await;
 }
 
@@ -69,10 +69,10 @@ async fn the_reliability_of_a_session_is_what_a_vote_weighs_by_reputation() {
     for (executor, reliability) in [("s1", 0.8), ("s2", 0.2), ("s3", 0.95), ("s4", 0.2)] {
         lane(&app, executor, reliability).await;
     }
-    let heads = two_to_one(&app, "t1", Aggregation::Quorum);
-    assert_eq!(phase(&app, heads).await, Phase::Finalized, "{:?}", events(&app, "t1").await);
-    let weighed = two_to_one(&app, "t2", Aggregation::ReputationWeighted);
-    assert_eq!(phase(&app, weighed).await, Phase::Failed, "{:?}", events(&app, "t2").await);
+    let heads = two_to_one(&app, "t1", VoteAggregation::Quorum);
+    assert_eq!(phase(&app, heads).await, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
+    let weighed = two_to_one(&app, "t2", VoteAggregation::ReputationWeighted);
+    assert_eq!(phase(&app, weighed).await, TaskPhase::Failed, "{:?}", events(&app, "t2").await);
     app.engine.shutdown().await;
 }
 
@@ -80,7 +80,9 @@ async fn the_reliability_of_a_session_is_what_a_vote_weighs_by_reputation() {
 async fn a_candidate_below_a_threshold_is_refused() {
     let app = node().await;
     let _fakes = app.executors([able()]).await;
-    for (id, least, expected) in [("t1", 0.8, Phase::Finalized), ("t2", 0.95, Phase::Failed)] {
+    for (id, least, expected) in
+        [("t1", 0.8, TaskPhase::Finalized), ("t2", 0.95, TaskPhase::Failed)]
+    {
         let mut task = contract(&app, id);
         let thresholds = json!([{ "path": "/confidence", "op": ">=", "value": least }]);
         under(&mut task, "vp.schema_thresholds.v1", json!({ "thresholds": thresholds }));
@@ -99,7 +101,7 @@ async fn executors_decide_by_a_policy_that_only_they_know() {
     under(&mut task, own, json!({ "strictness": 3 }));
     let mut order = order(task, &["s1"]);
     order.verifiers = vec!["s2".to_owned()];
-    assert_eq!(phase(&app, order).await, Phase::Finalized, "{:?}", events(&app, "t1").await);
+    assert_eq!(phase(&app, order).await, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     assert_eq!(asked(&knows, "verify"), 1);
     let calls = knows.calls();
     let verify = calls.iter().find(|call| call.endpoint() == "verify").unwrap();

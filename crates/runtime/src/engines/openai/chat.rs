@@ -9,17 +9,17 @@ use http::{HeaderMap, HeaderValue, Uri, header};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use jurat_core::candidate::{Candidate, Evidence};
 use jurat_core::judge::Tokens;
-use jurat_core::policy::{Rules, Status};
+use jurat_core::policy::{EvaluationStatus, PolicyRules};
+use jurat_core::round::candidate::{Candidate, Evidence};
 use jurat_core::schema::Schema;
-use jurat_guard::bounded::RefusedSchema;
-use jurat_guard::client::{CallError, Reply, retry_after};
-use jurat_wire::strict;
+use jurat_guard::client::{CallError, HttpReply, retry_after};
+use jurat_guard::sandbox::SchemaRefusal;
+use jurat_wire::strict_json;
 
 use super::OpenAiExecutor;
-use super::completion::{self, Completion, Request, Spent};
-use super::prompts::{Demand, Form, Message};
+use super::completion::{self, CompletionReply, CompletionRequest, TokenSpending};
+use super::prompts::{AnswerDemand, AnswerForm, ModelMessage};
 use crate::events::now_ms;
 use crate::executor::ExecutorError;
 use crate::verify::matched;
@@ -30,12 +30,12 @@ const FIRST_DELAY: Duration = Duration::from_millis(500);
 
 /// Why a try brought no answer.
 #[derive(Debug)]
-enum TryFailed {
+enum ChatTryError {
     Call(CallError),
-    Status { reply: Reply, wait: Option<Duration> },
+    Status { reply: HttpReply, wait: Option<Duration> },
 }
 
-impl TryFailed {
+impl ChatTryError {
     /// Whether another try may help. A request whose answer got lost may have been paid for, so
     /// that only those are sent again that were not taken or were answered with an error.
     fn is_passing(&self) -> bool {
@@ -49,24 +49,28 @@ impl TryFailed {
 }
 
 /// A conversation, how long it may take, and what it has used.
-pub(super) struct Conversation<'a> {
+pub(super) struct ChatConversation<'a> {
     executor: &'a OpenAiExecutor,
-    form: &'a Form,
+    form: &'a AnswerForm,
     deadline: Instant,
-    spent: Spent,
+    spent: TokenSpending,
 }
 
-impl<'a> Conversation<'a> {
-    pub(super) fn new(executor: &'a OpenAiExecutor, form: &'a Form, within: Duration) -> Self {
+impl<'a> ChatConversation<'a> {
+    pub(super) fn new(
+        executor: &'a OpenAiExecutor,
+        form: &'a AnswerForm,
+        within: Duration,
+    ) -> Self {
         let deadline = Instant::now() + within;
-        Self { executor, form, deadline, spent: Spent::default() }
+        Self { executor, form, deadline, spent: TokenSpending::default() }
     }
 
     /// Asks until the answer has the form, at most twice. What was used is there in either case.
     pub(super) async fn ask(
         mut self,
-        messages: Vec<Message>,
-    ) -> (Result<Value, ExecutorError>, Spent) {
+        messages: Vec<ModelMessage>,
+    ) -> (Result<Value, ExecutorError>, TokenSpending) {
         let answer = self.converse(messages).await;
         let (spent, model) = (self.spent, &self.executor.options.model);
         tracing::info!(
@@ -80,11 +84,11 @@ impl<'a> Conversation<'a> {
         (answer, spent)
     }
 
-    async fn converse(&mut self, mut messages: Vec<Message>) -> Result<Value, ExecutorError> {
+    async fn converse(&mut self, mut messages: Vec<ModelMessage>) -> Result<Value, ExecutorError> {
         // Before the model is asked, because its answer costs money and nothing could check it.
         let schema = match &self.form.demand {
-            Demand::PlainText => None,
-            Demand::Json { schema, rules, .. } => Some(self.compile(schema, *rules).await?),
+            AnswerDemand::PlainText => None,
+            AnswerDemand::Json { schema, rules, .. } => Some(self.compile(schema, *rules).await?),
         };
         let first = self.complete(&messages).await?;
         let Some(schema) = schema else { return Ok(plain(&first)) };
@@ -92,8 +96,8 @@ impl<'a> Conversation<'a> {
             Ok(value) => return Ok(value),
             Err(problem) => problem,
         };
-        messages.push(Message::new("assistant", first));
-        messages.push(Message::new(
+        messages.push(ModelMessage::new("assistant", first));
+        messages.push(ModelMessage::new(
             "user",
             format!(
                 "That answer cannot be used: {problem}. Answer again with only the JSON document."
@@ -107,12 +111,12 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    async fn compile(&self, schema: &Value, rules: Rules) -> Result<Schema, ExecutorError> {
+    async fn compile(&self, schema: &Value, rules: PolicyRules) -> Result<Schema, ExecutorError> {
         let compiled = self.executor.bounded.schema_under(rules, schema).await;
         compiled.map_err(|error| match error {
-            RefusedSchema::Schema(_) => unchecked(error.to_string()),
-            RefusedSchema::Busy => ExecutorError::Overloaded,
-            RefusedSchema::Crashed => ExecutorError::Failed(error.to_string()),
+            SchemaRefusal::Schema(_) => unchecked(error.to_string()),
+            SchemaRefusal::Busy => ExecutorError::Overloaded,
+            SchemaRefusal::Crashed => ExecutorError::Failed(error.to_string()),
         })
     }
 
@@ -124,8 +128,12 @@ impl<'a> Conversation<'a> {
     ) -> Result<Result<Value, String>, ExecutorError> {
         let bytes = unfenced(content).as_bytes();
         let parsed = match &self.form.demand {
-            Demand::Json { rules: Rules::WattSwarm, .. } => strict::parse_wide(bytes),
-            Demand::Json { rules: Rules::Jurat, .. } | Demand::PlainText => strict::parse(bytes),
+            AnswerDemand::Json { rules: PolicyRules::WattSwarm, .. } => {
+                strict_json::parse_wide(bytes)
+            }
+            AnswerDemand::Json { rules: PolicyRules::Jurat, .. } | AnswerDemand::PlainText => {
+                strict_json::parse(bytes)
+            }
         };
         let value = match parsed {
             Ok(value) => value,
@@ -141,26 +149,26 @@ impl<'a> Conversation<'a> {
         let evaluation = matched(bounded, Arc::clone(&candidate), schema.clone()).await?;
         let notes = evaluation.notes.join("; ");
         match evaluation.status {
-            Status::Passed => Ok(Ok(Arc::unwrap_or_clone(candidate).output)),
-            Status::Failed => Ok(Err(notes)),
-            Status::Inconclusive => Err(unchecked(notes)),
+            EvaluationStatus::Passed => Ok(Ok(Arc::unwrap_or_clone(candidate).output)),
+            EvaluationStatus::Failed => Ok(Err(notes)),
+            EvaluationStatus::Inconclusive => Err(unchecked(notes)),
         }
     }
 
-    async fn complete(&mut self, messages: &[Message]) -> Result<String, ExecutorError> {
-        let request = Request::new(&self.executor.options.model, messages, self.form);
+    async fn complete(&mut self, messages: &[ModelMessage]) -> Result<String, ExecutorError> {
+        let request = CompletionRequest::new(&self.executor.options.model, messages, self.form);
         let body = serde_json::to_vec(&request)
             .map_err(|error| ExecutorError::Failed(format!("the request: {error}")))?;
         let asked = body.len();
         let reply = self.send(Bytes::from(body)).await?;
-        let Completion { text, tokens } = completion::read(&reply.body);
+        let CompletionReply { text, tokens } = completion::read(&reply.body);
         let answered = text.as_ref().map_or(0, String::len);
         self.spent.add(tokens, || Tokens { input: about(asked), output: about(answered) });
         text
     }
 
     /// Sends a request until it is answered, as long as that makes sense before the deadline.
-    async fn send(&self, body: Bytes) -> Result<Reply, ExecutorError> {
+    async fn send(&self, body: Bytes) -> Result<HttpReply, ExecutorError> {
         let base = self.executor.options.base_url.trim_end_matches('/');
         let url = Uri::try_from(format!("{base}/chat/completions")).map_err(|error| {
             ExecutorError::Failed(format!("the base URL of the model: {error}"))
@@ -172,11 +180,11 @@ impl<'a> Conversation<'a> {
             .with_jitter();
         let sent = (|| self.try_once(&url, headers.clone(), body.clone()))
             .retry(delays)
-            .when(TryFailed::is_passing)
+            .when(ChatTryError::is_passing)
             .adjust(|failed, delay| {
                 let asked = match failed {
-                    TryFailed::Status { wait, .. } => *wait,
-                    TryFailed::Call(_) => None,
+                    ChatTryError::Status { wait, .. } => *wait,
+                    ChatTryError::Call(_) => None,
                 };
                 let wait = asked.or(delay).filter(|_| delay.is_some())?;
                 // There is no sense in a wait that ends after the deadline.
@@ -195,17 +203,17 @@ impl<'a> Conversation<'a> {
         url: &Uri,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Reply, TryFailed> {
+    ) -> Result<HttpReply, ChatTryError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let within = left.min(self.executor.options.timeout);
         let reply = self.executor.client.post_json(url, headers, body, within).await;
-        let reply = reply.map_err(TryFailed::Call)?;
+        let reply = reply.map_err(ChatTryError::Call)?;
         if reply.status.is_success() {
             return Ok(reply);
         }
         let since = Duration::from_millis(now_ms().unwrap_or_default());
         let wait = retry_after(&reply.headers, since);
-        Err(TryFailed::Status { reply, wait })
+        Err(ChatTryError::Status { reply, wait })
     }
 
     fn headers(&self) -> Result<HeaderMap, ExecutorError> {
@@ -224,7 +232,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-impl TryFailed {
+impl ChatTryError {
     /// The body of an error is kept out of it: some providers put part of the key there.
     fn words(&self) -> String {
         match self {
@@ -246,7 +254,7 @@ fn unchecked(problem: String) -> ExecutorError {
 
 /// A plain answer as an output. A model that was told nothing of JSON may write it all the same.
 fn plain(content: &str) -> Value {
-    let document = strict::parse(unfenced(content).as_bytes()).ok();
+    let document = strict_json::parse(unfenced(content).as_bytes()).ok();
     let is_answer = |it: &Value| it.get("answer").is_some_and(Value::is_string);
     document.filter(is_answer).unwrap_or_else(|| serde_json::json!({ "answer": content.trim() }))
 }

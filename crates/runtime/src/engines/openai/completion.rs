@@ -5,14 +5,14 @@ use serde_json::value::RawValue;
 
 use jurat_core::judge::{Price, Tokens};
 
-use super::prompts::{Demand, Form, Message};
+use super::prompts::{AnswerDemand, AnswerForm, ModelMessage};
 use crate::executor::ExecutorError;
 
 #[derive(serde::Serialize)]
-pub(super) struct Request<'a> {
+pub(super) struct CompletionRequest<'a> {
     model: &'a str,
     temperature: u8,
-    messages: &'a [Message],
+    messages: &'a [ModelMessage],
     /// Left out for plain text, which not every endpoint knows as a format.
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
@@ -21,23 +21,23 @@ pub(super) struct Request<'a> {
 #[derive(serde::Serialize)]
 struct ResponseFormat<'a> {
     r#type: &'static str,
-    json_schema: JsonSchema<'a>,
+    json_schema: JsonSchemaFormat<'a>,
 }
 
 #[derive(serde::Serialize)]
-struct JsonSchema<'a> {
+struct JsonSchemaFormat<'a> {
     name: &'a str,
     strict: bool,
     schema: &'a RawValue,
 }
 
-impl<'a> Request<'a> {
-    pub(super) fn new(model: &'a str, messages: &'a [Message], form: &'a Form) -> Self {
+impl<'a> CompletionRequest<'a> {
+    pub(super) fn new(model: &'a str, messages: &'a [ModelMessage], form: &'a AnswerForm) -> Self {
         let response_format = match &form.demand {
-            Demand::PlainText => None,
-            Demand::Json { text, strict, .. } => Some(ResponseFormat {
+            AnswerDemand::PlainText => None,
+            AnswerDemand::Json { text, strict, .. } => Some(ResponseFormat {
                 r#type: "json_schema",
-                json_schema: JsonSchema { name: form.name, strict: *strict, schema: text },
+                json_schema: JsonSchemaFormat { name: form.name, strict: *strict, schema: text },
             }),
         };
         Self { model, temperature: 0, messages, response_format }
@@ -45,17 +45,17 @@ impl<'a> Request<'a> {
 }
 
 /// What a reply says.
-pub(super) struct Completion {
+pub(super) struct CompletionReply {
     /// The text of the first choice, or why there is none that can be used.
     pub(super) text: Result<String, ExecutorError>,
     /// As the model's side counts them, where it does.
     pub(super) tokens: Option<Tokens>,
 }
 
-pub(super) fn read(body: &[u8]) -> Completion {
+pub(super) fn read(body: &[u8]) -> CompletionReply {
     let unusable = |what: &str| ExecutorError::Upstream(format!("the model's reply {what}"));
     let Ok(body) = serde_json::from_slice::<Value>(body) else {
-        return Completion { text: Err(unusable("is not JSON")), tokens: None };
+        return CompletionReply { text: Err(unusable("is not JSON")), tokens: None };
     };
     let count = |name: &str| body.pointer(name).and_then(Value::as_u64);
     let counted = count("/usage/prompt_tokens").zip(count("/usage/completion_tokens"));
@@ -73,12 +73,12 @@ pub(super) fn read(body: &[u8]) -> Completion {
         let text = text.filter(|it| !it.trim().is_empty());
         text.map(str::to_owned).ok_or_else(|| unusable("has no content"))
     };
-    Completion { text: text(), tokens }
+    CompletionReply { text: text(), tokens }
 }
 
 /// What a conversation used.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Spent {
+pub(super) struct TokenSpending {
     pub(super) tokens: Tokens,
     /// Replies of the model.
     pub(super) calls: u32,
@@ -86,7 +86,7 @@ pub(super) struct Spent {
     pub(super) is_estimated: bool,
 }
 
-impl Spent {
+impl TokenSpending {
     pub(super) fn add(&mut self, counted: Option<Tokens>, estimate: impl FnOnce() -> Tokens) {
         self.is_estimated |= counted.is_none();
         self.tokens = self.tokens.plus(counted.unwrap_or_else(estimate));

@@ -2,12 +2,12 @@
 
 use axum::{Extension, extract::State, http::HeaderMap};
 use futures::{FutureExt as _, future::BoxFuture};
-use jurat_core::caller::Caller;
-use jurat_engine::{Engine, EngineError, TaskEvent};
+use jurat_core::account::caller::Caller;
+use jurat_engine::{Engine, EngineError, TaskEventRow};
 use jurat_wire::{
     api::{
-        page::Page,
-        tasks::{self, EventBody, TASK, TASK_EVENT},
+        kit::page::PageBody,
+        tasks::{self, TASK, TASK_EVENT, TaskEventBody},
     },
     problem::Problem,
 };
@@ -15,11 +15,13 @@ use serde_json::{Value, json};
 
 use super::view;
 use crate::{
-    decode::PathText,
-    encode::{self, Answer},
     http::{
         consensus::wants_stream,
-        follow::{self, Followed, LOOK, Numbered, Seen},
+        follow::{self, EventSource, FollowOutcome, LOOK, NumberedEvent},
+    },
+    request::{
+        decode::PathText,
+        encode::{self, HandlerResult},
         page::{LARGEST_LIMIT, ListQuery, wrong},
     },
 };
@@ -30,16 +32,16 @@ pub(in crate::http) async fn events(
     PathText(id): PathText,
     query: ListQuery,
     headers: HeaderMap,
-) -> Answer {
+) -> HandlerResult {
     let after = after(&query, &headers)?;
     if wants_stream(&headers) {
         engine.task_get(&caller, &id).await?;
-        return Ok(follow::stream(Task { engine, caller, id }, after));
+        return Ok(follow::stream(FollowedTask { engine, caller, id }, after));
     }
     let found = engine.task_events(&caller, &id, after, query.with_one_more()).await;
     let mut found = found?;
     let next = query.cut(&mut found, |event| event.seq.to_string());
-    Ok(encode::ok(&Page::new(found.iter().map(|it| body(&id, it)), next.as_deref())))
+    Ok(encode::ok(&PageBody::new(found.iter().map(|it| body(&id, it)), next.as_deref())))
 }
 
 /// Behind which event to start: `after`, or `cursor` of the page before, or what a client saw last.
@@ -60,31 +62,36 @@ fn after(query: &ListQuery, headers: &HeaderMap) -> Result<u64, Problem> {
     number.ok_or_else(|| wrong(name, "must be the number of an event"))
 }
 
-fn body<'a>(id: &'a str, event: &TaskEvent) -> EventBody<'a> {
+fn body<'a>(id: &'a str, event: &TaskEventRow) -> TaskEventBody<'a> {
     tasks::event_body(id, event.seq, &event.event, event.at)
 }
 
 /// A task that a client follows.
-struct Task {
+struct FollowedTask {
     engine: Engine,
     caller: Caller,
     id: String,
 }
 
-impl Followed for Task {
+impl EventSource for FollowedTask {
     const EVENT: &'static str = TASK_EVENT;
     const WHOLE: &'static str = TASK;
 
-    fn behind(&self, seen: u64) -> BoxFuture<'_, Result<Seen, EngineError>> {
+    fn behind(&self, seen: u64) -> BoxFuture<'_, Result<FollowOutcome, EngineError>> {
         let Self { engine, caller, id } = self;
         async move {
             let task = engine.task_wait(caller, id, seen, LOOK).await?;
             if seen < task.seq {
                 let events = engine.task_events(caller, id, seen, LARGEST_LIMIT).await?;
-                let numbered = |it: &TaskEvent| Numbered { seq: it.seq, body: json!(body(id, it)) };
-                return Ok(Seen::More(events.iter().map(numbered).collect()));
+                let numbered =
+                    |it: &TaskEventRow| NumberedEvent { seq: it.seq, body: json!(body(id, it)) };
+                return Ok(FollowOutcome::More(events.iter().map(numbered).collect()));
             }
-            Ok(if task.state.is_at_rest() { Seen::AtRest } else { Seen::NothingYet })
+            Ok(if task.state.is_at_rest() {
+                FollowOutcome::AtRest
+            } else {
+                FollowOutcome::NothingYet
+            })
         }
         .boxed()
     }

@@ -5,27 +5,27 @@ use axum::{
     http::{Uri, request::Parts},
     response::Response,
 };
-use jurat_core::{code::Code, template::TemplateRef};
+use jurat_core::{code::ProblemCode, workflow::template::TemplateRef};
 use jurat_wire::{api::templates, problem::Problem};
 
-use super::super::{page::Filters, verifiers::version};
-use crate::encode;
+use crate::request::encode;
+use crate::{http::verifiers::version, request::page::QueryFilters};
 
 /// A template as an address names it, with the rest of the address.
 #[derive(Debug)]
-pub(in crate::http) struct Named {
+pub(in crate::http) struct TemplatePath {
     text: String,
     /// The number behind `versions`, where the address has one.
     number: Option<String>,
-    pub(super) filters: Filters,
+    pub(super) filters: QueryFilters,
     uri: Uri,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Named {
+impl<S: Send + Sync> FromRequestParts<S> for TemplatePath {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
-        let filters = Filters::from_request_parts(parts, state).await?;
+        let filters = QueryFilters::from_request_parts(parts, state).await?;
         let params = RawPathParams::from_request_parts(parts, state).await;
         let Ok(params) = params else { return Err(encode::problem(&nothing())) };
         let get = |name: &str| params.iter().find(|(it, _)| *it == name).map(|(_, text)| text);
@@ -43,10 +43,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 }
 
 fn nothing() -> Problem {
-    Problem::new(Code::NotFound, "the path contains characters that are not allowed in a name")
+    Problem::new(
+        ProblemCode::NotFound,
+        "the path contains characters that are not allowed in a name",
+    )
 }
 
-impl Named {
+impl TemplatePath {
     /// The template, with the version that the query or the name pins.
     pub(super) fn wanted(&self, parameters: &[&str]) -> Result<TemplateRef, Problem> {
         self.filters.only(parameters)?;
@@ -56,7 +59,8 @@ impl Named {
     /// The template and the version that the address names behind `versions`.
     pub(super) fn numbered(&self) -> Result<(TemplateRef, u32), Problem> {
         self.filters.only(&[])?;
-        let absent = || Problem::new(Code::NotFound, "there is no such version of the template");
+        let absent =
+            || Problem::new(ProblemCode::NotFound, "there is no such version of the template");
         let number = self.number.as_deref().and_then(|text| text.parse().ok());
         let number = number.filter(|number| 0 < *number).ok_or_else(absent)?;
         Ok((templates::reference(&self.text, None)?, number))

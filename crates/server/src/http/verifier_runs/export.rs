@@ -9,11 +9,14 @@ use axum::{
 };
 use bytes::Bytes;
 use futures::stream;
-use jurat_core::{caller::Caller, run::Run};
-use jurat_engine::{Engine, RunQuery};
+use jurat_core::{account::caller::Caller, verifier::run::VerifierRun};
+use jurat_engine::{Engine, VerifierRunQuery};
 use jurat_wire::api::verifier_runs;
 
-use crate::{encode, encode::Answer, http::LARGEST_LIMIT};
+use crate::{
+    http::LARGEST_LIMIT,
+    request::{encode, encode::HandlerResult},
+};
 
 const LINES: &str = "application/x-ndjson";
 
@@ -24,25 +27,29 @@ pub(super) fn is_wanted(accept: Option<&HeaderValue>) -> bool {
     takes(LINES) && !takes("application/json")
 }
 
-struct Export {
+struct VerifierRunExport {
     engine: Engine,
     caller: Caller,
-    query: RunQuery,
+    query: VerifierRunQuery,
     /// What was read and not sent yet.
-    page: Vec<Run>,
+    page: Vec<VerifierRun>,
 }
 
 /// The first page is read before the reply begins, so that what is wrong with the request is said.
-pub(super) async fn reply(engine: Engine, caller: Caller, mut query: RunQuery) -> Answer {
+pub(super) async fn reply(
+    engine: Engine,
+    caller: Caller,
+    mut query: VerifierRunQuery,
+) -> HandlerResult {
     query.limit = LARGEST_LIMIT;
-    let page = engine.run_list(&caller, query.clone()).await?;
-    let export = Export { engine, caller, query, page };
+    let page = engine.verifier_run_list(&caller, query.clone()).await?;
+    let export = VerifierRunExport { engine, caller, query, page };
     let lines = stream::try_unfold(export, |mut export| async move {
         if export.page.is_empty() {
             return Ok(None);
         }
         let text = text_of(&export.page);
-        export.turn_page().await?;
+        export.next_page().await?;
         Ok::<_, io::Error>(Some((text, export)))
     });
     let mut response = Body::from_stream(lines).into_response();
@@ -51,13 +58,13 @@ pub(super) async fn reply(engine: Engine, caller: Caller, mut query: RunQuery) -
     Ok(response)
 }
 
-impl Export {
-    async fn turn_page(&mut self) -> io::Result<()> {
+impl VerifierRunExport {
+    async fn next_page(&mut self) -> io::Result<()> {
         let is_last = self.page.len() < usize::try_from(LARGEST_LIMIT).unwrap_or(usize::MAX);
         self.query.before = self.page.last().map(|run| run.ticket.id.clone());
         self.page.clear();
         if !is_last {
-            let page = self.engine.run_list(&self.caller, self.query.clone()).await;
+            let page = self.engine.verifier_run_list(&self.caller, self.query.clone()).await;
             // The connection breaks off, so that nobody takes a part for the whole.
             self.page = page.map_err(|error| {
                 let problem = encode::engine_problem(&error);
@@ -68,7 +75,7 @@ impl Export {
     }
 }
 
-fn text_of(page: &[Run]) -> Bytes {
+fn text_of(page: &[VerifierRun]) -> Bytes {
     let mut text = String::new();
     for run in page {
         // A run holds text and numbers, so it always serializes.

@@ -6,19 +6,19 @@ use axum::{
     http::{HeaderValue, StatusCode, header, request::Parts},
     response::Response,
 };
-use jurat_core::{caller::Caller, code::Code, workflow::WorkflowRef};
-use jurat_engine::{Engine, EngineError, FileRead, NewPatch, Saved};
+use jurat_core::{account::caller::Caller, code::ProblemCode, workflow::WorkflowRef};
+use jurat_engine::{Engine, EngineError, NewFilePatch, WorkflowFileBytes, WorkflowSaveResult};
 use jurat_wire::{
-    api::workflows::{self, FilesBody, Inline},
+    api::workflows::{self, InlineRoom, WorkflowFilesBody},
     problem::Problem,
 };
 use serde_json::{Value, json};
 
-use super::super::page::wrong;
-use crate::{
+use crate::request::page::wrong;
+use crate::request::{
     decode::{LargeJson, PathText},
-    encode::{self, Answer},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult},
+    idempotency::{self, Idempotency},
 };
 
 /// The most files of one reply.
@@ -92,7 +92,7 @@ pub(crate) async fn read(
     Extension(caller): Extension<Caller>,
     PathText(text): PathText,
     query: FilesQuery,
-) -> Answer {
+) -> HandlerResult {
     let wanted = workflows::pinned(workflows::reference(&text)?, query.version)?;
     let Some(path) = query.path else {
         return Ok(encode::ok(&envelopes(&engine, &caller, &wanted, query.paths).await?));
@@ -100,12 +100,12 @@ pub(crate) async fn read(
     let file = single(&engine, &caller, &wanted, path).await?;
     if query.sha256.as_ref().is_some_and(|digest| *digest != file.entry.sha256) {
         let detail = "the file's content does not match the digest";
-        return Err(Problem::new(Code::NotFound, detail).into());
+        return Err(Problem::new(ProblemCode::NotFound, detail).into());
     }
     if query.is_raw {
         return Ok(raw(file));
     }
-    Ok(encode::ok(&workflows::envelope(&file.entry, &file.content, Inline::Fits)))
+    Ok(encode::ok(&workflows::envelope(&file.entry, &file.content, InlineRoom::Fits)))
 }
 
 /// One file.
@@ -114,7 +114,7 @@ pub(crate) async fn single(
     caller: &Caller,
     wanted: &WorkflowRef,
     path: String,
-) -> Result<FileRead, EngineError> {
+) -> Result<WorkflowFileBytes, EngineError> {
     let mut found = engine.workflow_files(caller, wanted, vec![path]).await?;
     found.pop().ok_or(EngineError::Bug("a file that was found is not there"))
 }
@@ -134,15 +134,15 @@ pub(crate) async fn envelopes(
         None => workflows::missing(path),
         Some(file) => {
             bytes += file.content.len();
-            let room = if bytes <= MOST_BYTES { Inline::Fits } else { Inline::Full };
+            let room = if bytes <= MOST_BYTES { InlineRoom::Fits } else { InlineRoom::Full };
             workflows::envelope(&file.entry, &file.content, room)
         }
     });
-    Ok(json!(FilesBody { files: files.collect() }))
+    Ok(json!(WorkflowFilesBody { files: files.collect() }))
 }
 
 /// The bytes as they are, to be kept and not to be shown.
-fn raw(file: FileRead) -> Response {
+fn raw(file: WorkflowFileBytes) -> Response {
     let mut response = encode::content("application/octet-stream", file.content.into());
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -156,24 +156,24 @@ fn raw(file: FileRead) -> Response {
 pub(crate) async fn patch(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(text): PathText,
     LargeJson(body): LargeJson,
-) -> Answer {
+) -> HandlerResult {
     let asked = workflows::reference(&text)?;
     let new = workflows::decode_patch(&body)?;
-    let patch = NewPatch {
+    let patch = NewFilePatch {
         files: new.files,
         delete_paths: new.delete_paths,
         source: new.source,
         expected_token: Some(new.expected_token),
     };
-    let keyed = repeatable.keyed("workflow_patch_files", &body, StatusCode::OK, patched);
+    let keyed = idempotency.write_for("workflow_patch_files", &body, StatusCode::OK, patched);
     let done = engine.workflow_patch_files(&caller, &asked, patch, keyed).await?;
-    Ok(once::reply(done, |it| encode::ok(&patched(it))))
+    Ok(idempotency::reply(done, |it| encode::ok(&patched(it))))
 }
 
-fn patched(it: &Saved) -> Value {
+fn patched(it: &WorkflowSaveResult) -> Value {
     let content = (it.body.as_str(), it.bindings.as_slice(), it.files.as_slice());
     json!(workflows::patched(&it.workflow, content, (&it.changed, &it.deleted)))
 }

@@ -1,38 +1,42 @@
 //! Who may use a workflow.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::{caller::Caller, workflow::Workflow};
-use jurat_engine::{Engine, Granting, Left, NewWorkflowGrant, Offered, Revoking};
+use jurat_core::{account::caller::Caller, workflow::Workflow};
+use jurat_engine::{
+    Engine, GrantRevocationResult, NewWorkflowGrant, OfferOutcome, WorkflowGrantResult,
+    WorkflowLeaveResult,
+};
 use jurat_wire::api::workflows::{self, WorkflowGrantList};
 use serde_json::{Value, json};
 
-use crate::{
+use crate::request::{
     decode::{Json, PathText},
-    encode::{self, Answer},
-    once::{self, Repeatable},
+    encode::{self, HandlerResult},
+    idempotency::{self, Idempotency},
 };
 
 pub(crate) async fn grant(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(text): PathText,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let asked = workflows::reference(&text)?;
     let (grantee, role, with_history) = workflows::decode_grant(&body)?;
     let new = NewWorkflowGrant { grantee, role, with_history };
-    let reply = |it: &Granting| json!(workflows::granted(&it.workflow.id, it.role, it.floor));
-    let keyed = repeatable.keyed("workflow_grant", &body, StatusCode::CREATED, reply);
+    let reply =
+        |it: &WorkflowGrantResult| json!(workflows::granted(&it.workflow.id, it.role, it.floor));
+    let keyed = idempotency.write_for("workflow_grant", &body, StatusCode::CREATED, reply);
     let done = engine.workflow_grant(&caller, &asked, new, keyed).await?;
-    Ok(once::reply(done, |it| encode::created(&reply(it))))
+    Ok(idempotency::reply(done, |it| encode::created(&reply(it))))
 }
 
 pub(crate) async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(text): PathText,
-) -> Answer {
+) -> HandlerResult {
     let found = engine.workflow_grants(&caller, &workflows::reference(&text)?).await?;
     let items = found.iter().map(workflows::grant_line).collect();
     Ok(encode::ok(&WorkflowGrantList { items }))
@@ -41,48 +45,49 @@ pub(crate) async fn list(
 pub(crate) async fn revoke(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(text): PathText,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let asked = workflows::reference(&text)?;
     let grantee = workflows::decode_revoke(&body)?;
-    let reply = |it: &Revoking| json!(workflows::revoked(&it.workflow.id, it.was_there));
-    let keyed = repeatable.keyed("workflow_revoke", &body, StatusCode::OK, reply);
+    let reply =
+        |it: &GrantRevocationResult| json!(workflows::revoked(&it.workflow.id, it.was_there));
+    let keyed = idempotency.write_for("workflow_revoke", &body, StatusCode::OK, reply);
     let done = engine.workflow_revoke(&caller, &asked, grantee, keyed).await?;
-    Ok(once::reply(done, |it| encode::ok(&reply(it))))
+    Ok(idempotency::reply(done, |it| encode::ok(&reply(it))))
 }
 
 pub(crate) async fn leave(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(text): PathText,
-) -> Answer {
+) -> HandlerResult {
     let asked = workflows::reference(&text)?;
-    let reply = |it: &Left| json!(workflows::left(&it.workflow.id, it.removed));
-    let keyed = repeatable.keyed("workflow_leave", &Value::Null, StatusCode::OK, reply);
+    let reply = |it: &WorkflowLeaveResult| json!(workflows::left(&it.workflow.id, it.removed));
+    let keyed = idempotency.write_for("workflow_leave", &Value::Null, StatusCode::OK, reply);
     let done = engine.workflow_leave(&caller, &asked, keyed).await?;
-    Ok(once::reply(done, |it| encode::ok(&reply(it))))
+    Ok(idempotency::reply(done, |it| encode::ok(&reply(it))))
 }
 
 pub(crate) async fn transfer(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
-    repeatable: Repeatable,
+    idempotency: Idempotency,
     PathText(text): PathText,
     Json(body): Json,
-) -> Answer {
+) -> HandlerResult {
     let asked = workflows::reference(&text)?;
     let to = workflows::decode_transfer(&body)?;
-    let keyed = repeatable.keyed("workflow_transfer", &body, StatusCode::OK, offered);
+    let keyed = idempotency.write_for("workflow_transfer", &body, StatusCode::OK, offered);
     let done = engine.workflow_transfer(&caller, &asked, to, keyed).await?;
-    Ok(once::reply(done, |it| encode::ok(&offered(it))))
+    Ok(idempotency::reply(done, |it| encode::ok(&offered(it))))
 }
 
-pub(crate) fn offered(it: &Offered<Workflow>) -> Value {
+pub(crate) fn offered(it: &OfferOutcome<Workflow>) -> Value {
     match it {
-        Offered::Invitation(invitation) => json!(workflows::offered(invitation)),
-        Offered::Own(workflow) => json!(workflows::kept(workflow)),
+        OfferOutcome::Invitation(invitation) => json!(workflows::offered(invitation)),
+        OfferOutcome::Own(workflow) => json!(workflows::already_owned(workflow)),
     }
 }

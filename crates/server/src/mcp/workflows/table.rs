@@ -1,24 +1,24 @@
 //! The table of the tools for workflows.
 
 use jurat_wire::api::{
+    kit::page::PageBody,
     mcp::workflows::{
         GrantWorkflowArguments, ListWorkflowsArguments, RevokeWorkflowGrantArguments,
         TransferWorkflowArguments, WorkflowArguments, WorkflowFileArguments,
         WorkflowFilesArguments, WorkflowVersionArguments,
     },
-    page::Page,
     workflows::{
-        ArchivedWorkflow, DeletedWorkflow, DeletedWorkflowVersion, FileEnvelope, FilesBody,
-        GrantedWorkflow, LeftWorkflow, LineageBody, ListedWorkflow, OfferedWorkflow,
-        RevokedWorkflowGrant, SaveWorkflowRequest, SavedWorkflow, SearchWorkflowsRequest,
-        WorkflowBody, WorkflowGrantList, WorkflowSearchBody,
+        ArchivedWorkflow, DeletedWorkflow, DeletedWorkflowVersion, GrantedWorkflow, LeftWorkflow,
+        LineageBody, ListedWorkflow, OfferedWorkflow, RevokedWorkflowGrant, SaveWorkflowRequest,
+        SavedWorkflowBody, SearchWorkflowsRequest, WorkflowBody, WorkflowFileEnvelope,
+        WorkflowFilesBody, WorkflowGrantList, WorkflowSearchBody,
     },
 };
 use serde_json::Value;
 
-use super::super::{
+use crate::mcp::{
     schema,
-    tools::{Author, Effect, Entry},
+    tools::{TextAuthor, ToolEffect, ToolEntry},
 };
 
 /// One tool under the names of two eras, then the next.
@@ -40,28 +40,28 @@ macro_rules! of_both_eras {
 macro_rules! entry {
     ($names:tt, $era:tt, $title:literal, $text:literal, $effect:ident, $input:ty => $output:ty,
         $run:ident, $summary:ident, $author:ident) => {
-        Entry {
+        ToolEntry {
             name: $names.$era,
-            scopes: Effect::$effect.of_workflows(),
+            scopes: ToolEffect::$effect.of_workflows(),
             title: $title,
             text: $text,
-            effect: Effect::$effect,
+            effect: ToolEffect::$effect,
             input: schema::input::<$input>,
             output: schema::output::<$output>,
             run: super::$run,
             summary: $summary,
-            author: Author::$author,
+            author: TextAuthor::$author,
         }
     };
 }
 
-pub(in crate::mcp) static ENTRIES: &[Entry] = of_both_eras! {
+pub(in crate::mcp) static ENTRIES: &[ToolEntry] = of_both_eras! {
     ("save_skill", "save_workflow"), "Save a workflow",
     "Stores a version of a workflow: a runbook in Markdown, with files and the verifiers that it names. A new name creates a workflow; the next version needs the current `version_token` as `expected_version_token`.",
-    Adds, SaveWorkflowRequest => SavedWorkflow<'static>, save, saved, Caller;
+    Adds, SaveWorkflowRequest => SavedWorkflowBody<'static>, save, saved, Caller;
     ("list_skills", "list_workflows"), "List workflows",
     "Lists the workflows that the account owns or that are shared with it, one page at a time.",
-    Reads, ListWorkflowsArguments => Page<'static, ListedWorkflow<'static>>, list, counted, Others;
+    Reads, ListWorkflowsArguments => PageBody<'static, ListedWorkflow<'static>>, list, counted, Others;
     ("search_skills", "search_workflows"), "Search workflows",
     "Finds workflows by words in their names, tags, descriptions, outcomes and bodies.",
     Reads, SearchWorkflowsRequest => WorkflowSearchBody<'static>, search, counted, Others;
@@ -70,10 +70,10 @@ pub(in crate::mcp) static ENTRIES: &[Entry] = of_both_eras! {
     Reads, WorkflowVersionArguments => WorkflowBody<'static>, get, read, Others;
     ("get_skill_file", "get_workflow_file"), "Read a workflow file",
     "Returns one attached file of a workflow.",
-    Reads, WorkflowFileArguments => FileEnvelope<'static>, file, done, Others;
+    Reads, WorkflowFileArguments => WorkflowFileEnvelope<'static>, file, done, Others;
     ("get_skill_files", "get_workflow_files"), "Read workflow files",
     "Returns several attached files of a workflow.",
-    Reads, WorkflowFilesArguments => FilesBody<'static>, files, done, Others;
+    Reads, WorkflowFilesArguments => WorkflowFilesBody<'static>, files, done, Others;
     ("archive_skill", "archive_workflow"), "Archive a workflow",
     "Archives a workflow: others lose access to it and its verifiers until it is unarchived.",
     Changes, WorkflowArguments => ArchivedWorkflow<'static>, archive, done, Caller;

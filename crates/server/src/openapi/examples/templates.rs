@@ -1,15 +1,15 @@
 //! Examples of templates.
 
-use jurat_engine::{PackKind, packed};
+use jurat_engine::{InstructionKind, instructions_for};
 use serde_json::{Map, Value, json};
 
 pub(in crate::openapi) const ID: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
 const RUN: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f71";
 
 /// The beginnings of real instructions.
-pub(in crate::openapi) fn pack(kind: PackKind, workflow: Option<&str>) -> Value {
+pub(in crate::openapi) fn pack(kind: InstructionKind, workflow: Option<&str>) -> Value {
     let begin = |text: &str| format!("{}\n…", text.lines().next().unwrap_or_default());
-    let pack = packed(kind, workflow.map(|id| (id, "Report")), None);
+    let pack = instructions_for(kind, workflow.map(|id| (id, "Report")), None);
     let references: Map<String, Value> = pack
         .references
         .iter()

@@ -1,22 +1,22 @@
 //! What the operations on agent events are for, what they take, and what they answer.
 
-use jurat_core::{caller::Scope, code::Code};
+use jurat_core::{account::caller::Scope, code::ProblemCode};
 use jurat_wire::api::{
     agent_events::{AgentEventEntry, SendAgentEventRequest},
-    page::Page,
+    kit::page::PageBody,
 };
 use serde_json::{Value, json};
 
 use super::AGENT_EVENTS;
 use crate::{
     http::RouteInfo,
-    openapi::{description::Description, parameters},
+    openapi::{description::OperationDescription, parameters},
 };
 
 const AT: &str = "2026-09-21T14:13:20Z";
 const ID: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
 
-pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
+pub(super) fn describe(route: &RouteInfo) -> Option<OperationDescription> {
     Some(match route.operation {
         "agent_event_send" => send(),
         "agent_event_list" => list(),
@@ -25,7 +25,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
     })
 }
 
-fn send() -> Description {
+fn send() -> OperationDescription {
     let text = "Sends an event about a relationship, a message, a payment, a topic or a third-party result to an executor that is registered with `agent_events_url`. The event is stored, delivered to the executor, and retried if delivery fails. Repeating a `dedupe_key` for the same executor returns the existing event with 200; the executor receives a derived key that means nothing in other accounts. An event that names a node by its public key as its source is refused. Task events are caused by tasks only. If too many events of the account are waiting for the executor, a new one is refused with 429.";
     let request = json!({
         "event_type": "topic_message_requires_reply",
@@ -34,7 +34,7 @@ fn send() -> Description {
         "requires_commit": true,
         "dedupe_key": "bridges-17",
     });
-    Description::new(AGENT_EVENTS, "Send an event to an executor", text)
+    OperationDescription::new(AGENT_EVENTS, "Send an event to an executor", text)
         .scope(Scope::TasksWrite)
         .takes::<SendAgentEventRequest>([("plain", request)])
         .answers::<AgentEventEntry<'_>>(201, "The added event.", entry(true))
@@ -43,27 +43,27 @@ fn send() -> Description {
             "The existing event, which was sent before.",
             entry(true),
         )
-        .repeatable()
-        .refuses([Code::RateLimited])
+        .idempotent()
+        .refuses([ProblemCode::RateLimited])
 }
 
-fn list() -> Description {
+fn list() -> OperationDescription {
     let page = json!({ "items": [entry(false)], "next_cursor": null });
     let text = "The account's events to executors, newest first: those that its tasks caused and those that it sent.";
-    Description::new(AGENT_EVENTS, "List events to executors", text)
+    OperationDescription::new(AGENT_EVENTS, "List events to executors", text)
         .scope(Scope::TasksRead)
         .with(parameters::of_list())
         .with(parameters::of_agent_events())
-        .answers::<Page<'_, AgentEventEntry<'_>>>(200, "A page of events.", page)
-        .refuses([Code::ValidationError])
+        .answers::<PageBody<'_, AgentEventEntry<'_>>>(200, "A page of events.", page)
+        .refuses([ProblemCode::ValidationError])
 }
 
-fn show() -> Description {
+fn show() -> OperationDescription {
     let text = "One event as the executor receives it, with its delivery state and the executor's decision.";
-    Description::new(AGENT_EVENTS, "Show an event to an executor", text)
+    OperationDescription::new(AGENT_EVENTS, "Show an event to an executor", text)
         .scope(Scope::TasksRead)
         .answers::<AgentEventEntry<'_>>(200, "The event.", entry(true))
-        .refuses([Code::ValidationError, Code::NotFound])
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound])
 }
 
 fn entry(is_whole: bool) -> Value {

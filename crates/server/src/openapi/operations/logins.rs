@@ -1,6 +1,6 @@
 //! What the operations are for with which people and programs come in without a key.
 
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use jurat_wire::api::logins::{
     ApproveRequest, ClientConfig, CodeRequest, CodeSent, DeviceAnswered, DeviceBody,
     DeviceProblemBody, DeviceTokenBody, ExchangeRequest, LoginKeyBody, VerifyCodeRequest,
@@ -8,18 +8,18 @@ use jurat_wire::api::logins::{
 use serde_json::{Value, json};
 
 use super::PEOPLE;
-use crate::{http::RouteInfo, openapi::description::Description};
+use crate::{http::RouteInfo, openapi::description::OperationDescription};
 
 const SECRET: &str =
     "jrt_live_0000000000000000000001_0000000000000000000002000000000000000000000300abcD";
 
-pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
+pub(super) fn describe(route: &RouteInfo) -> Option<OperationDescription> {
     Some(match route.operation {
         "register" => code(
             "Register an account",
             "Sends a code to an address, for a new account. The reply is the same for every address. Refused if only the operator creates accounts.",
         )
-        .refuses([Code::Forbidden]),
+        .refuses([ProblemCode::Forbidden]),
         "login" => code(
             "Log in",
             "Sends a code to the address of an account. The reply is the same for every address.",
@@ -45,34 +45,38 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         .answers_as(403, "The key lacks permission, or the form came from another site.", &["text/html"])
         .answers_as(404, "No program is waiting with this code.", &["text/html"])
         .answers_as(429, "Too many requests.", &["text/html"])
-        .refuses([Code::UnsupportedMediaType, Code::PayloadTooLarge, Code::ValidationError, Code::RateLimited]),
+        .refuses([ProblemCode::UnsupportedMediaType, ProblemCode::PayloadTooLarge, ProblemCode::ValidationError, ProblemCode::RateLimited]),
         _ => return None,
     })
 }
 
-fn code(summary: &'static str, text: &'static str) -> Description {
+fn code(summary: &'static str, text: &'static str) -> OperationDescription {
     let sent = json!({
         "status": "ok",
         "message": "If this address can be used here, we have sent it a code. Enter it within ten minutes.",
     });
-    Description::new(PEOPLE, summary, text)
+    OperationDescription::new(PEOPLE, summary, text)
         .takes::<CodeRequest>([("plain", json!({ "email": "ann@example.com" }))])
         .answers::<CodeSent>(202, "A code is sent if the address can be used.", sent)
-        .refuses([Code::ValidationError, Code::RateLimited, Code::StoreUnavailable])
+        .refuses([
+            ProblemCode::ValidationError,
+            ProblemCode::RateLimited,
+            ProblemCode::StoreUnavailable,
+        ])
 }
 
-fn verify(summary: &'static str) -> Description {
+fn verify(summary: &'static str) -> OperationDescription {
     let text = "Returns a key in exchange for the code that was sent to the address. A code is valid for ten minutes and one key; a network address has five attempts in that time.";
     let request = json!({ "email": "ann@example.com", "code": "1234567890" });
-    Description::new(PEOPLE, summary, text)
+    OperationDescription::new(PEOPLE, summary, text)
         .takes::<VerifyCodeRequest>([("plain", request)])
         .answers::<LoginKeyBody>(200, "A key, shown once.", a_key())
         .and_header("Cache-Control", "`no-store`.")
         .refuses([
-            Code::ValidationError,
-            Code::InvalidCredentials,
-            Code::RateLimited,
-            Code::StoreUnavailable,
+            ProblemCode::ValidationError,
+            ProblemCode::InvalidCredentials,
+            ProblemCode::RateLimited,
+            ProblemCode::StoreUnavailable,
         ])
 }
 
@@ -80,32 +84,32 @@ fn a_key() -> Value {
     json!({ "api_key": SECRET, "key_id": "0000000000000000000001" })
 }
 
-fn exchange() -> Description {
+fn exchange() -> OperationDescription {
     let text = "Returns a key to an approved program. Send the program's token as `Authorization: Bearer`; it is valid once.";
-    Description::new(PEOPLE, "Exchange a program's token for a key", text)
+    OperationDescription::new(PEOPLE, "Exchange a program's token for a key", text)
         .takes::<ExchangeRequest>([("plain", json!({ "hostname": "laptop" }))])
         .or_nothing()
         .answers::<LoginKeyBody>(200, "A key, shown once.", a_key())
         .and_header("Cache-Control", "`no-store`.")
         .refuses([
-            Code::ValidationError,
-            Code::AuthRequired,
-            Code::InvalidCredentials,
-            Code::RateLimited,
-            Code::StoreUnavailable,
+            ProblemCode::ValidationError,
+            ProblemCode::AuthRequired,
+            ProblemCode::InvalidCredentials,
+            ProblemCode::RateLimited,
+            ProblemCode::StoreUnavailable,
         ])
 }
 
-fn approve() -> Description {
+fn approve() -> OperationDescription {
     let text = "Approves or denies a waiting program. An approved program gets a key of the caller's account with all scopes that an account needs for its own resources, so the caller's key must have them too.";
-    Description::new(PEOPLE, "Approve a program", text)
-        .scope(jurat_core::caller::Scope::KeysWrite)
+    OperationDescription::new(PEOPLE, "Approve a program", text)
+        .scope(jurat_core::account::caller::Scope::KeysWrite)
         .takes::<ApproveRequest>([("plain", json!({ "user_code": "BCDF-GHJK" }))])
         .answers::<DeviceAnswered>(200, "The answer.", json!({ "approved": true }))
-        .refuses([Code::ValidationError, Code::NotFound])
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound])
 }
 
-fn client_config() -> Description {
+fn client_config() -> OperationDescription {
     let text = "Login addresses for clients of the registry.";
     let example = json!({
         "workos_client_id": "jurat",
@@ -113,14 +117,14 @@ fn client_config() -> Description {
         "workos_token_uri": "http://127.0.0.1:5872/auth/device/token",
         "ignore_defaults": [".git/", ".DS_Store", "node_modules/", "__pycache__/", ".venv/", "*.log"],
     });
-    Description::new(PEOPLE, "Show the login addresses", text).answers::<ClientConfig>(
+    OperationDescription::new(PEOPLE, "Show the login addresses", text).answers::<ClientConfig>(
         200,
         "The URLs.",
         example,
     )
 }
 
-fn authorize() -> Description {
+fn authorize() -> OperationDescription {
     let text =
         "Starts a device login as in RFC 8628. The form may have `client_id`, which is ignored.";
     let example = json!({
@@ -129,7 +133,7 @@ fn authorize() -> Description {
         "verification_uri_complete": "http://127.0.0.1:5872/auth/device?user_code=BCDF-GHJK",
         "expires_in": 900, "interval": 5,
     });
-    Description::new(PEOPLE, "Start a device login", text)
+    OperationDescription::new(PEOPLE, "Start a device login", text)
         .takes_form()
         .answers::<DeviceBody<'_>>(
             200,
@@ -138,20 +142,20 @@ fn authorize() -> Description {
         )
         .and_header("Cache-Control", "`no-store`.")
         .refuses([
-            Code::ValidationError,
-            Code::UnsupportedMediaType,
-            Code::PayloadTooLarge,
-            Code::RateLimited,
-            Code::StoreUnavailable,
+            ProblemCode::ValidationError,
+            ProblemCode::UnsupportedMediaType,
+            ProblemCode::PayloadTooLarge,
+            ProblemCode::RateLimited,
+            ProblemCode::StoreUnavailable,
         ])
 }
 
-fn token() -> Description {
+fn token() -> OperationDescription {
     let text = "Polls for the user's approval, as in RFC 8628. The form has `grant_type` and `device_code`.";
     let pending = json!({
         "error": "authorization_pending", "error_description": "The user has not answered yet.",
     });
-    Description::new(PEOPLE, "Poll for a device token", text)
+    OperationDescription::new(PEOPLE, "Poll for a device token", text)
         .takes_form()
         .answers::<DeviceTokenBody<'_>>(
             200,
@@ -161,15 +165,15 @@ fn token() -> Description {
         .and_header("Cache-Control", "`no-store`.")
         .answers::<DeviceProblemBody>(400, "The login is pending, denied or expired.", pending)
         .refuses([
-            Code::ValidationError,
-            Code::UnsupportedMediaType,
-            Code::PayloadTooLarge,
-            Code::StoreUnavailable,
+            ProblemCode::ValidationError,
+            ProblemCode::UnsupportedMediaType,
+            ProblemCode::PayloadTooLarge,
+            ProblemCode::StoreUnavailable,
         ])
 }
 
-fn page(summary: &'static str, text: &'static str) -> Description {
-    Description::new(PEOPLE, summary, text)
+fn page(summary: &'static str, text: &'static str) -> OperationDescription {
+    OperationDescription::new(PEOPLE, summary, text)
         .answers_as(200, "The page.", &["text/html"])
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }

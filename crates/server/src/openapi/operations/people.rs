@@ -1,9 +1,9 @@
 //! What the operations on handles, teams, shares and invitations are for.
 
-use jurat_core::{caller::Scope, code::Code};
+use jurat_core::{account::caller::Scope, code::ProblemCode};
 use jurat_wire::api::{
     invitations::{InvitationBody, InvitationResolved, InvitationSent},
-    page::Page,
+    kit::page::PageBody,
     people::{ClaimedHandle, HandleRequest},
     shares::{AnswerShareRequest, ShareBody},
     teams::{
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::PEOPLE;
 use crate::{
     http::RouteInfo,
-    openapi::{description::Description, parameters},
+    openapi::{description::OperationDescription, parameters},
 };
 
 const TEAM: &str = "acct_01KHG5YN40MXBR5YWT0Q2YFEDS";
@@ -23,7 +23,7 @@ const OFFER: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
 const AT: &str = "2026-09-21T14:13:20Z";
 const UNTIL: &str = "2026-10-05T14:13:20Z";
 
-pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
+pub(super) fn describe(route: &RouteInfo) -> Option<OperationDescription> {
     Some(match route.operation {
         "handle_claim" => handle_claim(),
         "handle_rename" => handle_rename(),
@@ -45,7 +45,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
             "Declines a granted workflow, which the caller cannot use until accepting it. The owner is not notified."),
             ("declined", false),
         )
-        .refuses([Code::Conflict]),
+        .refuses([ProblemCode::Conflict]),
         "share_block" => share(
             ("Block the owner of a share",
             "Declines everything that the owner has granted to the caller or will grant. The owner is not notified. Team grants stay."),
@@ -57,7 +57,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
             "Accepts an invitation: membership in a team, or ownership of a team, workflow or template.",
             "accepted",
         )
-        .refuses([Code::Conflict, Code::QuotaExceeded]),
+        .refuses([ProblemCode::Conflict, ProblemCode::QuotaExceeded]),
         "invitation_decline" => answer(
             "Decline an invitation",
             "Declines an invitation; the sender can see that.",
@@ -72,9 +72,9 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
     })
 }
 
-fn handle_claim() -> Description {
+fn handle_claim() -> OperationDescription {
     let text = "Gives the account its first handle, which is its public name. Users and teams share one set of handles.";
-    Description::new(PEOPLE, "Claim a handle", text)
+    OperationDescription::new(PEOPLE, "Claim a handle", text)
         .scope(Scope::AccountWrite)
         .takes::<HandleRequest>([("plain", json!({ "handle": "ann" }))])
         .answers::<ClaimedHandle<'_>>(
@@ -82,18 +82,18 @@ fn handle_claim() -> Description {
             "The handle.",
             json!({ "handle": "ann", "claimed_at": AT }),
         )
-        .repeatable()
+        .idempotent()
         .refuses([
-            Code::HandleInvalid,
-            Code::HandleTaken,
-            Code::HandleReserved,
-            Code::HandleAlreadyClaimed,
+            ProblemCode::HandleInvalid,
+            ProblemCode::HandleTaken,
+            ProblemCode::HandleReserved,
+            ProblemCode::HandleAlreadyClaimed,
         ])
 }
 
-fn handle_rename() -> Description {
+fn handle_rename() -> OperationDescription {
     let text = "Changes the account's handle; the old one redirects for 90 days. A handle must be kept for 90 days and can change at most three times a year.";
-    Description::new(PEOPLE, "Change the handle", text)
+    OperationDescription::new(PEOPLE, "Change the handle", text)
         .scope(Scope::AccountWrite)
         .takes::<HandleRequest>([("plain", json!({ "handle": "anna" }))])
         .answers::<ClaimedHandle<'_>>(
@@ -101,30 +101,30 @@ fn handle_rename() -> Description {
             "The handle.",
             json!({ "handle": "anna", "claimed_at": AT }),
         )
-        .repeatable()
+        .idempotent()
         .refuses([
-            Code::HandleInvalid,
-            Code::HandleTaken,
-            Code::HandleReserved,
-            Code::HandleNotClaimed,
-            Code::HandleRenameTooSoon,
-            Code::HandleRenameLimitExceeded,
+            ProblemCode::HandleInvalid,
+            ProblemCode::HandleTaken,
+            ProblemCode::HandleReserved,
+            ProblemCode::HandleNotClaimed,
+            ProblemCode::HandleRenameTooSoon,
+            ProblemCode::HandleRenameLimitExceeded,
         ])
 }
 
-fn team_create() -> Description {
+fn team_create() -> OperationDescription {
     let text = "Creates a team that the caller owns. Its handle never changes. The caller must have a handle.";
-    Description::new(PEOPLE, "Create a team", text)
+    OperationDescription::new(PEOPLE, "Create a team", text)
         .scope(Scope::AccountWrite)
         .takes::<HandleRequest>([("plain", json!({ "handle": "crew" }))])
         .answers::<TeamBody<'_>>(201, "The team.", a_team())
-        .repeatable()
+        .idempotent()
         .refuses([
-            Code::HandleInvalid,
-            Code::HandleTaken,
-            Code::HandleReserved,
-            Code::HandleNotClaimed,
-            Code::QuotaExceeded,
+            ProblemCode::HandleInvalid,
+            ProblemCode::HandleTaken,
+            ProblemCode::HandleReserved,
+            ProblemCode::HandleNotClaimed,
+            ProblemCode::QuotaExceeded,
         ])
 }
 
@@ -135,60 +135,60 @@ fn a_team() -> Value {
     })
 }
 
-fn team_list() -> Description {
+fn team_list() -> OperationDescription {
     let text = "The teams that the caller owns or has joined, by handle.";
-    Description::new(PEOPLE, "List teams", text)
+    OperationDescription::new(PEOPLE, "List teams", text)
         .scope(Scope::AccountWrite)
         .with([parameters::of_teams()])
-        .answers::<Page<'_, TeamBody<'_>>>(
+        .answers::<PageBody<'_, TeamBody<'_>>>(
             200,
             "The teams.",
             json!({ "items": [a_team()], "next_cursor": null }),
         )
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }
 
-fn team_delete() -> Description {
+fn team_delete() -> OperationDescription {
     let text = "Deletes a team that the caller owns, with its memberships, grants and invitations. Its handle cannot be reused for 90 days.";
-    Description::new(PEOPLE, "Delete a team", text)
+    OperationDescription::new(PEOPLE, "Delete a team", text)
         .scope(Scope::AccountWrite)
         .answers::<DeletedTeam<'_>>(
             200,
             "The removed resource.",
             json!({ "team_id": TEAM, "handle": "crew", "deleted": true }),
         )
-        .repeatable()
-        .refuses([Code::NotFound])
+        .idempotent()
+        .refuses([ProblemCode::NotFound])
 }
 
-fn team_members() -> Description {
+fn team_members() -> OperationDescription {
     let text = "The members of one of the caller's teams, in the order in which they joined.";
     let member = json!({
         "user_id": "acct_ann", "email": null, "handle": "ann", "role": "owner",
         "since": AT,
     });
-    Description::new(PEOPLE, "List the members of a team", text)
+    OperationDescription::new(PEOPLE, "List the members of a team", text)
         .scope(Scope::AccountWrite)
-        .answers::<Page<'_, MemberBody<'_>>>(
+        .answers::<PageBody<'_, MemberBody<'_>>>(
             200,
             "The members.",
             json!({ "items": [member], "next_cursor": null }),
         )
-        .refuses([Code::ValidationError, Code::NotFound])
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound])
 }
 
-fn team_invite() -> Description {
+fn team_invite() -> OperationDescription {
     let text = "Invites a user to a team that the caller owns. The user joins after accepting. The reply is the same for addresses with and without an account.";
-    Description::new(PEOPLE, "Invite a user to a team", text)
+    OperationDescription::new(PEOPLE, "Invite a user to a team", text)
         .scope(Scope::AccountWrite)
         .takes::<AddMemberRequest>([("plain", json!({ "user_identifier": "bob@example.com" }))])
         .answers::<InvitationSent<'_>>(201, "The offer.", offered("team_membership"))
-        .repeatable()
+        .idempotent()
         .refuses([
-            Code::NotFound,
-            Code::Conflict,
-            Code::InvitationAlreadyPending,
-            Code::QuotaExceeded,
+            ProblemCode::NotFound,
+            ProblemCode::Conflict,
+            ProblemCode::InvitationAlreadyPending,
+            ProblemCode::QuotaExceeded,
         ])
 }
 
@@ -199,32 +199,32 @@ fn offered(kind: &str) -> Value {
     })
 }
 
-fn team_remove() -> Description {
+fn team_remove() -> OperationDescription {
     let text = "Removes a member from a team. The owner can remove any other member, and members can remove themselves.";
-    Description::new(PEOPLE, "Remove a member, or leave a team", text)
+    OperationDescription::new(PEOPLE, "Remove a member, or leave a team", text)
         .scope(Scope::AccountWrite)
         .answers::<RemovedMember<'_>>(
             200,
             "The removed member.",
             json!({ "team_id": TEAM, "user_id": "acct_bob", "removed": true }),
         )
-        .repeatable()
-        .refuses([Code::NotFound, Code::Conflict])
+        .idempotent()
+        .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
 }
 
-fn team_transfer() -> Description {
+fn team_transfer() -> OperationDescription {
     let text = "Offers a team that the caller owns to another user, who owns it after accepting. The previous owner stays a member.";
     let to = json!({ "new_owner_user_identifier": "bob@example.com" });
-    Description::new(PEOPLE, "Transfer a team", text)
+    OperationDescription::new(PEOPLE, "Transfer a team", text)
         .scope(Scope::AccountWrite)
         .takes::<TransferTeamRequest>([("plain", to)])
         .answers::<InvitationSent<'_>>(200, "The offer.", offered("team_ownership"))
-        .repeatable()
+        .idempotent()
         .refuses([
-            Code::NotFound,
-            Code::Conflict,
-            Code::InvitationAlreadyPending,
-            Code::QuotaExceeded,
+            ProblemCode::NotFound,
+            ProblemCode::Conflict,
+            ProblemCode::InvitationAlreadyPending,
+            ProblemCode::QuotaExceeded,
         ])
 }
 
@@ -237,25 +237,25 @@ fn share_example(state: &str, is_blocked: bool) -> Value {
     })
 }
 
-fn share_list() -> Description {
+fn share_list() -> OperationDescription {
     let text = "Workflows of other owners that were granted to the caller, directly or through a team, newest workflow first, each with the verifiers that it names.";
-    Description::new(PEOPLE, "List shares", text)
+    OperationDescription::new(PEOPLE, "List shares", text)
         .scope(Scope::WorkflowsRead)
         .with(parameters::of_list())
         .with([parameters::of_shares()])
-        .answers::<Page<'_, ShareBody<'_>>>(
+        .answers::<PageBody<'_, ShareBody<'_>>>(
             200,
             "A page of shares.",
             json!({ "items": [share_example("pending", false)], "next_cursor": null }),
         )
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }
 
 fn share(
     (summary, text): (&'static str, &'static str),
     (state, is_blocked): (&str, bool),
-) -> Description {
-    Description::new(PEOPLE, summary, text)
+) -> OperationDescription {
+    OperationDescription::new(PEOPLE, summary, text)
         .scope(Scope::WorkflowsWrite)
         .takes::<AnswerShareRequest>([("plain", json!({}))])
         .or_nothing()
@@ -264,27 +264,27 @@ fn share(
             "The current state of the share.",
             share_example(state, is_blocked),
         )
-        .repeatable()
-        .refuses([Code::NotFound])
+        .idempotent()
+        .refuses([ProblemCode::NotFound])
 }
 
-fn invitation_list() -> Description {
+fn invitation_list() -> OperationDescription {
     let text = "The caller's invitations, newest first. Unanswered ones expire.";
     let invitation = json!({
         "id": OFFER, "kind": "team_membership", "target_id": TEAM, "target_label": "@crew",
         "proposed_by_handle": "ann", "proposed_to_handle": "bob@example.com",
         "created_at": AT, "expires_at": UNTIL, "resolved_at": null, "resolution": null,
     });
-    Description::new(PEOPLE, "List invitations", text)
+    OperationDescription::new(PEOPLE, "List invitations", text)
         .scope(Scope::AccountWrite)
         .with(parameters::of_list())
         .with(parameters::of_invitations())
-        .answers::<Page<'_, InvitationBody<'_>>>(
+        .answers::<PageBody<'_, InvitationBody<'_>>>(
             200,
             "A page of invitations.",
             json!({ "items": [invitation], "next_cursor": null }),
         )
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }
 
 /// Nothing needs to be sent with an answer.
@@ -292,8 +292,8 @@ fn invitation_list() -> Description {
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-fn answer(summary: &'static str, text: &'static str, resolution: &str) -> Description {
-    Description::new(PEOPLE, summary, text)
+fn answer(summary: &'static str, text: &'static str, resolution: &str) -> OperationDescription {
+    OperationDescription::new(PEOPLE, summary, text)
         .scope(Scope::AccountWrite)
         .takes::<Nothing>([("plain", json!({}))])
         .or_nothing()
@@ -305,6 +305,10 @@ fn answer(summary: &'static str, text: &'static str, resolution: &str) -> Descri
                 "target_label": "@crew", "resolution": resolution,
             }),
         )
-        .repeatable()
-        .refuses([Code::NotFound, Code::InvitationExpired, Code::InvitationAlreadyResolved])
+        .idempotent()
+        .refuses([
+            ProblemCode::NotFound,
+            ProblemCode::InvitationExpired,
+            ProblemCode::InvitationAlreadyResolved,
+        ])
 }

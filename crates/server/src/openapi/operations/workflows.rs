@@ -1,13 +1,13 @@
 //! What the operations on workflows are for, what they take, and what they answer.
 
-use jurat_core::{caller::Scope, code::Code};
+use jurat_core::{account::caller::Scope, code::ProblemCode};
 use jurat_wire::api::{
-    page::Page,
+    kit::page::PageBody,
     workflows::{
-        ArchivedWorkflow, DeletedWorkflow, DeletedWorkflowVersion, FileEnvelope, GrantedWorkflow,
-        LeftWorkflow, LineageBody, ListedWorkflow, OfferedWorkflow, PatchWorkflowFilesRequest,
-        PatchedWorkflow, RevokeWorkflowGrantRequest, RevokedWorkflowGrant, SaveWorkflowRequest,
-        SavedWorkflow, SearchWorkflowsRequest, TransferWorkflowRequest, WorkflowBody,
+        ArchivedWorkflow, DeletedWorkflow, DeletedWorkflowVersion, GrantedWorkflow, LeftWorkflow,
+        LineageBody, ListedWorkflow, OfferedWorkflow, PatchWorkflowFilesRequest, PatchedWorkflow,
+        RevokeWorkflowGrantRequest, RevokedWorkflowGrant, SaveWorkflowRequest, SavedWorkflowBody,
+        SearchWorkflowsRequest, TransferWorkflowRequest, WorkflowBody, WorkflowFileEnvelope,
         WorkflowGrantList, WorkflowGrantRequest, WorkflowSearchBody,
     },
 };
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::WORKFLOWS;
 use crate::{
     http::RouteInfo,
-    openapi::{description::Description, parameters},
+    openapi::{description::OperationDescription, parameters},
 };
 
 const ID: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
@@ -24,7 +24,7 @@ const TOKEN: &str = "5d41402abc4b2a76b9719d911017c592";
 const AT: &str = "2026-09-21T14:13:20Z";
 const DIGEST: &str = "c98c24b677eff44860afea6f493bbaec5bb1c4cbb209c6fc2bbb47f66ff2ad31";
 
-pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
+pub(super) fn describe(route: &RouteInfo) -> Option<OperationDescription> {
     let description = match route.operation {
         "workflow_save" => save(),
         "workflow_list" => list(),
@@ -46,7 +46,7 @@ pub(super) fn describe(route: &RouteInfo) -> Option<Description> {
         _ => return None,
     };
     let is_named = route.path.contains("{ref}");
-    let usual = [Code::NotFound, Code::ValidationError];
+    let usual = [ProblemCode::NotFound, ProblemCode::ValidationError];
     Some(if is_named { description.refuses(usual) } else { description })
 }
 
@@ -79,12 +79,12 @@ fn save_request() -> Value {
     })
 }
 
-fn save() -> Description {
+fn save() -> OperationDescription {
     let text = "Creates a workflow, or adds a version to one. A version never changes. The name determines the slug of a new workflow. Leave `expected_version_token` null for the first save, and send the current token for every later one; otherwise the reply is 409 with the current token in `current_version_token`. `files` and `verifiers` are complete lists: leave them out to keep them, or send an empty list to clear them. If name, description, outcome or tags are left out, they are taken from the front matter of the body, then from the previous version. Users with the role `edit` can save versions, but only the owner can change `verifiers`. The body may have 8 MiB.";
-    Description::new(WORKFLOWS, "Save a version of a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Save a version of a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<SaveWorkflowRequest>([("plain", save_request())])
-        .answers::<SavedWorkflow<'_>>(
+        .answers::<SavedWorkflowBody<'_>>(
             201,
             "The saved version.",
             ids(json!({
@@ -98,11 +98,11 @@ fn save() -> Description {
                 "next_step": "Deploy a verifier for the result that matters and bind it, or add a block of checks.",
             })),
         )
-        .repeatable()
+        .idempotent()
         .refuses([
-            Code::Conflict,
-            Code::NotFound,
-            Code::NotSupported,
+            ProblemCode::Conflict,
+            ProblemCode::NotFound,
+            ProblemCode::NotSupported,
         ])
 }
 
@@ -119,23 +119,23 @@ fn summary() -> Value {
     }))
 }
 
-fn list() -> Description {
+fn list() -> OperationDescription {
     let text = "The workflows that the caller owns or that are shared with it, newest first. Archived ones are listed only for their owner, with `include_archived`.";
-    Description::new(WORKFLOWS, "List workflows", text)
+    OperationDescription::new(WORKFLOWS, "List workflows", text)
         .scope(Scope::WorkflowsRead)
         .with(parameters::of_list())
         .with(parameters::of_workflows())
-        .answers::<Page<'_, ListedWorkflow<'_>>>(
+        .answers::<PageBody<'_, ListedWorkflow<'_>>>(
             200,
             "A page of workflows.",
             json!({ "items": [summary()], "next_cursor": null }),
         )
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }
 
-fn search() -> Description {
+fn search() -> OperationDescription {
     let text = "Finds workflows by words in their names, tags, descriptions and outcomes, best match first. The search uses no model, as `search_mode` shows.";
-    Description::new(WORKFLOWS, "Search workflows", text)
+    OperationDescription::new(WORKFLOWS, "Search workflows", text)
         .scope(Scope::WorkflowsRead)
         .takes::<SearchWorkflowsRequest>([(
             "plain",
@@ -155,7 +155,7 @@ fn search() -> Description {
                 "query": "incident", "limit": 5, "search_mode": "lexical",
             }),
         )
-        .refuses([Code::ValidationError])
+        .refuses([ProblemCode::ValidationError])
 }
 
 fn whole() -> Value {
@@ -174,26 +174,26 @@ fn whole() -> Value {
     }))
 }
 
-fn get() -> Description {
+fn get() -> OperationDescription {
     let text = "One full version: the requested one, or the current one. With `Accept: text/markdown`, only the body. Workflows that the caller neither owns nor was granted are not found, and neither are versions before the first shared one.";
-    Description::new(WORKFLOWS, "Show a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Show a workflow", text)
         .scope(Scope::WorkflowsRead)
         .with([parameters::version("The version to show; defaults to the current one.")])
         .answers::<WorkflowBody<'_>>(200, "The version.", whole())
         .or_as("text/markdown", "The body.")
 }
 
-fn get_version() -> Description {
+fn get_version() -> OperationDescription {
     let text = "Same as showing a workflow with `version`.";
-    Description::new(WORKFLOWS, "Show a version of a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Show a version of a workflow", text)
         .scope(Scope::WorkflowsRead)
         .answers::<WorkflowBody<'_>>(200, "The version.", whole())
         .or_as("text/markdown", "The body.")
 }
 
-fn files() -> Description {
+fn files() -> OperationDescription {
     let text = "An attached file by its `path`, or several by `paths`, which are returned as a list `files`. Text is returned as text and binary content as base64; binary content above 256 KiB needs `format=raw`. With `sha256`, the file is found only if its content matches.";
-    Description::new(WORKFLOWS, "Read workflow files", text)
+    OperationDescription::new(WORKFLOWS, "Read workflow files", text)
         .scope(Scope::WorkflowsRead)
         .with(parameters::of_files())
         .with([parameters::version("The version of the files; defaults to the current one.")])
@@ -216,8 +216,8 @@ impl utoipa::PartialSchema for FileOrFiles {
         use utoipa::ToSchema as _;
         let of = |name| utoipa::openapi::Ref::from_schema_name(name);
         let one = utoipa::openapi::schema::OneOfBuilder::new()
-            .item(of(FileEnvelope::name()))
-            .item(of(jurat_wire::api::workflows::FilesBody::name()))
+            .item(of(WorkflowFileEnvelope::name()))
+            .item(of(jurat_wire::api::workflows::WorkflowFilesBody::name()))
             .build();
         utoipa::openapi::RefOr::T(utoipa::openapi::Schema::OneOf(one))
     }
@@ -229,14 +229,16 @@ impl utoipa::ToSchema for FileOrFiles {
     }
 
     fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>) {
-        crate::openapi::description::add::<FileEnvelope<'_>>(schemas);
-        crate::openapi::description::add::<jurat_wire::api::workflows::FilesBody<'_>>(schemas);
+        crate::openapi::description::add::<WorkflowFileEnvelope<'_>>(schemas);
+        crate::openapi::description::add::<jurat_wire::api::workflows::WorkflowFilesBody<'_>>(
+            schemas,
+        );
     }
 }
 
-fn patch_files() -> Description {
+fn patch_files() -> OperationDescription {
     let text = "Adds a version that differs only in the named files; `executable` and `purpose` are unchanged if left out.";
-    Description::new(WORKFLOWS, "Change workflow files", text)
+    OperationDescription::new(WORKFLOWS, "Change workflow files", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<PatchWorkflowFilesRequest>([(
             "plain",
@@ -259,8 +261,8 @@ fn patch_files() -> Description {
                 ],
             })),
         )
-        .repeatable()
-        .refuses([Code::Conflict])
+        .idempotent()
+        .refuses([ProblemCode::Conflict])
 }
 
 fn named(rest: Value) -> Value {
@@ -269,68 +271,68 @@ fn named(rest: Value) -> Value {
     all
 }
 
-fn archive() -> Description {
+fn archive() -> OperationDescription {
     let text = "Archives a workflow: others lose access to it and its verifiers. Its grants stay, and apply again when it is unarchived. Only the owner can do this.";
-    Description::new(WORKFLOWS, "Archive a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Archive a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .answers::<ArchivedWorkflow<'_>>(200, "It is archived.", named(json!({ "archived": true })))
-        .repeatable()
+        .idempotent()
 }
 
-fn unarchive() -> Description {
+fn unarchive() -> OperationDescription {
     let text = "Restores an archived workflow with its grants.";
-    Description::new(WORKFLOWS, "Unarchive a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Unarchive a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .answers::<ArchivedWorkflow<'_>>(
             200,
             "It is unarchived.",
             named(json!({ "archived": false })),
         )
-        .repeatable()
+        .idempotent()
 }
 
-fn delete() -> Description {
+fn delete() -> OperationDescription {
     let text = "Permanently deletes a workflow with all its versions, files and grants. Its verifiers stay. Only the owner can do this, and it cannot be undone.";
-    Description::new(WORKFLOWS, "Delete a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Delete a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .answers::<DeletedWorkflow<'_>>(200, "It is deleted.", named(json!({ "deleted": true })))
-        .repeatable()
+        .idempotent()
 }
 
-fn delete_version() -> Description {
+fn delete_version() -> OperationDescription {
     let text = "Permanently deletes one version with its files. The current version cannot be deleted on its own.";
-    Description::new(WORKFLOWS, "Delete a workflow version", text)
+    OperationDescription::new(WORKFLOWS, "Delete a workflow version", text)
         .scope(Scope::WorkflowsWrite)
         .answers::<DeletedWorkflowVersion<'_>>(
             200,
             "It is deleted.",
             ids(json!({ "version": 1, "deleted": true })),
         )
-        .repeatable()
-        .refuses([Code::Conflict])
+        .idempotent()
+        .refuses([ProblemCode::Conflict])
 }
 
-fn lineage() -> Description {
+fn lineage() -> OperationDescription {
     let text = "The template that a workflow was forked from, and its current state.";
-    Description::new(WORKFLOWS, "Show the origin of a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Show the origin of a workflow", text)
         .scope(Scope::WorkflowsRead)
         .answers::<LineageBody<'_>>(
-        200,
-        "The origin.",
-        ids(json!({
-            "parent_template_id": null, "parent_template_version": null,
-            "upstream_latest_version": null, "is_upstream_unpublished": null,
-            "parent_source_status": null, "parent_permanently_deleted": null,
-            "parent_template_archived_at": null, "parent_template_archive_reason": null,
-            "parent_version_deprecated_at": null,
-            "parent_version_deprecation_message": null,
-        })),
-    )
+            200,
+            "The origin.",
+            ids(json!({
+                "parent_template_id": null, "parent_template_version": null,
+                "upstream_latest_version": null, "is_upstream_unpublished": null,
+                "parent_source_status": null, "parent_permanently_deleted": null,
+                "parent_template_archived_at": null, "parent_template_archive_reason": null,
+                "parent_version_deprecated_at": null,
+                "parent_version_deprecation_message": null,
+            })),
+        )
 }
 
-fn grant() -> Description {
+fn grant() -> OperationDescription {
     let text = "Grants a user, or all members of a team, access to a workflow and the verifiers that it names: `view` can read and run, `edit` can also save versions and tune its verifiers, `admin` can also share. Versions before the current one are shared only with `include_history`. A second grant to the same user or team changes the role and removes no versions. Callers cannot grant a higher role, or earlier versions, than they have. The caller must be a member of the team.";
-    Description::new(WORKFLOWS, "Grant a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Grant a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<WorkflowGrantRequest>([(
             "plain",
@@ -347,28 +349,28 @@ fn grant() -> Description {
                 "includes_full_history": false, "shared_from_version": 1,
             }),
         )
-        .repeatable()
-        .refuses([Code::UserNotFound, Code::Conflict, Code::QuotaExceeded])
+        .idempotent()
+        .refuses([ProblemCode::UserNotFound, ProblemCode::Conflict, ProblemCode::QuotaExceeded])
 }
 
-fn grants() -> Description {
+fn grants() -> OperationDescription {
     let text = "The grants of a workflow. Callers who may not share it see only their own grants.";
-    Description::new(WORKFLOWS, "List the grants of a workflow", text)
+    OperationDescription::new(WORKFLOWS, "List the grants of a workflow", text)
         .scope(Scope::WorkflowsRead)
         .answers::<WorkflowGrantList<'_>>(
-        200,
-        "The grants.",
-        json!({ "items": [{
+            200,
+            "The grants.",
+            json!({ "items": [{
                 "grantee_type": "team", "grantee_identifier": "@crew", "role": "view",
                 "granted_by": "acct_admin", "granted_at": AT, "is_via_team": true,
                 "includes_full_history": false, "shared_from_version": 1,
             }] }),
-    )
+        )
 }
 
-fn revoke() -> Description {
+fn revoke() -> OperationDescription {
     let text = "Revokes a grant and access to the verifiers. The body names the user or team. If there is no such grant, nothing happens and `revoked` is false.";
-    Description::new(WORKFLOWS, "Revoke a grant of a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Revoke a grant of a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<RevokeWorkflowGrantRequest>([(
             "plain",
@@ -379,26 +381,26 @@ fn revoke() -> Description {
             "The revoked grant.",
             json!({ "workflow_id": ID, "skill_id": ID, "revoked": true }),
         )
-        .repeatable()
-        .refuses([Code::UserNotFound])
+        .idempotent()
+        .refuses([ProblemCode::UserNotFound])
 }
 
-fn leave() -> Description {
+fn leave() -> OperationDescription {
     let text = "Ends the caller's own grant; team grants stay. The owner cannot leave.";
-    Description::new(WORKFLOWS, "Leave a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Leave a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .answers::<LeftWorkflow<'_>>(
             200,
             "The caller's own grant has ended.",
             json!({ "workflow_id": ID, "skill_id": ID, "removed_direct_grants": 1 }),
         )
-        .repeatable()
-        .refuses([Code::WorkflowOwnershipMustTransfer])
+        .idempotent()
+        .refuses([ProblemCode::WorkflowOwnershipMustTransfer])
 }
 
-fn transfer() -> Description {
+fn transfer() -> OperationDescription {
     let text = "Offers a workflow to a new owner: its versions, files, grants and verifiers are transferred when the invitation is accepted. Accepting is refused if another workflow of the owner also names one of the verifiers, or if the new owner already has a workflow or verifier of the same name.";
-    Description::new(WORKFLOWS, "Transfer a workflow", text)
+    OperationDescription::new(WORKFLOWS, "Transfer a workflow", text)
         .scope(Scope::WorkflowsWrite)
         .takes::<TransferWorkflowRequest>([(
             "plain",
@@ -413,11 +415,11 @@ fn transfer() -> Description {
                 "owner_user_id": "acct_admin", "transferred": false,
             }),
         )
-        .repeatable()
+        .idempotent()
         .refuses([
-            Code::UserNotFound,
-            Code::Conflict,
-            Code::InvitationAlreadyPending,
-            Code::QuotaExceeded,
+            ProblemCode::UserNotFound,
+            ProblemCode::Conflict,
+            ProblemCode::InvitationAlreadyPending,
+            ProblemCode::QuotaExceeded,
         ])
 }

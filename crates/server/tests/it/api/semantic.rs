@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use jurat_core::{caller::Scope, judge::Price};
-use jurat_engine::{Judges, ProviderKind, ProviderSettings};
+use jurat_core::{account::caller::Scope, judge::Price};
+use jurat_engine::{JudgesConfig, ProviderKind, ProviderSettings};
 use jurat_testkit::{
     app::{TestApp, TestCaller},
     fake_executor::{FakeExecutor, answers},
-    fake_provider::{FakeProvider, Says, verdict},
+    fake_provider::{FakeProvider, ProviderReply, verdict},
 };
 use serde_json::{Value, json};
 
@@ -23,7 +23,8 @@ const OWNER: &[Scope] = &[
 ];
 
 async fn app(fake: &FakeProvider) -> TestApp {
-    let mut judges = Judges { cache_for: Some(Duration::from_mins(1)), ..Judges::default() };
+    let mut judges =
+        JudgesConfig { cache_for: Some(Duration::from_mins(1)), ..JudgesConfig::default() };
     let mut settings = ProviderSettings::new(ProviderKind::Anthropic, fake.url());
     settings.key_env = Some("JURAT_TEST_TOKEN".to_owned());
     let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
@@ -48,8 +49,8 @@ async fn deploy(caller: &TestCaller<'_>, judge: &str, criterion: &str) {
 /// A judge that fails every answer with this word in it.
 async fn judge_against(word: &'static str) -> FakeProvider {
     FakeProvider::start(move |asked| {
-        let (_, candidate) = asked.turns().pop().unwrap_or_default();
-        Says::Answer(verdict(if candidate.contains(word) { "not_met" } else { "met" }))
+        let (_, candidate) = asked.conversation().pop().unwrap_or_default();
+        ProviderReply::Answer(verdict(if candidate.contains(word) { "not_met" } else { "met" }))
     })
     .await
 }
@@ -108,15 +109,23 @@ async fn an_answer_that_the_judge_fails_is_no_vote() {
 #[tokio::test]
 async fn a_judge_that_fails_is_an_error_and_never_a_verdict() {
     for (says, code, words) in [
-        (Says::Status(401), "judge_unavailable", "answered 401"),
-        (Says::Text("met".to_owned()), "judge_unreadable", "cannot be used"),
-        (Says::Hangs, "output_unchecked", "did not answer before the deadline"),
-        (Says::Answer(verdict("cannot_confirm")), "output_unchecked", "It is cannot_confirm."),
+        (ProviderReply::Status(401), "judge_unavailable", "answered 401"),
+        (ProviderReply::Text("met".to_owned()), "judge_unreadable", "cannot be used"),
+        (ProviderReply::Hangs, "output_unchecked", "did not answer before the deadline"),
+        (
+            ProviderReply::Answer(verdict("cannot_confirm")),
+            "output_unchecked",
+            "It is cannot_confirm.",
+        ),
     ] {
         let hostile = says.clone();
         let fake = FakeProvider::start(move |asked| {
-            let (_, candidate) = asked.turns().pop().unwrap_or_default();
-            if candidate.contains("odd") { hostile.clone() } else { Says::Answer(verdict("met")) }
+            let (_, candidate) = asked.conversation().pop().unwrap_or_default();
+            if candidate.contains("odd") {
+                hostile.clone()
+            } else {
+                ProviderReply::Answer(verdict("met"))
+            }
         })
         .await;
         let app = app(&fake).await;

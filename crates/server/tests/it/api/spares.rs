@@ -2,11 +2,11 @@
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_engine::EntriesQuery;
+use jurat_core::account::caller::Scope;
+use jurat_engine::EntryCheckQuery;
 use jurat_testkit::{
     app::{TestApp, TestCaller, admin_caller},
-    fake_executor::{Health, answers, gated, says_invalid, says_valid, status},
+    fake_executor::{FakeHealth, answers, gated, says_invalid, says_valid, status},
 };
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ async fn one_dead_executor_of_three_costs_its_seat_and_not_the_round() {
 #[tokio::test]
 async fn what_cannot_form_a_majority_is_refused_with_what_is_wrong_with_each() {
     let app = TestApp::new().await;
-    let sick = || says_valid().health(Health::Status(503));
+    let sick = || says_valid().health(FakeHealth::Status(503));
     let [one, _two, _three] = app.executors([says_valid(), sick(), sick()]).await;
     let body = json!({
         "claim": "x",
@@ -80,7 +80,7 @@ async fn what_cannot_form_a_majority_is_refused_with_what_is_wrong_with_each() {
 #[tokio::test]
 async fn a_session_that_is_down_is_passed_over_when_the_pool_has_others() {
     let app = TestApp::new().await;
-    let sick = says_valid().health(Health::Status(503));
+    let sick = says_valid().health(FakeHealth::Status(503));
     let _fakes = app.executors([says_valid(), sick, says_valid(), says_valid()]).await;
     let body = json!({
         "claim": "x",
@@ -123,7 +123,7 @@ async fn a_spare_takes_the_seat_of_a_session_that_fails() {
     let round = app.admin().get(&path).await.json();
     assert_eq!(round["replicas"], reply["replicas"]);
     assert_eq!(round["consensus"]["verdicts"], consensus["verdicts"]);
-    let query = EntriesQuery { after: None, since: None, limit: 10 };
+    let query = EntryCheckQuery { after: None, since: None, limit: 10 };
     let checked = app.engine.doctor_entries(&admin_caller(), query).await.unwrap();
     assert_eq!((checked.checked, checked.faults.as_slice()), (1, [].as_slice()));
 }

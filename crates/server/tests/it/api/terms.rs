@@ -34,7 +34,7 @@ async fn what_is_wrong_with_each_session_is_said() {
     let app = TestApp::new().await;
     let [_well, sick, other] = app.executors([says_valid(), says_valid(), says_valid()]).await;
     for (fake, name) in [(sick, "s2"), (other, "s3")] {
-        fake.set(status(503).health(jurat_testkit::fake_executor::Health::Status(503)));
+        fake.set(status(503).health(jurat_testkit::fake_executor::FakeHealth::Status(503)));
         app.admin().post(&format!("/v1/executors/{name}/check"), &json!({})).await;
     }
     let body = json!({ "claim": "x", "consensus": { "replicas": 3 } });

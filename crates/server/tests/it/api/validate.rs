@@ -253,8 +253,8 @@ async fn the_replicas_stand_in_the_order_of_choice_and_not_of_arrival() {
     let caller = app.admin();
     let asked = caller.post("/api/v3/validate", &body);
     let let_go = async {
-        first.called(1).await;
-        second.called(1).await;
+        first.wait_for_calls(1).await;
+        second.wait_for_calls(1).await;
         last.release();
     };
     let (reply, ()) = tokio::join!(asked, let_go);

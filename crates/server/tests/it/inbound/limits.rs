@@ -1,12 +1,12 @@
 //! How many connections there may be.
 
-use jurat_server::Inbound;
+use jurat_server::InboundLimits;
 
 use super::{HEALTH, SHORT, Served, patient};
 
 #[tokio::test]
 async fn one_connection_too_many_is_told_to_come_back() {
-    let served = Served::with(Inbound { max_connections: 2, ..patient() }).await;
+    let served = Served::with(InboundLimits { max_connections: 2, ..patient() }).await;
     let (mut first, mut second) = (served.says(HEALTH).await, served.says(HEALTH).await);
     first.until("ok").await;
     second.until("ok").await;
@@ -21,7 +21,7 @@ async fn one_connection_too_many_is_told_to_come_back() {
 
 #[tokio::test]
 async fn a_place_is_free_again_when_its_connection_ends() {
-    let inbound = Inbound { max_connections: 1, header_timeout: SHORT, ..patient() };
+    let inbound = InboundLimits { max_connections: 1, header_timeout: SHORT, ..patient() };
     let served = Served::with(inbound).await;
     for _ in 0..3 {
         assert_eq!(served.connect().await.rest().await, "");

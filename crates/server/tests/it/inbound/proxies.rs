@@ -1,6 +1,6 @@
 //! Requests that come through proxies.
 
-use jurat_server::Front;
+use jurat_server::ServerOptions;
 use jurat_testkit::app::TestApp;
 
 use super::{Served, patient};
@@ -24,7 +24,7 @@ async fn asked(served: &Served, header: &str, name: &str, count: usize) -> Strin
 #[tokio::test]
 async fn requests_are_counted_for_the_client_that_a_trusted_proxy_names() {
     let trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-    let front = Front { inbound: patient(), trusted_proxies, ..Front::default() };
+    let front = ServerOptions { inbound: patient(), trusted_proxies, ..ServerOptions::default() };
     let served = Served::behind(TestApp::new().await, front).await;
     let from = |address: &str| format!("x-forwarded-for: 10.9.9.9, {address}\r\n");
     assert_eq!(asked(&served, &from("203.0.113.1"), "a", 60).await, "202");

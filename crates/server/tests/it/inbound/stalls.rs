@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jurat_server::Inbound;
+use jurat_server::InboundLimits;
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_valid},
@@ -13,12 +13,12 @@ use super::{HEALTH, SHORT, Served, patient, post};
 
 const TICK: Duration = Duration::from_millis(20);
 
-fn hasty_heads() -> Inbound {
-    Inbound { header_timeout: SHORT, ..patient() }
+fn hasty_heads() -> InboundLimits {
+    InboundLimits { header_timeout: SHORT, ..patient() }
 }
 
-fn hasty_bodies() -> Inbound {
-    Inbound { body_grace: SHORT, ..patient() }
+fn hasty_bodies() -> InboundLimits {
+    InboundLimits { body_grace: SHORT, ..patient() }
 }
 
 #[tokio::test]
@@ -78,7 +78,8 @@ async fn a_dripped_body_is_answered_with_a_timeout() {
 
 #[tokio::test]
 async fn a_body_that_comes_steadily_still_has_an_end() {
-    let inbound = Inbound { body_grace: TICK, body_timeout: SHORT, min_body_rate: 1, ..patient() };
+    let inbound =
+        InboundLimits { body_grace: TICK, body_timeout: SHORT, min_body_rate: 1, ..patient() };
     let served = Served::with(inbound).await;
     let mut peer = served.says(&post("content-length: 100000\r\n")).await;
     let answer = peer.drip(TICK, std::iter::repeat(b' ')).await;
@@ -87,7 +88,7 @@ async fn a_body_that_comes_steadily_still_has_an_end() {
 
 #[tokio::test]
 async fn a_slow_body_that_keeps_the_rate_is_read() {
-    let inbound = Inbound { body_grace: SHORT, min_body_rate: 1, ..patient() };
+    let inbound = InboundLimits { body_grace: SHORT, min_body_rate: 1, ..patient() };
     let served = Served::with(inbound).await;
     let mut peer = served.says(&post("content-length: 20\r\nconnection: close\r\n")).await;
     let answer = peer.drip(TICK, std::iter::repeat_n(b'x', 20)).await;
@@ -109,7 +110,7 @@ async fn a_later_request_may_wait_but_not_drip() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_after_its_time() {
-    let served = Served::with(Inbound { idle_timeout: SHORT, ..patient() }).await;
+    let served = Served::with(InboundLimits { idle_timeout: SHORT, ..patient() }).await;
     let mut peer = served.says(HEALTH).await;
     peer.until("ok").await;
     assert_eq!(peer.rest().await, "");
@@ -117,7 +118,7 @@ async fn an_idle_connection_is_closed_after_its_time() {
 
 #[tokio::test]
 async fn a_peer_that_does_not_read_its_replies_is_dropped() {
-    let served = Served::with(Inbound { write_timeout: SHORT, ..patient() }).await;
+    let served = Served::with(InboundLimits { write_timeout: SHORT, ..patient() }).await;
     let mut peer = served.says(HEALTH).await;
     peer.until("ok").await;
     // The buffers of the machine take a few of these large replies at once, so that the server
@@ -132,7 +133,7 @@ async fn a_peer_that_does_not_read_its_replies_is_dropped() {
 async fn an_event_stream_that_is_read_outlives_every_timeout() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
-    let inbound = Inbound {
+    let inbound = InboundLimits {
         header_timeout: SHORT,
         idle_timeout: SHORT,
         body_grace: SHORT,
@@ -155,7 +156,7 @@ async fn an_event_stream_that_is_read_outlives_every_timeout() {
 
 #[tokio::test]
 async fn an_honest_client_beside_two_hundred_that_stall_is_served() {
-    let inbound = Inbound { body_grace: SHORT, header_timeout: SHORT, ..patient() };
+    let inbound = InboundLimits { body_grace: SHORT, header_timeout: SHORT, ..patient() };
     let served = Served::with(inbound).await;
     let body = post("content-length: 10\r\n");
     let kinds = ["", "G", "PRI * HT", "GET /health HTTP/1.1\r\nhost:", body.as_str()];

@@ -1,7 +1,7 @@
 //! A server that is told to stop.
 
-use jurat_server::Inbound;
-use jurat_store::Location;
+use jurat_server::InboundLimits;
+use jurat_store::StoreLocation;
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_valid},
@@ -34,7 +34,7 @@ async fn the_round_under_way_ends_well_while_new_ones_are_refused_and_all_else_i
     let [fake] = app.executors([gated(says_valid())]).await;
     let mut served = Served::on(app, patient()).await;
     let mut asking = served.says(&round()).await;
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     served.stop();
     served.app.engine.stopping().await;
 
@@ -58,7 +58,7 @@ async fn the_round_under_way_ends_well_while_new_ones_are_refused_and_all_else_i
 
 #[tokio::test]
 async fn connections_that_do_not_end_are_dropped() {
-    let mut served = Served::with(Inbound { close_timeout: SHORT, ..patient() }).await;
+    let mut served = Served::with(InboundLimits { close_timeout: SHORT, ..patient() }).await;
     let mut half = served.says("GET /health HTTP/1.1\r\nhost:").await;
     // The server has seen it when it has answered one that came later.
     served.says(HEALTH).await.until("ok").await;
@@ -69,7 +69,7 @@ async fn connections_that_do_not_end_are_dropped() {
 
 #[tokio::test]
 async fn it_goes_on_to_serve_for_as_long_as_load_balancers_need() {
-    let mut served = Served::with(Inbound { shutdown_delay: SHORT, ..patient() }).await;
+    let mut served = Served::with(InboundLimits { shutdown_delay: SHORT, ..patient() }).await;
     served.stop();
     served.app.engine.stopping().await;
     served.says(HEALTH).await.until("ok").await;
@@ -79,12 +79,12 @@ async fn it_goes_on_to_serve_for_as_long_as_load_balancers_need() {
 #[tokio::test]
 async fn a_round_that_outlasts_the_drain_is_expired_before_the_process_ends() {
     let folder = tempfile::tempdir().unwrap();
-    let file = Location::File(folder.path().join("jurat.db"));
+    let file = StoreLocation::File(folder.path().join("jurat.db"));
     let app = TestApp::with_store(&file).await;
     let [fake] = app.executors([gated(says_valid())]).await;
-    let mut served = Served::on(app, Inbound { drain: SHORT, ..patient() }).await;
+    let mut served = Served::on(app, InboundLimits { drain: SHORT, ..patient() }).await;
     let mut asking = served.says(&round()).await;
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     served.stop();
     served.ended().await;
     // Whoever asked is told something, and the connection ends.

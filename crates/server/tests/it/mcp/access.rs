@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_engine::Limits;
+use jurat_core::account::caller::Scope;
+use jurat_engine::EngineLimits;
 use jurat_testkit::{
     app::{TestApp, TestCaller},
     fake_executor::{answers, says_valid},
@@ -60,7 +60,7 @@ async fn a_round_asked_by_a_tool_belongs_to_the_account_of_the_key() {
 
 #[tokio::test]
 async fn the_limits_of_a_key_hold_for_messages_too() {
-    let limits = Limits { requests_per_minute_per_key: Some(2), ..Limits::default() };
+    let limits = EngineLimits { requests_per_minute_per_key: Some(2), ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     for _ in 0..2 {
         assert_eq!(app.admin().post("/mcp", &ping()).await.status, StatusCode::OK);

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_testkit::app::{Reply, TestApp};
+use jurat_testkit::app::{TestApp, TestReply};
 use serde_json::{Value, json};
 
 use super::{ERAS, LEGACY, MODERN, ask, result};
@@ -70,7 +70,7 @@ async fn both_eras_list_the_same_tools_with_schemas_that_stand_alone() {
     }
 }
 
-async fn sent(app: &TestApp, body: impl Into<Body>, headers: &[(&str, &str)]) -> Reply {
+async fn sent(app: &TestApp, body: impl Into<Body>, headers: &[(&str, &str)]) -> TestReply {
     app.admin().send("POST", "/mcp", body.into(), headers).await
 }
 

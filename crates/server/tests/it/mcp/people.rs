@@ -1,6 +1,6 @@
 //! The tools for handles, teams, invitations and keys.
 
-use jurat_core::caller::Scope;
+use jurat_core::account::caller::Scope;
 use jurat_testkit::app::{TestApp, TestCaller};
 use serde_json::{Value, json};
 

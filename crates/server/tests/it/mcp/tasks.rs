@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use jurat_core::caller::Scope;
-use jurat_engine::{Alone, WorkerSettings};
+use jurat_core::account::caller::Scope;
+use jurat_engine::{RunWorkerSettings, SoleNode};
 use jurat_testkit::{
     app::{TestApp, TestCaller},
     fake_executor::{answers, gated},
@@ -19,9 +19,9 @@ async fn did(caller: &TestCaller<'_>, tool: &str, arguments: Value) -> Value {
 /// A server that drives tasks and works on runs.
 async fn working() -> TestApp {
     let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let poll = Duration::from_millis(20);
-    app.engine.work_on_runs_here(WorkerSettings { poll, ..WorkerSettings::of_a_node(8) });
+    app.engine.spawn_run_worker(RunWorkerSettings { poll, ..RunWorkerSettings::of_a_node(8) });
     app
 }
 
@@ -107,7 +107,7 @@ async fn a_wait_is_bounded_and_says_how_the_task_is_then() {
     let ann = app.caller("ann", &Scope::OWN).await;
     let contract = did(&ann, "get_task_sample", json!({ "task_id": "t1" })).await;
     did(&ann, "submit_task", json!({ "contract": contract })).await;
-    slow.called(1).await;
+    slow.wait_for_calls(1).await;
     let task = did(&ann, "get_task", json!({ "task_id": "t1", "wait": 0 })).await;
     assert_eq!(task["state"], "claimed");
     for (tool, arguments, field) in [

@@ -141,7 +141,7 @@ async fn who_leaves_calls_the_round_off() {
             let mut asking = pin!(ask(&asked, era, "tools/call", params));
             tokio::select! {
                 reply = &mut asking => panic!("{}", reply.text()),
-                () = fake.called(nth + 1) => {}
+                () = fake.wait_for_calls(nth + 1) => {}
             }
         }
         let id = app.admin().get("/v1/rounds?limit=1").await.json();
@@ -164,7 +164,7 @@ async fn several_calls_of_one_caller_go_on_at_once() {
         )
     };
     let released = async {
-        fake.called(2).await;
+        fake.wait_for_calls(2).await;
         fake.release();
     };
     let both =

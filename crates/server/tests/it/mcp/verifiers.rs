@@ -1,7 +1,7 @@
 //! The tools for verifiers: the registry of the API, under the names of its tools.
 
 use http::StatusCode;
-use jurat_core::caller::Scope;
+use jurat_core::account::caller::Scope;
 use jurat_testkit::app::{TestApp, TestCaller};
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use axum::body::Body;
-use jurat_core::caller::Scope;
-use jurat_testkit::app::{Reply, TestApp, TestCaller};
+use jurat_core::account::caller::Scope;
+use jurat_testkit::app::{TestApp, TestCaller, TestReply};
 use serde_json::{Value, json};
 
 use super::{Story, shape};
@@ -82,7 +82,7 @@ async fn offered_by_me(story: &Story, handle: &str) -> String {
 }
 
 /// Holds a reply against the example of the document.
-fn hold(story: &mut Story, method: &str, path: &str, reply: &Reply) {
+fn hold(story: &mut Story, method: &str, path: &str, reply: &TestReply) {
     let status = reply.status.as_u16().to_string();
     let responses = &story.operation(method, path)["responses"];
     let example = &responses[&status]["content"]["application/json"]["example"];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jurat_engine::Alone;
+use jurat_engine::SoleNode;
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{FakeExecutor, answers, says_valid},
@@ -23,7 +23,7 @@ async fn told() -> (Story, [FakeExecutor; 2]) {
 /// A task that is decided again and again.
 async fn next_epoch() -> BTreeSet<String> {
     let (mut story, _fakes) = told().await;
-    story.app.start(Alone::Yes).await;
+    story.app.start(SoleNode::Yes).await;
     let mut order = story.request("POST", AT);
     order["contract"]["task_mode"] = json!("CONTINUOUS");
     order["contract"]["budget"]["mode"] = json!("EPOCH_RENEW");
@@ -37,7 +37,7 @@ async fn next_epoch() -> BTreeSet<String> {
 /// One task that is decided, and one that is called off before anybody begins.
 pub(super) async fn tasks() -> BTreeSet<String> {
     let (mut story, _fakes) = told().await;
-    story.app.start(Alone::Yes).await;
+    story.app.start(SoleNode::Yes).await;
     let path = "/v1/tasks/sample";
     story.play("GET", path, "/v1/tasks/sample?task_id=task-001", &Value::Null).await;
     let request = story.request("POST", AT);

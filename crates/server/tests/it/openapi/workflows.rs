@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use axum::body::Body;
-use jurat_core::caller::Scope;
+use jurat_core::account::caller::Scope;
 use jurat_testkit::app::TestApp;
 use serde_json::{Value, json};
 

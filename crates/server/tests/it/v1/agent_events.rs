@@ -8,10 +8,10 @@ use std::{collections::BTreeSet, time::Duration};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ed25519_dalek::{Signature, SigningKey, Verifier as _};
 use http::StatusCode;
-use jurat_engine::{Alone, WorkerSettings};
+use jurat_engine::{RunWorkerSettings, SoleNode};
 use jurat_testkit::{
     app::TestApp,
-    fake_executor::{Behaviour, Call, FakeExecutor, answers, says_valid},
+    fake_executor::{Behaviour, FakeExecutor, ReceivedCall, answers, says_valid},
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) async fn started() -> TestApp {
     let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     app
 }
 
@@ -84,8 +84,9 @@ pub(crate) async fn settled(app: &TestApp, query: &str, count: usize) -> Vec<Val
     .await
 }
 
-fn kinds(calls: &[Call]) -> BTreeSet<String> {
-    let kind = |it: &Call| it.body["event"]["payload"]["event_kind"].as_str().unwrap().to_owned();
+fn kinds(calls: &[ReceivedCall]) -> BTreeSet<String> {
+    let kind =
+        |it: &ReceivedCall| it.body["event"]["payload"]["event_kind"].as_str().unwrap().to_owned();
     calls.iter().map(kind).collect()
 }
 
@@ -95,7 +96,7 @@ fn set(words: &[&str]) -> BTreeSet<String> {
 
 /// A task from its claim to its decision, as those hear of it who listen.
 pub(crate) async fn told(app: &TestApp) {
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let author = listening(app, "author", able()).await;
     let voter = listening(app, "voter", says_valid()).await;
     let deaf = FakeExecutor::start(says_valid()).await;
@@ -150,20 +151,20 @@ async fn executors_are_told_of_what_becomes_of_a_task() {
 async fn the_steps_of_a_run_are_told_like_any_task() {
     let app = started().await;
     let poll = Duration::from_millis(20);
-    app.engine.work_on_runs_here(WorkerSettings { poll, ..WorkerSettings::of_a_node(8) });
+    app.engine.spawn_run_worker(RunWorkerSettings { poll, ..RunWorkerSettings::of_a_node(8) });
     let fake = listening(&app, "e", able()).await;
     let agent = json!({ "agent_id": "a", "executor": "e", "prompt": "x" });
     let order = json!({ "kickoff": true, "spec": { "run_id": "r1", "agents": [agent] } });
     let reply = app.admin().post("/v1/runs", &order).await;
     assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
-    let told = fake.told(3).await;
+    let told = fake.wait_for_events(3).await;
     let all = ["task_claimed", "task_completion_decided", "decision_finalized"];
     assert_eq!(kinds(&told), set(&all));
     app.engine.shutdown().await;
 }
 
 #[track_caller]
-fn check_signature(fake: &FakeExecutor, call: &Call) {
+fn check_signature(fake: &FakeExecutor, call: &ReceivedCall) {
     let header = |name: &str| call.header(name).unwrap().to_owned();
     assert_eq!(header("x-jurat-event"), call.body["event"]["event_id"].as_str().unwrap());
     let digest = STANDARD.encode(Sha256::digest(&call.raw));
@@ -192,9 +193,9 @@ async fn nothing_of_a_vote_is_told_before_the_decision() {
     let author = listening(&app, "author", able()).await;
     let voter = listening(&app, "voter", jurat_testkit::fake_executor::gated(says_valid())).await;
     task(&app, "task-1", &["author"], &["voter"]).await;
-    voter.called(1).await;
+    voter.wait_for_calls(1).await;
     // The vote is not given yet: the author knows of its own claim, and the voter of a name.
-    let told = voter.told(2).await;
+    let told = voter.wait_for_events(2).await;
     for call in told.iter().chain(&author.events()) {
         let payload = &call.body["event"]["payload"];
         for secret in ["output", "output_digest", "digest", "decision", "proposer"] {

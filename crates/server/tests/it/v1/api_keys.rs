@@ -3,8 +3,8 @@
 use axum::body::Body;
 use http::StatusCode;
 use insta::{assert_json_snapshot, assert_snapshot};
-use jurat_core::caller::Scope;
-use jurat_testkit::app::{Reply, TestApp, TestCaller};
+use jurat_core::account::caller::Scope;
+use jurat_testkit::app::{TestApp, TestCaller, TestReply};
 use serde_json::{Value, json};
 
 async fn create(app: &TestApp, body: &Value) -> Value {
@@ -23,7 +23,7 @@ async fn opens(app: &TestApp, key: &Value) -> bool {
 }
 
 #[track_caller]
-fn assert_problem(reply: &Reply, status: StatusCode, code: &str) {
+fn assert_problem(reply: &TestReply, status: StatusCode, code: &str) {
     assert_eq!((reply.status, text(&reply.json()["code"])), (status, code), "{}", reply.text());
 }
 
@@ -129,7 +129,7 @@ async fn a_revoked_key_is_refused_at_once_and_like_an_unknown_one() {
     let reply = app.admin().delete(&path).await;
     assert_eq!((reply.status, reply.body.len()), (StatusCode::NO_CONTENT, 0));
     let revoked = app.with_key(text(&created["key"])).get("/v1/rounds").await;
-    let forged = jurat_core::key::ApiKey::new(99, [9, 9]).reveal();
+    let forged = jurat_core::account::key::ApiKey::new(99, [9, 9]).reveal();
     let unknown = app.with_key(&forged).get("/v1/rounds").await;
     assert_eq!(revoked.status, StatusCode::UNAUTHORIZED);
     assert_eq!(revoked.body, unknown.body);
@@ -141,7 +141,7 @@ async fn a_revoked_key_is_refused_at_once_and_like_an_unknown_one() {
 #[tokio::test]
 async fn a_key_ends_at_its_time() {
     let app = TestApp::new().await;
-    let end = jurat_wire::api::time::text(app.engine.clock().now().plus_millis(60_000));
+    let end = jurat_wire::api::kit::time::text(app.engine.clock().now().plus_millis(60_000));
     let created = create(&app, &json!({ "name": "ci", "expires_at": end })).await;
     app.clock.advance_ms(59_999);
     assert!(opens(&app, &created["key"]).await);
@@ -388,7 +388,7 @@ async fn a_limit_cannot_be_left_behind_by_making_another_key() {
     let reply = visitor.post("/v1/api-keys", &json!({ "name": "more" })).await;
     assert_problem(&reply, StatusCode::FORBIDDEN, "forbidden");
 
-    let end = jurat_wire::api::time::text(app.engine.clock().now().plus_millis(60_000));
+    let end = jurat_wire::api::kit::time::text(app.engine.clock().now().plus_millis(60_000));
     let body = json!({ "name": "guest", "account": "acct_team", "rate_per_minute": 60,
                        "concurrent_rounds": 2, "expires_at": end,
                        "scopes": ["rounds:read", "keys:write"] });

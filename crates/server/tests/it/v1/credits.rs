@@ -2,9 +2,9 @@
 
 use http::StatusCode;
 use insta::{assert_json_snapshot, assert_snapshot};
-use jurat_core::caller::Scope;
+use jurat_core::account::caller::Scope;
 use jurat_testkit::{
-    app::{Reply, TestApp, TestCaller},
+    app::{TestApp, TestCaller, TestReply},
     fake_executor::{says_valid, status},
 };
 use serde_json::{Value, json};
@@ -14,11 +14,11 @@ fn text(value: &Value) -> &str {
 }
 
 #[track_caller]
-fn assert_problem(reply: &Reply, status: StatusCode, code: &str) {
+fn assert_problem(reply: &TestReply, status: StatusCode, code: &str) {
     assert_eq!((reply.status, text(&reply.json()["code"])), (status, code), "{}", reply.text());
 }
 
-async fn grant(app: &TestApp, account: &str, amount: &str) -> Reply {
+async fn grant(app: &TestApp, account: &str, amount: &str) -> TestReply {
     let path = format!("/v1/accounts/{account}/grants");
     app.admin().post(&path, &json!({ "amount_usd": amount })).await
 }

@@ -1,7 +1,7 @@
 //! `/v1/doctor`.
 
 use http::StatusCode;
-use jurat_core::caller::Scope;
+use jurat_core::account::caller::Scope;
 use jurat_testkit::{app::TestApp, fake_executor::says_valid};
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use http::StatusCode;
 use insta::assert_json_snapshot;
 use jurat_testkit::{
     app::TestApp,
-    fake_documents::{Document, FakeDocuments},
-    fake_executor::{FakeExecutor, Fault, Health, says_valid},
+    fake_documents::{FakeDocument, FakeDocuments},
+    fake_executor::{ExecutorFault, FakeExecutor, FakeHealth, says_valid},
 };
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ async fn a_check_says_whether_somebody_hears_of_events() {
     let app = TestApp::new().await;
     let (fake, web) = (FakeExecutor::start(says_valid()).await, FakeDocuments::start().await);
     // Somebody who takes events answers so to whoever asks for them.
-    web.put("/agent-events", Document::Status(405));
+    web.put("/agent-events", FakeDocument::Status(405));
     let hearing = web.reference("", b"")["uri"].as_str().unwrap().to_owned();
     let dead = "http://127.0.0.1:1";
     for (name, events) in [
@@ -127,7 +127,7 @@ async fn a_check_up_finds_work_that_nobody_does() {
     let app = TestApp::new().await;
     let fake = FakeExecutor::start(says_valid().task_types(&["swarm"])).await;
     let web = FakeDocuments::start().await;
-    web.put("/agent-events", Document::Status(405));
+    web.put("/agent-events", FakeDocument::Status(405));
     let hears = &web.reference("", b"")["uri"];
     let body = json!({ "name": "e", "url": fake.url(), "agent_events_url": hears });
     app.admin().post("/v1/executors", &body).await;
@@ -161,12 +161,12 @@ async fn a_check_up_finds_work_that_nobody_does() {
 async fn a_check_reports_health_and_capabilities_both() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
-    fake.set(says_valid().health(Health::Status(503)));
+    fake.set(says_valid().health(FakeHealth::Status(503)));
     let checked = app.admin().post("/v1/executors/s1/check", &json!({})).await.json();
     assert_eq!(checked["ok"], false);
     assert_eq!(checked["health"]["ok"], false);
     assert_eq!(checked["capabilities"]["ok"], true);
-    fake.set(says_valid().capabilities_fault(Fault::TruncatedJson));
+    fake.set(says_valid().capabilities_fault(ExecutorFault::TruncatedJson));
     let checked = app.admin().post("/v1/executors/s1/check", &json!({})).await.json();
     assert_eq!(checked["health"]["ok"], true);
     assert!(checked["capabilities"]["error"].as_str().unwrap().contains("JSON"), "{checked}");

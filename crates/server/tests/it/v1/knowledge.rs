@@ -1,8 +1,8 @@
 //! `/v1/knowledge`.
 
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_engine::Alone;
+use jurat_core::account::caller::Scope;
+use jurat_engine::SoleNode;
 use jurat_testkit::{
     app::{TestApp, TestCaller},
     fake_executor::answers,
@@ -21,7 +21,7 @@ async fn decided(caller: &TestCaller<'_>, id: &str, prompt: &str) -> Value {
 #[tokio::test]
 async fn what_was_decided_is_listed_by_type_and_by_task() {
     let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let _fakes = app.executors([answers(json!({ "answer": "yes" }))]).await;
     let ann = app.caller("ann", &[Scope::TasksRead, Scope::TasksWrite, Scope::RoundsCreate]).await;
     for (id, prompt) in [("t1", "one"), ("t2", "two"), ("t3", "three")] {
@@ -55,7 +55,7 @@ async fn what_was_decided_is_listed_by_type_and_by_task() {
 #[tokio::test]
 async fn what_others_decided_is_not_there_and_one_of_the_two_is_asked_for() {
     let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let _fakes = app.executors([answers(json!({ "answer": "yes" }))]).await;
     let ann = app.caller("ann", &[Scope::TasksRead, Scope::TasksWrite, Scope::RoundsCreate]).await;
     let bob = app.caller("bob", &[Scope::TasksRead]).await;

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::{caller::Scope, login::LoginPurpose};
-use jurat_testkit::app::{Reply, TestApp};
+use jurat_core::account::{caller::Scope, login::LoginPurpose};
+use jurat_testkit::app::{TestApp, TestReply};
 use serde_json::{Value, json};
 
 const EMAIL: &str = "ann@example.com";
@@ -15,16 +15,16 @@ fn text(value: &Value) -> &str {
 }
 
 #[track_caller]
-fn assert_problem(reply: &Reply, status: u16, code: &str) {
+fn assert_problem(reply: &TestReply, status: u16, code: &str) {
     let found = (reply.status.as_u16(), text(&reply.json()["code"]).to_owned());
     assert_eq!(found, (status, code.to_owned()), "{}", reply.text());
 }
 
-async fn ask(app: &TestApp, kind: &str, email: &str) -> Reply {
+async fn ask(app: &TestApp, kind: &str, email: &str) -> TestReply {
     app.anonymous().post(&format!("/v1/{kind}"), &json!({ "email": email })).await
 }
 
-async fn verify(app: &TestApp, kind: &str, email: &str, code: &str) -> Reply {
+async fn verify(app: &TestApp, kind: &str, email: &str, code: &str) -> TestReply {
     let body = json!({ "email": email, "code": code });
     app.anonymous().post(&format!("/v1/{kind}/verify"), &body).await
 }
@@ -198,11 +198,11 @@ async fn an_invitation_finds_the_account_that_is_made_for_its_address() {
 
 const FORM: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
 
-async fn form(app: &TestApp, path: &str, fields: &str) -> Reply {
+async fn form(app: &TestApp, path: &str, fields: &str) -> TestReply {
     app.anonymous().send("POST", path, Body::from(fields.to_owned()), &FORM).await
 }
 
-async fn poll(app: &TestApp, device: &Value) -> Reply {
+async fn poll(app: &TestApp, device: &Value) -> TestReply {
     app.clock.advance_ms(5_000);
     let code = text(&device["device_code"]);
     let grant = "urn:ietf:params:oauth:grant-type:device_code";

@@ -3,8 +3,8 @@
 use axum::body::Body;
 use http::StatusCode;
 use insta::assert_json_snapshot;
-use jurat_core::caller::Scope;
-use jurat_testkit::app::{Reply, TestApp, TestCaller};
+use jurat_core::account::caller::Scope;
+use jurat_testkit::app::{TestApp, TestCaller, TestReply};
 use serde_json::{Value, json};
 
 const DAY_MS: i64 = 86_400_000;
@@ -14,17 +14,17 @@ fn text(value: &Value) -> &str {
 }
 
 #[track_caller]
-fn assert_problem(reply: &Reply, status: u16, code: &str) {
+fn assert_problem(reply: &TestReply, status: u16, code: &str) {
     let found = (reply.status.as_u16(), text(&reply.json()["code"]).to_owned());
     assert_eq!(found, (status, code.to_owned()), "{}", reply.text());
 }
 
-async fn claim(caller: &TestCaller<'_>, handle: &str) -> Reply {
+async fn claim(caller: &TestCaller<'_>, handle: &str) -> TestReply {
     let body = Body::from(json!({ "handle": handle }).to_string());
     caller.send("PATCH", "/v1/me", body, &[]).await
 }
 
-async fn rename(caller: &TestCaller<'_>, handle: &str) -> Reply {
+async fn rename(caller: &TestCaller<'_>, handle: &str) -> TestReply {
     caller.post("/v1/me/rename-handle", &json!({ "handle": handle })).await
 }
 
@@ -35,12 +35,12 @@ async fn user<'a>(app: &'a TestApp, name: &str) -> TestCaller<'a> {
     caller
 }
 
-async fn invite(caller: &TestCaller<'_>, team: &str, whom: &str) -> Reply {
+async fn invite(caller: &TestCaller<'_>, team: &str, whom: &str) -> TestReply {
     let body = json!({ "user_identifier": whom });
     caller.post(&format!("/v1/teams/{team}/members"), &body).await
 }
 
-async fn answer(caller: &TestCaller<'_>, invitation: &Value, word: &str) -> Reply {
+async fn answer(caller: &TestCaller<'_>, invitation: &Value, word: &str) -> TestReply {
     let id = text(&invitation["invitation_id"]);
     caller.post(&format!("/v1/invitations/{id}/{word}"), &json!({})).await
 }

@@ -36,7 +36,7 @@ async fn a_round_is_open_on_record_before_anyone_answers() {
     let body = json!({ "claim": "x" });
     let asked = caller.post("/api/v3/validate", &body);
     let seen = async {
-        fake.called(1).await;
+        fake.wait_for_calls(1).await;
         let list = app.admin().get("/v1/rounds").await.json();
         assert_eq!(list["items"][0]["state"], "open");
         assert_eq!(list["items"][0]["outcome"], json!(null));
@@ -59,7 +59,7 @@ async fn a_round_goes_on_when_its_caller_leaves() {
     let mut asked = Box::pin(caller.post("/api/v3/validate", &body));
     tokio::select! {
         _ = &mut asked => {}
-        () = fake.called(1) => {}
+        () = fake.wait_for_calls(1) => {}
     }
     drop(asked);
     fake.release();

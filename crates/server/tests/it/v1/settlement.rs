@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use ed25519_dalek::{Signer as _, SigningKey};
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_engine::{Alone, Clock as _};
+use jurat_core::account::caller::Scope;
+use jurat_engine::{Clock as _, SoleNode};
 use jurat_testkit::{
-    app::{Reply, TestApp, admin_caller},
+    app::{TestApp, TestReply, admin_caller},
     fake_executor::{FakeExecutor, answers, gated},
 };
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const WINDOW_MS: i64 = 60_000;
 
 async fn started() -> TestApp {
     let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     app
 }
 
@@ -54,12 +54,12 @@ async fn decided(app: &TestApp, contract: &Value) -> Value {
     task
 }
 
-async fn complain(app: &TestApp, id: &str, body: &Value) -> Reply {
+async fn complain(app: &TestApp, id: &str, body: &Value) -> TestReply {
     app.admin().post(&format!("/v1/tasks/{id}/feedback"), body).await
 }
 
 #[track_caller]
-fn assert_conflict(reply: &Reply, why: &str) {
+fn assert_conflict(reply: &TestReply, why: &str) {
     let body = reply.json();
     assert_eq!((reply.status, &body["code"]), (StatusCode::CONFLICT, &json!("conflict")), "{body}");
     assert!(body["detail"].as_str().unwrap().contains(why), "{body}");
@@ -118,7 +118,7 @@ async fn an_epoch_that_cannot_begin_says_why() {
     let app = started().await;
     let [fake] = app.executors([gated(answers(json!({ "answer": "yes" })))]).await;
     submit(&app, &continuous(&app, "task-1").await).await;
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     let begin =
         async |id: &str| app.admin().post(&format!("/v1/tasks/{id}/epochs"), &json!({})).await;
     assert_conflict(&begin("task-1").await, "the current epoch is not decided");
@@ -184,7 +184,7 @@ async fn a_complaint_that_cannot_be_made_says_why() {
     let app = started().await;
     let [fake] = app.executors([gated(answers(json!({ "answer": "yes" })))]).await;
     submit(&app, &contract(&app, "task-1").await).await;
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     let said = json!({ "reason": "x" });
     assert_conflict(&complain(&app, "task-1", &said).await, "there is no decision yet");
     fake.release();

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_engine::Alone;
+use jurat_core::account::caller::Scope;
+use jurat_engine::SoleNode;
 use jurat_testkit::{
-    app::{Reply, TestApp, TestCaller, admin_caller},
+    app::{TestApp, TestCaller, TestReply, admin_caller},
     fake_executor::{answers, gated, says_invalid, says_valid},
 };
 use serde_json::{Value, json};
 
 async fn started() -> TestApp {
     let app = TestApp::new().await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     app
 }
 
@@ -29,7 +29,7 @@ async fn contract(caller: &TestCaller<'_>, id: &str, quorum: u32) -> Value {
     contract
 }
 
-async fn submitted(app: &TestApp, body: &Value) -> Reply {
+async fn submitted(app: &TestApp, body: &Value) -> TestReply {
     app.admin().post("/v1/tasks", body).await
 }
 
@@ -45,7 +45,7 @@ fn text(value: &Value) -> &str {
 
 /// A task from its submission to its decision, and what can be read of it.
 pub(crate) async fn life(app: &TestApp) {
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let behaviours = [answers(json!({ "answer": "yes" })), says_valid(), says_valid()];
     let _fakes = app.executors(behaviours).await;
     let contract = contract(&app.admin(), "task-1", 2).await;
@@ -155,8 +155,8 @@ async fn what_a_vote_says_is_seen_only_once_all_are_in() {
     let contract = contract(&app.admin(), "task-1", 2).await;
     let order = json!({ "contract": contract, "executors": ["s1"], "verifiers": ["s2", "s3"] });
     submitted(&app, &order).await;
-    quick.called(1).await;
-    slow.called(1).await;
+    quick.wait_for_calls(1).await;
+    slow.wait_for_calls(1).await;
     let (caller, mut seen) = (admin_caller(), 0);
     let votes = loop {
         let waiting = app.engine.task_wait(&caller, "task-1", seen, Duration::from_secs(30));
@@ -244,7 +244,7 @@ async fn a_task_is_called_off_once() {
     let [slow] = app.executors([gated(answers(json!({ "answer": "yes" })))]).await;
     let contract = contract(&app.admin(), "task-1", 1).await;
     submitted(&app, &contract).await;
-    slow.called(1).await;
+    slow.wait_for_calls(1).await;
     let cancel = "/v1/tasks/task-1/cancel";
     let reply = app.admin().post(cancel, &json!({ "reason": "asked twice" })).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());

@@ -2,30 +2,30 @@
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::{caller::Scope, judge::Price, template::TemplateRef};
-use jurat_engine::{Judges, Limits, ProviderKind, ProviderSettings};
+use jurat_core::{account::caller::Scope, judge::Price, workflow::template::TemplateRef};
+use jurat_engine::{EngineLimits, JudgesConfig, ProviderKind, ProviderSettings};
 use jurat_testkit::{
-    app::{Reply, TestApp, TestCaller, admin_caller},
-    fake_provider::{Asked, FakeProvider, Says, verdict},
-    postgres::Schema,
+    app::{TestApp, TestCaller, TestReply, admin_caller},
+    fake_provider::{FakeProvider, FakeProviderRequest, ProviderReply, verdict},
+    postgres::TestSchema,
 };
 use serde_json::{Value, json};
 
 /// What the judges say: they find what the body says of itself.
-pub(crate) fn judge(asked: &Asked) -> Says {
+pub(crate) fn judge(asked: &FakeProviderRequest) -> ProviderReply {
     let all = asked.body().to_string();
     let is_block = all.contains("break into, damage or disable systems");
     let is_advisory = all.contains("pipes a download into a shell");
     let is_found = |word: &str| all.contains(word);
     if is_block && is_found("NO-JUDGE") {
-        return Says::Status(500);
+        return ProviderReply::Status(500);
     }
     let fails = (is_block && is_found("HARM-ALL")) || (is_advisory && is_found("CARELESS"));
-    Says::Answer(verdict(if fails { "not_met" } else { "met" }))
+    ProviderReply::Answer(verdict(if fails { "not_met" } else { "met" }))
 }
 
-pub(crate) fn judges(fake: &FakeProvider) -> Judges {
-    let mut judges = Judges::default();
+pub(crate) fn judges(fake: &FakeProvider) -> JudgesConfig {
+    let mut judges = JudgesConfig::default();
     let mut settings = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
     settings.max_output_tokens = 1_000;
     let price = Price { input_micros_per_million: 100_000, output_micros_per_million: 100_000 };
@@ -35,18 +35,18 @@ pub(crate) fn judges(fake: &FakeProvider) -> Judges {
     judges
 }
 
-pub(crate) async fn told(limits: Limits, story: impl AsyncFnOnce(&TestApp)) {
+pub(crate) async fn told(limits: EngineLimits, story: impl AsyncFnOnce(&TestApp)) {
     let fake = FakeProvider::start(judge).await;
-    let store = jurat_store::open(&jurat_store::Location::Memory).await.unwrap();
+    let store = jurat_store::open(&jurat_store::StoreLocation::Memory).await.unwrap();
     let app = TestApp::made_of(store, limits, judges(&fake)).await;
     story(&app).await;
 }
 
 pub(crate) async fn told_on_postgres(story: impl AsyncFnOnce(&TestApp)) {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let fake = FakeProvider::start(judge).await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
-    let limits = Limits { lag: None, ..Limits::default() };
+    let limits = EngineLimits { lag: None, ..EngineLimits::default() };
     let app = TestApp::made_of(store, limits, judges(&fake)).await;
     story(&app).await;
     app.engine.shutdown().await;
@@ -79,11 +79,11 @@ async fn save(app: &TestApp, verifier: &str, body: &str, token: Option<&str>) ->
     });
     let draft = jurat_wire::api::workflows::decode_save(&order).unwrap();
     let saved = app.engine.workflow_save(&admin_caller(), draft, None).await.unwrap();
-    let jurat_engine::Done::Now(saved) = saved else { return Value::Null };
+    let jurat_engine::IdempotentOutcome::Now(saved) = saved else { return Value::Null };
     json!({ "id": saved.workflow.id, "token": saved.workflow.version_token })
 }
 
-async fn publish(app: &TestApp) -> Reply {
+async fn publish(app: &TestApp) -> TestReply {
     app.admin().post("/v1/templates", &json!({ "workflow_id": "report" })).await
 }
 
@@ -92,7 +92,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[track_caller]
-fn assert_problem(reply: &Reply, status: StatusCode, code: &str) {
+fn assert_problem(reply: &TestReply, status: StatusCode, code: &str) {
     assert_eq!((reply.status, text(&reply.json()["code"])), (status, code), "{}", reply.text());
 }
 
@@ -166,12 +166,12 @@ async fn ending(app: &TestApp, id: &str) {
 
 #[tokio::test]
 async fn a_template_lives_from_its_screen_to_its_end() {
-    told(Limits::default(), life).await;
+    told(EngineLimits::default(), life).await;
 }
 
 #[tokio::test]
 async fn what_a_judge_blocks_is_not_published_and_what_it_flags_is() {
-    told(Limits::default(), async |app: &TestApp| {
+    told(EngineLimits::default(), async |app: &TestApp| {
         let verifier = author(app, "HARM-ALL").await;
         let blocked = publish(app).await;
         let problem = blocked.json();
@@ -223,7 +223,7 @@ impl ParseRef for str {
 
 #[tokio::test]
 async fn a_handle_is_needed_and_an_outcome_too() {
-    told(Limits::default(), async |app: &TestApp| {
+    told(EngineLimits::default(), async |app: &TestApp| {
         let absent = publish(app).await;
         assert_problem(&absent, StatusCode::CONFLICT, "handle_not_claimed");
         author(app, "").await;
@@ -234,7 +234,7 @@ async fn a_handle_is_needed_and_an_outcome_too() {
     .await;
 }
 
-async fn run(caller: &TestCaller<'_>, verifier: &str, more: &Value) -> Reply {
+async fn run(caller: &TestCaller<'_>, verifier: &str, more: &Value) -> TestReply {
     let mut body = json!({ "inputs": { "text": "It rains, says the almanac." } });
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();
@@ -248,7 +248,7 @@ pub(crate) async fn anonymous_runs(app: &TestApp) {
     let absent = run(&nobody, "0198c1f0-0000-7000-8000-000000000001", &json!({})).await;
     let hidden = run(&nobody, &verifier, &json!({ "version": 1 })).await;
     assert_problem(&hidden, StatusCode::NOT_FOUND, "not_found");
-    let plain = |reply: &Reply| reply.json()["detail"].to_string().len();
+    let plain = |reply: &TestReply| reply.json()["detail"].to_string().len();
     assert!(plain(&hidden).abs_diff(plain(&absent)) <= 2, "{} {}", hidden.text(), absent.text());
     assert_problem(
         &run(&nobody, "cites", &json!({})).await,
@@ -307,13 +307,16 @@ async fn serving(app: &TestApp, verifier: &str, nobody: &TestCaller<'_>) {
 
 #[tokio::test]
 async fn what_is_published_runs_without_a_key_and_nothing_else_does() {
-    told(Limits::default(), anonymous_runs).await;
+    told(EngineLimits::default(), anonymous_runs).await;
 }
 
 #[tokio::test]
 async fn an_address_has_a_little_credit_and_all_of_them_have_a_cap() {
-    let limits =
-        Limits { anonymous_grant_micros: 100, anonymous_day_micros: 2_040, ..Limits::default() };
+    let limits = EngineLimits {
+        anonymous_grant_micros: 100,
+        anonymous_day_micros: 2_040,
+        ..EngineLimits::default()
+    };
     told(limits, async |app: &TestApp| {
         let one = app.anonymous().at("192.0.2.1");
         let ask = async |caller: &TestCaller<'_>, number: u32| {
@@ -353,7 +356,7 @@ async fn an_address_has_a_little_credit_and_all_of_them_have_a_cap() {
 
 #[tokio::test]
 async fn a_bad_key_is_not_taken_for_none() {
-    told(Limits::default(), async |app: &TestApp| {
+    told(EngineLimits::default(), async |app: &TestApp| {
         let forged = app.with_key("jrt_live_x").get("/v1/templates").await;
         assert_problem(&forged, StatusCode::UNAUTHORIZED, "auth_required");
         let key = [("idempotency-key", "k")];
@@ -367,7 +370,7 @@ async fn a_bad_key_is_not_taken_for_none() {
 
 #[tokio::test]
 async fn a_former_handle_leads_on() {
-    told(Limits::default(), async |app: &TestApp| {
+    told(EngineLimits::default(), async |app: &TestApp| {
         author(app, "").await;
         publish(app).await;
         let renamed = app.admin().post("/v1/me/rename-handle", &json!({ "handle": "anna" })).await;
@@ -384,7 +387,7 @@ async fn a_former_handle_leads_on() {
 
 #[tokio::test]
 async fn agents_get_instructions() {
-    told(Limits::default(), async |app: &TestApp| {
+    told(EngineLimits::default(), async |app: &TestApp| {
         for path in ["design/workflow", "design/skill", "audit/workflow", "audit/skill"] {
             let pack = app.admin().get(&format!("/v1/{path}-prompt")).await.json();
             assert!(text(&pack["skill_md"]).starts_with("# "), "{path}");
@@ -416,7 +419,7 @@ async fn agents_get_instructions() {
 
 #[tokio::test]
 async fn who_may_see_a_workflow_is_told_that_only_its_owner_publishes_it() {
-    told(Limits::default(), async |app| {
+    told(EngineLimits::default(), async |app| {
         author(app, "").await;
         let bob = app.caller("bob", &Scope::OWN).await;
         let claim = Body::from(json!({ "handle": "bob" }).to_string());
@@ -439,7 +442,7 @@ async fn workflow_id(app: &TestApp) -> String {
 
 #[tokio::test]
 async fn a_template_is_found_by_its_body_and_offered_to_others_alone() {
-    told(Limits::default(), async |app| {
+    told(EngineLimits::default(), async |app| {
         author(app, "Ask the harbour master.").await;
         let published = app.admin().post("/v1/templates", &json!({ "skill_id": "report" })).await;
         assert_eq!(published.status, StatusCode::CREATED, "{}", published.text());
@@ -473,7 +476,7 @@ async fn a_template_is_found_by_its_body_and_offered_to_others_alone() {
 
 #[tokio::test]
 async fn a_fork_names_verifiers_of_its_own_and_none_of_its_author() {
-    told(Limits::default(), async |app: &TestApp| {
+    told(EngineLimits::default(), async |app: &TestApp| {
         let verifier = author(app, "").await;
         assert_eq!(publish(app).await.status, StatusCode::CREATED);
         let bob = app.caller("bob", &Scope::OWN).await;
@@ -490,7 +493,7 @@ async fn a_fork_names_verifiers_of_its_own_and_none_of_its_author() {
 
 #[tokio::test]
 async fn a_key_that_reads_no_workflows_sees_what_everybody_sees() {
-    told(Limits::default(), async |app: &TestApp| {
+    told(EngineLimits::default(), async |app: &TestApp| {
         author(app, "").await;
         assert_eq!(publish(app).await.status, StatusCode::CREATED);
         app.admin().post("/v1/templates/@ann/report/archive", &json!({})).await;
@@ -508,7 +511,7 @@ async fn a_key_that_reads_no_workflows_sees_what_everybody_sees() {
 
 #[tokio::test]
 async fn a_template_whose_verifier_was_revoked_says_so() {
-    told(Limits::default(), async |app| {
+    told(EngineLimits::default(), async |app| {
         let verifier = author(app, "").await;
         publish(app).await;
         let at = "/v1/templates/@ann/report";

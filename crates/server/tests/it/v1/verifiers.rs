@@ -11,8 +11,8 @@ pub(crate) mod tokens;
 pub(crate) mod unreachable;
 
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_testkit::app::{Reply, TestApp, TestCaller};
+use jurat_core::account::caller::Scope;
+use jurat_testkit::app::{TestApp, TestCaller, TestReply};
 use serde_json::{Value, json};
 
 /// What an owner of verifiers may do.
@@ -56,6 +56,6 @@ fn text(value: &Value) -> &str {
 }
 
 #[track_caller]
-fn assert_problem(reply: &Reply, status: StatusCode, code: &str) {
+fn assert_problem(reply: &TestReply, status: StatusCode, code: &str) {
     assert_eq!((reply.status, text(&reply.json()["code"])), (status, code), "{}", reply.text());
 }

@@ -2,8 +2,8 @@
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_testkit::app::{Reply, TestApp, TestCaller};
+use jurat_core::account::caller::Scope;
+use jurat_testkit::app::{TestApp, TestCaller, TestReply};
 use serde_json::{Value, json};
 
 const OWNER: &[Scope] = &[
@@ -20,7 +20,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[track_caller]
-fn assert_problem(reply: &Reply, status: u16, code: &str) {
+fn assert_problem(reply: &TestReply, status: u16, code: &str) {
     let found = (reply.status.as_u16(), text(&reply.json()["code"]).to_owned());
     assert_eq!(found, (status, code.to_owned()), "{}", reply.text());
 }
@@ -52,7 +52,7 @@ async fn made(caller: &TestCaller<'_>, path: &str, body: &Value) -> Value {
     reply.json()
 }
 
-async fn sent(caller: &TestCaller<'_>, method: &str, path: &str, body: &Value) -> Reply {
+async fn sent(caller: &TestCaller<'_>, method: &str, path: &str, body: &Value) -> TestReply {
     caller.send(method, path, Body::from(body.to_string()), &[]).await
 }
 
@@ -64,7 +64,7 @@ async fn bound(alice: &TestCaller<'_>) -> (Value, Value) {
     (saved, verifier)
 }
 
-async fn grant(owner: &TestCaller<'_>, workflow: &str, to: &str, role: &str) -> Reply {
+async fn grant(owner: &TestCaller<'_>, workflow: &str, to: &str, role: &str) -> TestReply {
     let body = json!({ "grantee_email_or_at_team_handle": to, "role": role });
     owner.post(&format!("/v1/workflows/{workflow}/grants"), &body).await
 }

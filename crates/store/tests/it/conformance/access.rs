@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use jurat_core::{
     id::AccountId,
     verifier::VerifierRef,
-    workflow::{NewBinding, Role, VerifierRole, Whose, WorkflowWhich},
+    workflow::{AccessRole, NewBinding, OwnershipFilter, VerifierRole, WorkflowSelector},
 };
-use jurat_store::{Behalf, Giving, GrantOrder, Store, VerifierQuery, WorkflowSave, Written};
+use jurat_store::{
+    Behalf, OwnershipChange, Store, VerifierQuery, WorkflowGrantOrder, WorkflowSave, WriteOutcome,
+};
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
 use super::workflows::{
@@ -36,7 +38,7 @@ enum Step {
         by: usize,
         workflow: usize,
         to: usize,
-        role: Role,
+        role: AccessRole,
         with_history: bool,
     },
     Revoke {
@@ -71,7 +73,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let workflow = 0..WORKFLOWS;
     let who = 0..USERS;
     let grantee = 0..USERS + TEAMS;
-    let role = prop::sample::select(vec![Role::View, Role::Edit, Role::Admin]);
+    let role = prop::sample::select(vec![AccessRole::View, AccessRole::Edit, AccessRole::Admin]);
     let bind = prop::option::of(prop::collection::btree_set(0..VERIFIERS, 0..3));
     let step = prop_oneof![
         3 => (workflow.clone(), bind).prop_map(|(workflow, bind)| Step::Save { workflow, bind }),
@@ -103,7 +105,7 @@ struct Known {
     is_away: bool,
     bound: BTreeSet<usize>,
     /// Role and floor of each user or team.
-    grants: BTreeMap<usize, (Role, u32)>,
+    grants: BTreeMap<usize, (AccessRole, u32)>,
 }
 
 #[derive(Debug)]
@@ -116,9 +118,9 @@ struct Model {
 
 impl Model {
     /// Role and floor of a user on a workflow.
-    fn reach(&self, who: usize, known: &Known) -> Option<(Role, u32)> {
+    fn reach(&self, who: usize, known: &Known) -> Option<(AccessRole, u32)> {
         if known.owner == who {
-            return Some((Role::Owner, 0));
+            return Some((AccessRole::Owner, 0));
         }
         if known.is_away {
             return None;
@@ -209,8 +211,8 @@ impl<'a> World<'a> {
         &*self.backend.store
     }
 
-    fn which(&self, workflow: usize) -> WorkflowWhich {
-        WorkflowWhich::Id(self.model.workflows[workflow].id.clone())
+    fn which(&self, workflow: usize) -> WorkflowSelector {
+        WorkflowSelector::Id(self.model.workflows[workflow].id.clone())
     }
 
     /// Does the step to the store and to the model.
@@ -220,8 +222,8 @@ impl<'a> World<'a> {
             Step::Grant { by, workflow, to, role, with_history } => {
                 let order =
                     grant_of(&self.accounts[by], self.which(workflow), &self.accounts[to], role);
-                let order = GrantOrder { with_history, ..order };
-                let is_done = matches!(grant(self.store(), &order).await, Written::Done(_));
+                let order = WorkflowGrantOrder { with_history, ..order };
+                let is_done = matches!(grant(self.store(), &order).await, WriteOutcome::Done(_));
                 assert_eq!(is_done, self.granted(by, workflow, to, (role, with_history)));
             }
             Step::Revoke { by, workflow, from } => self.revoke(by, workflow, from).await,
@@ -232,7 +234,7 @@ impl<'a> World<'a> {
                     self.store().sharing().workflow_leave(&behalf(account), &order, None).await;
                 let known = &self.model.workflows[workflow];
                 let may = known.owner != who && self.model.reach(who, known).is_some();
-                assert_eq!(matches!(left.unwrap(), Written::Done(_)), may);
+                assert_eq!(matches!(left.unwrap(), WriteOutcome::Done(_)), may);
                 if may {
                     self.model.workflows[workflow].grants.remove(&who);
                 }
@@ -278,8 +280,8 @@ impl<'a> World<'a> {
             ..draft(&self.accounts[known.owner], &name, self.number)
         };
         let written = super::workflows::try_save(self.store(), &save).await;
-        assert_eq!(matches!(written, Written::Done(_)), !known.is_away);
-        if let Written::Done(saved) = written {
+        assert_eq!(matches!(written, WriteOutcome::Done(_)), !known.is_away);
+        if let WriteOutcome::Done(saved) = written {
             let known = &mut self.model.workflows[workflow];
             known.version += 1;
             known.token = saved.workflow.version_token;
@@ -292,12 +294,12 @@ impl<'a> World<'a> {
         by: usize,
         workflow: usize,
         to: usize,
-        (role, with_history): (Role, bool),
+        (role, with_history): (AccessRole, bool),
     ) -> bool {
         let known = &self.model.workflows[workflow];
         let Some((own, floor)) = self.model.reach(by, known) else { return false };
         let sees_team = to < USERS || self.model.members.contains(&(by, to - USERS));
-        if own < Role::Admin || own < role || to == known.owner || !sees_team {
+        if own < AccessRole::Admin || own < role || to == known.owner || !sees_team {
             return false;
         }
         let known = &mut self.model.workflows[workflow];
@@ -311,7 +313,7 @@ impl<'a> World<'a> {
         let which = self.which(workflow);
         let ended = revoke(self.store(), &self.accounts[by], which, &self.accounts[from]).await;
         let known = &self.model.workflows[workflow];
-        let may = self.model.reach(by, known).is_some_and(|(role, _)| Role::Admin <= role);
+        let may = self.model.reach(by, known).is_some_and(|(role, _)| AccessRole::Admin <= role);
         let was_there = known.grants.contains_key(&from);
         let is_known = from < USERS || self.model.members.contains(&(by, from - USERS));
         assert_eq!(ended.ok(), (may && (was_there || is_known)).then_some(was_there));
@@ -329,7 +331,7 @@ impl<'a> World<'a> {
             sharing.workflow_unarchive(&behalf(account), &order, None).await
         };
         let may = self.model.workflows[workflow].owner == by;
-        assert_eq!(matches!(changed.unwrap(), Written::Done(_)), may);
+        assert_eq!(matches!(changed.unwrap(), WriteOutcome::Done(_)), may);
         if may {
             self.model.workflows[workflow].is_away = is_away;
         }
@@ -337,7 +339,7 @@ impl<'a> World<'a> {
 
     async fn give(&mut self, workflow: usize, to: usize) {
         let known = &self.model.workflows[workflow];
-        let giving = Giving {
+        let giving = OwnershipChange {
             workflow_id: known.id.clone(),
             from: self.accounts[known.owner].clone(),
             to: self.accounts[to].clone(),
@@ -345,7 +347,7 @@ impl<'a> World<'a> {
         };
         let given = self.store().sharing().workflow_give(&Behalf::Platform, &giving, None).await;
         let goes = known.owner == to || self.model.can_go(workflow);
-        assert_eq!(given.unwrap() == Written::Done(()), goes);
+        assert_eq!(given.unwrap() == WriteOutcome::Done(()), goes);
         if goes {
             let known = &mut self.model.workflows[workflow];
             known.owner = to;
@@ -360,7 +362,7 @@ impl<'a> World<'a> {
     async fn compare(&self, step: &Step) {
         for who in 0..USERS {
             let account = &self.accounts[who];
-            let found = listed(self.store(), account, Whose::All).await;
+            let found = listed(self.store(), account, OwnershipFilter::All).await;
             let found: BTreeMap<_, _> = found
                 .into_iter()
                 .map(|reached| (reached.workflow.id.clone(), (reached.role, reached.floor)))

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use jurat_core::{
-    agent_event::{Delivery, Direction},
     id::AccountId,
+    task::agent_event::{Delivery, EventDirection},
 };
 use jurat_store::{
-    AgentEvent, AgentEventAdd, AgentEventAdded, AgentEventFilter, AgentEventOutcome,
-    AgentEventPruning, AgentEventTake, Behalf, NewAgentEvent, NotHeld, Position, Store,
-    TooManyPending, Written,
+    AgentEventAdd, AgentEventAddition, AgentEventFilter, AgentEventOutcome, AgentEventPruning,
+    AgentEventRecord, AgentEventTake, Behalf, ListPosition, NewAgentEvent, NotLeaseHolder, Store,
+    TooManyPending, WriteOutcome,
 };
 use serde_json::json;
 
@@ -28,7 +28,7 @@ async fn added(store: &dyn Store, whose: &AccountId, event: &NewAgentEvent, mill
         most_pending: 1_000,
     };
     match store.tasks().agent_event_add(&behalf(whose), &add, None).await.unwrap() {
-        Written::Done(added) => {
+        WriteOutcome::Done(added) => {
             // The first one under the key is what everybody gets.
             assert_eq!(added.record.event.dedupe_key, event.dedupe_key);
             assert!(!added.is_new || added.record.event == *event);
@@ -38,14 +38,14 @@ async fn added(store: &dyn Store, whose: &AccountId, event: &NewAgentEvent, mill
     }
 }
 
-async fn taken(store: &dyn Store, take: &AgentEventTake) -> Vec<AgentEvent> {
+async fn taken(store: &dyn Store, take: &AgentEventTake) -> Vec<AgentEventRecord> {
     match store.tasks().agent_event_take(&Behalf::Platform, take, None).await.unwrap() {
-        Written::Done(events) => events,
+        WriteOutcome::Done(events) => events,
         other => panic!("{other:?}"),
     }
 }
 
-async fn get(store: &dyn Store, whose: &AccountId, id: &str) -> Option<AgentEvent> {
+async fn get(store: &dyn Store, whose: &AccountId, id: &str) -> Option<AgentEventRecord> {
     store.tasks().agent_event_get(&behalf(whose), whose, id).await.unwrap()
 }
 
@@ -61,8 +61,11 @@ pub(crate) async fn an_event_with_a_key_is_added_once(backend: &Backend) {
     // Another executor, another direction, another account and no key are other events.
     let two = NewAgentEvent { executor: "two".to_owned(), ..told("third", Some("same")) };
     assert!(added(store, &alice, &two, 13).await);
-    let inbound =
-        NewAgentEvent { direction: Direction::In, next_at: None, ..told("fourth", Some("same")) };
+    let inbound = NewAgentEvent {
+        direction: EventDirection::In,
+        next_at: None,
+        ..told("fourth", Some("same"))
+    };
     assert!(added(store, &alice, &inbound, 14).await);
     assert!(added(store, &account("bob"), &told("first", Some("same")), 15).await);
     assert!(added(store, &alice, &told("fifth", None), 16).await);
@@ -83,7 +86,7 @@ pub(crate) async fn an_event_is_sent_by_one_node_until_its_lease_ends(backend: &
         let take = take.clone();
         async move { taken(store, &take).await }
     });
-    let mut all: Vec<AgentEvent> = join_all(turns).await.into_iter().flatten().collect();
+    let mut all: Vec<AgentEventRecord> = join_all(turns).await.into_iter().flatten().collect();
     all.extend(taken(&*second, &AgentEventTake { limit: 100, ..take.clone() }).await);
     let distinct: BTreeSet<_> = all.iter().map(|it| it.event.id.clone()).collect();
     assert_eq!((all.len(), distinct.len()), (EVENTS, EVENTS));
@@ -101,7 +104,7 @@ pub(crate) async fn executors_that_have_enough_are_left_out(backend: &Backend) {
             NewAgentEvent { executor: executor.to_owned(), ..told(&format!("e-{number}"), None) };
         added(store, &alice, &event, 10).await;
     }
-    let names = |events: Vec<AgentEvent>| {
+    let names = |events: Vec<AgentEventRecord>| {
         events.into_iter().map(|it| it.event.executor).collect::<BTreeSet<_>>()
     };
     let without = ["one", "two"].map(str::to_owned).to_vec();
@@ -132,10 +135,10 @@ pub(crate) async fn the_word_of_a_late_sender_is_not_noted(backend: &Backend) {
     };
     let (whose, tasks) = (behalf(&alice), store.tasks());
     let late = tasks.agent_event_note(&whose, &outcome(1, Delivery::Failed), None).await.unwrap();
-    assert_eq!(late, Written::Refused(NotHeld));
+    assert_eq!(late, WriteOutcome::Refused(NotLeaseHolder));
     assert_eq!(get(store, &alice, "e").await.unwrap().state, Delivery::Pending);
     let noted = tasks.agent_event_note(&whose, &outcome(2, Delivery::Acked), None).await.unwrap();
-    assert_eq!(noted, Written::Done(()));
+    assert_eq!(noted, WriteOutcome::Done(()));
     let found = get(store, &alice, "e").await.unwrap();
     assert_eq!((found.state, found.event.next_at), (Delivery::Acked, None));
     assert_eq!(found.decision, outcome(2, Delivery::Acked).decision);
@@ -184,7 +187,7 @@ pub(crate) async fn events_of_agents_are_listed_by_every_filter(backend: &Backen
             let page = store.tasks().agent_event_page(&behalf(&alice), &filter).await.unwrap();
             let Some(last) = page.last() else { return found };
             let id = last.event.id.clone();
-            filter.before = Some(Position { created_at: last.created_at, id });
+            filter.before = Some(ListPosition { created_at: last.created_at, id });
             found.extend(page.into_iter().map(|line| line.event.id));
         }
     };
@@ -202,13 +205,14 @@ pub(crate) async fn no_more_events_wait_for_an_executor_than_may(backend: &Backe
         let add = AgentEventAdd { account: whose.clone(), event, at: at(10), most_pending: 2 };
         store.tasks().agent_event_add(&behalf(whose), &add, None).await.unwrap()
     };
-    let is_added = |it: Written<AgentEventAdded, TooManyPending>| matches!(it, Written::Done(_));
+    let is_added =
+        |it: WriteOutcome<AgentEventAddition, TooManyPending>| matches!(it, WriteOutcome::Done(_));
     assert!(is_added(add(&alice, told("a", Some("k"))).await));
     assert!(is_added(add(&alice, told("b", None)).await));
-    assert_eq!(add(&alice, told("c", None)).await, Written::Refused(TooManyPending));
+    assert_eq!(add(&alice, told("c", None)).await, WriteOutcome::Refused(TooManyPending));
     assert_eq!(get(store, &alice, "c").await, None);
     // What is known, what is for another executor and what is another account's has its place.
-    let Written::Done(again) = add(&alice, told("d", Some("k"))).await else { panic!() };
+    let WriteOutcome::Done(again) = add(&alice, told("d", Some("k"))).await else { panic!() };
     assert_eq!((again.is_new, again.record.event.id.as_str()), (false, "a"));
     let other = NewAgentEvent { executor: "two".to_owned(), ..told("e", None) };
     assert!(is_added(add(&alice, other).await));
@@ -262,7 +266,7 @@ pub(crate) async fn old_events_go_and_those_to_be_told_stay(backend: &Backend) {
     let pruning = AgentEventPruning { account: alice.clone(), before: at(50), limit: 1 };
     for (gone, left) in [(1, 3), (1, 2), (0, 2)] {
         let pruned = tasks.agent_event_prune(&Behalf::Platform, &pruning, None).await.unwrap();
-        assert_eq!(pruned, Written::Done(gone));
+        assert_eq!(pruned, WriteOutcome::Done(gone));
         let ids = ["a", "b", "c", "d"].map(|id| get(store, &alice, id));
         assert_eq!(join_all(ids).await.iter().flatten().count(), left);
     }

@@ -2,13 +2,18 @@
 
 use futures::future::join_all;
 use jurat_core::{
-    account::{AccountKind, AccountName},
+    account::{
+        AccountKind, AccountName,
+        ledger::{Balance, CreditHold},
+    },
     id::AccountId,
-    ledger::{Balance, Hold},
-    round::{Ending, OpenRound},
+    round::{OpenRound, RoundEnding},
     time::Timestamp,
 };
-use jurat_store::{Behalf, Closed, Correction, Grant, Opened, Orphans, Store, Written};
+use jurat_store::{
+    Behalf, CostCorrection, CreditGrant, RoundCloseOutcome, RoundOpenOutcome, Store, TakeoverScope,
+    WriteOutcome,
+};
 
 use crate::{
     backend::Backend,
@@ -21,9 +26,9 @@ const CAP: i64 = 105;
 async fn admitted(store: &dyn Store, name: &str, micros: i64, at: Timestamp) -> AccountId {
     let account = account(name);
     let behalf = Behalf::Account(account.clone());
-    let monthly = Grant { account: account.clone(), micros, note: None, at };
+    let monthly = CreditGrant { account: account.clone(), micros, note: None, at };
     let done = store.sharing().anonymous_admit(&behalf, &monthly, None).await;
-    assert_eq!(done.unwrap(), Written::Done(()));
+    assert_eq!(done.unwrap(), WriteOutcome::Done(()));
     account
 }
 
@@ -32,7 +37,7 @@ async fn balance(store: &dyn Store, account: &AccountId) -> Balance {
 }
 
 fn capped(open: OpenRound, micros: i64) -> OpenRound {
-    let hold = Hold {
+    let hold = CreditHold {
         micros,
         most_micros: micros,
         least_micros: micros,
@@ -53,9 +58,9 @@ pub(crate) async fn an_address_is_given_credit_once_a_month(backend: &Backend) {
     admitted(store, "anon1", 50, Timestamp::from_micros(131 * DAY)).await;
     assert_eq!(balance(store, &anon).await.available, 50);
     let open = capped(round(&anon, 1), 30);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
-    let end = costing(&open, Ending::Closed, 20);
-    assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
+    let end = costing(&open, RoundEnding::Closed, 20);
+    assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
     admitted(store, "anon1", 50, Timestamp::from_micros(132 * DAY)).await;
     assert_eq!(balance(store, &anon).await.available, 30, "what is spent in a month is spent");
     // The next month makes it whole again, and no more than that.
@@ -80,16 +85,16 @@ pub(crate) async fn all_without_a_key_share_one_cap_a_day(backend: &Backend) {
         opens.push(capped(round(&anon, number), 10));
     }
     let outcomes = join_all(opens.iter().map(|open| store.round_open(open, None))).await;
-    let outcomes: Vec<Opened> = outcomes.into_iter().map(Result::unwrap).collect();
+    let outcomes: Vec<RoundOpenOutcome> = outcomes.into_iter().map(Result::unwrap).collect();
     let opened: Vec<&OpenRound> = outcomes
         .iter()
         .zip(&opens)
-        .filter(|(outcome, _)| **outcome == Opened::Opened)
+        .filter(|(outcome, _)| **outcome == RoundOpenOutcome::Opened)
         .map(|(_, open)| open)
         .collect();
     // Ten rounds of ten fit below 105, and never an eleventh.
     assert_eq!(opened.len(), 10);
-    assert_eq!(outcomes.iter().filter(|it| **it == Opened::DaySpent).count(), 30);
+    assert_eq!(outcomes.iter().filter(|it| **it == RoundOpenOutcome::DaySpent).count(), 30);
     // Nothing of those who were refused is left behind.
     let held: i64 = join_all(
         (0..4).map(|n| async move { balance(store, &account(&format!("anon{n}"))).await.held }),
@@ -101,50 +106,50 @@ pub(crate) async fn all_without_a_key_share_one_cap_a_day(backend: &Backend) {
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
     // What a round does not cost is there for others again: four cost 1 each, so 36 are free.
     let ends = opened[..4].iter().map(|open| async move {
-        store.round_close(open, &costing(open, Ending::Closed, 1)).await.unwrap()
+        store.round_close(open, &costing(open, RoundEnding::Closed, 1)).await.unwrap()
     });
-    assert!(join_all(ends).await.iter().all(|it| *it == Closed::Closed));
+    assert!(join_all(ends).await.iter().all(|it| *it == RoundCloseOutcome::Closed));
     let again = join_all((100..110).map(|number| async move {
         let anon = account(&format!("anon{}", number % 4));
         store.round_open(&capped(round(&anon, number), 10), None).await.unwrap()
     }));
-    let fit = again.await.iter().filter(|it| **it == Opened::Opened).count();
+    let fit = again.await.iter().filter(|it| **it == RoundOpenOutcome::Opened).count();
     // 60 reserved, 4 spent, 105 allowed.
     assert_eq!(fit, 4);
     // Whoever has a key is not counted.
     let member = admitted(store, "member", 1_000, at(1)).await;
     let keyed = holding(round(&member, 200), 500, true);
-    assert_eq!(store.round_open(&keyed, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&keyed, None).await.unwrap(), RoundOpenOutcome::Opened);
 }
 
 pub(crate) async fn the_next_day_has_a_cap_of_its_own(backend: &Backend) {
     let store = &*backend.store;
     let anon = admitted(store, "anon1", 10_000, at(1)).await;
     let first = capped(round(&anon, 1), 100);
-    assert_eq!(store.round_open(&first, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&first, None).await.unwrap(), RoundOpenOutcome::Opened);
     let second = capped(round(&anon, 2), 10);
-    assert_eq!(store.round_open(&second, None).await.unwrap(), Opened::DaySpent);
+    assert_eq!(store.round_open(&second, None).await.unwrap(), RoundOpenOutcome::DaySpent);
     let opened_at = Timestamp::from_micros(first.opened_at.micros() + DAY);
     let next = OpenRound { opened_at, ..capped(round(&anon, 3), 100) };
-    assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::Opened);
     // What ends late gives back to the day that it began in.
-    store.round_close(&first, &costing(&first, Ending::Closed, 0)).await.unwrap();
-    assert_eq!(store.round_open(&second, None).await.unwrap(), Opened::Opened);
+    store.round_close(&first, &costing(&first, RoundEnding::Closed, 0)).await.unwrap();
+    assert_eq!(store.round_open(&second, None).await.unwrap(), RoundOpenOutcome::Opened);
     let later = OpenRound { opened_at, ..capped(round(&anon, 4), 10) };
-    assert_eq!(store.round_open(&later, None).await.unwrap(), Opened::DaySpent);
+    assert_eq!(store.round_open(&later, None).await.unwrap(), RoundOpenOutcome::DaySpent);
 }
 
 pub(crate) async fn a_round_that_its_node_left_gives_its_part_back(backend: &Backend) {
     let store = &*backend.store;
     let anon = admitted(store, "anon1", 1_000, at(1)).await;
     let left = capped(abandoned(&anon, 1), 100);
-    assert_eq!(store.round_open(&left, None).await.unwrap(), Opened::Opened);
-    let claimed = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap();
+    assert_eq!(store.round_open(&left, None).await.unwrap(), RoundOpenOutcome::Opened);
+    let claimed = store.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap();
     assert_eq!(claimed[0].hold, left.hold);
-    let end = costing(&claimed[0], Ending::Expired, 0);
-    assert_eq!(store.round_close(&claimed[0], &end).await.unwrap(), Closed::Closed);
+    let end = costing(&claimed[0], RoundEnding::Expired, 0);
+    assert_eq!(store.round_close(&claimed[0], &end).await.unwrap(), RoundCloseOutcome::Closed);
     let next = capped(round(&anon, 2), 100);
-    assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::Opened);
 }
 
 pub(crate) async fn a_day_is_spent_to_its_last_micro_and_no_further(backend: &Backend) {
@@ -153,17 +158,17 @@ pub(crate) async fn a_day_is_spent_to_its_last_micro_and_no_further(backend: &Ba
     let open = async |number, micros| {
         store.round_open(&capped(round(&anon, number), micros), None).await.unwrap()
     };
-    assert_eq!(open(1, CAP + 1).await, Opened::DaySpent);
-    assert_eq!(open(2, CAP - 5).await, Opened::Opened);
-    assert_eq!(open(3, 6).await, Opened::DaySpent);
-    assert_eq!(open(4, 5).await, Opened::Opened);
-    assert_eq!(open(5, 1).await, Opened::DaySpent);
+    assert_eq!(open(1, CAP + 1).await, RoundOpenOutcome::DaySpent);
+    assert_eq!(open(2, CAP - 5).await, RoundOpenOutcome::Opened);
+    assert_eq!(open(3, 6).await, RoundOpenOutcome::DaySpent);
+    assert_eq!(open(4, 5).await, RoundOpenOutcome::Opened);
+    assert_eq!(open(5, 1).await, RoundOpenOutcome::DaySpent);
 }
 
 /// Of 10 that are likely, the call may cost this.
 fn risky(open: OpenRound, most_micros: i64) -> OpenRound {
     let open = capped(open, 10);
-    let hold = open.hold.map(|hold| Hold { most_micros, least_micros: 1, ..hold });
+    let hold = open.hold.map(|hold| CreditHold { most_micros, least_micros: 1, ..hold });
     OpenRound { hold, ..open }
 }
 
@@ -174,18 +179,18 @@ pub(crate) async fn a_day_reserves_the_most_that_a_call_can_cost(backend: &Backe
         admitted(store, "anon2", 1_000, at(1)).await,
     );
     let open = risky(round(&one, 1), 100);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
     let next = risky(round(&other, 2), 6);
-    assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::DaySpent);
+    assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::DaySpent);
     // It cost more than it held, and what it did not cost of the most is there for others.
-    store.round_close(&open, &costing(&open, Ending::Closed, 60)).await.unwrap();
+    store.round_close(&open, &costing(&open, RoundEnding::Closed, 60)).await.unwrap();
     let all = risky(round(&other, 3), CAP - 60);
-    assert_eq!(store.round_open(&all, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&all, None).await.unwrap(), RoundOpenOutcome::Opened);
     let last = risky(round(&one, 4), 11);
-    assert_eq!(store.round_open(&last, None).await.unwrap(), Opened::DaySpent);
+    assert_eq!(store.round_open(&last, None).await.unwrap(), RoundOpenOutcome::DaySpent);
     // Of what is reported afterwards, the day takes no more than is left of it.
     let behalf = Behalf::Account(one.clone());
-    let correction = |micros| Correction {
+    let correction = |micros| CostCorrection {
         account: one.clone(),
         round: open.id.clone(),
         run: None,
@@ -198,11 +203,11 @@ pub(crate) async fn a_day_reserves_the_most_that_a_call_can_cost(backend: &Backe
     let corrected = async |micros| {
         store.sharing().credit_correct(&behalf, &correction(micros), None).await.unwrap()
     };
-    assert_eq!(corrected(1).await, Written::Done(0));
-    assert_eq!(corrected(-20).await, Written::Done(-20));
-    assert_eq!(store.round_open(&last, None).await.unwrap(), Opened::Opened);
-    assert_eq!(corrected(10).await, Written::Done(0));
-    assert_eq!(corrected(9).await, Written::Done(9));
+    assert_eq!(corrected(1).await, WriteOutcome::Done(0));
+    assert_eq!(corrected(-20).await, WriteOutcome::Done(-20));
+    assert_eq!(store.round_open(&last, None).await.unwrap(), RoundOpenOutcome::Opened);
+    assert_eq!(corrected(10).await, WriteOutcome::Done(0));
+    assert_eq!(corrected(9).await, WriteOutcome::Done(9));
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
@@ -212,8 +217,8 @@ pub(crate) async fn what_an_address_owes_is_paid_from_the_credit_of_the_next_mon
     let store = &*backend.store;
     let anon = admitted(store, "anon1", 50, Timestamp::from_micros(130 * DAY)).await;
     let open = risky(round(&anon, 1), 80);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
-    store.round_close(&open, &costing(&open, Ending::Closed, 70)).await.unwrap();
+    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
+    store.round_close(&open, &costing(&open, RoundEnding::Closed, 70)).await.unwrap();
     assert_eq!(balance(store, &anon).await.available, -20);
     admitted(store, "anon1", 50, Timestamp::from_micros(160 * DAY)).await;
     let expected = Balance { granted: 100, available: 30, held: 0, spent: 70 };

@@ -2,20 +2,20 @@
 
 use jurat_core::{
     id::AccountId,
-    job::Kind,
-    run::RunVerdict,
-    verifier::{VerifierRef, Which},
-    workflow::{FileContent, NewFile, Role, VerifierRole, WorkflowWhich, file::digest},
+    round::job::JobKind,
+    verifier::{VerifierRef, VerifierSelector, run::VerifierRunVerdict},
+    workflow::{AccessRole, FileContent, NewFile, VerifierRole, WorkflowSelector, file::digest},
 };
 use jurat_store::{
-    Behalf, Deploy, Deployed, FilesAsked, Found, Giving, GrantOrder, Once, OnceAnswer, Opened,
-    Removal, RoundFilter, RunFilter, SavedAnswer, Store, VerifierGone, WorkflowAsked,
-    WorkflowChange, WorkflowRefused, WorkflowSave, Written, WrongField,
+    Behalf, DeployOutcome, IdempotencyAnswer, IdempotencyRecord, NameMatch, NewVerifierVersion,
+    OwnershipChange, RoundFilter, RoundOpenOutcome, SavedAnswer, Store, VerifierRemoval,
+    VerifierRemoveOutcome, VerifierRunFilter, WorkflowChange, WorkflowFilesLookup,
+    WorkflowGrantOrder, WorkflowLookup, WorkflowRefusal, WorkflowSave, WriteOutcome, WrongField,
 };
 
 use super::{
     rounds::read,
-    runs,
+    verifier_runs,
     verifiers::{deployed, known as verdict},
     workflows::{
         behalf, binding, change, draft, grant, grant_of, id, next, refused, revoke, saved, seen,
@@ -42,8 +42,8 @@ pub(crate) async fn a_content_is_known_only_to_those_who_see_it(backend: &Backen
         saved(store, &WorkflowSave { files: files("hidden"), ..draft(&alice, "hidden", 1) }).await;
     let open =
         saved(store, &WorkflowSave { files: files("open"), ..draft(&alice, "open", 2) }).await;
-    grant(store, &grant_of(&alice, id(&open), &bob, Role::Edit)).await;
-    let unknown = WorkflowRefused::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
+    grant(store, &grant_of(&alice, id(&open), &bob, AccessRole::Edit)).await;
+    let unknown = WorkflowRefusal::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
     // In a workflow of one's own, what others have is not known, shared or not.
     for content in ["hidden", "open"] {
         let own = WorkflowSave { files: Some(vec![known(content)]), ..draft(&bob, "own", 3) };
@@ -66,7 +66,7 @@ pub(crate) async fn nobody_names_the_verifiers_of_others(backend: &Backend) {
     for verifier in [cites.id.as_str(), "cites"] {
         let bindings = Some(vec![binding("main", verifier)]);
         let save = WorkflowSave { bindings, ..draft(&bob, "report", 1) };
-        let unknown = WorkflowRefused::Field(WrongField::BindingUnknown { place: 0 });
+        let unknown = WorkflowRefusal::Field(WrongField::BindingUnknown { place: 0 });
         assert_eq!(refused(store, &save).await, unknown, "{verifier}");
     }
 }
@@ -78,52 +78,61 @@ pub(crate) async fn a_verifier_that_is_shared_opens_no_other_and_no_more(backend
     let two = deployed(store, &deploy(&alice, "two", 2)).await.verifier;
     let bindings = Some(vec![binding("main", &one.id)]);
     let made = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 1) }).await;
-    grant(store, &grant_of(&alice, id(&made), &bob, Role::View)).await;
-    let found = async |which: Which, needs| match reached(store, &bob, (&which, None), needs).await
-    {
-        Found::One(reached) => Some(reached.version.verifier.name),
-        Found::Nothing => None,
-        Found::Elsewhere(names) => panic!("{names:?}"),
-    };
+    grant(store, &grant_of(&alice, id(&made), &bob, AccessRole::View)).await;
+    let found =
+        async |which: VerifierSelector, needs| match reached(store, &bob, (&which, None), needs)
+            .await
+        {
+            NameMatch::One(reached) => Some(reached.version.verifier.name),
+            NameMatch::Nothing => None,
+            NameMatch::Elsewhere(names) => panic!("{names:?}"),
+        };
     let full = |name: &str| VerifierRef::parse(&format!("@{alice}/{name}")).unwrap().which;
-    for which in [Which::Id(one.id.clone()), full("one")] {
+    for which in [VerifierSelector::Id(one.id.clone()), full("one")] {
         assert_eq!(found(which.clone(), VerifierRole::Exec).await.as_deref(), Some("one"));
         assert_eq!(found(which, VerifierRole::Tune).await, None, "it is only run");
     }
-    for which in [Which::Id(two.id), full("two"), Which::Name("two".to_owned())] {
+    for which in
+        [VerifierSelector::Id(two.id), full("two"), VerifierSelector::Name("two".to_owned())]
+    {
         assert_eq!(found(which, VerifierRole::Exec).await, None);
     }
     assert_eq!(versions(store, &bob, &one.id, (None, 10)).await, []);
     assert_eq!(versions(store, &alice, &one.id, (None, 10)).await.len(), 1);
     // Nor is it deployed by who only runs it, even with its token.
-    let next = |by: &AccountId| Deploy {
+    let next = |by: &AccountId| NewVerifierVersion {
         expected_token: Some(one.version_token.clone()),
         ..deploy(by, "one", 3)
     };
     let by_bob = store.verifier_deploy(&next(&bob), None).await.unwrap();
-    assert!(!matches!(by_bob, Deployed::Done(_)), "{by_bob:?}");
+    assert!(!matches!(by_bob, DeployOutcome::Done(_)), "{by_bob:?}");
     assert_eq!(deployed(store, &next(&alice)).await.verifier.current_version, 2);
-    let other = verifier(store, &alice, &Which::Name("two".to_owned()), None).await.unwrap();
+    let other =
+        verifier(store, &alice, &VerifierSelector::Name("two".to_owned()), None).await.unwrap();
     assert_eq!((other.verifier.current_version, other.version), (1, 1));
     // What is put away takes along what it shares.
     let away = change(&alice, id(&made));
     store.sharing().workflow_archive(&behalf(&alice), &away, None).await.unwrap();
-    for which in [Which::Id(one.id.clone()), full("one"), Which::Name("one".to_owned())] {
+    for which in [
+        VerifierSelector::Id(one.id.clone()),
+        full("one"),
+        VerifierSelector::Name("one".to_owned()),
+    ] {
         assert_eq!(found(which, VerifierRole::Exec).await, None);
     }
     let open = run(&bob, &one.id, 9);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::VerifierGone);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
 }
 
 /// What is left of a workflow: its files, verifiers and grants.
-async fn whole(store: &dyn Store, caller: &AccountId, which: &WorkflowWhich) -> [usize; 3] {
+async fn whole(store: &dyn Store, caller: &AccountId, which: &WorkflowSelector) -> [usize; 3] {
     let view = seen(store, caller, which, None).await;
-    let asked = WorkflowAsked { caller: caller.clone(), which: which.clone(), version: None };
+    let asked = WorkflowLookup { caller: caller.clone(), which: which.clone(), version: None };
     let grants = store.sharing().workflow_grants(&behalf(caller), &asked).await.unwrap();
-    let Found::One(grants) = grants else { panic!("{grants:?}") };
-    let asked = FilesAsked { asked, paths: vec!["a.txt".to_owned()] };
+    let NameMatch::One(grants) = grants else { panic!("{grants:?}") };
+    let asked = WorkflowFilesLookup { asked, paths: vec!["a.txt".to_owned()] };
     let files = store.sharing().workflow_files(&behalf(caller), &asked).await.unwrap();
-    let Found::One(files) = files else { panic!("{files:?}") };
+    let NameMatch::One(files) = files else { panic!("{files:?}") };
     [files.files.len(), view.version.bindings.len(), grants.len()]
 }
 
@@ -140,32 +149,37 @@ pub(crate) async fn what_ends_for_one_workflow_stays_for_another(backend: &Backe
         let first = saved(store, &save).await;
         let second = saved(store, &next(draft(&alice, name, 10 + number), &first)).await;
         for whom in [&bob, &carol] {
-            grant(store, &grant_of(&alice, id(&second), whom, Role::View)).await;
+            grant(store, &grant_of(&alice, id(&second), whom, AccessRole::View)).await;
         }
         made.push(id(&second));
     }
     let [one, two, three, four] = &made[..] else { panic!() };
-    let stays = async |which| assert_eq!(whole(store, &alice, which).await, [1, 1, 2]);
+    let stays = async |which: &WorkflowSelector| {
+        assert_eq!(whole(store, &alice, which).await, [1, 1, 2]);
+        for whom in [&bob, &carol] {
+            seen(store, whom, which, None).await;
+        }
+    };
     assert_eq!(revoke(store, &alice, one.clone(), &bob).await, Ok(true));
     assert_eq!(whole(store, &alice, one).await, [1, 1, 1], "that of Carol stays");
     stays(two).await;
     let sharing = store.sharing();
     let old = WorkflowChange { version: Some(1), ..change(&alice, two.clone()) };
     sharing.workflow_version_delete(&behalf(&alice), &old, None).await.unwrap();
-    assert_eq!(view(store, &alice, two, Some(1)).await, Found::Nothing);
+    assert_eq!(view(store, &alice, two, Some(1)).await, NameMatch::Nothing);
     seen(store, &alice, three, Some(1)).await;
     sharing.workflow_delete(&behalf(&alice), &change(&alice, two.clone()), None).await.unwrap();
     stays(three).await;
-    let WorkflowWhich::Id(workflow_id) = three.clone() else { panic!() };
-    let giving = Giving { workflow_id, from: alice.clone(), to: bob.clone(), at: at(90) };
+    let WorkflowSelector::Id(workflow_id) = three.clone() else { panic!() };
+    let giving = OwnershipChange { workflow_id, from: alice.clone(), to: bob.clone(), at: at(90) };
     let given = sharing.workflow_give(&Behalf::Platform, &giving, None).await.unwrap();
-    assert_eq!(given, Written::Done(()));
+    assert_eq!(given, WriteOutcome::Done(()));
     assert_eq!(whole(store, &bob, three).await, [1, 1, 1]);
     stays(four).await;
     // Whoever does not own it any more does not give it away.
     let again = sharing.workflow_give(&Behalf::Platform, &giving, None).await.unwrap();
-    assert!(matches!(again, Written::Refused(_)), "{again:?}");
-    assert_eq!(seen(store, &bob, three, None).await.reached.role, Role::Owner);
+    assert!(matches!(again, WriteOutcome::Refused(_)), "{again:?}");
+    assert_eq!(seen(store, &bob, three, None).await.reached.role, AccessRole::Owner);
 }
 
 pub(crate) async fn the_history_of_one_workflow_opens_that_of_no_other(backend: &Backend) {
@@ -174,25 +188,27 @@ pub(crate) async fn the_history_of_one_workflow_opens_that_of_no_other(backend: 
     for (number, name, with_history) in [(1, "one", true), (2, "two", false)] {
         let first = saved(store, &draft(&alice, name, number)).await;
         let second = saved(store, &next(draft(&alice, name, 10 + number), &first)).await;
-        let order = grant_of(&alice, id(&second), &bob, Role::View);
-        grant(store, &GrantOrder { with_history, ..order }).await;
-        let is_seen = view(store, &bob, &id(&second), Some(1)).await != Found::Nothing;
+        let order = grant_of(&alice, id(&second), &bob, AccessRole::View);
+        grant(store, &WorkflowGrantOrder { with_history, ..order }).await;
+        let is_seen = view(store, &bob, &id(&second), Some(1)).await != NameMatch::Nothing;
         assert_eq!(is_seen, with_history, "{name}");
     }
 }
 
 /// A filter for each way in which rounds are looked for.
 fn filters() -> Vec<RoundFilter> {
-    use jurat_core::{consensus::Outcome, round::State};
+    use jurat_core::round::{RoundStatus, consensus::Outcome};
     let all = newest(10);
     let mut filters =
         vec![all.clone(), RoundFilter { outcome: Some(Outcome::Agreed), ..all.clone() }];
-    for kind in Kind::ALL.iter().copied() {
+    for kind in JobKind::ALL.iter().copied() {
         let of_kind = RoundFilter { kind: Some(kind), ..all.clone() };
         let both = RoundFilter { outcome: Some(Outcome::Agreed), ..of_kind.clone() };
         filters.extend([of_kind, both]);
     }
-    for state in [State::Open, State::Closed, State::Expired, State::Cancelled] {
+    for state in
+        [RoundStatus::Open, RoundStatus::Closed, RoundStatus::Expired, RoundStatus::Cancelled]
+    {
         filters.push(RoundFilter { state: Some(state), ..all.clone() });
     }
     filters
@@ -225,32 +241,33 @@ pub(crate) async fn two_accounts_have_the_same_names_for_different_things(backen
         store.credit_grant(&credit(owner, 100), None).await.unwrap();
         let verifier = deployed(store, &deploy(owner, "cites", 1)).await.verifier;
         let open = holding(run(owner, &verifier.id, 1), 40, true);
-        let once = Once {
+        let once = IdempotencyRecord {
             account: owner.clone(),
             key: "key".to_owned(),
             operation: "operation".to_owned(),
             request_digest: "digest".to_owned(),
-            answer: OnceAnswer::Round,
+            answer: IdempotencyAnswer::Round,
             at: at(5),
         };
-        assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), Opened::Opened);
+        assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), RoundOpenOutcome::Opened);
         opens.push((open, cost));
     }
     let [(hers, cost), (his, other)] = &opens[..] else { panic!() };
     let ticket = hers.run.as_ref().unwrap();
     assert_eq!((&hers.id, &ticket.id), (&his.id, &his.run.as_ref().unwrap().id));
-    let end = judged(hers, RunVerdict::Passed, *cost);
+    let end = judged(hers, VerifierRunVerdict::Passed, *cost);
     store.round_close(hers, &end).await.unwrap();
     let judged_as = async |who: &AccountId| {
-        store.run_get(who, &ticket.id).await.unwrap().unwrap().end.map(|end| end.verdict)
+        store.verifier_run_get(who, &ticket.id).await.unwrap().unwrap().end.map(|end| end.verdict)
     };
     assert_eq!(judged_as(&alice).await, Some(Ok(true)));
     assert_eq!(judged_as(&bob).await, None, "his is under way");
     let answer = SavedAnswer { status: 200, text: "hers".to_owned() };
-    store.once_answer(&alice, "key", &answer).await.unwrap();
-    let kept = async |who: &AccountId| store.once_get(who, "key").await.unwrap().unwrap().answer;
+    store.idempotency_answer(&alice, "key", &answer).await.unwrap();
+    let kept =
+        async |who: &AccountId| store.idempotency_get(who, "key").await.unwrap().unwrap().answer;
     assert_eq!((kept(&alice).await, kept(&bob).await), (Some(answer), None));
-    let his_end = judged(his, RunVerdict::Failed, *other);
+    let his_end = judged(his, VerifierRunVerdict::Failed, *other);
     store.round_close(his, &his_end).await.unwrap();
     assert_eq!(read(backend, hers).await.closing, Some(end));
     assert_eq!(read(backend, his).await.closing, Some(his_end));
@@ -269,36 +286,43 @@ pub(crate) async fn what_ends_for_one_verifier_stays_for_another(backend: &Backe
         let verifier = deployed(store, &deploy(owner, name, number)).await.verifier;
         let open = run(owner, &verifier.id, number);
         store.round_open(&open, None).await.unwrap();
-        store.round_close(&open, &judged(&open, RunVerdict::Passed, 0)).await.unwrap();
+        store.round_close(&open, &judged(&open, VerifierRunVerdict::Passed, 0)).await.unwrap();
         store.verdict_put(owner, &verifier.id, &verdict(name, 1)).await.unwrap();
         made.push((verifier, open));
     }
-    let removal =
-        Removal { account: alice.clone(), which: Which::Id(made[0].0.id.clone()), at: at(500) };
+    let removal = VerifierRemoval {
+        account: alice.clone(),
+        which: VerifierSelector::Id(made[0].0.id.clone()),
+        at: at(500),
+    };
     store.verifier_revoke(&removal, None).await.unwrap();
     let left = verifiers(store, &alice, &page(None, 10)).await;
     assert_eq!(left.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["two"]);
     let gone = store.verifier_delete(&removal, None).await.unwrap();
-    assert!(matches!(gone, VerifierGone::Gone(_)), "{gone:?}");
+    assert!(matches!(gone, VerifierRemoveOutcome::Gone(_)), "{gone:?}");
     for (verifier, open) in &made[1..] {
         let owner = &verifier.account;
         let ticket = open.run.as_ref().unwrap();
-        assert!(store.run_get(owner, &ticket.id).await.unwrap().is_some(), "{}", verifier.name);
+        assert!(
+            store.verifier_run_get(owner, &ticket.id).await.unwrap().is_some(),
+            "{}",
+            verifier.name
+        );
         let known = store.verdict_get(owner, &verifier.name, at(0)).await.unwrap();
         assert!(known.is_some(), "{}", verifier.name);
         let closing = read(backend, open).await.closing.unwrap();
-        let says = |it: &jurat_core::replica::Replica| {
-            it.answer.said().is_some_and(|said| said.output.is_some())
+        let says = |it: &jurat_core::round::replica::Replica| {
+            it.answer.content().is_some_and(|said| said.output.is_some())
         };
         assert!(closing.replicas.iter().any(says), "{}", verifier.name);
     }
     // A list by version reads along another way than those by verdict and purpose.
-    let of_version = |id: &str| RunFilter {
+    let of_version = |id: &str| VerifierRunFilter {
         verifier_id: Some(id.to_owned()),
         version: Some(1),
-        ..runs::newest(10)
+        ..verifier_runs::newest(10)
     };
     let (two, his) = (&made[1].0.id, &made[2].0.id);
-    assert_eq!(store.run_list(&alice, &of_version(two)).await.unwrap().len(), 1);
-    assert_eq!(store.run_list(&alice, &of_version(his)).await.unwrap(), []);
+    assert_eq!(store.verifier_run_list(&alice, &of_version(two)).await.unwrap().len(), 1);
+    assert_eq!(store.verifier_run_list(&alice, &of_version(his)).await.unwrap(), []);
 }

@@ -2,12 +2,11 @@
 
 use futures::future::join_all;
 use jurat_core::{
-    consensus::Outcome,
+    account::ledger::{Balance, Movement},
     id::AccountId,
-    ledger::{Balance, Movement},
-    round::{Closing, Ending, OpenRound, StepTicket},
+    round::{OpenRound, RoundClosing, RoundEnding, TaskCallTicket, consensus::Outcome},
 };
-use jurat_store::{Closed, Opened, Orphans, Store};
+use jurat_store::{RoundCloseOutcome, RoundOpenOutcome, Store, TakeoverScope};
 
 use crate::{
     backend::Backend,
@@ -27,16 +26,16 @@ async fn member(store: &dyn Store, name: &str) -> AccountId {
 /// A round of a step, whose price is set aside.
 fn of_step(open: OpenRound, execution_id: &str) -> OpenRound {
     let (task_id, execution_id) = ("t1".to_owned(), execution_id.to_owned());
-    let step = Some(StepTicket { task_id, execution_id, vote: None });
+    let step = Some(TaskCallTicket { task_id, execution_id, vote: None });
     OpenRound { step, ..holding(open, HELD, true) }
 }
 
-fn answered(open: &OpenRound) -> Closing {
-    costing(open, Ending::Closed, COST.unsigned_abs())
+fn answered(open: &OpenRound) -> RoundClosing {
+    costing(open, RoundEnding::Closed, COST.unsigned_abs())
 }
 
 async fn opened(store: &dyn Store, open: &OpenRound) {
-    assert_eq!(store.round_open(open, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(open, None).await.unwrap(), RoundOpenOutcome::Opened);
 }
 
 async fn balance(store: &dyn Store, account: &AccountId) -> Balance {
@@ -54,7 +53,7 @@ async fn captures(store: &dyn Store, account: &AccountId) -> Vec<i64> {
 /// What the replicas of a round cost, as it is read back.
 async fn shown_cost(store: &dyn Store, open: &OpenRound) -> i64 {
     let round = store.round_get(&open.account, &open.id).await.unwrap().unwrap();
-    jurat_core::run::cost(&round.closing.unwrap().replicas)
+    jurat_core::verifier::run::cost(&round.closing.unwrap().replicas)
 }
 
 async fn sound(store: &dyn Store) {
@@ -69,10 +68,10 @@ pub(crate) async fn of_two_rounds_of_an_execution_the_first_that_ends_is_paid(ba
     opened(store, &quick).await;
     assert_eq!(balance(store, &alice).await.held, 2 * HELD);
     let end = answered(&quick);
-    assert_eq!(store.round_close(&quick, &end).await.unwrap(), Closed::Closed);
+    assert_eq!(store.round_close(&quick, &end).await.unwrap(), RoundCloseOutcome::Closed);
     // The node of the first wakes up, and its answer is on record as well.
     let late = answered(&slow);
-    assert_eq!(store.round_close(&slow, &late).await.unwrap(), Closed::PaidBefore);
+    assert_eq!(store.round_close(&slow, &late).await.unwrap(), RoundCloseOutcome::PaidBefore);
     let after = Balance { granted: 1_000, available: 1_000 - COST, held: 0, spent: COST };
     assert_eq!(balance(store, &alice).await, after);
     assert_eq!(captures(store, &alice).await, [COST]);
@@ -81,8 +80,8 @@ pub(crate) async fn of_two_rounds_of_an_execution_the_first_that_ends_is_paid(ba
     let kept = store.round_get(&alice, &slow.id).await.unwrap().unwrap().closing.unwrap();
     assert_eq!(kept, late.unpaid(), "the entry and all else are as they were");
     // A try whose answer was lost changes nothing, whichever round it is of.
-    assert_eq!(store.round_close(&quick, &end).await.unwrap(), Closed::Lost);
-    assert_eq!(store.round_close(&slow, &late).await.unwrap(), Closed::Lost);
+    assert_eq!(store.round_close(&quick, &end).await.unwrap(), RoundCloseOutcome::Lost);
+    assert_eq!(store.round_close(&slow, &late).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(balance(store, &alice).await, after);
     sound(store).await;
 }
@@ -92,18 +91,25 @@ pub(crate) async fn a_round_that_cost_nothing_leaves_the_capture_to_the_next(bac
     let alice = member(store, "alice").await;
     let failed = of_step(round(&alice, 1), "exec-1");
     opened(store, &failed).await;
-    let end = costing(&failed, Ending::Closed, 0);
-    assert_eq!(store.round_close(&failed, &end).await.unwrap(), Closed::Closed);
+    let end = costing(&failed, RoundEnding::Closed, 0);
+    assert_eq!(store.round_close(&failed, &end).await.unwrap(), RoundCloseOutcome::Closed);
     let left = of_step(abandoned(&alice, 2), "exec-1");
     opened(store, &left).await;
-    let taken = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap().remove(0);
-    assert_eq!(store.round_close(&taken, &expiry(&taken).unpaid()).await.unwrap(), Closed::Closed);
+    let taken =
+        store.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap().remove(0);
+    assert_eq!(
+        store.round_close(&taken, &expiry(&taken).unpaid()).await.unwrap(),
+        RoundCloseOutcome::Closed
+    );
     // The node that was taken for dead is refused, and captures nothing by that.
-    assert_eq!(store.round_close(&left, &answered(&left)).await.unwrap(), Closed::Lost);
+    assert_eq!(store.round_close(&left, &answered(&left)).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(captures(store, &alice).await, [] as [i64; 0]);
     let last = of_step(round(&alice, 3), "exec-1");
     opened(store, &last).await;
-    assert_eq!(store.round_close(&last, &answered(&last)).await.unwrap(), Closed::Closed);
+    assert_eq!(
+        store.round_close(&last, &answered(&last)).await.unwrap(),
+        RoundCloseOutcome::Closed
+    );
     assert_eq!(captures(store, &alice).await, [COST]);
     assert_eq!(balance(store, &alice).await.held, 0);
     sound(store).await;
@@ -121,11 +127,16 @@ pub(crate) async fn of_many_rounds_that_close_at_once_one_captures(backend: &Bac
     // Each is tried on two nodes, as by one that did not hear of its first try.
     let tries = rounds.iter().map(|it| (store, it)).chain(rounds.iter().map(|it| (&*second, it)));
     let closes = tries.map(async |(node, open)| node.round_close(open, &answered(open)).await);
-    let ended: Vec<Closed> = join_all(closes).await.into_iter().map(Result::unwrap).collect();
+    let ended: Vec<RoundCloseOutcome> =
+        join_all(closes).await.into_iter().map(Result::unwrap).collect();
     second.close().await;
-    let count = |how: Closed| ended.iter().filter(|it| **it == how).count();
-    assert_eq!(count(Closed::Closed), 1, "{ended:?}");
-    assert_eq!((count(Closed::PaidBefore), count(Closed::Lost)), (7, 8), "{ended:?}");
+    let count = |how: RoundCloseOutcome| ended.iter().filter(|it| **it == how).count();
+    assert_eq!(count(RoundCloseOutcome::Closed), 1, "{ended:?}");
+    assert_eq!(
+        (count(RoundCloseOutcome::PaidBefore), count(RoundCloseOutcome::Lost)),
+        (7, 8),
+        "{ended:?}"
+    );
     assert_eq!(captures(store, &alice).await, [COST]);
     assert_eq!(balance(store, &alice).await.held, 0);
     sound(store).await;
@@ -139,7 +150,10 @@ pub(crate) async fn executions_and_accounts_are_paid_for_apart(backend: &Backend
     {
         let open = of_step(round(of, number), execution);
         opened(store, &open).await;
-        assert_eq!(store.round_close(&open, &answered(&open)).await.unwrap(), Closed::Closed);
+        assert_eq!(
+            store.round_close(&open, &answered(&open)).await.unwrap(),
+            RoundCloseOutcome::Closed
+        );
     }
     assert_eq!(captures(store, &alice).await, [COST, COST]);
     assert_eq!(captures(store, &bob).await, [COST]);
@@ -150,7 +164,7 @@ pub(crate) async fn the_first_answer_to_a_step_is_found(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (member(store, "alice").await, member(store, "bob").await);
     let found = async |execution_id: &str| {
-        let round = store.round_of_step(&alice, execution_id).await.unwrap();
+        let round = store.round_of_task_call(&alice, execution_id).await.unwrap();
         round.map(|it| it.open.id)
     };
     let (failed, under_way) =
@@ -161,10 +175,10 @@ pub(crate) async fn the_first_answer_to_a_step_is_found(backend: &Backend) {
     for open in [&failed, &under_way, &first, &second, &stopped, &other] {
         opened(store, open).await;
     }
-    let mut nothing = costing(&failed, Ending::Closed, 0);
+    let mut nothing = costing(&failed, RoundEnding::Closed, 0);
     nothing.consensus.outcome = Outcome::Failed;
     store.round_close(&failed, &nothing).await.unwrap();
-    store.round_close(&stopped, &costing(&stopped, Ending::Cancelled, 0)).await.unwrap();
+    store.round_close(&stopped, &costing(&stopped, RoundEnding::Cancelled, 0)).await.unwrap();
     store.round_close(&other, &answered(&other)).await.unwrap();
     assert_eq!(found("exec-1").await, None, "nobody answered it for this account");
     store.round_close(&first, &answered(&first)).await.unwrap();

@@ -1,7 +1,7 @@
 //! What a check-up finds.
 
 use jurat_core::{checkup::faults, round::OpenRound};
-use jurat_store::{EndedPage, StoreErrorKind};
+use jurat_store::{EndedRoundsQuery, StoreErrorKind};
 
 use crate::{
     backend::Backend,
@@ -46,7 +46,7 @@ pub(crate) async fn rounds_that_have_ended_are_walked_in_pages(backend: &Backend
     let mut walked = Vec::new();
     loop {
         let after = walked.last().cloned();
-        let page = EndedPage { after, since: None, limit: 2 };
+        let page = EndedRoundsQuery { after, since: None, limit: 2 };
         let found = backend.store.ended_page(&page).await.unwrap();
         if found.is_empty() {
             break;
@@ -63,7 +63,7 @@ pub(crate) async fn the_newest_rounds_are_told_from_the_others(backend: &Backend
     }
     let since = backend.store.ended_since(2).await.unwrap();
     assert_eq!(since, Some(round(&account("carol"), 2).id));
-    let page = EndedPage { after: None, since, limit: 10 };
+    let page = EndedRoundsQuery { after: None, since, limit: 10 };
     let found = backend.store.ended_page(&page).await.unwrap();
     let owners: Vec<String> = found.iter().map(|(account, _)| account.to_string()).collect();
     assert_eq!(owners, ["acct_alice", "acct_carol"]);

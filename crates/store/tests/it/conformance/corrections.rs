@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use jurat_core::round::Ending;
-use jurat_store::{Behalf, Once, OnceAnswer, SavedAnswer, Written};
+use jurat_core::round::RoundEnding;
+use jurat_store::{Behalf, IdempotencyAnswer, IdempotencyRecord, SavedAnswer, WriteOutcome};
 
 use super::ledger::{balance, correction, member, sound};
 use crate::{
@@ -16,14 +16,14 @@ pub(crate) async fn a_correction_under_one_note_is_made_once(backend: &Backend) 
     let alice = member(store, "alice", 100).await;
     let open = holding(round(&alice, 1), 40, true);
     store.round_open(&open, None).await.unwrap();
-    store.round_close(&open, &costing(&open, Ending::Closed, 30)).await.unwrap();
+    store.round_close(&open, &costing(&open, RoundEnding::Closed, 30)).await.unwrap();
     let moved = |moved: &i64| SavedAnswer { status: 200, text: moved.to_string() };
-    let once = Once {
+    let once = IdempotencyRecord {
         account: alice.clone(),
         key: "\u{b7}correction".to_owned(),
         operation: "correction".to_owned(),
         request_digest: String::new(),
-        answer: OnceAnswer::OfResult(Arc::new(move |it| it.downcast_ref().map(moved))),
+        answer: IdempotencyAnswer::OfResult(Arc::new(move |it| it.downcast_ref().map(moved))),
         at: at(9_000),
     };
     let behalf = Behalf::Account(alice.clone());
@@ -31,11 +31,11 @@ pub(crate) async fn a_correction_under_one_note_is_made_once(backend: &Backend) 
         let correction = correction(&open, micros);
         store.sharing().credit_correct(&behalf, &correction, Some(&once)).await.unwrap()
     };
-    assert_eq!(correct(-12).await, Written::Done(-12));
-    assert_eq!(correct(-12).await, Written::Repeated);
-    assert_eq!(correct(7).await, Written::Repeated);
+    assert_eq!(correct(-12).await, WriteOutcome::Done(-12));
+    assert_eq!(correct(-12).await, WriteOutcome::Repeated);
+    assert_eq!(correct(7).await, WriteOutcome::Repeated);
     assert_eq!(balance(store, &alice).await.spent, 18);
-    let before = store.once_get(&alice, &once.key).await.unwrap().unwrap();
+    let before = store.idempotency_get(&alice, &once.key).await.unwrap().unwrap();
     assert_eq!(before.answer.unwrap().text, "-12");
     sound(store).await;
 }

@@ -1,7 +1,7 @@
 //! Evidence that was fetched.
 
 use jurat_core::id::AccountId;
-use jurat_store::{Behalf, EvidenceBlob, EvidenceFound, EvidencePruning, Store, Written};
+use jurat_store::{Behalf, EvidenceBlob, EvidencePruning, NewEvidence, Store, WriteOutcome};
 
 use super::workflows::behalf;
 use crate::{
@@ -25,9 +25,9 @@ pub(crate) async fn with_everything(store: &dyn Store, whose: &AccountId) {
 }
 
 async fn put(store: &dyn Store, whose: &AccountId, blob: &EvidenceBlob) {
-    let found = EvidenceFound { account: whose.clone(), blob: blob.clone() };
+    let found = NewEvidence { account: whose.clone(), blob: blob.clone() };
     let done = store.tasks().evidence_put(&behalf(whose), &found, None).await.unwrap();
-    assert_eq!(done, Written::Done(()));
+    assert_eq!(done, WriteOutcome::Done(()));
 }
 
 async fn get(store: &dyn Store, whose: &AccountId, digest: &str) -> Option<EvidenceBlob> {
@@ -60,11 +60,11 @@ pub(crate) async fn evidence_that_is_too_old_or_too_much_goes(backend: &Backend)
     put(store, &bob, &blob("1", 90, 100)).await;
     let pruning = EvidencePruning { before: at(50), most_bytes: 100, limit: 10 };
     let prune = async || store.tasks().evidence_prune(&Behalf::Platform, &pruning, None).await;
-    assert_eq!(prune().await.unwrap(), Written::Done(2));
+    assert_eq!(prune().await.unwrap(), WriteOutcome::Done(2));
     assert_eq!(get(store, &alice, "old").await, None);
     assert_eq!(get(store, &alice, "1").await, None, "the oldest above what the account may keep");
     assert!(get(store, &alice, "2").await.is_some());
     assert!(get(store, &alice, "3").await.is_some());
     assert!(get(store, &bob, "1").await.is_some());
-    assert_eq!(prune().await.unwrap(), Written::Done(0));
+    assert_eq!(prune().await.unwrap(), WriteOutcome::Done(0));
 }

@@ -1,7 +1,7 @@
 //! Executors and sessions.
 
 use jurat_core::executor::Executor;
-use jurat_store::{Added, Removed, SessionAdded, StoreErrorKind};
+use jurat_store::{ExecutorAddOutcome, RemoveOutcome, SessionAddOutcome, StoreErrorKind};
 
 use crate::{
     backend::Backend,
@@ -15,8 +15,8 @@ pub(crate) async fn an_executor_reads_back_as_it_was_added(backend: &Backend) {
     full.agent_events_url = Some("https://example.org/events".to_owned());
     full.probe = Some(well(5));
     let bare = executor("bare");
-    assert_eq!(store.executor_add(&full, None, None).await.unwrap(), Added::Added);
-    assert_eq!(store.executor_add(&bare, None, None).await.unwrap(), Added::Added);
+    assert_eq!(store.executor_add(&full, None, None).await.unwrap(), ExecutorAddOutcome::Added);
+    assert_eq!(store.executor_add(&bare, None, None).await.unwrap(), ExecutorAddOutcome::Added);
     assert_eq!(store.executor_get("full").await.unwrap(), Some(full));
     assert_eq!(store.executor_get("bare").await.unwrap(), Some(bare));
     assert_eq!(store.executor_get("other").await.unwrap(), None);
@@ -28,7 +28,10 @@ pub(crate) async fn a_name_is_taken_only_once(backend: &Backend) {
     store.executor_add(&first, None, None).await.unwrap();
     let again = Executor { url: "http://elsewhere".to_owned(), ..executor("e1") };
     let lane = session("s1", "e1");
-    assert_eq!(store.executor_add(&again, Some(&lane), None).await.unwrap(), Added::ExecutorExists);
+    assert_eq!(
+        store.executor_add(&again, Some(&lane), None).await.unwrap(),
+        ExecutorAddOutcome::ExecutorExists
+    );
     assert_eq!(store.executor_get("e1").await.unwrap(), Some(first));
     assert_eq!(store.session_get("s1").await.unwrap(), None);
 }
@@ -38,12 +41,15 @@ pub(crate) async fn an_executor_and_its_session_are_added_together_or_not_at_all
 ) {
     let store = &backend.store;
     let lane = session("s1", "e1");
-    assert_eq!(store.executor_add(&executor("e1"), Some(&lane), None).await.unwrap(), Added::Added);
+    assert_eq!(
+        store.executor_add(&executor("e1"), Some(&lane), None).await.unwrap(),
+        ExecutorAddOutcome::Added
+    );
     assert_eq!(store.session_get("s1").await.unwrap(), Some(lane));
     let version = store.pool_version().await.unwrap();
     let taken = session("s1", "e2");
     let added = store.executor_add(&executor("e2"), Some(&taken), None).await.unwrap();
-    assert_eq!(added, Added::SessionExists);
+    assert_eq!(added, ExecutorAddOutcome::SessionExists);
     assert_eq!(store.executor_get("e2").await.unwrap(), None);
     assert_eq!(store.session_get("s1").await.unwrap().unwrap().executor, "e1");
     assert_eq!(store.pool_version().await.unwrap(), version);
@@ -94,12 +100,12 @@ pub(crate) async fn removing_an_executor_removes_its_sessions(backend: &Backend)
     store.session_add(&session("s1", "e1"), None).await.unwrap();
     store.executor_add(&executor("e2"), Some(&session("s3", "e2")), None).await.unwrap();
     let removed = store.executor_remove("e1", None).await.unwrap();
-    assert_eq!(removed, Removed::Removed(vec!["s1".to_owned(), "s2".to_owned()]));
+    assert_eq!(removed, RemoveOutcome::Removed(vec!["s1".to_owned(), "s2".to_owned()]));
     assert_eq!(store.executor_get("e1").await.unwrap(), None);
     let left = store.session_list(&page(None, 10)).await.unwrap();
     assert_eq!(left, [session("s3", "e2")]);
     let version = store.pool_version().await.unwrap();
-    assert_eq!(store.executor_remove("e1", None).await.unwrap(), Removed::Unknown);
+    assert_eq!(store.executor_remove("e1", None).await.unwrap(), RemoveOutcome::Unknown);
     assert_eq!(store.pool_version().await.unwrap(), version);
 }
 
@@ -114,7 +120,7 @@ pub(crate) async fn a_session_reads_back_as_it_was_added(backend: &Backend) {
     bare.reliability_permille = None;
     bare.price_micros = 0;
     for lane in [full, bare] {
-        assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAdded::Added);
+        assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAddOutcome::Added);
         assert_eq!(store.session_get(&lane.id).await.unwrap(), Some(lane));
     }
     assert_eq!(store.session_get("s3").await.unwrap(), None);
@@ -123,13 +129,13 @@ pub(crate) async fn a_session_reads_back_as_it_was_added(backend: &Backend) {
 pub(crate) async fn a_session_needs_an_executor_and_a_free_name(backend: &Backend) {
     let store = &backend.store;
     let lane = session("s1", "e1");
-    assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAdded::ExecutorUnknown);
+    assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAddOutcome::ExecutorUnknown);
     store.executor_add(&executor("e1"), None, None).await.unwrap();
-    assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAdded::Added);
+    assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAddOutcome::Added);
     let version = store.pool_version().await.unwrap();
     let mut again = lane.clone();
     again.price_micros = 9;
-    assert_eq!(store.session_add(&again, None).await.unwrap(), SessionAdded::Exists);
+    assert_eq!(store.session_add(&again, None).await.unwrap(), SessionAddOutcome::Exists);
     assert_eq!(store.session_get("s1").await.unwrap(), Some(lane));
     assert_eq!(store.pool_version().await.unwrap(), version);
 }
@@ -151,9 +157,9 @@ pub(crate) async fn a_session_is_removed_once(backend: &Backend) {
     store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
     assert_eq!(
         store.session_remove("s1", None).await.unwrap(),
-        Removed::Removed(vec!["s1".to_owned()])
+        RemoveOutcome::Removed(vec!["s1".to_owned()])
     );
-    assert_eq!(store.session_remove("s1", None).await.unwrap(), Removed::Unknown);
+    assert_eq!(store.session_remove("s1", None).await.unwrap(), RemoveOutcome::Unknown);
     assert_eq!(store.session_get("s1").await.unwrap(), None);
     assert!(store.executor_get("e1").await.unwrap().is_some());
 }
@@ -197,8 +203,8 @@ pub(crate) async fn two_nodes_cannot_add_the_same_executor(backend: &Backend) {
         second.executor_add(&name, Some(&second_lane), None),
     );
     let mut added = [one.unwrap(), other.unwrap()];
-    added.sort_by_key(|added| *added != Added::Added);
-    assert_eq!(added, [Added::Added, Added::ExecutorExists]);
+    added.sort_by_key(|added| *added != ExecutorAddOutcome::Added);
+    assert_eq!(added, [ExecutorAddOutcome::Added, ExecutorAddOutcome::ExecutorExists]);
     assert_eq!(second.session_list(&page(None, 10)).await.unwrap().len(), 1);
     assert_eq!(second.pool_version().await.unwrap(), 1);
     second.close().await;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use jurat_core::{caller::Scope, id::AccountId};
+use jurat_core::{account::caller::Scope, id::AccountId};
 use jurat_store::{
-    KeyAdded, KeyRecord, LiveKeys, Revocation, Revoked, Rotated, Rotation, Store, StoreErrorKind,
-    Succession,
+    KeyAddOutcome, KeyRecord, KeyRevocation, KeyRevokeOutcome, KeyRotateOutcome, KeyRotation,
+    KeySuccession, LiveKeys, Store, StoreErrorKind,
 };
 
 use crate::{
@@ -13,8 +13,8 @@ use crate::{
     samples::{account, at, key, page},
 };
 
-fn revocation(account: &AccountId, id_or_name: &str) -> Revocation {
-    Revocation {
+fn revocation(account: &AccountId, id_or_name: &str) -> KeyRevocation {
+    KeyRevocation {
         account: account.clone(),
         id_or_name: id_or_name.to_owned(),
         at: at(100),
@@ -23,8 +23,8 @@ fn revocation(account: &AccountId, id_or_name: &str) -> Revocation {
     }
 }
 
-fn rotation(account: &AccountId, id_or_name: &str, new_id: &str) -> Rotation {
-    Rotation {
+fn rotation(account: &AccountId, id_or_name: &str, new_id: &str) -> KeyRotation {
+    KeyRotation {
         account: account.clone(),
         id_or_name: id_or_name.to_owned(),
         at: at(100),
@@ -92,7 +92,7 @@ pub(crate) async fn a_key_needs_an_account(backend: &Backend) {
 pub(crate) async fn adding_a_key_makes_its_account(backend: &Backend) {
     let store = &backend.store;
     let record = key("k1", &account("alice"));
-    assert_eq!(store.key_add(&record, None).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_add(&record, None).await.unwrap(), KeyAddOutcome::Added);
     assert_eq!(store.key_get("k1").await.unwrap(), Some(record));
     let again = store.key_add(&key("k1", &account("bob")), None).await.unwrap_err();
     assert_eq!(again.kind, StoreErrorKind::Conflict);
@@ -109,16 +109,16 @@ pub(crate) async fn a_name_is_free_again_when_its_key_has_ended(backend: &Backen
     };
     let mut first = named("k1", 0);
     first.key.expires_at = Some(at(50));
-    assert_eq!(store.key_add(&first, None).await.unwrap(), KeyAdded::Added);
-    assert_eq!(store.key_add(&named("k2", 49), None).await.unwrap(), KeyAdded::NameTaken);
+    assert_eq!(store.key_add(&first, None).await.unwrap(), KeyAddOutcome::Added);
+    assert_eq!(store.key_add(&named("k2", 49), None).await.unwrap(), KeyAddOutcome::NameTaken);
     // Another account has names of its own.
     let mut other = named("k3", 49);
     other.key.account = account("bob");
-    assert_eq!(store.key_add(&other, None).await.unwrap(), KeyAdded::Added);
-    assert_eq!(store.key_add(&named("k4", 50), None).await.unwrap(), KeyAdded::Added);
-    assert_eq!(store.key_add(&named("k5", 51), None).await.unwrap(), KeyAdded::NameTaken);
+    assert_eq!(store.key_add(&other, None).await.unwrap(), KeyAddOutcome::Added);
+    assert_eq!(store.key_add(&named("k4", 50), None).await.unwrap(), KeyAddOutcome::Added);
+    assert_eq!(store.key_add(&named("k5", 51), None).await.unwrap(), KeyAddOutcome::NameTaken);
     store.key_revoke(&revocation(&alice, "k4"), None).await.unwrap();
-    assert_eq!(store.key_add(&named("k6", 101), None).await.unwrap(), KeyAdded::Added);
+    assert_eq!(store.key_add(&named("k6", 101), None).await.unwrap(), KeyAddOutcome::Added);
 }
 
 pub(crate) async fn of_two_keys_with_one_name_at_once_one_is_added(backend: &Backend) {
@@ -135,8 +135,8 @@ pub(crate) async fn of_two_keys_with_one_name_at_once_one_is_added(backend: &Bac
         let (one, other) =
             tokio::join!(backend.store.key_add(&left, None), second.key_add(&right, None));
         let mut added = [one.unwrap(), other.unwrap()];
-        added.sort_by_key(|added| *added != KeyAdded::Added);
-        assert_eq!(added, [KeyAdded::Added, KeyAdded::NameTaken]);
+        added.sort_by_key(|added| *added != KeyAddOutcome::Added);
+        assert_eq!(added, [KeyAddOutcome::Added, KeyAddOutcome::NameTaken]);
     }
     second.close().await;
 }
@@ -169,13 +169,16 @@ pub(crate) async fn a_key_is_revoked_once_by_identifier_or_name(backend: &Backen
         store.key_add(&record, None).await.unwrap();
     }
     // An account reaches only its own.
-    assert_eq!(store.key_revoke(&revocation(&alice, "k3"), None).await.unwrap(), Revoked::Unknown);
+    assert_eq!(
+        store.key_revoke(&revocation(&alice, "k3"), None).await.unwrap(),
+        KeyRevokeOutcome::Unknown
+    );
     let revoked = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
-    assert_eq!(revoked, Revoked::Revoked(vec!["k1".to_owned()]));
+    assert_eq!(revoked, KeyRevokeOutcome::Revoked(vec!["k1".to_owned()]));
     assert_eq!(store.key_get("k1").await.unwrap().unwrap().key.revoked_at, Some(at(100)));
     // Whoever is not sure does it again, and nothing changes.
     let again = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
-    assert_eq!(again, Revoked::Revoked(vec!["k1".to_owned()]));
+    assert_eq!(again, KeyRevokeOutcome::Revoked(vec!["k1".to_owned()]));
     assert_eq!(store.key_get("k1").await.unwrap().unwrap().key.revoked_at, Some(at(100)));
     for untouched in ["k2", "k3"] {
         assert_eq!(store.key_get(untouched).await.unwrap().unwrap().key.revoked_at, None);
@@ -192,9 +195,9 @@ pub(crate) async fn an_identifier_comes_before_a_name(backend: &Backend) {
     "other".clone_into(&mut meant.key.name);
     store.key_add(&meant, None).await.unwrap();
     let revoked = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
-    assert_eq!(revoked, Revoked::Revoked(vec!["k1".to_owned()]));
+    assert_eq!(revoked, KeyRevokeOutcome::Revoked(vec!["k1".to_owned()]));
     let revoked = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
-    assert_eq!(revoked, Revoked::Revoked(vec!["k2".to_owned()]));
+    assert_eq!(revoked, KeyRevokeOutcome::Revoked(vec!["k2".to_owned()]));
 }
 
 pub(crate) async fn nobody_revokes_the_own_key_or_the_last_admin_key(backend: &Backend) {
@@ -205,22 +208,22 @@ pub(crate) async fn nobody_revokes_the_own_key_or_the_last_admin_key(backend: &B
     for record in [key("k1", &alice), short, plain("k3", &alice)] {
         store.key_add(&record, None).await.unwrap();
     }
-    let own = Revocation { by: "k1".to_owned(), ..revocation(&alice, "k1") };
-    assert_eq!(store.key_revoke(&own, None).await.unwrap(), Revoked::OwnKey);
+    let own = KeyRevocation { by: "k1".to_owned(), ..revocation(&alice, "k1") };
+    assert_eq!(store.key_revoke(&own, None).await.unwrap(), KeyRevokeOutcome::OwnKey);
     // The other one with the scope ends at that moment.
     assert_eq!(
         store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap(),
-        Revoked::LastAdmin
+        KeyRevokeOutcome::LastAdmin
     );
-    let before = Revocation { at: at(99), ..revocation(&alice, "k1") };
-    assert!(matches!(store.key_revoke(&before, None).await.unwrap(), Revoked::Revoked(_)));
+    let before = KeyRevocation { at: at(99), ..revocation(&alice, "k1") };
+    assert!(matches!(store.key_revoke(&before, None).await.unwrap(), KeyRevokeOutcome::Revoked(_)));
     // What has ended anyway may be revoked, and what is no admin key too.
     assert!(matches!(
         store.key_revoke(&revocation(&bob, "k2"), None).await.unwrap(),
-        Revoked::Revoked(_)
+        KeyRevokeOutcome::Revoked(_)
     ));
     let last = store.key_revoke(&revocation(&alice, "k3"), None).await.unwrap();
-    assert!(matches!(last, Revoked::Revoked(_)));
+    assert!(matches!(last, KeyRevokeOutcome::Revoked(_)));
 }
 
 pub(crate) async fn two_admins_cannot_revoke_each_other_at_once(backend: &Backend) {
@@ -232,16 +235,19 @@ pub(crate) async fn two_admins_cannot_revoke_each_other_at_once(backend: &Backen
     for number in 0..20 {
         let right = format!("right{number}");
         backend.store.key_add(&key(&right, &alice), None).await.unwrap();
-        let hers = Revocation { by: left.clone(), ..revocation(&alice, &right) };
-        let his = Revocation { by: right.clone(), ..revocation(&alice, &left) };
+        let hers = KeyRevocation { by: left.clone(), ..revocation(&alice, &right) };
+        let his = KeyRevocation { by: right.clone(), ..revocation(&alice, &left) };
         let (hers, his) =
             tokio::join!(backend.store.key_revoke(&hers, None), second.key_revoke(&his, None));
         let (hers, his) = (hers.unwrap(), his.unwrap());
-        if hers == Revoked::LastAdmin {
-            assert_eq!(his, Revoked::Revoked(vec![left]));
+        if hers == KeyRevokeOutcome::LastAdmin {
+            assert_eq!(his, KeyRevokeOutcome::Revoked(vec![left]));
             left = right;
         } else {
-            assert_eq!((hers, his), (Revoked::Revoked(vec![right]), Revoked::LastAdmin));
+            assert_eq!(
+                (hers, his),
+                (KeyRevokeOutcome::Revoked(vec![right]), KeyRevokeOutcome::LastAdmin)
+            );
         }
     }
     second.close().await;
@@ -254,13 +260,13 @@ pub(crate) async fn a_rotated_key_has_a_successor_and_an_end(backend: &Backend) 
     "ci".clone_into(&mut old.key.name);
     old.key.last_used_at = Some(at(50));
     store.key_add(&old, None).await.unwrap();
-    let Succession { old: ended, new, .. } =
+    let KeySuccession { old: ended, new, .. } =
         rotated(store.key_rotate(&rotation(&alice, "ci", "k2"), None).await.unwrap());
     assert_eq!((ended.id.as_str(), ended.expires_at), ("k1", Some(at(500))));
     assert_eq!(store.key_get("k1").await.unwrap().unwrap().key, ended);
     let fresh = store.key_get("k2").await.unwrap().unwrap();
     assert_eq!((&fresh.key, fresh.secret_hash), (&new, [9; 32]));
-    let expected = jurat_core::key::Key {
+    let expected = jurat_core::account::key::Key {
         id: "k2".to_owned(),
         created_at: at(100),
         last_used_at: None,
@@ -271,7 +277,7 @@ pub(crate) async fn a_rotated_key_has_a_successor_and_an_end(backend: &Backend) 
     let again = rotated(store.key_rotate(&rotation(&alice, "ci", "k3"), None).await.unwrap());
     assert_eq!(again.old.id, "k2");
     let revoked = store.key_revoke(&revocation(&alice, "ci"), None).await.unwrap();
-    assert_eq!(revoked, Revoked::Revoked(["k3", "k2", "k1"].map(str::to_owned).into()));
+    assert_eq!(revoked, KeyRevokeOutcome::Revoked(["k3", "k2", "k1"].map(str::to_owned).into()));
 }
 
 pub(crate) async fn a_rotation_keeps_the_length_of_a_life(backend: &Backend) {
@@ -298,7 +304,7 @@ pub(crate) async fn a_key_that_has_ended_cannot_be_rotated(backend: &Backend) {
     store.key_add(&revoked, None).await.unwrap();
     for id in ["k1", "k2", "k3"] {
         let rotated = store.key_rotate(&rotation(&alice, id, "k9"), None).await.unwrap();
-        assert_eq!(rotated, Rotated::Unknown);
+        assert_eq!(rotated, KeyRotateOutcome::Unknown);
     }
     assert_eq!(store.key_get("k9").await.unwrap(), None);
     // A new identifier that is taken changes nothing of the old key.
@@ -322,10 +328,12 @@ pub(crate) async fn the_last_use_of_a_key_never_goes_back(backend: &Backend) {
     assert_eq!((last("k1").await, last("k2").await), (Some(at(60)), Some(at(20))));
 }
 
-fn rotated(rotated: Rotated) -> Succession {
+fn rotated(rotated: KeyRotateOutcome) -> KeySuccession {
     let done = match rotated {
-        Rotated::Done(succession) => Some(*succession),
-        Rotated::Unknown | Rotated::Superseded(_) | Rotated::Repeated => None,
+        KeyRotateOutcome::Done(succession) => Some(*succession),
+        KeyRotateOutcome::Unknown
+        | KeyRotateOutcome::Superseded(_)
+        | KeyRotateOutcome::Repeated => None,
     };
     done.unwrap()
 }

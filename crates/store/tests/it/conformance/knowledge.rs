@@ -2,9 +2,10 @@
 
 use jurat_core::id::AccountId;
 use jurat_store::{
-    Alike, AppendRefused, AppendedWith, Deprecation, Knowledge, KnowledgeAsked, KnowledgeDigests,
-    KnowledgeHits, KnowledgeKey, KnowledgeOf, KnowledgePage, KnowledgePosition, KnowledgeWanted,
-    Known, Learned, Store, TaskAppend, TaskRecord, Written,
+    Knowledge, KnowledgeDeprecation, KnowledgeDigests, KnowledgeFetch, KnowledgeHits, KnowledgeKey,
+    KnowledgeLookup, KnowledgePageQuery, KnowledgePosition, KnowledgeRecord, KnowledgeScope,
+    KnowledgeSummary, SimilarKnowledge, Store, TaskAppend, TaskAppendExtras, TaskAppendRefusal,
+    TaskRecord, WriteOutcome,
 };
 use serde_json::json;
 
@@ -47,17 +48,23 @@ fn digests(inputs: &str) -> KnowledgeDigests {
     }
 }
 
-async fn learned(store: &dyn Store, whose: &AccountId, id: &str, knowledge: &Knowledge) -> Learned {
+async fn learned(
+    store: &dyn Store,
+    whose: &AccountId,
+    id: &str,
+    knowledge: &Knowledge,
+) -> KnowledgeRecord {
     let record = submitted(store, &new_task(whose, id, 10)).await;
-    let with = AppendedWith { knowledge: Some(knowledge.clone()), ..AppendedWith::default() };
+    let with =
+        TaskAppendExtras { knowledge: Some(knowledge.clone()), ..TaskAppendExtras::default() };
     let write = TaskAppend { with, ..after(&record, vec![], 20) };
-    assert_eq!(append(store, &write).await, Written::Done(()));
-    Learned { task_id: id.to_owned(), knowledge: knowledge.clone() }
+    assert_eq!(append(store, &write).await, WriteOutcome::Done(()));
+    KnowledgeRecord { task_id: id.to_owned(), knowledge: knowledge.clone() }
 }
 
 /// What is told of it without its output.
-fn known(Learned { task_id, knowledge }: &Learned) -> Known {
-    Known {
+fn known(KnowledgeRecord { task_id, knowledge }: &KnowledgeRecord) -> KnowledgeSummary {
+    KnowledgeSummary {
         key: named(task_id),
         candidate: knowledge.candidate.clone(),
         output_bytes: knowledge.output.to_string().len().try_into().unwrap(),
@@ -68,17 +75,17 @@ fn known(Learned { task_id, knowledge }: &Learned) -> Known {
     }
 }
 
-fn alike(it: &Learned) -> Alike {
-    let Known { key, output_bytes, .. } = known(it);
-    Alike { key, words: it.knowledge.words.clone(), output_bytes }
+fn alike(it: &KnowledgeRecord) -> SimilarKnowledge {
+    let KnowledgeSummary { key, output_bytes, .. } = known(it);
+    SimilarKnowledge { key, words: it.knowledge.words.clone(), output_bytes }
 }
 
 fn named(task: &str) -> KnowledgeKey {
     KnowledgeKey { task_id: task.to_owned(), epoch: 1 }
 }
 
-fn asked(whose: &AccountId) -> KnowledgeAsked {
-    KnowledgeAsked {
+fn asked(whose: &AccountId) -> KnowledgeLookup {
+    KnowledgeLookup {
         account: whose.clone(),
         task_type: "swarm".to_owned(),
         digests: digests("in"),
@@ -87,7 +94,7 @@ fn asked(whose: &AccountId) -> KnowledgeAsked {
     }
 }
 
-async fn hits(store: &dyn Store, asked: &KnowledgeAsked) -> KnowledgeHits {
+async fn hits(store: &dyn Store, asked: &KnowledgeLookup) -> KnowledgeHits {
     store.tasks().knowledge_hits(&behalf(&asked.account), asked).await.unwrap()
 }
 
@@ -111,7 +118,7 @@ pub(crate) async fn a_decision_is_found_by_those_who_ask_the_same(backend: &Back
     assert_eq!(found.others, [alike(&other)]);
     let another_policy =
         KnowledgeDigests { policy_id: "vp.crosscheck.v1".to_owned(), ..digests("in") };
-    let found = hits(store, &KnowledgeAsked { digests: another_policy, ..asked(&alice) }).await;
+    let found = hits(store, &KnowledgeLookup { digests: another_policy, ..asked(&alice) }).await;
     assert_eq!((found.exact.len(), found.others.len()), (0, 3));
     // Nobody else learns of it.
     assert_eq!(hits(store, &asked(&account("bob"))).await, KnowledgeHits::default());
@@ -121,23 +128,26 @@ pub(crate) async fn a_deprecated_decision_is_exported_and_not_used(backend: &Bac
     let store = &*backend.store;
     let alice = account("alice");
     learned(store, &alice, "t-1", &decision(100)).await;
-    let which = Deprecation { task: key(&alice, "t-1"), epoch: 1, at: at(200) };
+    let which = KnowledgeDeprecation { task: key(&alice, "t-1"), epoch: 1, at: at(200) };
     let (tasks, whose) = (store.tasks(), behalf(&alice));
-    assert_eq!(tasks.knowledge_deprecate(&whose, &which, None).await.unwrap(), Written::Done(true));
     assert_eq!(
         tasks.knowledge_deprecate(&whose, &which, None).await.unwrap(),
-        Written::Done(false)
+        WriteOutcome::Done(true)
+    );
+    assert_eq!(
+        tasks.knowledge_deprecate(&whose, &which, None).await.unwrap(),
+        WriteOutcome::Done(false)
     );
     assert_eq!(hits(store, &asked(&alice)).await, KnowledgeHits::default());
-    let page = KnowledgePage {
+    let page = KnowledgePageQuery {
         account: alice.clone(),
-        of: KnowledgeOf::Task("t-1".to_owned()),
+        of: KnowledgeScope::Task("t-1".to_owned()),
         before: None,
         limit: 10,
     };
     let found = tasks.knowledge_export(&whose, &page).await.unwrap();
     let expected = Knowledge { deprecated_at: Some(at(200)), ..decision(100) };
-    assert_eq!(found, [Learned { task_id: "t-1".to_owned(), knowledge: expected }]);
+    assert_eq!(found, [KnowledgeRecord { task_id: "t-1".to_owned(), knowledge: expected }]);
 }
 
 pub(crate) async fn what_is_deprecated_is_so_wherever_it_was_decided(backend: &Backend) {
@@ -153,11 +163,11 @@ pub(crate) async fn what_is_deprecated_is_so_wherever_it_was_decided(backend: &B
     learned(store, &alice, "other-inputs", &elsewhere).await;
     learned(store, &bob, "first", &decision(100)).await;
 
-    let which = Deprecation { task: key(&alice, "copy"), epoch: 1, at: at(200) };
+    let which = KnowledgeDeprecation { task: key(&alice, "copy"), epoch: 1, at: at(200) };
     let done = store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
-    assert_eq!(done, Written::Done(true));
-    let wide = |whose: &AccountId| KnowledgeAsked { exact: 9, others: 9, ..asked(whose) };
-    let names = |found: &[Known]| -> Vec<String> {
+    assert_eq!(done, WriteOutcome::Done(true));
+    let wide = |whose: &AccountId| KnowledgeLookup { exact: 9, others: 9, ..asked(whose) };
+    let names = |found: &[KnowledgeSummary]| -> Vec<String> {
         found.iter().map(|it| it.key.task_id.clone()).collect()
     };
     let found = hits(store, &wide(&alice)).await;
@@ -170,7 +180,7 @@ pub(crate) async fn what_is_taken_from_a_deprecated_decision_is_not_used(backend
     let store = &*backend.store;
     let alice = account("alice");
     learned(store, &alice, "first", &decision(100)).await;
-    let which = Deprecation { task: key(&alice, "first"), epoch: 1, at: at(200) };
+    let which = KnowledgeDeprecation { task: key(&alice, "first"), epoch: 1, at: at(200) };
     store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
     // It was being verified when somebody complained.
     let copy = Knowledge { source: Some(named("first")), ..decision(300) };
@@ -189,18 +199,18 @@ pub(crate) async fn what_is_deprecated_is_not_taken_over(backend: &Backend) {
     }
     let record = submitted(store, &new_task(&alice, "second", 110)).await;
     let reusing = |record: &TaskRecord| {
-        let with = AppendedWith { reused: Some(named("first")), ..AppendedWith::default() };
+        let with = TaskAppendExtras { reused: Some(named("first")), ..TaskAppendExtras::default() };
         TaskAppend { with, ..after(record, vec![], 120) }
     };
-    assert_eq!(append(store, &reusing(&record)).await, Written::Done(()));
-    let which = Deprecation { task: key(&alice, "first"), epoch: 1, at: at(200) };
+    assert_eq!(append(store, &reusing(&record)).await, WriteOutcome::Done(()));
+    let which = KnowledgeDeprecation { task: key(&alice, "first"), epoch: 1, at: at(200) };
     store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
     // It was found before somebody complained, and nothing is written of it afterwards.
-    let refused = Written::Refused(AppendRefused::Deprecated);
+    let refused = WriteOutcome::Refused(TaskAppendRefusal::Deprecated);
     assert_eq!(append(store, &reusing(&record)).await, refused);
     assert_eq!(get(store, &record.key).await.unwrap().updated_at, at(120));
     let other = submitted(store, &new_task(&bob, "second", 110)).await;
-    assert_eq!(append(store, &reusing(&other)).await, Written::Done(()));
+    assert_eq!(append(store, &reusing(&other)).await, WriteOutcome::Done(()));
 }
 
 pub(crate) async fn outputs_are_read_by_name_and_none_that_is_too_large(backend: &Backend) {
@@ -212,7 +222,7 @@ pub(crate) async fn outputs_are_read_by_name_and_none_that_is_too_large(backend:
     learned(store, &bob, "small", &decision(102)).await;
     let read = async |whose: &AccountId, largest: u64| {
         let keys = ["large", "none", "small"].map(named).to_vec();
-        let wanted = KnowledgeWanted { account: whose.clone(), keys, largest };
+        let wanted = KnowledgeFetch { account: whose.clone(), keys, largest };
         store.tasks().knowledge_read(&behalf(whose), &wanted).await.unwrap()
     };
     // Bytes count, and the quotes are two of them.
@@ -232,9 +242,9 @@ pub(crate) async fn what_is_remembered_is_exported_in_pages(backend: &Backend) {
     }
     learned(store, &account("bob"), "t-9", &decision(900)).await;
     all.reverse();
-    let of = KnowledgeOf::TaskType("swarm".to_owned());
-    let mut page = KnowledgePage { account: alice.clone(), of, before: None, limit: 2 };
-    let mut found: Vec<Learned> = Vec::new();
+    let of = KnowledgeScope::TaskType("swarm".to_owned());
+    let mut page = KnowledgePageQuery { account: alice.clone(), of, before: None, limit: 2 };
+    let mut found: Vec<KnowledgeRecord> = Vec::new();
     loop {
         let some = store.tasks().knowledge_export(&behalf(&alice), &page).await.unwrap();
         let Some(last) = some.last() else { break };

@@ -4,14 +4,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures::future::join_all;
 use jurat_core::{
+    account::ledger::{Balance, CreditHold, Movement, Transfer, settle},
     id::AccountId,
-    judge::{History, Sample, Tokens},
-    ledger::{Balance, Hold, Movement, Transfer, settle},
-    round::{Ending, OpenRound},
+    round::{OpenRound, RoundEnding},
 };
 use jurat_store::{
-    Behalf, Closed, Correction, Granted, HistoryOf, JudgeCallsSent, JudgmentUsed, LeaseLost, Once,
-    OnceAnswer, Opened, Orphans, SavedAnswer, Spending, Store, Suspended, Suspension, Written,
+    Behalf, CostCorrection, CreditGrantOutcome, IdempotencyAnswer, IdempotencyRecord,
+    RoundCloseOutcome, RoundOpenOutcome, SavedAnswer, Spending, Store, Suspension,
+    SuspensionOutcome, TakeoverScope, WriteOutcome,
 };
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 
@@ -48,18 +48,24 @@ fn suspension(account: &AccountId, since: Option<i64>) -> Suspension {
 pub(crate) async fn credit_is_granted_and_taken_back(backend: &Backend) {
     let store = &*backend.store;
     let unknown = store.credit_grant(&grant(&account("nobody"), 5), None).await.unwrap();
-    assert_eq!(unknown, Granted::UnknownAccount);
+    assert_eq!(unknown, CreditGrantOutcome::UnknownAccount);
     let alice = member(store, "alice", 0).await;
     assert_eq!(balance(store, &alice).await, Balance::default());
     let had = Balance { granted: 100, available: 100, ..Balance::default() };
-    assert_eq!(store.credit_grant(&grant(&alice, 100), None).await.unwrap(), Granted::Done(had));
+    assert_eq!(
+        store.credit_grant(&grant(&alice, 100), None).await.unwrap(),
+        CreditGrantOutcome::Done(had)
+    );
     let too_much = store.credit_grant(&grant(&alice, -101), None).await.unwrap();
-    assert_eq!(too_much, Granted::TooMuch(had));
+    assert_eq!(too_much, CreditGrantOutcome::TooMuch(had));
     let left = Balance { granted: 30, available: 30, ..Balance::default() };
-    assert_eq!(store.credit_grant(&grant(&alice, -70), None).await.unwrap(), Granted::Done(left));
+    assert_eq!(
+        store.credit_grant(&grant(&alice, -70), None).await.unwrap(),
+        CreditGrantOutcome::Done(left)
+    );
     let nothing = member(store, "bob", 0).await;
     let refused = store.credit_grant(&grant(&nothing, -1), None).await.unwrap();
-    assert_eq!(refused, Granted::TooMuch(Balance::default()));
+    assert_eq!(refused, CreditGrantOutcome::TooMuch(Balance::default()));
     let written = lines(store, &alice).await;
     let shown: Vec<_> = written.iter().map(|it| (it.movement, it.micros)).collect();
     assert_eq!(shown, [(Movement::Grant, -70), (Movement::Grant, 100)]);
@@ -72,17 +78,17 @@ pub(crate) async fn a_round_holds_credit_and_its_end_settles_it(backend: &Backen
     let store = &*backend.store;
     let alice = member(store, "alice", 100).await;
     let open = holding(round(&alice, 1), 40, true);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
     assert_eq!(store.round_get(&alice, &open.id).await.unwrap().unwrap().open.hold, open.hold);
     let during = Balance { granted: 100, available: 60, held: 40, spent: 0 };
     assert_eq!(balance(store, &alice).await, during);
     sound(store).await;
-    let end = costing(&open, Ending::Closed, 15);
-    assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    let end = costing(&open, RoundEnding::Closed, 15);
+    assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
     let after = Balance { granted: 100, available: 85, held: 0, spent: 15 };
     assert_eq!(balance(store, &alice).await, after);
     // The second end is lost, and settles nothing.
-    assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Lost);
+    assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(balance(store, &alice).await, after);
     let written = lines(store, &alice).await;
     let shown: Vec<_> = written.iter().map(|it| (it.movement, it.micros, it.at)).collect();
@@ -120,7 +126,7 @@ pub(crate) async fn nothing_is_written_where_nothing_moves(backend: &Backend) {
         let plain = round(&alice, number);
         let open = hold.map_or(plain.clone(), |micros| holding(plain, micros, true));
         store.round_open(&open, None).await.unwrap();
-        store.round_close(&open, &costing(&open, Ending::Closed, cost)).await.unwrap();
+        store.round_close(&open, &costing(&open, RoundEnding::Closed, cost)).await.unwrap();
         let after = movements().await;
         assert_eq!(after[..after.len() - before], *expected, "{hold:?}");
     }
@@ -131,20 +137,20 @@ pub(crate) async fn an_account_without_credit_opens_nothing_that_costs(backend: 
     let store = &*backend.store;
     let alice = member(store, "alice", 39).await;
     let open = holding(round(&alice, 1), 40, true);
-    let once = once(&alice, "key", OnceAnswer::Round);
+    let once = once(&alice, "key", IdempotencyAnswer::Round);
     let refused = store.round_open(&open, Some(&once)).await.unwrap();
-    assert_eq!(refused, Opened::Overdrawn { available_micros: 39 });
+    assert_eq!(refused, RoundOpenOutcome::Overdrawn { available_micros: 39 });
     assert_eq!(store.round_get(&alice, &open.id).await.unwrap(), None);
-    assert_eq!(store.once_get(&alice, "key").await.unwrap(), None);
+    assert_eq!(store.idempotency_get(&alice, "key").await.unwrap(), None);
     assert_eq!(lines(store, &alice).await.len(), 1);
     let poor = holding(round(&account("poor"), 1), 1, true);
     let refused = store.round_open(&poor, None).await.unwrap();
-    assert_eq!(refused, Opened::Overdrawn { available_micros: 0 });
+    assert_eq!(refused, RoundOpenOutcome::Overdrawn { available_micros: 0 });
     assert_eq!(lines(store, &poor.account).await, []);
     // Credit that is granted later is enough for the same round.
     store.credit_grant(&grant(&alice, 1), None).await.unwrap();
-    assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), Opened::Opened);
-    assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), Opened::Repeated);
+    assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), RoundOpenOutcome::Opened);
+    assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), RoundOpenOutcome::Repeated);
     assert_eq!(balance(store, &alice).await.held, 40);
     sound(store).await;
 }
@@ -153,10 +159,10 @@ pub(crate) async fn an_account_that_is_not_metered_may_go_below_zero(backend: &B
     let store = &*backend.store;
     let alice = member(store, "alice", 0).await;
     let open = holding(round(&alice, 1), 40, false);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
     let during = Balance { granted: 0, available: -40, held: 40, spent: 0 };
     assert_eq!(balance(store, &alice).await, during);
-    store.round_close(&open, &costing(&open, Ending::Closed, 15)).await.unwrap();
+    store.round_close(&open, &costing(&open, RoundEnding::Closed, 15)).await.unwrap();
     let after = Balance { granted: 0, available: -15, held: 0, spent: 15 };
     assert_eq!(balance(store, &alice).await, after);
     sound(store).await;
@@ -167,17 +173,18 @@ pub(crate) async fn a_round_that_expires_gives_back_what_it_did_not_cost(backend
     let alice = member(store, "alice", 100).await;
     let open = holding(abandoned(&alice, 1), 40, true);
     store.round_open(&open, None).await.unwrap();
-    let taken = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap().remove(0);
+    let taken =
+        store.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap().remove(0);
     assert_eq!(taken.hold, open.hold);
     // The node that was too late takes nothing.
-    let late = costing(&open, Ending::Closed, 40);
-    assert_eq!(store.round_close(&open, &late).await.unwrap(), Closed::Lost);
+    let late = costing(&open, RoundEnding::Closed, 40);
+    assert_eq!(store.round_close(&open, &late).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(balance(store, &alice).await.held, 40);
     let mut end = expiry(&taken);
     for replica in &mut end.replicas {
         replica.cost_micros = 0;
     }
-    assert_eq!(store.round_close(&taken, &end).await.unwrap(), Closed::Closed);
+    assert_eq!(store.round_close(&taken, &end).await.unwrap(), RoundCloseOutcome::Closed);
     let after = Balance { granted: 100, available: 100, held: 0, spent: 0 };
     assert_eq!(balance(store, &alice).await, after);
     sound(store).await;
@@ -189,7 +196,7 @@ pub(crate) async fn what_was_spent_is_counted_since_a_time(backend: &Backend) {
     for (number, cost) in [(1, 10), (2, 20), (3, 0), (4, 40)] {
         let open = holding(round(&alice, number), 50, true);
         store.round_open(&open, None).await.unwrap();
-        store.round_close(&open, &costing(&open, Ending::Closed, cost)).await.unwrap();
+        store.round_close(&open, &costing(&open, RoundEnding::Closed, cost)).await.unwrap();
     }
     let since = async |millis| store.credit_spent(&alice, at(millis)).await.unwrap();
     assert_eq!(since(0).await, Spending { micros: 70, rounds: 3 });
@@ -218,17 +225,17 @@ pub(crate) async fn accounts_are_listed_and_suspended(backend: &Backend) {
     for (since, expected) in [(Some(5), Some(5)), (Some(9), Some(5)), (None, None)] {
         let done = suspend(since).await.unwrap();
         let state = store.account_get(&alice).await.unwrap().unwrap();
-        assert_eq!(done, Suspended::Done(Box::new(state.clone())));
+        assert_eq!(done, SuspensionOutcome::Done(Box::new(state.clone())));
         assert_eq!((state.suspended_at, state.balance.available), (expected.map(at), 7));
         let known = store.key_get("k1").await.unwrap().unwrap();
         assert_eq!(known.suspended, expected.is_some());
     }
     let unknown = store.account_suspend(&suspension(&account("nobody"), None), None).await;
-    assert_eq!(unknown.unwrap(), Suspended::UnknownAccount);
+    assert_eq!(unknown.unwrap(), SuspensionOutcome::UnknownAccount);
 }
 
-fn once(account: &AccountId, key: &str, answer: OnceAnswer) -> Once {
-    Once {
+fn once(account: &AccountId, key: &str, answer: IdempotencyAnswer) -> IdempotencyRecord {
+    IdempotencyRecord {
         account: account.clone(),
         key: key.to_owned(),
         operation: "operation".to_owned(),
@@ -242,29 +249,31 @@ pub(crate) async fn a_grant_under_a_key_happens_once(backend: &Backend) {
     let store = &*backend.store;
     let (alice, admin) = (member(store, "alice", 0).await, account("admin"));
     let saved = |text: String| SavedAnswer { status: 201, text };
-    let of_balance = OnceAnswer::OfBalance(Arc::new(move |it| saved(it.available.to_string())));
+    let of_balance =
+        IdempotencyAnswer::OfBalance(Arc::new(move |it| saved(it.available.to_string())));
     let key = once(&admin, "grant", of_balance);
     assert!(matches!(
         store.credit_grant(&grant(&alice, 9), Some(&key)).await.unwrap(),
-        Granted::Done(_)
+        CreditGrantOutcome::Done(_)
     ));
     let again = store.credit_grant(&grant(&alice, 9), Some(&key)).await.unwrap();
-    assert_eq!(again, Granted::Repeated);
+    assert_eq!(again, CreditGrantOutcome::Repeated);
     assert_eq!(balance(store, &alice).await.available, 9);
-    let found = store.once_get(&admin, "grant").await.unwrap().unwrap();
+    let found = store.idempotency_get(&admin, "grant").await.unwrap().unwrap();
     assert_eq!(found.answer, Some(saved("9".to_owned())));
-    let of_account = OnceAnswer::OfAccount(Arc::new(move |it| saved(it.account.to_string())));
+    let of_account =
+        IdempotencyAnswer::OfAccount(Arc::new(move |it| saved(it.account.to_string())));
     let key = once(&admin, "suspend", of_account);
     store.account_suspend(&suspension(&alice, Some(5)), Some(&key)).await.unwrap();
     store.account_suspend(&suspension(&alice, None), None).await.unwrap();
     let again = store.account_suspend(&suspension(&alice, Some(5)), Some(&key)).await.unwrap();
-    assert_eq!(again, Suspended::Repeated);
+    assert_eq!(again, SuspensionOutcome::Repeated);
     assert_eq!(store.account_get(&alice).await.unwrap().unwrap().suspended_at, None);
     // What is refused leaves its key free.
-    let key = once(&admin, "refused", OnceAnswer::Known(saved(String::new())));
+    let key = once(&admin, "refused", IdempotencyAnswer::Known(saved(String::new())));
     store.credit_grant(&grant(&alice, -99), Some(&key)).await.unwrap();
     store.credit_grant(&grant(&account("nobody"), 1), Some(&key)).await.unwrap();
-    assert_eq!(store.once_get(&admin, "refused").await.unwrap(), None);
+    assert_eq!(store.idempotency_get(&admin, "refused").await.unwrap(), None);
 }
 
 pub(crate) async fn transfers_cannot_be_changed_or_removed(backend: &Backend) {
@@ -348,20 +357,22 @@ pub(crate) async fn many_rounds_at_once_never_hold_more_than_there_is(backend: &
         let open = holding(round(&alice, number), 10, true);
         (store.round_open(&open, None).await.unwrap(), open)
     });
-    let (opened, refused): (Vec<_>, Vec<_>) =
-        join_all(opens).await.into_iter().partition(|(opened, _)| *opened == Opened::Opened);
+    let (opened, refused): (Vec<_>, Vec<_>) = join_all(opens)
+        .await
+        .into_iter()
+        .partition(|(opened, _)| *opened == RoundOpenOutcome::Opened);
     assert_eq!((opened.len(), refused.len()), (15, 45));
-    let is_overdrawn = |opened: &Opened| matches!(opened, Opened::Overdrawn { available_micros } if (0..155).contains(available_micros));
+    let is_overdrawn = |opened: &RoundOpenOutcome| matches!(opened, RoundOpenOutcome::Overdrawn { available_micros } if (0..155).contains(available_micros));
     assert!(refused.iter().all(|(opened, _)| is_overdrawn(opened)));
     let during = Balance { granted: 155, available: 5, held: 150, spent: 0 };
     assert_eq!(balance(&*backend.store, &alice).await, during);
     // Both nodes end all of them, and each of them ends once.
     let closes = opened.iter().flat_map(|(_, open)| [(&backend.store, open), (&second, open)]);
     let closes = closes.map(async |(store, open): (&Arc<dyn Store>, &OpenRound)| {
-        store.round_close(open, &costing(open, Ending::Closed, 7)).await.unwrap()
+        store.round_close(open, &costing(open, RoundEnding::Closed, 7)).await.unwrap()
     });
     let closed = join_all(closes).await;
-    assert_eq!(closed.iter().filter(|closed| **closed == Closed::Closed).count(), 15);
+    assert_eq!(closed.iter().filter(|closed| **closed == RoundCloseOutcome::Closed).count(), 15);
     let after = Balance { granted: 155, available: 50, held: 0, spent: 105 };
     assert_eq!(balance(&*backend.store, &alice).await, after);
     sound(&*second).await;
@@ -374,11 +385,11 @@ enum Step {
     Grant(usize, i64),
     Open(usize, i64, bool),
     /// One of the rounds that are or were open, with what it cost.
-    End(usize, Ending, u64),
+    End(usize, RoundEnding, u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let ending = prop::sample::select(Ending::ALL);
+    let ending = prop::sample::select(RoundEnding::ALL);
     let step = prop_oneof![
         (0_usize..3, -60_i64..120).prop_map(|(who, micros)| Step::Grant(who, micros)),
         (0_usize..3, 0_i64..50, any::<bool>())
@@ -426,10 +437,10 @@ async fn walk(
             let known = model.entry(accounts[*who].clone()).or_default();
             let granted = store.credit_grant(&grant(&accounts[*who], *micros), None).await.unwrap();
             if *micros < 0 && known.available < -*micros {
-                assert_eq!(granted, Granted::TooMuch(*known));
+                assert_eq!(granted, CreditGrantOutcome::TooMuch(*known));
             } else {
                 *known = known.after(Movement::Grant, *micros);
-                assert_eq!(granted, Granted::Done(*known));
+                assert_eq!(granted, CreditGrantOutcome::Done(*known));
             }
         }
         Step::Open(who, micros, is_limited) => {
@@ -438,9 +449,9 @@ async fn walk(
             let opened = store.round_open(&open, None).await.unwrap();
             if *is_limited && 0 < *micros && known.available < *micros {
                 let available_micros = known.available;
-                assert_eq!(opened, Opened::Overdrawn { available_micros });
+                assert_eq!(opened, RoundOpenOutcome::Overdrawn { available_micros });
             } else {
-                assert_eq!(opened, Opened::Opened);
+                assert_eq!(opened, RoundOpenOutcome::Opened);
                 *known = known.after(Movement::Hold, *micros);
                 rounds.push((open, true));
             }
@@ -451,7 +462,10 @@ async fn walk(
             let (open, is_open) = &mut rounds[at];
             let end = costing(open, *ending, *cost);
             let closed = store.round_close(open, &end).await.unwrap();
-            assert_eq!(closed, if *is_open { Closed::Closed } else { Closed::Lost });
+            assert_eq!(
+                closed,
+                if *is_open { RoundCloseOutcome::Closed } else { RoundCloseOutcome::Lost }
+            );
             if std::mem::replace(is_open, false) {
                 let (captured, released) =
                     settle(&open.hold.unwrap(), i64::try_from(*cost).unwrap());
@@ -474,10 +488,10 @@ pub(crate) async fn another_account_sees_no_credit(backend: &Backend) {
     let his = holding(round(&bob, 1), 40, true);
     assert_eq!(his.id, open.id);
     let refused = store.round_open(&his, None).await.unwrap();
-    assert_eq!(refused, Opened::Overdrawn { available_micros: 0 });
+    assert_eq!(refused, RoundOpenOutcome::Overdrawn { available_micros: 0 });
     let stolen = OpenRound { account: bob.clone(), ..open.clone() };
-    let end = costing(&stolen, Ending::Closed, 40);
-    assert_eq!(store.round_close(&stolen, &end).await.unwrap(), Closed::Lost);
+    let end = costing(&stolen, RoundEnding::Closed, 40);
+    assert_eq!(store.round_close(&stolen, &end).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(balance(store, &alice).await.held, 40);
     sound(store).await;
 }
@@ -485,7 +499,7 @@ pub(crate) async fn another_account_sees_no_credit(backend: &Backend) {
 /// The round with an estimate of what it costs.
 fn judged(open: OpenRound, micros: i64, most_micros: i64, least_micros: i64) -> OpenRound {
     let open = holding(open, micros, true);
-    let hold = open.hold.map(|hold| Hold { most_micros, least_micros, ..hold });
+    let hold = open.hold.map(|hold| CreditHold { most_micros, least_micros, ..hold });
     OpenRound { hold, ..open }
 }
 
@@ -497,18 +511,18 @@ pub(crate) async fn little_credit_is_spent_to_its_end_and_the_next_grant_pays_th
     // Nothing is known of the costs, so that all there is is held.
     let mut open = judged(round(&alice, 1), 90, 90, 4);
     let opened = store.round_open(&open, None).await.unwrap();
-    assert_eq!(opened, Opened::WithLess { held_micros: 25 });
+    assert_eq!(opened, RoundOpenOutcome::WithLess { held_micros: 25 });
     let during = Balance { granted: 25, available: 0, held: 25, spent: 0 };
     assert_eq!(balance(store, &alice).await, during);
     open.hold.as_mut().unwrap().micros = 25;
     let stored = store.round_get(&alice, &open.id).await.unwrap().unwrap().open.hold.unwrap();
     assert_eq!((stored.micros, stored.most_micros), (25, 90));
     sound(store).await;
-    store.round_close(&open, &costing(&open, Ending::Closed, 10)).await.unwrap();
+    store.round_close(&open, &costing(&open, RoundEnding::Closed, 10)).await.unwrap();
     let open = judged(round(&alice, 2), 10, 90, 4);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
     // It costs more than it holds: the rest is taken from what is left, and beyond.
-    store.round_close(&open, &costing(&open, Ending::Closed, 33)).await.unwrap();
+    store.round_close(&open, &costing(&open, RoundEnding::Closed, 33)).await.unwrap();
     let owes = Balance { granted: 25, available: -18, held: 0, spent: 43 };
     assert_eq!(balance(store, &alice).await, owes);
     let shown: Vec<_> =
@@ -517,15 +531,15 @@ pub(crate) async fn little_credit_is_spent_to_its_end_and_the_next_grant_pays_th
     sound(store).await;
     let open = judged(round(&alice, 3), 10, 90, 4);
     let refused = store.round_open(&open, None).await.unwrap();
-    assert_eq!(refused, Opened::Overdrawn { available_micros: -18 });
+    assert_eq!(refused, RoundOpenOutcome::Overdrawn { available_micros: -18 });
     // The next grant pays what is owed first.
     store.credit_grant(&grant(&alice, 20), None).await.unwrap();
     assert_eq!(balance(store, &alice).await.available, 2);
     let refused = store.round_open(&open, None).await.unwrap();
-    assert_eq!(refused, Opened::Overdrawn { available_micros: 2 });
+    assert_eq!(refused, RoundOpenOutcome::Overdrawn { available_micros: 2 });
     store.credit_grant(&grant(&alice, 2), None).await.unwrap();
     let opened = store.round_open(&open, None).await.unwrap();
-    assert_eq!(opened, Opened::WithLess { held_micros: 4 });
+    assert_eq!(opened, RoundOpenOutcome::WithLess { held_micros: 4 });
     sound(store).await;
 }
 
@@ -550,14 +564,16 @@ pub(crate) async fn calls_that_the_credit_does_not_cover_run_one_at_a_time_on_al
         let mut under_way: Vec<OpenRound> = Vec::new();
         for (opened, mut open) in opens {
             match opened {
-                Opened::Opened => under_way.push(open),
-                Opened::WithLess { held_micros } => {
+                RoundOpenOutcome::Opened => under_way.push(open),
+                RoundOpenOutcome::WithLess { held_micros } => {
                     open.hold.as_mut().unwrap().micros = held_micros;
                     under_way.push(open);
                 }
-                Opened::InTurn => assert!(!under_way.is_empty() || 0 < available),
-                Opened::Overdrawn { available_micros } => assert!(available_micros < 5),
-                Opened::Repeated | Opened::VerifierGone | Opened::DaySpent => panic!("{opened:?}"),
+                RoundOpenOutcome::InTurn => assert!(!under_way.is_empty() || 0 < available),
+                RoundOpenOutcome::Overdrawn { available_micros } => assert!(available_micros < 5),
+                RoundOpenOutcome::Repeated
+                | RoundOpenOutcome::VerifierGone
+                | RoundOpenOutcome::DaySpent => panic!("{opened:?}"),
             }
         }
         if under_way.is_empty() {
@@ -567,8 +583,11 @@ pub(crate) async fn calls_that_the_credit_does_not_cover_run_one_at_a_time_on_al
         assert!(under_way.len() == 1 || at_risk <= available, "{} {available}", under_way.len());
         // All of them cost the most that they can.
         for (at, open) in under_way.iter().enumerate() {
-            let end = costing(open, Ending::Closed, 100);
-            assert_eq!(stores[at % 2].round_close(open, &end).await.unwrap(), Closed::Closed);
+            let end = costing(open, RoundEnding::Closed, 100);
+            assert_eq!(
+                stores[at % 2].round_close(open, &end).await.unwrap(),
+                RoundCloseOutcome::Closed
+            );
         }
         owed = balance(&*backend.store, &alice).await.available;
         sound(&*second).await;
@@ -583,17 +602,17 @@ pub(crate) async fn credit_that_calls_may_still_cost_is_not_taken_back(backend: 
     let alice = member(store, "alice", 250).await;
     for number in 1..3 {
         let open = judged(round(&alice, number), 10, 100, 5);
-        assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
+        assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
     }
     let too_much = store.credit_grant(&grant(&alice, -51), None).await.unwrap();
-    assert!(matches!(too_much, Granted::TooMuch(_)), "{too_much:?}");
+    assert!(matches!(too_much, CreditGrantOutcome::TooMuch(_)), "{too_much:?}");
     let done = store.credit_grant(&grant(&alice, -50), None).await.unwrap();
-    assert!(matches!(done, Granted::Done(_)), "{done:?}");
+    assert!(matches!(done, CreditGrantOutcome::Done(_)), "{done:?}");
     sound(store).await;
 }
 
-pub(super) fn correction(open: &OpenRound, micros: i64) -> Correction {
-    Correction {
+pub(super) fn correction(open: &OpenRound, micros: i64) -> CostCorrection {
+    CostCorrection {
         account: open.account.clone(),
         round: open.id.clone(),
         run: None,
@@ -608,7 +627,7 @@ pub(super) fn correction(open: &OpenRound, micros: i64) -> Correction {
 async fn corrected(store: &dyn Store, open: &OpenRound, micros: i64) -> i64 {
     let behalf = Behalf::Account(open.account.clone());
     let done = store.sharing().credit_correct(&behalf, &correction(open, micros), None).await;
-    let Written::Done(moved) = done.unwrap() else { panic!("it was done before") };
+    let WriteOutcome::Done(moved) = done.unwrap() else { panic!("it was done before") };
     moved
 }
 
@@ -617,7 +636,7 @@ pub(crate) async fn what_a_provider_reports_afterwards_corrects_the_cost(backend
     let alice = member(store, "alice", 100).await;
     let open = judged(round(&alice, 1), 10, 90, 4);
     store.round_open(&open, None).await.unwrap();
-    store.round_close(&open, &costing(&open, Ending::Closed, 30)).await.unwrap();
+    store.round_close(&open, &costing(&open, RoundEnding::Closed, 30)).await.unwrap();
     assert_eq!(corrected(store, &open, -12).await, -12);
     let after = Balance { granted: 100, available: 82, held: 0, spent: 18 };
     assert_eq!(balance(store, &alice).await, after);
@@ -628,72 +647,16 @@ pub(crate) async fn what_a_provider_reports_afterwards_corrects_the_cost(backend
     assert_eq!(balance(store, &alice).await.spent, 25);
     // More than is left is not taken, nor what a call under way may still cost.
     let next = judged(round(&alice, 2), 10, 70, 4);
-    assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::Opened);
+    assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::Opened);
     assert_eq!(balance(store, &alice).await.available, 65);
     assert_eq!(corrected(store, &open, 50).await, 5);
     assert_eq!(corrected(store, &open, 50).await, 0);
     sound(store).await;
-    store.round_close(&next, &costing(&next, Ending::Closed, 70)).await.unwrap();
+    store.round_close(&next, &costing(&next, RoundEnding::Closed, 70)).await.unwrap();
     let after = Balance { granted: 100, available: 0, held: 0, spent: 100 };
     assert_eq!(balance(store, &alice).await, after);
     let line = &lines(store, &alice).await[3];
     assert_eq!(line.round.as_ref(), Some(&open.id));
     assert_eq!(line.note.as_deref(), Some("what the provider reported afterwards"));
     sound(store).await;
-}
-
-pub(crate) async fn judge_calls_are_on_record_before_they_leave(backend: &Backend) {
-    let store = &*backend.store;
-    let alice = member(store, "alice", 100).await;
-    let open = holding(abandoned(&alice, 1), 40, true);
-    store.round_open(&open, None).await.unwrap();
-    let behalf = Behalf::Account(alice.clone());
-    let sent = |token, micros: &[u64]| JudgeCallsSent {
-        account: alice.clone(),
-        round: open.id.clone(),
-        lease_token: token,
-        micros: micros.to_vec(),
-    };
-    let calls = store.sharing();
-    let noted =
-        async |sent: JudgeCallsSent| calls.judge_calls_note(&behalf, &sent, None).await.unwrap();
-    let read = async || calls.judge_calls_sent(&behalf, &alice, &open.id).await.unwrap();
-    assert_eq!(read().await, [] as [u64; 0]);
-    assert_eq!(noted(sent(open.lease_token, &[5])).await, Written::Done(()));
-    assert_eq!(noted(sent(open.lease_token, &[5, 9])).await, Written::Done(()));
-    // Whoever takes the round over reads it, and its old node sends nothing more.
-    let taken = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap().remove(0);
-    assert_eq!(noted(sent(open.lease_token, &[50])).await, Written::Refused(LeaseLost));
-    assert_eq!(read().await, [5, 9]);
-    store.round_close(&taken, &costing(&taken, Ending::Expired, 14)).await.unwrap();
-    assert_eq!(noted(sent(taken.lease_token, &[50])).await, Written::Refused(LeaseLost));
-    assert_eq!(balance(store, &alice).await.spent, 14);
-    let bob = Behalf::Account(account("bob"));
-    let none = calls.judge_calls_sent(&bob, &account("bob"), &open.id).await.unwrap();
-    assert_eq!(none, [] as [u64; 0]);
-}
-
-pub(crate) async fn a_history_is_of_one_account_and_keeps_the_latest(backend: &Backend) {
-    let store = backend.store.sharing();
-    let of = |name: &str| HistoryOf {
-        account: account(name),
-        verifier_id: "system:safety-block".to_owned(),
-        model: "p1/m".to_owned(),
-    };
-    let history = async |name: &str| {
-        let behalf = Behalf::Account(account(name));
-        store.judge_history(&behalf, &of(name)).await.unwrap()
-    };
-    let sample = |output| Sample { size: 100, tokens: Tokens { input: 30, output }, requests: 1 };
-    let learn = async |output| {
-        let used = JudgmentUsed { of: of("alice"), sample: sample(output), at: at(5) };
-        let behalf = Behalf::Account(account("alice"));
-        store.judge_history_add(&behalf, &used, None).await.unwrap();
-    };
-    assert_eq!(history("alice").await, History::default());
-    learn(1).await;
-    assert_eq!(history("alice").await, History::new([sample(1)]));
-    join_all((0..100).map(|_| learn(7))).await;
-    assert_eq!(history("alice").await, History::new(vec![sample(7); 100]));
-    assert_eq!(history("bob").await, History::default());
 }

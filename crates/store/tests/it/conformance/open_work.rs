@@ -1,9 +1,12 @@
 //! What is open in the whole installation.
 
-use jurat_core::{agent_event::Delivery, task::Phase, task_run::RunStatus};
-use jurat_store::{Behalf, Waiting};
+use jurat_core::{
+    agent_run::AgentRunStatus,
+    task::{TaskPhase, agent_event::Delivery},
+};
+use jurat_store::{Behalf, QueueDepth};
 
-use super::{agent_events, task_runs, tasks};
+use super::{agent_events, agent_runs, tasks};
 use crate::{
     backend::Backend,
     samples::{account, at},
@@ -14,17 +17,17 @@ pub(crate) async fn what_is_open_is_counted_across_accounts(backend: &Backend) {
     let (alice, bob) = (account("alice"), account("bob"));
     let platform = Behalf::Platform;
     let empty = store.tasks().open_counts(&platform).await.unwrap();
-    assert_eq!(empty, jurat_store::OpenCounts::default());
+    assert_eq!(empty, jurat_store::OpenWorkCounts::default());
     for whose in [&alice, &bob] {
         // A task that is claimed, with an event that is to be told; and a run with one step.
         tasks::with_everything(store, whose).await;
-        task_runs::with_everything(store, whose).await;
+        agent_runs::with_everything(store, whose).await;
     }
     let counts = store.tasks().open_counts(&platform).await.unwrap();
-    assert_eq!(counts.tasks, [(Phase::Claimed, 2)]);
-    assert_eq!(counts.runs, [(RunStatus::Queued, 2)]);
-    assert_eq!((counts.queued.count, counts.leased, counts.workers), (2, Waiting::default(), 0));
-    assert_eq!(counts.events, Waiting { count: 2, first: Some(at(20)) });
+    assert_eq!(counts.tasks, [(TaskPhase::Claimed, 2)]);
+    assert_eq!(counts.runs, [(AgentRunStatus::Queued, 2)]);
+    assert_eq!((counts.queued.count, counts.leased, counts.workers), (2, QueueDepth::default(), 0));
+    assert_eq!(counts.events, QueueDepth { count: 2, first: Some(at(20)) });
     agent_events::noted(store, &bob, "first", Delivery::Failed).await;
     let counts = store.tasks().open_counts(&platform).await.unwrap();
     assert_eq!(counts.events.count, 1);

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use jurat_core::{
-    account::{AccountKind, AccountName, Profile},
+    account::{AccountKind, AccountName, AccountProfile},
     id::AccountId,
     time::Timestamp,
 };
 use jurat_store::{
-    Behalf, HandleClaim, HandleRefused, Once, OnceAnswer, SavedAnswer, Store, Written,
+    Behalf, HandleChange, HandleRefusal, IdempotencyAnswer, IdempotencyRecord, SavedAnswer, Store,
+    WriteOutcome,
 };
 
 use crate::{
@@ -25,9 +26,9 @@ async fn user(store: &dyn Store, name: &str) -> AccountId {
     account
 }
 
-fn claim(account: &AccountId, handle: &str, at: i64) -> HandleClaim {
+fn claim(account: &AccountId, handle: &str, at: i64) -> HandleChange {
     let at = Timestamp::from_micros(at);
-    HandleClaim { account: account.clone(), handle: handle.to_owned(), at }
+    HandleChange { account: account.clone(), handle: handle.to_owned(), at }
 }
 
 async fn found(store: &dyn Store, handle: &str, at: i64) -> Option<AccountId> {
@@ -37,48 +38,56 @@ async fn found(store: &dyn Store, handle: &str, at: i64) -> Option<AccountId> {
     found.unwrap().map(|profile| profile.account)
 }
 
-async fn claimed(store: &dyn Store, claim: &HandleClaim) -> Written<Profile, HandleRefused> {
+async fn claimed(
+    store: &dyn Store,
+    claim: &HandleChange,
+) -> WriteOutcome<AccountProfile, HandleRefusal> {
     store.sharing().handle_claim(&Behalf::Platform, claim, None).await.unwrap()
 }
 
-async fn renamed(store: &dyn Store, claim: &HandleClaim) -> Written<Profile, HandleRefused> {
+async fn renamed(
+    store: &dyn Store,
+    claim: &HandleChange,
+) -> WriteOutcome<AccountProfile, HandleRefusal> {
     store.sharing().handle_rename(&Behalf::Platform, claim, None).await.unwrap()
 }
 
 pub(crate) async fn a_handle_is_claimed_once_and_found(backend: &Backend) {
     let store = &*backend.store;
     let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
-    let Written::Done(profile) = claimed(store, &claim(&ann, "ann", 5)).await else { panic!() };
+    let WriteOutcome::Done(profile) = claimed(store, &claim(&ann, "ann", 5)).await else {
+        panic!()
+    };
     assert_eq!(profile.kind, AccountKind::User);
     assert_eq!(profile.handle.as_deref(), Some("ann"));
     assert_eq!(found(store, "ann", 6).await, Some(ann.clone()));
     assert_eq!(found(store, "bob", 6).await, None);
     let again = claimed(store, &claim(&ann, "anna", 7)).await;
-    assert_eq!(again, Written::Refused(HandleRefused::Claimed("ann".to_owned())));
+    assert_eq!(again, WriteOutcome::Refused(HandleRefusal::Claimed("ann".to_owned())));
     let other = claimed(store, &claim(&bob, "ann", 7)).await;
-    assert_eq!(other, Written::Refused(HandleRefused::Taken));
+    assert_eq!(other, WriteOutcome::Refused(HandleRefusal::Taken));
     let name = AccountName::Id(bob);
     let still = store.sharing().profile_get(&Behalf::Platform, &name, &at(1)).await.unwrap();
     assert_eq!(still.unwrap().handle, None, "what one claims is nobody else's");
     let nobody = claimed(store, &claim(&account("nobody"), "free", 7)).await;
-    assert_eq!(nobody, Written::Refused(HandleRefused::UnknownAccount));
+    assert_eq!(nobody, WriteOutcome::Refused(HandleRefusal::UnknownAccount));
 }
 
 pub(crate) async fn a_handle_that_was_left_leads_on_for_ninety_days(backend: &Backend) {
     let store = &*backend.store;
     let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
     let early = renamed(store, &claim(&ann, "anna", 0)).await;
-    assert_eq!(early, Written::Refused(HandleRefused::NotClaimed));
+    assert_eq!(early, WriteOutcome::Refused(HandleRefusal::NotClaimed));
     claimed(store, &claim(&ann, "ann", 0)).await;
-    assert!(matches!(renamed(store, &claim(&ann, "anna", DAY)).await, Written::Done(_)));
+    assert!(matches!(renamed(store, &claim(&ann, "anna", DAY)).await, WriteOutcome::Done(_)));
     assert_eq!(found(store, "ann", 90 * DAY).await, Some(ann.clone()));
     assert_eq!(found(store, "ann", 91 * DAY).await, None);
     let soon = renamed(store, &claim(&ann, "anne", 2 * DAY)).await;
     let until = Timestamp::from_micros(91 * DAY);
-    assert_eq!(soon, Written::Refused(HandleRefused::TooSoon { until }));
+    assert_eq!(soon, WriteOutcome::Refused(HandleRefusal::TooSoon { until }));
     let taken = claimed(store, &claim(&bob, "ann", 90 * DAY)).await;
-    assert_eq!(taken, Written::Refused(HandleRefused::Taken));
-    assert!(matches!(claimed(store, &claim(&bob, "ann", 91 * DAY)).await, Written::Done(_)));
+    assert_eq!(taken, WriteOutcome::Refused(HandleRefusal::Taken));
+    assert!(matches!(claimed(store, &claim(&bob, "ann", 91 * DAY)).await, WriteOutcome::Done(_)));
     assert_eq!(found(store, "ann", 92 * DAY).await, Some(bob));
     assert_eq!(found(store, "anna", 92 * DAY).await, Some(ann));
 }
@@ -91,11 +100,11 @@ pub(crate) async fn of_two_who_claim_one_handle_at_once_one_gets_it(backend: &Ba
         claims.push((if index % 2 == 0 { &one } else { &two }, claim(&account, "wanted", index)));
     }
     let ends = join_all(claims.iter().map(|(store, claim)| claimed(&***store, claim))).await;
-    assert_eq!(ends.iter().filter(|end| matches!(end, Written::Done(_))).count(), 1);
+    assert_eq!(ends.iter().filter(|end| matches!(end, WriteOutcome::Done(_))).count(), 1);
     assert!(ends.iter().all(|end| match end {
-        Written::Done(profile) => profile.handle.as_deref() == Some("wanted"),
-        Written::Refused(refused) => *refused == HandleRefused::Taken,
-        Written::Repeated => false,
+        WriteOutcome::Done(profile) => profile.handle.as_deref() == Some("wanted"),
+        WriteOutcome::Refused(refused) => *refused == HandleRefusal::Taken,
+        WriteOutcome::Repeated => false,
     }));
     two.close().await;
 }
@@ -103,13 +112,13 @@ pub(crate) async fn of_two_who_claim_one_handle_at_once_one_gets_it(backend: &Ba
 pub(crate) async fn a_handle_claimed_under_a_key_is_claimed_once(backend: &Backend) {
     let store = &*backend.store;
     let ann = user(store, "ann").await;
-    let once = |answer: &'static str| Once {
+    let once = |answer: &'static str| IdempotencyRecord {
         account: ann.clone(),
         key: "k".to_owned(),
         operation: "handle_claim".to_owned(),
         request_digest: "d".to_owned(),
-        answer: OnceAnswer::OfResult(Arc::new(move |result| {
-            let profile: &Profile = result.downcast_ref()?;
+        answer: IdempotencyAnswer::OfResult(Arc::new(move |result| {
+            let profile: &AccountProfile = result.downcast_ref()?;
             let text = format!("{answer} {}", profile.handle.as_deref()?);
             Some(SavedAnswer { status: 200, text })
         })),
@@ -119,12 +128,12 @@ pub(crate) async fn a_handle_claimed_under_a_key_is_claimed_once(backend: &Backe
     let claim = claim(&ann, "ann", 5);
     // What is refused leaves no note.
     let early = store.sharing().handle_rename(&behalf, &claim, Some(&once("early"))).await.unwrap();
-    assert_eq!(early, Written::Refused(HandleRefused::NotClaimed));
+    assert_eq!(early, WriteOutcome::Refused(HandleRefusal::NotClaimed));
     let first = store.sharing().handle_claim(&behalf, &claim, Some(&once("first"))).await.unwrap();
-    assert!(matches!(first, Written::Done(_)));
+    assert!(matches!(first, WriteOutcome::Done(_)));
     let second =
         store.sharing().handle_claim(&behalf, &claim, Some(&once("second"))).await.unwrap();
-    assert_eq!(second, Written::Repeated);
-    let noted = store.once_get(&ann, "k").await.unwrap().unwrap();
+    assert_eq!(second, WriteOutcome::Repeated);
+    let noted = store.idempotency_get(&ann, "k").await.unwrap().unwrap();
     assert_eq!(noted.answer.unwrap().text, "first ann");
 }

@@ -2,13 +2,15 @@
 
 use futures::future::join_all;
 use jurat_core::{
-    consensus::{Basis, Outcome},
     id::RoundId,
-    job::Kind,
-    replica::Replica,
-    round::{Ending, OpenRound, Round, State},
+    round::{
+        OpenRound, Round, RoundEnding, RoundStatus,
+        consensus::{Basis, Outcome},
+        job::JobKind,
+        replica::Replica,
+    },
 };
-use jurat_store::{Closed, RoundFilter, StoreErrorKind};
+use jurat_store::{RoundCloseOutcome, RoundFilter, StoreErrorKind};
 
 use crate::{
     backend::Backend,
@@ -34,7 +36,7 @@ pub(crate) async fn a_closed_round_reads_back_with_all_that_was_said(backend: &B
     let open = round(&account("alice"), 1);
     let end = closing(&open);
     backend.store.round_open(&open, None).await.unwrap();
-    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: Some(end) });
 
     // Who took the seat of another, and on what a decision rests, is on record as well.
@@ -44,7 +46,7 @@ pub(crate) async fn a_closed_round_reads_back_with_all_that_was_said(backend: &B
     end.replicas[2].replaced_by = Some(3);
     end.replicas.push(Replica { index: 3, seat: 2, ..end.replicas[0].clone() });
     backend.store.round_open(&open, None).await.unwrap();
-    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: Some(end) });
 }
 
@@ -63,8 +65,8 @@ pub(crate) async fn a_round_ends_once(backend: &Backend) {
     let end = closing(&open);
     backend.store.round_open(&open, None).await.unwrap();
     backend.store.round_close(&open, &end).await.unwrap();
-    let other = ended(&open, Ending::Expired, Outcome::Failed, replicas());
-    assert_eq!(backend.store.round_close(&open, &other).await.unwrap(), Closed::Lost);
+    let other = ended(&open, RoundEnding::Expired, Outcome::Failed, replicas());
+    assert_eq!(backend.store.round_close(&open, &other).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(read(backend, &open).await.closing, Some(end));
     let entry = backend.store.entry_get(&open.account, &other.receipt_id).await.unwrap();
     assert_eq!(entry, None);
@@ -73,7 +75,7 @@ pub(crate) async fn a_round_ends_once(backend: &Backend) {
 pub(crate) async fn an_unknown_round_cannot_be_closed(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Lost);
+    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(backend.store.round_get(&open.account, &open.id).await.unwrap(), None);
     assert_eq!(backend.store.entry_get(&open.account, &end.receipt_id).await.unwrap(), None);
 }
@@ -88,7 +90,7 @@ pub(crate) async fn a_close_that_fails_changes_nothing(backend: &Backend) {
     assert_eq!(read(backend, &open).await.closing, None);
     assert_eq!(backend.store.entry_get(&open.account, &broken.receipt_id).await.unwrap(), None);
     let end = closing(&open);
-    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
     assert_eq!(read(backend, &open).await.closing, Some(end));
 }
 
@@ -133,7 +135,7 @@ pub(crate) async fn rounds_are_listed_newest_first_in_pages(backend: &Backend) {
 pub(crate) async fn a_list_reads_nothing_of_what_was_said(backend: &Backend) {
     let alice = account("alice");
     let (closed, undecided, open) = (round(&alice, 1), round(&alice, 2), round(&alice, 3));
-    let mut nobody = ended(&undecided, Ending::Expired, Outcome::Failed, replicas());
+    let mut nobody = ended(&undecided, RoundEnding::Expired, Outcome::Failed, replicas());
     nobody.consensus.verdict = None;
     for (open, closing) in [(&closed, closing(&closed)), (&undecided, nobody.clone())] {
         backend.store.round_open(open, None).await.unwrap();
@@ -163,16 +165,16 @@ pub(crate) async fn a_list_reads_nothing_of_what_was_said(backend: &Backend) {
 pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
     let alice = account("alice");
     let plan = [
-        (1, Kind::Validate, Some(Outcome::Agreed)),
-        (2, Kind::Delegate, Some(Outcome::Split)),
-        (3, Kind::Validate, Some(Outcome::Split)),
-        (4, Kind::Delegate, None),
+        (1, JobKind::Validate, Some(Outcome::Agreed)),
+        (2, JobKind::Delegate, Some(Outcome::Split)),
+        (3, JobKind::Validate, Some(Outcome::Split)),
+        (4, JobKind::Delegate, None),
     ];
     for (number, kind, outcome) in plan {
         let open = OpenRound { kind, ..round(&alice, number) };
         backend.store.round_open(&open, None).await.unwrap();
         if let Some(outcome) = outcome {
-            let end = ended(&open, Ending::Closed, outcome, replicas());
+            let end = ended(&open, RoundEnding::Closed, outcome, replicas());
             backend.store.round_close(&open, &end).await.unwrap();
         }
     }
@@ -183,20 +185,21 @@ pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
         let number = |id| plan.iter().map(|plan| plan.0).find(|n| round(&alice, *n).id == id);
         ids.map(|id| number(id).unwrap()).collect::<Vec<_>>()
     };
-    assert_eq!(listed(Some(Kind::Delegate), None).await, [4, 2]);
+    assert_eq!(listed(Some(JobKind::Delegate), None).await, [4, 2]);
     assert_eq!(listed(None, Some(Outcome::Split)).await, [3, 2]);
-    assert_eq!(listed(Some(Kind::Validate), Some(Outcome::Split)).await, [3]);
-    assert_eq!(listed(Some(Kind::Factcheck), None).await, Vec::<u32>::new());
+    assert_eq!(listed(Some(JobKind::Validate), Some(Outcome::Split)).await, [3]);
+    assert_eq!(listed(Some(JobKind::Factcheck), None).await, Vec::<u32>::new());
     // A page of a filtered list goes on where the last one ended.
     let before = Some(round(&alice, 4).id);
-    let filter = RoundFilter { kind: Some(Kind::Delegate), before, ..newest(1) };
+    let filter = RoundFilter { kind: Some(JobKind::Delegate), before, ..newest(1) };
     let page = backend.store.round_list(&alice, &filter).await.unwrap();
     assert_eq!(page.iter().map(|it| &it.open.id).collect::<Vec<_>>(), [&round(&alice, 2).id]);
 }
 
 pub(crate) async fn rounds_are_filtered_by_state_and_time(backend: &Backend) {
     let alice = account("alice");
-    let endings = [None, Some(Ending::Closed), Some(Ending::Expired), Some(Ending::Cancelled)];
+    let endings =
+        [None, Some(RoundEnding::Closed), Some(RoundEnding::Expired), Some(RoundEnding::Cancelled)];
     for (number, ending) in (1..=8).zip(endings.into_iter().cycle()) {
         let open = round(&alice, number);
         backend.store.round_open(&open, None).await.unwrap();
@@ -211,17 +214,17 @@ pub(crate) async fn rounds_are_filtered_by_state_and_time(backend: &Backend) {
         rounds.iter().map(|round| number(&round.open.id)).collect::<Vec<u32>>()
     };
     for (state, expected) in [
-        (State::Open, [5, 1]),
-        (State::Closed, [6, 2]),
-        (State::Expired, [7, 3]),
-        (State::Cancelled, [8, 4]),
+        (RoundStatus::Open, [5, 1]),
+        (RoundStatus::Closed, [6, 2]),
+        (RoundStatus::Expired, [7, 3]),
+        (RoundStatus::Cancelled, [8, 4]),
     ] {
         let of_state = RoundFilter { state: Some(state), ..newest(10) };
         assert_eq!(listed(of_state.clone()).await, expected, "{state}");
         let kind = Some(round(&alice, 1).kind);
         assert_eq!(listed(RoundFilter { kind, ..of_state.clone() }).await, expected, "{state}");
         let outcome = Some(Outcome::Failed);
-        let failed = if state == State::Open { &[][..] } else { &expected[..] };
+        let failed = if state == RoundStatus::Open { &[][..] } else { &expected[..] };
         assert_eq!(listed(RoundFilter { outcome, ..of_state.clone() }).await, failed, "{state}");
         let both = RoundFilter { kind, outcome, ..of_state.clone() };
         assert_eq!(listed(both).await, failed, "{state}");
@@ -245,7 +248,7 @@ pub(crate) async fn many_rounds_at_once_are_all_kept(backend: &Backend) {
         backend.store.round_close(&open, &closing(&open)).await.unwrap()
     });
     let closed = join_all(walks).await;
-    assert!(closed.iter().all(|closed| *closed == Closed::Closed));
+    assert!(closed.iter().all(|closed| *closed == RoundCloseOutcome::Closed));
     let listed = backend.store.round_list(&alice, &newest(1_000)).await.unwrap();
     assert_eq!(listed.len(), usize::try_from(ROUNDS).unwrap());
     let checks = (0..ROUNDS).map(async |number| {
@@ -262,14 +265,14 @@ pub(crate) async fn of_two_closes_at_once_one_is_lost(backend: &Backend) {
         let open = round(&alice, number);
         backend.store.round_open(&open, None).await.unwrap();
         let ours = closing(&open);
-        let theirs = ended(&open, Ending::Expired, Outcome::Failed, replicas());
+        let theirs = ended(&open, RoundEnding::Expired, Outcome::Failed, replicas());
         let (one, other) = tokio::join!(
             backend.store.round_close(&open, &ours),
             second.round_close(&open, &theirs)
         );
         let (one, other) = (one.unwrap(), other.unwrap());
         assert_ne!(one, other, "one of two closes holds");
-        let kept = if one == Closed::Closed { ours } else { theirs };
+        let kept = if one == RoundCloseOutcome::Closed { ours } else { theirs };
         assert_eq!(read(backend, &open).await.closing, Some(kept));
     }
     second.close().await;

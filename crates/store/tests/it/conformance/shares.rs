@@ -1,18 +1,23 @@
 //! What others grant: it takes nobody's names, waits to be accepted, and tells no address.
 
 use jurat_core::{
-    account::AccountName,
+    account::{
+        AccountName,
+        login::{CODE_MICROS, LoginPurpose},
+    },
     id::AccountId,
-    login::{CODE_MICROS, LoginPurpose},
-    share::{Share, ShareState, ShareVerb},
     time::Timestamp,
-    verifier::{VerifierRef, Which},
-    workflow::{GRANTS_A_DAY, MOST_WAITING, Role, VerifierRole, Whose, WorkflowWhich},
+    verifier::{VerifierRef, VerifierSelector},
+    workflow::{
+        AccessRole, GRANTS_A_DAY, MOST_WAITING, OwnershipFilter, VerifierRole, WorkflowSelector,
+        share::{Share, ShareAction, ShareState},
+    },
 };
 use jurat_store::{
-    Behalf, CodeUse, Deploy, Deployed, Found, GrantOrder, NewCode, RevokeOrder, Saved, ShareAnswer,
-    ShareQuery, ShareRefused, Store, WorkflowAsked, WorkflowRefused, WorkflowSave, WorkflowWords,
-    Written,
+    Behalf, DeployOutcome, GrantRevocation, LoginCodeUse, NameMatch, NewLoginCode,
+    NewVerifierVersion, ShareAnswer, ShareQuery, ShareRefusal, Store, WorkflowGrantOrder,
+    WorkflowLookup, WorkflowRefusal, WorkflowSave, WorkflowSaveResult, WorkflowWordSearch,
+    WriteOutcome,
 };
 
 use super::workflows::{
@@ -48,19 +53,27 @@ async fn person(backend: &Backend, handle: &str) -> AccountId {
 }
 
 /// A workflow that names a verifier, both of this owner.
-async fn shared(store: &dyn Store, owner: &AccountId, number: u32) -> (Saved, String) {
+async fn shared(store: &dyn Store, owner: &AccountId, number: u32) -> (WorkflowSaveResult, String) {
     let cites = deployed(store, &deploy(owner, "cites", number)).await.verifier;
     let bindings = Some(vec![binding("cites", &cites.id)]);
     let saved = saved(store, &WorkflowSave { bindings, ..draft(owner, "report", number) }).await;
     (saved, cites.id)
 }
 
-async fn given(store: &dyn Store, caller: &AccountId, saved: &Saved, to: &str) -> bool {
-    let order = GrantOrder { grantee: name(to), ..grant_of(caller, id(saved), caller, Role::View) };
+async fn given(
+    store: &dyn Store,
+    caller: &AccountId,
+    saved: &WorkflowSaveResult,
+    to: &str,
+) -> bool {
+    let order = WorkflowGrantOrder {
+        grantee: name(to),
+        ..grant_of(caller, id(saved), caller, AccessRole::View)
+    };
     match grant(store, &order).await {
-        Written::Done(_) => true,
-        Written::Refused(_) => false,
-        Written::Repeated => panic!(),
+        WriteOutcome::Done(_) => true,
+        WriteOutcome::Refused(_) => false,
+        WriteOutcome::Repeated => panic!(),
     }
 }
 
@@ -72,28 +85,28 @@ async fn shares(store: &dyn Store, caller: &AccountId, state: Option<ShareState>
 async fn answered(
     store: &dyn Store,
     caller: &AccountId,
-    saved: &Saved,
-    verb: ShareVerb,
-) -> Result<ShareState, ShareRefused> {
+    saved: &WorkflowSaveResult,
+    verb: ShareAction,
+) -> Result<ShareState, ShareRefusal> {
     let id = saved.workflow.id.clone();
     let answer = ShareAnswer { caller: caller.clone(), id, verb, at: at(80) };
     match store.sharing().share_answer(&behalf(caller), &answer, None).await.unwrap() {
-        Written::Done(share) => Ok(share.state),
-        Written::Refused(refused) => Err(refused),
-        Written::Repeated => panic!(),
+        WriteOutcome::Done(share) => Ok(share.state),
+        WriteOutcome::Refused(refused) => Err(refused),
+        WriteOutcome::Repeated => panic!(),
     }
 }
 
-async fn hits(store: &dyn Store, caller: &AccountId, whose: Whose) -> usize {
+async fn hits(store: &dyn Store, caller: &AccountId, whose: OwnershipFilter) -> usize {
     let words = vec!["report".to_owned()];
-    let wanted = WorkflowWords { caller: caller.clone(), whose, tag: None, words, limit: 10 };
+    let wanted = WorkflowWordSearch { caller: caller.clone(), whose, tag: None, words, limit: 10 };
     store.sharing().workflow_search(&behalf(caller), &wanted).await.unwrap().len()
 }
 
-async fn names(store: &dyn Store, caller: &AccountId, which: &WorkflowWhich) -> Vec<String> {
-    let asked = WorkflowAsked { caller: caller.clone(), which: which.clone(), version: None };
+async fn names(store: &dyn Store, caller: &AccountId, which: &WorkflowSelector) -> Vec<String> {
+    let asked = WorkflowLookup { caller: caller.clone(), which: which.clone(), version: None };
     match store.sharing().workflow_grants(&behalf(caller), &asked).await.unwrap() {
-        Found::One(lines) => lines.into_iter().map(|line| line.granted_to).collect(),
+        NameMatch::One(lines) => lines.into_iter().map(|line| line.granted_to).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -104,64 +117,70 @@ pub(crate) async fn a_grant_takes_no_bare_name(backend: &Backend) {
     let bob = person(backend, "bob").await;
     let (report, cites) = shared(store, &eve, 1).await;
     assert!(given(store, &eve, &report, "ann@example.com").await);
-    let bare = Which::Name("cites".to_owned());
+    let bare = VerifierSelector::Name("cites".to_owned());
     let full = VerifierRef::parse("@eve/cites").unwrap().which;
-    let found = async |who: &AccountId, which: &Which| {
+    let found = async |who: &AccountId, which: &VerifierSelector| {
         reached(store, who, (which, None), VerifierRole::Exec).await
     };
-    assert_eq!(found(&ann, &bare).await, Found::Elsewhere(vec!["@eve/cites".to_owned()]));
+    assert_eq!(found(&ann, &bare).await, NameMatch::Elsewhere(vec!["@eve/cites".to_owned()]));
     assert_eq!(
         view(store, &ann, &slug("report"), None).await,
-        Found::Elsewhere(vec!["@eve/report".to_owned()])
+        NameMatch::Elsewhere(vec!["@eve/report".to_owned()])
     );
     // Nobody else learns that there is one, by whatever name.
-    for which in [&bare, &full, &Which::Id(cites.clone())] {
-        assert_eq!(found(&bob, which).await, Found::Nothing);
+    for which in [&bare, &full, &VerifierSelector::Id(cites.clone())] {
+        assert_eq!(found(&bob, which).await, NameMatch::Nothing);
     }
     for which in [slug("report"), slug("@eve/report"), id(&report)] {
-        assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
+        assert_eq!(view(store, &bob, &which, None).await, NameMatch::Nothing);
     }
     // A token that comes with an unsolicited grant takes nobody's words to a stranger.
-    let order = GrantOrder { role: Role::Edit, ..grant_of(&eve, id(&report), &ann, Role::Edit) };
+    let order = WorkflowGrantOrder {
+        role: AccessRole::Edit,
+        ..grant_of(&eve, id(&report), &ann, AccessRole::Edit)
+    };
     grant(store, &order).await;
     let token = Some("token-1".to_owned());
-    let deploys = Deploy { expected_token: token.clone(), ..deploy(&ann, "cites", 2) };
-    let of_none = Deployed::TokenOfNone(vec!["@eve/cites".to_owned()]);
+    let deploys = NewVerifierVersion { expected_token: token.clone(), ..deploy(&ann, "cites", 2) };
+    let of_none = DeployOutcome::TokenOfNone(vec!["@eve/cites".to_owned()]);
     assert_eq!(store.verifier_deploy(&deploys, None).await.unwrap(), of_none);
     let saves = WorkflowSave { expected_token: token, ..draft(&ann, "report", 2) };
-    let of_none = WorkflowRefused::TokenOfNone(vec!["@eve/report".to_owned()]);
+    let of_none = WorkflowRefusal::TokenOfNone(vec!["@eve/report".to_owned()]);
     assert_eq!(refused(store, &saves).await, of_none);
     // By the full name and by the id it is reached, and an own one has the bare name.
-    for which in [&full, &Which::Id(cites.clone())] {
-        let Found::One(it) = found(&ann, which).await else { panic!() };
+    for which in [&full, &VerifierSelector::Id(cites.clone())] {
+        let NameMatch::One(it) = found(&ann, which).await else { panic!() };
         assert_eq!(it.version.verifier.id, cites);
         let by = it.shared.unwrap().by;
         assert_eq!((by.owner.as_str(), by.is_accepted), ("@eve", false));
     }
-    assert_eq!(seen(store, &ann, &slug("@eve/report"), None).await.reached.role, Role::Edit);
+    assert_eq!(seen(store, &ann, &slug("@eve/report"), None).await.reached.role, AccessRole::Edit);
     let (own, own_cites) = shared(store, &ann, 3).await;
-    let Found::One(it) = found(&ann, &bare).await else { panic!() };
+    let NameMatch::One(it) = found(&ann, &bare).await else { panic!() };
     assert_eq!((it.version.verifier.id, it.shared), (own_cites, None));
     let view = seen(store, &ann, &slug("report"), None).await;
     assert_eq!((view.reached.workflow, view.reached.shared), (own.workflow, None));
-    assert_eq!(seen(store, &ann, &slug("@ann/report"), None).await.reached.role, Role::Owner);
+    assert_eq!(seen(store, &ann, &slug("@ann/report"), None).await.reached.role, AccessRole::Owner);
 }
 
 pub(crate) async fn what_is_shared_waits_until_it_is_used_or_answered(backend: &Backend) {
     let store = &*backend.store;
     let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
     let (report, _) = shared(store, &eve, 1).await;
-    assert_eq!(answered(store, &ann, &report, ShareVerb::Accept).await, Err(ShareRefused::Unknown));
+    assert_eq!(
+        answered(store, &ann, &report, ShareAction::Accept).await,
+        Err(ShareRefusal::Unknown)
+    );
     given(store, &eve, &report, "@ann").await;
     let [share] = &shares(store, &ann, None).await[..] else { panic!() };
     assert_eq!((share.reference().as_str(), share.state), ("@eve/report", ShareState::Pending));
-    assert_eq!((share.role, share.is_blocked, &share.team), (Role::View, false, &None));
+    assert_eq!((share.role, share.is_blocked, &share.team), (AccessRole::View, false, &None));
     let found = async || {
-        let all = hits(store, &ann, Whose::All).await;
+        let all = hits(store, &ann, OwnershipFilter::All).await;
         (
             all,
-            hits(store, &ann, Whose::SharedWithMe).await,
-            listed(store, &ann, Whose::All).await.len(),
+            hits(store, &ann, OwnershipFilter::SharedWithMe).await,
+            listed(store, &ann, OwnershipFilter::All).await.len(),
         )
     };
     assert_eq!(found().await, (0, 1, 1), "a list has it, and a search of all does not");
@@ -169,33 +188,37 @@ pub(crate) async fn what_is_shared_waits_until_it_is_used_or_answered(backend: &
     assert_eq!(found().await, (1, 1, 1));
     assert_eq!(shares(store, &ann, Some(ShareState::Pending)).await, []);
     // What was declined is gone, also after it is granted again, until it is accepted.
-    let declined = answered(store, &ann, &report, ShareVerb::Decline).await;
+    let declined = answered(store, &ann, &report, ShareAction::Decline).await;
     assert_eq!(declined, Ok(ShareState::Declined));
     given(store, &eve, &report, "@ann").await;
     used(store, &ann, &report).await;
     assert_eq!(found().await, (0, 0, 0));
-    assert_eq!(view(store, &ann, &id(&report), None).await, Found::Nothing);
-    assert_eq!(view(store, &ann, &slug("report"), None).await, Found::Nothing);
+    assert_eq!(view(store, &ann, &id(&report), None).await, NameMatch::Nothing);
+    assert_eq!(view(store, &ann, &slug("report"), None).await, NameMatch::Nothing);
     assert_eq!(shares(store, &ann, None).await, []);
     assert_eq!(shares(store, &ann, Some(ShareState::Declined)).await.len(), 1);
     assert_eq!(names(store, &eve, &id(&report)).await, ["@ann"]);
-    let accepted = answered(store, &ann, &report, ShareVerb::Accept).await;
+    let accepted = answered(store, &ann, &report, ShareAction::Accept).await;
     assert_eq!(accepted, Ok(ShareState::Accepted));
     assert_eq!(found().await, (1, 1, 1));
     // What a team has is there at once, and only who leaves the team is without it.
     assert_eq!(revoke(store, &eve, id(&report), &ann).await, Ok(false));
-    let order =
-        RevokeOrder { caller: eve.clone(), which: id(&report), grantee: name("@ann"), at: at(60) };
+    let order = GrantRevocation {
+        caller: eve.clone(),
+        which: id(&report),
+        grantee: name("@ann"),
+        at: at(60),
+    };
     store.sharing().workflow_revoke(&behalf(&eve), &order, None).await.unwrap();
     assert_eq!(found().await, (0, 0, 0));
     let reds = team(backend, "reds").await;
     for member in [&eve, &ann] {
         join(backend, &reds, member).await;
     }
-    grant(store, &grant_of(&eve, id(&report), &reds, Role::View)).await;
+    grant(store, &grant_of(&eve, id(&report), &reds, AccessRole::View)).await;
     assert_eq!(found().await, (1, 1, 1));
-    let declined = answered(store, &ann, &report, ShareVerb::Decline).await;
-    assert_eq!(declined, Err(ShareRefused::OfTeam));
+    let declined = answered(store, &ann, &report, ShareAction::Decline).await;
+    assert_eq!(declined, Err(ShareRefusal::OfTeam));
 }
 
 pub(crate) async fn whoever_is_blocked_shares_nothing_more(backend: &Backend) {
@@ -206,23 +229,23 @@ pub(crate) async fn whoever_is_blocked_shares_nothing_more(backend: &Backend) {
     let (of_bob, _) = shared(store, &bob, 2).await;
     given(store, &eve, &report, "@ann").await;
     given(store, &bob, &of_bob, "@ann").await;
-    let blocked = answered(store, &ann, &report, ShareVerb::Block).await;
+    let blocked = answered(store, &ann, &report, ShareAction::Block).await;
     assert_eq!(blocked, Ok(ShareState::Declined));
     let more = saved(store, &draft(&eve, "more", 3)).await;
     assert!(given(store, &eve, &more, "@ann").await, "whoever is blocked does not learn of it");
     // Nor does somebody else open the way with what is the owner's.
-    grant(store, &grant_of(&eve, id(&more), &cat, Role::Admin)).await;
+    grant(store, &grant_of(&eve, id(&more), &cat, AccessRole::Admin)).await;
     assert!(given(store, &cat, &more, "ann@example.com").await);
     assert_eq!(names(store, &eve, &id(&more)).await.len(), 3);
     let left: Vec<String> = shares(store, &ann, None).await.iter().map(Share::reference).collect();
     assert_eq!(left, ["@bob/report"]);
-    assert_eq!(view(store, &ann, &id(&more), None).await, Found::Nothing);
+    assert_eq!(view(store, &ann, &id(&more), None).await, NameMatch::Nothing);
     let declined = shares(store, &ann, Some(ShareState::Declined)).await;
     assert!(declined.len() == 2 && declined.iter().all(|share| share.is_blocked));
     // Others are not affected, and accepting one lets its owner in again.
     given(store, &eve, &more, "@bob").await;
     assert_eq!(shares(store, &bob, None).await.len(), 1);
-    assert_eq!(answered(store, &ann, &more, ShareVerb::Accept).await, Ok(ShareState::Accepted));
+    assert_eq!(answered(store, &ann, &more, ShareAction::Accept).await, Ok(ShareState::Accepted));
     let third = saved(store, &draft(&eve, "third", 4)).await;
     given(store, &eve, &third, "@ann").await;
     assert_eq!(shares(store, &ann, Some(ShareState::Pending)).await.len(), 2);
@@ -239,36 +262,36 @@ pub(crate) async fn a_grant_is_known_by_the_name_that_was_given(backend: &Backen
     given(store, &eve, &report, "ann@example.com").await;
     assert_eq!(names(store, &eve, &which).await, ["@ann", "ann@example.com"]);
     let revokes = async |text: &str| {
-        let order = RevokeOrder {
+        let order = GrantRevocation {
             caller: eve.clone(),
             which: which.clone(),
             grantee: name(text),
             at: at(60),
         };
         match store.sharing().workflow_revoke(&behalf(&eve), &order, None).await.unwrap() {
-            Written::Done(revoking) => revoking.was_there,
+            WriteOutcome::Done(revoking) => revoking.was_there,
             other => panic!("{other:?}"),
         }
     };
     assert!(revokes("@ann").await);
     assert!(!revokes("@ann").await);
     assert_eq!(names(store, &eve, &which).await, ["ann@example.com"]);
-    assert_eq!(seen(store, &ann, &which, None).await.reached.role, Role::View);
+    assert_eq!(seen(store, &ann, &which, None).await.reached.role, AccessRole::View);
     assert!(!revokes(ann.as_str()).await, "no other name tells who has the address");
     assert!(!revokes("nobody@example.com").await);
     assert!(revokes("ann@example.com").await);
-    assert_eq!(view(store, &ann, &which, None).await, Found::Nothing);
+    assert_eq!(view(store, &ann, &which, None).await, NameMatch::Nothing);
     // The highest role and the lowest floor of all names count.
     let second = saved(store, &super::workflows::next(draft(&eve, "report", 2), &report)).await;
-    let by = |text: &str, role, with_history| GrantOrder {
+    let by = |text: &str, role, with_history| WorkflowGrantOrder {
         grantee: name(text),
         with_history,
         ..grant_of(&eve, id(&second), &eve, role)
     };
-    grant(store, &by("@ann", Role::Edit, false)).await;
-    grant(store, &by("ann@example.com", Role::View, true)).await;
+    grant(store, &by("@ann", AccessRole::Edit, false)).await;
+    grant(store, &by("ann@example.com", AccessRole::View, true)).await;
     let view_now = seen(store, &ann, &which, Some(1)).await;
-    assert_eq!((view_now.reached.role, view_now.reached.floor), (Role::Edit, 0));
+    assert_eq!((view_now.reached.role, view_now.reached.floor), (AccessRole::Edit, 0));
     // A grant that the program before this one made is shown and taken back.
     let bob = person(backend, "bob").await;
     let old = format!(
@@ -280,7 +303,7 @@ pub(crate) async fn a_grant_is_known_by_the_name_that_was_given(backend: &Backen
     assert_eq!(names(store, &eve, &which).await, ["@bob", "@ann", "ann@example.com"]);
     assert!(!revokes("bob@example.com").await);
     assert!(revokes("@bob").await);
-    assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
+    assert_eq!(view(store, &bob, &which, None).await, NameMatch::Nothing);
 }
 
 pub(crate) async fn a_grant_to_an_address_of_nobody_is_like_any_other(backend: &Backend) {
@@ -292,12 +315,12 @@ pub(crate) async fn a_grant_to_an_address_of_nobody_is_like_any_other(backend: &
     assert!(!given(store, &eve, &report, "eve@example.com").await, "the owner's own");
     assert_eq!(names(store, &eve, &id(&report)).await, ["new@example.com"]);
     // Whoever shares for the owner cannot try addresses of the owner either.
-    grant(store, &grant_of(&eve, id(&report), &cat, Role::Admin)).await;
+    grant(store, &grant_of(&eve, id(&report), &cat, AccessRole::Admin)).await;
     assert!(given(store, &cat, &report, "eve@example.com").await);
     assert!(!given(store, &cat, &report, "@eve").await);
-    assert_eq!(seen(store, &eve, &id(&report), None).await.reached.role, Role::Owner);
+    assert_eq!(seen(store, &eve, &id(&report), None).await.reached.role, AccessRole::Owner);
     // The grant finds its account when that is made.
-    let code = NewCode {
+    let code = NewLoginCode {
         email: "new@example.com".to_owned(),
         purpose: LoginPurpose::Register,
         code_hash: "h".to_owned(),
@@ -305,7 +328,7 @@ pub(crate) async fn a_grant_to_an_address_of_nobody_is_like_any_other(backend: &
         expires_at: Timestamp::from_micros(at(90).micros() + CODE_MICROS),
     };
     store.sharing().code_put(&Behalf::Platform, &code, None).await.unwrap();
-    let used = CodeUse {
+    let used = LoginCodeUse {
         email: code.email.clone(),
         code_hash: code.code_hash.clone(),
         account: AccountId::new(at(90), 7),
@@ -313,11 +336,11 @@ pub(crate) async fn a_grant_to_an_address_of_nobody_is_like_any_other(backend: &
         at: at(90),
     };
     let entered = store.sharing().code_use(&Behalf::Platform, &used, None).await.unwrap();
-    let Written::Done(entered) = entered else { panic!("{entered:?}") };
+    let WriteOutcome::Done(entered) = entered else { panic!("{entered:?}") };
     let new = entered.profile.account;
     let [share] = &shares(store, &new, None).await[..] else { panic!() };
     assert_eq!((share.reference().as_str(), share.state), ("@eve/report", ShareState::Pending));
-    assert_eq!(seen(store, &new, &id(&report), None).await.reached.role, Role::View);
+    assert_eq!(seen(store, &new, &id(&report), None).await.reached.role, AccessRole::View);
 }
 
 pub(crate) async fn grants_are_bounded_by_day_and_by_what_waits(backend: &Backend) {
@@ -328,28 +351,31 @@ pub(crate) async fn grants_are_bounded_by_day_and_by_what_waits(backend: &Backen
         made.push(saved(store, &draft(&eve, &format!("report {number}"), number)).await);
     }
     let last = made.last().unwrap();
-    let waits = WorkflowRefused::TooManyWaiting;
+    let waits = WorkflowRefusal::TooManyWaiting;
     // An address of nobody has the same bound as that of somebody who does not answer.
     for to in ["ann@example.com", "nobody@example.com"] {
         for saved in &made[..made.len() - 1] {
             assert!(given(store, &eve, saved, to).await);
         }
-        let order = GrantOrder { grantee: name(to), ..grant_of(&eve, id(last), &eve, Role::View) };
-        assert_eq!(grant(store, &order).await, Written::Refused(waits.clone()));
+        let order = WorkflowGrantOrder {
+            grantee: name(to),
+            ..grant_of(&eve, id(last), &eve, AccessRole::View)
+        };
+        assert_eq!(grant(store, &order).await, WriteOutcome::Refused(waits.clone()));
     }
     used(store, &ann, &made[0]).await;
     assert!(given(store, &eve, last, "ann@example.com").await);
     // A day has so many, also when they are taken back; the next day has as many again.
     let done = 2 * MOST_WAITING + 1;
-    let order = |to: u32, at| GrantOrder {
+    let order = |to: u32, at| WorkflowGrantOrder {
         grantee: name(&format!("p{to}@example.com")),
         at,
-        ..grant_of(&eve, id(last), &eve, Role::View)
+        ..grant_of(&eve, id(last), &eve, AccessRole::View)
     };
     for to in done..GRANTS_A_DAY {
         let order = order(to, at(50));
-        assert!(matches!(grant(store, &order).await, Written::Done(_)), "{to}");
-        let back = RevokeOrder {
+        assert!(matches!(grant(store, &order).await, WriteOutcome::Done(_)), "{to}");
+        let back = GrantRevocation {
             caller: eve.clone(),
             which: id(last),
             grantee: order.grantee,
@@ -357,28 +383,28 @@ pub(crate) async fn grants_are_bounded_by_day_and_by_what_waits(backend: &Backen
         };
         store.sharing().workflow_revoke(&behalf(&eve), &back, None).await.unwrap();
     }
-    let over = Written::Refused(WorkflowRefused::GrantedTooOften);
+    let over = WriteOutcome::Refused(WorkflowRefusal::GrantedTooOften);
     assert_eq!(grant(store, &order(0, at(50))).await, over);
     let tomorrow = Timestamp::from_micros(at(50).micros() + 86_400_000_000);
-    assert!(matches!(grant(store, &order(0, tomorrow)).await, Written::Done(_)));
+    assert!(matches!(grant(store, &order(0, tomorrow)).await, WriteOutcome::Done(_)));
 }
 
 pub(crate) async fn a_grant_that_is_made_again_counts_for_its_day(backend: &Backend) {
     let store = &*backend.store;
     let eve = person(backend, "eve").await;
     let (report, _) = shared(store, &eve, 1).await;
-    let order = |at| GrantOrder {
+    let order = |at| WorkflowGrantOrder {
         grantee: name("ann@example.com"),
         at,
-        ..grant_of(&eve, id(&report), &eve, Role::View)
+        ..grant_of(&eve, id(&report), &eve, AccessRole::View)
     };
     for time in 0..GRANTS_A_DAY {
-        assert!(matches!(grant(store, &order(at(50))).await, Written::Done(_)), "{time}");
+        assert!(matches!(grant(store, &order(at(50))).await, WriteOutcome::Done(_)), "{time}");
     }
-    let over = Written::Refused(WorkflowRefused::GrantedTooOften);
+    let over = WriteOutcome::Refused(WorkflowRefusal::GrantedTooOften);
     assert_eq!(grant(store, &order(at(50))).await, over);
     let tomorrow = Timestamp::from_micros(at(50).micros() + 86_400_000_000);
-    assert!(matches!(grant(store, &order(tomorrow)).await, Written::Done(_)));
+    assert!(matches!(grant(store, &order(tomorrow)).await, WriteOutcome::Done(_)));
 }
 
 pub(crate) async fn a_grant_to_a_handle_of_another_ends_for_whom_it_was(backend: &Backend) {
@@ -387,13 +413,13 @@ pub(crate) async fn a_grant_to_a_handle_of_another_ends_for_whom_it_was(backend:
     let (report, _) = shared(store, &eve, 1).await;
     let second = saved(store, &super::workflows::next(draft(&eve, "report", 2), &report)).await;
     let which = id(&second);
-    let by = |text: &str, role, with_history| GrantOrder {
+    let by = |text: &str, role, with_history| WorkflowGrantOrder {
         grantee: name(text),
         with_history,
         ..grant_of(&eve, which.clone(), &eve, role)
     };
-    grant(store, &by("@ann", Role::Edit, true)).await;
-    grant(store, &by("ann@example.com", Role::View, false)).await;
+    grant(store, &by("@ann", AccessRole::Edit, true)).await;
+    grant(store, &by("ann@example.com", AccessRole::View, false)).await;
     assert_eq!(seen(store, &ann, &which, Some(1)).await.reached.floor, 0);
     // The handle is somebody else's by now.
     let new = user(store, "new").await;
@@ -404,21 +430,21 @@ pub(crate) async fn a_grant_to_a_handle_of_another_ends_for_whom_it_was(backend:
     ] {
         backend.tamper(&sql).await.unwrap();
     }
-    assert_eq!(seen(store, &ann, &which, None).await.reached.role, Role::Edit, "until then");
-    grant(store, &by("@ann", Role::View, false)).await;
+    assert_eq!(seen(store, &ann, &which, None).await.reached.role, AccessRole::Edit, "until then");
+    grant(store, &by("@ann", AccessRole::View, false)).await;
     let reached = seen(store, &new, &which, None).await.reached;
-    assert_eq!((reached.role, reached.floor), (Role::View, 2), "nothing is taken over");
-    assert_eq!(view(store, &new, &which, Some(1)).await, Found::Nothing);
+    assert_eq!((reached.role, reached.floor), (AccessRole::View, 2), "nothing is taken over");
+    assert_eq!(view(store, &new, &which, Some(1)).await, NameMatch::Nothing);
     // What the other one has by another name stays, and no more than that.
     let reached = seen(store, &ann, &which, None).await.reached;
-    assert_eq!((reached.role, reached.floor), (Role::View, 2));
+    assert_eq!((reached.role, reached.floor), (AccessRole::View, 2));
     assert_eq!(names(store, &eve, &which).await, ["@ann", "ann@example.com"]);
-    let back = RevokeOrder {
+    let back = GrantRevocation {
         caller: eve.clone(),
         which: which.clone(),
         grantee: name("ann@example.com"),
         at: at(60),
     };
     store.sharing().workflow_revoke(&behalf(&eve), &back, None).await.unwrap();
-    assert_eq!(view(store, &ann, &which, None).await, Found::Nothing);
+    assert_eq!(view(store, &ann, &which, None).await, NameMatch::Nothing);
 }

@@ -2,14 +2,14 @@
 
 use jurat_core::{
     id::AccountId,
-    round::{Asked, Kept, OpenRound},
+    round::{OpenRound, RetainedRequest, RoundRequest},
     time::Timestamp,
-    workflow::{Role, Source},
+    workflow::{AccessRole, VersionSource},
 };
 use jurat_store::{
-    Behalf, Deploy, Deployed, FilesPatch, NotErased, Once, OnceAnswer, PruneOrder, Pruned,
-    RoundErasing, RoundKey, RoundKeys, SavedAnswer, StorageFull, TaskEventsAsked, WorkflowRefused,
-    WorkflowSave, Written,
+    Behalf, DeployOutcome, ErasureRefusal, FilesPatch, IdempotencyAnswer, IdempotencyRecord,
+    NewVerifierVersion, PruneCounts, PruneOrder, RoundErasure, RoundKey, RoundKeys, SavedAnswer,
+    StorageFull, TaskEventsQuery, WorkflowRefusal, WorkflowSave, WriteOutcome,
 };
 
 use super::{
@@ -126,8 +126,8 @@ pub(crate) fn miscounted() -> String {
 
 fn asked(open: OpenRound, text: &str) -> OpenRound {
     let request = Some(format!("{{\"claim\":\"{text}\"}}"));
-    let asked = Asked { line: "what is asked".to_owned(), request };
-    OpenRound { kept: Kept { asked: Some(asked), erased_at: None }, ..open }
+    let asked = RoundRequest { line: "what is asked".to_owned(), request };
+    OpenRound { kept: RetainedRequest { asked: Some(asked), erased_at: None }, ..open }
 }
 
 async fn ended(backend: &Backend, open: &OpenRound) {
@@ -139,7 +139,7 @@ async fn bytes(backend: &Backend, account: &AccountId) -> u64 {
     backend.store.storage().storage_bytes(&behalf(account), account).await.unwrap().bytes
 }
 
-async fn kept(backend: &Backend, of: &OpenRound, by: &AccountId) -> Kept {
+async fn kept(backend: &Backend, of: &OpenRound, by: &AccountId) -> RetainedRequest {
     let key = RoundKey { account: of.account.clone(), round: of.id.clone() };
     backend.store.storage().round_kept(&behalf(by), &key).await.unwrap()
 }
@@ -156,17 +156,21 @@ fn order(account: &AccountId, before: Timestamp) -> PruneOrder {
     }
 }
 
-async fn prune(backend: &Backend, order: &PruneOrder) -> Pruned {
+async fn prune(backend: &Backend, order: &PruneOrder) -> PruneCounts {
     let storage = backend.store.storage();
     match storage.prune(&behalf(&order.account), order, None).await.unwrap() {
-        Written::Done(pruned) => pruned,
+        WriteOutcome::Done(pruned) => pruned,
         other => panic!("{other:?}"),
     }
 }
 
-async fn erase(backend: &Backend, of: &OpenRound, millis: i64) -> Written<Timestamp, NotErased> {
+async fn erase(
+    backend: &Backend,
+    of: &OpenRound,
+    millis: i64,
+) -> WriteOutcome<Timestamp, ErasureRefusal> {
     let (account, round) = (of.account.clone(), of.id.clone());
-    let erasing = RoundErasing { account, round, at: at(millis) };
+    let erasing = RoundErasure { account, round, at: at(millis) };
     backend.store.storage().round_erase(&behalf(&of.account), &erasing, None).await.unwrap()
 }
 
@@ -176,7 +180,7 @@ pub(crate) async fn what_was_asked_is_kept_beside_its_round(backend: &Backend) {
     ended(backend, &first).await;
     ended(backend, &second).await;
     assert_eq!(kept(backend, &first, &alice).await, first.kept);
-    assert_eq!(kept(backend, &second, &alice).await, Kept::default());
+    assert_eq!(kept(backend, &second, &alice).await, RetainedRequest::default());
     let rounds = vec![first.id.clone(), second.id.clone()];
     let of = RoundKeys { account: alice.clone(), rounds };
     let lines = backend.store.storage().round_lines(&behalf(&alice), &of).await.unwrap();
@@ -186,26 +190,32 @@ pub(crate) async fn what_was_asked_is_kept_beside_its_round(backend: &Backend) {
     let of = RoundKeys { account: bob.clone(), rounds: vec![first.id.clone()] };
     assert_eq!(backend.store.storage().round_lines(&behalf(&bob), &of).await.unwrap(), []);
     let stolen = OpenRound { account: bob.clone(), ..first };
-    assert_eq!(kept(backend, &stolen, &bob).await, Kept::default());
+    assert_eq!(kept(backend, &stolen, &bob).await, RetainedRequest::default());
 }
 
 pub(crate) async fn what_was_asked_and_said_is_erased_and_the_decision_stays(backend: &Backend) {
     let alice = account("alice");
     let open = asked(round(&alice, 1), "a secret");
     backend.store.round_open(&open, None).await.unwrap();
-    assert_eq!(erase(backend, &open, 5_000).await, Written::Refused(NotErased::Open));
+    assert_eq!(erase(backend, &open, 5_000).await, WriteOutcome::Refused(ErasureRefusal::Open));
     let end = closing(&open);
     backend.store.round_close(&open, &end).await.unwrap();
     let unknown = round(&alice, 9);
-    assert_eq!(erase(backend, &unknown, 5_000).await, Written::Refused(NotErased::Unknown));
+    assert_eq!(
+        erase(backend, &unknown, 5_000).await,
+        WriteOutcome::Refused(ErasureRefusal::Unknown)
+    );
     let stolen = OpenRound { account: account("bob"), ..open.clone() };
-    assert_eq!(erase(backend, &stolen, 5_000).await, Written::Refused(NotErased::Unknown));
+    assert_eq!(
+        erase(backend, &stolen, 5_000).await,
+        WriteOutcome::Refused(ErasureRefusal::Unknown)
+    );
 
-    assert_eq!(erase(backend, &open, 6_000).await, Written::Done(at(6_000)));
-    assert_eq!(erase(backend, &open, 7_000).await, Written::Done(at(6_000)), "once is enough");
+    assert_eq!(erase(backend, &open, 6_000).await, WriteOutcome::Done(at(6_000)));
+    assert_eq!(erase(backend, &open, 7_000).await, WriteOutcome::Done(at(6_000)), "once is enough");
     assert_eq!(
         kept(backend, &open, &alice).await,
-        Kept { asked: None, erased_at: Some(at(6_000)) }
+        RetainedRequest { asked: None, erased_at: Some(at(6_000)) }
     );
     let read = backend.store.round_get(&alice, &open.id).await.unwrap().unwrap().closing.unwrap();
     assert_eq!((read.entry, read.receipt_id), (end.entry, end.receipt_id));
@@ -213,7 +223,7 @@ pub(crate) async fn what_was_asked_and_said_is_erased_and_the_decision_stays(bac
     assert_eq!(read.consensus.verdict, end.consensus.verdict);
     for (read, was) in read.replicas.iter().zip(&end.replicas) {
         assert_eq!(read.answer.label(), was.answer.label());
-        let said = read.answer.said();
+        let said = read.answer.content();
         assert!(said.is_none_or(|said| said.output.is_none() && said.notes.is_empty()));
     }
 }
@@ -235,7 +245,7 @@ pub(crate) async fn what_an_account_stores_is_counted(backend: &Backend) {
     assert!(erased < before * 2, "{erased}");
     // Summed up it is as much.
     let summed = backend.store.storage().storage_sum(&behalf(&alice), &alice, None).await.unwrap();
-    assert_eq!(summed, Written::Done(()));
+    assert_eq!(summed, WriteOutcome::Done(()));
     let stored = backend.store.storage().storage_bytes(&behalf(&alice), &alice).await.unwrap();
     assert_eq!((stored.bytes, stored.parts), (erased, 1));
     // Notes of writes count as well.
@@ -244,12 +254,12 @@ pub(crate) async fn what_an_account_stores_is_counted(backend: &Backend) {
 }
 
 async fn note(backend: &Backend, account: &AccountId, key: &str, day: i64, operation: &str) {
-    let once = Once {
+    let once = IdempotencyRecord {
         account: account.clone(),
         key: key.to_owned(),
         operation: operation.to_owned(),
         request_digest: "d".to_owned(),
-        answer: OnceAnswer::Known(SavedAnswer { status: 201, text: "x".repeat(1_000) }),
+        answer: IdempotencyAnswer::Known(SavedAnswer { status: 201, text: "x".repeat(1_000) }),
         at: at(day * DAY_MS),
     };
     let executor = crate::samples::executor(&format!("e-{key}"));
@@ -270,29 +280,29 @@ pub(crate) async fn what_is_old_goes_and_what_is_young_stays(backend: &Backend) 
     note(backend, &alice, "step", 1, "task_step").await;
     // The note of a round that has not ended keeps it from being begun twice.
     let open = round(&alice, day(2));
-    let once = Once {
+    let once = IdempotencyRecord {
         account: alice.clone(),
         key: "open".to_owned(),
         operation: "validate".to_owned(),
         request_digest: "d".to_owned(),
-        answer: OnceAnswer::Round,
+        answer: IdempotencyAnswer::Round,
         at: at(DAY_MS),
     };
     backend.store.round_open(&open, Some(&once)).await.unwrap();
 
     let order = order(&alice, at(30 * DAY_MS));
-    let expected = Pruned { answers: 1, rounds: 1, ..Pruned::default() };
+    let expected = PruneCounts { answers: 1, rounds: 1, ..PruneCounts::default() };
     let storage = backend.store.storage();
     assert_eq!(storage.prunable(&behalf(&alice), &order).await.unwrap(), expected);
     assert_eq!(prune(backend, &order).await, expected);
-    assert_eq!(prune(backend, &order).await, Pruned::default(), "there is no more");
+    assert_eq!(prune(backend, &order).await, PruneCounts::default(), "there is no more");
 
     assert_eq!(kept(backend, &old, &alice).await.asked, None);
     assert_eq!(kept(backend, &young, &alice).await, young.kept);
     assert_eq!(kept(backend, &his, &bob).await, his.kept);
     assert!(backend.store.round_get(&alice, &old.id).await.unwrap().unwrap().closing.is_some());
     for (key, is_there) in [("old", false), ("young", true), ("step", true), ("open", true)] {
-        let found = backend.store.once_get(&alice, key).await.unwrap();
+        let found = backend.store.idempotency_get(&alice, key).await.unwrap();
         assert_eq!(found.is_some(), is_there, "{key}");
     }
 }
@@ -301,18 +311,18 @@ pub(crate) async fn events_go_with_tasks_that_ended_long_ago(backend: &Backend) 
     let alice = account("alice");
     let store = &*backend.store;
     let ended = submitted(store, &new_task(&alice, "ended", 0)).await;
-    let failed = jurat_core::task::Event::Cancelled { reason: "x".to_owned() };
+    let failed = jurat_core::task::TaskEvent::Cancelled { reason: "x".to_owned() };
     let end = after(&ended, vec![failed], 10);
-    assert_eq!(append(store, &end).await, Written::Done(()));
+    assert_eq!(append(store, &end).await, WriteOutcome::Done(()));
     submitted(store, &new_task(&alice, "open", 0)).await;
     // Nobody removes events otherwise.
     assert!(backend.tamper("delete from task_events").await.is_err());
 
     let pruned = prune(backend, &order(&alice, at(30 * DAY_MS))).await;
-    assert_eq!(pruned, Pruned { tasks: 1, ..Pruned::default() });
+    assert_eq!(pruned, PruneCounts { tasks: 1, ..PruneCounts::default() });
     for (id, count) in [("ended", 0), ("open", 1)] {
         let task = super::tasks::key(&alice, id);
-        let asked = TaskEventsAsked { task, after: 0, limit: 10 };
+        let asked = TaskEventsQuery { task, after: 0, limit: 10 };
         let found = store.tasks().task_events(&behalf(&alice), &asked).await.unwrap();
         assert_eq!(found.len(), count, "{id}");
     }
@@ -371,7 +381,7 @@ pub(crate) async fn a_round_that_is_erased_counts_nothing(backend: &Backend) {
     assert!(before < bytes(backend, &alice).await);
     erase(backend, &second, 9_000).await;
     assert_eq!(bytes(backend, &alice).await, before, "its skeleton belongs to its decision");
-    let old = Pruned { rounds: 1, ..Pruned::default() };
+    let old = PruneCounts { rounds: 1, ..PruneCounts::default() };
     assert_eq!(prune(backend, &order(&alice, at(30 * DAY_MS))).await, old);
     assert_eq!(bytes(backend, &alice).await, 0);
     assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
@@ -383,17 +393,17 @@ pub(crate) async fn a_round_whose_verifier_went_is_pruned_all_the_same(backend: 
     let open = asked(round(&alice, 1), "x");
     ended(backend, &open).await;
     backend.tamper("update rounds set erased_at = 5").await.unwrap();
-    let old = Pruned { rounds: 1, ..Pruned::default() };
+    let old = PruneCounts { rounds: 1, ..PruneCounts::default() };
     assert_eq!(prune(backend, &order(&alice, at(30 * DAY_MS))).await, old);
     let erased_at = Some(Timestamp::from_micros(5));
-    assert_eq!(kept(backend, &open, &alice).await, Kept { asked: None, erased_at });
+    assert_eq!(kept(backend, &open, &alice).await, RetainedRequest { asked: None, erased_at });
     assert_eq!(bytes(backend, &alice).await, 0);
 }
 
 pub(crate) async fn tasks_and_runs_that_are_pruned_count_nothing(backend: &Backend) {
     let (alice, store) = (account("alice"), &*backend.store);
     super::tasks::with_everything(store, &alice).await;
-    super::task_runs::with_everything(store, &alice).await;
+    super::agent_runs::with_everything(store, &alice).await;
     // Both end; what is remembered of decisions and sent to executors has times of its own.
     for end in [
         "update tasks set ended_at = 5, due_at = null",
@@ -434,14 +444,14 @@ pub(crate) async fn nobody_fills_the_account_of_an_owner_without_room(backend: &
     let cites = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
     let bindings = Some(vec![binding("cites", &cites.id)]);
     let first = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 2) }).await;
-    grant(store, &grant_of(&alice, id(&first), &bob, Role::Edit)).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, AccessRole::Edit)).await;
     used(store, &bob, &first).await;
 
     let stored = bytes(backend, &alice).await;
     assert!(bytes(backend, &bob).await < stored);
     let full = StorageFull { account: alice.clone(), bytes: stored, quota_bytes: stored };
     let save = WorkflowSave { quota_bytes: stored, ..next(draft(&bob, "report", 3), &first) };
-    assert_eq!(refused(store, &save).await, WorkflowRefused::Full(full.clone()));
+    assert_eq!(refused(store, &save).await, WorkflowRefusal::Full(full.clone()));
     let patch = FilesPatch {
         caller: bob.clone(),
         which: id(&first),
@@ -449,19 +459,19 @@ pub(crate) async fn nobody_fills_the_account_of_an_owner_without_room(backend: &
         files: Vec::new(),
         delete_paths: Vec::new(),
         body: Some("# More".to_owned()),
-        source: Source::Manual,
+        source: VersionSource::Manual,
         new_token: "patched".to_owned(),
         quota_bytes: stored,
         at: at(4),
     };
     let patched = store.sharing().workflow_patch_files(&behalf(&bob), &patch, None).await.unwrap();
-    assert_eq!(patched, Written::Refused(WorkflowRefused::Full(full.clone())));
-    let tuned = Deploy {
+    assert_eq!(patched, WriteOutcome::Refused(WorkflowRefusal::Full(full.clone())));
+    let tuned = NewVerifierVersion {
         expected_token: Some("token-1".to_owned()),
         quota_bytes: stored,
         ..deploy(&bob, "cites", 5)
     };
-    assert_eq!(store.verifier_deploy(&tuned, None).await.unwrap(), Deployed::Full(full));
+    assert_eq!(store.verifier_deploy(&tuned, None).await.unwrap(), DeployOutcome::Full(full));
     assert_eq!(bytes(backend, &alice).await, stored);
     // With room they may, and the bytes are the owner's.
     let quota_bytes = stored + 1;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
-use jurat_core::round::{Ending, OpenRound};
-use jurat_store::{Claim, Closed, Orphans};
+use jurat_core::round::{OpenRound, RoundEnding};
+use jurat_store::{RoundCloseOutcome, RoundTakeover, TakeoverScope};
 
 use super::rounds::read;
 use crate::{
@@ -15,31 +15,34 @@ use crate::{
 pub(crate) async fn a_round_whose_lease_is_over_is_claimed_as_it_was(backend: &Backend) {
     let left = abandoned(&account("alice"), 1);
     backend.store.round_open(&left, None).await.unwrap();
-    let claimed = backend.store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap();
+    let claimed =
+        backend.store.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap();
     // Where the new lease ends is measured by the clock of the database.
     let lease_until = claimed[0].lease_until;
     let taken = OpenRound { node: node("second"), lease_token: 7, lease_until, ..left };
     assert_eq!(claimed, [taken]);
     // It has a new lease now.
-    let again = backend.store.round_claim(&claim("third", Orphans::LeaseOver)).await.unwrap();
+    let again =
+        backend.store.round_take_over(&claim("third", TakeoverScope::LeaseOver)).await.unwrap();
     assert_eq!(again, []);
 }
 
 pub(crate) async fn a_round_whose_lease_holds_is_left_alone(backend: &Backend) {
     let open = round(&account("alice"), 1);
     backend.store.round_open(&open, None).await.unwrap();
-    let claimed = backend.store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap();
+    let claimed =
+        backend.store.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap();
     assert_eq!(claimed, []);
     let end = closing(&open);
-    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), Closed::Closed);
+    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
 }
 
 pub(crate) async fn an_ended_round_is_never_claimed(backend: &Backend) {
     let open = abandoned(&account("alice"), 1);
     backend.store.round_open(&open, None).await.unwrap();
     backend.store.round_close(&open, &closing(&open)).await.unwrap();
-    for orphans in [Orphans::LeaseOver, Orphans::All] {
-        let claimed = backend.store.round_claim(&claim("second", orphans)).await.unwrap();
+    for orphans in [TakeoverScope::LeaseOver, TakeoverScope::All] {
+        let claimed = backend.store.round_take_over(&claim("second", orphans)).await.unwrap();
         assert_eq!(claimed, []);
     }
 }
@@ -48,18 +51,19 @@ pub(crate) async fn a_late_close_after_a_takeover_is_lost_and_changes_nothing(ba
     let store = &backend.store;
     let late = abandoned(&account("alice"), 1);
     store.round_open(&late, None).await.unwrap();
-    let taken = store.round_claim(&claim("second", Orphans::LeaseOver)).await.unwrap().remove(0);
+    let taken =
+        store.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap().remove(0);
     let end = closing(&late);
-    assert_eq!(store.round_close(&late, &end).await.unwrap(), Closed::Lost);
+    assert_eq!(store.round_close(&late, &end).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(read(backend, &taken).await.open, taken);
     assert_eq!(read(backend, &taken).await.closing, None);
     assert_eq!(store.entry_get(&late.account, &end.receipt_id).await.unwrap(), None);
 
     let expired = expiry(&taken);
-    assert_eq!(store.round_close(&taken, &expired).await.unwrap(), Closed::Closed);
-    assert_eq!(store.round_close(&late, &end).await.unwrap(), Closed::Lost);
+    assert_eq!(store.round_close(&taken, &expired).await.unwrap(), RoundCloseOutcome::Closed);
+    assert_eq!(store.round_close(&late, &end).await.unwrap(), RoundCloseOutcome::Lost);
     let kept = read(backend, &taken).await.closing.unwrap();
-    assert_eq!(kept.ending, Ending::Expired);
+    assert_eq!(kept.ending, RoundEnding::Expired);
     assert_eq!(kept, expired);
 }
 
@@ -68,10 +72,10 @@ pub(crate) async fn a_claim_takes_no_more_than_it_asks_for(backend: &Backend) {
     for number in 0..5 {
         backend.store.round_open(&abandoned(&alice, number), None).await.unwrap();
     }
-    let two = Claim { limit: 2, ..claim("second", Orphans::LeaseOver) };
+    let two = RoundTakeover { limit: 2, ..claim("second", TakeoverScope::LeaseOver) };
     let mut sizes = Vec::new();
     for _ in 0..4 {
-        sizes.push(backend.store.round_claim(&two).await.unwrap().len());
+        sizes.push(backend.store.round_take_over(&two).await.unwrap().len());
     }
     assert_eq!(sizes, [2, 2, 1, 0]);
 }
@@ -87,11 +91,11 @@ pub(crate) async fn a_round_that_cannot_be_read_hinders_no_other(backend: &Backe
         backend.tamper(&sql).await.unwrap();
     }
     // More of them than a claim asks for, and before the one that is well.
-    let two = Claim { limit: 2, ..claim("second", Orphans::LeaseOver) };
-    let claimed = backend.store.round_claim(&two).await.unwrap();
+    let two = RoundTakeover { limit: 2, ..claim("second", TakeoverScope::LeaseOver) };
+    let claimed = backend.store.round_take_over(&two).await.unwrap();
     let ids: Vec<_> = claimed.into_iter().map(|round| round.id).collect();
     assert_eq!(ids, [abandoned(&alice, 3).id]);
-    assert_eq!(backend.store.round_claim(&two).await.unwrap(), []);
+    assert_eq!(backend.store.round_take_over(&two).await.unwrap(), []);
     // They stay open for whoever repairs them.
     backend.tamper("update rounds set seats = '[]'").await.unwrap();
     for id in &broken {
@@ -110,12 +114,13 @@ pub(crate) async fn two_nodes_never_claim_the_same_round(backend: &Backend) {
     let claims = (0..10).map(async |turn| {
         let (store, name) =
             if turn % 2 == 0 { (&backend.store, "second") } else { (&second, "third") };
-        let few = Claim { limit: 5, ..claim(name, Orphans::LeaseOver) };
-        store.round_claim(&few).await.unwrap()
+        let few = RoundTakeover { limit: 5, ..claim(name, TakeoverScope::LeaseOver) };
+        store.round_take_over(&few).await.unwrap()
     });
     let mut claimed: Vec<OpenRound> = join_all(claims).await.into_iter().flatten().collect();
     // A claim passes over rounds that another one holds at that moment, so some may be left.
-    claimed.extend(second.round_claim(&claim("third", Orphans::LeaseOver)).await.unwrap());
+    claimed
+        .extend(second.round_take_over(&claim("third", TakeoverScope::LeaseOver)).await.unwrap());
     let distinct: BTreeSet<_> = claimed.iter().map(|round| &round.id).collect();
     assert_eq!(claimed.len(), distinct.len());
     assert_eq!(claimed.len(), usize::try_from(ROUNDS).unwrap());

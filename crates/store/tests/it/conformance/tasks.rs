@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use jurat_core::{
-    agent_event::{Delivery, Direction},
-    candidate::{ArtifactRef, Evidence, InlineEvidence},
     id::{AccountId, RoundId},
-    policy::Status,
+    policy::EvaluationStatus,
+    round::candidate::{ArtifactRef, Evidence, InlineEvidence},
     task::{
-        Aggregation, Ballot, Budget, Claim, Event, Exhausted, Mode, Phase, Release, Renewal, Role,
-        Task, Terms,
+        Ballot, Budget, BudgetRenewal, DecisionMode, ExhaustedRoles, LeaseRelease, Task, TaskEvent,
+        TaskLease, TaskPhase, TaskRole, TaskTerms, VoteAggregation,
+        agent_event::{Delivery, EventDirection},
     },
 };
 use jurat_store::{
-    AgentEventFilter, AppendRefused, AppendedWith, Behalf, NewAgentEvent, Position, Store,
-    StoreErrorKind, SubmitRefused, TaskAppend, TaskBallot, TaskCandidate, TaskEventsAsked,
-    TaskFilter, TaskKey, TaskRecord, TaskSubmit, TaskTake, Written,
+    AgentEventFilter, Behalf, ListPosition, NewAgentEvent, Store, StoreErrorKind, TaskAppend,
+    TaskAppendExtras, TaskAppendRefusal, TaskBallotRow, TaskCandidateRow, TaskEventsQuery,
+    TaskFilter, TaskKey, TaskRecord, TaskSubmit, TaskSubmitRefusal, TaskTake, WriteOutcome,
 };
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use serde_json::json;
@@ -27,9 +27,9 @@ use crate::{
     samples::{account, at},
 };
 
-pub(crate) fn terms() -> Terms {
-    Terms {
-        mode: Mode::OneShot,
+pub(crate) fn terms() -> TaskTerms {
+    TaskTerms {
+        mode: DecisionMode::OneShot,
         lease_ms: 5_000,
         propose_at_once: 1,
         verify_at_once: 3,
@@ -44,7 +44,7 @@ pub(crate) fn terms() -> Terms {
         max_repeats: 1,
         max_retries: 2,
         backoff_ms: 200,
-        aggregation: Aggregation::Quorum,
+        aggregation: VoteAggregation::Quorum,
         budget: Budget {
             time_ms: 30_000,
             max_steps: 10,
@@ -55,7 +55,7 @@ pub(crate) fn terms() -> Terms {
             reuse_verify_time_ms: 20_000,
             reuse_verify_cost_units: 200,
             reuse_max_attempts: 1,
-            renewal: Renewal::Lifetime,
+            renewal: BudgetRenewal::Lifetime,
         },
         window_ms: 1_000,
         expires_at: at(120_000),
@@ -76,7 +76,7 @@ pub(crate) fn new_task(account: &AccountId, id: &str, millis: i64) -> TaskSubmit
         panel: json!({"executors": ["one"], "verifiers": [], "profile": "default"}),
         ordered_by: Some("a key".to_owned()),
         state: Task::created(id, terms(), at(millis)),
-        events: vec![Event::Created { terms: Box::new(terms()) }],
+        events: vec![TaskEvent::Created { terms: Box::new(terms()) }],
         due_at: Some(at(millis)),
         at: at(millis),
         most_open: 1_000,
@@ -86,7 +86,7 @@ pub(crate) fn new_task(account: &AccountId, id: &str, millis: i64) -> TaskSubmit
 pub(crate) async fn submitted(store: &dyn Store, submit: &TaskSubmit) -> TaskRecord {
     let behalf = behalf(&submit.task.account);
     match store.tasks().task_submit(&behalf, submit, None).await.unwrap() {
-        Written::Done(done) => done.record,
+        WriteOutcome::Done(done) => done.record,
         other => panic!("{other:?}"),
     }
 }
@@ -95,12 +95,15 @@ pub(crate) async fn get(store: &dyn Store, key: &TaskKey) -> Option<TaskRecord> 
     store.tasks().task_get(&behalf(&key.account), key).await.unwrap()
 }
 
-pub(crate) async fn append(store: &dyn Store, append: &TaskAppend) -> Written<(), AppendRefused> {
+pub(crate) async fn append(
+    store: &dyn Store,
+    append: &TaskAppend,
+) -> WriteOutcome<(), TaskAppendRefusal> {
     store.tasks().task_append(&behalf(&append.task.account), append, None).await.unwrap()
 }
 
 /// The events on top of a record, with what they make of the task.
-pub(crate) fn after(record: &TaskRecord, events: Vec<Event>, millis: i64) -> TaskAppend {
+pub(crate) fn after(record: &TaskRecord, events: Vec<TaskEvent>, millis: i64) -> TaskAppend {
     let mut state = record.state.clone();
     for event in &events {
         state.apply(event, at(millis));
@@ -112,13 +115,13 @@ pub(crate) fn after(record: &TaskRecord, events: Vec<Event>, millis: i64) -> Tas
         events,
         state,
         at: at(millis),
-        with: AppendedWith::default(),
+        with: TaskAppendExtras::default(),
     }
 }
 
-fn claimed(token: u64, holder: &str) -> Event {
-    let claim = Claim {
-        role: Role::Propose,
+fn claimed(token: u64, holder: &str) -> TaskEvent {
+    let claim = TaskLease {
+        role: TaskRole::Propose,
         holder: holder.to_owned(),
         node: "node".to_owned(),
         independence: "model".to_owned(),
@@ -127,10 +130,10 @@ fn claimed(token: u64, holder: &str) -> Event {
         candidate: None,
         until: at(5_000),
     };
-    Event::Claimed { token, claim }
+    TaskEvent::Claimed { token, claim }
 }
 
-fn candidate() -> TaskCandidate {
+fn candidate() -> TaskCandidateRow {
     let artifact = ArtifactRef {
         uri: "https://example.com/a".to_owned(),
         digest: "sha256:02".to_owned(),
@@ -141,7 +144,7 @@ fn candidate() -> TaskCandidate {
     };
     let inline =
         InlineEvidence { mime: "text/plain".to_owned(), content: "\u{0} trace".to_owned() };
-    TaskCandidate {
+    TaskCandidateRow {
         id: "cand-1".to_owned(),
         execution_id: "exec-p-1".to_owned(),
         executor: "one".to_owned(),
@@ -153,15 +156,15 @@ fn candidate() -> TaskCandidate {
     }
 }
 
-fn ballot(voter: &str) -> TaskBallot {
+fn ballot(voter: &str) -> TaskBallotRow {
     let said = Ballot {
-        status: Status::Passed,
+        status: EvaluationStatus::Passed,
         score: 0.1,
         reason_codes: vec![100],
         verdict_digest: "sha256:03".to_owned(),
         available: vec!["sha256:04".to_owned()],
     };
-    TaskBallot {
+    TaskBallotRow {
         candidate: "cand-1".to_owned(),
         turn: 1,
         voter: voter.to_owned(),
@@ -175,7 +178,7 @@ fn ballot(voter: &str) -> TaskBallot {
 pub(crate) fn told(id: &str, dedupe_key: Option<&str>) -> NewAgentEvent {
     NewAgentEvent {
         id: id.to_owned(),
-        direction: Direction::Out,
+        direction: EventDirection::Out,
         executor: "one".to_owned(),
         event_type: "task_result_received".to_owned(),
         source_kind: "task_lifecycle".to_owned(),
@@ -185,8 +188,8 @@ pub(crate) fn told(id: &str, dedupe_key: Option<&str>) -> NewAgentEvent {
     }
 }
 
-fn everything() -> AppendedWith {
-    AppendedWith {
+fn everything() -> TaskAppendExtras {
+    TaskAppendExtras {
         candidate: Some(candidate()),
         ballot: Some(ballot("two")),
         knowledge: Some(decision(20)),
@@ -201,7 +204,7 @@ pub(crate) async fn with_everything(store: &dyn Store, account: &AccountId) {
     let record = submitted(store, &new_task(account, "t-1", 10)).await;
     let events = vec![claimed(1, "one")];
     let write = TaskAppend { with: everything(), ..after(&record, events, 20) };
-    assert_eq!(append(store, &write).await, Written::Done(()));
+    assert_eq!(append(store, &write).await, WriteOutcome::Done(()));
 }
 
 pub(crate) async fn a_task_reads_back_as_it_was_submitted(backend: &Backend) {
@@ -226,13 +229,13 @@ pub(crate) async fn a_task_is_submitted_once(backend: &Backend) {
     assert_eq!(submitted(store, &again).await, record);
     let other = TaskSubmit { contract_digest: "sha256:other".to_owned(), ..submit.clone() };
     let refused = store.tasks().task_submit(&behalf(&alice), &other, None).await.unwrap();
-    assert_eq!(refused, Written::Refused(SubmitRefused::Taken));
+    assert_eq!(refused, WriteOutcome::Refused(TaskSubmitRefusal::Taken));
     let other = TaskSubmit { panel: json!({"executors": ["two"]}), ..submit.clone() };
     let refused = store.tasks().task_submit(&behalf(&alice), &other, None).await.unwrap();
-    assert_eq!(refused, Written::Refused(SubmitRefused::OtherPanel));
+    assert_eq!(refused, WriteOutcome::Refused(TaskSubmitRefusal::OtherPanel));
     let full = TaskSubmit { most_open: 1, ..new_task(&alice, "t-2", 11) };
     let refused = store.tasks().task_submit(&behalf(&alice), &full, None).await.unwrap();
-    assert_eq!(refused, Written::Refused(SubmitRefused::TooManyOpen));
+    assert_eq!(refused, WriteOutcome::Refused(TaskSubmitRefusal::TooManyOpen));
     // Another account has identifiers and a bound of its own.
     let bobs = TaskSubmit { most_open: 1, ..new_task(&account("bob"), "t-1", 12) };
     assert_eq!(submitted(store, &bobs).await.created_at, at(12));
@@ -250,12 +253,13 @@ pub(crate) async fn events_and_all_that_comes_with_them_are_written_together(bac
     let store = &*backend.store;
     let record = submitted(store, &new_task(&account("alice"), "t-1", 10)).await;
     let (key, whose) = (&record.key, behalf(&record.key.account));
-    let events = vec![claimed(1, "one"), Event::Charged { role: Role::Propose, reuse: false }];
+    let events =
+        vec![claimed(1, "one"), TaskEvent::Charged { role: TaskRole::Propose, reuse: false }];
     let written = TaskAppend { with: everything(), ..after(&record, events, 20) };
-    assert_eq!(append(store, &written).await, Written::Done(()));
+    assert_eq!(append(store, &written).await, WriteOutcome::Done(()));
 
     let now = get(store, key).await.unwrap();
-    assert_eq!((now.seq, now.state.phase, now.updated_at), (3, Phase::Claimed, at(20)));
+    assert_eq!((now.seq, now.state.phase, now.updated_at), (3, TaskPhase::Claimed, at(20)));
     assert_eq!((&now.state, now.due_at), (&written.state, written.due_at));
     let tasks = store.tasks();
     let found = tasks.task_candidate(&whose, key, "cand-1").await.unwrap().unwrap();
@@ -278,16 +282,17 @@ pub(crate) async fn events_are_read_in_pages_in_their_order(backend: &Backend) {
     let store = &*backend.store;
     let mut record = submitted(store, &new_task(&account("alice"), "t-1", 10)).await;
     for token in 1..=3 {
-        let given_up = Release::GivenUp { detail: "a `quote` and \u{0} and \"more\"".to_owned() };
-        let events = vec![claimed(token, "one"), Event::Released { token, reason: given_up }];
+        let given_up =
+            LeaseRelease::GivenUp { detail: "a `quote` and \u{0} and \"more\"".to_owned() };
+        let events = vec![claimed(token, "one"), TaskEvent::Released { token, reason: given_up }];
         append(store, &after(&record, events, 10 + i64::try_from(token).unwrap())).await;
         record = get(store, &record.key).await.unwrap();
     }
-    let asked = |after, limit| TaskEventsAsked { task: record.key.clone(), after, limit };
+    let asked = |after, limit| TaskEventsQuery { task: record.key.clone(), after, limit };
     let whose = behalf(&record.key.account);
     let all = store.tasks().task_events(&whose, &asked(0, 100)).await.unwrap();
     assert_eq!(all.iter().map(|it| it.seq).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
-    assert_eq!(all[0].event, Event::Created { terms: Box::new(terms()) });
+    assert_eq!(all[0].event, TaskEvent::Created { terms: Box::new(terms()) });
     assert_eq!((&all[5].event, all[5].at), (&claimed(3, "one"), at(13)));
     let some = store.tasks().task_events(&whose, &asked(3, 2)).await.unwrap();
     assert_eq!(some, all[3..5]);
@@ -300,19 +305,19 @@ pub(crate) async fn of_two_appends_on_the_same_events_one_wins(backend: &Backend
     let record = submitted(store, &new_task(&account("alice"), "t-1", 10)).await;
     let appends = (1..=8).map(|token| {
         let store = if token % 2 == 0 { store } else { &*second };
-        let one = TaskCandidate { id: format!("cand-{token}"), ..candidate() };
-        let with = AppendedWith { candidate: Some(one), ..AppendedWith::default() };
+        let one = TaskCandidateRow { id: format!("cand-{token}"), ..candidate() };
+        let with = TaskAppendExtras { candidate: Some(one), ..TaskAppendExtras::default() };
         let write = TaskAppend { with, ..after(&record, vec![claimed(token, "one")], 20) };
         async move { (append(store, &write).await, token) }
     });
     let outcomes = join_all(appends).await;
     let won: Vec<u64> = outcomes
         .iter()
-        .filter(|(outcome, _)| *outcome == Written::Done(()))
+        .filter(|(outcome, _)| *outcome == WriteOutcome::Done(()))
         .map(|(_, token)| *token)
         .collect();
     assert_eq!(won.len(), 1);
-    let stale = Written::Refused(AppendRefused::Stale { seq: 2 });
+    let stale = WriteOutcome::Refused(TaskAppendRefusal::Stale { seq: 2 });
     assert_eq!(outcomes.iter().filter(|(outcome, _)| *outcome == stale).count(), 7);
     let now = get(store, &record.key).await.unwrap();
     assert_eq!((now.seq, now.state.last_token), (2, won[0]));
@@ -331,10 +336,10 @@ pub(crate) async fn a_refused_append_leaves_nothing_behind(backend: &Backend) {
         with: everything(),
         ..after(&record, vec![claimed(1, "one")], 20)
     };
-    let refused = Written::Refused(AppendRefused::Stale { seq: 1 });
+    let refused = WriteOutcome::Refused(TaskAppendRefusal::Stale { seq: 1 });
     assert_eq!(append(store, &stale).await, refused);
     let unknown = TaskAppend { task: key(&alice, "t-2"), ..stale.clone() };
-    assert_eq!(append(store, &unknown).await, Written::Refused(AppendRefused::Unknown));
+    assert_eq!(append(store, &unknown).await, WriteOutcome::Refused(TaskAppendRefusal::Unknown));
 
     // A write that fails on its way is undone as well.
     let fine = TaskAppend { with: everything(), ..after(&record, vec![claimed(1, "one")], 20) };
@@ -344,7 +349,7 @@ pub(crate) async fn a_refused_append_leaves_nothing_behind(backend: &Backend) {
     let failed = store.tasks().task_append(&behalf(&alice), &twice, None).await.unwrap_err();
     assert_eq!(failed.kind, StoreErrorKind::Conflict);
     assert_eq!(get(store, &record.key).await.unwrap(), now);
-    let asked = TaskEventsAsked { task: record.key.clone(), after: 0, limit: 10 };
+    let asked = TaskEventsQuery { task: record.key.clone(), after: 0, limit: 10 };
     let events = store.tasks().task_events(&behalf(&alice), &asked).await.unwrap();
     assert_eq!(events.len(), 2);
 }
@@ -386,12 +391,12 @@ pub(crate) async fn a_task_that_is_due_is_taken_by_one_node(backend: &Backend) {
 
 fn of_all((now, until): (i64, i64), limit: u32) -> TaskTake {
     let (now, until) = (at(now), at(until));
-    TaskTake { now, until, limit, under_way: BTreeMap::new(), after: None }
+    TaskTake { now, until, limit, in_flight: BTreeMap::new(), after: None }
 }
 
 async fn taken(store: &dyn Store, take: &TaskTake) -> Vec<TaskKey> {
     match store.tasks().task_take_due(&Behalf::Platform, take, None).await.unwrap() {
-        Written::Done(taken) => taken.tasks,
+        WriteOutcome::Done(taken) => taken.tasks,
         other => panic!("{other:?}"),
     }
 }
@@ -424,14 +429,16 @@ pub(crate) async fn tasks_are_listed_by_every_filter_newest_first(backend: &Back
     }
     submitted(store, &new_task(&account("bob"), "t-99", 999)).await;
     for task_type in [None, Some("swarm"), Some("other")] {
-        for phase in [None, Some(Phase::Created), Some(Phase::Claimed), Some(Phase::Failed)] {
+        for phase in
+            [None, Some(TaskPhase::Created), Some(TaskPhase::Claimed), Some(TaskPhase::Failed)]
+        {
             let expected: Vec<String> = (0..12)
                 .rev()
                 .filter(|it| task_type.is_none_or(|wanted| (wanted == "other") == (it % 3 == 0)))
                 .filter(|it| match phase {
                     None => true,
-                    Some(Phase::Claimed) => it % 2 == 0,
-                    Some(Phase::Created) => it % 2 == 1,
+                    Some(TaskPhase::Claimed) => it % 2 == 0,
+                    Some(TaskPhase::Created) => it % 2 == 1,
                     _ => false,
                 })
                 .map(|it| format!("t-{it:02}"))
@@ -446,7 +453,7 @@ async fn walked(
     store: &dyn Store,
     account: &AccountId,
     task_type: Option<&str>,
-    phase: Option<Phase>,
+    phase: Option<TaskPhase>,
 ) -> Vec<String> {
     let task_type = task_type.map(str::to_owned);
     let mut filter =
@@ -456,7 +463,7 @@ async fn walked(
         let page = store.tasks().task_page(&behalf(account), &filter).await.unwrap();
         let Some(last) = page.last() else { return found };
         assert!(page.len() <= 2);
-        filter.before = Some(Position { created_at: last.created_at, id: last.id.clone() });
+        filter.before = Some(ListPosition { created_at: last.created_at, id: last.id.clone() });
         found.extend(page.into_iter().map(|line| line.id));
     }
 }
@@ -465,7 +472,7 @@ pub(crate) async fn a_task_that_is_over_says_when_and_why(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     let record = submitted(store, &new_task(&alice, "t-1", 10)).await;
-    let tick = jurat_core::task::Command::Tick { exhausted: Exhausted::default() };
+    let tick = jurat_core::task::TaskCommand::Tick { exhausted: ExhaustedRoles::default() };
     let late = at(500_000);
     let events = jurat_core::task::decide(&record.state, &tick, late, &BTreeMap::new()).unwrap();
     append(store, &after(&record, events, 500_000)).await;
@@ -485,13 +492,13 @@ pub(crate) async fn another_account_sees_no_tasks(backend: &Backend) {
     append(store, &write).await;
     let (tasks, theirs, whose) = (store.tasks(), key(&bob, "t-1"), behalf(&bob));
     assert_eq!(tasks.task_get(&whose, &theirs).await.unwrap(), None);
-    let asked = TaskEventsAsked { task: theirs.clone(), after: 0, limit: 10 };
+    let asked = TaskEventsQuery { task: theirs.clone(), after: 0, limit: 10 };
     assert_eq!(tasks.task_events(&whose, &asked).await.unwrap(), []);
     assert_eq!(tasks.task_candidate(&whose, &theirs, "cand-1").await.unwrap(), None);
     assert_eq!(tasks.task_ballots(&whose, &theirs, "cand-1", &1).await.unwrap(), []);
     assert_eq!(walked(store, &bob, None, None).await, [] as [&str; 0]);
     let steal = TaskAppend { task: theirs, ..after(&record, vec![claimed(2, "two")], 21) };
-    assert_eq!(append(store, &steal).await, Written::Refused(AppendRefused::Unknown));
+    assert_eq!(append(store, &steal).await, WriteOutcome::Refused(TaskAppendRefusal::Unknown));
     let filter = AgentEventFilter {
         account: bob,
         state: None,
@@ -527,30 +534,30 @@ enum Step {
     Late,
 }
 
-fn command(step: &Step, task: &Task, now: i64) -> jurat_core::task::Command {
-    use jurat_core::task::Command;
+fn command(step: &Step, task: &Task, now: i64) -> jurat_core::task::TaskCommand {
+    use jurat_core::task::TaskCommand;
     let token = task.claims.keys().next().copied().unwrap_or(1);
     match step {
         Step::Claim => {
-            let Event::Claimed { token, claim } = claimed(task.last_token + 1, "one") else {
+            let TaskEvent::Claimed { token, claim } = claimed(task.last_token + 1, "one") else {
                 panic!("it is a claim")
             };
-            Command::Claim { token, claim: Claim { until: at(now + 5_000), ..claim } }
+            TaskCommand::TakeLease { token, claim: TaskLease { until: at(now + 5_000), ..claim } }
         }
-        Step::Renew => Command::Renew { token, until: at(now + 5_000) },
-        Step::Release | Step::Late => Command::Release {
+        Step::Renew => TaskCommand::Renew { token, until: at(now + 5_000) },
+        Step::Release | Step::Late => TaskCommand::Release {
             token,
-            reason: Release::Failed { code: "timeout".to_owned(), detail: "late".to_owned() },
+            reason: LeaseRelease::Failed { code: "timeout".to_owned(), detail: "late".to_owned() },
         },
-        Step::Propose => Command::Propose {
+        Step::Propose => TaskCommand::Propose {
             token,
             candidate: format!("cand-{token}"),
             digest: format!("sha256:{token}"),
             evidence: vec![],
             round_id: "rnd".to_owned(),
         },
-        Step::Tick => Command::Tick { exhausted: Exhausted::default() },
-        Step::Cancel => Command::Cancel { reason: "enough".to_owned() },
+        Step::Tick => TaskCommand::Tick { exhausted: ExhaustedRoles::default() },
+        Step::Cancel => TaskCommand::Cancel { reason: "enough".to_owned() },
     }
 }
 
@@ -581,7 +588,7 @@ pub(crate) async fn the_state_is_what_the_stored_events_make(backend: &Backend) 
             else {
                 continue;
             };
-            assert_eq!(append(store, &after(&record, events, now)).await, Written::Done(()));
+            assert_eq!(append(store, &after(&record, events, now)).await, WriteOutcome::Done(()));
             record = get(store, &record.key).await.unwrap();
         }
         assert_eq!(folded(store, &record).await, record.state);
@@ -591,7 +598,7 @@ pub(crate) async fn the_state_is_what_the_stored_events_make(backend: &Backend) 
 /// The task that the stored events make, read in pages.
 async fn folded(store: &dyn Store, record: &TaskRecord) -> Task {
     let mut task = Task::created(&record.key.id, terms(), record.created_at);
-    let mut asked = TaskEventsAsked { task: record.key.clone(), after: 0, limit: 5 };
+    let mut asked = TaskEventsQuery { task: record.key.clone(), after: 0, limit: 5 };
     loop {
         let page = store.tasks().task_events(&behalf(&record.key.account), &asked).await.unwrap();
         for event in &page {

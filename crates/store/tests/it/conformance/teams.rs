@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use jurat_core::{
-    account::AccountName,
+    account::{
+        AccountName,
+        team::{INVITATIONS_A_DAY, Invitation, InvitationKind, InvitationOutcome, Team, TeamRole},
+    },
     id::{AccountId, uuid},
-    team::{INVITATIONS_A_DAY, Invitation, InvitationKind, Resolution, Team, TeamRole},
     time::Timestamp,
 };
 use jurat_store::{
-    AnswerRefused, Behalf, HandleClaim, InvitationAnswer, InvitationFilter, InvitationRefused,
-    MemberRemoval, NewTeam, Store, TeamAsked, TeamInvite, TeamRefused, TeamsWanted, Written,
+    Behalf, HandleChange, InvitationAnswer, InvitationAnswerRefusal, InvitationFilter,
+    InvitationRefusal, MemberRemoval, NewTeam, Store, TeamInvite, TeamListQuery, TeamLookup,
+    TeamRefusal, WriteOutcome,
 };
 
 use crate::{
@@ -29,14 +32,14 @@ fn on(micros: i64) -> Timestamp {
 async fn user(store: &dyn Store, name: &str) -> AccountId {
     let account = account(name);
     store.account_ensure(&account, at(0)).await.unwrap();
-    let claim = HandleClaim { account: account.clone(), handle: name.to_owned(), at: on(0) };
+    let claim = HandleChange { account: account.clone(), handle: name.to_owned(), at: on(0) };
     store.sharing().handle_claim(&Behalf::Platform, &claim, None).await.unwrap();
     account
 }
 
 async fn team(store: &dyn Store, owner: &AccountId, handle: &str) -> Team {
     match made(store, owner, handle, 1).await {
-        Written::Done(team) => team,
+        WriteOutcome::Done(team) => team,
         other => panic!("{other:?}"),
     }
 }
@@ -46,32 +49,32 @@ async fn made(
     owner: &AccountId,
     handle: &str,
     micros: i64,
-) -> Written<Team, TeamRefused> {
+) -> WriteOutcome<Team, TeamRefusal> {
     let id = account(&format!("{}{handle}", &owner.as_str()[5..]));
     let new =
         NewTeam { account: id, handle: handle.to_owned(), owner: owner.clone(), at: on(micros) };
     store.sharing().team_create(&Behalf::Account(owner.clone()), &new, None).await.unwrap()
 }
 
-fn asked(team: &str, by: &AccountId, micros: i64) -> TeamAsked {
+fn asked(team: &str, by: &AccountId, micros: i64) -> TeamLookup {
     let team = AccountName::Handle(team.to_owned());
-    TeamAsked { team, by: by.clone(), at: on(micros) }
+    TeamLookup { team, by: by.clone(), at: on(micros) }
 }
 
-fn invite(asked: TeamAsked, kind: InvitationKind, to: &str, number: u64) -> TeamInvite {
+fn invite(asked: TeamLookup, kind: InvitationKind, to: &str, number: u64) -> TeamInvite {
     let to = AccountName::parse(to).unwrap();
     let invitation_id = uuid(Timestamp::from_millis(number.cast_signed()), 0);
     TeamInvite { asked, invitation_id, kind, to }
 }
 
-async fn invited(store: &dyn Store, invite: &TeamInvite) -> Written<Invitation, TeamRefused> {
+async fn invited(store: &dyn Store, invite: &TeamInvite) -> WriteOutcome<Invitation, TeamRefusal> {
     let behalf = Behalf::Account(invite.asked.by.clone());
     store.sharing().team_invite(&behalf, invite, None).await.unwrap()
 }
 
 async fn offered(store: &dyn Store, invite: &TeamInvite) -> Invitation {
     match invited(store, invite).await {
-        Written::Done(invitation) => invitation,
+        WriteOutcome::Done(invitation) => invitation,
         other => panic!("{other:?}"),
     }
 }
@@ -80,9 +83,9 @@ async fn answered(
     store: &dyn Store,
     id: &str,
     by: &AccountId,
-    resolution: Resolution,
+    resolution: InvitationOutcome,
     micros: i64,
-) -> Written<Invitation, AnswerRefused> {
+) -> WriteOutcome<Invitation, InvitationAnswerRefusal> {
     let at = on(micros);
     let answer = InvitationAnswer { id: id.to_owned(), by: by.clone(), resolution, at };
     store.sharing().invitation_answer(&Behalf::Platform, &answer, None).await.unwrap()
@@ -95,13 +98,13 @@ async fn members(store: &dyn Store, team: &str, by: &AccountId) -> Option<Vec<(S
     })
 }
 
-async fn removed(store: &dyn Store, by: &AccountId, member: &str) -> Option<TeamRefused> {
+async fn removed(store: &dyn Store, by: &AccountId, member: &str) -> Option<TeamRefusal> {
     let removal =
         MemberRemoval { asked: asked("crew", by, 9), member: AccountName::parse(member).unwrap() };
     match store.sharing().team_remove(&Behalf::Platform, &removal, None).await.unwrap() {
-        Written::Refused(refused) => Some(refused),
-        Written::Done(_) => None,
-        Written::Repeated => panic!(),
+        WriteOutcome::Refused(refused) => Some(refused),
+        WriteOutcome::Done(_) => None,
+        WriteOutcome::Repeated => panic!(),
     }
 }
 
@@ -112,13 +115,16 @@ pub(crate) async fn a_team_is_made_by_somebody_with_a_handle(backend: &Backend) 
     let store = &*backend.store;
     let nameless = account("nameless");
     store.account_ensure(&nameless, at(0)).await.unwrap();
-    assert_eq!(made(store, &nameless, "crew", 1).await, Written::Refused(TeamRefused::NoHandle));
+    assert_eq!(
+        made(store, &nameless, "crew", 1).await,
+        WriteOutcome::Refused(TeamRefusal::NoHandle)
+    );
     let ann = user(store, "ann").await;
-    assert_eq!(made(store, &ann, "ann", 1).await, Written::Refused(TeamRefused::HandleTaken));
+    assert_eq!(made(store, &ann, "ann", 1).await, WriteOutcome::Refused(TeamRefusal::HandleTaken));
     let crew = team(store, &ann, "crew").await;
     assert_eq!((crew.owner.clone(), crew.role), (ann.clone(), TeamRole::Owner));
     let listed = |role| async move {
-        let wanted = TeamsWanted { account: account("ann"), role };
+        let wanted = TeamListQuery { account: account("ann"), role };
         let found = store.sharing().team_list(&Behalf::Platform, &wanted).await;
         found.unwrap().into_iter().map(|team| team.handle).collect::<Vec<_>>()
     };
@@ -139,18 +145,20 @@ pub(crate) async fn a_member_joins_by_accepting_and_leaves_alone(backend: &Backe
     assert_eq!((offer.from_label.as_str(), offer.to_label.as_str()), ("@ann", "@bob"));
     assert_eq!(offer.target_label, "@crew");
     assert_eq!(members(store, "crew", &bob).await, None, "nobody joins unasked");
-    let Written::Done(end) = answered(store, &offer.id, &bob, Resolution::Accepted, 3).await else {
+    let WriteOutcome::Done(end) =
+        answered(store, &offer.id, &bob, InvitationOutcome::Accepted, 3).await
+    else {
         panic!()
     };
-    assert_eq!((end.resolution, end.resolved_at), (Some(Resolution::Accepted), Some(on(3))));
+    assert_eq!((end.resolution, end.resolved_at), (Some(InvitationOutcome::Accepted), Some(on(3))));
     let both = vec![(ann.to_string(), TeamRole::Owner), (bob.to_string(), TeamRole::Member)];
     assert_eq!(members(store, "crew", &bob).await, Some(both));
     let again = invited(store, &invite(asked("crew", &ann, 4), JOIN, "@bob", 2)).await;
-    assert_eq!(again, Written::Refused(TeamRefused::AlreadyMember));
-    assert_eq!(removed(store, &bob, "@ann").await, Some(TeamRefused::NotOwner));
-    assert_eq!(removed(store, &ann, "@ann").await, Some(TeamRefused::OwnerStays));
+    assert_eq!(again, WriteOutcome::Refused(TeamRefusal::AlreadyMember));
+    assert_eq!(removed(store, &bob, "@ann").await, Some(TeamRefusal::NotOwner));
+    assert_eq!(removed(store, &ann, "@ann").await, Some(TeamRefusal::OwnerStays));
     assert_eq!(removed(store, &bob, "@bob").await, None);
-    assert_eq!(removed(store, &ann, "@bob").await, Some(TeamRefused::NotMember));
+    assert_eq!(removed(store, &ann, "@bob").await, Some(TeamRefusal::NotMember));
     assert_eq!(members(store, "crew", &bob).await, None);
 }
 
@@ -161,19 +169,19 @@ pub(crate) async fn nobody_else_sees_or_changes_a_team(backend: &Backend) {
     let by_eve = asked("crew", &eve, 2);
     assert_eq!(members(store, "crew", &eve).await, None);
     let offer = invited(store, &invite(by_eve.clone(), JOIN, "@eve", 1)).await;
-    assert_eq!(offer, Written::Refused(TeamRefused::Unknown));
-    assert_eq!(removed(store, &eve, "@ann").await, Some(TeamRefused::Unknown));
+    assert_eq!(offer, WriteOutcome::Refused(TeamRefusal::Unknown));
+    assert_eq!(removed(store, &eve, "@ann").await, Some(TeamRefusal::Unknown));
     let deleted = store.sharing().team_delete(&Behalf::Platform, &by_eve, None).await.unwrap();
-    assert_eq!(deleted, Written::Refused(TeamRefused::Unknown));
+    assert_eq!(deleted, WriteOutcome::Refused(TeamRefusal::Unknown));
     // A user is no team, and a team no user.
     assert_eq!(members(store, "ann", &ann).await, None);
     let to_team = invite(asked("crew", &ann, 2), JOIN, crew.account.as_str(), 1);
-    let unknown = Written::Refused(TeamRefused::Invitation(InvitationRefused::Unknown));
+    let unknown = WriteOutcome::Refused(TeamRefusal::Invitation(InvitationRefusal::Unknown));
     assert_eq!(invited(store, &to_team).await, unknown);
     let to_nobody = invite(asked("crew", &ann, 2), JOIN, "@nobody", 1);
     assert_eq!(invited(store, &to_nobody).await, unknown);
     let to_self = invite(asked("crew", &ann, 2), OWN, "@ann", 1);
-    let oneself = Written::Refused(TeamRefused::Invitation(InvitationRefused::Oneself));
+    let oneself = WriteOutcome::Refused(TeamRefusal::Invitation(InvitationRefusal::Oneself));
     assert_eq!(invited(store, &to_self).await, oneself);
 }
 
@@ -184,30 +192,43 @@ pub(crate) async fn an_invitation_is_answered_once_and_in_time(backend: &Backend
     team(store, &ann, "crew").await;
     let offer = offered(store, &invite(asked("crew", &ann, 0), JOIN, "@bob", 1)).await;
     let pending = invited(store, &invite(asked("crew", &ann, 1), JOIN, "@bob", 2)).await;
-    assert_eq!(pending, Written::Refused(TeamRefused::Invitation(InvitationRefused::Pending)));
+    assert_eq!(pending, WriteOutcome::Refused(TeamRefusal::Invitation(InvitationRefusal::Pending)));
     let refused = async |by: &AccountId, resolution, micros| match answered(
         store, &offer.id, by, resolution, micros,
     )
     .await
     {
-        Written::Refused(refused) => refused,
+        WriteOutcome::Refused(refused) => refused,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refused(&eve, Resolution::Accepted, 2).await, AnswerRefused::Unknown);
-    assert_eq!(refused(&ann, Resolution::Accepted, 2).await, AnswerRefused::OtherSide);
-    assert_eq!(refused(&bob, Resolution::Cancelled, 2).await, AnswerRefused::OtherSide);
-    assert_eq!(refused(&bob, Resolution::Accepted, 14 * DAY).await, AnswerRefused::Expired);
-    let declined = answered(store, &offer.id, &bob, Resolution::Declined, 14 * DAY - 1).await;
-    assert!(matches!(declined, Written::Done(_)));
-    let before = AnswerRefused::Resolved(Resolution::Declined);
-    assert_eq!(refused(&bob, Resolution::Accepted, 3).await, before);
+    assert_eq!(
+        refused(&eve, InvitationOutcome::Accepted, 2).await,
+        InvitationAnswerRefusal::Unknown
+    );
+    assert_eq!(
+        refused(&ann, InvitationOutcome::Accepted, 2).await,
+        InvitationAnswerRefusal::OtherSide
+    );
+    assert_eq!(
+        refused(&bob, InvitationOutcome::Cancelled, 2).await,
+        InvitationAnswerRefusal::OtherSide
+    );
+    assert_eq!(
+        refused(&bob, InvitationOutcome::Accepted, 14 * DAY).await,
+        InvitationAnswerRefusal::Expired
+    );
+    let declined =
+        answered(store, &offer.id, &bob, InvitationOutcome::Declined, 14 * DAY - 1).await;
+    assert!(matches!(declined, WriteOutcome::Done(_)));
+    let before = InvitationAnswerRefusal::Resolved(InvitationOutcome::Declined);
+    assert_eq!(refused(&bob, InvitationOutcome::Accepted, 3).await, before);
     // What nobody answered in time does not stand in the way of the next.
     let second = offered(store, &invite(asked("crew", &ann, 1), JOIN, "@bob", 3)).await;
     let third = offered(store, &invite(asked("crew", &ann, 15 * DAY), JOIN, "@bob", 4)).await;
-    let late = answered(store, &second.id, &ann, Resolution::Cancelled, 15 * DAY).await;
-    assert_eq!(late, Written::Refused(AnswerRefused::Expired));
-    let cancelled = answered(store, &third.id, &ann, Resolution::Cancelled, 15 * DAY).await;
-    assert!(matches!(cancelled, Written::Done(_)));
+    let late = answered(store, &second.id, &ann, InvitationOutcome::Cancelled, 15 * DAY).await;
+    assert_eq!(late, WriteOutcome::Refused(InvitationAnswerRefusal::Expired));
+    let cancelled = answered(store, &third.id, &ann, InvitationOutcome::Cancelled, 15 * DAY).await;
+    assert!(matches!(cancelled, WriteOutcome::Done(_)));
 }
 
 pub(crate) async fn an_address_without_an_account_is_invited_like_any_other(backend: &Backend) {
@@ -217,7 +238,7 @@ pub(crate) async fn an_address_without_an_account_is_invited_like_any_other(back
     let offer = offered(store, &invite(asked("crew", &ann, 1), JOIN, "new@example.com", 1)).await;
     assert_eq!(offer.to_label, "new@example.com");
     let again = invited(store, &invite(asked("crew", &ann, 2), JOIN, "New@Example.com", 2)).await;
-    assert_eq!(again, Written::Refused(TeamRefused::Invitation(InvitationRefused::Pending)));
+    assert_eq!(again, WriteOutcome::Refused(TeamRefusal::Invitation(InvitationRefusal::Pending)));
 }
 
 pub(crate) async fn a_team_is_handed_over_once(backend: &Backend) {
@@ -228,18 +249,18 @@ pub(crate) async fn a_team_is_handed_over_once(backend: &Backend) {
     let joining = offered(store, &invite(asked("crew", &ann, 1), JOIN, "@cat", 1)).await;
     let owning = offered(store, &invite(asked("crew", &ann, 1), OWN, "@bob", 2)).await;
     let other = invited(store, &invite(asked("crew", &ann, 1), OWN, "@cat", 3)).await;
-    assert_eq!(other, Written::Refused(TeamRefused::Invitation(InvitationRefused::Pending)));
-    let taken = answered(store, &owning.id, &bob, Resolution::Accepted, 2).await;
-    assert!(matches!(taken, Written::Done(_)), "{taken:?}");
+    assert_eq!(other, WriteOutcome::Refused(TeamRefusal::Invitation(InvitationRefusal::Pending)));
+    let taken = answered(store, &owning.id, &bob, InvitationOutcome::Accepted, 2).await;
+    assert!(matches!(taken, WriteOutcome::Done(_)), "{taken:?}");
     let now = vec![(ann.to_string(), TeamRole::Member), (bob.to_string(), TeamRole::Owner)];
     assert_eq!(members(store, "crew", &ann).await, Some(now));
     let late = invited(store, &invite(asked("crew", &ann, 3), JOIN, "@cat", 4)).await;
-    assert_eq!(late, Written::Refused(TeamRefused::NotOwner));
+    assert_eq!(late, WriteOutcome::Refused(TeamRefusal::NotOwner));
     // What the former owner offered is the new one's to call back.
-    let theirs = answered(store, &joining.id, &ann, Resolution::Cancelled, 3).await;
-    assert_eq!(theirs, Written::Refused(AnswerRefused::Unknown));
-    let joined = answered(store, &joining.id, &cat, Resolution::Accepted, 3).await;
-    assert!(matches!(joined, Written::Done(_)), "{joined:?}");
+    let theirs = answered(store, &joining.id, &ann, InvitationOutcome::Cancelled, 3).await;
+    assert_eq!(theirs, WriteOutcome::Refused(InvitationAnswerRefusal::Unknown));
+    let joined = answered(store, &joining.id, &cat, InvitationOutcome::Accepted, 3).await;
+    assert!(matches!(joined, WriteOutcome::Done(_)), "{joined:?}");
 }
 
 pub(crate) async fn a_deleted_team_leaves_nothing_behind(backend: &Backend) {
@@ -249,18 +270,18 @@ pub(crate) async fn a_deleted_team_leaves_nothing_behind(backend: &Backend) {
     let offer = offered(store, &invite(asked("crew", &ann, 1), JOIN, "@bob", 1)).await;
     let by_ann = asked("crew", &ann, 2);
     let deleted = store.sharing().team_delete(&Behalf::Platform, &by_ann, None).await.unwrap();
-    assert!(matches!(deleted, Written::Done(_)), "{deleted:?}");
+    assert!(matches!(deleted, WriteOutcome::Done(_)), "{deleted:?}");
     assert_eq!(members(store, "crew", &ann).await, None);
-    let late = answered(store, &offer.id, &bob, Resolution::Accepted, 3).await;
-    let cancelled = AnswerRefused::Resolved(Resolution::Cancelled);
-    assert_eq!(late, Written::Refused(cancelled));
+    let late = answered(store, &offer.id, &bob, InvitationOutcome::Accepted, 3).await;
+    let cancelled = InvitationAnswerRefusal::Resolved(InvitationOutcome::Cancelled);
+    assert_eq!(late, WriteOutcome::Refused(cancelled));
     // Its handle rests before it is anybody else's.
     let soon = made(store, &bob, "crew", 3).await;
-    assert_eq!(soon, Written::Refused(TeamRefused::HandleTaken));
+    assert_eq!(soon, WriteOutcome::Refused(TeamRefusal::HandleTaken));
     let id = account("another");
     let new = NewTeam { account: id, handle: "crew".to_owned(), owner: bob, at: on(91 * DAY) };
     let later = store.sharing().team_create(&Behalf::Platform, &new, None).await.unwrap();
-    assert!(matches!(later, Written::Done(_)), "{later:?}");
+    assert!(matches!(later, WriteOutcome::Done(_)), "{later:?}");
 }
 
 pub(crate) async fn of_many_answers_at_once_one_counts(backend: &Backend) {
@@ -271,18 +292,18 @@ pub(crate) async fn of_many_answers_at_once_one_counts(backend: &Backend) {
     let ends = join_all((0..8).map(|index| {
         let store: &dyn Store = if index % 2 == 0 { &*one } else { &*two };
         let (by, resolution) = match index % 4 {
-            0 => (&bob, Resolution::Accepted),
-            1 => (&bob, Resolution::Declined),
-            _ => (&ann, Resolution::Cancelled),
+            0 => (&bob, InvitationOutcome::Accepted),
+            1 => (&bob, InvitationOutcome::Declined),
+            _ => (&ann, InvitationOutcome::Cancelled),
         };
         answered(store, &offer.id, by, resolution, 2)
     }))
     .await;
-    let done: Vec<_> = ends.iter().filter(|end| matches!(end, Written::Done(_))).collect();
+    let done: Vec<_> = ends.iter().filter(|end| matches!(end, WriteOutcome::Done(_))).collect();
     assert_eq!(done.len(), 1, "{ends:?}");
-    let [Written::Done(end)] = done[..] else { panic!() };
+    let [WriteOutcome::Done(end)] = done[..] else { panic!() };
     let is_member = members(&*one, "crew", &bob).await.is_some();
-    assert_eq!(is_member, end.resolution == Some(Resolution::Accepted));
+    assert_eq!(is_member, end.resolution == Some(InvitationOutcome::Accepted));
     two.close().await;
 }
 
@@ -330,7 +351,7 @@ pub(crate) async fn invitations_are_listed_newest_first_in_pages(backend: &Backe
         it.limit = 9;
     };
     let (all, _) = listed(&ann, all).await;
-    assert_eq!(all[2], ("@one".to_owned(), Some(Resolution::Expired)));
+    assert_eq!(all[2], ("@one".to_owned(), Some(InvitationOutcome::Expired)));
 }
 
 pub(crate) async fn nobody_sends_invitations_without_end(backend: &Backend) {
@@ -342,10 +363,10 @@ pub(crate) async fn nobody_sends_invitations_without_end(backend: &Backend) {
         offered(store, &invite(asked("crew", &ann, 1), JOIN, &to, number.into())).await;
     }
     let more = invite(asked("crew", &ann, 2), JOIN, "more@example.com", 1_000);
-    let too_many = Written::Refused(TeamRefused::Invitation(InvitationRefused::TooMany));
+    let too_many = WriteOutcome::Refused(TeamRefusal::Invitation(InvitationRefusal::TooMany));
     assert_eq!(invited(store, &more).await, too_many);
     let next_day = invite(asked("crew", &ann, 2 + DAY), JOIN, "more@example.com", 1_000);
-    assert!(matches!(invited(store, &next_day).await, Written::Done(_)));
+    assert!(matches!(invited(store, &next_day).await, WriteOutcome::Done(_)));
 }
 
 /// What is offered to an account, or by it, by the names of the teams.
@@ -373,7 +394,7 @@ pub(crate) async fn what_is_done_to_one_team_stays_with_it(backend: &Backend) {
         for (who, name) in [(&bob, "@bob"), (&cat, "@cat")] {
             number += 1;
             let offer = offered(store, &invite(asked(handle, &ann, 1), JOIN, name, number)).await;
-            answered(store, &offer.id, who, Resolution::Accepted, 2).await;
+            answered(store, &offer.id, who, InvitationOutcome::Accepted, 2).await;
         }
         number += 1;
         offered(store, &invite(asked(handle, &ann, 1), JOIN, "@eve", number)).await;
@@ -392,7 +413,7 @@ pub(crate) async fn what_is_done_to_one_team_stays_with_it(backend: &Backend) {
     assert_eq!(pending(store, &bob, false).await, [] as [&str; 0]);
     let owning = offered(store, &invite(asked("crew", &ann, 1), OWN, "@cat", 20)).await;
     assert_eq!(pending(store, &eve, true).await, ["@gang", "@crew"]);
-    answered(store, &owning.id, &cat, Resolution::Accepted, 3).await;
+    answered(store, &owning.id, &cat, InvitationOutcome::Accepted, 3).await;
     assert_eq!(roles("crew", &ann).await, ["ann member", "cat owner"]);
     assert_eq!(roles("gang", &ann).await, whole);
     assert_eq!(
@@ -407,7 +428,7 @@ pub(crate) async fn what_is_done_to_one_team_stays_with_it(backend: &Backend) {
     backend.tamper(&(granted("anncrew") + &granted("anngang"))).await.unwrap();
     let deleted =
         store.sharing().team_delete(&Behalf::Platform, &asked("crew", &cat, 4), None).await;
-    assert!(matches!(deleted.unwrap(), Written::Done(_)));
+    assert!(matches!(deleted.unwrap(), WriteOutcome::Done(_)));
     assert_eq!(roles("gang", &bob).await, whole);
     assert_eq!(pending(store, &eve, true).await, ["@gang"]);
     // Its grants are gone, and those of the other are not.

@@ -1,22 +1,25 @@
 //! Templates: published once, seen while they are live, and never changed.
 
 use jurat_core::{
-    account::AccountName,
+    account::{AccountName, team::InvitationOutcome},
     id::{AccountId, uuid},
-    team::Resolution,
-    template::{
-        Content, DesignChecks, Safety, SafetyStatus, Snapshot, Summary, TemplateVersion,
-        WhichTemplate,
-    },
     time::Timestamp,
-    verifier::{VerifierVersion, Which},
-    workflow::VerifierRole,
+    verifier::{VerifierSelector, VerifierVersion},
+    workflow::{
+        VerifierRole,
+        template::{
+            DesignChecks, SafetyStatus, TemplateContent, TemplateSafety, TemplateSelector,
+            TemplateVersion, TemplateVersionSummary, VerifierSnapshot,
+        },
+    },
 };
 use jurat_store::{
-    Behalf, Change, ChangeRefused, Changed, Deploy, Fork, ForkNotes, ForkedVerifier, Found,
-    HandleClaim, InvitationAnswer, Offered, Opened, PairAsked, Publish, PublishRefused, Published,
-    Removal, Store, TemplateAsked, TemplateChange, TemplateFileAsked, TemplateFilter,
-    TemplateOffer, TemplateWords, VerifierAsked, VerifierGone, Written,
+    Behalf, ChangedTemplate, ForkNotes, ForkedVerifier, HandleChange, InvitationAnswer, NameMatch,
+    NewVerifierVersion, OfferOutcome, PublishRefusal, PublishedVerifierLookup, RoundOpenOutcome,
+    Store, TemplateChange, TemplateChangeKind, TemplateChangeRefusal, TemplateFileLookup,
+    TemplateFilter, TemplateFork, TemplateLookup, TemplateOffer, TemplatePublication,
+    TemplatePublish, TemplateWordSearch, VerifierLookup, VerifierRemoval, VerifierRemoveOutcome,
+    WriteOutcome,
 };
 
 use super::{storage::miscounted, verifiers::deployed};
@@ -39,7 +42,7 @@ async fn author(backend: &Backend, handle: &str, number: u32) -> Author {
     let store = &*backend.store;
     let account = account(handle);
     store.account_ensure(&account, at(0)).await.unwrap();
-    let claim = HandleClaim { account: account.clone(), handle: handle.to_owned(), at: at(0) };
+    let claim = HandleChange { account: account.clone(), handle: handle.to_owned(), at: at(0) };
     store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
     let verifier = deployed(store, &deploy(&account, "cites", number)).await.verifier.id;
     let workflow = uuid(at(i64::from(number)), 7);
@@ -64,13 +67,13 @@ async fn author(backend: &Backend, handle: &str, number: u32) -> Author {
     Author { account, workflow, verifier, number }
 }
 
-fn summary() -> Summary {
-    Summary {
+fn summary() -> TemplateVersionSummary {
+    TemplateVersionSummary {
         name: "Report".to_owned(),
         description: "Makes a 50% report".to_owned(),
         outcome: "o".to_owned(),
         tags: vec!["x".to_owned()],
-        safety: Safety {
+        safety: TemplateSafety {
             status: SafetyStatus::Clean,
             advisory_run_id: None,
             advisory_reasoning: None,
@@ -79,9 +82,9 @@ fn summary() -> Summary {
     }
 }
 
-fn publication(author: &Author, number: u32) -> Publish {
+fn publication(author: &Author, number: u32) -> TemplatePublish {
     let config = config(&format!("criterion {}", author.number));
-    let snapshot = Snapshot {
+    let snapshot = VerifierSnapshot {
         name: "cites".to_owned(),
         verifier_id: author.verifier.clone(),
         verifier_name: "cites".to_owned(),
@@ -90,13 +93,13 @@ fn publication(author: &Author, number: u32) -> Publish {
         config_hash: config.hash(),
         config,
     };
-    Publish {
+    TemplatePublish {
         account: author.account.clone(),
         workflow_id: author.workflow.clone(),
         workflow_version: 2,
         slug: "report".to_owned(),
         summary: summary(),
-        content: Content {
+        content: TemplateContent {
             body: "the body".to_owned(),
             release_notes: Some(format!("the {number}th")),
             workflow_version: 2,
@@ -108,60 +111,67 @@ fn publication(author: &Author, number: u32) -> Publish {
     }
 }
 
-async fn try_publish(store: &dyn Store, publish: &Publish) -> Written<Published, PublishRefused> {
+async fn try_publish(
+    store: &dyn Store,
+    publish: &TemplatePublish,
+) -> WriteOutcome<TemplatePublication, PublishRefusal> {
     store.sharing().template_publish(&ALL, publish, None).await.unwrap()
 }
 
-async fn published(store: &dyn Store, author: &Author, number: u32) -> Published {
+async fn published(store: &dyn Store, author: &Author, number: u32) -> TemplatePublication {
     done(try_publish(store, &publication(author, number)).await).unwrap()
 }
 
-fn named(handle: &str) -> WhichTemplate {
-    WhichTemplate::Named { handle: handle.to_owned(), slug: "report".to_owned() }
+fn named(handle: &str) -> TemplateSelector {
+    TemplateSelector::Named { handle: handle.to_owned(), slug: "report".to_owned() }
 }
 
 async fn seen(
     store: &dyn Store,
-    which: &WhichTemplate,
+    which: &TemplateSelector,
     version: Option<u32>,
     viewer: Option<&AccountId>,
 ) -> Option<TemplateVersion> {
     let asked =
-        TemplateAsked { which: which.clone(), version, viewer: viewer.cloned(), now: at(20) };
+        TemplateLookup { which: which.clone(), version, viewer: viewer.cloned(), now: at(20) };
     store.sharing().template_get(&ALL, &asked).await.unwrap()
 }
 
-async fn owned(store: &dyn Store, caller: &AccountId, which: &Which) -> Option<VerifierVersion> {
+async fn owned(
+    store: &dyn Store,
+    caller: &AccountId,
+    which: &VerifierSelector,
+) -> Option<VerifierVersion> {
     let needs = VerifierRole::Owner;
     let asked =
-        VerifierAsked { caller: caller.clone(), which: which.clone(), version: None, needs };
+        VerifierLookup { caller: caller.clone(), which: which.clone(), version: None, needs };
     match store.sharing().verifier_get(&ALL, &asked).await.unwrap() {
-        Found::One(reached) => Some(reached.version),
-        Found::Nothing | Found::Elsewhere(_) => None,
+        NameMatch::One(reached) => Some(reached.version),
+        NameMatch::Nothing | NameMatch::Elsewhere(_) => None,
     }
 }
 
-fn wanted(template: &str, version: u32, path: &str) -> TemplateFileAsked {
+fn wanted(template: &str, version: u32, path: &str) -> TemplateFileLookup {
     let (template, path) = (template.to_owned(), path.to_owned());
-    TemplateFileAsked { template, version, path, viewer: None }
+    TemplateFileLookup { template, version, path, viewer: None }
 }
 
 async fn changed(
     store: &dyn Store,
     account: &AccountId,
-    change: Change,
-) -> Written<Changed, ChangeRefused> {
+    change: TemplateChangeKind,
+) -> WriteOutcome<ChangedTemplate, TemplateChangeRefusal> {
     let change =
         TemplateChange { account: account.clone(), which: named("ann"), change, at: at(30) };
     store.sharing().template_change(&ALL, &change, None).await.unwrap()
 }
 
-fn done<T, R>(written: Written<T, R>) -> Option<T> {
-    if let Written::Done(result) = written { Some(result) } else { None }
+fn done<T, R>(written: WriteOutcome<T, R>) -> Option<T> {
+    if let WriteOutcome::Done(result) = written { Some(result) } else { None }
 }
 
-fn is_done(written: &Written<Changed, ChangeRefused>) -> bool {
-    matches!(written, Written::Done(_))
+fn is_done(written: &WriteOutcome<ChangedTemplate, TemplateChangeRefusal>) -> bool {
+    matches!(written, WriteOutcome::Done(_))
 }
 
 pub(crate) async fn a_version_is_published_and_never_changes(backend: &Backend) {
@@ -188,7 +198,7 @@ pub(crate) async fn a_version_is_published_and_never_changes(backend: &Backend) 
     let file = store.sharing().template_file(&ALL, &wanted(&first.template.id, 1, "b.md")).await;
     let (meta, bytes) = file.unwrap().unwrap();
     assert_eq!((meta.is_executable, bytes.as_slice()), (true, &b"hello"[..]));
-    let newest = seen(store, &WhichTemplate::Id(first.template.id), None, None).await.unwrap();
+    let newest = seen(store, &TemplateSelector::Id(first.template.id), None, None).await.unwrap();
     assert_eq!(newest.release.version, 2);
 }
 
@@ -203,19 +213,22 @@ pub(crate) async fn nothing_is_published_that_is_not_as_it_was_looked_at(backend
     let mut other = good.clone();
     "00".clone_into(&mut other.content.snapshots[0].config_hash);
     for (publish, refused) in [
-        (Publish { account: bob, ..good.clone() }, PublishRefused::HandleNotClaimed),
-        (Publish { workflow_id: "w".to_owned(), ..good.clone() }, PublishRefused::WorkflowUnknown),
-        (Publish { workflow_version: 1, ..good.clone() }, PublishRefused::WorkflowChanged),
-        (gone, PublishRefused::VerifierGone("cites".to_owned())),
-        (other, PublishRefused::VerifierGone("cites".to_owned())),
+        (TemplatePublish { account: bob, ..good.clone() }, PublishRefusal::HandleNotClaimed),
+        (
+            TemplatePublish { workflow_id: "w".to_owned(), ..good.clone() },
+            PublishRefusal::WorkflowUnknown,
+        ),
+        (TemplatePublish { workflow_version: 1, ..good.clone() }, PublishRefusal::WorkflowChanged),
+        (gone, PublishRefusal::VerifierGone("cites".to_owned())),
+        (other, PublishRefusal::VerifierGone("cites".to_owned())),
     ] {
-        assert_eq!(try_publish(store, &publish).await, Written::Refused(refused));
+        assert_eq!(try_publish(store, &publish).await, WriteOutcome::Refused(refused));
     }
     assert_eq!(seen(store, &named("ann"), None, Some(&ann.account)).await, None);
     published(store, &ann, 9).await;
-    assert!(is_done(&changed(store, &ann.account, Change::Archive(None)).await));
+    assert!(is_done(&changed(store, &ann.account, TemplateChangeKind::Archive(None)).await));
     let refused = try_publish(store, &publication(&ann, 10)).await;
-    assert_eq!(refused, Written::Refused(PublishRefused::Archived));
+    assert_eq!(refused, WriteOutcome::Refused(PublishRefusal::Archived));
 }
 
 pub(crate) async fn only_what_is_live_is_seen_by_others(backend: &Backend) {
@@ -224,29 +237,32 @@ pub(crate) async fn only_what_is_live_is_seen_by_others(backend: &Backend) {
     let id = published(store, &ann, 9).await.template.id;
     published(store, &ann, 10).await;
     let (owner, which) = (&ann.account, named("ann"));
-    assert!(is_done(&changed(store, owner, Change::Unpublish(2)).await));
+    assert!(is_done(&changed(store, owner, TemplateChangeKind::Unpublish(2)).await));
     assert_eq!(seen(store, &which, Some(2), None).await, None);
     assert_eq!(seen(store, &which, None, None).await.unwrap().release.version, 1);
     assert_eq!(seen(store, &which, Some(2), Some(owner)).await.unwrap().release.version, 2);
     let file = store.sharing().template_file(&ALL, &wanted(&id, 2, "a.md")).await.unwrap();
     assert_eq!(file, None);
-    assert!(is_done(&changed(store, owner, Change::Archive(Some("old".to_owned()))).await));
+    assert!(is_done(
+        &changed(store, owner, TemplateChangeKind::Archive(Some("old".to_owned()))).await
+    ));
     assert_eq!(seen(store, &which, None, None).await, None);
     assert!(seen(store, &which, None, Some(owner)).await.is_some());
-    assert!(is_done(&changed(store, owner, Change::Unarchive).await));
+    assert!(is_done(&changed(store, owner, TemplateChangeKind::Unarchive).await));
     let why = Some("use another".to_owned());
-    assert!(is_done(&changed(store, owner, Change::Deprecate(1, why.clone())).await));
+    assert!(is_done(&changed(store, owner, TemplateChangeKind::Deprecate(1, why.clone())).await));
     let found = seen(store, &which, None, Some(&account("bob"))).await.unwrap();
     assert_eq!(found.release.deprecation_message, why);
-    let foreign = changed(store, &account("bob"), Change::Unarchive).await;
-    assert_eq!(foreign, Written::Refused(ChangeRefused::Unknown));
+    let foreign = changed(store, &account("bob"), TemplateChangeKind::Unarchive).await;
+    assert_eq!(foreign, WriteOutcome::Refused(TemplateChangeRefusal::Unknown));
 }
 
 pub(crate) async fn a_template_is_found_where_it_was(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     published(store, &ann, 9).await;
-    let claim = HandleClaim { account: ann.account.clone(), handle: "anna".to_owned(), at: at(11) };
+    let claim =
+        HandleChange { account: ann.account.clone(), handle: "anna".to_owned(), at: at(11) };
     store.sharing().handle_rename(&ALL, &claim, None).await.unwrap();
     let found = seen(store, &named("ann"), None, None).await.unwrap();
     assert_eq!(
@@ -255,40 +271,43 @@ pub(crate) async fn a_template_is_found_where_it_was(backend: &Backend) {
     );
     // It was published under the handle, so it leads on for ever, and nobody else gets it.
     let far = Timestamp::from_micros(i64::MAX / 2);
-    let asked = TemplateAsked { which: named("ann"), version: None, viewer: None, now: far };
+    let asked = TemplateLookup { which: named("ann"), version: None, viewer: None, now: far };
     let late = store.sharing().template_get(&ALL, &asked).await.unwrap();
     assert!(late.is_some());
     let bob = account("bob");
     store.account_ensure(&bob, at(0)).await.unwrap();
-    let claim = HandleClaim { account: bob, handle: "ann".to_owned(), at: far };
+    let claim = HandleChange { account: bob, handle: "ann".to_owned(), at: far };
     let refused = store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
-    assert!(matches!(refused, Written::Refused(_)));
+    assert!(matches!(refused, WriteOutcome::Refused(_)));
 }
 
 pub(crate) async fn a_verifier_of_a_live_template_cannot_be_deleted(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     published(store, &ann, 9).await;
-    let removal = Removal {
+    let removal = VerifierRemoval {
         account: ann.account.clone(),
-        which: Which::Id(ann.verifier.clone()),
+        which: VerifierSelector::Id(ann.verifier.clone()),
         at: at(40),
     };
     let refused = store.verifier_delete(&removal, None).await.unwrap();
-    assert_eq!(refused, VerifierGone::Serving(vec!["@ann/report@v1".to_owned()]));
+    assert_eq!(refused, VerifierRemoveOutcome::Serving(vec!["@ann/report@v1".to_owned()]));
     assert!(owned(store, &ann.account, &removal.which).await.is_some());
     // Whoever is told not to use a version any more may still be using it.
-    assert!(is_done(&changed(store, &ann.account, Change::Deprecate(1, None)).await));
+    assert!(is_done(&changed(store, &ann.account, TemplateChangeKind::Deprecate(1, None)).await));
     assert_eq!(store.verifier_delete(&removal, None).await.unwrap(), refused);
-    assert!(is_done(&changed(store, &ann.account, Change::Unpublish(1)).await));
-    assert!(matches!(store.verifier_delete(&removal, None).await.unwrap(), VerifierGone::Gone(_)));
+    assert!(is_done(&changed(store, &ann.account, TemplateChangeKind::Unpublish(1)).await));
+    assert!(matches!(
+        store.verifier_delete(&removal, None).await.unwrap(),
+        VerifierRemoveOutcome::Gone(_)
+    ));
 }
 
 pub(crate) async fn exactly_the_published_pair_can_be_run_by_anybody(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     let pair = async |version: Option<u32>| {
-        let pair = PairAsked { verifier: ann.verifier.clone(), version };
+        let pair = PublishedVerifierLookup { verifier: ann.verifier.clone(), version };
         let found = store.sharing().published_verifier(&ALL, &pair).await;
         found.unwrap().map(|found| found.version)
     };
@@ -296,34 +315,36 @@ pub(crate) async fn exactly_the_published_pair_can_be_run_by_anybody(backend: &B
     let mut runs = async || {
         number += 1;
         let open = run(&account("eve"), &ann.verifier, number);
-        store.round_open(&open, None).await.unwrap() == Opened::Opened
+        store.round_open(&open, None).await.unwrap() == RoundOpenOutcome::Opened
     };
     assert_eq!((pair(Some(1)).await, runs().await), (None, false));
     published(store, &ann, 9).await;
     assert_eq!((pair(Some(1)).await, pair(None).await), (Some(1), Some(1)));
     assert!(runs().await);
-    let next =
-        Deploy { expected_token: Some("token-1".to_owned()), ..deploy(&ann.account, "cites", 2) };
+    let next = NewVerifierVersion {
+        expected_token: Some("token-1".to_owned()),
+        ..deploy(&ann.account, "cites", 2)
+    };
     deployed(store, &next).await;
     // The current version is another one now, and not published.
     assert_eq!((pair(Some(1)).await, pair(Some(2)).await, pair(None).await), (Some(1), None, None));
-    changed(store, &ann.account, Change::Archive(None)).await;
+    changed(store, &ann.account, TemplateChangeKind::Archive(None)).await;
     assert_eq!((pair(Some(1)).await, runs().await), (None, false));
-    changed(store, &ann.account, Change::Unarchive).await;
+    changed(store, &ann.account, TemplateChangeKind::Unarchive).await;
     assert_eq!((pair(Some(1)).await, runs().await), (Some(1), true));
-    let removal = Removal {
+    let removal = VerifierRemoval {
         account: ann.account.clone(),
-        which: Which::Id(ann.verifier.clone()),
+        which: VerifierSelector::Id(ann.verifier.clone()),
         at: at(40),
     };
     store.verifier_revoke(&removal, None).await.unwrap();
     assert_eq!(pair(Some(1)).await, None);
-    changed(store, &ann.account, Change::Unpublish(1)).await;
+    changed(store, &ann.account, TemplateChangeKind::Unpublish(1)).await;
     assert!(!runs().await);
 }
 
-fn forking(id: &str, by: &AccountId, number: u32) -> Fork {
-    Fork {
+fn forking(id: &str, by: &AccountId, number: u32) -> TemplateFork {
+    TemplateFork {
         account: by.clone(),
         template_id: id.to_owned(),
         version: 1,
@@ -341,7 +362,7 @@ fn forking(id: &str, by: &AccountId, number: u32) -> Fork {
         }],
         workflow_id: uuid(at(i64::from(number)), 2_000 + u128::from(number)),
         workflow_token: "wt".to_owned(),
-        told: ForkNotes::default(),
+        notes: ForkNotes::default(),
         at: at(50),
     }
 }
@@ -356,17 +377,17 @@ pub(crate) async fn a_fork_has_verifiers_and_names_of_its_own(backend: &Backend)
         let written = store.sharing().template_fork(&ALL, &fork, None).await.unwrap();
         let forked = done(written).unwrap();
         assert_eq!(forked.slug, slug);
-        let which = Which::Id(fork.verifiers[0].id.clone());
+        let which = VerifierSelector::Id(fork.verifiers[0].id.clone());
         let own = owned(store, &bob.account, &which).await.unwrap();
         assert_eq!((own.verifier.name.as_str(), own.config), (name, config("criterion 1")));
         let look = store.sharing().publishable(&ALL, &bob.account, slug).await.unwrap().unwrap();
         assert_eq!((look.body.as_str(), look.files.len()), ("another body", 2));
         assert_eq!(look.bindings, [("cites".to_owned(), fork.verifiers[0].id.clone(), None)]);
     }
-    changed(store, &ann.account, Change::Unpublish(1)).await;
+    changed(store, &ann.account, TemplateChangeKind::Unpublish(1)).await;
     let fork = forking(&id, &bob.account, 3);
     let refused = store.sharing().template_fork(&ALL, &fork, None).await.unwrap();
-    assert!(matches!(refused, Written::Refused(_)));
+    assert!(matches!(refused, WriteOutcome::Refused(_)));
 }
 
 pub(crate) async fn what_is_live_is_not_deleted(backend: &Backend) {
@@ -375,19 +396,22 @@ pub(crate) async fn what_is_live_is_not_deleted(backend: &Backend) {
     let owner = &ann.account;
     published(store, &ann, 9).await;
     published(store, &ann, 10).await;
-    let refused = |refused| Written::Refused(refused);
-    assert_eq!(changed(store, owner, Change::Delete).await, refused(ChangeRefused::Live));
-    let still = changed(store, owner, Change::DeleteVersion(1)).await;
-    assert_eq!(still, refused(ChangeRefused::StillPublished));
-    let absent = changed(store, owner, Change::DeleteVersion(3)).await;
-    assert_eq!(absent, refused(ChangeRefused::VersionUnknown));
-    changed(store, owner, Change::Unpublish(1)).await;
-    assert!(is_done(&changed(store, owner, Change::DeleteVersion(1)).await));
+    let refused = |refused| WriteOutcome::Refused(refused);
+    assert_eq!(
+        changed(store, owner, TemplateChangeKind::Delete).await,
+        refused(TemplateChangeRefusal::Live)
+    );
+    let still = changed(store, owner, TemplateChangeKind::DeleteVersion(1)).await;
+    assert_eq!(still, refused(TemplateChangeRefusal::StillPublished));
+    let absent = changed(store, owner, TemplateChangeKind::DeleteVersion(3)).await;
+    assert_eq!(absent, refused(TemplateChangeRefusal::VersionUnknown));
+    changed(store, owner, TemplateChangeKind::Unpublish(1)).await;
+    assert!(is_done(&changed(store, owner, TemplateChangeKind::DeleteVersion(1)).await));
     assert_eq!(seen(store, &named("ann"), Some(1), Some(owner)).await, None);
     // The number of a version that is gone is never given again.
     assert_eq!(published(store, &ann, 11).await.version, 3);
-    changed(store, owner, Change::Archive(None)).await;
-    assert!(is_done(&changed(store, owner, Change::Delete).await));
+    changed(store, owner, TemplateChangeKind::Archive(None)).await;
+    assert!(is_done(&changed(store, owner, TemplateChangeKind::Delete).await));
     assert_eq!(seen(store, &named("ann"), None, Some(owner)).await, None);
 }
 
@@ -411,7 +435,7 @@ pub(crate) async fn templates_are_listed_and_searched(backend: &Backend) {
     }
     let found = async |word: &str, viewer: Option<AccountId>| {
         let (words, is_mine) = (vec![word.to_owned()], viewer.is_some());
-        let wanted = TemplateWords { viewer, is_mine, words, limit: 10 };
+        let wanted = TemplateWordSearch { viewer, is_mine, words, limit: 10 };
         let found = store.sharing().template_search(&ALL, &wanted).await.unwrap();
         found.into_iter().map(|(line, _)| line.template.id).collect::<Vec<_>>()
     };
@@ -421,7 +445,7 @@ pub(crate) async fn templates_are_listed_and_searched(backend: &Backend) {
     let viewer = Some(ann.account.clone());
     let mine = TemplateFilter { viewer: viewer.clone(), is_mine: true, ..all() };
     assert_eq!(list(mine.clone()).await, std::slice::from_ref(&older));
-    changed(store, &ann.account, Change::Archive(None)).await;
+    changed(store, &ann.account, TemplateChangeKind::Archive(None)).await;
     assert_eq!(list(mine.clone()).await, [] as [String; 0]);
     assert_eq!(list(TemplateFilter { with_archived: true, ..mine }).await, [older]);
     let others = TemplateFilter { with_archived: true, ..all() };
@@ -439,31 +463,33 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
         count += 1;
         let offer = TemplateOffer {
             account: from.clone(),
-            which: WhichTemplate::Id(id.clone()),
+            which: TemplateSelector::Id(id.clone()),
             to: AccountName::Id(to.clone()),
             invitation_id: uuid(at(count), 9),
             at: at(12),
         };
         let offered = store.sharing().template_offer(&ALL, &offer, None).await.unwrap();
-        let Written::Done(Offered::Invitation(invitation)) = offered else { return false };
+        let WriteOutcome::Done(OfferOutcome::Invitation(invitation)) = offered else {
+            return false;
+        };
         let answer = InvitationAnswer {
             id: invitation.id.clone(),
             by: to.clone(),
-            resolution: Resolution::Accepted,
+            resolution: InvitationOutcome::Accepted,
             at: at(13),
         };
         let taken = store.sharing().invitation_answer(&ALL, &answer, None).await.unwrap();
-        let is_taken = matches!(taken, Written::Done(_));
+        let is_taken = matches!(taken, WriteOutcome::Done(_));
         if !is_taken {
-            let back =
-                InvitationAnswer { by: from.clone(), resolution: Resolution::Cancelled, ..answer };
+            let (by, resolution) = (from.clone(), InvitationOutcome::Cancelled);
+            let back = InvitationAnswer { by, resolution, ..answer };
             store.sharing().invitation_answer(&ALL, &back, None).await.unwrap();
         }
         is_taken
     };
     // Whoever has no handle cannot have one.
     assert!(!give(&ann.account, &bob).await);
-    let claim = HandleClaim { account: bob.clone(), handle: "bob".to_owned(), at: at(0) };
+    let claim = HandleChange { account: bob.clone(), handle: "bob".to_owned(), at: at(0) };
     store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
     assert!(!give(&bob, &ann.account).await);
     assert!(!give(&ann.account, &ann.account).await, "it is theirs already");
@@ -493,18 +519,21 @@ pub(crate) async fn the_same_is_published_once(backend: &Backend) {
     let ann = author(backend, "ann", 1).await;
     let first = published(store, &ann, 9).await;
     assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
-    let again = Publish { new_id: "other".to_owned(), at: at(99), ..publication(&ann, 9) };
+    let again = TemplatePublish { new_id: "other".to_owned(), at: at(99), ..publication(&ann, 9) };
     let again = done(try_publish(store, &again).await).unwrap();
     assert_eq!((&again.template.id, again.version), (&first.template.id, 1));
     let versions = backend.texts("select template_id from template_versions").await;
     assert_eq!(versions, [first.template.id.as_str()]);
     // What says something new is another version, and so is one that was unpublished meanwhile.
     assert_eq!(published(store, &ann, 10).await.version, 2);
-    let gone = changed(store, &ann.account, Change::Unpublish(2)).await;
+    let gone = changed(store, &ann.account, TemplateChangeKind::Unpublish(2)).await;
     assert!(is_done(&gone));
     assert_eq!(published(store, &ann, 10).await.version, 3);
     assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
-    for change in [Change::Deprecate(3, Some("old".to_owned())), Change::DeleteVersion(2)] {
+    for change in [
+        TemplateChangeKind::Deprecate(3, Some("old".to_owned())),
+        TemplateChangeKind::DeleteVersion(2),
+    ] {
         changed(store, &ann.account, change).await;
         assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
     }
@@ -515,13 +544,13 @@ pub(crate) async fn nobody_publishes_or_changes_what_others_have(backend: &Backe
     let store = &*backend.store;
     let (ann, bob) = (author(backend, "ann", 1).await, author(backend, "bob", 2).await);
     // Neither a workflow nor a verifier of another is published.
-    let theirs = Publish { workflow_id: ann.workflow.clone(), ..publication(&bob, 9) };
+    let theirs = TemplatePublish { workflow_id: ann.workflow.clone(), ..publication(&bob, 9) };
     let refused = try_publish(store, &theirs).await;
-    assert_eq!(refused, Written::Refused(PublishRefused::WorkflowUnknown));
+    assert_eq!(refused, WriteOutcome::Refused(PublishRefusal::WorkflowUnknown));
     let content = publication(&ann, 9).content;
-    let theirs = Publish { content, ..publication(&bob, 9) };
+    let theirs = TemplatePublish { content, ..publication(&bob, 9) };
     let refused = try_publish(store, &theirs).await;
-    assert_eq!(refused, Written::Refused(PublishRefused::VerifierGone("cites".to_owned())));
+    assert_eq!(refused, WriteOutcome::Refused(PublishRefusal::VerifierGone("cites".to_owned())));
     let look = store.sharing().publishable(&ALL, &bob.account, &ann.workflow).await.unwrap();
     assert_eq!(look, None);
     let hers = published(store, &ann, 9).await.template.id;
@@ -537,27 +566,31 @@ pub(crate) async fn nobody_publishes_or_changes_what_others_have(backend: &Backe
         (found[0], found[1])
     };
     assert_eq!(both().await, (true, true));
-    for change in [Change::Unpublish(1), Change::Archive(None), Change::Delete] {
-        let which = WhichTemplate::Id(hers.clone());
+    for change in [
+        TemplateChangeKind::Unpublish(1),
+        TemplateChangeKind::Archive(None),
+        TemplateChangeKind::Delete,
+    ] {
+        let which = TemplateSelector::Id(hers.clone());
         let foreign = TemplateChange { account: bob.account.clone(), which, change, at: at(20) };
         let foreign = store.sharing().template_change(&ALL, &foreign, None).await.unwrap();
-        assert_eq!(foreign, Written::Refused(ChangeRefused::Unknown));
+        assert_eq!(foreign, WriteOutcome::Refused(TemplateChangeRefusal::Unknown));
     }
     assert_eq!(both().await, (true, true));
     let own = async |change| {
-        let which = WhichTemplate::Id(hers.clone());
+        let which = TemplateSelector::Id(hers.clone());
         let own = TemplateChange { account: ann.account.clone(), which, change, at: at(20) };
         assert!(is_done(&store.sharing().template_change(&ALL, &own, None).await.unwrap()));
     };
-    own(Change::Archive(None)).await;
+    own(TemplateChangeKind::Archive(None)).await;
     assert_eq!(both().await, (false, true));
     let fork = forking(&hers, &bob.account, 3);
     let refused = store.sharing().template_fork(&ALL, &fork, None).await.unwrap();
-    assert!(matches!(refused, Written::Refused(_)), "what is archived is not forked");
-    own(Change::Unarchive).await;
-    own(Change::Unpublish(1)).await;
+    assert!(matches!(refused, WriteOutcome::Refused(_)), "what is archived is not forked");
+    own(TemplateChangeKind::Unarchive).await;
+    own(TemplateChangeKind::Unpublish(1)).await;
     assert_eq!(both().await, (false, true));
-    own(Change::Delete).await;
+    own(TemplateChangeKind::Delete).await;
     assert_eq!(both().await, (false, true));
 }
 
@@ -565,7 +598,7 @@ pub(crate) async fn each_version_and_each_verifier_is_published_for_itself(backe
     let store = &*backend.store;
     let (ann, bob) = (author(backend, "ann", 1).await, author(backend, "bob", 2).await);
     let id = published(store, &ann, 9).await.template.id;
-    let pair = PairAsked { verifier: bob.verifier.clone(), version: Some(1) };
+    let pair = PublishedVerifierLookup { verifier: bob.verifier.clone(), version: Some(1) };
     assert_eq!(store.sharing().published_verifier(&ALL, &pair).await.unwrap(), None);
     let other = "update workflow_files set path = 'c.md' where path = 'b.md'";
     backend.tamper(other).await.unwrap();

@@ -1,7 +1,7 @@
 //! What keeps accounts apart, and what is found when somebody touches the tables.
 
 use jurat_core::round::OpenRound;
-use jurat_store::{Closed, Store, StoreError, StoreErrorKind};
+use jurat_store::{RoundCloseOutcome, Store, StoreError, StoreErrorKind};
 
 use super::rounds::read;
 use crate::{
@@ -26,7 +26,7 @@ pub(crate) async fn another_account_cannot_close(backend: &Backend) {
     backend.store.round_open(&open, None).await.unwrap();
     let stolen = OpenRound { account: account("bob"), ..open.clone() };
     let end = closing(&stolen);
-    assert_eq!(backend.store.round_close(&stolen, &end).await.unwrap(), Closed::Lost);
+    assert_eq!(backend.store.round_close(&stolen, &end).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(read(backend, &open).await.closing, None);
 }
 

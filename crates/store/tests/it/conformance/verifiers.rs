@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use jurat_core::{
     checkup::faults,
-    consensus::Consensus,
     id::{AccountId, uuid},
-    job::Kind,
-    replica::Answer,
-    round::OpenRound,
-    run::{Purpose, RunVerdict},
-    verifier::{Standing, Verifier, Which},
+    round::{OpenRound, consensus::Consensus, job::JobKind, replica::ReplicaAnswer},
+    verifier::{
+        Verifier, VerifierSelector, VerifierStanding,
+        run::{VerifierRunPurpose, VerifierRunVerdict},
+    },
 };
 use jurat_store::{
-    Closed, Deploy, Deployed, Deployment, KnownVerdict, Measurement, Once, OnceAnswer, Opened,
-    Pruning, Removal, SavedAnswer, Store, StoreErrorKind, VerifierGone,
+    CachedVerdict, DeployOutcome, DeployedVersion, IdempotencyAnswer, IdempotencyRecord,
+    Measurement, NewVerifierVersion, RoundCloseOutcome, RoundOpenOutcome, SavedAnswer, Store,
+    StoreErrorKind, VerdictPruning, VerifierRemoval, VerifierRemoveOutcome,
 };
 use serde_json::json;
 
@@ -26,27 +26,27 @@ use crate::{
     },
 };
 
-pub(crate) async fn deployed(store: &dyn Store, deploy: &Deploy) -> Deployment {
+pub(crate) async fn deployed(store: &dyn Store, deploy: &NewVerifierVersion) -> DeployedVersion {
     done(store.verifier_deploy(deploy, None).await.unwrap()).unwrap()
 }
 
-fn done(deployed: Deployed) -> Option<Deployment> {
-    if let Deployed::Done(deployment) = deployed { Some(deployment) } else { None }
+fn done(deployed: DeployOutcome) -> Option<DeployedVersion> {
+    if let DeployOutcome::Done(deployment) = deployed { Some(deployment) } else { None }
 }
 
-fn name(name: &str) -> Which {
-    Which::Name(name.to_owned())
+fn name(name: &str) -> VerifierSelector {
+    VerifierSelector::Name(name.to_owned())
 }
 
-fn removal(account: &AccountId, which: Which) -> Removal {
-    Removal { account: account.clone(), which, at: at(500) }
+fn removal(account: &AccountId, which: VerifierSelector) -> VerifierRemoval {
+    VerifierRemoval { account: account.clone(), which, at: at(500) }
 }
 
-fn next(deploy: Deploy, token: &str) -> Deploy {
-    Deploy { expected_token: Some(token.to_owned()), ..deploy }
+fn next(deploy: NewVerifierVersion, token: &str) -> NewVerifierVersion {
+    NewVerifierVersion { expected_token: Some(token.to_owned()), ..deploy }
 }
 
-fn measurement(verifier_id: &str, number: u32, purpose: Purpose) -> Measurement {
+fn measurement(verifier_id: &str, number: u32, purpose: VerifierRunPurpose) -> Measurement {
     Measurement {
         id: uuid(at(i64::from(number)), u128::from(number)),
         verifier_id: verifier_id.to_owned(),
@@ -59,8 +59,8 @@ fn measurement(verifier_id: &str, number: u32, purpose: Purpose) -> Measurement 
     }
 }
 
-pub(super) fn known(digest: &str, millis: i64) -> KnownVerdict {
-    KnownVerdict {
+pub(super) fn known(digest: &str, millis: i64) -> CachedVerdict {
+    CachedVerdict {
         digest: digest.to_owned(),
         document: json!({"passed": true, "reasoning": SAID, "score": 0.1 + 0.2}),
         at: at(millis),
@@ -78,19 +78,19 @@ pub(crate) async fn a_verifier_reads_back_by_identifier_and_name(backend: &Backe
         description: "the 1th".to_owned(),
         current_version: 1,
         version_token: "token-1".to_owned(),
-        standing: Standing::Active,
+        standing: VerifierStanding::Active,
         created_at: at(1),
         updated_at: at(1),
     };
     assert_eq!(made.verifier, expected);
     assert_eq!(made.config_hash, first.config.hash());
-    for which in [name("cites"), Which::Id(first.new_id.clone())] {
+    for which in [name("cites"), VerifierSelector::Id(first.new_id.clone())] {
         let read = verifier(store, &alice, &which, None).await.unwrap();
         assert_eq!(read.verifier, expected);
         assert_eq!((read.version, read.deployed_at), (1, at(1)));
         assert_eq!((read.config, read.config_hash), (first.config.clone(), first.config.hash()));
     }
-    for which in [name("other"), Which::System("cites".to_owned())] {
+    for which in [name("other"), VerifierSelector::System("cites".to_owned())] {
         assert_eq!(verifier(store, &alice, &which, None).await, None);
     }
 }
@@ -125,16 +125,17 @@ pub(crate) async fn a_version_is_added_and_the_earlier_ones_stay(backend: &Backe
 
 pub(crate) async fn a_deploy_needs_the_token_of_the_current_version(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
-    let try_deploy = async |deploy: Deploy| store.verifier_deploy(&deploy, None).await.unwrap();
+    let try_deploy =
+        async |deploy: NewVerifierVersion| store.verifier_deploy(&deploy, None).await.unwrap();
     let early = try_deploy(next(deploy(&alice, "cites", 1), "token-0")).await;
-    assert_eq!(early, Deployed::TokenUnexpected);
+    assert_eq!(early, DeployOutcome::TokenUnexpected);
     assert_eq!(verifier(store, &alice, &name("cites"), None).await, None);
     deployed(store, &deploy(&alice, "cites", 1)).await;
     let current = "token-1".to_owned();
     let missing = try_deploy(deploy(&alice, "cites", 2)).await;
-    assert_eq!(missing, Deployed::TokenMissing { current: current.clone() });
+    assert_eq!(missing, DeployOutcome::TokenMissing { current: current.clone() });
     let stale = try_deploy(next(deploy(&alice, "cites", 2), "token-0")).await;
-    assert_eq!(stale, Deployed::TokenStale { current });
+    assert_eq!(stale, DeployOutcome::TokenStale { current });
     let read = verifier(store, &alice, &name("cites"), None).await.unwrap();
     assert_eq!(read.verifier.current_version, 1);
 }
@@ -150,15 +151,16 @@ pub(crate) async fn of_two_deploys_at_once_one_wins(backend: &Backend) {
             backend.store.verifier_deploy(&left, None),
             other.verifier_deploy(&right, None)
         );
-        let token =
-            winner(left.unwrap(), right.unwrap(), |current| Deployed::TokenMissing { current });
+        let token = winner(left.unwrap(), right.unwrap(), |current| DeployOutcome::TokenMissing {
+            current,
+        });
         let left = next(deploy(&alice, &called, 4 * turn + 2), &token);
         let right = next(deploy(&alice, &called, 4 * turn + 3), &token);
         let (left, right) = tokio::join!(
             backend.store.verifier_deploy(&left, None),
             other.verifier_deploy(&right, None)
         );
-        winner(left.unwrap(), right.unwrap(), |current| Deployed::TokenStale { current });
+        winner(left.unwrap(), right.unwrap(), |current| DeployOutcome::TokenStale { current });
         let read = verifier(&*other, &alice, &name(&called), None).await.unwrap();
         assert_eq!(read.version, 2);
     }
@@ -166,8 +168,9 @@ pub(crate) async fn of_two_deploys_at_once_one_wins(backend: &Backend) {
 }
 
 /// The token of the one that won; the other was told it.
-fn winner(left: Deployed, right: Deployed, loser: fn(String) -> Deployed) -> String {
-    let (won, lost) = if matches!(left, Deployed::Done(_)) { (left, right) } else { (right, left) };
+fn winner(left: DeployOutcome, right: DeployOutcome, loser: fn(String) -> DeployOutcome) -> String {
+    let (won, lost) =
+        if matches!(left, DeployOutcome::Done(_)) { (left, right) } else { (right, left) };
     let won = done(won).unwrap();
     assert_eq!(lost, loser(won.verifier.version_token.clone()));
     won.verifier.version_token
@@ -192,28 +195,29 @@ pub(crate) async fn a_revoked_verifier_is_gone_and_keeps_its_name(backend: &Back
     let (store, alice) = (&*backend.store, account("alice"));
     let made = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
     let gone = store.verifier_revoke(&removal(&alice, name("cites")), None).await.unwrap();
-    assert_eq!(gone, VerifierGone::Gone(Box::new(made.clone())));
+    assert_eq!(gone, VerifierRemoveOutcome::Gone(Box::new(made.clone())));
     assert_eq!(verifier(store, &alice, &name("cites"), None).await, None);
     assert_eq!(versions(store, &alice, &made.id, (None, 10)).await, []);
     assert_eq!(verifiers(store, &alice, &page(None, 10)).await, []);
     for token in [None, Some("token-1".to_owned())] {
-        let again = Deploy { expected_token: token, ..deploy(&alice, "cites", 2) };
-        assert_eq!(store.verifier_deploy(&again, None).await.unwrap(), Deployed::NameRevoked);
+        let again = NewVerifierVersion { expected_token: token, ..deploy(&alice, "cites", 2) };
+        assert_eq!(store.verifier_deploy(&again, None).await.unwrap(), DeployOutcome::NameRevoked);
     }
     // One that is revoked already stays so, and says so.
-    let by_id = removal(&alice, Which::Id(made.id.clone()));
+    let by_id = removal(&alice, VerifierSelector::Id(made.id.clone()));
     let again = store.verifier_revoke(&by_id, None).await.unwrap();
-    let revoked = Verifier { standing: Standing::Revoked, updated_at: at(500), ..made };
-    assert_eq!(again, VerifierGone::Gone(Box::new(revoked)));
+    let revoked = Verifier { standing: VerifierStanding::Revoked, updated_at: at(500), ..made };
+    assert_eq!(again, VerifierRemoveOutcome::Gone(Box::new(revoked)));
     let other = store.verifier_revoke(&removal(&alice, name("other")), None).await.unwrap();
-    assert_eq!(other, VerifierGone::Unknown);
+    assert_eq!(other, VerifierRemoveOutcome::Unknown);
 }
 
 pub(crate) async fn a_deleted_verifier_leaves_nothing_but_entries(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
     let kept = deployed(store, &deploy(&alice, "kept", 2)).await.verifier.id;
-    let endings = [RunVerdict::Passed, RunVerdict::Failed, RunVerdict::Error];
+    let endings =
+        [VerifierRunVerdict::Passed, VerifierRunVerdict::Failed, VerifierRunVerdict::Error];
     for (number, verdict) in (1..).zip(endings) {
         let open = run(&alice, &id, number);
         store.round_open(&open, None).await.unwrap();
@@ -221,13 +225,13 @@ pub(crate) async fn a_deleted_verifier_leaves_nothing_but_entries(backend: &Back
     }
     let other = run(&alice, &kept, 9);
     store.round_open(&other, None).await.unwrap();
-    store.round_close(&other, &judged(&other, RunVerdict::Passed, 5)).await.unwrap();
+    store.round_close(&other, &judged(&other, VerifierRunVerdict::Passed, 5)).await.unwrap();
     for (verifier, digest) in [(&id, "one"), (&kept, "two")] {
         store.verdict_put(&alice, verifier, &known(digest, 1)).await.unwrap();
         store
             .measurement_add(
                 &alice,
-                &measurement(verifier, 7 + u32::from(verifier == &id), Purpose::Test),
+                &measurement(verifier, 7 + u32::from(verifier == &id), VerifierRunPurpose::Test),
             )
             .await
             .unwrap();
@@ -235,7 +239,7 @@ pub(crate) async fn a_deleted_verifier_leaves_nothing_but_entries(backend: &Back
     store.verifier_revoke(&removal(&alice, name("cites")), None).await.unwrap();
 
     let gone = store.verifier_delete(&removal(&alice, name("cites")), None).await.unwrap();
-    assert!(matches!(gone, VerifierGone::Gone(it) if it.id == id));
+    assert!(matches!(gone, VerifierRemoveOutcome::Gone(it) if it.id == id));
     for (number, verdict) in (1..).zip(endings) {
         erased(backend, number, verdict, &id).await;
     }
@@ -243,18 +247,20 @@ pub(crate) async fn a_deleted_verifier_leaves_nothing_but_entries(backend: &Back
     assert_eq!(store.measurements(&alice, &id, 1).await.unwrap(), []);
     // The other verifier is as it was.
     let read = store.round_get(&alice, &other.id).await.unwrap().unwrap();
-    assert_eq!(read.closing, Some(judged(&other, RunVerdict::Passed, 5)));
-    assert!(store.run_get(&alice, &other.run.as_ref().unwrap().id).await.unwrap().is_some());
+    assert_eq!(read.closing, Some(judged(&other, VerifierRunVerdict::Passed, 5)));
+    assert!(
+        store.verifier_run_get(&alice, &other.run.as_ref().unwrap().id).await.unwrap().is_some()
+    );
     assert!(store.verdict_get(&alice, "two", at(0)).await.unwrap().is_some());
     assert_eq!(store.measurements(&alice, &kept, 1).await.unwrap().len(), 1);
     // The name is free again, and nothing of before comes back with it.
     let again = store.verifier_delete(&removal(&alice, name("cites")), None).await.unwrap();
-    assert_eq!(again, VerifierGone::Unknown);
+    assert_eq!(again, VerifierRemoveOutcome::Unknown);
     assert_eq!(deployed(store, &deploy(&alice, "cites", 5)).await.verifier.current_version, 1);
 }
 
 /// Nothing that the judge said is left of a run, and the rest still fits its entry.
-async fn erased(backend: &Backend, number: u32, verdict: RunVerdict, verifier: &str) {
+async fn erased(backend: &Backend, number: u32, verdict: VerifierRunVerdict, verifier: &str) {
     let open = run(&account("alice"), verifier, number);
     let before = judged(&open, verdict, 5);
     let store = &backend.store;
@@ -274,25 +280,25 @@ async fn erased(backend: &Backend, number: u32, verdict: RunVerdict, verifier: &
     assert_eq!((&after.consensus, &round.open.run), (&consensus, &None));
     assert_eq!(faults(&round.open, after, &record.listed, true), [] as [&str; 0]);
     assert_ne!(faults(&round.open, after, &record.listed, false), [] as [&str; 0]);
-    assert_eq!(store.run_get(&open.account, &open.run.unwrap().id).await.unwrap(), None);
+    assert_eq!(store.verifier_run_get(&open.account, &open.run.unwrap().id).await.unwrap(), None);
 }
 
 pub(crate) async fn what_is_said_after_its_verifier_was_deleted_is_not_kept(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
     let open = holding(run(&alice, &id, 1), 9, false);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
-    store.verifier_delete(&removal(&alice, Which::Id(id.clone())), None).await.unwrap();
-    let end = judged(&open, RunVerdict::Passed, 5);
-    assert_eq!(store.round_close(&open, &end).await.unwrap(), Closed::Closed);
-    erased(backend, 1, RunVerdict::Passed, &id).await;
+    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
+    store.verifier_delete(&removal(&alice, VerifierSelector::Id(id.clone())), None).await.unwrap();
+    let end = judged(&open, VerifierRunVerdict::Passed, 5);
+    assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
+    erased(backend, 1, VerifierRunVerdict::Passed, &id).await;
     store.verdict_put(&alice, &id, &known("one", 1)).await.unwrap();
     assert_eq!(store.verdict_get(&alice, "one", at(0)).await.unwrap(), None);
-    let late = store.measurement_add(&alice, &measurement(&id, 1, Purpose::Test)).await;
+    let late = store.measurement_add(&alice, &measurement(&id, 1, VerifierRunPurpose::Test)).await;
     assert_eq!(late.unwrap_err().kind, StoreErrorKind::Conflict);
     // What it cost is counted all the same.
     let next = run(&alice, &id, 2);
-    assert_eq!(store.round_open(&next, None).await.unwrap(), Opened::VerifierGone);
+    assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
     assert_eq!(store.round_get(&alice, &next.id).await.unwrap(), None);
     assert_eq!(store.credit_spent(&alice, at(0)).await.unwrap().micros, 5);
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
@@ -311,9 +317,9 @@ pub(crate) async fn what_judges_said_under_a_policy_goes_with_their_verifier(bac
     // Of a delegate the answers are those of executors, beside which the judge said something.
     let end_of = |open: &OpenRound, verdict| {
         let mut end = judged(open, verdict, 0);
-        if open.kind == Kind::Delegate {
+        if open.kind == JobKind::Delegate {
             end.consensus.output = Some(json!({"answer": 1}));
-            if let Answer::Vote(vote) = &mut end.replicas[0].answer {
+            if let ReplicaAnswer::Vote(vote) = &mut end.replicas[0].answer {
                 vote.said.output = Some(json!({"answer": 1}));
                 SAID.clone_into(&mut vote.said.evidence.inline[0].content);
             }
@@ -321,18 +327,18 @@ pub(crate) async fn what_judges_said_under_a_policy_goes_with_their_verifier(bac
         end
     };
     let cases = [
-        (of_kind(1, Kind::Validate), RunVerdict::Passed),
-        (of_kind(2, Kind::Delegate), RunVerdict::Passed),
-        (of_kind(3, Kind::Delegate), RunVerdict::Error),
-        (of_kind(4, Kind::Validate), RunVerdict::Failed),
-        (of_kind(5, Kind::Delegate), RunVerdict::Passed),
-        (of_kind(6, Kind::Delegate), RunVerdict::Error),
+        (of_kind(1, JobKind::Validate), VerifierRunVerdict::Passed),
+        (of_kind(2, JobKind::Delegate), VerifierRunVerdict::Passed),
+        (of_kind(3, JobKind::Delegate), VerifierRunVerdict::Error),
+        (of_kind(4, JobKind::Validate), VerifierRunVerdict::Failed),
+        (of_kind(5, JobKind::Delegate), VerifierRunVerdict::Passed),
+        (of_kind(6, JobKind::Delegate), VerifierRunVerdict::Error),
     ];
     let other = OpenRound { seats: vec![seat(0)], ..round(&bob, 7) };
     store.round_open(&other, None).await.unwrap();
-    store.round_close(&other, &judged(&other, RunVerdict::Passed, 0)).await.unwrap();
+    store.round_close(&other, &judged(&other, VerifierRunVerdict::Passed, 0)).await.unwrap();
     for (open, _) in &cases {
-        assert_eq!(store.round_open(open, None).await.unwrap(), Opened::Opened);
+        assert_eq!(store.round_open(open, None).await.unwrap(), RoundOpenOutcome::Opened);
         let read = store.round_get(&bob, &open.id).await.unwrap().unwrap();
         assert_eq!(read.open.verifier, open.verifier);
     }
@@ -340,20 +346,20 @@ pub(crate) async fn what_judges_said_under_a_policy_goes_with_their_verifier(bac
     for (open, verdict) in &cases[..3] {
         store.round_close(open, &end_of(open, *verdict)).await.unwrap();
     }
-    store.verifier_delete(&removal(&alice, Which::Id(id.clone())), None).await.unwrap();
+    store.verifier_delete(&removal(&alice, VerifierSelector::Id(id.clone())), None).await.unwrap();
     for (open, verdict) in &cases[3..] {
         let closed = store.round_close(open, &end_of(open, *verdict)).await.unwrap();
-        assert_eq!(closed, Closed::Closed);
+        assert_eq!(closed, RoundCloseOutcome::Closed);
     }
     for (open, verdict) in &cases {
         let closing = store.round_get(&bob, &open.id).await.unwrap().unwrap().closing.unwrap();
         let kept = format!("{:?} {:?}", closing.replicas, closing.consensus.output);
         assert!(!kept.contains(SAID), "{:?} {verdict:?}: {kept}", open.kind);
-        let has_output = open.kind == Kind::Delegate;
+        let has_output = open.kind == JobKind::Delegate;
         assert_eq!(closing.consensus.output.is_some(), has_output);
-        let said = closing.replicas[0].answer.said();
+        let said = closing.replicas[0].answer.content();
         let output = said.and_then(|said| said.output.as_ref());
-        assert_eq!(output.is_some(), has_output && *verdict == RunVerdict::Passed);
+        assert_eq!(output.is_some(), has_output && *verdict == VerifierRunVerdict::Passed);
         assert!(!closing.entry.contains(SAID), "entries have digests only");
     }
     let other = store.round_get(&bob, &other.id).await.unwrap().unwrap().closing.unwrap();
@@ -367,20 +373,23 @@ pub(crate) async fn runs_at_the_moment_of_a_delete_leave_nothing(backend: &Backe
         let id = deployed(store, &deploy(&alice, &format!("name-{turn}"), turn)).await.verifier.id;
         let (ending, beginning) = (run(&alice, &id, 2 * turn + 1), run(&alice, &id, 2 * turn + 2));
         store.round_open(&ending, None).await.unwrap();
-        let by_id = removal(&alice, Which::Id(id.clone()));
-        let end = judged(&ending, RunVerdict::Passed, 5);
+        let by_id = removal(&alice, VerifierSelector::Id(id.clone()));
+        let end = judged(&ending, VerifierRunVerdict::Passed, 5);
         let (gone, closed, opened) = tokio::join!(
             other.verifier_delete(&by_id, None),
             store.round_close(&ending, &end),
             store.round_open(&beginning, None),
         );
-        assert!(matches!(gone.unwrap(), VerifierGone::Gone(_)));
-        assert_eq!(closed.unwrap(), Closed::Closed);
-        erased(backend, 2 * turn + 1, RunVerdict::Passed, &id).await;
-        if opened.unwrap() == Opened::Opened {
-            let end = judged(&beginning, RunVerdict::Passed, 5);
-            assert_eq!(store.round_close(&beginning, &end).await.unwrap(), Closed::Closed);
-            erased(backend, 2 * turn + 2, RunVerdict::Passed, &id).await;
+        assert!(matches!(gone.unwrap(), VerifierRemoveOutcome::Gone(_)));
+        assert_eq!(closed.unwrap(), RoundCloseOutcome::Closed);
+        erased(backend, 2 * turn + 1, VerifierRunVerdict::Passed, &id).await;
+        if opened.unwrap() == RoundOpenOutcome::Opened {
+            let end = judged(&beginning, VerifierRunVerdict::Passed, 5);
+            assert_eq!(
+                store.round_close(&beginning, &end).await.unwrap(),
+                RoundCloseOutcome::Closed
+            );
+            erased(backend, 2 * turn + 2, VerifierRunVerdict::Passed, &id).await;
         }
     }
     other.close().await;
@@ -395,43 +404,51 @@ pub(crate) async fn versions_cannot_be_changed(backend: &Backend) {
 pub(crate) async fn the_newest_measurement_of_each_purpose_is_shown(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
-    for (number, purpose) in
-        [(3, Purpose::Test), (2, Purpose::Test), (4, Purpose::Attack), (1, Purpose::Attack)]
-    {
+    for (number, purpose) in [
+        (3, VerifierRunPurpose::Test),
+        (2, VerifierRunPurpose::Test),
+        (4, VerifierRunPurpose::Attack),
+        (1, VerifierRunPurpose::Attack),
+    ] {
         store.measurement_add(&alice, &measurement(&id, number, purpose)).await.unwrap();
     }
     let newest = store.measurements(&alice, &id, 1).await.unwrap();
-    let expected = [measurement(&id, 3, Purpose::Test), measurement(&id, 4, Purpose::Attack)];
+    let expected = [
+        measurement(&id, 3, VerifierRunPurpose::Test),
+        measurement(&id, 4, VerifierRunPurpose::Attack),
+    ];
     // A list of them does not read their cases.
     assert_eq!(newest, expected.clone().map(|it| Measurement { cases: json!(null), ..it }));
     let read = async |version, purpose| {
         store.measurement_get(&alice, &id, version, purpose).await.unwrap()
     };
-    assert_eq!(read(1, Purpose::Test).await, Some(expected[0].clone()));
-    assert_eq!(read(1, Purpose::Attack).await, Some(expected[1].clone()));
-    assert_eq!(read(2, Purpose::Test).await, None);
+    assert_eq!(read(1, VerifierRunPurpose::Test).await, Some(expected[0].clone()));
+    assert_eq!(read(1, VerifierRunPurpose::Attack).await, Some(expected[1].clone()));
+    assert_eq!(read(2, VerifierRunPurpose::Test).await, None);
     assert_eq!(store.measurements(&alice, &id, 2).await.unwrap(), []);
     // One with other judges stands beside them, and takes nobody's place; of attacks it is not
     // even that. A text that looks like the mark is none.
-    let other = |number: u32, purpose: Purpose| {
+    let other = |number: u32, purpose: VerifierRunPurpose| {
         let document = json!({"own": false, "judges": ["p/\"own\":true"]});
         Measurement { document, ..measurement(&id, number, purpose) }
     };
-    for (number, purpose) in [(6, Purpose::Test), (7, Purpose::Attack)] {
+    for (number, purpose) in [(6, VerifierRunPurpose::Test), (7, VerifierRunPurpose::Attack)] {
         store.measurement_add(&alice, &other(number, purpose)).await.unwrap();
     }
     let all = store.measurements(&alice, &id, 1).await.unwrap();
     let ids: Vec<(&str, bool)> = all.iter().map(|it| (it.id.as_str(), it.is_own())).collect();
-    let (third, fourth) =
-        (measurement(&id, 3, Purpose::Test), measurement(&id, 4, Purpose::Attack));
-    let sixth = other(6, Purpose::Test);
+    let (third, fourth) = (
+        measurement(&id, 3, VerifierRunPurpose::Test),
+        measurement(&id, 4, VerifierRunPurpose::Attack),
+    );
+    let sixth = other(6, VerifierRunPurpose::Test);
     assert_eq!(
         ids,
         [(sixth.id.as_str(), false), (third.id.as_str(), true), (fourth.id.as_str(), true)]
     );
-    let newest = store.measurement_get(&alice, &id, 1, Purpose::Test).await.unwrap();
+    let newest = store.measurement_get(&alice, &id, 1, VerifierRunPurpose::Test).await.unwrap();
     assert_eq!(newest, Some(third));
-    let system = measurement("system:safety-block", 8, Purpose::Test);
+    let system = measurement("system:safety-block", 8, VerifierRunPurpose::Test);
     store.measurement_add(&alice, &system).await.unwrap();
     let read = store.measurements(&alice, "system:safety-block", 1).await.unwrap();
     assert_eq!(read.len(), 1);
@@ -458,7 +475,7 @@ pub(crate) async fn verdicts_that_are_too_old_or_too_many_go(backend: &Backend) 
     }
     store.verdict_put(&bob, "system:safety-block", &known("his", 7)).await.unwrap();
     let prune = async |before, most, limit| {
-        let pruning = Pruning { before: at(before), most, limit };
+        let pruning = VerdictPruning { before: at(before), most, limit };
         store.verdicts_prune(&pruning).await.unwrap()
     };
     let left = async || {
@@ -481,20 +498,20 @@ pub(crate) async fn verdicts_that_are_too_old_or_too_many_go(backend: &Backend) 
 pub(crate) async fn another_account_sees_no_verifiers(backend: &Backend) {
     let (store, alice, bob) = (&*backend.store, account("alice"), account("bob"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
-    store.measurement_add(&alice, &measurement(&id, 1, Purpose::Test)).await.unwrap();
+    store.measurement_add(&alice, &measurement(&id, 1, VerifierRunPurpose::Test)).await.unwrap();
     store.verdict_put(&alice, &id, &known("one", 1)).await.unwrap();
-    for which in [name("cites"), Which::Id(id.clone())] {
+    for which in [name("cites"), VerifierSelector::Id(id.clone())] {
         assert_eq!(verifier(store, &bob, &which, None).await, None);
         let by = removal(&bob, which);
-        assert_eq!(store.verifier_revoke(&by, None).await.unwrap(), VerifierGone::Unknown);
-        assert_eq!(store.verifier_delete(&by, None).await.unwrap(), VerifierGone::Unknown);
+        assert_eq!(store.verifier_revoke(&by, None).await.unwrap(), VerifierRemoveOutcome::Unknown);
+        assert_eq!(store.verifier_delete(&by, None).await.unwrap(), VerifierRemoveOutcome::Unknown);
     }
     assert_eq!(verifiers(store, &bob, &page(None, 10)).await, []);
     assert_eq!(versions(store, &bob, &id, (None, 10)).await, []);
     assert_eq!(store.measurements(&bob, &id, 1).await.unwrap(), []);
-    assert_eq!(store.measurement_get(&bob, &id, 1, Purpose::Test).await.unwrap(), None);
+    assert_eq!(store.measurement_get(&bob, &id, 1, VerifierRunPurpose::Test).await.unwrap(), None);
     assert_eq!(store.verdict_get(&bob, "one", at(0)).await.unwrap(), None);
-    let theirs = store.measurement_add(&bob, &measurement(&id, 2, Purpose::Test)).await;
+    let theirs = store.measurement_add(&bob, &measurement(&id, 2, VerifierRunPurpose::Test)).await;
     assert_eq!(theirs.unwrap_err().kind, StoreErrorKind::Conflict);
     // The same name is free for another account.
     let his = deployed(store, &deploy(&bob, "cites", 2)).await.verifier;
@@ -503,7 +520,7 @@ pub(crate) async fn another_account_sees_no_verifiers(backend: &Backend) {
 
 pub(crate) async fn a_deploy_under_a_key_happens_once(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
-    let once = |key: &str, answer| Once {
+    let once = |key: &str, answer| IdempotencyRecord {
         account: alice.clone(),
         key: key.to_owned(),
         operation: "operation".to_owned(),
@@ -512,29 +529,33 @@ pub(crate) async fn a_deploy_under_a_key_happens_once(backend: &Backend) {
         at: at(5),
     };
     let saved = |text: String| SavedAnswer { status: 200, text };
-    let of_token =
-        OnceAnswer::OfDeployment(Arc::new(move |it| saved(it.verifier.version_token.clone())));
+    let of_token = IdempotencyAnswer::OfDeployment(Arc::new(move |it| {
+        saved(it.verifier.version_token.clone())
+    }));
     let key = once("deploy", of_token);
     // A deploy that is refused leaves its key free.
     let early = next(deploy(&alice, "cites", 1), "none");
     store.verifier_deploy(&early, Some(&key)).await.unwrap();
-    assert_eq!(store.once_get(&alice, "deploy").await.unwrap(), None);
+    assert_eq!(store.idempotency_get(&alice, "deploy").await.unwrap(), None);
     let first = deploy(&alice, "cites", 1);
-    assert!(matches!(store.verifier_deploy(&first, Some(&key)).await.unwrap(), Deployed::Done(_)));
-    assert_eq!(store.verifier_deploy(&first, Some(&key)).await.unwrap(), Deployed::Repeated);
-    let found = store.once_get(&alice, "deploy").await.unwrap().unwrap();
+    assert!(matches!(
+        store.verifier_deploy(&first, Some(&key)).await.unwrap(),
+        DeployOutcome::Done(_)
+    ));
+    assert_eq!(store.verifier_deploy(&first, Some(&key)).await.unwrap(), DeployOutcome::Repeated);
+    let found = store.idempotency_get(&alice, "deploy").await.unwrap().unwrap();
     assert_eq!(found.answer, Some(saved("token-1".to_owned())));
     for operation in ["revoke", "delete"] {
-        let of_name = OnceAnswer::OfVerifier(Arc::new(move |it| saved(it.name.clone())));
+        let of_name = IdempotencyAnswer::OfVerifier(Arc::new(move |it| saved(it.name.clone())));
         let (key, by) = (once(operation, of_name), removal(&alice, name("cites")));
         for expected in [false, true] {
             let gone = match operation {
                 "revoke" => store.verifier_revoke(&by, Some(&key)).await.unwrap(),
                 _ => store.verifier_delete(&by, Some(&key)).await.unwrap(),
             };
-            assert_eq!(gone == VerifierGone::Repeated, expected, "{operation}");
+            assert_eq!(gone == VerifierRemoveOutcome::Repeated, expected, "{operation}");
         }
-        let found = store.once_get(&alice, operation).await.unwrap().unwrap();
+        let found = store.idempotency_get(&alice, operation).await.unwrap().unwrap();
         assert_eq!(found.answer, Some(saved("cites".to_owned())));
     }
 }

@@ -3,18 +3,18 @@
 use jurat_core::{
     account::AccountName,
     id::{AccountId, uuid},
-    run::RunVerdict,
-    verifier::{VerifierRef, Which},
+    verifier::{VerifierRef, VerifierSelector, run::VerifierRunVerdict},
     workflow::{
-        Binding, FileContent, NewBinding, NewFile, Reached, Role, Slug, Source, VerifierRole,
-        Whose, WorkflowRef, WorkflowWhich, file::digest,
+        AccessRole, FileContent, NewBinding, NewFile, OwnershipFilter, ReachableWorkflow, Slug,
+        VerifierBinding, VerifierRole, VersionSource, WorkflowRef, WorkflowSelector, file::digest,
     },
 };
 use jurat_store::{
-    Behalf, Deploy, Deployed, FilesAsked, FilesPatch, Found, Giving, GrantOrder, Granting, Opened,
-    Removal, RevokeOrder, SaveTarget, Saved, ShareUse, Store, VerifierGone, WorkflowAsked,
-    WorkflowChange, WorkflowQuery, WorkflowRefused, WorkflowSave, WorkflowView, Written,
-    WrongField,
+    Behalf, DeployOutcome, FilesPatch, GrantRevocation, NameMatch, NewVerifierVersion,
+    OwnershipChange, RoundOpenOutcome, SaveTarget, ShareUse, Store, VerifierRemoval,
+    VerifierRemoveOutcome, WorkflowChange, WorkflowFilesLookup, WorkflowGrantOrder,
+    WorkflowGrantResult, WorkflowLookup, WorkflowQuery, WorkflowRefusal, WorkflowSave,
+    WorkflowSaveResult, WorkflowView, WriteOutcome, WrongField,
 };
 
 use crate::{
@@ -59,7 +59,7 @@ pub(super) fn draft(caller: &AccountId, name: &str, number: u32) -> WorkflowSave
         outcome: None,
         tags: None,
         body: format!("# Body {number}"),
-        source: Source::Manual,
+        source: VersionSource::Manual,
         bindings: None,
         files: None,
         new_id: uuid(at(i64::from(number)), u128::from(number)),
@@ -69,7 +69,7 @@ pub(super) fn draft(caller: &AccountId, name: &str, number: u32) -> WorkflowSave
     }
 }
 
-pub(super) fn next(save: WorkflowSave, before: &Saved) -> WorkflowSave {
+pub(super) fn next(save: WorkflowSave, before: &WorkflowSaveResult) -> WorkflowSave {
     let target = SaveTarget::Id(before.workflow.id.clone());
     WorkflowSave { target, expected_token: Some(before.workflow.version_token.clone()), ..save }
 }
@@ -77,61 +77,61 @@ pub(super) fn next(save: WorkflowSave, before: &Saved) -> WorkflowSave {
 pub(super) async fn try_save(
     store: &dyn Store,
     save: &WorkflowSave,
-) -> Written<Saved, WorkflowRefused> {
+) -> WriteOutcome<WorkflowSaveResult, WorkflowRefusal> {
     store.sharing().workflow_save(&behalf(&save.caller), save, None).await.unwrap()
 }
 
-pub(super) async fn saved(store: &dyn Store, save: &WorkflowSave) -> Saved {
+pub(super) async fn saved(store: &dyn Store, save: &WorkflowSave) -> WorkflowSaveResult {
     match try_save(store, save).await {
-        Written::Done(saved) => saved,
+        WriteOutcome::Done(saved) => saved,
         other => panic!("{other:?}"),
     }
 }
 
-pub(super) async fn refused(store: &dyn Store, save: &WorkflowSave) -> WorkflowRefused {
+pub(super) async fn refused(store: &dyn Store, save: &WorkflowSave) -> WorkflowRefusal {
     match try_save(store, save).await {
-        Written::Refused(refused) => refused,
+        WriteOutcome::Refused(refused) => refused,
         other => panic!("{other:?}"),
     }
 }
 
-pub(super) fn id(saved: &Saved) -> WorkflowWhich {
-    WorkflowWhich::Id(saved.workflow.id.clone())
+pub(super) fn id(saved: &WorkflowSaveResult) -> WorkflowSelector {
+    WorkflowSelector::Id(saved.workflow.id.clone())
 }
 
-pub(super) fn slug(text: &str) -> WorkflowWhich {
+pub(super) fn slug(text: &str) -> WorkflowSelector {
     WorkflowRef::parse(text).unwrap().which
 }
 
 pub(super) async fn view(
     store: &dyn Store,
     caller: &AccountId,
-    which: &WorkflowWhich,
+    which: &WorkflowSelector,
     version: Option<u32>,
-) -> Found<WorkflowView> {
-    let asked = WorkflowAsked { caller: caller.clone(), which: which.clone(), version };
+) -> NameMatch<WorkflowView> {
+    let asked = WorkflowLookup { caller: caller.clone(), which: which.clone(), version };
     store.sharing().workflow_get(&behalf(caller), &asked).await.unwrap()
 }
 
 pub(super) async fn seen(
     store: &dyn Store,
     caller: &AccountId,
-    which: &WorkflowWhich,
+    which: &WorkflowSelector,
     version: Option<u32>,
 ) -> WorkflowView {
     match view(store, caller, which, version).await {
-        Found::One(view) => *view,
+        NameMatch::One(view) => *view,
         other => panic!("{other:?}"),
     }
 }
 
 pub(super) fn grant_of(
     caller: &AccountId,
-    which: WorkflowWhich,
+    which: WorkflowSelector,
     grantee: &AccountId,
-    role: Role,
-) -> GrantOrder {
-    GrantOrder {
+    role: AccessRole,
+) -> WorkflowGrantOrder {
+    WorkflowGrantOrder {
         caller: caller.clone(),
         which,
         grantee: AccountName::Id(grantee.clone()),
@@ -143,31 +143,35 @@ pub(super) fn grant_of(
 
 pub(super) async fn grant(
     store: &dyn Store,
-    order: &GrantOrder,
-) -> Written<Granting, WorkflowRefused> {
+    order: &WorkflowGrantOrder,
+) -> WriteOutcome<WorkflowGrantResult, WorkflowRefusal> {
     store.sharing().workflow_grant(&behalf(&order.caller), order, None).await.unwrap()
 }
 
 pub(super) async fn revoke(
     store: &dyn Store,
     caller: &AccountId,
-    which: WorkflowWhich,
+    which: WorkflowSelector,
     grantee: &AccountId,
-) -> Result<bool, WorkflowRefused> {
+) -> Result<bool, WorkflowRefusal> {
     let grantee = AccountName::Id(grantee.clone());
-    let order = RevokeOrder { caller: caller.clone(), which, grantee, at: at(60) };
+    let order = GrantRevocation { caller: caller.clone(), which, grantee, at: at(60) };
     match store.sharing().workflow_revoke(&behalf(caller), &order, None).await.unwrap() {
-        Written::Done(revoking) => Ok(revoking.was_there),
-        Written::Refused(refused) => Err(refused),
-        Written::Repeated => panic!(),
+        WriteOutcome::Done(revoking) => Ok(revoking.was_there),
+        WriteOutcome::Refused(refused) => Err(refused),
+        WriteOutcome::Repeated => panic!(),
     }
 }
 
-pub(super) fn change(caller: &AccountId, which: WorkflowWhich) -> WorkflowChange {
+pub(super) fn change(caller: &AccountId, which: WorkflowSelector) -> WorkflowChange {
     WorkflowChange { caller: caller.clone(), which, version: None, at: at(70) }
 }
 
-pub(super) async fn listed(store: &dyn Store, caller: &AccountId, whose: Whose) -> Vec<Reached> {
+pub(super) async fn listed(
+    store: &dyn Store,
+    caller: &AccountId,
+    whose: OwnershipFilter,
+) -> Vec<ReachableWorkflow> {
     let query = WorkflowQuery {
         caller: caller.clone(),
         whose,
@@ -193,7 +197,7 @@ pub(super) fn binding(name: &str, verifier: &str) -> NewBinding {
     NewBinding { name: name.to_owned(), verifier: VerifierRef::parse(verifier).unwrap() }
 }
 
-fn paths(saved: &Saved) -> Vec<&str> {
+fn paths(saved: &WorkflowSaveResult) -> Vec<&str> {
     saved.files.iter().map(|file| file.path.as_str()).collect()
 }
 
@@ -213,12 +217,12 @@ pub(crate) async fn a_workflow_is_saved_and_read_back_by_id_and_slug(backend: &B
         // What is left out is carried forward.
         assert_eq!(view.version.name, "My Report");
         assert_eq!(view.version.tags, ["sre"]);
-        assert_eq!(view.reached.role, Role::Owner);
+        assert_eq!(view.reached.role, AccessRole::Owner);
         let old = seen(store, &alice, &which, Some(1)).await;
         assert_eq!((old.version.version, old.version.body.as_str()), (1, "# Body 1"));
     }
-    assert_eq!(view(store, &alice, &id(&first), Some(3)).await, Found::Nothing);
-    assert_eq!(view(store, &alice, &slug("other"), None).await, Found::Nothing);
+    assert_eq!(view(store, &alice, &id(&first), Some(3)).await, NameMatch::Nothing);
+    assert_eq!(view(store, &alice, &slug("other"), None).await, NameMatch::Nothing);
     let error = backend.tamper("update workflow_versions set body = 'x'").await.unwrap_err();
     assert!(error.contains("never change"), "{error}");
 }
@@ -230,15 +234,15 @@ pub(crate) async fn a_save_needs_the_token_of_the_current_version(backend: &Back
         expected_token: Some(token.to_owned()),
         ..draft(&alice, "report", number)
     };
-    assert_eq!(refused(store, &with("any", 1)).await, WorkflowRefused::TokenUnexpected);
+    assert_eq!(refused(store, &with("any", 1)).await, WorkflowRefusal::TokenUnexpected);
     let nameless = WorkflowSave { name: None, ..draft(&alice, "report", 1) };
-    assert_eq!(refused(store, &nameless).await, WorkflowRefused::Field(WrongField::NameMissing));
+    assert_eq!(refused(store, &nameless).await, WorkflowRefusal::Field(WrongField::NameMissing));
     saved(store, &draft(&alice, "report", 1)).await;
     let current = "token-1".to_owned();
     let missing = refused(store, &draft(&alice, "Report", 2)).await;
-    assert_eq!(missing, WorkflowRefused::TokenMissing { current: current.clone() });
+    assert_eq!(missing, WorkflowRefusal::TokenMissing { current: current.clone() });
     let stale = refused(store, &with("other", 2)).await;
-    assert_eq!(stale, WorkflowRefused::TokenStale { current });
+    assert_eq!(stale, WorkflowRefusal::TokenStale { current });
     assert_eq!(saved(store, &with("token-1", 2)).await.workflow.current_version, 2);
 }
 
@@ -257,21 +261,21 @@ pub(crate) async fn files_are_carried_forward_cleared_and_patched(backend: &Back
         files: vec![text("a.txt", "three"), text("d.txt", "four")],
         delete_paths: vec!["b/c.txt".to_owned()],
         body: None,
-        source: Source::Manual,
+        source: VersionSource::Manual,
         new_token: "token-3".to_owned(),
         quota_bytes: u64::MAX,
         at: at(3),
     };
     let patched = store.sharing().workflow_patch_files(&behalf(&alice), &patch, None).await;
-    let Written::Done(third) = patched.unwrap() else { panic!() };
+    let WriteOutcome::Done(third) = patched.unwrap() else { panic!() };
     assert_eq!(third.changed, ["a.txt", "d.txt"]);
     assert_eq!(third.deleted, ["b/c.txt"]);
     assert_eq!(third.body, "# Body 2");
     let read = async |version, path: &str| {
-        let asked = WorkflowAsked { caller: alice.clone(), which: id(&first), version };
-        let asked = FilesAsked { asked, paths: vec![path.to_owned(), "no".to_owned()] };
+        let asked = WorkflowLookup { caller: alice.clone(), which: id(&first), version };
+        let asked = WorkflowFilesLookup { asked, paths: vec![path.to_owned(), "no".to_owned()] };
         let found = store.sharing().workflow_files(&behalf(&alice), &asked).await.unwrap();
-        let Found::One(files) = found else { panic!() };
+        let NameMatch::One(files) = found else { panic!() };
         files
             .files
             .into_iter()
@@ -296,7 +300,7 @@ pub(crate) async fn files_are_carried_forward_cleared_and_patched(backend: &Back
     let path = "e.txt".to_owned();
     assert_eq!(
         refused(store, &unknown).await,
-        WorkflowRefused::Field(WrongField::ContentUnknown { path })
+        WorkflowRefusal::Field(WrongField::ContentUnknown { path })
     );
     let files = Some(Vec::new());
     let cleared = next(WorkflowSave { files, ..draft(&alice, "report", 5) }, &fourth);
@@ -309,25 +313,25 @@ pub(crate) async fn a_grant_opens_a_workflow_from_its_floor_on(backend: &Backend
     let first = saved(store, &draft(&alice, "report", 1)).await;
     let second = saved(store, &next(draft(&alice, "report", 2), &first)).await;
     let which = id(&first);
-    assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
-    grant(store, &grant_of(&alice, which.clone(), &bob, Role::View)).await;
+    assert_eq!(view(store, &bob, &which, None).await, NameMatch::Nothing);
+    grant(store, &grant_of(&alice, which.clone(), &bob, AccessRole::View)).await;
     let view_now = seen(store, &bob, &slug("@acct_alice/report"), None).await;
-    assert_eq!((view_now.reached.role, view_now.reached.floor), (Role::View, 2));
-    assert_eq!(view(store, &bob, &which, Some(1)).await, Found::Nothing);
-    assert_eq!(listed(store, &bob, Whose::Mine).await, []);
-    assert_eq!(listed(store, &bob, Whose::SharedWithMe).await.len(), 1);
+    assert_eq!((view_now.reached.role, view_now.reached.floor), (AccessRole::View, 2));
+    assert_eq!(view(store, &bob, &which, Some(1)).await, NameMatch::Nothing);
+    assert_eq!(listed(store, &bob, OwnershipFilter::Mine).await, []);
+    assert_eq!(listed(store, &bob, OwnershipFilter::SharedWithMe).await.len(), 1);
     // Who only reads saves nothing.
     let by_bob = next(draft(&bob, "report", 3), &second);
-    let low = WorkflowRefused::RoleTooLow { has: Role::View, needs: Role::Edit };
+    let low = WorkflowRefusal::RoleTooLow { has: AccessRole::View, needs: AccessRole::Edit };
     assert_eq!(refused(store, &by_bob).await, low);
     // A team's grant adds to one's own: the highest role and the lowest floor.
     let reds = team(backend, "reds").await;
     join(backend, &reds, &bob).await;
     join(backend, &reds, &alice).await;
-    let edit = grant_of(&alice, which.clone(), &reds, Role::Edit);
-    grant(store, &GrantOrder { with_history: true, ..edit }).await;
+    let edit = grant_of(&alice, which.clone(), &reds, AccessRole::Edit);
+    grant(store, &WorkflowGrantOrder { with_history: true, ..edit }).await;
     let view_now = seen(store, &bob, &which, Some(1)).await;
-    assert_eq!((view_now.reached.role, view_now.reached.floor), (Role::Edit, 0));
+    assert_eq!((view_now.reached.role, view_now.reached.floor), (AccessRole::Edit, 0));
     let third = saved(store, &by_bob).await;
     assert_eq!(third.workflow.account, alice);
     let view_now = seen(store, &alice, &which, None).await;
@@ -336,7 +340,7 @@ pub(crate) async fn a_grant_opens_a_workflow_from_its_floor_on(backend: &Backend
     assert_eq!(revoke(store, &alice, which.clone(), &reds).await, Ok(true));
     assert_eq!(revoke(store, &alice, which.clone(), &reds).await, Ok(false));
     assert_eq!(revoke(store, &alice, which.clone(), &bob).await, Ok(true));
-    assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
+    assert_eq!(view(store, &bob, &which, None).await, NameMatch::Nothing);
 }
 
 pub(crate) async fn an_editor_changes_files_and_not_bindings(backend: &Backend) {
@@ -350,17 +354,17 @@ pub(crate) async fn an_editor_changes_files_and_not_bindings(backend: &Backend) 
     let files = Some(vec![text("new.txt", "open")]);
     let second = next(WorkflowSave { files, ..draft(&alice, "report", 2) }, &first);
     let second = saved(store, &second).await;
-    grant(store, &grant_of(&alice, id(&first), &bob, Role::Edit)).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, AccessRole::Edit)).await;
     let by_bob = next(draft(&bob, "report", 3), &second);
     let other = Some(vec![binding("other", &cites.id)]);
     let rebound = WorkflowSave { bindings: other, ..by_bob.clone() };
-    assert_eq!(refused(store, &rebound).await, WorkflowRefused::BindingsAreOwners);
+    assert_eq!(refused(store, &rebound).await, WorkflowRefusal::BindingsAreOwners);
     let known = |content: &str| NewFile {
         content: FileContent::Known(digest(content.as_bytes())),
         ..text("a.txt", "")
     };
     let below = WorkflowSave { files: Some(vec![known("secret")]), ..by_bob.clone() };
-    let unknown = WorkflowRefused::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
+    let unknown = WorkflowRefusal::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
     assert_eq!(refused(store, &below).await, unknown);
     let files = Some(vec![known("open"), text("b.txt", "mine")]);
     let third = saved(store, &WorkflowSave { files, bindings, ..by_bob }).await;
@@ -377,27 +381,29 @@ pub(crate) async fn nobody_grants_more_than_they_have(backend: &Backend) {
     let order = |caller: &AccountId, grantee: &AccountId, role| {
         grant_of(caller, which.clone(), grantee, role)
     };
-    let unseen = grant(store, &order(&bob, &carol, Role::View)).await;
-    assert_eq!(unseen, Written::Refused(WorkflowRefused::NotFound));
-    grant(store, &order(&alice, &bob, Role::Edit)).await;
-    let low = grant(store, &order(&bob, &carol, Role::View)).await;
-    let too_low = WorkflowRefused::RoleTooLow { has: Role::Edit, needs: Role::Admin };
-    assert_eq!(low, Written::Refused(too_low));
-    grant(store, &order(&alice, &bob, Role::Admin)).await;
-    let above = grant(store, &order(&bob, &carol, Role::Owner)).await;
-    assert_eq!(above, Written::Refused(WorkflowRefused::RoleAboveOwn { has: Role::Admin }));
-    let Written::Done(granted) = grant(store, &order(&bob, &carol, Role::Admin)).await else {
+    let unseen = grant(store, &order(&bob, &carol, AccessRole::View)).await;
+    assert_eq!(unseen, WriteOutcome::Refused(WorkflowRefusal::NotFound));
+    grant(store, &order(&alice, &bob, AccessRole::Edit)).await;
+    let low = grant(store, &order(&bob, &carol, AccessRole::View)).await;
+    let too_low = WorkflowRefusal::RoleTooLow { has: AccessRole::Edit, needs: AccessRole::Admin };
+    assert_eq!(low, WriteOutcome::Refused(too_low));
+    grant(store, &order(&alice, &bob, AccessRole::Admin)).await;
+    let above = grant(store, &order(&bob, &carol, AccessRole::Owner)).await;
+    let above_own = WorkflowRefusal::RoleAboveOwn { has: AccessRole::Admin };
+    assert_eq!(above, WriteOutcome::Refused(above_own));
+    let WriteOutcome::Done(granted) = grant(store, &order(&bob, &carol, AccessRole::Admin)).await
+    else {
         panic!()
     };
-    assert_eq!((granted.role, granted.floor), (Role::Admin, 1));
-    let owner = grant(store, &order(&bob, &alice, Role::View)).await;
-    assert_eq!(owner, Written::Refused(WorkflowRefused::Field(WrongField::GranteeIsOwner)));
-    let nobody = grant(store, &order(&bob, &account("nobody"), Role::View)).await;
-    assert_eq!(nobody, Written::Refused(WorkflowRefused::GranteeUnknown));
+    assert_eq!((granted.role, granted.floor), (AccessRole::Admin, 1));
+    let owner = grant(store, &order(&bob, &alice, AccessRole::View)).await;
+    assert_eq!(owner, WriteOutcome::Refused(WorkflowRefusal::Field(WrongField::GranteeIsOwner)));
+    let nobody = grant(store, &order(&bob, &account("nobody"), AccessRole::View)).await;
+    assert_eq!(nobody, WriteOutcome::Refused(WorkflowRefusal::GranteeUnknown));
     let reds = team(backend, "reds").await;
-    let foreign = grant(store, &order(&bob, &reds, Role::View)).await;
-    assert_eq!(foreign, Written::Refused(WorkflowRefused::GranteeUnknown));
-    let asked = |caller: &AccountId| WorkflowAsked {
+    let foreign = grant(store, &order(&bob, &reds, AccessRole::View)).await;
+    assert_eq!(foreign, WriteOutcome::Refused(WorkflowRefusal::GranteeUnknown));
+    let asked = |caller: &AccountId| WorkflowLookup {
         caller: caller.clone(),
         which: which.clone(),
         version: None,
@@ -408,22 +414,21 @@ pub(crate) async fn nobody_grants_more_than_they_have(backend: &Backend) {
         .await
         .unwrap()
     {
-        Found::One(lines) => lines.into_iter().map(|line| line.granted_to).collect(),
+        NameMatch::One(lines) => lines.into_iter().map(|line| line.granted_to).collect(),
         _ => Vec::new(),
     };
     let leaving = async |who: &AccountId| {
         let order = change(who, which.clone());
         store.sharing().workflow_leave(&behalf(who), &order, None).await.unwrap()
     };
-    grant(store, &order(&alice, &carol, Role::View)).await;
+    grant(store, &order(&alice, &carol, AccessRole::View)).await;
     assert_eq!(grants(&alice).await, [bob.to_string(), carol.to_string()]);
     assert_eq!(grants(&carol).await, [carol.to_string()]);
-    let left = leaving(&carol).await;
-    let Written::Done(left) = left else { panic!() };
+    let WriteOutcome::Done(left) = leaving(&carol).await else { panic!() };
     assert_eq!(left.removed, 1);
     assert_eq!(grants(&carol).await, Vec::<String>::new());
     let owner = leaving(&alice).await;
-    assert_eq!(owner, Written::Refused(WorkflowRefused::OwnerStays));
+    assert_eq!(owner, WriteOutcome::Refused(WorkflowRefusal::OwnerStays));
 }
 
 pub(crate) async fn what_is_put_away_is_gone_for_others_and_comes_back(backend: &Backend) {
@@ -431,28 +436,28 @@ pub(crate) async fn what_is_put_away_is_gone_for_others_and_comes_back(backend: 
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let first = saved(store, &draft(&alice, "report", 1)).await;
     let which = id(&first);
-    grant(store, &grant_of(&alice, which.clone(), &bob, Role::Admin)).await;
+    grant(store, &grant_of(&alice, which.clone(), &bob, AccessRole::Admin)).await;
     let sharing = store.sharing();
     let by_bob = sharing.workflow_archive(&behalf(&bob), &change(&bob, which.clone()), None).await;
-    let low = WorkflowRefused::RoleTooLow { has: Role::Admin, needs: Role::Owner };
-    assert_eq!(by_bob.unwrap(), Written::Refused(low));
+    let low = WorkflowRefusal::RoleTooLow { has: AccessRole::Admin, needs: AccessRole::Owner };
+    assert_eq!(by_bob.unwrap(), WriteOutcome::Refused(low));
     let order = change(&alice, which.clone());
     let away = sharing.workflow_archive(&behalf(&alice), &order, None).await.unwrap();
-    assert!(matches!(away, Written::Done(workflow) if workflow.archived_at == Some(at(70))));
+    assert!(matches!(away, WriteOutcome::Done(workflow) if workflow.archived_at == Some(at(70))));
     for which in [which.clone(), slug("report")] {
-        assert_eq!(view(store, &bob, &which, None).await, Found::Nothing);
-        let asked = WorkflowAsked { caller: bob.clone(), which, version: None };
+        assert_eq!(view(store, &bob, &which, None).await, NameMatch::Nothing);
+        let asked = WorkflowLookup { caller: bob.clone(), which, version: None };
         let grants = sharing.workflow_grants(&behalf(&bob), &asked).await.unwrap();
-        assert_eq!(grants, Found::Nothing);
+        assert_eq!(grants, NameMatch::Nothing);
     }
     for caller in [&alice, &bob] {
-        assert_eq!(listed(store, caller, Whose::All).await, []);
+        assert_eq!(listed(store, caller, OwnershipFilter::All).await, []);
     }
     seen(store, &alice, &which, None).await;
     let save = refused(store, &next(draft(&alice, "report", 2), &first)).await;
-    assert_eq!(save, WorkflowRefused::Archived);
+    assert_eq!(save, WorkflowRefusal::Archived);
     sharing.workflow_unarchive(&behalf(&alice), &order, None).await.unwrap();
-    assert_eq!(seen(store, &bob, &which, None).await.reached.role, Role::Admin);
+    assert_eq!(seen(store, &bob, &which, None).await.reached.role, AccessRole::Admin);
 }
 
 pub(crate) async fn a_deleted_workflow_leaves_nothing(backend: &Backend) {
@@ -462,29 +467,29 @@ pub(crate) async fn a_deleted_workflow_leaves_nothing(backend: &Backend) {
     let first = saved(store, &WorkflowSave { files, ..draft(&alice, "report", 1) }).await;
     let second = next(WorkflowSave { files: Some(vec![]), ..draft(&alice, "report", 2) }, &first);
     saved(store, &second).await;
-    grant(store, &grant_of(&alice, id(&first), &bob, Role::View)).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, AccessRole::View)).await;
     let sharing = store.sharing();
     let version = |version| WorkflowChange { version, ..change(&alice, id(&first)) };
     let erase = async |change: WorkflowChange| {
         sharing.workflow_version_delete(&behalf(&alice), &change, None).await.unwrap()
     };
     let current = erase(version(Some(2))).await;
-    assert_eq!(current, Written::Refused(WorkflowRefused::VersionIsCurrent));
-    assert_eq!(erase(version(Some(7))).await, Written::Refused(WorkflowRefused::NotFound));
-    assert!(matches!(erase(version(Some(1))).await, Written::Done(_)));
-    assert_eq!(view(store, &alice, &id(&first), Some(1)).await, Found::Nothing);
+    assert_eq!(current, WriteOutcome::Refused(WorkflowRefusal::VersionIsCurrent));
+    assert_eq!(erase(version(Some(7))).await, WriteOutcome::Refused(WorkflowRefusal::NotFound));
+    assert!(matches!(erase(version(Some(1))).await, WriteOutcome::Done(_)));
+    assert_eq!(view(store, &alice, &id(&first), Some(1)).await, NameMatch::Nothing);
     // Its content is gone with it.
     let known = NewFile { content: FileContent::Known(digest(b"kept once")), ..text("a.txt", "") };
     let other = WorkflowSave { files: Some(vec![known]), ..draft(&alice, "other", 3) };
-    let unknown = WorkflowRefused::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
+    let unknown = WorkflowRefusal::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
     assert_eq!(refused(store, &other).await, unknown);
     let gone = sharing.workflow_delete(&behalf(&alice), &change(&alice, id(&first)), None).await;
-    assert!(matches!(gone.unwrap(), Written::Done(_)));
-    assert_eq!(view(store, &alice, &id(&first), None).await, Found::Nothing);
-    assert_eq!(listed(store, &bob, Whose::All).await, []);
+    assert!(matches!(gone.unwrap(), WriteOutcome::Done(_)));
+    assert_eq!(view(store, &alice, &id(&first), None).await, NameMatch::Nothing);
+    assert_eq!(listed(store, &bob, OwnershipFilter::All).await, []);
     // The slug is free again, and nobody has a grant on what comes there.
     saved(store, &draft(&alice, "report", 4)).await;
-    assert_eq!(view(store, &bob, &slug("report"), None).await, Found::Nothing);
+    assert_eq!(view(store, &bob, &slug("report"), None).await, NameMatch::Nothing);
 }
 
 pub(crate) async fn a_token_says_which_workflow_of_others_is_saved(backend: &Backend) {
@@ -494,10 +499,10 @@ pub(crate) async fn a_token_says_which_workflow_of_others_is_saved(backend: &Bac
     let of_alice = saved(store, &draft(&alice, "report", 1)).await;
     let of_bob = saved(store, &draft(&bob, "report", 2)).await;
     for (owner, saved) in [(&alice, &of_alice), (&bob, &of_bob)] {
-        grant(store, &grant_of(owner, id(saved), &carol, Role::Edit)).await;
+        grant(store, &grant_of(owner, id(saved), &carol, AccessRole::Edit)).await;
     }
     let names = vec!["@acct_alice/report".to_owned(), "@acct_bob/report".to_owned()];
-    let elsewhere = Found::Elsewhere(names.clone());
+    let elsewhere = NameMatch::Elsewhere(names.clone());
     assert_eq!(view(store, &carol, &slug("report"), None).await, elsewhere);
     let named = |token: &str| WorkflowSave {
         expected_token: Some(token.to_owned()),
@@ -505,7 +510,7 @@ pub(crate) async fn a_token_says_which_workflow_of_others_is_saved(backend: &Bac
     };
     // Neither another token nor one of what was not accepted leads anywhere.
     for token in ["other", "token-2"] {
-        let of_none = WorkflowRefused::TokenOfNone(names.clone());
+        let of_none = WorkflowRefusal::TokenOfNone(names.clone());
         assert_eq!(refused(store, &named(token)).await, of_none);
     }
     used(store, &carol, &of_bob).await;
@@ -516,49 +521,51 @@ pub(crate) async fn a_token_says_which_workflow_of_others_is_saved(backend: &Bac
 }
 
 /// Somebody reads what was granted to them, which accepts it.
-pub(super) async fn used(store: &dyn Store, caller: &AccountId, saved: &Saved) {
+pub(super) async fn used(store: &dyn Store, caller: &AccountId, saved: &WorkflowSaveResult) {
     let used = ShareUse {
         caller: caller.clone(),
         owner: saved.workflow.account.clone(),
         workflow_id: saved.workflow.id.clone(),
     };
     let done = store.sharing().share_use(&behalf(caller), &used, None).await.unwrap();
-    assert_eq!(done, Written::Done(()));
+    assert_eq!(done, WriteOutcome::Done(()));
 }
 
 pub(crate) async fn a_workflow_shares_the_verifiers_that_it_names(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let made = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
-    let which = Which::Id(made.id.clone());
+    let which = VerifierSelector::Id(made.id.clone());
     let bad = [binding("a", "unknown"), binding("a", &format!("{}@2", made.id))];
     for bad in bad {
         let save = WorkflowSave { bindings: Some(vec![bad]), ..draft(&alice, "report", 1) };
         assert_eq!(
             refused(store, &save).await,
-            WorkflowRefused::Field(WrongField::BindingUnknown { place: 0 })
+            WorkflowRefusal::Field(WrongField::BindingUnknown { place: 0 })
         );
     }
     let bindings = Some(vec![binding("main", "cites@1")]);
     let first = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 1) }).await;
-    let bound = Binding { name: "main".to_owned(), verifier_id: made.id.clone(), version: Some(1) };
+    let bound =
+        VerifierBinding { name: "main".to_owned(), verifier_id: made.id.clone(), version: Some(1) };
     assert_eq!(first.bindings, [bound]);
     let role = async |needs| match reached(store, &bob, (&which, None), needs).await {
-        Found::One(reached) => Some((reached.role, reached.shared.map(|it| it.workflow))),
+        NameMatch::One(reached) => Some((reached.role, reached.shared.map(|it| it.workflow))),
         _ => None,
     };
     assert_eq!(role(VerifierRole::Exec).await, None);
-    grant(store, &grant_of(&alice, id(&first), &bob, Role::View)).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, AccessRole::View)).await;
     let through = Some(first.workflow.id.clone());
     assert_eq!(role(VerifierRole::Exec).await, Some((VerifierRole::Exec, through.clone())));
     assert_eq!(role(VerifierRole::Tune).await, None);
-    grant(store, &grant_of(&alice, id(&first), &bob, Role::Edit)).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, AccessRole::Edit)).await;
     assert_eq!(role(VerifierRole::Tune).await, Some((VerifierRole::Tune, through)));
-    let named = Which::Name("cites".to_owned());
+    let named = VerifierSelector::Name("cites".to_owned());
     assert!(verifier(store, &bob, &named, None).await.is_none());
     // Who may tune it and accepted it deploys the next version, which stays its owner's.
-    let by_bob = Deploy { expected_token: Some("token-1".into()), ..deploy(&bob, "cites", 2) };
-    let of_none = Deployed::TokenOfNone(vec!["@acct_alice/cites".to_owned()]);
+    let by_bob =
+        NewVerifierVersion { expected_token: Some("token-1".into()), ..deploy(&bob, "cites", 2) };
+    let of_none = DeployOutcome::TokenOfNone(vec!["@acct_alice/cites".to_owned()]);
     assert_eq!(store.verifier_deploy(&by_bob, None).await.unwrap(), of_none);
     used(store, &bob, &first).await;
     let next = deployed(store, &by_bob).await.verifier;
@@ -582,28 +589,34 @@ pub(crate) async fn a_deleted_verifier_is_erased_for_all_who_ran_it(backend: &Ba
     let made = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
     let bindings = Some(vec![binding("main", &made.id)]);
     let first = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 1) }).await;
-    grant(store, &grant_of(&alice, id(&first), &bob, Role::View)).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, AccessRole::View)).await;
     // What is granted to one is not run by another.
     let stranger = run(&account("carol"), &made.id, 2);
-    assert_eq!(store.round_open(&stranger, None).await.unwrap(), Opened::VerifierGone);
+    assert_eq!(store.round_open(&stranger, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
     let open = run(&bob, &made.id, 1);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), Opened::Opened);
-    store.round_close(&open, &judged(&open, RunVerdict::Passed, 0)).await.unwrap();
+    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
+    store.round_close(&open, &judged(&open, VerifierRunVerdict::Passed, 0)).await.unwrap();
     let ticket = open.run.as_ref().unwrap();
-    assert!(store.run_get(&bob, &ticket.id).await.unwrap().is_some());
-    let which = Which::Id(made.id.clone());
-    let foreign = Removal { account: bob.clone(), which: which.clone(), at: at(500) };
-    assert_eq!(store.verifier_delete(&foreign, None).await.unwrap(), VerifierGone::Unknown);
-    let removal = Removal { account: alice.clone(), which, at: at(500) };
-    assert!(matches!(store.verifier_delete(&removal, None).await.unwrap(), VerifierGone::Gone(_)));
-    assert_eq!(store.run_get(&bob, &ticket.id).await.unwrap(), None);
+    assert!(store.verifier_run_get(&bob, &ticket.id).await.unwrap().is_some());
+    let which = VerifierSelector::Id(made.id.clone());
+    let foreign = VerifierRemoval { account: bob.clone(), which: which.clone(), at: at(500) };
+    assert_eq!(
+        store.verifier_delete(&foreign, None).await.unwrap(),
+        VerifierRemoveOutcome::Unknown
+    );
+    let removal = VerifierRemoval { account: alice.clone(), which, at: at(500) };
+    assert!(matches!(
+        store.verifier_delete(&removal, None).await.unwrap(),
+        VerifierRemoveOutcome::Gone(_)
+    ));
+    assert_eq!(store.verifier_run_get(&bob, &ticket.id).await.unwrap(), None);
     let round = store.round_get(&bob, &open.id).await.unwrap().unwrap();
     let said = round
         .closing
         .unwrap()
         .replicas
         .iter()
-        .any(|replica| replica.answer.said().is_some_and(|said| said.output.is_some()));
+        .any(|replica| replica.answer.content().is_some_and(|said| said.output.is_some()));
     assert!(!said);
     assert_eq!(seen(store, &alice, &id(&first), None).await.version.bindings, []);
 }
@@ -617,9 +630,9 @@ pub(crate) async fn a_workflow_is_given_away_with_its_verifiers(backend: &Backen
     let files = Some(vec![text("a.txt", "inside")]);
     let save = WorkflowSave { files, bindings: bindings.clone(), ..draft(&alice, "report", 1) };
     let first = saved(store, &save).await;
-    grant(store, &grant_of(&alice, id(&first), &carol, Role::View)).await;
-    grant(store, &grant_of(&alice, id(&first), &bob, Role::View)).await;
-    let giving = Giving {
+    grant(store, &grant_of(&alice, id(&first), &carol, AccessRole::View)).await;
+    grant(store, &grant_of(&alice, id(&first), &bob, AccessRole::View)).await;
+    let giving = OwnershipChange {
         workflow_id: first.workflow.id.clone(),
         from: alice.clone(),
         to: bob.clone(),
@@ -628,9 +641,9 @@ pub(crate) async fn a_workflow_is_given_away_with_its_verifiers(backend: &Backen
     let give = async || {
         let given = store.sharing().workflow_give(&Behalf::Platform, &giving, None).await;
         match given.unwrap() {
-            Written::Done(()) => Ok(()),
-            Written::Refused(why) => Err(why),
-            Written::Repeated => panic!(),
+            WriteOutcome::Done(()) => Ok(()),
+            WriteOutcome::Refused(why) => Err(why),
+            WriteOutcome::Repeated => panic!(),
         }
     };
     let other = WorkflowSave { bindings, ..draft(&alice, "other", 2) };
@@ -642,54 +655,21 @@ pub(crate) async fn a_workflow_is_given_away_with_its_verifiers(backend: &Backen
     assert!(give().await.unwrap_err().contains("already has a workflow `report`"));
     sharing.workflow_delete(&behalf(&bob), &change(&bob, id(&in_the_way)), None).await.unwrap();
     assert_eq!(give().await, Ok(()));
-    assert_eq!(view(store, &alice, &id(&first), None).await, Found::Nothing);
+    assert_eq!(view(store, &alice, &id(&first), None).await, NameMatch::Nothing);
     let view_now = seen(store, &bob, &id(&first), None).await;
-    assert_eq!(view_now.reached.role, Role::Owner);
+    assert_eq!(view_now.reached.role, AccessRole::Owner);
     assert_eq!(view_now.version.files.len(), 1);
     assert_eq!(view_now.version.bindings.len(), 1);
-    assert_eq!(seen(store, &carol, &id(&first), None).await.reached.role, Role::View);
-    let which = Which::Id(made.id.clone());
+    assert_eq!(seen(store, &carol, &id(&first), None).await.reached.role, AccessRole::View);
+    let which = VerifierSelector::Id(made.id.clone());
     assert_eq!(verifier(store, &alice, &which, None).await, None);
     assert_eq!(verifier(store, &bob, &which, None).await.unwrap().verifier.account, bob);
-    let asked = WorkflowAsked { caller: bob.clone(), which: id(&first), version: None };
-    let asked = FilesAsked { asked, paths: vec!["a.txt".to_owned()] };
-    let Found::One(files) = sharing.workflow_files(&behalf(&bob), &asked).await.unwrap() else {
+    let asked = WorkflowLookup { caller: bob.clone(), which: id(&first), version: None };
+    let asked = WorkflowFilesLookup { asked, paths: vec!["a.txt".to_owned()] };
+    let NameMatch::One(files) = sharing.workflow_files(&behalf(&bob), &asked).await.unwrap() else {
         panic!()
     };
     assert_eq!(files.files[0].content, b"inside");
     saved(store, &next(draft(&bob, "report", 9), &first)).await;
     assert_eq!(give().await, Err("the workflow no longer exists".to_owned()));
-}
-
-pub(crate) async fn workflows_are_listed_by_every_filter_newest_first(backend: &Backend) {
-    let store = &*backend.store;
-    let alice = user(store, "alice").await;
-    for (number, name, tag) in [(1, "First", "sre"), (2, "Second", "web"), (3, "Größe", "sre")] {
-        let tags = Some(vec![tag.to_owned()]);
-        saved(store, &WorkflowSave { tags, ..draft(&alice, name, number) }).await;
-    }
-    let names = async |query: WorkflowQuery| {
-        let found = store.sharing().workflow_list(&behalf(&alice), &query).await.unwrap();
-        found.into_iter().map(|it| it.workflow.name).collect::<Vec<_>>()
-    };
-    let all = WorkflowQuery {
-        caller: alice.clone(),
-        whose: Whose::All,
-        with_archived: false,
-        tag: None,
-        search: None,
-        before: None,
-        limit: 2,
-    };
-    assert_eq!(names(all.clone()).await, ["Größe", "Second"]);
-    let before = Some(uuid(at(2), 2));
-    assert_eq!(names(WorkflowQuery { before, ..all.clone() }).await, ["First"]);
-    let tag = Some("sre".to_owned());
-    assert_eq!(names(WorkflowQuery { tag, ..all.clone() }).await, ["Größe", "First"]);
-    let search = Some("GRÖSSE".to_owned());
-    assert_eq!(names(WorkflowQuery { search, ..all.clone() }).await, Vec::<String>::new());
-    let search = Some("GRÖß".to_owned());
-    assert_eq!(names(WorkflowQuery { search, ..all.clone() }).await, ["Größe"]);
-    let search = Some("%".to_owned());
-    assert_eq!(names(WorkflowQuery { search, ..all }).await, Vec::<String>::new());
 }

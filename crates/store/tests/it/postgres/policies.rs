@@ -1,9 +1,9 @@
 //! The policies alone, with statements that name no account: what each account sees and changes
 //! when every query forgets to ask whose it is.
 
-use jurat_core::{verifier::Which, workflow::VerifierRole};
-use jurat_store::Found;
-use jurat_testkit::postgres::Schema;
+use jurat_core::{verifier::VerifierSelector, workflow::VerifierRole};
+use jurat_store::NameMatch;
+use jurat_testkit::postgres::TestSchema;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
 use crate::{
@@ -106,8 +106,8 @@ const SEEN: [(&str, &str, [&str; 4]); 18] = [
 ];
 const VIEWERS: [&str; 4] = ["acct_alice", "acct_bob", "acct_cat", "acct_eve"];
 
-async fn filled() -> Schema {
-    let schema = Schema::served().await;
+async fn filled() -> TestSchema {
+    let schema = TestSchema::served().await;
     let mut rows = format!("{FILL}; set session_replication_role = replica;");
     let mut add = |table: &str, owner: &str, given: &str| {
         let all = format!("'{{\"account_id\": \"{owner}\"}}'::jsonb || '{given}'");
@@ -132,7 +132,7 @@ async fn filled() -> Schema {
 }
 
 /// A connection of the serving role that asks on behalf of somebody.
-async fn serving(schema: &Schema, whose: &str) -> PgConnection {
+async fn serving(schema: &TestSchema, whose: &str) -> PgConnection {
     let mut connection = PgConnection::connect(&schema.serving_url()).await.unwrap();
     let say = format!("set jurat.account = '{whose}'");
     sqlx::raw_sql(AssertSqlSafe(say)).execute(&mut connection).await.unwrap();
@@ -277,11 +277,13 @@ async fn the_store_asks_on_behalf_of_the_account() {
     assert!(store.round_get(&alice, &other.id).await.unwrap().is_some());
     assert_eq!(store.round_list(&alice, &newest(10)).await.unwrap().len(), 2);
     assert!(store.entry_get(&alice, &end.receipt_id).await.unwrap().is_some());
-    assert!(store.run_get(&alice, &open.run.as_ref().unwrap().id).await.unwrap().is_some());
+    assert!(
+        store.verifier_run_get(&alice, &open.run.as_ref().unwrap().id).await.unwrap().is_some()
+    );
     assert_eq!(store.credit_transfers(&alice, None, 10).await.unwrap().len(), 2);
     assert_eq!(verifiers(store, &alice, &page(None, 10)).await.len(), 1);
-    let which = Which::Id(verifier.id);
+    let which = VerifierSelector::Id(verifier.id);
     let found = reached(store, &alice, (&which, None), VerifierRole::Exec).await;
-    assert!(matches!(found, Found::One(_)), "{found:?}");
+    assert!(matches!(found, NameMatch::One(_)), "{found:?}");
     backend.end().await;
 }

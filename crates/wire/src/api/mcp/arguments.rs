@@ -1,11 +1,14 @@
 //! What the tools for verifiers take, where that is not the body of a request.
 
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::{
-    api::{fields::Fields, known::Request, page::place, verifiers::DeployVerifierRequest},
+    api::{
+        kit::{fields::RequestFields, known_fields::DescribedRequest, page::position},
+        verifiers::DeployVerifierRequest,
+    },
     problem::Problem,
 };
 
@@ -75,20 +78,20 @@ pub fn payload(arguments: &Value) -> Result<&Value, Problem> {
 
 pub fn page(arguments: &Value) -> Result<PageOrder, Problem> {
     let fields = given(arguments)?;
-    let (limit, cursor) = place_of(&fields)?;
+    let (limit, cursor) = position_of(&fields)?;
     Ok(PageOrder { limit, cursor })
 }
 
 /// `limit` and `cursor` among other arguments.
-pub fn page_of(fields: &Fields<'_>) -> Result<(u32, Option<String>), Problem> {
+pub fn page_of(fields: &RequestFields<'_>) -> Result<(u32, Option<String>), Problem> {
     let limit = number(fields, "limit", LARGEST_PAGE)?.unwrap_or(USUAL_PAGE);
     Ok((limit, fields.text("cursor")?.map(str::to_owned)))
 }
 
 /// The same where the cursor is sealed: the place that it leads to.
-pub(super) fn place_of(fields: &Fields<'_>) -> Result<(u32, Option<String>), Problem> {
+pub(super) fn position_of(fields: &RequestFields<'_>) -> Result<(u32, Option<String>), Problem> {
     let (limit, cursor) = page_of(fields)?;
-    Ok((limit, cursor.as_deref().map(place).transpose()?))
+    Ok((limit, cursor.as_deref().map(position).transpose()?))
 }
 
 /// A verifier, and the version that is asked for beside it.
@@ -103,26 +106,33 @@ pub fn verifier(arguments: &Value) -> Result<&str, Problem> {
 }
 
 /// A verifier, and the body of the request that runs it, which stands beside its name.
-pub fn run(arguments: &Value) -> Result<(&str, Value), Problem> {
-    let verifier = Fields::of_body(arguments, Code::ValidationError)?.required_text(VERIFIER)?;
+pub fn verifier_run(arguments: &Value) -> Result<(&str, Value), Problem> {
+    let verifier =
+        RequestFields::of_body(arguments, ProblemCode::ValidationError)?.required_text(VERIFIER)?;
     let mut body = arguments.as_object().cloned().unwrap_or_else(Map::new);
     body.remove(VERIFIER);
     Ok((verifier, Value::Object(body)))
 }
 
 /// A whole number from 1 on, where it is given.
-pub(super) fn number(fields: &Fields<'_>, name: &str, most: u32) -> Result<Option<u32>, Problem> {
+pub(super) fn number(
+    fields: &RequestFields<'_>,
+    name: &str,
+    most: u32,
+) -> Result<Option<u32>, Problem> {
     let number = fields.whole(name, 1, u64::from(most))?;
     Ok(number.and_then(|number| u32::try_from(number).ok()))
 }
 
 /// What a tool of the registry is given. As on its routes, what is not known is ignored.
-pub(super) fn given(arguments: &Value) -> Result<Fields<'_>, Problem> {
-    Fields::of_body(arguments, Code::ValidationError)
+pub(super) fn given(arguments: &Value) -> Result<RequestFields<'_>, Problem> {
+    RequestFields::of_body(arguments, ProblemCode::ValidationError)
 }
 
 /// What any other tool is given; models that misspell an argument are told so.
-pub(super) fn known<R: Request>(arguments: &Value) -> Result<Fields<'_>, Problem> {
+pub(super) fn known_arguments<R: DescribedRequest>(
+    arguments: &Value,
+) -> Result<RequestFields<'_>, Problem> {
     let fields = given(arguments)?;
     fields.keep_to::<R>()?;
     Ok(fields)
@@ -137,16 +147,16 @@ mod tests {
     #[test]
     fn what_runs_a_verifier_is_the_request_without_its_name() {
         let arguments = json!({ "verifier_id": "a@2", "inputs": { "text": "x" }, "fresh": true });
-        let (verifier, body) = run(&arguments).unwrap();
+        let (verifier, body) = verifier_run(&arguments).unwrap();
         assert_eq!(verifier, "a@2");
         assert_eq!(body, json!({ "inputs": { "text": "x" }, "fresh": true }));
-        assert_eq!(run(&json!({})).unwrap_err().field.as_deref(), Some("verifier_id"));
+        assert_eq!(verifier_run(&json!({})).unwrap_err().field.as_deref(), Some("verifier_id"));
     }
 
     #[test]
     fn a_page_has_a_usual_size_and_a_largest_one() {
         assert_eq!(page(&json!({})).unwrap(), PageOrder { limit: 50, cursor: None });
-        let sealed = crate::api::page::cursor("c");
+        let sealed = crate::api::kit::page::cursor("c");
         let asked = page(&json!({ "limit": 200, "cursor": sealed })).unwrap();
         assert_eq!(asked, PageOrder { limit: 200, cursor: Some("c".to_owned()) });
         // The registry ignores what it does not know.

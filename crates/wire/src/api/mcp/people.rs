@@ -1,10 +1,10 @@
 //! What the tools for handles, teams, invitations and keys take.
 
-use jurat_core::{share::ShareState, team::TeamRole};
+use jurat_core::{account::team::TeamRole, workflow::share::ShareState};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::arguments::{PageOrder, given, known, place_of};
+use super::arguments::{PageOrder, given, known_arguments, position_of};
 use crate::{
     api::{invitations, shares, teams},
     problem::Problem,
@@ -163,19 +163,19 @@ pub fn invitations(arguments: &Value) -> Result<InvitationOrder, Problem> {
     let fields = given(arguments)?;
     let (is_received, is_sent) = invitations::filter(fields.text("filter")?)?;
     let is_pending = invitations::is_pending(fields.text("state")?)?;
-    let (limit, cursor) = place_of(&fields)?;
+    let (limit, cursor) = position_of(&fields)?;
     Ok(InvitationOrder { is_received, is_sent, is_pending, limit, cursor })
 }
 
 /// The state of the shares that are wanted, and which page of them.
 pub fn shares(arguments: &Value) -> Result<(Option<ShareState>, PageOrder), Problem> {
-    let fields = known::<ListSharesArguments>(arguments)?;
+    let fields = known_arguments::<ListSharesArguments>(arguments)?;
     let state = shares::state(fields.text("state")?)?;
-    let (limit, cursor) = place_of(&fields)?;
+    let (limit, cursor) = position_of(&fields)?;
     Ok((state, PageOrder { limit, cursor }))
 }
 
 /// The share that is answered.
 pub fn share(arguments: &Value) -> Result<&str, Problem> {
-    known::<ShareArguments>(arguments)?.required_text("share_id")
+    known_arguments::<ShareArguments>(arguments)?.required_text("share_id")
 }

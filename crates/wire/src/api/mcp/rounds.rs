@@ -1,11 +1,11 @@
 //! What the tools for rounds take.
 
-use jurat_core::{consensus::Outcome, job::Kind, round::State};
+use jurat_core::round::{RoundStatus, consensus::Outcome, job::JobKind};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::arguments::{known, page_of};
-use crate::{api::words, problem::Problem};
+use super::arguments::{known_arguments, page_of};
+use crate::{api::kit::words, problem::Problem};
 
 const ROUND: &str = "round_id";
 
@@ -38,19 +38,19 @@ pub struct ListRoundsArguments {
 /// Which rounds to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundsOrder {
-    pub kind: Option<Kind>,
+    pub kind: Option<JobKind>,
     pub outcome: Option<Outcome>,
-    pub state: Option<State>,
+    pub state: Option<RoundStatus>,
     pub limit: u32,
     pub cursor: Option<String>,
 }
 
 pub fn round(arguments: &Value) -> Result<&str, Problem> {
-    known::<RoundArguments>(arguments)?.required_text(ROUND)
+    known_arguments::<RoundArguments>(arguments)?.required_text(ROUND)
 }
 
 pub fn rounds(arguments: &Value) -> Result<RoundsOrder, Problem> {
-    let fields = known::<ListRoundsArguments>(arguments)?;
+    let fields = known_arguments::<ListRoundsArguments>(arguments)?;
     let (limit, cursor) = page_of(&fields)?;
     Ok(RoundsOrder {
         kind: fields.word("kind", &["delegate", "validate", "factcheck"])?,

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use jurat_core::{code::Code, task::Phase, task_run::RunStatus};
+use jurat_core::{agent_run::AgentRunStatus, code::ProblemCode, task::TaskPhase};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::arguments::{known, number, page_of};
+use super::arguments::{known_arguments, number, page_of};
 use crate::{
-    api::{
-        fields::Fields,
-        known::Request,
+    api::kit::{
+        fields::RequestFields,
+        known_fields::DescribedRequest,
         words::{RunState, TaskState},
     },
     problem::Problem,
@@ -154,7 +154,7 @@ pub struct KnowledgeArguments {
 /// Which tasks are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TasksOrder {
-    pub state: Option<Phase>,
+    pub state: Option<TaskPhase>,
     pub task_type: Option<String>,
     pub limit: u32,
     pub cursor: Option<String>,
@@ -162,8 +162,8 @@ pub struct TasksOrder {
 
 /// Which runs are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunsOrder {
-    pub status: Option<RunStatus>,
+pub struct AgentRunsOrder {
+    pub status: Option<AgentRunStatus>,
     pub limit: u32,
     pub cursor: Option<String>,
 }
@@ -178,11 +178,11 @@ pub struct KnowledgeOrder {
 }
 
 pub fn task(arguments: &Value) -> Result<&str, Problem> {
-    known::<TaskArguments>(arguments)?.required_text(TASK)
+    known_arguments::<TaskArguments>(arguments)?.required_text(TASK)
 }
 
-pub fn run(arguments: &Value) -> Result<&str, Problem> {
-    known::<RunArguments>(arguments)?.required_text(RUN)
+pub fn agent_run(arguments: &Value) -> Result<&str, Problem> {
+    known_arguments::<RunArguments>(arguments)?.required_text(RUN)
 }
 
 /// A task, and how long to wait for it.
@@ -191,15 +191,15 @@ pub fn task_wait(arguments: &Value) -> Result<(&str, Option<Duration>), Problem>
 }
 
 /// A run, and how long to wait for it.
-pub fn run_wait(arguments: &Value) -> Result<(&str, Option<Duration>), Problem> {
+pub fn agent_run_wait(arguments: &Value) -> Result<(&str, Option<Duration>), Problem> {
     wait::<GetRunArguments>(arguments, RUN)
 }
 
-fn wait<'a, R: Request>(
+fn wait<'a, R: DescribedRequest>(
     arguments: &'a Value,
     name: &str,
 ) -> Result<(&'a str, Option<Duration>), Problem> {
-    let fields = known::<R>(arguments)?;
+    let fields = known_arguments::<R>(arguments)?;
     let wait = fields.whole("wait", 0, LONGEST_WAIT)?;
     Ok((fields.required_text(name)?, wait.map(Duration::from_secs)))
 }
@@ -210,30 +210,31 @@ pub fn task_with(arguments: &Value) -> Result<(&str, Value), Problem> {
 }
 
 /// A run, and the body of the request about it.
-pub fn run_with(arguments: &Value) -> Result<(&str, Value), Problem> {
+pub fn agent_run_with(arguments: &Value) -> Result<(&str, Value), Problem> {
     beside(arguments, RUN)
 }
 
 fn beside<'a>(arguments: &'a Value, name: &str) -> Result<(&'a str, Value), Problem> {
-    let id = Fields::of_body(arguments, Code::ValidationError)?.required_text(name)?;
+    let id =
+        RequestFields::of_body(arguments, ProblemCode::ValidationError)?.required_text(name)?;
     let mut body = arguments.as_object().cloned().unwrap_or_else(Map::new);
     body.remove(name);
     Ok((id, Value::Object(body)))
 }
 
 pub fn tasks(arguments: &Value) -> Result<TasksOrder, Problem> {
-    let fields = known::<ListTasksArguments>(arguments)?;
-    let words: Vec<&str> = Phase::ALL.iter().map(|it| it.as_str()).collect();
+    let fields = known_arguments::<ListTasksArguments>(arguments)?;
+    let words: Vec<&str> = TaskPhase::ALL.iter().map(|it| it.as_str()).collect();
     let (limit, cursor) = page_of(&fields)?;
     let task_type = fields.text("task_type")?.map(str::to_owned);
     Ok(TasksOrder { state: fields.word("state", &words)?, task_type, limit, cursor })
 }
 
-pub fn runs(arguments: &Value) -> Result<RunsOrder, Problem> {
-    let fields = known::<ListRunsArguments>(arguments)?;
-    let words: Vec<&str> = RunStatus::ALL.iter().map(|it| it.as_str()).collect();
+pub fn agent_runs(arguments: &Value) -> Result<AgentRunsOrder, Problem> {
+    let fields = known_arguments::<ListRunsArguments>(arguments)?;
+    let words: Vec<&str> = AgentRunStatus::ALL.iter().map(|it| it.as_str()).collect();
     let (limit, cursor) = page_of(&fields)?;
-    Ok(RunsOrder { status: fields.word("status", &words)?, limit, cursor })
+    Ok(AgentRunsOrder { status: fields.word("status", &words)?, limit, cursor })
 }
 
 /// A task, behind which event to start, and how many events to return.
@@ -243,16 +244,16 @@ pub fn task_events(arguments: &Value) -> Result<(&str, u64, u32), Problem> {
 }
 
 /// A run, before which event to start, and how many events to return.
-pub fn run_events(arguments: &Value) -> Result<(&str, u64, u32), Problem> {
+pub fn agent_run_events(arguments: &Value) -> Result<(&str, u64, u32), Problem> {
     let (id, before, limit) = events::<RunEventsArguments>(arguments, (RUN, "before"))?;
     Ok((id, before.unwrap_or(LARGEST), limit))
 }
 
-fn events<'a, R: Request>(
+fn events<'a, R: DescribedRequest>(
     arguments: &'a Value,
     (name, place): (&str, &str),
 ) -> Result<(&'a str, Option<u64>, u32), Problem> {
-    let fields = known::<R>(arguments)?;
+    let fields = known_arguments::<R>(arguments)?;
     let from = fields.whole(place, 0, LARGEST)?;
     let limit = number(&fields, "limit", LARGEST_PAGE)?.unwrap_or(USUAL_PAGE);
     Ok((fields.required_text(name)?, from, limit))
@@ -260,12 +261,12 @@ fn events<'a, R: Request>(
 
 /// The name that a sample of a contract is to have.
 pub fn sample(arguments: &Value) -> Result<Option<&str>, Problem> {
-    let fields = known::<TaskSampleArguments>(arguments)?;
+    let fields = known_arguments::<TaskSampleArguments>(arguments)?;
     fields.text(TASK)?.map(crate::api::tasks::task_id).transpose()
 }
 
 pub fn knowledge(arguments: &Value) -> Result<KnowledgeOrder, Problem> {
-    let fields = known::<KnowledgeArguments>(arguments)?;
+    let fields = known_arguments::<KnowledgeArguments>(arguments)?;
     let (limit, cursor) = page_of(&fields)?;
     let text = |name: &str| {
         let text = fields.get(name).map(|_| fields.required_text(name)).transpose()?;

@@ -1,10 +1,10 @@
 //! What the tools for templates and for instructions take, where that is no body of a request.
 
-use jurat_core::template::TemplateRef;
+use jurat_core::workflow::template::TemplateRef;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::arguments::{given, number, place_of};
+use super::arguments::{given, number, position_of};
 use crate::{
     api::templates::{is_mine, reference},
     problem::Problem,
@@ -176,7 +176,7 @@ pub fn identifier_and_path(arguments: &Value) -> Result<(TemplateRef, &str), Pro
 
 pub fn list(arguments: &Value) -> Result<TemplateListOrder, Problem> {
     let fields = given(arguments)?;
-    let (limit, cursor) = place_of(&fields)?;
+    let (limit, cursor) = position_of(&fields)?;
     Ok(TemplateListOrder {
         limit,
         cursor,

@@ -1,12 +1,15 @@
 //! What the tools for workflows take, where that is not the body of a request.
 
-use jurat_core::{code::Code, workflow::Whose};
+use jurat_core::{code::ProblemCode, workflow::OwnershipFilter};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::arguments::{given, number, place_of};
+use super::arguments::{given, number, position_of};
 use crate::{
-    api::{choices::Person, fields::Fields, words, workflows},
+    api::{
+        kit::{choices::Person, fields::RequestFields, words},
+        workflows,
+    },
     problem::Problem,
 };
 
@@ -133,8 +136,8 @@ pub struct TransferWorkflowArguments {
 
 /// Which workflows a list has.
 #[derive(Debug)]
-pub struct ListOrder {
-    pub filter: Whose,
+pub struct WorkflowListOrder {
+    pub filter: OwnershipFilter,
     pub tag: Option<String>,
     pub search: Option<String>,
     pub with_archived: bool,
@@ -142,13 +145,13 @@ pub struct ListOrder {
     pub cursor: Option<String>,
 }
 
-pub fn list(arguments: &Value) -> Result<ListOrder, Problem> {
+pub fn list(arguments: &Value) -> Result<WorkflowListOrder, Problem> {
     let fields = given(arguments)?;
     let text = |name: &str| fields.text(name).map(|text| text.map(str::to_owned));
     let filter = workflows::whose(fields.text("filter")?)
         .map_err(|error| fields.wrong("filter", &error.problem))?;
-    let (limit, cursor) = place_of(&fields)?;
-    Ok(ListOrder {
+    let (limit, cursor) = position_of(&fields)?;
+    Ok(WorkflowListOrder {
         filter,
         tag: text("tag")?,
         search: text("search")?,
@@ -183,21 +186,21 @@ pub fn named<'a>(
 /// A workflow, and how often a loop goes around.
 pub fn optimize(arguments: &Value) -> Result<(&str, Option<u32>), Problem> {
     let (text, _, rest) = named(arguments, &["max_iterations"])?;
-    let fields = Fields::of_body(&rest, Code::ValidationError)?;
+    let fields = RequestFields::of_body(&rest, ProblemCode::ValidationError)?;
     Ok((text, number(&fields, "max_iterations", 1_000)?))
 }
 
 /// A file of a workflow: the workflow, its version, and the path.
 pub fn file(arguments: &Value) -> Result<(&str, Option<u32>, String), Problem> {
     let (text, version, rest) = named(arguments, &["version", "path"])?;
-    let fields = Fields::of_body(&rest, Code::ValidationError)?;
+    let fields = RequestFields::of_body(&rest, ProblemCode::ValidationError)?;
     Ok((text, version, fields.required_text("path")?.to_owned()))
 }
 
 /// Files of a workflow: the workflow, its version, and the paths.
 pub fn files(arguments: &Value) -> Result<(&str, Option<u32>, Vec<String>), Problem> {
     let (text, version, rest) = named(arguments, &["version", "paths"])?;
-    let fields = Fields::of_body(&rest, Code::ValidationError)?;
+    let fields = RequestFields::of_body(&rest, ProblemCode::ValidationError)?;
     let paths: Vec<String> = fields.texts("paths")?.into_iter().map(str::to_owned).collect();
     if paths.is_empty() || paths.len() > 100 {
         return Err(fields.wrong("paths", "must have 1 to 100 paths"));

@@ -1,18 +1,19 @@
 //! Reads the contract of a task, member by member, and says all that is wrong with it.
 
 use jurat_core::{
-    code::Code,
+    code::ProblemCode,
     policy::{self, policy_hash},
 };
 use serde_json::{Value, json};
 
 use super::TaskContractBody;
 use crate::{
-    api::{faults::Faults, fields::Fields, known::Depth},
+    api::kit::{faults::RequestFaults, fields::RequestFields, known_fields::SearchDepth},
     executor::{
-        Acceptance, Assignment, BadPenalty, Budget, Claim, DiminishingReturns, EvidencePolicy,
-        Explore, ExploreStop, Feedback, Finalize, MaxConcurrency, PolicyBinding, Settlement,
-        TaskContract, Verify, Vote,
+        Acceptance, Assignment, BadPenalty, ContractBudget, ContractClaim, ContractExplore,
+        ContractFeedback, ContractFinalize, ContractSettlement, ContractVerify, ContractVote,
+        DiminishingReturns, EvidencePolicy, ExploreStop, MaxConcurrency, TaskContract,
+        WirePolicyBinding,
     },
     problem::Problem,
 };
@@ -35,8 +36,11 @@ const LONGEST_NAME: usize = 128;
 const LONGEST_VERSION: usize = 64;
 
 /// The contract; `None` when something is wrong, which the faults then tell.
-pub(super) fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskContract> {
-    faults.note_strangers::<TaskContractBody>(fields, Depth::All);
+pub(super) fn decode(
+    fields: &RequestFields<'_>,
+    faults: &mut RequestFaults,
+) -> Option<TaskContract> {
+    faults.note_unknown::<TaskContractBody>(fields, SearchDepth::All);
     let protocol_version = name(fields, faults, ("protocol_version", LONGEST_VERSION));
     let task_id = faults.take(task_id(fields));
     let task_type = name(fields, faults, ("task_type", LONGEST_NAME));
@@ -66,7 +70,7 @@ pub(super) fn decode(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskCon
     })
 }
 
-fn task_id(fields: &Fields<'_>) -> Result<String, Problem> {
+fn task_id(fields: &RequestFields<'_>) -> Result<String, Problem> {
     let id = fields.required_text("task_id")?;
     if is_id(id) { Ok(id.to_owned()) } else { Err(fields.wrong("task_id", ID_RULE)) }
 }
@@ -83,7 +87,7 @@ pub(in crate::api) fn is_reserved(id: &str) -> bool {
 /// The name of a task that stands in a query.
 pub fn checked_id(id: &str) -> Result<&str, Problem> {
     let problem =
-        || Problem::new(Code::ValidationError, format!("`task_id` {ID_RULE}")).at("task_id");
+        || Problem::new(ProblemCode::ValidationError, format!("`task_id` {ID_RULE}")).at("task_id");
     if is_id(id) { Ok(id) } else { Err(problem()) }
 }
 
@@ -93,14 +97,18 @@ fn is_id(id: &str) -> bool {
 }
 
 /// A text that must be there, not blank, without a NUL, and not too long.
-fn name(fields: &Fields<'_>, faults: &mut Faults, (name, most): (&str, usize)) -> Option<String> {
+fn name(
+    fields: &RequestFields<'_>,
+    faults: &mut RequestFaults,
+    (name, most): (&str, usize),
+) -> Option<String> {
     let text = faults.take(fields.plain_text(name))?;
-    bounded(fields, faults, (name, text, most))
+    limited(fields, faults, (name, text, most))
 }
 
-fn bounded(
-    fields: &Fields<'_>,
-    faults: &mut Faults,
+fn limited(
+    fields: &RequestFields<'_>,
+    faults: &mut RequestFaults,
     (name, text, most): (&str, &str, usize),
 ) -> Option<String> {
     if text.chars().count() <= most {
@@ -112,8 +120,8 @@ fn bounded(
 
 /// A word of a set; the first one when it is left out.
 fn word(
-    fields: &Fields<'_>,
-    faults: &mut Faults,
+    fields: &RequestFields<'_>,
+    faults: &mut RequestFaults,
     (name, known): (&str, &[&str]),
 ) -> Option<String> {
     let Some(text) = faults.take(fields.text(name))? else {
@@ -126,7 +134,7 @@ fn word(
     None
 }
 
-fn object(fields: &Fields<'_>, faults: &mut Faults, name: &str) -> Option<Value> {
+fn object(fields: &RequestFields<'_>, faults: &mut RequestFaults, name: &str) -> Option<Value> {
     match fields.get(name) {
         Some(value @ Value::Object(_)) => Some(value.clone()),
         Some(_) => {
@@ -140,7 +148,7 @@ fn object(fields: &Fields<'_>, faults: &mut Faults, name: &str) -> Option<Value>
     }
 }
 
-fn budget(parent: &Fields<'_>, faults: &mut Faults) -> Option<Budget> {
+fn budget(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<ContractBudget> {
     let fields = &faults.section(parent, "budget")?;
     let time_ms = faults.whole(fields, "time_ms", 1..=MOST_MS);
     let max_steps = faults.count(fields, "max_steps", 1..=MOST_STEPS);
@@ -152,7 +160,7 @@ fn budget(parent: &Fields<'_>, faults: &mut Faults) -> Option<Budget> {
     let reuse_verify_time_ms = faults.whole(fields, "reuse_verify_time_ms", 0..=MOST_MS);
     let reuse_verify_cost_units = faults.whole(fields, "reuse_verify_cost_units", 0..=MOST_COST);
     let reuse_max_attempts = faults.count(fields, "reuse_max_attempts", 1..=MOST);
-    Some(Budget {
+    Some(ContractBudget {
         time_ms: time_ms?,
         max_steps: max_steps?,
         cost_units: cost_units?,
@@ -166,7 +174,7 @@ fn budget(parent: &Fields<'_>, faults: &mut Faults) -> Option<Budget> {
     })
 }
 
-fn assignment(parent: &Fields<'_>, faults: &mut Faults) -> Option<Assignment> {
+fn assignment(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<Assignment> {
     let fields = &faults.section(parent, "assignment")?;
     let is_mode = match faults.take(fields.required_text("mode")) {
         Some("CLAIM" | "open") => true,
@@ -180,10 +188,10 @@ fn assignment(parent: &Fields<'_>, faults: &mut Faults) -> Option<Assignment> {
     let explore = explore(fields, faults);
     let verify = verify(fields, faults);
     let finalize = match faults.optional(fields, "finalize") {
-        None => Some(Finalize::default()),
+        None => Some(ContractFinalize::default()),
         Some(it) => faults
             .count_or(&it, "max_finalizers", (1..=MOST, 1))
-            .map(|max_finalizers| Finalize { max_finalizers }),
+            .map(|max_finalizers| ContractFinalize { max_finalizers }),
     };
     let mode = is_mode.then(|| "CLAIM".to_owned())?;
     Some(Assignment {
@@ -195,19 +203,19 @@ fn assignment(parent: &Fields<'_>, faults: &mut Faults) -> Option<Assignment> {
     })
 }
 
-fn claim(parent: &Fields<'_>, faults: &mut Faults) -> Option<Claim> {
+fn claim(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<ContractClaim> {
     let fields = &faults.section(parent, "claim")?;
     let lease_ms = faults.whole(fields, "lease_ms", SPAN_MS);
     let at_once = faults.section(fields, "max_concurrency")?;
     let propose = faults.count(&at_once, "propose", 1..=MOST);
     let verify = faults.count(&at_once, "verify", 1..=MOST);
     let max_concurrency = MaxConcurrency { propose: propose?, verify: verify? };
-    Some(Claim { lease_ms: lease_ms?, max_concurrency })
+    Some(ContractClaim { lease_ms: lease_ms?, max_concurrency })
 }
 
-fn explore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Explore> {
+fn explore(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<ContractExplore> {
     let Some(fields) = faults.optional(parent, "explore") else {
-        return Some(Explore::default());
+        return Some(ContractExplore::default());
     };
     let max_proposers = faults.count_or(&fields, "max_proposers", (1..=MOST, 1));
     let topk = faults.count_or(&fields, "topk", (1..=MOST, 3));
@@ -219,7 +227,7 @@ fn explore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Explore> {
     };
     let max_retries = faults.take(fields.whole("max_retries", 0, u64::from(MOST)));
     let backoff_ms = faults.take(fields.whole("backoff_ms", 1, *SPAN_MS.end()));
-    Some(Explore {
+    Some(ContractExplore {
         max_proposers: max_proposers?,
         topk: topk?,
         stop: stop?,
@@ -228,13 +236,13 @@ fn explore(parent: &Fields<'_>, faults: &mut Faults) -> Option<Explore> {
     })
 }
 
-fn verify(parent: &Fields<'_>, faults: &mut Faults) -> Option<Verify> {
+fn verify(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<ContractVerify> {
     let Some(fields) = faults.optional(parent, "verify") else {
-        return Some(Verify::default());
+        return Some(ContractVerify::default());
     };
     let max_verifiers = faults.count_or(&fields, "max_verifiers", (1..=MOST, 1));
     let max_repeats = faults.take(fields.whole("max_repeats", 0, u64::from(MOST)));
-    Some(Verify { max_verifiers: max_verifiers?, max_repeats: small(max_repeats?) })
+    Some(ContractVerify { max_verifiers: max_verifiers?, max_repeats: small(max_repeats?) })
 }
 
 /// A number that was checked to be small.
@@ -242,7 +250,7 @@ fn small(number: Option<u64>) -> Option<u32> {
     number.and_then(|it| u32::try_from(it).ok())
 }
 
-fn acceptance(parent: &Fields<'_>, faults: &mut Faults) -> Option<Acceptance> {
+fn acceptance(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<Acceptance> {
     let fields = &faults.section(parent, "acceptance")?;
     let quorum_threshold = faults.count(fields, "quorum_threshold", 1..=MOST);
     let verifier_policy = verifier_policy(fields, faults);
@@ -261,7 +269,10 @@ fn acceptance(parent: &Fields<'_>, faults: &mut Faults) -> Option<Acceptance> {
     })
 }
 
-fn verifier_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<PolicyBinding> {
+fn verifier_policy(
+    parent: &RequestFields<'_>,
+    faults: &mut RequestFaults,
+) -> Option<WirePolicyBinding> {
     let Some(fields) = &faults.optional(parent, "verifier_policy") else {
         return Some(policy::PolicyBinding::new(policy::SCHEMA_ONLY, json!({})).into());
     };
@@ -285,7 +296,12 @@ fn verifier_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<PolicyBin
         Some(hash) => hash.to_owned(),
         None => policy_hash(&policy_id, &policy_params),
     };
-    Some(PolicyBinding { policy_id, policy_version: policy_version?, policy_hash, policy_params })
+    Some(WirePolicyBinding {
+        policy_id,
+        policy_version: policy_version?,
+        policy_hash,
+        policy_params,
+    })
 }
 
 fn is_hash(text: &str) -> bool {
@@ -300,7 +316,7 @@ fn is_hex(digits: &str) -> bool {
     digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-fn vote(parent: &Fields<'_>, faults: &mut Faults) -> Option<Vote> {
+fn vote(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<ContractVote> {
     let fields = &faults.section(parent, "vote")?;
     match faults.take(fields.flag("commit_reveal")) {
         Some(Some(true)) | None => {}
@@ -311,10 +327,13 @@ fn vote(parent: &Fields<'_>, faults: &mut Faults) -> Option<Vote> {
         Some(None) => faults.add(fields.wrong("commit_reveal", "is required, and must be true")),
     }
     let reveal_deadline_ms = faults.whole(fields, "reveal_deadline_ms", SPAN_MS)?;
-    Some(Vote { commit_reveal: true, reveal_deadline_ms })
+    Some(ContractVote { commit_reveal: true, reveal_deadline_ms })
 }
 
-fn settlement(parent: &Fields<'_>, faults: &mut Faults) -> Option<Settlement> {
+fn settlement(
+    parent: &RequestFields<'_>,
+    faults: &mut RequestFaults,
+) -> Option<ContractSettlement> {
     let fields = &faults.section(parent, "settlement")?;
     let window_ms = faults.whole(fields, "window_ms", 0..=MOST_MS);
     let implicit_weight = number(fields, faults, ("implicit_weight", 0.0, 1.0));
@@ -330,7 +349,7 @@ fn settlement(parent: &Fields<'_>, faults: &mut Faults) -> Option<Settlement> {
         i64::try_from(p).ok().map(|p| BadPenalty { p })
     });
     let feedback = feedback(fields, faults);
-    Some(Settlement {
+    Some(ContractSettlement {
         window_ms: window_ms?,
         implicit_weight: implicit_weight?,
         implicit_diminishing_returns: returns?,
@@ -340,8 +359,8 @@ fn settlement(parent: &Fields<'_>, faults: &mut Faults) -> Option<Settlement> {
 }
 
 fn number(
-    fields: &Fields<'_>,
-    faults: &mut Faults,
+    fields: &RequestFields<'_>,
+    faults: &mut RequestFaults,
     (name, least, most): (&str, f64, f64),
 ) -> Option<f64> {
     let problem = match fields.get(name) {
@@ -355,7 +374,7 @@ fn number(
     None
 }
 
-fn feedback(parent: &Fields<'_>, faults: &mut Faults) -> Option<Feedback> {
+fn feedback(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<ContractFeedback> {
     let fields = &faults.section(parent, "feedback")?;
     let mode = faults.take(fields.required_text("mode"));
     if mode.is_some_and(|mode| mode != "CAPABILITY") {
@@ -367,10 +386,13 @@ fn feedback(parent: &Fields<'_>, faults: &mut Faults) -> Option<Feedback> {
         let reason = "must be `ed25519:` and 64 hex digits, or `ed25519:placeholder` for no key";
         faults.add(fields.wrong("authority_pubkey", reason));
     }
-    Some(Feedback { mode: mode?.to_owned(), authority_pubkey: key.to_owned() })
+    Some(ContractFeedback { mode: mode?.to_owned(), authority_pubkey: key.to_owned() })
 }
 
-fn evidence_policy(parent: &Fields<'_>, faults: &mut Faults) -> Option<EvidencePolicy> {
+fn evidence_policy(
+    parent: &RequestFields<'_>,
+    faults: &mut RequestFaults,
+) -> Option<EvidencePolicy> {
     let fields = &faults.section(parent, "evidence_policy")?;
     let exactly = |it: u64| it..=it;
     let inline = faults.whole(fields, "max_inline_evidence_bytes", exactly(EVIDENCE_BYTES));

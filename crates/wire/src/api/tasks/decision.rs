@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    consensus,
-    policy::Status,
+    policy::EvaluationStatus,
+    round::consensus,
     task::{Proposal, Vote},
 };
 use serde::Serialize;
@@ -12,11 +12,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::reply::{TaskView, VoteBody, committed, profile, sides, votes};
-use crate::api::words::{Basis, TaskAggregation, TaskState};
+use crate::api::kit::words::{Basis, TaskAggregation, TaskState};
 
 /// What is known of the candidate that was decided on.
 #[derive(Debug, Clone)]
-pub struct DecidedView<'a> {
+pub struct DecidedCandidate<'a> {
     pub output: &'a Value,
     pub executor: &'a str,
     pub provider_family: Option<&'a str>,
@@ -24,13 +24,13 @@ pub struct DecidedView<'a> {
     pub evidence_digests: Vec<&'a str>,
     pub confidence: Option<f64>,
     pub final_hash: Option<&'a str>,
-    pub rounds: StepRounds<'a>,
+    pub rounds: TaskCallRounds<'a>,
 }
 
 /// The rounds of the task's calls.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[schema(as = TaskRounds)]
-pub struct StepRounds<'a> {
+pub struct TaskCallRounds<'a> {
     /// The round that proposed the candidate; null if it comes from an earlier decision.
     #[schema(required = true)]
     pub propose: Option<&'a str>,
@@ -102,13 +102,13 @@ pub struct DecisionBody<'a> {
     /// Digests of the evidence that the candidate refers to.
     evidence_digests: Vec<&'a str>,
     /// The rounds of the task's calls; `GET /v1/rounds/{id}` shows them.
-    rounds: StepRounds<'a>,
+    rounds: TaskCallRounds<'a>,
     /// Digest of the decision, used by later tasks to refer to it.
     #[schema(required = true)]
     final_hash: Option<&'a str>,
 }
 
-pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedView<'a>>) -> DecisionBody<'a> {
+pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedCandidate<'a>>) -> DecisionBody<'a> {
     let task = view.task;
     let committed = committed(task);
     let proposal = committed.and_then(|id| task.proposal(id));
@@ -153,7 +153,8 @@ pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedView<'a>>) -> Dec
 
 /// Only those who voted for it speak for it.
 fn basis(proposal: &Proposal) -> Option<consensus::Basis> {
-    let is_for = |vote: &Vote| vote.ballot().is_some_and(|it| it.status == Status::Passed);
+    let is_for =
+        |vote: &Vote| vote.ballot().is_some_and(|it| it.status == EvaluationStatus::Passed);
     let voters = proposal.votes.iter().filter(|(_, vote)| is_for(vote));
     consensus::Basis::of(voters.map(|(voter, _)| voter.as_str()))
 }

@@ -9,7 +9,7 @@ use utoipa::{
     },
 };
 
-use crate::api::{
+use crate::api::kit::{
     choices::{
         Always, AssignmentMode, BudgetMode, ExecutorName, FeedbackMode, TaskInputs, TaskMode,
         VerifierName,

@@ -1,6 +1,6 @@
 //! What happened to a task, event by event.
 
-use jurat_core::{task::Event, time::Timestamp};
+use jurat_core::{task::TaskEvent, time::Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::{
@@ -8,7 +8,7 @@ use utoipa::{
     openapi::{RefOr, schema::Schema},
 };
 
-use crate::api::{
+use crate::api::kit::{
     time::{self, Time},
     words::one_of,
 };
@@ -23,11 +23,11 @@ const MOMENTS: [&str; 4] = ["until", "at", "settles_at", "expires_at"];
 /// An event of a task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskEvent)]
-pub struct EventBody<'a> {
+pub struct TaskEventBody<'a> {
     task_id: &'a str,
     /// From 1, without gaps.
     seq: u64,
-    r#type: EventName,
+    r#type: TaskEventName,
     at: Time,
     /// Data of an event of this type.
     #[schema(value_type = Object)]
@@ -37,27 +37,32 @@ pub struct EventBody<'a> {
 /// The name of an event.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(transparent)]
-pub struct EventName(&'static str);
+pub struct TaskEventName(&'static str);
 
-impl PartialSchema for EventName {
+impl PartialSchema for TaskEventName {
     fn schema() -> RefOr<Schema> {
-        one_of("What happened.", Event::NAMES.into_iter())
+        one_of("What happened.", TaskEvent::NAMES.into_iter())
     }
 }
 
-impl ToSchema for EventName {
+impl ToSchema for TaskEventName {
     fn name() -> std::borrow::Cow<'static, str> {
         "TaskEventType".into()
     }
 }
 
-pub fn event_body<'a>(task_id: &'a str, seq: u64, event: &Event, at: Timestamp) -> EventBody<'a> {
+pub fn event_body<'a>(
+    task_id: &'a str,
+    seq: u64,
+    event: &TaskEvent,
+    at: Timestamp,
+) -> TaskEventBody<'a> {
     let mut data = json!(event);
     if let Some(members) = data.as_object_mut() {
         members.remove("kind");
         readable(members);
     }
-    EventBody { task_id, seq, r#type: EventName(event.name()), at: Time(at), data }
+    TaskEventBody { task_id, seq, r#type: TaskEventName(event.name()), at: Time(at), data }
 }
 
 /// Writes moments as all replies do.

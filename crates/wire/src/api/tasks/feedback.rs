@@ -1,11 +1,11 @@
 //! What is said against a decision that is final.
 
-use jurat_core::code::Code;
+use jurat_core::code::ProblemCode;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::request::reason;
-use crate::{api::fields::Fields, problem::Problem};
+use crate::{api::kit::fields::RequestFields, problem::Problem};
 
 /// The largest number that can be stored.
 const LARGEST: u64 = i64::MAX as u64;
@@ -36,7 +36,7 @@ pub struct FeedbackRequest {
 
 /// A complaint as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskFeedback {
+pub struct TaskComplaint {
     pub epoch: Option<u64>,
     pub reason: String,
     pub timestamp: Option<u64>,
@@ -44,8 +44,8 @@ pub struct TaskFeedback {
     pub signature: Option<String>,
 }
 
-pub fn decode_feedback(body: &Value) -> Result<TaskFeedback, Problem> {
-    let fields = Fields::of_body(body, Code::ValidationError)?;
+pub fn decode_feedback(body: &Value) -> Result<TaskComplaint, Problem> {
+    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     fields.keep_to::<FeedbackRequest>()?;
     let reason = reason(&fields)?.ok_or_else(|| fields.wrong("reason", "is required"))?;
     if fields.text("outcome")?.is_some_and(|outcome| outcome != "BAD") {
@@ -58,7 +58,7 @@ pub fn decode_feedback(body: &Value) -> Result<TaskFeedback, Problem> {
     if signature.is_some_and(|text| !is_hex(text)) {
         return Err(fields.wrong("signature", "must be 128 hex digits"));
     }
-    Ok(TaskFeedback {
+    Ok(TaskComplaint {
         epoch: fields.whole("epoch", 1, LARGEST)?,
         reason,
         timestamp: fields.whole("timestamp", 0, LARGEST)?,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    policy::Status,
-    task::{Claim, Proposal, Task, Vote, Window},
+    policy::EvaluationStatus,
+    task::{ComplaintWindow, Proposal, Task, TaskLease, Vote},
     time::Timestamp,
 };
 use serde::Serialize;
@@ -12,8 +12,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::described::TaskContractBody;
-use crate::api::{
-    member::Member,
+use crate::api::kit::{
+    member::OptionalMember,
     time::Time,
     words::{CandidateGap, CandidateStanding, ClaimRole, TaskState, VoteForfeit},
 };
@@ -41,7 +41,7 @@ pub struct TaskView<'a> {
 pub struct TaskLine<'a> {
     pub id: &'a str,
     pub task_type: &'a str,
-    pub phase: jurat_core::task::Phase,
+    pub phase: jurat_core::task::TaskPhase,
     pub events: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -78,7 +78,7 @@ pub struct TaskBody<'a> {
     epoch: u64,
     /// Digest of the contract's canonical JSON.
     contract_digest: &'a str,
-    panel: TaskPanel<'a>,
+    panel: TaskRosterBody<'a>,
     created_at: Time,
     /// When the first work of this epoch started.
     #[schema(required = true)]
@@ -93,9 +93,9 @@ pub struct TaskBody<'a> {
     retry_at: Option<Time>,
     /// How often proposing failed for all proposers.
     retries: u32,
-    spent: TaskSpent,
+    spent: TaskSpendingBody,
     /// A lease: work in progress.
-    claims: Vec<ClaimBody<'a>>,
+    claims: Vec<TaskLeaseBody<'a>>,
     candidates: Vec<CandidateBody<'a>>,
     /// The candidate that the votes approved.
     #[schema(required = true)]
@@ -112,14 +112,15 @@ pub struct TaskBody<'a> {
     events: u64,
     /// The contract with all defaults filled in; null once the task was pruned, and not in the
     /// reply to a submission.
-    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<TaskContractBody>)]
-    contract: Member<&'a Value>,
+    contract: OptionalMember<&'a Value>,
 }
 
 /// The executors that may work on a task.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TaskPanel<'a> {
+#[schema(as = TaskPanel)]
+pub struct TaskRosterBody<'a> {
     executors: Vec<&'a str>,
     verifiers: Vec<&'a str>,
     profile: &'a str,
@@ -142,20 +143,21 @@ pub struct SettlingBody<'a> {
 
 /// Spent and remaining budget of this epoch.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TaskSpent {
+#[schema(as = TaskSpent)]
+pub struct TaskSpendingBody {
     /// Calls to executors.
-    steps: Account,
+    steps: BudgetAccount,
     /// Units of all stages.
-    cost_units: Account,
-    explore_cost_units: Account,
-    verify_cost_units: Account,
-    finalize_cost_units: Account,
+    cost_units: BudgetAccount,
+    explore_cost_units: BudgetAccount,
+    verify_cost_units: BudgetAccount,
+    finalize_cost_units: BudgetAccount,
 }
 
 /// One part of a budget.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskAccount)]
-pub struct Account {
+pub struct BudgetAccount {
     limit: u64,
     spent: u64,
     left: u64,
@@ -164,7 +166,7 @@ pub struct Account {
 /// A lease: work in progress.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskClaimUnderWay)]
-pub struct ClaimBody<'a> {
+pub struct TaskLeaseBody<'a> {
     /// The fencing token: later leases have higher ones.
     token: u64,
     role: ClaimRole,
@@ -240,7 +242,7 @@ pub fn summary(line: TaskLine<'_>) -> TaskSummaryBody<'_> {
 
 /// A task with its contract.
 pub fn whole(view: TaskView<'_>) -> TaskBody<'_> {
-    TaskBody { contract: Member::Is(view.contract), ..body(view) }
+    TaskBody { contract: OptionalMember::Is(view.contract), ..body(view) }
 }
 
 /// A task without its contract, for those who sent it.
@@ -252,7 +254,7 @@ pub fn body(view: TaskView<'_>) -> TaskBody<'_> {
         state: TaskState(task.phase),
         epoch: task.epoch,
         contract_digest: view.contract_digest,
-        panel: TaskPanel {
+        panel: TaskRosterBody {
             executors: texts(&panel["executors"]),
             verifiers: texts(&panel["verifiers"]),
             profile: profile(panel),
@@ -266,18 +268,18 @@ pub fn body(view: TaskView<'_>) -> TaskBody<'_> {
         retry_at: task.retry_at.map(Time),
         retries: task.retries,
         spent: spent(task),
-        claims: task.claims.iter().map(|(token, it)| claim(*token, it)).collect(),
+        claims: task.claims.iter().map(|(token, it)| lease_body(*token, it)).collect(),
         candidates: task.proposals.iter().map(candidate).collect(),
         committed_candidate_id: committed(task),
         finalized_candidate_id: task.decided.as_deref(),
         settling: task.windows.iter().map(settling).collect(),
         reason: view.reason,
         events: view.events,
-        contract: Member::LeftOut,
+        contract: OptionalMember::LeftOut,
     }
 }
 
-fn settling(window: &Window) -> SettlingBody<'_> {
+fn settling(window: &ComplaintWindow) -> SettlingBody<'_> {
     SettlingBody {
         epoch: window.epoch,
         candidate_id: &window.candidate,
@@ -300,9 +302,9 @@ pub(super) fn committed(task: &Task) -> Option<&str> {
     task.decided.as_deref().or_else(|| task.approved().map(|it| it.id.as_str()))
 }
 
-fn spent(task: &Task) -> TaskSpent {
+fn spent(task: &Task) -> TaskSpendingBody {
     let (budget, spent) = (&task.terms.budget, &task.spent);
-    TaskSpent {
+    TaskSpendingBody {
         steps: account(u64::from(budget.max_steps), u64::from(spent.steps)),
         cost_units: account(budget.cost_units, spent.units()),
         explore_cost_units: account(budget.explore, spent.explore),
@@ -311,12 +313,12 @@ fn spent(task: &Task) -> TaskSpent {
     }
 }
 
-const fn account(limit: u64, spent: u64) -> Account {
-    Account { limit, spent, left: limit.saturating_sub(spent) }
+const fn account(limit: u64, spent: u64) -> BudgetAccount {
+    BudgetAccount { limit, spent, left: limit.saturating_sub(spent) }
 }
 
-fn claim(token: u64, claim: &Claim) -> ClaimBody<'_> {
-    ClaimBody {
+fn lease_body(token: u64, claim: &TaskLease) -> TaskLeaseBody<'_> {
+    TaskLeaseBody {
         token,
         role: ClaimRole(claim.role),
         holder: &claim.holder,
@@ -365,9 +367,9 @@ fn vote<'a>(voter: &'a str, vote: &'a Vote) -> VoteBody<'a> {
 
 /// How many of the votes that count are on each side.
 pub(super) fn sides(proposal: &Proposal) -> (usize, usize) {
-    let of = |status: Status| {
+    let of = |status: EvaluationStatus| {
         let counted = proposal.votes.values().filter_map(Vote::ballot);
         counted.filter(|it| it.status == status).count()
     };
-    (of(Status::Passed), of(Status::Failed))
+    (of(EvaluationStatus::Passed), of(EvaluationStatus::Failed))
 }

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::{code::Code, task::TermError};
+use jurat_core::{code::ProblemCode, task::TermError};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{TaskContractBody, TaskOrder, contract};
 use crate::{
-    api::{
-        faults::Faults,
-        fields::{Fields, short},
-        known::{Depth, Request as _},
+    api::kit::{
+        faults::RequestFaults,
+        fields::{RequestFields, short},
+        known_fields::{DescribedRequest as _, SearchDepth},
     },
     executor::TaskContract,
     problem::Problem,
@@ -36,14 +36,15 @@ pub struct TaskSubmission {
 /// Reads a contract alone, or with who is to work on it, and says all that nobody could be held to.
 /// Whether it has ended is for those to say who know whether the task is there already.
 pub fn decode_submit(body: &Value) -> Result<TaskSubmission, Problem> {
-    read_submit(body).map_err(|faults| faults.said(Code::ValidationError))
+    read_submit(body).map_err(|faults| faults.into_problem(ProblemCode::ValidationError))
 }
 
 /// The same, with each fault for itself.
-pub(in crate::api) fn read_submit(body: &Value) -> Result<TaskSubmission, Faults> {
-    let fields = Fields::of_body(body, Code::ValidationError).map_err(Faults::from)?;
+pub(in crate::api) fn read_submit(body: &Value) -> Result<TaskSubmission, RequestFaults> {
+    let fields =
+        RequestFields::of_body(body, ProblemCode::ValidationError).map_err(RequestFaults::from)?;
     let submission = read_shape(body, &fields)?;
-    let mut faults = Faults::default();
+    let mut faults = RequestFaults::default();
     for TermError { field, reason } in submission.contract.terms().check_lasting() {
         let field = if is_order(body) { format!("contract.{field}") } else { field.to_owned() };
         faults.add(fields.wrong(&field, &reason));
@@ -53,10 +54,10 @@ pub(in crate::api) fn read_submit(body: &Value) -> Result<TaskSubmission, Faults
 
 /// Names the field of a problem that was found later as it stands in the submission.
 #[must_use]
-pub fn placed(body: &Value, mut problem: Problem) -> Problem {
+pub fn located(body: &Value, mut problem: Problem) -> Problem {
     let Some(field) = problem.field.take() else { return problem };
     let top = field.split('.').next().unwrap_or_default();
-    if !is_order(body) || !TaskContractBody::known().has(top) {
+    if !is_order(body) || !TaskContractBody::known_fields().has(top) {
         return problem.at(field);
     }
     if let Some(reason) = problem.detail.strip_prefix(&format!("`{field}` ")) {
@@ -68,12 +69,12 @@ pub fn placed(body: &Value, mut problem: Problem) -> Problem {
 /// Reads what has the right shape, whether or not somebody could be held to it.
 #[cfg(test)]
 pub(in crate::api) fn decode_shape(body: &Value) -> Result<TaskSubmission, Problem> {
-    let fields = Fields::of_body(body, Code::ValidationError)?;
-    read_shape(body, &fields).map_err(|faults| faults.said(Code::ValidationError))
+    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
+    read_shape(body, &fields).map_err(|faults| faults.into_problem(ProblemCode::ValidationError))
 }
 
-fn read_shape(body: &Value, fields: &Fields<'_>) -> Result<TaskSubmission, Faults> {
-    let mut faults = Faults::default();
+fn read_shape(body: &Value, fields: &RequestFields<'_>) -> Result<TaskSubmission, RequestFaults> {
+    let mut faults = RequestFaults::default();
     let read = if is_order(body) {
         order(fields, &mut faults)
     } else {
@@ -97,9 +98,9 @@ fn is_order(body: &Value) -> bool {
     body.get("contract").is_some()
 }
 
-fn order(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskSubmission> {
+fn order(fields: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<TaskSubmission> {
     // The decoder of the contract looks further.
-    faults.note_strangers::<TaskOrder>(fields, Depth::Top);
+    faults.note_unknown::<TaskOrder>(fields, SearchDepth::Top);
     let contract = if let Some(contract) = faults.take(fields.object("contract"))? {
         contract::decode(&contract, faults)
     } else {
@@ -118,7 +119,10 @@ fn order(fields: &Fields<'_>, faults: &mut Faults) -> Option<TaskSubmission> {
 }
 
 /// Names of executors, each once; those that verify may be judges too.
-pub(in crate::api) fn names(fields: &Fields<'_>, name: &str) -> Result<Vec<String>, Problem> {
+pub(in crate::api) fn names(
+    fields: &RequestFields<'_>,
+    name: &str,
+) -> Result<Vec<String>, Problem> {
     let names = fields.texts(name)?;
     if MOST_NAMES < names.len() {
         return Err(fields.wrong(name, &format!("must have at most {MOST_NAMES} names")));
@@ -159,7 +163,7 @@ fn is_judge(text: &str) -> bool {
         && model.bytes().all(|symbol| symbol.is_ascii_graphic())
 }
 
-fn profile(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
+fn profile(fields: &RequestFields<'_>) -> Result<Option<String>, Problem> {
     if fields.get("profile").is_none() {
         return Ok(None);
     }
@@ -181,13 +185,13 @@ pub struct CancelTaskRequest {
 }
 
 pub fn decode_cancel(body: &Value) -> Result<Option<String>, Problem> {
-    let fields = Fields::of_body(body, Code::ValidationError)?;
+    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     fields.keep_to::<CancelTaskRequest>()?;
     reason(&fields)
 }
 
 /// Words that are kept, within bounds.
-pub(super) fn reason(fields: &Fields<'_>) -> Result<Option<String>, Problem> {
+pub(super) fn reason(fields: &RequestFields<'_>) -> Result<Option<String>, Problem> {
     if fields.get("reason").is_none() {
         return Ok(None);
     }

@@ -2,17 +2,20 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jurat_core::{
-    team::Invitation,
-    template::{
-        DesignChecks, Safety, Template, TemplateFile, TemplateLine, TemplateVersion, banner,
-        run_guidance,
-    },
+    account::team::Invitation,
     time::Timestamp,
+    workflow::template::{
+        DesignChecks, Template, TemplateFile, TemplateLine, TemplateSafety, TemplateVersion,
+        banner, run_guidance,
+    },
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::{time::Time, verifiers::SnapshotBody, words};
+use crate::api::{
+    kit::{time::Time, words},
+    verifiers::SnapshotBody,
+};
 
 /// A template in a list.
 #[derive(Debug, Serialize, ToSchema)]
@@ -106,7 +109,7 @@ pub struct TemplateBody<'a> {
     /// Always empty: there are no image generators.
     #[schema(value_type = Vec<String>)]
     image_generator_snapshots: [&'a str; 0],
-    files: Vec<FileBody<'a>>,
+    files: Vec<TemplateFileBody<'a>>,
     /// How to run its checks; null if it has none.
     #[schema(required = true)]
     run_guidance: Option<String>,
@@ -115,7 +118,7 @@ pub struct TemplateBody<'a> {
 /// A file of a version.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TemplateFile)]
-pub struct FileBody<'a> {
+pub struct TemplateFileBody<'a> {
     path: &'a str,
     sha256: &'a str,
     size_bytes: u64,
@@ -130,7 +133,7 @@ pub struct FileBody<'a> {
 /// A file of a version with its content, as text or base64.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TemplateFileContent)]
-pub struct FileEnvelope<'a> {
+pub struct TemplateFileEnvelope<'a> {
     path: &'a str,
     sha256: &'a str,
     size_bytes: u64,
@@ -148,10 +151,10 @@ pub struct FileEnvelope<'a> {
 /// What tools of models are given at the most.
 pub const MOST_OVER_MCP: u64 = 256 * 1024;
 
-pub fn envelope<'a>(file: &'a TemplateFile, content: &'a [u8]) -> FileEnvelope<'a> {
+pub fn envelope<'a>(file: &'a TemplateFile, content: &'a [u8]) -> TemplateFileEnvelope<'a> {
     let text = Some(file).filter(|file| file.content_kind == "text");
     let text = text.and_then(|_| std::str::from_utf8(content).ok());
-    FileEnvelope {
+    TemplateFileEnvelope {
         path: &file.path,
         sha256: &file.sha256,
         size_bytes: file.size_bytes,
@@ -163,8 +166,8 @@ pub fn envelope<'a>(file: &'a TemplateFile, content: &'a [u8]) -> FileEnvelope<'
     }
 }
 
-pub fn body_of(file: &TemplateFile) -> FileBody<'_> {
-    FileBody {
+pub fn body_of(file: &TemplateFile) -> TemplateFileBody<'_> {
+    TemplateFileBody {
         path: &file.path,
         sha256: &file.sha256,
         size_bytes: file.size_bytes,
@@ -193,7 +196,7 @@ fn checks(design: &DesignChecks) -> DesignChecksBody<'_> {
     }
 }
 
-fn safety(it: &Safety) -> SafetyBody<'_> {
+fn safety(it: &TemplateSafety) -> SafetyBody<'_> {
     SafetyBody {
         status: words::SafetyStatus(it.status),
         advisory_run_id: it.advisory_run_id.as_deref(),
@@ -267,7 +270,8 @@ pub fn shown(found: &TemplateVersion, is_owner: bool) -> TemplateBody<'_> {
 
 /// A published version.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct PublishedTemplate<'a> {
+#[schema(as = PublishedTemplate)]
+pub struct PublishedTemplateBody<'a> {
     template_id: &'a str,
     version: u32,
     publishing_handle: &'a str,
@@ -284,16 +288,16 @@ pub struct PublishedTemplate<'a> {
 pub fn published<'a>(
     (template_id, slug, publishing_handle): (&'a str, &'a str, &'a str),
     version: u32,
-    (found, design): (&'a Safety, &'a DesignChecks),
+    (found, design): (&'a TemplateSafety, &'a DesignChecks),
     (notes, exposed): (&'a [String], &'a [String]),
-) -> PublishedTemplate<'a> {
+) -> PublishedTemplateBody<'a> {
     let notice = || {
         format!(
             "Anyone can now read the criterion, examples and judge of these verifiers, and run exactly the published versions: {}. Unpublish the version to end this.",
             exposed.join(", ")
         )
     };
-    PublishedTemplate {
+    PublishedTemplateBody {
         template_id,
         version,
         publishing_handle,
@@ -308,8 +312,8 @@ pub fn published<'a>(
 /// Search results.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TemplateSearch)]
-pub struct SearchReply<'a> {
-    items: Vec<SearchItem<'a>>,
+pub struct TemplateSearchBody<'a> {
+    items: Vec<TemplateHitBody<'a>>,
     query: &'a str,
     limit: usize,
     /// Search method: `lexical` compares words.
@@ -318,7 +322,7 @@ pub struct SearchReply<'a> {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TemplateHit)]
-struct SearchItem<'a> {
+struct TemplateHitBody<'a> {
     id: &'a str,
     /// Rank, from 1 for the best match.
     rank: usize,
@@ -335,8 +339,8 @@ pub fn searched<'a>(
     query: &'a str,
     limit: usize,
     found: &'a [(TemplateLine, String)],
-) -> SearchReply<'a> {
-    let items = (1..).zip(found).map(|(rank, (line, reason))| SearchItem {
+) -> TemplateSearchBody<'a> {
+    let items = (1..).zip(found).map(|(rank, (line, reason))| TemplateHitBody {
         id: &line.template.id,
         rank,
         match_reason: reason,
@@ -347,7 +351,7 @@ pub fn searched<'a>(
         outcome: &line.summary.outcome,
         tags: &line.summary.tags,
     });
-    SearchReply { items: items.collect(), query, limit, search_mode: "lexical" }
+    TemplateSearchBody { items: items.collect(), query, limit, search_mode: "lexical" }
 }
 
 /// A template offered to another owner, or already owned by the caller.
@@ -387,7 +391,7 @@ pub fn offered(invitation: &Invitation) -> OfferedTemplate<'_> {
     }
 }
 
-pub fn kept(template: &Template) -> OfferedTemplate<'_> {
+pub fn already_owned(template: &Template) -> OfferedTemplate<'_> {
     OfferedTemplate {
         template_id: &template.id,
         invitation_id: None,
@@ -563,7 +567,7 @@ pub struct ScreenRunBody<'a> {
     reasoning: Option<&'a str>,
 }
 
-pub fn run_of<'a>(
+pub fn screen_run_body<'a>(
     (verifier_id, verifier_version): (&'a str, u32),
     verifier_run_id: &'a str,
     passed: Option<bool>,

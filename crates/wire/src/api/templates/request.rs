@@ -1,11 +1,14 @@
 //! Requests about templates.
 
-use jurat_core::{code::Code, search::MOST_HITS, template::TemplateRef};
+use jurat_core::{
+    code::ProblemCode,
+    workflow::{search::MOST_HITS, template::TemplateRef},
+};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    api::fields::{Fields, short},
+    api::kit::fields::{RequestFields, short},
     problem::Problem,
 };
 
@@ -82,13 +85,13 @@ pub struct TransferTemplateRequest {
 }
 
 pub fn decode_transfer(body: &Value) -> Result<&str, Problem> {
-    let fields = Fields::of_body(body, Code::ValidationError)?;
+    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     fields.required_text("new_owner_user_id_or_email")
 }
 
 /// What a search is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchOrder {
+pub struct TemplateSearchOrder {
     pub query: String,
     pub is_mine: bool,
     pub limit: usize,
@@ -97,12 +100,13 @@ pub struct SearchOrder {
 /// A template as an address or a field names it, with the version that stands beside it. What has
 /// not the form of a reference names none.
 pub fn reference(text: &str, version: Option<u32>) -> Result<TemplateRef, Problem> {
-    let absent = || Problem::new(Code::NotFound, format!("there is no template `{}`", short(text)));
+    let absent =
+        || Problem::new(ProblemCode::NotFound, format!("there is no template `{}`", short(text)));
     let wanted = TemplateRef::parse(text).ok_or_else(absent)?;
     match (wanted.version, version) {
         (Some(one), Some(other)) if one != other => {
             let detail = format!("`version` is {other}, but `{}` pins {one}", short(text));
-            Err(Problem::new(Code::ValidationError, detail).at("version"))
+            Err(Problem::new(ProblemCode::ValidationError, detail).at("version"))
         }
         (pinned, beside) => Ok(TemplateRef { version: pinned.or(beside), ..wanted }),
     }
@@ -110,9 +114,9 @@ pub fn reference(text: &str, version: Option<u32>) -> Result<TemplateRef, Proble
 
 /// The workflow, and what is new.
 pub fn decode_publish(body: &Value) -> Result<(String, Option<String>), Problem> {
-    let fields = Fields::of_body(body, Code::ValidationError)?;
-    let old = bounded(&fields, "workflow_id", NAME_CHARS)?;
-    let new = bounded(&fields, "skill_id", NAME_CHARS)?;
+    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
+    let old = limited(&fields, "workflow_id", NAME_CHARS)?;
+    let new = limited(&fields, "skill_id", NAME_CHARS)?;
     let workflow = match (old, new) {
         (Some(old), Some(new)) if old != new => {
             return Err(fields.wrong("skill_id", "and `workflow_id` name different workflows"));
@@ -127,12 +131,12 @@ pub fn decode_publish(body: &Value) -> Result<(String, Option<String>), Problem>
         let name = if old.is_some() { "workflow_id" } else { "skill_id" };
         return Err(fields.wrong(name, "must not be blank"));
     }
-    let notes = bounded(&fields, "release_notes", NOTES_CHARS)?;
+    let notes = limited(&fields, "release_notes", NOTES_CHARS)?;
     Ok((workflow.to_owned(), notes.map(str::to_owned)))
 }
 
-pub fn decode_search(body: &Value) -> Result<SearchOrder, Problem> {
-    let fields = Fields::of_body(body, Code::ValidationError)?;
+pub fn decode_search(body: &Value) -> Result<TemplateSearchOrder, Problem> {
+    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     let query = fields.required_text("query")?;
     if QUERY_CHARS < query.chars().count() {
         return Err(too_long(&fields, "query", QUERY_CHARS));
@@ -140,11 +144,11 @@ pub fn decode_search(body: &Value) -> Result<SearchOrder, Problem> {
     let is_mine = is_mine(&fields)?;
     let most = u64::try_from(MOST_HITS).unwrap_or(u64::MAX);
     let limit = fields.whole("limit", 1, most)?.and_then(|limit| usize::try_from(limit).ok());
-    Ok(SearchOrder { query: query.to_owned(), is_mine, limit: limit.unwrap_or(MOST_HITS) })
+    Ok(TemplateSearchOrder { query: query.to_owned(), is_mine, limit: limit.unwrap_or(MOST_HITS) })
 }
 
 /// Whether only those of the caller are wanted.
-pub(crate) fn is_mine(fields: &Fields<'_>) -> Result<bool, Problem> {
+pub(crate) fn is_mine(fields: &RequestFields<'_>) -> Result<bool, Problem> {
     match fields.text("filter")? {
         None | Some("all") => Ok(false),
         Some("mine") => Ok(true),
@@ -154,11 +158,11 @@ pub(crate) fn is_mine(fields: &Fields<'_>) -> Result<bool, Problem> {
 
 /// The template, and the name of the fork.
 pub fn decode_fork(body: &Value) -> Result<(TemplateRef, Option<String>), Problem> {
-    let fields = Fields::of_body(body, Code::ValidationError)?;
+    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     let identifier = fields.required_text("identifier")?;
     let version = fields.whole("version", 1, u64::from(u32::MAX))?;
     let version = version.and_then(|version| u32::try_from(version).ok());
-    let name = bounded(&fields, "name", NAME_CHARS)?;
+    let name = limited(&fields, "name", NAME_CHARS)?;
     if name.is_some_and(|name| name.trim().is_empty()) {
         return Err(fields.wrong("name", "must not be blank"));
     }
@@ -174,12 +178,16 @@ pub fn decode_archive(body: &Value) -> Result<Option<String>, Problem> {
 }
 
 fn one(body: &Value, name: &str) -> Result<Option<String>, Problem> {
-    let fields = Fields::of_body(body, Code::ValidationError)?;
-    let text = bounded(&fields, name, NOTES_CHARS)?;
+    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
+    let text = limited(&fields, name, NOTES_CHARS)?;
     Ok(text.filter(|text| !text.trim().is_empty()).map(str::to_owned))
 }
 
-fn bounded<'a>(fields: &Fields<'a>, name: &str, most: usize) -> Result<Option<&'a str>, Problem> {
+fn limited<'a>(
+    fields: &RequestFields<'a>,
+    name: &str,
+    most: usize,
+) -> Result<Option<&'a str>, Problem> {
     let text = fields.text(name)?;
     if text.is_some_and(|text| most < text.chars().count()) {
         return Err(too_long(fields, name, most));
@@ -190,7 +198,7 @@ fn bounded<'a>(fields: &Fields<'a>, name: &str, most: usize) -> Result<Option<&'
     Ok(text)
 }
 
-fn too_long(fields: &Fields<'_>, name: &str, most: usize) -> Problem {
+fn too_long(fields: &RequestFields<'_>, name: &str, most: usize) -> Problem {
     fields.wrong(name, &format!("must have at most {most} characters"))
 }
 

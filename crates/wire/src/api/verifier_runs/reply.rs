@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use jurat_core::{
-    ledger::usd,
-    replica::Replica,
-    round::Round,
-    run::{REASONING, Run, RunEnd},
+    account::ledger::usd,
+    round::{Round, replica::Replica},
+    verifier::run::{REASONING, VerifierRun, VerifierRunEnd},
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -17,11 +16,13 @@ use utoipa::{
 
 use crate::{
     api::{
-        consensus_reply::ErrorBody,
-        member::Member,
-        time::Time,
-        verifiers::Measured,
-        words::{Label, RunErrorCode, RunPurpose, one_of},
+        consensus_reply::ReplicaErrorBody,
+        kit::{
+            member::OptionalMember,
+            time::Time,
+            words::{Label, RunErrorCode, RunPurpose, one_of},
+        },
+        verifiers::NewestMeasurements,
     },
     problem::without_brackets,
 };
@@ -32,7 +33,7 @@ const JUDGE: &str = "judge:";
 /// A verifier run; outside of lists, with the answer of each judge.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = VerifierRun)]
-pub struct RunBody<'a> {
+pub struct VerifierRunBody<'a> {
     /// Null for a run without a key.
     #[schema(required = true)]
     verifier_run_id: Option<&'a str>,
@@ -41,7 +42,7 @@ pub struct RunBody<'a> {
     anonymous_verifier_run_id: Option<&'a str>,
     verifier_id: &'a str,
     version: u32,
-    status: RunStatus,
+    status: VerifierRunStatus,
     /// Whether the inputs pass; null if there is no verdict.
     #[schema(required = true)]
     passed: Option<bool>,
@@ -66,32 +67,32 @@ pub struct RunBody<'a> {
     cost_usd: String,
     /// Left out in lists, like all fields up to `measured`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = UsageBody)]
-    usage: Option<UsageBody>,
+    #[schema(value_type = JudgeUsageBody)]
+    usage: Option<JudgeUsageBody>,
     /// The judges called, in selection order; empty while the run is in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<JudgeBody>)]
     judges: Option<Vec<JudgeBody<'a>>>,
     /// Share of the called judges that agree; null while the run is in progress.
-    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
-    agreement: Member<f64>,
+    agreement: OptionalMember<f64>,
     /// Probability that the verdict is right; null while the run is in progress.
-    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
-    confidence: Member<f64>,
+    confidence: OptionalMember<f64>,
     /// True if the verdict has a confidence below one half; otherwise left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = bool)]
     low_confidence: Option<bool>,
     /// Digest of the recorded decision; null while the run is in progress.
-    #[serde(skip_serializing_if = "Member::is_left_out")]
+    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<String>)]
-    receipt_id: Member<&'a str>,
+    receipt_id: OptionalMember<&'a str>,
     /// Measurements of this version; null if it was never measured.
-    #[serde(skip_serializing_if = "Member::is_left_out")]
-    #[schema(value_type = Option<Measured>)]
-    measured: Member<Measured<'a>>,
+    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
+    #[schema(value_type = Option<NewestMeasurements>)]
+    measured: OptionalMember<NewestMeasurements<'a>>,
     /// The workflow that the run belongs to, if the caller named one; `skill_id` is an alias.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
@@ -120,7 +121,7 @@ pub struct RunBody<'a> {
 /// Total usage of the judges, as counted by their providers.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = JudgeUsage)]
-struct UsageBody {
+struct JudgeUsageBody {
     input_tokens: u64,
     output_tokens: u64,
     /// Whether every verdict was cached, so that no model was called.
@@ -150,18 +151,18 @@ struct JudgeBody<'a> {
     cached: bool,
     /// Why it gave no verdict.
     #[schema(required = true)]
-    error: Option<ErrorBody<'a>>,
+    error: Option<ReplicaErrorBody<'a>>,
 }
 
 /// Where a run stands.
 #[derive(Debug, Clone, Copy)]
-enum RunStatus {
+enum VerifierRunStatus {
     Success,
     Error,
     Running,
 }
 
-impl RunStatus {
+impl VerifierRunStatus {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -171,28 +172,32 @@ impl RunStatus {
     }
 }
 
-impl Serialize for RunStatus {
+impl Serialize for VerifierRunStatus {
     fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
         writer.serialize_str(self.as_str())
     }
 }
 
-impl PartialSchema for RunStatus {
+impl PartialSchema for VerifierRunStatus {
     fn schema() -> RefOr<Schema> {
         let text = "`success` with either verdict, `error` without one.";
         one_of(text, [Self::Success, Self::Error, Self::Running].into_iter().map(Self::as_str))
     }
 }
 
-impl ToSchema for RunStatus {}
+impl ToSchema for VerifierRunStatus {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("RunStatus")
+    }
+}
 
 /// A line of a list.
-pub fn line(run: &Run) -> RunBody<'_> {
+pub fn line(run: &VerifierRun) -> VerifierRunBody<'_> {
     let (ticket, end) = (&run.ticket, run.end.as_ref());
     let from = &ticket.provenance;
     let (workflow_id, workflow_ref) = (from.workflow_id.as_deref(), from.workflow_ref.as_deref());
     let (error_code, error_message) = error(end);
-    RunBody {
+    VerifierRunBody {
         verifier_run_id: Some(&ticket.id),
         anonymous_verifier_run_id: None,
         verifier_id: &ticket.verifier_id,
@@ -210,11 +215,11 @@ pub fn line(run: &Run) -> RunBody<'_> {
         cost_usd: usd(end.map_or(0, |end| end.cost_micros)),
         usage: None,
         judges: None,
-        agreement: Member::LeftOut,
-        confidence: Member::LeftOut,
+        agreement: OptionalMember::LeftOut,
+        confidence: OptionalMember::LeftOut,
         low_confidence: None,
-        receipt_id: Member::LeftOut,
-        measured: Member::LeftOut,
+        receipt_id: OptionalMember::LeftOut,
+        measured: OptionalMember::LeftOut,
         workflow_id,
         skill_id: workflow_id,
         workflow_version: from.workflow_version,
@@ -226,47 +231,51 @@ pub fn line(run: &Run) -> RunBody<'_> {
 }
 
 /// A run with its round.
-pub fn whole<'a>(run: &'a Run, round: &'a Round, measured: Option<Measured<'a>>) -> RunBody<'a> {
+pub fn whole<'a>(
+    run: &'a VerifierRun,
+    round: &'a Round,
+    measured: Option<NewestMeasurements<'a>>,
+) -> VerifierRunBody<'a> {
     let closing = round.closing.as_ref();
     let replicas: &[Replica] = closing.map_or(&[], |closing| &closing.replicas);
-    RunBody {
+    VerifierRunBody {
         usage: Some(usage(replicas)),
         judges: Some(replicas.iter().map(JudgeBody::of).collect()),
-        agreement: Member::Is(closing.map(|closing| closing.consensus.agreement)),
-        confidence: Member::Is(closing.map(|closing| closing.consensus.confidence)),
+        agreement: OptionalMember::Is(closing.map(|closing| closing.consensus.agreement)),
+        confidence: OptionalMember::Is(closing.map(|closing| closing.consensus.confidence)),
         low_confidence: closing.and_then(|it| it.consensus.is_unlikely().then_some(true)),
-        receipt_id: Member::Is(closing.map(|closing| closing.receipt_id.as_str())),
-        measured: Member::Is(measured),
+        receipt_id: OptionalMember::Is(closing.map(|closing| closing.receipt_id.as_str())),
+        measured: OptionalMember::Is(measured),
         ..line(run)
     }
 }
 
 /// A run without a key, with its round.
-pub fn anonymous<'a>(run: &'a Run, round: &'a Round) -> RunBody<'a> {
-    RunBody {
+pub fn anonymous<'a>(run: &'a VerifierRun, round: &'a Round) -> VerifierRunBody<'a> {
+    VerifierRunBody {
         verifier_run_id: None,
         anonymous_verifier_run_id: Some(&run.ticket.id),
         ..whole(run, round, None)
     }
 }
 
-fn status(end: Option<&RunEnd>) -> RunStatus {
+fn status(end: Option<&VerifierRunEnd>) -> VerifierRunStatus {
     match end.map(|end| &end.verdict) {
-        None => RunStatus::Running,
-        Some(Ok(_)) => RunStatus::Success,
-        Some(Err(_)) => RunStatus::Error,
+        None => VerifierRunStatus::Running,
+        Some(Ok(_)) => VerifierRunStatus::Success,
+        Some(Err(_)) => VerifierRunStatus::Error,
     }
 }
 
-fn error(end: Option<&RunEnd>) -> (Option<RunErrorCode>, Option<Cow<'_, str>>) {
+fn error(end: Option<&VerifierRunEnd>) -> (Option<RunErrorCode>, Option<Cow<'_, str>>) {
     match end.map(|end| &end.verdict) {
         Some(Err((code, message))) => (Some(RunErrorCode(*code)), Some(without_brackets(message))),
         None | Some(Ok(_)) => (None, None),
     }
 }
 
-fn usage(replicas: &[Replica]) -> UsageBody {
-    let mut sum = UsageBody::default();
+fn usage(replicas: &[Replica]) -> JudgeUsageBody {
+    let mut sum = JudgeUsageBody::default();
     for usage in replicas.iter().filter_map(|replica| replica.usage) {
         sum.input_tokens += usage.input_tokens;
         sum.output_tokens += usage.output_tokens;
@@ -281,7 +290,7 @@ fn is_cached(replica: &Replica) -> bool {
 
 impl<'a> JudgeBody<'a> {
     fn of(replica: &'a Replica) -> Self {
-        let output = replica.answer.said().and_then(|said| said.output.as_ref());
+        let output = replica.answer.content().and_then(|said| said.output.as_ref());
         let text = |name: &str| output.and_then(|output| output.get(name)?.as_str());
         let findings = output.and_then(|output| output.get("findings")?.as_array());
         Self {
@@ -293,7 +302,7 @@ impl<'a> JudgeBody<'a> {
             latency_ms: replica.latency_ms,
             cost_usd: usd(i64::try_from(replica.cost_micros).unwrap_or(i64::MAX)),
             cached: is_cached(replica),
-            error: replica.answer.failure().map(ErrorBody::of),
+            error: replica.answer.failure().map(ReplicaErrorBody::of),
         }
     }
 }

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 
 use jurat_core::{
     canonical::digest_json,
-    code::Code,
-    run::Provenance,
-    verifier::{ModelRef, URL_CHARS},
+    code::ProblemCode,
+    verifier::{ModelRef, URL_CHARS, run::Provenance},
 };
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    api::{
+    api::kit::{
         choices::{JudgeModel, Replicas},
-        fields::{Fields, short, whole_number},
+        fields::{RequestFields, short, whole_number},
     },
     problem::Problem,
 };
@@ -74,7 +73,7 @@ pub struct RunVerifierRequest {
 
 /// A request that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunOrder {
+pub struct VerifierRunRequest {
     pub inputs: BTreeMap<String, String>,
     pub media_url: Option<String>,
     pub version: Option<u32>,
@@ -88,33 +87,33 @@ pub struct RunOrder {
     pub request_digest: String,
 }
 
-pub fn decode_run(body: &Value) -> Result<RunOrder, Problem> {
+pub fn decode_verifier_run(body: &Value) -> Result<VerifierRunRequest, Problem> {
     let request_digest = digest_json(body);
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     let judges = judges(&body)?;
-    Ok(RunOrder {
+    Ok(VerifierRunRequest {
         inputs: body.text_map("inputs")?,
-        media_url: bounded(&body, "media_url", URL_CHARS)?,
+        media_url: limited(&body, "media_url", URL_CHARS)?,
         version: version(&body, "version")?,
         replicas: replicas(&body, judges.len())?,
         judges,
         is_fresh: body.flag("fresh")?.unwrap_or(false),
         commit_first: body.flag("commit_first")?,
-        timeout_ms: run_timeout(&body)?,
+        timeout_ms: verifier_run_timeout(&body)?,
         provenance: provenance(&body)?,
         request_digest,
     })
 }
 
 /// The one deadline of a run.
-pub(crate) fn run_timeout(body: &Fields<'_>) -> Result<u64, Problem> {
+pub(crate) fn verifier_run_timeout(body: &RequestFields<'_>) -> Result<u64, Problem> {
     let timeout_ms = body.whole("timeout_ms", 1, LONGEST_TIMEOUT_MS)?;
     Ok(timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS))
 }
 
 /// Where the run comes from; a workflow has two names.
-fn provenance(body: &Fields<'_>) -> Result<Provenance, Problem> {
-    let text = |field: &str| bounded(body, field, PROVENANCE_CHARS);
+fn provenance(body: &RequestFields<'_>) -> Result<Provenance, Problem> {
+    let text = |field: &str| limited(body, field, PROVENANCE_CHARS);
     let either = |names: [&str; 2]| same(body, names, text(names[0])?, text(names[1])?);
     let versions = ["workflow_version", "skill_version"];
     Ok(Provenance {
@@ -131,7 +130,7 @@ fn provenance(body: &Fields<'_>) -> Result<Provenance, Problem> {
 }
 
 fn same<T: PartialEq>(
-    body: &Fields<'_>,
+    body: &RequestFields<'_>,
     names: [&str; 2],
     one: Option<T>,
     other: Option<T>,
@@ -144,13 +143,13 @@ fn same<T: PartialEq>(
     }
 }
 
-pub(crate) fn version(body: &Fields<'_>, field: &str) -> Result<Option<u32>, Problem> {
+pub(crate) fn version(body: &RequestFields<'_>, field: &str) -> Result<Option<u32>, Problem> {
     let version = body.whole(field, 1, u64::from(u32::MAX))?;
     Ok(version.and_then(|version| u32::try_from(version).ok()))
 }
 
-pub(crate) fn bounded(
-    body: &Fields<'_>,
+pub(crate) fn limited(
+    body: &RequestFields<'_>,
     field: &str,
     most: usize,
 ) -> Result<Option<String>, Problem> {
@@ -164,7 +163,7 @@ pub(crate) fn bounded(
     Ok(Some(text.to_owned()))
 }
 
-pub(crate) fn judges(body: &Fields<'_>) -> Result<Vec<ModelRef>, Problem> {
+pub(crate) fn judges(body: &RequestFields<'_>) -> Result<Vec<ModelRef>, Problem> {
     let texts = body.texts("judges")?;
     if texts.len() < usize::from(body.get("judges").is_some()) || MOST_JUDGES < texts.len() {
         let reason = format!(
@@ -188,7 +187,7 @@ pub(crate) fn judges(body: &Fields<'_>) -> Result<Vec<ModelRef>, Problem> {
 }
 
 /// How many are asked: what is said, else all that are named, else one.
-pub(crate) fn replicas(body: &Fields<'_>, judges: usize) -> Result<u8, Problem> {
+pub(crate) fn replicas(body: &RequestFields<'_>, judges: usize) -> Result<u8, Problem> {
     let known = |number: u64| match number {
         1 => Some(1),
         3 => Some(3),

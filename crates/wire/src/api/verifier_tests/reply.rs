@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use jurat_core::{ledger::usd, run::RunError, time::Timestamp};
+use jurat_core::{account::ledger::usd, time::Timestamp, verifier::run::VerifierRunError};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::api::time::Time;
+use crate::api::kit::time::Time;
 
 /// A measurement of a version.
 #[derive(Debug, Serialize, ToSchema)]
@@ -78,7 +78,7 @@ pub struct CaseError<'a> {
 }
 
 impl<'a> CaseError<'a> {
-    pub fn of(error: &'a (RunError, String)) -> Self {
+    pub fn of(error: &'a (VerifierRunError, String)) -> Self {
         Self { code: error.0.as_str(), message: &error.1 }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    code::Code,
+    code::ProblemCode,
     verifier::{ModelRef, URL_CHARS},
 };
 use serde_json::Value;
@@ -11,9 +11,11 @@ use utoipa::ToSchema;
 
 use crate::{
     api::{
-        choices::{JudgeModel, Replicas},
-        fields::{Fields, short},
-        verifier_runs::{bounded, judges, replicas, run_timeout, version},
+        kit::{
+            choices::{JudgeModel, Replicas},
+            fields::{RequestFields, short},
+        },
+        verifier_runs::{judges, limited, replicas, verifier_run_timeout, version},
     },
     problem::Problem,
 };
@@ -89,7 +91,7 @@ pub struct AttackVerifierRequest {
 
 /// What is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CasesOf {
+pub enum CaseSource {
     Own,
     Previous,
     Given(Vec<CaseOrder>),
@@ -107,7 +109,7 @@ pub struct CaseOrder {
 /// A request that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeasureOrder {
-    pub cases: CasesOf,
+    pub cases: CaseSource,
     pub version: Option<u32>,
     pub replicas: u8,
     pub judges: Vec<ModelRef>,
@@ -117,22 +119,22 @@ pub struct MeasureOrder {
 }
 
 pub fn decode_test(body: &Value) -> Result<MeasureOrder, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.keep_to::<TestVerifierRequest>()?;
     let cases = match (body.get("cases"), body.flag("previous_cases")?) {
         (Some(_), Some(true)) => {
             return Err(body.wrong("previous_cases", "contradicts `cases`; leave one out"));
         }
-        (Some(_), _) => CasesOf::Given(given(&body)?),
-        (None, Some(true)) => CasesOf::Previous,
-        (None, _) => CasesOf::Own,
+        (Some(_), _) => CaseSource::Given(given(&body)?),
+        (None, Some(true)) => CaseSource::Previous,
+        (None, _) => CaseSource::Own,
     };
     let compare = body.flag("compare")?.unwrap_or(false);
     order(&body, cases, compare)
 }
 
 pub fn decode_attack(body: &Value) -> Result<MeasureOrder, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     body.keep_to::<AttackVerifierRequest>()?;
     let families = body.texts("families")?;
     if families.len() < usize::from(body.get("families").is_some())
@@ -142,10 +144,14 @@ pub fn decode_attack(body: &Value) -> Result<MeasureOrder, Problem> {
         return Err(body.wrong("families", &reason));
     }
     let families = families.into_iter().map(short).collect();
-    order(&body, CasesOf::Attacks(families), false)
+    order(&body, CaseSource::Attacks(families), false)
 }
 
-fn order(body: &Fields<'_>, cases: CasesOf, compare: bool) -> Result<MeasureOrder, Problem> {
+fn order(
+    body: &RequestFields<'_>,
+    cases: CaseSource,
+    compare: bool,
+) -> Result<MeasureOrder, Problem> {
     let judges = judges(body)?;
     Ok(MeasureOrder {
         cases,
@@ -154,11 +160,11 @@ fn order(body: &Fields<'_>, cases: CasesOf, compare: bool) -> Result<MeasureOrde
         judges,
         is_fresh: body.flag("fresh")?.unwrap_or(false),
         compare,
-        timeout_ms: run_timeout(body)?,
+        timeout_ms: verifier_run_timeout(body)?,
     })
 }
 
-fn given(body: &Fields<'_>) -> Result<Vec<CaseOrder>, Problem> {
+fn given(body: &RequestFields<'_>) -> Result<Vec<CaseOrder>, Problem> {
     let cases = body.objects("cases")?;
     if cases.is_empty() || MOST_CASES < cases.len() {
         let reason = format!(
@@ -169,12 +175,12 @@ fn given(body: &Fields<'_>) -> Result<Vec<CaseOrder>, Problem> {
     cases.iter().map(case).collect()
 }
 
-fn case(case: &Fields<'_>) -> Result<CaseOrder, Problem> {
+fn case(case: &RequestFields<'_>) -> Result<CaseOrder, Problem> {
     let passed = case.flag("passed")?;
     Ok(CaseOrder {
-        id: bounded(case, "id", ID_CHARS)?,
+        id: limited(case, "id", ID_CHARS)?,
         inputs: case.text_map("inputs")?,
-        media_url: bounded(case, "media_url", URL_CHARS)?,
+        media_url: limited(case, "media_url", URL_CHARS)?,
         passed: passed.ok_or_else(|| case.wrong("passed", "is required: true or false"))?,
     })
 }

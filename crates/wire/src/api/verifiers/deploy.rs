@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    code::Code,
-    verifier::{Effort, Example, InputContract, NewVersion, Verifier},
+    code::ProblemCode,
+    verifier::{Effort, InputContract, Verifier, VerifierDraft, VerifierExample},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 
 use super::problem_of;
 use crate::{
-    api::{
+    api::kit::{
         choices::{InputFieldName, JudgeModel},
-        fields::Fields,
+        fields::RequestFields,
         words,
     },
     problem::Problem,
@@ -71,8 +71,8 @@ pub struct ModelSettings {
     pub commit_first: Option<bool>,
 }
 
-pub fn decode_deploy(body: &Value) -> Result<NewVersion, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+pub fn decode_deploy(body: &Value) -> Result<VerifierDraft, Problem> {
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     let settings = body.object("model_settings")?;
     let settings = settings.as_ref();
     let model = match settings {
@@ -80,7 +80,7 @@ pub fn decode_deploy(body: &Value) -> Result<NewVersion, Problem> {
         None => None,
     };
     let contract = body.word("input_contract", CONTRACTS)?;
-    let new = NewVersion {
+    let new = VerifierDraft {
         name: body.required_text("name")?.to_owned(),
         description: body.required_text("description")?.to_owned(),
         criterion: body.required_text("criterion")?.to_owned(),
@@ -107,7 +107,7 @@ pub fn decode_deploy(body: &Value) -> Result<NewVersion, Problem> {
 const CONTRACTS: &[&str] = &["text", "text_image", "image"];
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh"];
 
-fn model(settings: &Fields<'_>) -> Result<Option<jurat_core::verifier::ModelRef>, Problem> {
+fn model(settings: &RequestFields<'_>) -> Result<Option<jurat_core::verifier::ModelRef>, Problem> {
     let Some(text) = settings.text("model")? else { return Ok(None) };
     let model = text.parse();
     model.map(Some).map_err(|()| {
@@ -115,9 +115,9 @@ fn model(settings: &Fields<'_>) -> Result<Option<jurat_core::verifier::ModelRef>
     })
 }
 
-fn example(example: &Fields<'_>) -> Result<Example, Problem> {
+fn example(example: &RequestFields<'_>) -> Result<VerifierExample, Problem> {
     let passed = example.flag("passed")?;
-    Ok(Example {
+    Ok(VerifierExample {
         inputs: example.text_map("inputs")?,
         media_url: example.text("media_url")?.map(str::to_owned),
         passed: passed.ok_or_else(|| example.wrong("passed", "is required"))?,

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    template::Snapshot,
     time::Timestamp,
-    verifier::{Example, JudgeSettings, REASONING_FIELD, Verifier, VerifierRef, VerifierVersion},
-    workflow::{SharedBy, VerifierRole},
+    verifier::{
+        JudgeSettings, REASONING_FIELD, Verifier, VerifierExample, VerifierRef, VerifierVersion,
+    },
+    workflow::{ShareOrigin, VerifierRole, template::VerifierSnapshot},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::measured::Measured;
-use crate::api::{time::Time, words};
+use super::measurement::NewestMeasurements;
+use crate::api::kit::{time::Time, words};
 
 /// A verifier in a list.
 #[derive(Debug, Serialize, ToSchema)]
@@ -42,7 +43,7 @@ pub struct ListedVerifier<'a> {
 pub fn listed<'a>(
     verifier: &'a Verifier,
     role: VerifierRole,
-    shared: Option<(&'a str, &'a SharedBy)>,
+    shared: Option<(&'a str, &'a ShareOrigin)>,
 ) -> ListedVerifier<'a> {
     ListedVerifier {
         verifier_id: &verifier.id,
@@ -92,7 +93,7 @@ pub struct VerifierBody<'a> {
     deployed_at: Time,
     /// Measurements of this version; null if it was never measured.
     #[schema(required = true)]
-    measured: Option<Measured<'a>>,
+    measured: Option<NewestMeasurements<'a>>,
 }
 
 /// A labelled example.
@@ -141,7 +142,7 @@ pub struct SnapshotBody<'a> {
 }
 
 impl<'a> SnapshotBody<'a> {
-    pub fn of(snapshot: &'a Snapshot, is_revoked: bool) -> Self {
+    pub fn of(snapshot: &'a VerifierSnapshot, is_revoked: bool) -> Self {
         let config = &snapshot.config;
         Self {
             name: &snapshot.name,
@@ -173,7 +174,7 @@ impl JudgeModelConfig {
 pub fn shown<'a>(
     asked: &VerifierRef,
     version: &'a VerifierVersion,
-    measured: Option<Measured<'a>>,
+    measured: Option<NewestMeasurements<'a>>,
 ) -> VerifierBody<'a> {
     let VerifierVersion { verifier, config, .. } = version;
     let id = &verifier.id;
@@ -200,7 +201,7 @@ pub fn shown<'a>(
 }
 
 impl<'a> ExampleBody<'a> {
-    fn of(example: &'a Example) -> Self {
+    fn of(example: &'a VerifierExample) -> Self {
         Self {
             inputs: &example.inputs,
             media_url: example.media_url.as_deref(),

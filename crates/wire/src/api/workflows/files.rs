@@ -5,7 +5,7 @@ use jurat_core::workflow::{ContentKind, FileEntry};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::words;
+use crate::api::kit::words;
 
 /// The largest content of bytes that stands in a reply; larger ones are fetched raw.
 const INLINE_BYTES: u64 = 256 * 1024;
@@ -13,7 +13,7 @@ const INLINE_BYTES: u64 = 256 * 1024;
 /// A file attached to a workflow.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowFile)]
-pub struct FileBody<'a> {
+pub struct WorkflowFileBody<'a> {
     path: &'a str,
     /// The SHA-256 of its content, in hex.
     sha256: &'a str,
@@ -32,7 +32,7 @@ pub struct FileBody<'a> {
 /// A file with its content, or why the content is missing.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowFileContent)]
-pub struct FileEnvelope<'a> {
+pub struct WorkflowFileEnvelope<'a> {
     path: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
@@ -67,12 +67,12 @@ pub struct FileEnvelope<'a> {
 /// Several files.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowFiles)]
-pub struct FilesBody<'a> {
-    pub files: Vec<FileEnvelope<'a>>,
+pub struct WorkflowFilesBody<'a> {
+    pub files: Vec<WorkflowFileEnvelope<'a>>,
 }
 
-pub fn manifest(file: &FileEntry) -> FileBody<'_> {
-    FileBody {
+pub fn manifest(file: &FileEntry) -> WorkflowFileBody<'_> {
+    WorkflowFileBody {
         path: &file.path,
         sha256: &file.sha256,
         size_bytes: file.size_bytes,
@@ -94,15 +94,19 @@ fn is_inline(file: &FileEntry) -> bool {
 
 /// Whether there is room for a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inline {
+pub enum InlineRoom {
     Fits,
     /// Those before it fill the reply.
     Full,
 }
 
 /// A file with its content, where it stands in a reply.
-pub fn envelope<'a>(file: &'a FileEntry, content: &'a [u8], room: Inline) -> FileEnvelope<'a> {
-    let mut envelope = FileEnvelope {
+pub fn envelope<'a>(
+    file: &'a FileEntry,
+    content: &'a [u8],
+    room: InlineRoom,
+) -> WorkflowFileEnvelope<'a> {
+    let mut envelope = WorkflowFileEnvelope {
         sha256: Some(&file.sha256),
         size_bytes: Some(file.size_bytes),
         executable: Some(file.is_executable),
@@ -112,7 +116,7 @@ pub fn envelope<'a>(file: &'a FileEntry, content: &'a [u8], room: Inline) -> Fil
     };
     envelope.error = None;
     match std::str::from_utf8(content) {
-        _ if room == Inline::Full => envelope.error = Some("batch_response_cap_exceeded"),
+        _ if room == InlineRoom::Full => envelope.error = Some("batch_response_cap_exceeded"),
         Ok(text) if file.kind == ContentKind::Text => envelope.content = Some(text),
         _ if is_inline(file) => envelope.content_base64 = Some(STANDARD.encode(content)),
         _ => envelope.error = Some("binary_too_large_for_inline"),
@@ -121,8 +125,8 @@ pub fn envelope<'a>(file: &'a FileEntry, content: &'a [u8], room: Inline) -> Fil
 }
 
 /// A path that is not there.
-pub fn missing(path: &str) -> FileEnvelope<'_> {
-    FileEnvelope {
+pub fn missing(path: &str) -> WorkflowFileEnvelope<'_> {
+    WorkflowFileEnvelope {
         path,
         sha256: None,
         size_bytes: None,

@@ -1,10 +1,9 @@
 //! Who may use a workflow, in requests and replies.
 
 use jurat_core::{
-    account::AccountName,
-    code::Code,
-    team::Invitation,
-    workflow::{GrantLine, Role, Workflow},
+    account::{AccountName, team::Invitation},
+    code::ProblemCode,
+    workflow::{AccessRole, GrantLine, Workflow},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::person;
 use crate::{
-    api::{choices::Person, fields::Fields, time::Time, words},
+    api::kit::{choices::Person, fields::RequestFields, time::Time, words},
     problem::Problem,
 };
 
@@ -47,21 +46,24 @@ pub struct TransferWorkflowRequest {
 }
 
 /// The grantee, the role, and whether the history is shared too.
-pub fn decode_grant(body: &Value) -> Result<(AccountName, Role, bool), Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+pub fn decode_grant(body: &Value) -> Result<(AccountName, AccessRole, bool), Problem> {
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     let grantee = person(&body, GRANTEE)?;
     let roles = ["view", "edit", "admin"];
-    let role = body.word::<Role>("role", &roles)?.filter(|role| *role != Role::Owner);
+    let role = body.word::<AccessRole>("role", &roles)?.filter(|role| *role != AccessRole::Owner);
     let role = role.ok_or_else(|| body.wrong("role", "must be one of view, edit, admin"))?;
     Ok((grantee, role, body.flag("include_history")? == Some(true)))
 }
 
 pub fn decode_revoke(body: &Value) -> Result<AccountName, Problem> {
-    person(&Fields::of_body(body, Code::ValidationError)?, GRANTEE)
+    person(&RequestFields::of_body(body, ProblemCode::ValidationError)?, GRANTEE)
 }
 
 pub fn decode_transfer(body: &Value) -> Result<AccountName, Problem> {
-    person(&Fields::of_body(body, Code::ValidationError)?, "new_owner_user_id_or_email")
+    person(
+        &RequestFields::of_body(body, ProblemCode::ValidationError)?,
+        "new_owner_user_id_or_email",
+    )
 }
 
 /// A new grant.
@@ -78,7 +80,7 @@ pub struct GrantedWorkflow<'a> {
     shared_from_version: Option<u32>,
 }
 
-pub fn granted(workflow_id: &str, role: Role, floor: u32) -> GrantedWorkflow<'_> {
+pub fn granted(workflow_id: &str, role: AccessRole, floor: u32) -> GrantedWorkflow<'_> {
     GrantedWorkflow {
         workflow_id,
         skill_id: workflow_id,
@@ -190,7 +192,7 @@ pub fn offered(invitation: &Invitation) -> OfferedWorkflow<'_> {
     }
 }
 
-pub fn kept(workflow: &Workflow) -> OfferedWorkflow<'_> {
+pub fn already_owned(workflow: &Workflow) -> OfferedWorkflow<'_> {
     OfferedWorkflow {
         workflow_id: &workflow.id,
         skill_id: &workflow.id,

@@ -2,17 +2,19 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jurat_core::{
-    code::Code,
+    code::ProblemCode,
     verifier::{InputError, VerifierRef},
-    workflow::{FileContent, NewBinding, NewFile, Source, Whose, draft::WorkflowDraft},
+    workflow::{
+        FileContent, NewBinding, NewFile, OwnershipFilter, VersionSource, draft::WorkflowDraft,
+    },
 };
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    api::{
+    api::kit::{
         choices::{WorkflowPath, WorkflowTag},
-        fields::Fields,
+        fields::RequestFields,
         words,
     },
     problem::Problem,
@@ -135,7 +137,7 @@ const SOURCES: &[&str] =
 
 /// The draft that a body asks for.
 pub fn decode_save(body: &Value) -> Result<WorkflowDraft, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     if !body.objects("image_generators")?.is_empty() {
         let reason = "names image generators, which are not supported; leave it out";
         return Err(body.unsupported("image_generators", reason));
@@ -153,14 +155,14 @@ pub fn decode_save(body: &Value) -> Result<WorkflowDraft, Problem> {
         outcome: text("outcome")?,
         tags,
         body: body.required_text("body")?.to_owned(),
-        source: body.word::<Source>("source", SOURCES)?,
+        source: body.word::<VersionSource>("source", SOURCES)?,
         expected_token: text("expected_version_token")?,
         bindings: listed(&body, "verifiers", binding)?,
         files: listed(&body, "files", file)?,
     })
 }
 
-fn workflow_id(body: &Fields<'_>) -> Result<Option<String>, Problem> {
+fn workflow_id(body: &RequestFields<'_>) -> Result<Option<String>, Problem> {
     let (one, other) = (body.text("workflow_id")?, body.text("skill_id")?);
     match (one, other) {
         (Some(one), Some(other)) if one != other => {
@@ -172,9 +174,9 @@ fn workflow_id(body: &Fields<'_>) -> Result<Option<String>, Problem> {
 
 /// A list that is there, also when it is empty.
 fn listed<T>(
-    body: &Fields<'_>,
+    body: &RequestFields<'_>,
     name: &str,
-    read: fn(&Fields<'_>) -> Result<T, Problem>,
+    read: fn(&RequestFields<'_>) -> Result<T, Problem>,
 ) -> Result<Option<Vec<T>>, Problem> {
     match body.get(name) {
         None => Ok(None),
@@ -182,7 +184,7 @@ fn listed<T>(
     }
 }
 
-fn binding(binding: &Fields<'_>) -> Result<NewBinding, Problem> {
+fn binding(binding: &RequestFields<'_>) -> Result<NewBinding, Problem> {
     let name = binding.required_text("name")?.to_owned();
     let text = binding.required_text("verifier_id")?;
     let verifier = VerifierRef::parse(text)
@@ -199,7 +201,7 @@ fn binding(binding: &Fields<'_>) -> Result<NewBinding, Problem> {
     }
 }
 
-fn file(file: &Fields<'_>) -> Result<NewFile, Problem> {
+fn file(file: &RequestFields<'_>) -> Result<NewFile, Problem> {
     let texts = (file.text("content")?, file.text("content_base64")?, file.text("sha256")?);
     let content = match texts {
         (Some(text), None, None) => FileContent::Bytes(text.as_bytes().to_vec()),
@@ -228,17 +230,17 @@ fn file(file: &Fields<'_>) -> Result<NewFile, Problem> {
 pub struct NewFilesPatch {
     pub files: Vec<NewFile>,
     pub delete_paths: Vec<String>,
-    pub source: Option<Source>,
+    pub source: Option<VersionSource>,
     pub expected_token: String,
 }
 
 pub fn decode_patch(body: &Value) -> Result<NewFilesPatch, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     let patch = NewFilesPatch {
         expected_token: body.required_text("expected_version_token")?.to_owned(),
         files: listed(&body, "files", file)?.unwrap_or_default(),
         delete_paths: body.texts("delete_paths")?.into_iter().map(str::to_owned).collect(),
-        source: body.word::<Source>("source", SOURCES)?,
+        source: body.word::<VersionSource>("source", SOURCES)?,
     };
     if patch.files.is_empty() && patch.delete_paths.is_empty() {
         return Err(
@@ -250,9 +252,9 @@ pub fn decode_patch(body: &Value) -> Result<NewFilesPatch, Problem> {
 
 /// What a search asks for.
 #[derive(Debug)]
-pub struct SearchOrder {
+pub struct WorkflowSearchOrder {
     pub query: String,
-    pub filter: Whose,
+    pub filter: OwnershipFilter,
     pub limit: u32,
     pub tag: Option<String>,
 }
@@ -261,25 +263,27 @@ pub struct SearchOrder {
 const MOST_HITS: u64 = 10;
 const QUERY_CHARS: usize = 500;
 
-pub fn decode_search(body: &Value) -> Result<SearchOrder, Problem> {
-    let body = Fields::of_body(body, Code::ValidationError)?;
+pub fn decode_search(body: &Value) -> Result<WorkflowSearchOrder, Problem> {
+    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
     let query = body.required_text("query")?;
     if query.contains('\0') || query.chars().count() > QUERY_CHARS {
         let reason = format!("must have at most {QUERY_CHARS} characters and no NUL");
         return Err(body.wrong("query", &reason));
     }
     let limit = body.whole("limit", 1, MOST_HITS)?.unwrap_or(MOST_HITS);
-    Ok(SearchOrder {
+    Ok(WorkflowSearchOrder {
         query: query.to_owned(),
-        filter: body.word("filter", &["mine", "all", "shared-with-me"])?.unwrap_or(Whose::All),
+        filter: body
+            .word("filter", &["mine", "all", "shared-with-me"])?
+            .unwrap_or(OwnershipFilter::All),
         limit: u32::try_from(limit).unwrap_or(1),
         tag: body.text("tag")?.map(str::to_owned),
     })
 }
 
 /// Whose workflows a list shows.
-pub fn whose(text: Option<&str>) -> Result<Whose, InputError> {
-    let Some(text) = text else { return Ok(Whose::All) };
+pub fn whose(text: Option<&str>) -> Result<OwnershipFilter, InputError> {
+    let Some(text) = text else { return Ok(OwnershipFilter::All) };
     text.parse().map_err(|()| InputError {
         field: "filter".to_owned(),
         problem: "must be mine, all or shared-with-me".to_owned(),

@@ -1,15 +1,16 @@
 //! A workflow as lists and replies show it.
 
 use jurat_core::{
-    authoring,
     time::Timestamp,
-    workflow::{Binding, FileEntry, Reached, Workflow, WorkflowVersion},
+    workflow::{
+        FileEntry, ReachableWorkflow, VerifierBinding, Workflow, WorkflowVersion, authoring,
+    },
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::files::{FileBody, manifest};
-use crate::api::{time::Time, words};
+use super::files::{WorkflowFileBody, manifest};
+use crate::api::kit::{time::Time, words};
 
 /// A verifier that a workflow names.
 #[derive(Debug, Serialize, ToSchema)]
@@ -23,7 +24,7 @@ struct BindingBody<'a> {
     version: Option<u32>,
 }
 
-fn bindings(bindings: &[Binding]) -> Vec<BindingBody<'_>> {
+fn bindings(bindings: &[VerifierBinding]) -> Vec<BindingBody<'_>> {
     bindings
         .iter()
         .map(|it| BindingBody { name: &it.name, verifier_id: &it.verifier_id, version: it.version })
@@ -68,7 +69,7 @@ pub struct ListedWorkflow<'a> {
     archived_at: Option<Time>,
 }
 
-pub fn listed(reached: &Reached) -> ListedWorkflow<'_> {
+pub fn listed(reached: &ReachableWorkflow) -> ListedWorkflow<'_> {
     let workflow = &reached.workflow;
     let parent = workflow.parent.as_ref();
     ListedWorkflow {
@@ -131,12 +132,16 @@ pub struct WorkflowHitBody<'a> {
 }
 
 /// Whose a workflow is that is not the caller's.
-fn owner(reached: &Reached) -> Option<&str> {
+fn owner(reached: &ReachableWorkflow) -> Option<&str> {
     reached.shared.as_ref().map(|shared| shared.owner.as_str())
 }
 
 /// What was found at a place, from 0 on.
-pub fn found<'a>(place: usize, reached: &'a Reached, reason: &'a str) -> WorkflowHitBody<'a> {
+pub fn found<'a>(
+    place: usize,
+    reached: &'a ReachableWorkflow,
+    reason: &'a str,
+) -> WorkflowHitBody<'a> {
     let workflow = &reached.workflow;
     WorkflowHitBody {
         id: &workflow.id,
@@ -179,7 +184,7 @@ pub struct WorkflowBody<'a> {
     verifiers: Vec<BindingBody<'a>>,
     #[schema(value_type = Vec<String>)]
     image_generators: [&'static str; 0],
-    files: Vec<FileBody<'a>>,
+    files: Vec<WorkflowFileBody<'a>>,
     owner_user_id: &'a str,
     /// The owner if it is not the caller: `@` and a handle, or the account id if there is no
     /// handle. Refer to the workflow by its id or as `@owner/slug`.
@@ -209,12 +214,14 @@ const GUIDANCE: &str = "Follow the body from the beginning. When it names a veri
 
 /// A workflow with one of its versions.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown<'a> {
-    pub reached: &'a Reached,
+pub struct WorkflowVersionView<'a> {
+    pub reached: &'a ReachableWorkflow,
     pub version: &'a WorkflowVersion,
 }
 
-pub fn shown(Shown { reached, version }: Shown<'_>) -> WorkflowBody<'_> {
+pub fn shown(
+    WorkflowVersionView { reached, version }: WorkflowVersionView<'_>,
+) -> WorkflowBody<'_> {
     let workflow = &reached.workflow;
     let parent = workflow.parent.as_ref();
     WorkflowBody {
@@ -250,7 +257,8 @@ pub fn shown(Shown { reached, version }: Shown<'_>) -> WorkflowBody<'_> {
 
 /// The saved version.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct SavedWorkflow<'a> {
+#[schema(as = SavedWorkflow)]
+pub struct SavedWorkflowBody<'a> {
     id: &'a str,
     /// Alias of `id`.
     workflow_id: &'a str,
@@ -264,7 +272,7 @@ pub struct SavedWorkflow<'a> {
     verifiers: Vec<BindingBody<'a>>,
     #[schema(value_type = Vec<String>)]
     image_generators: [&'static str; 0],
-    files: Vec<FileBody<'a>>,
+    files: Vec<WorkflowFileBody<'a>>,
     /// Suggestions for the author.
     authoring_notes: Vec<String>,
     next_step: &'static str,
@@ -274,9 +282,9 @@ pub struct SavedWorkflow<'a> {
 fn looked_at<'a>(
     workflow: &'a Workflow,
     body: &'a str,
-    (bound, files): (&'a [Binding], &'a [FileEntry]),
-) -> authoring::Draft<'a> {
-    authoring::Draft {
+    (bound, files): (&'a [VerifierBinding], &'a [FileEntry]),
+) -> authoring::AuthoringDraft<'a> {
+    authoring::AuthoringDraft {
         description: &workflow.description,
         outcome: &workflow.outcome,
         body,
@@ -288,10 +296,10 @@ fn looked_at<'a>(
 pub fn saved<'a>(
     workflow: &'a Workflow,
     body: &'a str,
-    (bound, files): (&'a [Binding], &'a [FileEntry]),
-) -> SavedWorkflow<'a> {
+    (bound, files): (&'a [VerifierBinding], &'a [FileEntry]),
+) -> SavedWorkflowBody<'a> {
     let looked = looked_at(workflow, body, (bound, files));
-    SavedWorkflow {
+    SavedWorkflowBody {
         id: &workflow.id,
         workflow_id: &workflow.id,
         skill_id: &workflow.id,
@@ -332,7 +340,7 @@ pub struct PatchedWorkflow<'a> {
 /// The body, the verifiers and the files of the version stand beside its workflow.
 pub fn patched<'a>(
     workflow: &'a Workflow,
-    (body, bound, files): (&str, &[Binding], &[FileEntry]),
+    (body, bound, files): (&str, &[VerifierBinding], &[FileEntry]),
     (changed, deleted): (&'a [String], &'a [String]),
 ) -> PatchedWorkflow<'a> {
     PatchedWorkflow {
@@ -450,7 +458,7 @@ pub struct LineageBody<'a> {
 
 /// The template that a workflow was forked from, as it is now.
 #[derive(Debug, Clone, Copy)]
-pub struct Upstream<'a> {
+pub struct UpstreamView<'a> {
     pub latest_version: u32,
     pub is_unpublished: bool,
     pub is_version_deleted: bool,
@@ -460,7 +468,7 @@ pub struct Upstream<'a> {
     pub deprecation_message: Option<&'a str>,
 }
 
-pub fn lineage<'a>(workflow: &'a Workflow, upstream: Option<Upstream<'a>>) -> LineageBody<'a> {
+pub fn lineage<'a>(workflow: &'a Workflow, upstream: Option<UpstreamView<'a>>) -> LineageBody<'a> {
     let parent = workflow.parent.as_ref();
     let is_deleted = upstream.is_none_or(|it| it.is_version_deleted);
     let status = match upstream {

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use jurat_core::task::{Event, Role};
+use jurat_core::task::{TaskEvent, TaskRole};
 use jurat_testkit::{
     fake_executor::{Behaviour, FakeExecutor, answers, gated},
     stalling_proxy::StallingProxy,
@@ -53,20 +53,20 @@ struct Pair {
 }
 
 impl Pair {
-    async fn new(kind: Kind, is_slow: Role) -> Self {
-        let of = |role: Role, name: &str| {
+    async fn new(kind: Kind, is_slow: TaskRole) -> Self {
+        let of = |role: TaskRole, name: &str| {
             if role == is_slow { gated(able(name)) } else { able(name) }
         };
-        let proposer = FakeExecutor::start(of(Role::Propose, "a")).await;
-        let verifier = FakeExecutor::start(of(Role::Verify, "b")).await;
+        let proposer = FakeExecutor::start(of(TaskRole::Propose, "a")).await;
+        let verifier = FakeExecutor::start(of(TaskRole::Verify, "b")).await;
         let executors = [("a", &proposer), ("b", &verifier)];
         let addresses = executors.map(|(name, fake)| (name.to_owned(), fake.url())).to_vec();
         let site = Prepared::new(kind, addresses).site().await;
         Self { site, proposer, verifier }
     }
 
-    fn slow(&self, role: Role) -> &FakeExecutor {
-        if role == Role::Propose { &self.proposer } else { &self.verifier }
+    fn slow(&self, role: TaskRole) -> &FakeExecutor {
+        if role == TaskRole::Propose { &self.proposer } else { &self.verifier }
     }
 
     /// A contract that pays for one proposal and one verdict, and for nothing else.
@@ -99,7 +99,7 @@ async fn assert_charged_once(site: &Site, id: &str) {
     let store = site.store().await;
     let [task] = &kept::tasks(&*store, id).await[..] else { panic!("there is one task") };
     task.assert_decided_once();
-    let charged = |it: &Event| matches!(it, Event::Charged { .. });
+    let charged = |it: &TaskEvent| matches!(it, TaskEvent::Charged { .. });
     assert_eq!(task.count(charged), 3, "a proposal, a verdict and the decision");
     assert_eq!(kept::spent(&*store).await, 2 * PRICE);
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
@@ -109,10 +109,10 @@ async fn assert_charged_once(site: &Site, id: &str) {
 /// A server ends while an executor works for a task, and the next one goes on.
 pub(super) async fn work(kind: Kind) {
     for (role, end) in [
-        (Role::Propose, End::Stopped),
-        (Role::Propose, End::Killed),
-        (Role::Verify, End::Stopped),
-        (Role::Verify, End::Killed),
+        (TaskRole::Propose, End::Stopped),
+        (TaskRole::Propose, End::Killed),
+        (TaskRole::Verify, End::Stopped),
+        (TaskRole::Verify, End::Killed),
     ] {
         let pair = Pair::new(kind, role).await;
         let server = block_in_place(|| {
@@ -120,7 +120,7 @@ pub(super) async fn work(kind: Kind) {
             submit(&Http::new(&server.url, &pair.site.home.state()), &pair.order("t"));
             server
         });
-        pair.slow(role).called(1).await;
+        pair.slow(role).wait_for_calls(1).await;
         block_in_place(|| {
             end.of(server);
             pair.slow(role).release();
@@ -149,7 +149,7 @@ pub(super) async fn request(kind: Kind) {
         let body = body.clone();
         move || http.ask_with("POST", "/api/v3/validate", &body, &[("idempotency-key", "once")])
     });
-    fake.called(1).await;
+    fake.wait_for_calls(1).await;
     block_in_place(|| server.kill());
     assert!(first.await.unwrap().is_err(), "nobody heard of the first answer");
     fake.release();
@@ -175,7 +175,7 @@ pub(super) async fn request(kind: Kind) {
 /// Two nodes, of which one loses its database when its executor has answered and is back when the
 /// other has decided the task.
 pub(super) async fn stalled() {
-    let pair = Pair::new(Kind::Postgres, Role::Propose).await;
+    let pair = Pair::new(Kind::Postgres, TaskRole::Propose).await;
     let direct = pair.site.url().to_owned();
     let proxy = StallingProxy::to(&direct).await;
     let home = Home::new();
@@ -184,7 +184,7 @@ pub(super) async fn stalled() {
         submit(&Http::new(&server.url, &pair.site.home.state()), &pair.order("t"));
         server
     });
-    pair.proposer.called(1).await;
+    pair.proposer.wait_for_calls(1).await;
     proxy.stall();
     pair.proposer.release();
     proxy.holds_something().await;

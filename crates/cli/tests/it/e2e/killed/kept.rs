@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
     id::AccountId,
-    task::{Claim, Event, Phase, Release, Role, Task},
+    task::{LeaseRelease, Task, TaskEvent, TaskLease, TaskPhase, TaskRole},
 };
 use jurat_store::{
-    Behalf, EventsFrom, RunEventsAsked, RunKey, Store, StoredRunEvent, TaskEventsAsked, TaskFilter,
-    TaskKey, TaskRecord,
+    AgentRunEventRow, AgentRunEventsQuery, AgentRunKey, Behalf, EventsStart, Store,
+    TaskEventsQuery, TaskFilter, TaskKey, TaskRecord,
 };
 
 /// More events than any of these tasks has.
@@ -21,7 +21,7 @@ fn behalf() -> Behalf {
 /// A task with all that happened to it.
 pub(super) struct Kept {
     record: TaskRecord,
-    events: Vec<Event>,
+    events: Vec<TaskEvent>,
 }
 
 /// Every task of the store whose name begins so, as its state and its events tell of it.
@@ -40,9 +40,9 @@ pub(super) async fn tasks(store: &dyn Store, begins: &str) -> Vec<Kept> {
 async fn kept(store: &dyn Store, id: &str) -> Kept {
     let key = TaskKey { account: AccountId::admin(), id: id.to_owned() };
     let record = store.tasks().task_get(&behalf(), &key).await.unwrap().unwrap();
-    let asked = TaskEventsAsked { task: key, after: 0, limit: ALL };
+    let asked = TaskEventsQuery { task: key, after: 0, limit: ALL };
     let events = store.tasks().task_events(&behalf(), &asked).await.unwrap();
-    let Some(Event::Created { terms }) = events.first().map(|it| &it.event) else {
+    let Some(TaskEvent::Created { terms }) = events.first().map(|it| &it.event) else {
         panic!("a task does not begin with its creation")
     };
     let mut replayed = Task::created(id, (**terms).clone(), events[0].at);
@@ -63,10 +63,10 @@ pub(super) async fn spent(store: &dyn Store) -> i64 {
 }
 
 /// Everything that was told of a run.
-pub(super) async fn run_events(store: &dyn Store, id: &str) -> Vec<StoredRunEvent> {
-    let run = RunKey { account: AccountId::admin(), id: id.to_owned() };
-    let asked = RunEventsAsked { run, from: EventsFrom::After(0), limit: ALL };
-    store.tasks().task_run_events(&behalf(), &asked).await.unwrap()
+pub(super) async fn run_events(store: &dyn Store, id: &str) -> Vec<AgentRunEventRow> {
+    let run = AgentRunKey { account: AccountId::admin(), id: id.to_owned() };
+    let asked = AgentRunEventsQuery { run, from: EventsStart::After(0), limit: ALL };
+    store.tasks().agent_run_events(&behalf(), &asked).await.unwrap()
 }
 
 impl Kept {
@@ -78,14 +78,14 @@ impl Kept {
         self.record.state.proposals.iter().map(|it| it.id.as_str()).collect()
     }
 
-    pub(super) fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
+    pub(super) fn count(&self, wanted: impl Fn(&TaskEvent) -> bool) -> usize {
         self.events.iter().filter(|it| wanted(it)).count()
     }
 
-    fn claims(&self) -> BTreeMap<u64, &Claim> {
+    fn claims(&self) -> BTreeMap<u64, &TaskLease> {
         let mut claims = BTreeMap::new();
         for event in &self.events {
-            if let Event::Claimed { token, claim } = event {
+            if let TaskEvent::Claimed { token, claim } = event {
                 claims.insert(*token, claim);
             }
         }
@@ -95,11 +95,11 @@ impl Kept {
     /// It was decided, once, with every vote counted once and every unit paid once.
     pub(super) fn assert_decided_once(&self) {
         let task = &self.record.state;
-        assert_eq!(task.phase, Phase::Finalized, "{:?}", self.events);
-        assert_eq!(self.count(|it| matches!(it, Event::Finalized { .. })), 1);
-        assert_eq!(self.count(|it| matches!(it, Event::Committed { .. })), 1);
+        assert_eq!(task.phase, TaskPhase::Finalized, "{:?}", self.events);
+        assert_eq!(self.count(|it| matches!(it, TaskEvent::Finalized { .. })), 1);
+        assert_eq!(self.count(|it| matches!(it, TaskEvent::Committed { .. })), 1);
         let claims = self.claims();
-        let charges = self.count(|it| matches!(it, Event::Charged { .. }));
+        let charges = self.count(|it| matches!(it, TaskEvent::Charged { .. }));
         let work: BTreeSet<&str> = claims.values().map(|it| it.execution_id.as_str()).collect();
         assert_eq!(charges, work.len(), "work is charged once, whoever goes on with it");
         let budget = task.terms.budget;
@@ -109,20 +109,21 @@ impl Kept {
     }
 
     /// Nobody proposes twice or has two votes, and what is finished is never begun again.
-    fn assert_each_once(&self, claims: &BTreeMap<u64, &Claim>) {
-        let mut finished: BTreeSet<(Role, &str, Option<&str>)> = BTreeSet::new();
+    fn assert_each_once(&self, claims: &BTreeMap<u64, &TaskLease>) {
+        let mut finished: BTreeSet<(TaskRole, &str, Option<&str>)> = BTreeSet::new();
         let mut revealed = BTreeSet::new();
         for event in &self.events {
             let work = |token: &u64| {
                 let claim = claims[token];
                 (claim.role, claim.holder.as_str(), claim.candidate.as_deref())
             };
-            if let Event::Claimed { token, .. } = event {
+            if let TaskEvent::Claimed { token, .. } = event {
                 assert!(!finished.contains(&work(token)), "{:?} is done twice", work(token));
-            } else if let Event::Proposed { token, .. } | Event::VoteCommitted { token, .. } = event
+            } else if let TaskEvent::Proposed { token, .. }
+            | TaskEvent::VoteCommitted { token, .. } = event
             {
                 assert!(finished.insert(work(token)), "{:?} is on record twice", work(token));
-            } else if let Event::VoteRevealed { candidate, voter, .. } = event {
+            } else if let TaskEvent::VoteRevealed { candidate, voter, .. } = event {
                 assert!(revealed.insert((candidate, voter)), "{voter} is counted twice");
             }
         }
@@ -134,9 +135,9 @@ impl Kept {
         let last = claims.values().next_back().map(|it| it.node.as_str());
         let mut lost: BTreeSet<&str> = BTreeSet::new();
         for event in &self.events {
-            if let Event::Released { token, reason: Release::LeaseRanOut } = event {
+            if let TaskEvent::Released { token, reason: LeaseRelease::LeaseRanOut } = event {
                 lost.insert(&claims[token].node);
-            } else if let Event::Claimed { claim, .. } = event
+            } else if let TaskEvent::Claimed { claim, .. } = event
                 && lost.contains(claim.node.as_str())
             {
                 return true;
@@ -147,9 +148,9 @@ impl Kept {
 }
 
 /// Work that somebody takes up again has the name under which it was begun.
-fn assert_asked_under_one_name(claims: &BTreeMap<u64, &Claim>) {
+fn assert_asked_under_one_name(claims: &BTreeMap<u64, &TaskLease>) {
     let mut names: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
-    for claim in claims.values().filter(|it| it.role != Role::Finalize) {
+    for claim in claims.values().filter(|it| it.role != TaskRole::Finalize) {
         let work = (claim.role, &claim.holder, &claim.candidate);
         names.entry(work).or_default().insert(&claim.execution_id);
     }

@@ -10,8 +10,8 @@ use std::{
     },
 };
 
-use jurat_store::{Location, Store};
-use jurat_testkit::postgres::Schema;
+use jurat_store::{Store, StoreLocation};
+use jurat_testkit::postgres::TestSchema;
 
 use crate::home::{Home, Process};
 
@@ -44,10 +44,10 @@ impl Prepared {
     pub(super) async fn site(&self) -> Site {
         let home = Home::new();
         let Some(ready) = &self.ready else {
-            let schema = Schema::served().await;
+            let schema = TestSchema::served().await;
             let url = schema.serving_url();
             add(&home, Some(&url), &self.executors);
-            let location = Location::Postgres { url: url.clone(), migrate_url: None };
+            let location = StoreLocation::Postgres { url: url.clone(), migrate_url: None };
             return Site { home, schema: Some((schema, url)), location, spent: AtomicI64::new(0) };
         };
         fs::create_dir_all(home.state()).unwrap();
@@ -55,7 +55,7 @@ impl Prepared {
             let file = file.unwrap();
             fs::copy(file.path(), home.state().join(file.file_name())).unwrap();
         }
-        let location = Location::File(home.state().join("jurat.db"));
+        let location = StoreLocation::File(home.state().join("jurat.db"));
         Site { home, schema: None, location, spent: AtomicI64::new(0) }
     }
 }
@@ -74,8 +74,8 @@ fn add(home: &Home, url: Option<&str>, executors: &[(String, String)]) {
 /// A store, and the folder of the processes that work on it.
 pub(super) struct Site {
     pub(super) home: Home,
-    schema: Option<(Schema, String)>,
-    location: Location,
+    schema: Option<(TestSchema, String)>,
+    location: StoreLocation,
     /// What the account had paid when it was last looked at.
     spent: AtomicI64,
 }

@@ -12,10 +12,8 @@ use cel::{
     },
 };
 
-use super::{
-    super::pattern::{Pattern, refusal},
-    ACCUMULATOR, Expression, MATCHES, ORDERED, Patterns, number,
-};
+use super::{ACCUMULATOR, CelExpression, MATCHES, ORDERED, Patterns, number};
+use crate::policy::checks::pattern::{Pattern, refusal};
 use crate::policy::params::{did_you_mean, plain};
 
 const MAX_BYTES: usize = 2_048;
@@ -33,7 +31,7 @@ const TYPES: &[&str] =
 
 /// How a function is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum CallForm {
     /// `f(x)`
     Global,
     /// `x.f()`
@@ -42,23 +40,23 @@ enum Form {
 }
 
 /// Functions with the number of their arguments, the one before the dot included.
-const FUNCTIONS: &[(&str, Form, usize)] = &[
-    ("size", Form::Both, 1),
-    ("sum", Form::Both, 1),
-    ("min", Form::Both, 1),
-    ("max", Form::Both, 1),
-    ("contains", Form::Member, 2),
-    ("startsWith", Form::Member, 2),
-    ("endsWith", Form::Member, 2),
-    ("matches", Form::Both, 2),
-    ("bool", Form::Global, 1),
-    ("int", Form::Global, 1),
-    ("uint", Form::Global, 1),
-    ("double", Form::Global, 1),
-    ("string", Form::Global, 1),
-    ("bytes", Form::Global, 1),
-    ("type", Form::Global, 1),
-    ("dyn", Form::Global, 1),
+const FUNCTIONS: &[(&str, CallForm, usize)] = &[
+    ("size", CallForm::Both, 1),
+    ("sum", CallForm::Both, 1),
+    ("min", CallForm::Both, 1),
+    ("max", CallForm::Both, 1),
+    ("contains", CallForm::Member, 2),
+    ("startsWith", CallForm::Member, 2),
+    ("endsWith", CallForm::Member, 2),
+    ("matches", CallForm::Both, 2),
+    ("bool", CallForm::Global, 1),
+    ("int", CallForm::Global, 1),
+    ("uint", CallForm::Global, 1),
+    ("double", CallForm::Global, 1),
+    ("string", CallForm::Global, 1),
+    ("bytes", CallForm::Global, 1),
+    ("type", CallForm::Global, 1),
+    ("dyn", CallForm::Global, 1),
 ];
 
 /// What the parser makes of signs, and what loops are made of.
@@ -79,7 +77,7 @@ const OPERATORS: &[&str] = &[
     operators::NOT_STRICTLY_FALSE,
 ];
 
-pub(super) fn compile(text: &str, patterns: &mut Patterns) -> Result<Expression, String> {
+pub(super) fn compile(text: &str, patterns: &mut Patterns) -> Result<CelExpression, String> {
     if text.trim().is_empty() {
         return Err("must be an expression such as output.total > 0".to_owned());
     }
@@ -92,10 +90,11 @@ pub(super) fn compile(text: &str, patterns: &mut Patterns) -> Result<Expression,
         .error_recovery_limit(1)
         .parse(text)
         .map_err(|errors| not_parsed(&errors))?;
-    let mut reader = Reader { patterns, variables: Vec::new(), uses_evidence: false, deepest: 0 };
+    let mut reader =
+        ExpressionReader { patterns, variables: Vec::new(), uses_evidence: false, deepest: 0 };
     let tree = reader.read(tree, 1)?;
     let (depth, uses_evidence) = (reader.deepest, reader.uses_evidence);
-    Ok(Expression { source: text.to_owned(), tree, depth, uses_evidence })
+    Ok(CelExpression { source: text.to_owned(), tree, depth, uses_evidence })
 }
 
 /// Counts the tokens, because some of the parser and all that walks a tree is recursive.
@@ -131,7 +130,7 @@ fn not_parsed(errors: &ParseErrors) -> String {
     format!("does not compile: {} (line {line}, column {column})", plain(&what, 200))
 }
 
-struct Reader<'p> {
+struct ExpressionReader<'p> {
     patterns: &'p mut Patterns,
     /// The variables of the loops around, innermost last.
     variables: Vec<String>,
@@ -139,7 +138,7 @@ struct Reader<'p> {
     deepest: usize,
 }
 
-impl Reader<'_> {
+impl ExpressionReader<'_> {
     fn read(&mut self, node: IdedExpr, depth: usize) -> Result<IdedExpr, String> {
         if MAX_TREE_DEPTH < depth {
             return Err(format!(
@@ -290,9 +289,9 @@ fn refuse_unknown(call: &CallExpr) -> Result<(), String> {
         return Err(format!("calls `{name}` with {given} arguments; it takes {arguments}"));
     }
     match (form, call.target.is_some()) {
-        (Form::Global, true) => Err(format!("calls `x.{name}()`; write `{name}(x)`")),
-        (Form::Member, false) => Err(format!("calls `{name}(x, y)`; write `x.{name}(y)`")),
-        (Form::Both, _) | (Form::Global, false) | (Form::Member, true) => Ok(()),
+        (CallForm::Global, true) => Err(format!("calls `x.{name}()`; write `{name}(x)`")),
+        (CallForm::Member, false) => Err(format!("calls `{name}(x, y)`; write `x.{name}(y)`")),
+        (CallForm::Both, _) | (CallForm::Global, false) | (CallForm::Member, true) => Ok(()),
     }
 }
 

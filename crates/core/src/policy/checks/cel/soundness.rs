@@ -15,14 +15,15 @@ use proptest::{
 };
 use serde_json::{Value, json};
 
-use super::{super::Subject, Expression, World, bound};
+use super::{CelContext, CelExpression, work_limit};
+use crate::policy::checks::CheckSubject;
 use crate::policy::checks::Patterns;
 
 const TICK: &str = "@tick";
 
 /// What a part of an expression is meant to be, so that most of them can be evaluated.
 #[derive(Clone, Copy)]
-enum Sort {
+enum ExpressionSort {
     List,
     Text,
     Number,
@@ -31,63 +32,65 @@ enum Sort {
 }
 
 /// Makes an expression of choices. Without choices it ends with the first of each.
-struct Maker<'c> {
+struct ExpressionMaker<'c> {
     choices: &'c mut dyn Iterator<Item = u8>,
     loops: usize,
 }
 
-impl Maker<'_> {
+impl ExpressionMaker<'_> {
     fn choose(&mut self, count: u8) -> u8 {
         self.choices.next().unwrap_or(0) % count
     }
 
-    fn make(&mut self, sort: Sort, depth: usize) -> String {
+    fn make(&mut self, sort: ExpressionSort, depth: usize) -> String {
         if depth == 0 {
             return self.leaf(sort);
         }
         match sort {
-            Sort::List => self.list(depth - 1),
-            Sort::Text => match self.choose(5) {
+            ExpressionSort::List => self.list(depth - 1),
+            ExpressionSort::Text => match self.choose(5) {
                 0 => self.leaf(sort),
-                1 => format!("string({})", self.make(Sort::Number, depth - 1)),
-                2 => format!("({}[0])", self.make(Sort::List, depth - 1)),
-                _ => self.pair("+", Sort::Text, depth - 1),
+                1 => format!("string({})", self.make(ExpressionSort::Number, depth - 1)),
+                2 => format!("({}[0])", self.make(ExpressionSort::List, depth - 1)),
+                _ => self.pair("+", ExpressionSort::Text, depth - 1),
             },
-            Sort::Number => match self.choose(5) {
+            ExpressionSort::Number => match self.choose(5) {
                 0 => self.leaf(sort),
-                1 => format!("size({})", self.make(Sort::List, depth - 1)),
-                2 => format!("size({})", self.make(Sort::Text, depth - 1)),
-                3 => self.pair("*", Sort::Number, depth - 1),
-                _ => self.pair("+", Sort::Number, depth - 1),
+                1 => format!("size({})", self.make(ExpressionSort::List, depth - 1)),
+                2 => format!("size({})", self.make(ExpressionSort::Text, depth - 1)),
+                3 => self.pair("*", ExpressionSort::Number, depth - 1),
+                _ => self.pair("+", ExpressionSort::Number, depth - 1),
             },
-            Sort::Truth => match self.choose(5) {
+            ExpressionSort::Truth => match self.choose(5) {
                 0 => self.leaf(sort),
-                1 => self.pair("&&", Sort::Truth, depth - 1),
-                2 => self.pair("<", Sort::Number, depth - 1),
-                3 => self.looped("exists", Sort::Truth, depth - 1),
-                _ => self.pair("==", Sort::Any, depth - 1),
+                1 => self.pair("&&", ExpressionSort::Truth, depth - 1),
+                2 => self.pair("<", ExpressionSort::Number, depth - 1),
+                3 => self.looped("exists", ExpressionSort::Truth, depth - 1),
+                _ => self.pair("==", ExpressionSort::Any, depth - 1),
             },
-            Sort::Any => match self.choose(6) {
-                0 => self.make(Sort::Text, depth - 1),
-                1 => self.make(Sort::Number, depth - 1),
-                2 => format!("{{'k': {}}}", self.make(Sort::Any, depth - 1)),
-                3 => format!("dyn({})", self.make(Sort::Any, depth - 1)),
-                _ => self.make(Sort::List, depth - 1),
+            ExpressionSort::Any => match self.choose(6) {
+                0 => self.make(ExpressionSort::Text, depth - 1),
+                1 => self.make(ExpressionSort::Number, depth - 1),
+                2 => format!("{{'k': {}}}", self.make(ExpressionSort::Any, depth - 1)),
+                3 => format!("dyn({})", self.make(ExpressionSort::Any, depth - 1)),
+                _ => self.make(ExpressionSort::List, depth - 1),
             },
         }
     }
 
-    fn leaf(&mut self, sort: Sort) -> String {
+    fn leaf(&mut self, sort: ExpressionSort) -> String {
         if 0 < self.loops && self.choose(3) != 0 {
             let number = self.choose(u8::try_from(self.loops).unwrap());
             return format!("v{number}");
         }
         let words: &[&str] = match sort {
-            Sort::List => &["output.f", "output.l", "[1, 'a']", "output.n", "output.o", "[]"],
-            Sort::Text => &["output.t", "'ab'", "output.o.long"],
-            Sort::Number => &["3", "output.i", "1.5"],
-            Sort::Truth => &["true", "output.b", "false", "has(output.z)"],
-            Sort::Any => &["output", "output.l", "output.t", "null", "output.n[1]"],
+            ExpressionSort::List => {
+                &["output.f", "output.l", "[1, 'a']", "output.n", "output.o", "[]"]
+            }
+            ExpressionSort::Text => &["output.t", "'ab'", "output.o.long"],
+            ExpressionSort::Number => &["3", "output.i", "1.5"],
+            ExpressionSort::Truth => &["true", "output.b", "false", "has(output.z)"],
+            ExpressionSort::Any => &["output", "output.l", "output.t", "null", "output.n[1]"],
         };
         let chosen = self.choose(u8::try_from(words.len()).unwrap());
         words[usize::from(chosen)].to_owned()
@@ -95,25 +98,33 @@ impl Maker<'_> {
 
     fn list(&mut self, depth: usize) -> String {
         match self.choose(7) {
-            0 => self.leaf(Sort::List),
-            1 => format!("[{}, {}]", self.make(Sort::Any, depth), self.make(Sort::Any, depth)),
-            2 => self.pair("+", Sort::List, depth),
-            3 => self.looped("filter", Sort::Truth, depth),
+            0 => self.leaf(ExpressionSort::List),
+            1 => format!(
+                "[{}, {}]",
+                self.make(ExpressionSort::Any, depth),
+                self.make(ExpressionSort::Any, depth)
+            ),
+            2 => self.pair("+", ExpressionSort::List, depth),
+            3 => self.looped("filter", ExpressionSort::Truth, depth),
             4 => {
-                let truth = self.make(Sort::Truth, depth);
-                format!("({truth} ? {} : {})", self.make(Sort::List, depth), self.leaf(Sort::List))
+                let truth = self.make(ExpressionSort::Truth, depth);
+                format!(
+                    "({truth} ? {} : {})",
+                    self.make(ExpressionSort::List, depth),
+                    self.leaf(ExpressionSort::List)
+                )
             }
-            _ => self.looped("map", Sort::Any, depth),
+            _ => self.looped("map", ExpressionSort::Any, depth),
         }
     }
 
-    fn pair(&mut self, sign: &str, sort: Sort, depth: usize) -> String {
+    fn pair(&mut self, sign: &str, sort: ExpressionSort, depth: usize) -> String {
         let left = self.make(sort, depth);
         format!("({left} {sign} {})", self.make(sort, depth))
     }
 
-    fn looped(&mut self, name: &str, body: Sort, depth: usize) -> String {
-        let range = self.make(Sort::List, depth);
+    fn looped(&mut self, name: &str, body: ExpressionSort, depth: usize) -> String {
+        let range = self.make(ExpressionSort::List, depth);
         let variable = self.loops;
         self.loops += 1;
         let body = self.make(body, depth);
@@ -215,18 +226,18 @@ proptest! {
         depth in 1..5_usize,
     ) {
         let mut choices = choices.into_iter();
-        let text = Maker { choices: &mut choices, loops: 0 }.make(Sort::Any, depth);
+        let text = ExpressionMaker { choices: &mut choices, loops: 0 }.make(ExpressionSort::Any, depth);
         let mut patterns = Patterns::new();
-        let Ok(mut expression) = Expression::compile(&text, &mut patterns) else { return Ok(()) };
+        let Ok(mut expression) = CelExpression::compile(&text, &mut patterns) else { return Ok(()) };
         let (output, evidence) = (output(), Value::Null);
-        let subject = Subject { output: &output, evidence: &evidence };
-        let Some((work, most)) = bound::extent(&expression, &subject, &patterns, 1_000_000) else {
+        let subject = CheckSubject { output: &output, evidence: &evidence };
+        let Some((work, most)) = work_limit::extent(&expression, &subject, &patterns, 1_000_000) else {
             return Ok(());
         };
 
         let turns = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&turns);
-        let mut world = World::of(&subject, &patterns);
+        let mut world = CelContext::of(&subject, &patterns);
         world.declare(TICK, move |value: Computed| {
             counted.fetch_add(1, Ordering::Relaxed);
             value
@@ -246,7 +257,7 @@ proptest! {
 #[test]
 fn most_made_up_expressions_can_be_evaluated() {
     let (output, evidence) = (output(), Value::Null);
-    let subject = Subject { output: &output, evidence: &evidence };
+    let subject = CheckSubject { output: &output, evidence: &evidence };
     let mut evaluated = 0;
     for seed in 0..200_u32 {
         let mut state = seed.wrapping_mul(2_654_435_761);
@@ -254,10 +265,10 @@ fn most_made_up_expressions_can_be_evaluated() {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             u8::try_from(state >> 24).unwrap()
         });
-        let text = Maker { choices: &mut choices, loops: 0 }.make(Sort::Any, 3);
+        let text = ExpressionMaker { choices: &mut choices, loops: 0 }.make(ExpressionSort::Any, 3);
         let mut patterns = Patterns::new();
-        let Ok(expression) = Expression::compile(&text, &mut patterns) else { continue };
-        let world = World::of(&subject, &patterns);
+        let Ok(expression) = CelExpression::compile(&text, &mut patterns) else { continue };
+        let world = CelContext::of(&subject, &patterns);
         evaluated += u32::from(world.compute(&expression).is_ok());
     }
     assert!(100 < evaluated, "only {evaluated} of 200 say something about the bound");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use jurat_core::task::{Event, Role};
-use jurat_engine::task::TaskKey;
+use jurat_core::task::{TaskEvent, TaskRole};
+use jurat_engine::tasks::TaskKey;
 
 use crate::simulation::{shelf::Kept, world::Call};
 
@@ -27,8 +27,8 @@ pub(super) fn are_repeated_alike(calls: &[Call]) -> Result<(), String> {
 pub(super) fn are_paid(calls: &[Call], key: &TaskKey, kept: &Kept) -> Result<(), String> {
     let mut claims: BTreeMap<(&str, &str), i64> = BTreeMap::new();
     for (_, event) in &kept.events {
-        let Event::Claimed { claim, .. } = event else { continue };
-        if claim.role != Role::Finalize {
+        let TaskEvent::Claimed { claim, .. } = event else { continue };
+        if claim.role != TaskRole::Finalize {
             *claims.entry((&claim.execution_id, &claim.holder)).or_default() += 1;
         }
     }

@@ -1,7 +1,7 @@
 //! Whether a task ended when it had to, and as whom it was asked by wanted.
 
 use jurat_core::{
-    task::{Event, Task},
+    task::{Task, TaskEvent},
     time::Timestamp,
 };
 
@@ -14,16 +14,21 @@ use crate::simulation::{
 /// How long after its deadline a task may be found open: somebody must look at it first.
 const SLACK_MS: u64 = 8_000;
 
-fn is_end(task: &Task, event: &Event) -> bool {
-    let is_once = task.terms.mode == jurat_core::task::Mode::OneShot;
-    let is_other =
-        matches!(event, Event::Failed { .. } | Event::Expired { .. } | Event::Cancelled { .. });
-    is_other || is_once && matches!(event, Event::Finalized { .. })
+fn is_end(task: &Task, event: &TaskEvent) -> bool {
+    let is_once = task.terms.mode == jurat_core::task::DecisionMode::OneShot;
+    let is_other = matches!(
+        event,
+        TaskEvent::Failed { .. } | TaskEvent::Expired { .. } | TaskEvent::Cancelled { .. }
+    );
+    is_other || is_once && matches!(event, TaskEvent::Finalized { .. })
 }
 
 /// What may come when all is over: nothing that decides.
-const fn is_afterwards(event: &Event) -> bool {
-    matches!(event, Event::Complained { .. } | Event::Settled { .. } | Event::Equivocated { .. })
+const fn is_afterwards(event: &TaskEvent) -> bool {
+    matches!(
+        event,
+        TaskEvent::Complained { .. } | TaskEvent::Settled { .. } | TaskEvent::Equivocated { .. }
+    )
 }
 
 pub(super) fn in_time(kept: &Kept) -> Result<(), String> {
@@ -37,7 +42,9 @@ pub(super) fn in_time(kept: &Kept) -> Result<(), String> {
     let place = kept.events.iter().position(|(_, it)| is_end(task, it));
     let place = place.ok_or("is over without an end")?;
     let (ended, how) = &kept.events[place];
-    if let Event::Failed { reason } | Event::Expired { reason } | Event::Cancelled { reason } = how
+    if let TaskEvent::Failed { reason }
+    | TaskEvent::Expired { reason }
+    | TaskEvent::Cancelled { reason } = how
         && reason.is_empty()
     {
         return Err("ended without a reason".to_owned());
@@ -68,21 +75,21 @@ fn before(kept: &Kept, place: usize) -> Task {
 pub(super) fn as_was_asked(kept: &Kept, order: &Order) -> Result<(), String> {
     let wishes =
         |is_such: fn(&Asked) -> bool| order.wishes.iter().filter(|it| is_such(&it.what)).count();
-    let happened = |is_such: fn(&Event) -> bool| count(&kept.events, is_such);
+    let happened = |is_such: fn(&TaskEvent) -> bool| count(&kept.events, is_such);
     let asked = [
         (
             "was cancelled",
-            happened(|it| matches!(it, Event::Cancelled { .. })),
+            happened(|it| matches!(it, TaskEvent::Cancelled { .. })),
             wishes(|it| *it == Asked::Cancel),
         ),
         (
             "was complained of",
-            happened(|it| matches!(it, Event::Complained { .. })),
+            happened(|it| matches!(it, TaskEvent::Complained { .. })),
             wishes(|it| matches!(it, Asked::Complain(_))),
         ),
         (
             "began another epoch",
-            happened(|it| matches!(it, Event::EpochEnded { .. })),
+            happened(|it| matches!(it, TaskEvent::EpochEnded { .. })),
             wishes(|it| *it == Asked::NextEpoch),
         ),
     ];

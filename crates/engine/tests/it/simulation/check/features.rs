@@ -6,10 +6,10 @@ use std::{
 };
 
 use jurat_core::{
-    policy::Status,
+    executor::session::BUILTIN_SESSION,
+    policy::EvaluationStatus,
     reason,
-    session::BUILTIN_LANE,
-    task::{Ballot, Claim, Event, Forfeit, Gap, Release, Role},
+    task::{Ballot, Forfeit, LeaseRelease, TaskEvent, TaskLease, TaskRole, VoteGap},
 };
 
 use super::{Epoch, count, epochs, is_final};
@@ -108,10 +108,10 @@ impl Told<'_> {
         let mut seen = Seen::new();
         for (_, event) in &self.kept.events {
             seen.extend(named(event));
-            if let Event::VoteRevealed { voter, ballot, .. } = event {
+            if let TaskEvent::VoteRevealed { voter, ballot, .. } = event {
                 seen.extend(coded(ballot));
-                if voter == BUILTIN_LANE {
-                    let panel = &self.kept.filed.panel;
+                if voter == BUILTIN_SESSION {
+                    let panel = &self.kept.filed.roster;
                     let is_spare = !panel.has_node;
                     seen.insert(if is_spare { "the spare node voted" } else { "the node voted" });
                 }
@@ -125,15 +125,17 @@ impl Told<'_> {
         let events = &self.kept.events;
         let mut seen = Seen::new();
         let mut note = |what: &'static str, is_so: bool| _ = is_so.then(|| seen.insert(what));
-        let has = |is_such: fn(&Event) -> bool| events.iter().any(|(_, it)| is_such(it));
-        let is_second = |it: &Event| matches!(it, Event::Finalized { epoch, .. } if *epoch == 2);
-        let is_third = |it: &Event| matches!(it, Event::Finalized { epoch, .. } if 2 < *epoch);
+        let has = |is_such: fn(&TaskEvent) -> bool| events.iter().any(|(_, it)| is_such(it));
+        let is_second =
+            |it: &TaskEvent| matches!(it, TaskEvent::Finalized { epoch, .. } if *epoch == 2);
+        let is_third =
+            |it: &TaskEvent| matches!(it, TaskEvent::Finalized { epoch, .. } if 2 < *epoch);
         note("a second epoch was decided", has(is_second));
         note("a third epoch was decided", has(is_third));
         let is_open = self.kept.filed.task.decided.is_none();
-        let has_ended = has(|it| matches!(it, Event::EpochEnded { .. }));
+        let has_ended = has(|it| matches!(it, TaskEvent::EpochEnded { .. }));
         note("a later epoch was not decided", has_ended && is_open);
-        let is_cancelled = has(|it| matches!(it, Event::Cancelled { .. }));
+        let is_cancelled = has(|it| matches!(it, TaskEvent::Cancelled { .. }));
         note("a decided task was cancelled", is_cancelled && has(is_final));
         note("an undecided task was cancelled", is_cancelled && !has(is_final));
         seen
@@ -147,31 +149,33 @@ impl Told<'_> {
         let mut proposed = BTreeSet::new();
         for (_, event) in epoch {
             match event {
-                Event::Reused { candidate, .. } => _ = reused.insert(candidate),
-                Event::Proposed { candidate, .. } => _ = proposed.insert(candidate),
-                Event::Rejected { candidate } if reused.contains(candidate) => {
+                TaskEvent::Reused { candidate, .. } => _ = reused.insert(candidate),
+                TaskEvent::Proposed { candidate, .. } => _ = proposed.insert(candidate),
+                TaskEvent::Rejected { candidate } if reused.contains(candidate) => {
                     seen.insert("a remembered decision was refused");
                 }
-                Event::Undecided { candidate, .. } if reused.contains(candidate) => {
+                TaskEvent::Undecided { candidate, .. } if reused.contains(candidate) => {
                     seen.insert("a remembered decision was left undecided");
                 }
-                Event::Finalized { candidate, .. } => seen.extend(self.of_final(epoch, candidate)),
+                TaskEvent::Finalized { candidate, .. } => {
+                    seen.extend(self.of_final(epoch, candidate));
+                }
                 _ => {}
             }
-            if let Event::Finalized { candidate, .. } = event
+            if let TaskEvent::Finalized { candidate, .. } = event
                 && reused.contains(candidate)
                 && !proposed.contains(candidate)
             {
                 seen.insert("a remembered decision was reused");
             }
         }
-        let is_revealed = |it: &Event| matches!(it, Event::VoteRevealed { .. });
-        let is_missed = |it: &Event| {
-            let Event::VoteRevealed { ballot, .. } = it else { return false };
+        let is_revealed = |it: &TaskEvent| matches!(it, TaskEvent::VoteRevealed { .. });
+        let is_missed = |it: &TaskEvent| {
+            let TaskEvent::VoteRevealed { ballot, .. } = it else { return false };
             ballot.reason_codes.iter().any(|code| (200..=203).contains(code))
         };
         let revealed = count(epoch, is_revealed);
-        let is_failed = count(epoch, |it| matches!(it, Event::Failed { .. })) != 0;
+        let is_failed = count(epoch, |it| matches!(it, TaskEvent::Failed { .. })) != 0;
         if is_failed && revealed != 0 && revealed == count(epoch, is_missed) {
             seen.insert("a task failed because nobody found its evidence");
         }
@@ -187,15 +191,15 @@ impl Told<'_> {
     fn of_final(&self, epoch: Epoch<'_>, candidate: &str) -> Seen {
         let mut seen = Seen::new();
         let by_node = count(epoch, |it| {
-            matches!(it, Event::VoteRevealed { candidate: of, voter, ballot }
-                if of == candidate && voter == BUILTIN_LANE && ballot.status == Status::Passed)
+            matches!(it, TaskEvent::VoteRevealed { candidate: of, voter, ballot }
+                if of == candidate && voter == BUILTIN_SESSION && ballot.status == EvaluationStatus::Passed)
         });
         if by_node != 0 {
             seen.insert("the node decided");
         }
         let found = count(
             epoch,
-            |it| matches!(it, Event::EvidenceSeen { candidate: of, .. } if of == candidate),
+            |it| matches!(it, TaskEvent::EvidenceSeen { candidate: of, .. } if of == candidate),
         );
         if self.kept.filed.task.terms.da_quorum != 0 && found != 0 {
             seen.insert("a decision was made on evidence that was found");
@@ -208,29 +212,29 @@ impl Told<'_> {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the others are not rare")]
-fn named(event: &Event) -> Option<&'static str> {
+fn named(event: &TaskEvent) -> Option<&'static str> {
     Some(match event {
-        Event::Released { reason: Release::LeaseRanOut, .. } => "a lease ran out",
-        Event::Released { reason: Release::GivenUp { .. }, .. } => "a claim was given up",
-        Event::Refunded { .. } => "a node failed and was not charged",
-        Event::VoteForfeited { why: Forfeit::Late, .. } => "a vote was forfeited as late",
-        Event::Equivocated { .. } => "a verifier equivocated",
-        Event::VoteForfeited { why: Forfeit::Equivocation, .. } => {
+        TaskEvent::Released { reason: LeaseRelease::LeaseRanOut, .. } => "a lease ran out",
+        TaskEvent::Released { reason: LeaseRelease::GivenUp { .. }, .. } => "a claim was given up",
+        TaskEvent::Refunded { .. } => "a node failed and was not charged",
+        TaskEvent::VoteForfeited { why: Forfeit::Late, .. } => "a vote was forfeited as late",
+        TaskEvent::Equivocated { .. } => "a verifier equivocated",
+        TaskEvent::VoteForfeited { why: Forfeit::Equivocation, .. } => {
             "a vote was forfeited by equivocation"
         }
-        Event::VotingExtended { .. } => "more verifiers were asked",
-        Event::VerificationRepeated { .. } => "a verification was repeated",
-        Event::Undecided { why: Gap::Tie, .. } => "votes were tied",
-        Event::Undecided { why: Gap::Dependent, .. } => "votes were dependent",
-        Event::Undecided { why: Gap::EvidenceMissing, .. } => "evidence was missing",
-        Event::Undecided { why: Gap::ReuseTime, .. } => "the time to reuse was used up",
-        Event::RetryScheduled { .. } => "proposing was tried anew",
-        Event::Complained { .. } => "a decision was complained of",
-        Event::Settled { is_bad: true, .. } => "a decision settled as bad",
-        Event::Failed { reason } if reason.contains("evidence") => "a task failed on evidence",
-        Event::Failed { .. } => "a task failed otherwise",
-        Event::Expired { reason } if reason.contains("contract") => "a contract expired",
-        Event::Expired { .. } => "a budget of time was used up",
+        TaskEvent::VotingExtended { .. } => "more verifiers were asked",
+        TaskEvent::VerificationRepeated { .. } => "a verification was repeated",
+        TaskEvent::Undecided { why: VoteGap::Tie, .. } => "votes were tied",
+        TaskEvent::Undecided { why: VoteGap::Dependent, .. } => "votes were dependent",
+        TaskEvent::Undecided { why: VoteGap::EvidenceMissing, .. } => "evidence was missing",
+        TaskEvent::Undecided { why: VoteGap::ReuseTime, .. } => "the time to reuse was used up",
+        TaskEvent::RetryScheduled { .. } => "proposing was tried anew",
+        TaskEvent::Complained { .. } => "a decision was complained of",
+        TaskEvent::Settled { is_bad: true, .. } => "a decision settled as bad",
+        TaskEvent::Failed { reason } if reason.contains("evidence") => "a task failed on evidence",
+        TaskEvent::Failed { .. } => "a task failed otherwise",
+        TaskEvent::Expired { reason } if reason.contains("contract") => "a contract expired",
+        TaskEvent::Expired { .. } => "a budget of time was used up",
         _ => return None,
     })
 }
@@ -252,17 +256,17 @@ fn coded(ballot: &Ballot) -> impl Iterator<Item = &'static str> {
 /// Whether a node stood still while one of its leases ran out, and wrote to the task when it woke.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about leases")]
 fn woke_late(world: &World, kept: &Kept) -> bool {
-    let mut lost: Vec<(&Claim, u64)> = Vec::new();
+    let mut lost: Vec<(&TaskLease, u64)> = Vec::new();
     let mut claims = BTreeMap::new();
     for ((_, event), (node, at)) in kept.events.iter().zip(&kept.writers) {
         if lost.iter().any(|(claim, until)| claim.node == format!("node-{node}") && until < at) {
             return true;
         }
         match event {
-            Event::Claimed { token, claim } if claim.role != Role::Finalize => {
+            TaskEvent::Claimed { token, claim } if claim.role != TaskRole::Finalize => {
                 claims.insert(*token, claim);
             }
-            Event::Released { token, reason: Release::LeaseRanOut } => {
+            TaskEvent::Released { token, reason: LeaseRelease::LeaseRanOut } => {
                 let Some(claim) = claims.get(token) else { continue };
                 let machine = claim.node.strip_prefix("node-").and_then(|it| it.parse().ok());
                 let machine = &world.machines[machine.unwrap_or(0_usize)];

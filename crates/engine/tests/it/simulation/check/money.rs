@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jurat_core::task::{Claim, Event, Release, Role};
+use jurat_core::task::{LeaseRelease, TaskEvent, TaskLease, TaskRole};
 
 use super::{Epoch, count, epochs};
 use crate::simulation::shelf::Kept;
@@ -18,21 +18,21 @@ struct Paid {
 
 impl Paid {
     fn in_epoch(epoch: Epoch<'_>) -> Self {
-        let of = |is_such: &dyn Fn(Role, bool) -> bool| {
+        let of = |is_such: &dyn Fn(TaskRole, bool) -> bool| {
             let paid = count(
                 epoch,
-                |it| matches!(it, Event::Charged { role, reuse } if is_such(*role, *reuse)),
+                |it| matches!(it, TaskEvent::Charged { role, reuse } if is_such(*role, *reuse)),
             );
             let back = count(
                 epoch,
-                |it| matches!(it, Event::Refunded { role, reuse } if is_such(*role, *reuse)),
+                |it| matches!(it, TaskEvent::Refunded { role, reuse } if is_such(*role, *reuse)),
             );
             paid.saturating_sub(back) as u64
         };
         Self {
-            explore: of(&|role, _| role == Role::Propose),
-            verify: of(&|role, _| role == Role::Verify),
-            finalize: of(&|role, _| role == Role::Finalize),
+            explore: of(&|role, _| role == TaskRole::Propose),
+            verify: of(&|role, _| role == TaskRole::Verify),
+            finalize: of(&|role, _| role == TaskRole::Finalize),
             reuse: of(&|_, reuse| reuse),
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn is_within(kept: &Kept, epoch: Epoch<'_>) -> Result<(), String> {
     if let Some((stage, spent, most)) = stages.iter().find(|(_, spent, most)| most < spent) {
         return Err(format!("spent {spent} of {most} on {stage} in one epoch"));
     }
-    let reuses = count(epoch, |it| matches!(it, Event::Reused { .. }));
+    let reuses = count(epoch, |it| matches!(it, TaskEvent::Reused { .. }));
     if (budget.reuse_max_attempts as usize) < reuses {
         return Err(format!("reused {reuses} decisions in one epoch"));
     }
@@ -70,21 +70,21 @@ pub(super) fn is_within(kept: &Kept, epoch: Epoch<'_>) -> Result<(), String> {
 /// Work is charged when it is claimed, and again only where what was paid was given back. Whoever
 /// goes on with what a node left, under the same execution, is not charged.
 fn are_charged_once(epoch: Epoch<'_>) -> Result<(), String> {
-    let mut live: BTreeMap<u64, &Claim> = BTreeMap::new();
+    let mut live: BTreeMap<u64, &TaskLease> = BTreeMap::new();
     let mut left: BTreeSet<(&str, &str)> = BTreeSet::new();
     let mut events = epoch.iter().map(|(_, event)| event).peekable();
     while let Some(event) = events.next() {
-        if let Event::Claimed { token, claim } = event {
-            let is_charged = matches!(events.peek(), Some(Event::Charged { .. }));
+        if let TaskEvent::Claimed { token, claim } = event {
+            let is_charged = matches!(events.peek(), Some(TaskEvent::Charged { .. }));
             let is_resumed = left.remove(&(claim.holder.as_str(), claim.execution_id.as_str()));
             if is_charged == is_resumed {
                 let how = if is_charged { "twice" } else { "not at all" };
                 return Err(format!("{} of {} is paid {how}", claim.role, claim.holder));
             }
             live.insert(*token, claim);
-        } else if let Event::Released { token, reason } = event
+        } else if let TaskEvent::Released { token, reason } = event
             && let Some(claim) = live.remove(token)
-            && matches!(reason, Release::LeaseRanOut | Release::GivenUp { .. })
+            && matches!(reason, LeaseRelease::LeaseRanOut | LeaseRelease::GivenUp { .. })
         {
             left.insert((&claim.holder, &claim.execution_id));
         }

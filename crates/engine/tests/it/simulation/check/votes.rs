@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
-    policy::Status,
-    task::{Claim, Event, Role, Terms},
+    policy::EvaluationStatus,
+    task::{TaskEvent, TaskLease, TaskRole, TaskTerms},
 };
 
 use super::Epoch;
@@ -22,13 +22,13 @@ struct Counted<'a> {
     /// The turns whose votes are revealed.
     open: BTreeSet<u32>,
     /// What was revealed and counts, by voter.
-    revealed: BTreeMap<&'a str, (u32, Status)>,
+    revealed: BTreeMap<&'a str, (u32, EvaluationStatus)>,
     is_approved: bool,
 }
 
 #[derive(Default)]
 struct Book<'a> {
-    claims: BTreeMap<u64, &'a Claim>,
+    claims: BTreeMap<u64, &'a TaskLease>,
     ended: BTreeSet<u64>,
     candidates: BTreeMap<&'a str, Counted<'a>>,
     decided: Vec<&'a str>,
@@ -38,7 +38,7 @@ pub(super) fn count_once(kept: &Kept, epoch: Epoch<'_>) -> Result<(), String> {
     let mut book = Book::default();
     for (_, event) in epoch {
         book.take(event, &kept.filed.task.terms)?;
-        if let Event::Finalized { candidate, .. } = event
+        if let TaskEvent::Finalized { candidate, .. } = event
             && !kept.candidates.contains_key(candidate)
         {
             return Err("has a final candidate that nobody has".to_owned());
@@ -49,42 +49,42 @@ pub(super) fn count_once(kept: &Kept, epoch: Epoch<'_>) -> Result<(), String> {
 
 impl<'a> Book<'a> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about votes")]
-    fn take(&mut self, event: &'a Event, terms: &Terms) -> Result<(), String> {
+    fn take(&mut self, event: &'a TaskEvent, terms: &TaskTerms) -> Result<(), String> {
         match event {
-            Event::Claimed { token, claim } => return self.claimed(*token, claim),
-            Event::Released { token, .. } => return self.end(*token).map(drop),
-            Event::Proposed { token, candidate, evidence, .. } => {
+            TaskEvent::Claimed { token, claim } => return self.claimed(*token, claim),
+            TaskEvent::Released { token, .. } => return self.end(*token).map(drop),
+            TaskEvent::Proposed { token, candidate, evidence, .. } => {
                 let name = self.end(*token)?.holder.as_str();
                 self.of(candidate).proposed_by(name, evidence);
             }
-            Event::Reused { candidate, evidence, proposers, .. } => {
+            TaskEvent::Reused { candidate, evidence, proposers, .. } => {
                 for name in proposers {
                     self.of(candidate).proposed_by(name, evidence);
                 }
             }
-            Event::VoteCommitted { token, candidate, turn, .. } => {
+            TaskEvent::VoteCommitted { token, candidate, turn, .. } => {
                 let name = self.end(*token)?.holder.as_str();
                 return self.of(candidate).cast_by(name, *turn);
             }
-            Event::RevealOpened { candidate, turn, .. } => {
+            TaskEvent::RevealOpened { candidate, turn, .. } => {
                 self.of(candidate).open.insert(*turn);
             }
-            Event::EvidenceSeen { candidate, verifier, digest } => {
+            TaskEvent::EvidenceSeen { candidate, verifier, digest } => {
                 return self.of(candidate).found_by(verifier, digest);
             }
-            Event::VoteRevealed { candidate, voter, ballot } => {
+            TaskEvent::VoteRevealed { candidate, voter, ballot } => {
                 return self.of(candidate).revealed_by(voter, ballot.status);
             }
-            Event::VoteForfeited { candidate, voter, .. }
-            | Event::Equivocated { candidate, voter, .. } => {
+            TaskEvent::VoteForfeited { candidate, voter, .. }
+            | TaskEvent::Equivocated { candidate, voter, .. } => {
                 let counted = self.of(candidate);
                 // What is proven afterwards is recorded, and changes nothing of the decision.
                 if !counted.is_approved {
                     counted.revealed.remove(voter.as_str());
                 }
             }
-            Event::Committed { candidate } => return self.of(candidate).approve(terms),
-            Event::Finalized { candidate, .. } => return self.decide(candidate),
+            TaskEvent::Committed { candidate } => return self.of(candidate).approve(terms),
+            TaskEvent::Finalized { candidate, .. } => return self.decide(candidate),
             _ => {}
         }
         Ok(())
@@ -94,12 +94,12 @@ impl<'a> Book<'a> {
         self.candidates.entry(candidate).or_default()
     }
 
-    fn claimed(&mut self, token: u64, claim: &'a Claim) -> Result<(), String> {
+    fn claimed(&mut self, token: u64, claim: &'a TaskLease) -> Result<(), String> {
         if self.claims.last_key_value().is_some_and(|(last, _)| token <= *last) {
             return Err(format!("gave the token {token} out twice"));
         }
         self.claims.insert(token, claim);
-        if let (Role::Verify, Some(candidate)) = (claim.role, &claim.candidate)
+        if let (TaskRole::Verify, Some(candidate)) = (claim.role, &claim.candidate)
             && self.of(candidate).proposers.contains(claim.holder.as_str())
         {
             return Err(format!("{} is to verify its own candidate", claim.holder));
@@ -108,7 +108,7 @@ impl<'a> Book<'a> {
     }
 
     /// Ends a claim, which does not hold any more then.
-    fn end(&mut self, token: u64) -> Result<&'a Claim, String> {
+    fn end(&mut self, token: u64) -> Result<&'a TaskLease, String> {
         let claim = self.claims.get(&token).copied();
         if !self.ended.insert(token) {
             return Err(format!("went on under the dead token {token}"));
@@ -146,7 +146,8 @@ impl<'a> Counted<'a> {
         let before = self.cast.insert(name, turn);
         if before.is_some_and(|before| turn <= before) || self.revealed.contains_key(name) {
             // An inconclusive vote is made anew, in a later turn.
-            let said = self.revealed.remove(name).filter(|(_, it)| *it != Status::Inconclusive);
+            let said =
+                self.revealed.remove(name).filter(|(_, it)| *it != EvaluationStatus::Inconclusive);
             if said.is_some() || before == Some(turn) {
                 return Err(format!("{name} voted twice"));
             }
@@ -166,7 +167,7 @@ impl<'a> Counted<'a> {
         Ok(())
     }
 
-    fn revealed_by(&mut self, voter: &'a str, status: Status) -> Result<(), String> {
+    fn revealed_by(&mut self, voter: &'a str, status: EvaluationStatus) -> Result<(), String> {
         let turn = self.is_open(voter)?;
         let before = self.revealed.insert(voter, (turn, status));
         if before.is_some_and(|(of, _)| of == turn) {
@@ -175,9 +176,10 @@ impl<'a> Counted<'a> {
         Ok(())
     }
 
-    fn approve(&mut self, terms: &Terms) -> Result<(), String> {
+    fn approve(&mut self, terms: &TaskTerms) -> Result<(), String> {
         self.is_approved = true;
-        let passed = self.revealed.values().filter(|(_, it)| *it == Status::Passed).count();
+        let passed =
+            self.revealed.values().filter(|(_, it)| *it == EvaluationStatus::Passed).count();
         let needed = terms.quorum as usize;
         if passed < needed {
             return Err(format!("approved with {passed} votes, and needs {needed}"));

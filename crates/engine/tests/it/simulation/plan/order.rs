@@ -2,9 +2,9 @@
 
 use jurat_core::{
     policy::{CROSSCHECK, SCHEMA_ONLY},
-    task::{Aggregation, Budget, Mode, Renewal, Terms},
+    task::{Budget, BudgetRenewal, DecisionMode, TaskTerms, VoteAggregation},
 };
-use jurat_engine::task::Panel;
+use jurat_engine::tasks::TaskRoster;
 use serde_json::{Value, json};
 
 use super::{BEGINNING, Plan, Rule, Weather};
@@ -14,8 +14,8 @@ use crate::simulation::chance::Chance;
 pub(in crate::simulation) struct Order {
     pub(in crate::simulation) at: u64,
     pub(in crate::simulation) matter: usize,
-    pub(in crate::simulation) terms: Terms,
-    pub(in crate::simulation) panel: Panel,
+    pub(in crate::simulation) terms: TaskTerms,
+    pub(in crate::simulation) panel: TaskRoster,
     pub(in crate::simulation) wishes: Vec<Wish>,
 }
 
@@ -90,16 +90,16 @@ impl Plan {
     }
 
     /// Who works, and how many of them must agree.
-    fn panel(&self, chance: &mut Chance, rule: Rule) -> (Panel, u32) {
+    fn panel(&self, chance: &mut Chance, rule: Rule) -> (TaskRoster, u32) {
         let names: Vec<String> = self.executors.iter().map(|it| it.name.clone()).collect();
         let count = u32::try_from(names.len()).unwrap();
         let is_calm = self.weather == Weather::Calm;
         let is_named = !is_calm && chance.percent(20);
         let proposing = if is_named { chance.count(1, count) } else { count };
         let executors = names[..usize::try_from(proposing).unwrap()].to_vec();
-        let panel = Panel {
-            executors,
-            verifiers: names,
+        let panel = TaskRoster {
+            proposers: executors,
+            voters: names,
             profile: "default".to_owned(),
             has_node: false,
             has_spare: !is_named,
@@ -117,24 +117,27 @@ impl Plan {
             }
             if quorum == 1 {
                 // Nobody else can verify, so that the node must.
-                let panel = Panel { has_spare: true, ..panel };
+                let panel = TaskRoster { has_spare: true, ..panel };
                 return (panel.for_quorum(1, policy_id(rule), |_| true).unwrap(), 1);
             }
             quorum -= 1;
         }
     }
 
-    fn terms(&self, chance: &mut Chance, quorum: u32, is_continuous: bool) -> Terms {
+    fn terms(&self, chance: &mut Chance, quorum: u32, is_continuous: bool) -> TaskTerms {
         let is_calm = self.weather == Weather::Calm;
         let max_verifiers = quorum + chance.count(0, 2);
         let most = if chance.percent(50) { quorum + 1 } else { chance.count(1, quorum) };
         let da_quorum = if chance.percent(40) { most } else { 0 };
         let da_quorum = da_quorum.min(if is_calm { quorum } else { max_verifiers });
-        let aggregations =
-            [Aggregation::Quorum, Aggregation::ConfidenceWeighted, Aggregation::ReputationWeighted];
+        let aggregations = [
+            VoteAggregation::Quorum,
+            VoteAggregation::ConfidenceWeighted,
+            VoteAggregation::ReputationWeighted,
+        ];
         let pick = usize::try_from(chance.between(0, 2)).unwrap();
-        Terms {
-            mode: if is_continuous { Mode::Continuous } else { Mode::OneShot },
+        TaskTerms {
+            mode: if is_continuous { DecisionMode::Continuous } else { DecisionMode::OneShot },
             lease_ms: chance.between(300, 2_000),
             propose_at_once: chance.count(1, 2),
             verify_at_once: chance.count(1, 3),
@@ -173,7 +176,11 @@ impl Plan {
             reuse_verify_time_ms: chance.between(200, 2_500),
             reuse_verify_cost_units: 4.min(explore + verify),
             reuse_max_attempts: chance.count(1, 2),
-            renewal: if is_continuous { Renewal::EpochRenew } else { Renewal::Lifetime },
+            renewal: if is_continuous {
+                BudgetRenewal::EpochRenew
+            } else {
+                BudgetRenewal::Lifetime
+            },
         }
     }
 

@@ -4,12 +4,12 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use ed25519_dalek::SigningKey;
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_engine::{AgentEventTerms, Alone, Limits};
-use jurat_store::Location;
+use jurat_core::account::caller::Scope;
+use jurat_engine::{AgentEventTerms, EngineLimits, SoleNode};
+use jurat_store::StoreLocation;
 use jurat_testkit::{
-    app::{Reply, TestApp},
-    fake_executor::{Behaviour, Call, FakeExecutor, Fault, says_valid},
+    app::{TestApp, TestReply},
+    fake_executor::{Behaviour, ExecutorFault, FakeExecutor, ReceivedCall, says_valid},
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn message(text: &str) -> Value {
     })
 }
 
-async fn send(app: &TestApp, body: &Value) -> Reply {
+async fn send(app: &TestApp, body: &Value) -> TestReply {
     app.admin().post("/v1/agent-events", body).await
 }
 
@@ -45,7 +45,7 @@ async fn an_event_is_told_as_it_was_sent() {
     body["source_node_id"] = json!("node-b");
     let reply = send(&app, &body).await;
     assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
-    let told = &fake.told(1).await[0].body["event"];
+    let told = &fake.wait_for_events(1).await[0].body["event"];
     assert_eq!(*told, reply.json()["event"]);
     assert_eq!(told["source_kind"], "peer_direct_message");
     assert_eq!(told["agent_envelope"], body["agent_envelope"]);
@@ -86,7 +86,7 @@ async fn the_same_key_is_the_same_event() {
 
 /// The keys under which an executor was told of events, by what they say.
 fn wire_keys(fake: &FakeExecutor) -> Vec<String> {
-    let key = |it: &Call| it.body["event"]["dedupe_key"].as_str().unwrap().to_owned();
+    let key = |it: &ReceivedCall| it.body["event"]["dedupe_key"].as_str().unwrap().to_owned();
     fake.events().iter().map(key).collect()
 }
 
@@ -109,7 +109,7 @@ async fn the_key_of_an_event_means_nothing_in_another_account() {
         assert_eq!(reply.json()["dedupe_key"], **key);
         assert_eq!(send(&app, &message(key)).await.status, StatusCode::CREATED);
     }
-    fake.told(9).await;
+    fake.wait_for_events(9).await;
     let told = wire_keys(&fake);
     let distinct: BTreeSet<&String> = told.iter().collect();
     assert_eq!((told.len(), distinct.len()), (9, 9), "{told:?}");
@@ -122,9 +122,9 @@ async fn the_key_of_an_event_means_nothing_in_another_account() {
 #[tokio::test]
 async fn a_server_that_starts_again_keeps_the_keys_of_its_events() {
     let folder = tempfile::tempdir().unwrap();
-    let location = Location::File(folder.path().join("jurat.db"));
+    let location = StoreLocation::File(folder.path().join("jurat.db"));
     let first = TestApp::with_store(&location).await;
-    first.start(Alone::Yes).await;
+    first.start(SoleNode::Yes).await;
     let fake = listening(&first, "e", says_valid().told("*", 503, json!({}))).await;
     send(&first, &message("hello")).await;
     until(&first, "", |it| !it[0]["last_error"].is_null()).await;
@@ -132,7 +132,7 @@ async fn a_server_that_starts_again_keeps_the_keys_of_its_events() {
     fake.set(says_valid());
     let second = TestApp::with_store(&location).await;
     second.clock.advance_ms(1_000);
-    second.start(Alone::Yes).await;
+    second.start(SoleNode::Yes).await;
     settled(&second, "state=acked", 1).await;
     let keys = wire_keys(&fake);
     assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
@@ -226,7 +226,7 @@ async fn an_executor_that_is_busy_is_told_again() {
     assert_eq!(event["next_attempt_at"], "2026-09-21T14:13:21Z");
     fake.set(says_valid());
     app.clock.advance_ms(1_000);
-    let told = fake.told(2).await;
+    let told = fake.wait_for_events(2).await;
     // The same event under the same key, signed anew.
     assert_eq!(told[0].raw, told[1].raw);
     assert_ne!(told[0].header("signature"), told[1].header("signature"));
@@ -239,13 +239,13 @@ async fn an_executor_that_is_busy_is_told_again() {
 #[tokio::test]
 async fn an_executor_that_stays_away_is_given_up() {
     let app = started().await;
-    let fake = listening(&app, "e", says_valid().events_fault(Fault::HangsUp)).await;
+    let fake = listening(&app, "e", says_valid().events_fault(ExecutorFault::HangsUp)).await;
     send(&app, &message("hello")).await;
     // Twice as long each time; what came of an attempt is on record when the next one has its time.
     let times = ["2026-09-21T14:13:21Z", "2026-09-21T14:13:23Z"];
     for (attempt, next) in (1..).zip(times) {
         until(&app, "", |it| it[0]["next_attempt_at"] == next).await;
-        fake.told(attempt).await;
+        fake.wait_for_events(attempt).await;
         app.clock.advance_ms(1_000 << (attempt - 1));
     }
     let event = settled(&app, "state=failed", 1).await.remove(0);
@@ -275,7 +275,7 @@ async fn an_answer_that_cannot_be_read_is_as_good_as_none() {
 async fn a_redirect_leads_nowhere() {
     let elsewhere = FakeExecutor::start(says_valid()).await;
     let url = format!("{}/agent-events", elsewhere.url());
-    let fault = Fault::RedirectsTo { status: 307, url };
+    let fault = ExecutorFault::RedirectsTo { status: 307, url };
     let (event, count) = outcome(says_valid().events_fault(fault)).await;
     assert_eq!((&event["state"], count), (&json!("failed"), 1));
     assert_eq!(elsewhere.calls().len(), 0);
@@ -287,7 +287,7 @@ async fn an_event_that_is_too_old_is_not_told() {
     let fake = listening(&app, "e", says_valid()).await;
     send(&app, &message("hello")).await;
     app.clock.advance_ms(86_400_000);
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let event = settled(&app, "state=expired", 1).await.remove(0);
     assert_eq!(event["last_error"], "it expired before delivery");
     assert_eq!(fake.events().len(), 0);
@@ -297,15 +297,15 @@ async fn an_event_that_is_too_old_is_not_told() {
 #[tokio::test]
 async fn a_server_that_starts_anew_tells_what_is_left() {
     let folder = tempfile::tempdir().unwrap();
-    let location = Location::File(folder.path().join("jurat.db"));
+    let location = StoreLocation::File(folder.path().join("jurat.db"));
     let first = TestApp::with_store(&location).await;
     let fake = listening(&first, "e", says_valid()).await;
     send(&first, &message("hello")).await;
     first.engine.shutdown().await;
     assert_eq!(fake.events().len(), 0);
     let second = TestApp::with_store(&location).await;
-    second.start(Alone::Yes).await;
-    fake.told(1).await;
+    second.start(SoleNode::Yes).await;
+    fake.wait_for_events(1).await;
     settled(&second, "state=acked", 1).await;
     second.engine.shutdown().await;
 }
@@ -313,16 +313,16 @@ async fn a_server_that_starts_anew_tells_what_is_left() {
 #[tokio::test]
 async fn an_executor_that_hangs_does_not_keep_others_waiting() {
     let app = started().await;
-    let stuck = listening(&app, "e", says_valid().events_fault(Fault::Hangs)).await;
+    let stuck = listening(&app, "e", says_valid().events_fault(ExecutorFault::Hangs)).await;
     let well = listening(&app, "well", says_valid()).await;
     for number in 0..40 {
         send(&app, &message(&format!("m{number}"))).await;
     }
-    stuck.told(8).await;
+    stuck.wait_for_events(8).await;
     let mut other = message("hello");
     other["target_executor"] = json!("well");
     send(&app, &other).await;
-    well.told(1).await;
+    well.wait_for_events(1).await;
     assert!(stuck.events().len() < 17, "{}", stuck.events().len());
     app.engine.shutdown().await;
 }
@@ -342,16 +342,16 @@ async fn the_token_of_an_executor_goes_nowhere_else() {
         event["target_executor"] = json!(name);
         send(&app, &event).await;
     }
-    let told = own.told(1).await;
+    let told = own.wait_for_events(1).await;
     assert_eq!(told[0].header("authorization"), Some("Bearer a-token-for-tests"));
-    assert_eq!(other.told(1).await[0].header("authorization"), None);
+    assert_eq!(other.wait_for_events(1).await[0].header("authorization"), None);
     app.engine.shutdown().await;
 }
 
 /// An application where few events may wait.
 async fn crowded(pending: u32) -> TestApp {
     let agent_events = AgentEventTerms { pending, ..AgentEventTerms::default() };
-    TestApp::with_limits(Limits { agent_events, ..Limits::default() }).await
+    TestApp::with_limits(EngineLimits { agent_events, ..EngineLimits::default() }).await
 }
 
 async fn figure(app: &TestApp, series: &str) -> Option<String> {
@@ -378,7 +378,7 @@ async fn a_flood_of_events_is_refused() {
     assert_eq!(reply.status, StatusCode::CREATED);
     let counted = figure(&app, "jurat_agent_events_total{outcome=\"refused\"}").await;
     assert_eq!(counted.as_deref(), Some("1"));
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     settled(&app, "", 2).await;
     assert_eq!(send(&app, &message("three")).await.status, StatusCode::CREATED);
     app.engine.shutdown().await;
@@ -387,7 +387,7 @@ async fn a_flood_of_events_is_refused() {
 #[tokio::test]
 async fn a_task_goes_on_when_its_executor_has_too_much_to_hear() {
     let app = crowded(1).await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     // Nothing that it is told is ever answered, so that one event waits to the end.
     let _fake = listening(&app, "e", able().told("*", 503, json!({}))).await;
     send(&app, &message("first")).await;
@@ -410,10 +410,10 @@ async fn events_are_removed_when_they_are_old() {
     let _fake = listening(&app, "e", says_valid()).await;
     send(&app, &message("old")).await;
     settled(&app, "", 1).await;
-    let later = TestApp::on(Arc::clone(&app.store), Limits::default()).await;
+    let later = TestApp::on(Arc::clone(&app.store), EngineLimits::default()).await;
     later.clock.advance_ms(31 * 24 * 3_600_000);
     send(&later, &message("new")).await;
-    later.start(Alone::No).await;
+    later.start(SoleNode::No).await;
     let left = until(&later, "", |items| items.len() == 1).await;
     assert_eq!(left[0]["dedupe_key"], "new");
     later.engine.shutdown().await;
@@ -425,7 +425,7 @@ async fn an_executor_that_is_gone_is_told_nothing() {
     let fake = listening(&app, "e", says_valid()).await;
     send(&app, &message("hello")).await;
     app.admin().delete("/v1/executors/e").await;
-    app.start(Alone::Yes).await;
+    app.start(SoleNode::Yes).await;
     let event = settled(&app, "", 1).await.remove(0);
     assert_eq!(event["state"], "failed");
     assert_eq!(event["last_error"], "the executor `e` is no longer registered");
@@ -441,7 +441,7 @@ pub(crate) async fn shared(nodes: &[&TestApp]) {
         assert_eq!(send(node, &message(&format!("m{number}"))).await.status.as_u16(), 201);
     }
     for node in nodes {
-        node.start(Alone::No).await;
+        node.start(SoleNode::No).await;
     }
     settled(nodes[0], "state=acked", 40).await;
     assert_eq!(fake.events().len(), 40);

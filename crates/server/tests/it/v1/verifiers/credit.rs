@@ -5,20 +5,21 @@ use std::{sync::Arc, time::Duration};
 use futures::future::join_all;
 use http::StatusCode;
 use jurat_core::{
-    caller::Scope,
+    account::caller::Scope,
     id::{AccountId, RoundId},
     judge::Price,
 };
-use jurat_engine::{Clock as _, Judges, Limits, ProviderKind, ProviderSettings};
+use jurat_engine::{Clock as _, EngineLimits, JudgesConfig, ProviderKind, ProviderSettings};
 use jurat_store::{
-    Behalf, Correction, HistoryOf, Location, Once, OnceAnswer, Orphans, SavedAnswer, Store,
+    Behalf, CostCorrection, IdempotencyAnswer, IdempotencyRecord, JudgeHistoryKey, SavedAnswer,
+    Store, StoreLocation, TakeoverScope,
 };
 use jurat_testkit::{
-    app::{Reply, TestApp, TestCaller},
+    app::{TestApp, TestCaller, TestReply},
     fake_executor::Gate,
-    fake_provider::{FakeProvider, Says, verdict},
-    postgres::Schema,
-    unreliable_store::{Fault, UnreliableStore},
+    fake_provider::{FakeProvider, ProviderReply, verdict},
+    postgres::TestSchema,
+    unreliable_store::{UnreliableStore, WriteFault},
 };
 use serde_json::{Value, json};
 
@@ -35,14 +36,14 @@ const LONGEST: i64 = 2_048 * 15;
 /// A store, and a provider that says what a story tells it to.
 pub(crate) struct Scene {
     store: Arc<dyn Store>,
-    limits: Limits,
-    schema: Option<Schema>,
+    limits: EngineLimits,
+    schema: Option<TestSchema>,
 }
 
 impl Scene {
     /// A node with judges at ordinary prices: `p1/m`, `p2/m` and `p3/m`.
     async fn node(&self, fake: &FakeProvider) -> TestApp {
-        let mut judges = Judges::default();
+        let mut judges = JudgesConfig::default();
         for name in ["p1", "p2", "p3"] {
             let mut settings = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
             let price = Price {
@@ -66,19 +67,19 @@ impl Scene {
             schema.execute("update rounds set lease_until = 0").await.unwrap();
         }
         node.clock.advance_ms(200_000);
-        node.engine.expire_orphans(Orphans::LeaseOver).await.unwrap()
+        node.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap()
     }
 }
 
 async fn told(story: impl AsyncFnOnce(&Scene)) {
-    let store = jurat_store::open(&Location::Memory).await.unwrap();
-    story(&Scene { store, limits: Limits::default(), schema: None }).await;
+    let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+    story(&Scene { store, limits: EngineLimits::default(), schema: None }).await;
 }
 
 pub(crate) async fn told_on_postgres(story: impl AsyncFnOnce(&Scene)) {
-    let schema = Schema::new().await;
+    let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
-    let limits = Limits { lag: None, ..Limits::default() };
+    let limits = EngineLimits { lag: None, ..EngineLimits::default() };
     let scene = Scene { store, limits, schema: Some(schema) };
     story(&scene).await;
     scene.store.close().await;
@@ -140,12 +141,12 @@ fn inputs(response: &str) -> Value {
     json!({ "inputs": { "response": response, "source": "Rain all day." } })
 }
 
-async fn run(caller: &TestCaller<'_>, response: &str) -> Reply {
+async fn run(caller: &TestCaller<'_>, response: &str) -> TestReply {
     caller.post(RUNS, &inputs(response)).await
 }
 
 fn micros(text: &str) -> i64 {
-    jurat_core::ledger::micros(text).unwrap()
+    jurat_core::account::ledger::micros(text).unwrap()
 }
 
 /// Of the credit of the caller's account: what is available, held and spent.
@@ -160,7 +161,7 @@ async fn sound(scene: &Scene) {
 }
 
 pub(crate) async fn late(scene: &Scene) {
-    let fake = FakeProvider::saying([Says::Hangs]).await;
+    let fake = FakeProvider::saying([ProviderReply::Hangs]).await;
     let app = scene.node(&fake).await;
     let alice = alice(&app, 1_000_000).await;
     let ran = until_deadline(&fake, 1, run(&alice, "It rains.")).await.json();
@@ -195,7 +196,9 @@ async fn a_judge_that_does_not_answer_in_time_is_paid() {
 #[tokio::test]
 async fn a_late_judge_costs_the_prompt_and_the_median_answer() {
     told(async |scene: &Scene| {
-        let fake = FakeProvider::saying([Says::Answer(verdict("met")), Says::Hangs]).await;
+        let fake =
+            FakeProvider::saying([ProviderReply::Answer(verdict("met")), ProviderReply::Hangs])
+                .await;
         let app = scene.node(&fake).await;
         let alice = alice(&app, 1_000_000).await;
         run(&alice, "It rains.").await;
@@ -204,7 +207,7 @@ async fn a_late_judge_costs_the_prompt_and_the_median_answer() {
         // Four bytes of the prompt are a token, however few the provider counted before, and the
         // median answer is the only one.
         let sent = &fake.asked()[1];
-        let texts = sent.turns().into_iter().map(|(_, text)| text).chain([sent.system()]);
+        let texts = sent.conversation().into_iter().map(|(_, text)| text).chain([sent.system()]);
         let bytes: usize = texts.map(|text| text.len()).sum();
         let prompt = i64::try_from(bytes.div_ceil(4)).unwrap() * 3;
         assert_eq!(credit(&alice).await.2, ANSWER + prompt + 20 * 15);
@@ -214,7 +217,8 @@ async fn a_late_judge_costs_the_prompt_and_the_median_answer() {
 
 pub(crate) async fn reported_later(scene: &Scene) {
     let gate = Gate::new();
-    let answer = Says::After(gate.clone(), Box::new(Says::Answer(verdict("met"))));
+    let answer =
+        ProviderReply::After(gate.clone(), Box::new(ProviderReply::Answer(verdict("met"))));
     let fake = FakeProvider::saying([answer]).await;
     let app = scene.node(&fake).await;
     let alice = alice(&app, 1_000_000).await;
@@ -240,14 +244,15 @@ async fn what_a_provider_reports_later_corrects_the_charge() {
 
 #[tokio::test]
 async fn what_is_reported_while_the_store_is_gone_corrects_the_charge() {
-    let store = UnreliableStore::new(Fault::Refused, 0).await;
+    let store = UnreliableStore::new(WriteFault::Refused, 0).await;
     let scene = Scene {
         store: Arc::<UnreliableStore>::clone(&store),
-        limits: Limits::default(),
+        limits: EngineLimits::default(),
         schema: None,
     };
     let gate = Gate::new();
-    let answer = Says::After(gate.clone(), Box::new(Says::Answer(verdict("met"))));
+    let answer =
+        ProviderReply::After(gate.clone(), Box::new(ProviderReply::Answer(verdict("met"))));
     let fake = FakeProvider::saying([answer]).await;
     let app = scene.node(&fake).await;
     let alice = alice(&app, 1_000_000).await;
@@ -266,12 +271,13 @@ async fn what_is_reported_while_the_store_is_gone_corrects_the_charge() {
 #[tokio::test]
 async fn a_correction_whose_answer_was_lost_is_not_made_twice() {
     let folder = tempfile::tempdir().unwrap();
-    let file = Location::File(folder.path().join("jurat.db"));
+    let file = StoreLocation::File(folder.path().join("jurat.db"));
     let store = jurat_store::open(&file).await.unwrap();
-    let scene = Scene { store, limits: Limits::default(), schema: None };
+    let scene = Scene { store, limits: EngineLimits::default(), schema: None };
     let gate = Gate::new();
-    let answer = Says::After(gate.clone(), Box::new(Says::Answer(verdict("met"))));
-    let fake = FakeProvider::saying([Says::Hangs, answer]).await;
+    let answer =
+        ProviderReply::After(gate.clone(), Box::new(ProviderReply::Answer(verdict("met"))));
+    let fake = FakeProvider::saying([ProviderReply::Hangs, answer]).await;
     let app = scene.node(&fake).await;
     let alice = alice(&app, 1_000_000).await;
     // So much is spent that the ledger would let the correction be made again.
@@ -281,7 +287,7 @@ async fn a_correction_whose_answer_was_lost_is_not_made_twice() {
     let rounds = alice.get("/v1/rounds").await.json();
     let round = RoundId::parse(text(&rounds["items"][0]["round_id"])).unwrap();
     let account = AccountId::parse("acct_alice").unwrap();
-    let correction = Correction {
+    let correction = CostCorrection {
         account: account.clone(),
         round: round.clone(),
         run: None,
@@ -293,12 +299,12 @@ async fn a_correction_whose_answer_was_lost_is_not_made_twice() {
     };
     // As the node writes it, but that the node does not hear of it.
     let moved = SavedAnswer { status: 200, text: correction.micros.to_string() };
-    let once = Once {
+    let once = IdempotencyRecord {
         account: account.clone(),
         key: format!("\u{b7}correction\u{b7}{round}\u{b7}0"),
         operation: "correction".to_owned(),
         request_digest: String::new(),
-        answer: OnceAnswer::Known(moved),
+        answer: IdempotencyAnswer::Known(moved),
         at: app.clock.now(),
     };
     let (behalf, sharing) = (Behalf::Account(account.clone()), scene.store.sharing());
@@ -308,7 +314,7 @@ async fn a_correction_whose_answer_was_lost_is_not_made_twice() {
     // What the provider reports is learned before the charge is corrected, and a node that stops
     // waits for that.
     let verifier_id = text(&verifier["verifier_id"]).to_owned();
-    let of = HistoryOf { account: account.clone(), verifier_id, model: "p1/m".to_owned() };
+    let of = JudgeHistoryKey { account: account.clone(), verifier_id, model: "p1/m".to_owned() };
     while sharing.judge_history(&behalf, &of).await.unwrap().median_answer().is_none() {
         tokio::task::yield_now().await;
     }
@@ -320,7 +326,7 @@ async fn a_correction_whose_answer_was_lost_is_not_made_twice() {
 }
 
 pub(crate) async fn cancelled(scene: &Scene) {
-    let fake = FakeProvider::saying([Says::Hangs]).await;
+    let fake = FakeProvider::saying([ProviderReply::Hangs]).await;
     let app = scene.node(&fake).await;
     let alice = alice(&app, 1_000_000).await;
     let cancel = async {
@@ -353,8 +359,11 @@ async fn a_judge_that_an_early_stop_does_not_wait_for_is_paid() {
             let count = std::sync::atomic::AtomicUsize::new(0);
             FakeProvider::start(move |_| {
                 match count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
-                    0 | 1 => Says::After(gate.clone(), Box::new(Says::Answer(verdict("met")))),
-                    _ => Says::Hangs,
+                    0 | 1 => ProviderReply::After(
+                        gate.clone(),
+                        Box::new(ProviderReply::Answer(verdict("met"))),
+                    ),
+                    _ => ProviderReply::Hangs,
                 }
             })
             .await
@@ -380,7 +389,7 @@ async fn a_judge_that_an_early_stop_does_not_wait_for_is_paid() {
 }
 
 pub(crate) async fn died(scene: &Scene) {
-    let fake = FakeProvider::saying([Says::Hangs]).await;
+    let fake = FakeProvider::saying([ProviderReply::Hangs]).await;
     let app = scene.node(&fake).await;
     let alice = alice(&app, 1_000_000).await;
     let other = scene.node(&fake).await;
@@ -408,7 +417,7 @@ async fn calls_of_a_node_that_died_are_paid_when_their_round_expires() {
 }
 
 pub(crate) async fn first_anonymous(scene: &Scene) {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = scene.node(&fake).await;
     let nobody = app.anonymous().at("192.0.2.7");
     let mut body = json!({ "inputs": { "content": "List the files." } });
@@ -438,7 +447,7 @@ async fn the_first_run_without_a_key_works_and_its_time_has_a_floor() {
 }
 
 pub(crate) async fn late_anonymous(scene: &Scene) {
-    let fake = FakeProvider::saying([Says::Hangs]).await;
+    let fake = FakeProvider::saying([ProviderReply::Hangs]).await;
     let app = scene.node(&fake).await;
     let nobody = app.anonymous().at("192.0.2.7");
     let ask = async |number: usize| {
@@ -477,7 +486,7 @@ async fn a_late_judge_is_paid_without_a_key_too_and_counts_for_the_day() {
 }
 
 pub(crate) async fn known(scene: &Scene) {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = scene.node(&fake).await;
     let alice = alice(&app, 10_000).await;
     assert_eq!(run(&alice, "It rains.").await.json()["passed"], true);
@@ -502,7 +511,8 @@ async fn a_verdict_that_is_known_needs_no_credit() {
 
 pub(crate) async fn shared(scene: &Scene) {
     let gate = Gate::new();
-    let answer = Says::After(gate.clone(), Box::new(Says::Answer(verdict("met"))));
+    let answer =
+        ProviderReply::After(gate.clone(), Box::new(ProviderReply::Answer(verdict("met"))));
     let fake = FakeProvider::saying([answer]).await;
     let app = scene.node(&fake).await;
     let alice = alice(&app, 1_000_000).await;
@@ -540,9 +550,11 @@ pub(crate) async fn shared_failure(scene: &Scene) {
         let gate = gate.clone();
         FakeProvider::start(move |asked| {
             // What does not decide is not kept, so that each who asks pays.
-            let decides_nothing = Says::Answer(verdict("cannot_confirm"));
+            let decides_nothing = ProviderReply::Answer(verdict("cannot_confirm"));
             match asked.body()["model"].as_str() {
-                Some("gone") => Says::After(gate.clone(), Box::new(Says::Status(404))),
+                Some("gone") => {
+                    ProviderReply::After(gate.clone(), Box::new(ProviderReply::Status(404)))
+                }
                 _ => decides_nothing,
             }
         })
@@ -585,7 +597,7 @@ async fn the_spare_of_a_judge_whose_failure_is_shared_is_paid() {
 }
 
 pub(crate) async fn little(scene: &Scene) {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = scene.node(&fake).await;
     // Far less than the most that a judgment can cost, which would be held by itself.
     let alice = alice(&app, 10_000).await;

@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
-use jurat_core::{caller::Scope, judge::Price};
-use jurat_engine::{Judges, Limits, ProviderKind, ProviderSettings};
-use jurat_store::{Location, Store};
+use jurat_core::{account::caller::Scope, judge::Price};
+use jurat_engine::{EngineLimits, JudgesConfig, ProviderKind, ProviderSettings};
+use jurat_store::{Store, StoreLocation};
 use jurat_testkit::{
-    app::{Reply, TestApp, TestCaller},
-    fake_provider::{FakeProvider, Says, commitment, verdict},
+    app::{TestApp, TestCaller, TestReply},
+    fake_provider::{FakeProvider, ProviderReply, commitment, verdict},
 };
 use serde_json::{Value, json};
 
@@ -18,7 +18,8 @@ const RUNS: &str = "/v1/verifiers/claims-cite-source/runs";
 
 /// An application with a provider for each fake: `p1`, `p2`, …, in both protocols by turns.
 async fn app(fakes: &[&FakeProvider]) -> TestApp {
-    let mut judges = Judges { cache_for: Some(Duration::from_mins(1)), ..Judges::default() };
+    let mut judges =
+        JudgesConfig { cache_for: Some(Duration::from_mins(1)), ..JudgesConfig::default() };
     for (at, fake) in fakes.iter().enumerate() {
         let kind = ProviderKind::ALL[at % 2];
         let mut settings = ProviderSettings::new(kind, fake.url());
@@ -49,7 +50,7 @@ async fn a_model_judges_with_its_words_and_its_cost_and_is_not_asked_twice() {
     let finding = json!({ "field": "source", "quote": "Rain all day", "says": "supports" });
     let says =
         json!({ "findings": [finding], "reasoning": "The source has it.", "verdict": "met" });
-    let fake = FakeProvider::saying([Says::Answer(says)]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(says)]).await;
     let app = app(&[&fake]).await;
     let first = run(&app.admin(), &json!({})).await;
     assert_eq!((&first["passed"], text(&first["reasoning"])), (&json!(true), "The source has it."));
@@ -65,10 +66,22 @@ async fn a_model_judges_with_its_words_and_its_cost_and_is_not_asked_twice() {
 #[tokio::test]
 async fn what_a_judge_cannot_do_is_an_error_and_never_a_verdict() {
     for (says, code, message) in [
-        (Says::Status(401), "verifier_unavailable", "the provider `p1` answered 401 Unauthorized"),
-        (Says::Text("met".to_owned()), "runtime_error", "the answer was not one JSON document"),
-        (Says::Refusal, "runtime_error", "the judge refused to answer"),
-        (Says::Answer(verdict("cannot_confirm")), "runtime_error", "the judge did not decide"),
+        (
+            ProviderReply::Status(401),
+            "verifier_unavailable",
+            "the provider `p1` answered 401 Unauthorized",
+        ),
+        (
+            ProviderReply::Text("met".to_owned()),
+            "runtime_error",
+            "the answer was not one JSON document",
+        ),
+        (ProviderReply::Refusal, "runtime_error", "the judge refused to answer"),
+        (
+            ProviderReply::Answer(verdict("cannot_confirm")),
+            "runtime_error",
+            "the judge did not decide",
+        ),
     ] {
         let fake = FakeProvider::saying([says.clone()]).await;
         let app = app(&[&fake]).await;
@@ -81,9 +94,9 @@ async fn what_a_judge_cannot_do_is_an_error_and_never_a_verdict() {
 
 #[tokio::test]
 async fn a_panel_decides_by_majority_and_keeps_what_each_judge_said() {
-    let met = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
-    let also = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
-    let not = FakeProvider::saying([Says::Answer(verdict("not_met"))]).await;
+    let met = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let also = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let not = FakeProvider::saying([ProviderReply::Answer(verdict("not_met"))]).await;
     let app = app(&[&met, &also, &not]).await;
     let run = run(&app.admin(), &json!({ "replicas": 3 })).await;
     assert_eq!(run["passed"], true, "{run:#}");
@@ -96,7 +109,7 @@ async fn a_panel_decides_by_majority_and_keeps_what_each_judge_said() {
 #[tokio::test]
 async fn a_run_can_have_the_judge_commit_itself_first() {
     let fake = FakeProvider::start(|asked| {
-        Says::Answer(if asked.is_commit() { commitment() } else { verdict("not_met") })
+        ProviderReply::Answer(if asked.is_commit() { commitment() } else { verdict("not_met") })
     })
     .await;
     let app = app(&[&fake]).await;
@@ -109,7 +122,7 @@ async fn a_run_can_have_the_judge_commit_itself_first() {
 
 #[tokio::test]
 async fn an_address_inside_is_refused_before_a_run_begins() {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = app(&[&fake]).await;
     let mut body = claims_with("input_contract", json!("text_image"));
     body["name"] = json!("picture");
@@ -128,8 +141,8 @@ async fn an_address_inside_is_refused_before_a_run_begins() {
 
 #[tokio::test]
 async fn more_judges_than_there_are_is_a_wrong_field() {
-    let first = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
-    let second = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let first = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let second = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     // The first of the panel is the verifier's own judge, so there are two.
     let app = app(&[&first, &second]).await;
     let inputs = json!({ "response": "It rains.", "source": "Rain all day." });
@@ -146,14 +159,14 @@ async fn more_judges_than_there_are_is_a_wrong_field() {
 
 #[tokio::test]
 async fn a_test_never_shows_the_judge_the_answer_to_its_case() {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = app(&[&fake]).await;
     let reply = app.admin().post("/v1/verifiers/claims-cite-source/tests", &json!({})).await;
     assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
     let asked = fake.asked();
     assert_eq!(asked.len(), 2);
     for asked in asked {
-        let turns = asked.turns();
+        let turns = asked.conversation();
         let (_, candidate) = turns.last().unwrap();
         let (own, other) =
             if candidate.contains("It rains.") { ("rains", "snows") } else { ("snows", "rains") };
@@ -167,7 +180,7 @@ async fn a_test_never_shows_the_judge_the_answer_to_its_case() {
 
 #[tokio::test]
 async fn what_does_not_match_its_schema_is_invalid_and_no_judge_is_asked() {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = app(&[&fake]).await;
     let mut body = json!({
         "claim": { "output": { "response": "It rains.", "source": "Rain all day.", "year": "now" } },
@@ -188,7 +201,7 @@ async fn what_does_not_match_its_schema_is_invalid_and_no_judge_is_asked() {
 
 #[tokio::test]
 async fn validate_refuses_an_address_inside_before_a_round_begins() {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = app(&[&fake]).await;
     let mut body = claims_with("input_contract", json!("image"));
     body["name"] = json!("picture");
@@ -219,18 +232,18 @@ async fn priced(store: &Arc<dyn Store>, fake: &FakeProvider, models: &[&str]) ->
     let mut settings = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
     let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
     settings.prices = models.iter().map(|model| ((*model).to_owned(), price)).collect();
-    let judges = Judges {
+    let judges = JudgesConfig {
         providers: [("p".to_owned(), settings)].into(),
         default_model: Some("p/kept".parse().unwrap()),
-        ..Judges::default()
+        ..JudgesConfig::default()
     };
-    TestApp::made_of(Arc::clone(store), Limits::default(), judges).await
+    TestApp::made_of(Arc::clone(store), EngineLimits::default(), judges).await
 }
 
 #[tokio::test]
 async fn who_pays_names_no_model_without_a_price_where_others_have_one() {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
-    let store = jurat_store::open(&Location::Memory).await.unwrap();
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
     let free = priced(&store, &fake, &[]).await;
     let alice = free.caller("alice", PAYING).await;
     let grant = json!({ "amount_usd": "1.00" });
@@ -242,7 +255,7 @@ async fn who_pays_names_no_model_without_a_price_where_others_have_one() {
     let app = priced(&store, &fake, &["dear", "cheap"]).await;
     let alice = app.caller("alice", PAYING).await;
     let told = "the judge `p/other` has no price; metered accounts may name `p/cheap` or `p/dear` of its provider";
-    let refused = |reply: &Reply, status: StatusCode, (code, field): (&str, &str)| {
+    let refused = |reply: &TestReply, status: StatusCode, (code, field): (&str, &str)| {
         assert_problem(reply, status, code);
         let problem = reply.json();
         assert_eq!(text(&problem["field"]), field, "{problem}");

@@ -6,13 +6,15 @@ use axum::body::Body;
 use http::StatusCode;
 use insta::assert_json_snapshot;
 use jurat_core::{
-    caller::Scope,
+    account::caller::Scope,
     id::AccountId,
-    run::{Provenance, Purpose},
-    verifier::VerifierRef,
+    verifier::{
+        VerifierRef,
+        run::{Provenance, VerifierRunPurpose},
+    },
 };
-use jurat_engine::{Measurement, RunRequest, Watcher};
-use jurat_testkit::app::{Reply, TestApp, TestCaller, admin_caller};
+use jurat_engine::{Measurement, RoundWatcher, VerifierRunOrder};
+use jurat_testkit::app::{TestApp, TestCaller, TestReply, admin_caller};
 use serde_json::{Value, json};
 
 use super::{OWNER, assert_problem, claims, claims_with, deploy, owner, text};
@@ -37,8 +39,8 @@ async fn run(caller: &TestCaller<'_>, path: &str, answer: &str) -> Value {
     reply.json()
 }
 
-fn request(answer: &str) -> RunRequest {
-    RunRequest {
+fn request(answer: &str) -> VerifierRunOrder {
+    VerifierRunOrder {
         reference: VerifierRef::parse("names-a-source").unwrap(),
         inputs: BTreeMap::from([("answer".to_owned(), answer.to_owned())]),
         media_url: None,
@@ -49,7 +51,7 @@ fn request(answer: &str) -> RunRequest {
         timeout_ms: 10_000,
         provenance: Provenance::default(),
         request_digest: "d".to_owned(),
-        purpose: Purpose::Run,
+        purpose: VerifierRunPurpose::Run,
         leave_out: None,
     }
 }
@@ -117,7 +119,7 @@ async fn what_was_measured_of_a_version_stands_beside_it_and_its_runs() {
         id: "01a0c450-0000-7000-8000-000000000001".to_owned(),
         verifier_id: text(&made["verifier_id"]).to_owned(),
         version: 1,
-        purpose: Purpose::Test,
+        purpose: VerifierRunPurpose::Test,
         data_digest: "d".repeat(64),
         document: json!({
             "own": true, "judges": ["builtin/rules"], "replicas": 1, "families": [],
@@ -326,7 +328,7 @@ async fn a_repeated_request_is_one_run() {
     let alice = owner(&app).await;
     deploy(&alice, &sourced()).await;
     let body = json!({ "inputs": { "answer": "x" } });
-    let send = async |path: &str| -> Reply {
+    let send = async |path: &str| -> TestReply {
         alice.post_with(path, &body, &[("idempotency-key", "k")]).await
     };
     let first = send(AT).await;
@@ -357,7 +359,7 @@ async fn another_accounts_runs_and_verifiers_cannot_be_told_from_nothing() {
         for answer in &answers {
             assert_problem(answer, StatusCode::NOT_FOUND, "not_found");
         }
-        answers.iter().map(Reply::text).collect::<Vec<String>>()
+        answers.iter().map(TestReply::text).collect::<Vec<String>>()
     };
     let foreign = answers().await;
     assert_eq!(ids(&bob, "/v1/verifier-runs").await, [] as [&str; 0]);
@@ -399,7 +401,8 @@ async fn an_export_has_every_run_once_and_comes_in_lines() {
         app.clock.advance_ms(10);
         let order = request(&format!("answer {number}"));
         // Without HTTP, because there are so many.
-        let made = app.engine.verifier_run(&admin_caller(), order, Watcher::nobody(), None).await;
+        let made =
+            app.engine.verifier_run(&admin_caller(), order, RoundWatcher::nobody(), None).await;
         expected.insert(0, made.unwrap().run.ticket.id);
     }
     let lines = async |path: &str, accept: &str| {

@@ -2,10 +2,10 @@
 
 use http::StatusCode;
 use jurat_core::judge::Price;
-use jurat_engine::{Judges, ProviderKind, ProviderSettings};
+use jurat_engine::{JudgesConfig, ProviderKind, ProviderSettings};
 use jurat_testkit::{
     app::TestApp,
-    fake_provider::{FakeProvider, Says, verdict},
+    fake_provider::{FakeProvider, ProviderReply, verdict},
 };
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ async fn app(fake: &FakeProvider) -> TestApp {
     let mut settings = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
     let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
     settings.prices.insert("*".to_owned(), price);
-    let mut judges = Judges::default();
+    let mut judges = JudgesConfig::default();
     judges.providers.insert("p1".to_owned(), settings);
     TestApp::with_judges(judges).await
 }
@@ -41,7 +41,7 @@ async fn grant(app: &TestApp, micros: u64) {
 
 #[tokio::test]
 async fn credit_for_one_case_at_a_time_is_enough_for_all() {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = app(&fake).await;
     let alice = owner(&app).await;
     deploy(&alice, &claims_with("model_settings", json!({ "model": "p1/m" }))).await;
@@ -59,7 +59,7 @@ async fn credit_for_one_case_at_a_time_is_enough_for_all() {
 
 #[tokio::test]
 async fn a_measurement_that_runs_out_of_credit_reports_what_was_paid_for() {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = app(&fake).await;
     let alice = owner(&app).await;
     deploy(&alice, &claims_with("model_settings", json!({ "model": "p1/m" }))).await;
@@ -89,7 +89,7 @@ async fn a_measurement_that_runs_out_of_credit_reports_what_was_paid_for() {
 
 #[tokio::test]
 async fn a_key_with_one_round_at_a_time_measures_one_case_at_a_time() {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = app(&fake).await;
     let one = json!({ "name": "one", "concurrent_rounds": 1, "scopes": ["admin"] });
     let one = app.admin().post("/v1/api-keys", &one).await.json();
@@ -102,7 +102,7 @@ async fn a_key_with_one_round_at_a_time_measures_one_case_at_a_time() {
 
 #[tokio::test]
 async fn a_judge_that_passes_everything_on_one_label_stays_at_the_prior() {
-    let fake = FakeProvider::saying([Says::Answer(verdict("met"))]).await;
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = app(&fake).await;
     deploy(&app.admin(), &claims_with("model_settings", json!({ "model": "p1/m" }))).await;
     let mut all_pass = cases();

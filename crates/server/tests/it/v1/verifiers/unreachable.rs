@@ -2,8 +2,8 @@
 
 use axum::body::Body;
 use http::StatusCode;
-use jurat_core::caller::Scope;
-use jurat_testkit::app::{Reply, TestApp, TestCaller};
+use jurat_core::account::caller::Scope;
+use jurat_testkit::app::{TestApp, TestCaller, TestReply};
 use serde_json::json;
 
 use super::{OWNER, assert_problem, claims, claims_with, deploy, owner, text};
@@ -19,7 +19,7 @@ const ROUTES: &[(&str, &str)] = &[
     ("DELETE", "/permanent"),
 ];
 
-async fn send(caller: &TestCaller<'_>, method: &str, path: &str) -> Reply {
+async fn send(caller: &TestCaller<'_>, method: &str, path: &str) -> TestReply {
     caller.send(method, path, Body::empty(), &[]).await
 }
 

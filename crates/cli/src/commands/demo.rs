@@ -1,0 +1,157 @@
+//! `jurat demo`: five executors, a server, two rounds and a verifier, in one process and without a trace.
+
+mod verifier;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use console::Style;
+use jurat_engine::{AccountSettings, EngineLimits, JudgesConfig, SoleNode};
+use jurat_runtime::{
+    ExecutorOptions,
+    engines::{EchoExecutor, EchoMode},
+};
+use jurat_server::ServerOptions;
+use jurat_store::StoreLocation;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet};
+
+use super::{CommandContext, ask, rounds::show};
+use crate::{
+    client::{ApiCall, ApiClient},
+    config, node,
+    output::{Output, OutputFormat},
+    state::StateFolder,
+};
+
+/// Name, provider, model and manners. Different providers count as independent votes.
+const CAST: [(&str, &str, &str, EchoMode); 5] = [
+    ("honest-1", "acorn", "acorn-1", EchoMode::Honest),
+    ("honest-2", "birch", "birch-2", EchoMode::Honest),
+    ("honest-3", "cedar", "cedar-3", EchoMode::Honest),
+    ("liar", "dogwood", "dogwood-4", EchoMode::Lie),
+    ("sleeper", "elm", "elm-5", EchoMode::Hang),
+];
+
+/// The sleeper never answers, so this is how long the first round takes.
+const TIMEOUT_MS: u64 = 2_000;
+const LOOPBACK: &str = "127.0.0.1:0";
+
+pub(crate) async fn run(context: &CommandContext) -> anyhow::Result<u8> {
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let mut tasks = JoinSet::new();
+    let result = play(context.out, folder.path(), &mut tasks).await;
+    tasks.shutdown().await;
+    folder.close().context("the temporary folder could not be removed")?;
+    result
+}
+
+async fn play(
+    out: Output,
+    folder: &std::path::Path,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<u8> {
+    let state = StateFolder::open(folder)?;
+    let store = StoreLocation::File(folder.join("demo.db"));
+    let engine = node::engine(
+        &state,
+        &store,
+        EngineLimits::default(),
+        (JudgesConfig::default(), AccountSettings::default()),
+    );
+    let engine = Box::pin(engine).await?;
+    engine.start(SoleNode::Yes).await?;
+    let listener = TcpListener::bind(LOOPBACK).await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let server = jurat_server::serve(
+        listener,
+        engine.clone(),
+        ServerOptions::default(),
+        std::future::pending(),
+    );
+    tasks.spawn(async { drop(server.await) });
+
+    let client = ApiClient::http(&url, &state.admin_key()?.reveal())?;
+    out.note("Starting five executors: three honest, one that lies, one that never answers.");
+    register(&client, tasks).await?;
+    let result = rounds(out, &client).await;
+    engine.shutdown().await;
+    result
+}
+
+/// Starts the executors and makes them known over HTTP, as anybody would.
+async fn register(client: &ApiClient, tasks: &mut JoinSet<()>) -> anyhow::Result<()> {
+    for (name, family, model, mode) in CAST {
+        let listener = TcpListener::bind(LOOPBACK).await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let executor = Arc::new(EchoExecutor::new(family, model, mode));
+        let never = std::future::pending();
+        let serving = jurat_runtime::serve(listener, executor, ExecutorOptions::default(), never);
+        tasks.spawn(async { drop(serving.await) });
+        let call = ApiCall::post("/v1/executors", json!({ "name": name, "url": url }));
+        client.send(call).await?.success()?;
+    }
+    Ok(())
+}
+
+async fn rounds(out: Output, client: &ApiClient) -> anyhow::Result<u8> {
+    let validate = json!({
+        "claim": "12 * 12 = 144",
+        "consensus": { "replicas": 5 },
+        "execution": { "timeout_ms": TIMEOUT_MS },
+    });
+    let delegate = json!({
+        "objective": "Say what a jurat is",
+        "consensus": { "replicas": 3, "session_pool": ["honest-1", "honest-2", "liar"] },
+    });
+    title(out, "\n1. Is it true that 12 * 12 = 144?  (validate, five replicas)")?;
+    let first = ask(client, out, ApiCall::post("/api/v3/validate", validate)).await?.success()?;
+    show(out, &first.value)?;
+    title(out, "\n2. Say what a jurat is.  (delegate, three replicas, one of them the liar)")?;
+    let second = ask(client, out, ApiCall::post("/api/v3/delegate", delegate)).await?.success()?;
+    show(out, &second.value)?;
+    let verifier = verifier::play(out, client).await?;
+    match out.format {
+        OutputFormat::Text => out.data(&next(&config::program()))?,
+        OutputFormat::Json => {
+            let (first, second) = (&first.value, &second.value);
+            let body = json!({ "validate": first, "delegate": second, "verifier": verifier });
+            out.data(&body.to_string())?;
+        }
+    }
+    Ok(0)
+}
+
+/// What to type next; the program may not be on the path.
+fn next(program: &str) -> String {
+    format!(
+        "
+Try it yourself:
+  {program} serve
+  {program} runtime --listen 127.0.0.1:8787 --engine echo --model-id one
+  {program} runtime --listen 127.0.0.1:8788 --engine echo --model-id two
+  {program} runtime --listen 127.0.0.1:8789 --engine echo --model-id three --mode lie
+  {program} executors add one http://127.0.0.1:8787
+  {program} executors add two http://127.0.0.1:8788
+  {program} executors add three http://127.0.0.1:8789
+  {program} validate --claim '12 * 12 = 144' --replicas 3
+  {program} validate --help
+
+How to write your own executor: docs/guide/executors.md
+How to write a verifier: docs/guide/verifiers.md"
+    )
+}
+
+fn title(out: Output, text: &str) -> std::io::Result<()> {
+    match out.format {
+        OutputFormat::Text => out.text(&out.paint(text, &Style::new().bold())),
+        OutputFormat::Json => Ok(()),
+    }
+}
+
+fn show(out: Output, body: &Value) -> std::io::Result<()> {
+    match out.format {
+        OutputFormat::Text => out.text(&show::reply(out, body)),
+        OutputFormat::Json => Ok(()),
+    }
+}

@@ -1,0 +1,53 @@
+//! Reads what commands are given as files: bounded, and as JSON that has one reading only.
+
+use std::{
+    io::{self, Read as _},
+    path::Path,
+};
+
+use jurat_wire::strict_json;
+use serde_json::{Map, Value};
+
+use crate::failure::CliFailure;
+
+/// More than the server takes, so that the server says so.
+pub(crate) const LARGEST: u64 = 2 * 1024 * 1024;
+
+/// The first `most` bytes of a file; `-` is standard input.
+pub(crate) fn read(file: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+    } else {
+        std::fs::File::open(file)?.take(most).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// A whole file. `name` is how the message calls it.
+pub(crate) fn whole(name: &str, file: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
+    let bytes = read(file, most)
+        .map_err(|error| CliFailure::usage(format!("{name} cannot be read: {error}")))?;
+    if most <= u64::try_from(bytes.len()).unwrap_or(u64::MAX) {
+        let text = format!("{name} is larger than {} MiB, which is too large", most >> 20);
+        return Err(CliFailure::usage(text));
+    }
+    Ok(bytes)
+}
+
+/// A file that holds one JSON object.
+pub(crate) fn object(name: &str, file: &Path) -> anyhow::Result<Map<String, Value>> {
+    object_of(name, &whole(name, file, LARGEST)?)
+}
+
+/// A text that is one JSON object.
+pub(crate) fn object_of(name: &str, bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
+    let value = strict_json::parse(bytes)
+        .map_err(|error| CliFailure::usage(format!("{name} is not JSON: {error}")))?;
+    match value {
+        Value::Object(members) => Ok(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(CliFailure::usage(format!("{name} must contain one JSON object")))
+        }
+    }
+}

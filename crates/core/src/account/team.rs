@@ -1,0 +1,99 @@
+//! Teams, and invitations that somebody answers.
+
+use std::str::FromStr;
+
+use crate::{id::AccountId, round::job::words, time::Timestamp};
+
+words!(
+    /// What somebody is in a team.
+    TeamRole { Owner => "owner", Member => "member" }
+);
+
+words!(
+    /// What an invitation offers.
+    InvitationKind {
+        TeamMembership => "team_membership",
+        TeamOwnership => "team_ownership",
+        WorkflowOwnership => "workflow_ownership_transfer",
+        TemplateOwnership => "template_ownership_transfer",
+    }
+);
+
+impl InvitationKind {
+    /// Whether accepting it takes something from whoever offers it, so that one at a time stands.
+    pub const fn is_ownership(self) -> bool {
+        !matches!(self, Self::TeamMembership)
+    }
+}
+
+words!(
+    /// How an invitation ended.
+    InvitationOutcome {
+        Accepted => "accepted",
+        Declined => "declined",
+        Cancelled => "cancelled",
+        Expired => "expired",
+    }
+);
+
+/// How long an invitation can be answered.
+pub const INVITATION_MICROS: i64 = 14 * 24 * 3_600 * 1_000_000;
+/// How many invitations an account sends in a day, answered or not.
+pub const INVITATIONS_A_DAY: u32 = 100;
+/// How many teams an account owns, and of how many it is a member.
+pub const TEAMS_OWNED: u32 = 50;
+pub const TEAMS_JOINED: u32 = 200;
+/// How many members a team has.
+pub const TEAM_MEMBERS: u32 = 500;
+
+/// A team, as one of its members sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Team {
+    pub account: AccountId,
+    pub handle: String,
+    pub owner: AccountId,
+    /// What the one who asks is in it.
+    pub role: TeamRole,
+    pub created_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamMember {
+    pub account: AccountId,
+    pub email: Option<String>,
+    pub handle: Option<String>,
+    pub role: TeamRole,
+    pub since: Timestamp,
+}
+
+/// Something offered to somebody, who may take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invitation {
+    pub id: String,
+    pub kind: InvitationKind,
+    /// The team, workflow or template.
+    pub target_id: String,
+    pub target_label: String,
+    pub from: AccountId,
+    pub from_label: String,
+    /// An account, or an address that has none yet.
+    pub to: String,
+    /// As the one who invites named them: it tells nothing of the account behind it.
+    pub to_label: String,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub resolved_at: Option<Timestamp>,
+    pub resolution: Option<InvitationOutcome>,
+}
+
+impl Invitation {
+    /// The invitation as it stands: one that nobody answered in time has ended by itself.
+    #[must_use]
+    pub fn at(mut self, now: Timestamp) -> Self {
+        if self.resolution.is_none() && self.expires_at <= now {
+            self.resolved_at = Some(self.expires_at);
+            self.resolution = Some(InvitationOutcome::Expired);
+        }
+        self
+    }
+}

@@ -1,0 +1,526 @@
+//! A run as it stands, and what becomes of it when something happens.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr,
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    AgentOutput, AgentRunOutcome, AgentRunSpec, AgentRunStatus, AgentSpec, ExploreProgress,
+    ReexploreSignal, StepRetryDecision, StepStatus, after_agent_run, after_step, counts, document,
+};
+use crate::{round::job::words, time::Timestamp};
+
+words!(
+    /// What can be told of a run.
+    AgentRunEventKind {
+        RunCreated => "RUN_CREATED",
+        RunKickoff => "RUN_KICKOFF",
+        RunCancelRequested => "RUN_CANCEL_REQUESTED",
+        RunRetryRequested => "RUN_RETRY_REQUESTED",
+        RunTieReexploreTriggered => "RUN_TIE_REEXPLORE_TRIGGERED",
+        RunNullReexploreTriggered => "RUN_NULL_REEXPLORE_TRIGGERED",
+        RunFinalized => "RUN_FINALIZED",
+        RunFailed => "RUN_FAILED",
+        RunCancelled => "RUN_CANCELLED",
+        StepLeased => "STEP_LEASED",
+        /// The worker that had it stops; another one goes on.
+        StepReleased => "STEP_RELEASED",
+        StepCompleted => "STEP_COMPLETED",
+        StepRetryWait => "STEP_RETRY_WAIT",
+        StepFailed => "STEP_FAILED",
+        StepCancelled => "STEP_CANCELLED",
+    }
+);
+
+impl AgentRunEventKind {
+    /// Whether nothing follows, unless somebody asks for the run to be tried again.
+    pub const fn is_end(self) -> bool {
+        matches!(self, Self::RunFinalized | Self::RunFailed | Self::RunCancelled)
+    }
+}
+
+/// Something that happened to a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentRunEvent {
+    pub kind: AgentRunEventKind,
+    pub body: Value,
+}
+
+impl AgentRunEvent {
+    pub const fn new(kind: AgentRunEventKind, body: Value) -> Self {
+        Self { kind, body }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentRun {
+    pub spec: AgentRunSpec,
+    pub status: AgentRunStatus,
+    /// How often the agents were asked once more.
+    pub iteration: u32,
+    /// What was known when this iteration began.
+    pub explored: ExploreProgress,
+    /// Why the agents are asked once more.
+    pub signal: Option<ReexploreSignal>,
+    /// One for each agent, in their order.
+    pub steps: Vec<AgentStep>,
+    /// What came of it, when it is over.
+    pub result: Option<Value>,
+    pub error: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// When the first step was taken.
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+}
+
+/// A line of a list of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRunSummary {
+    pub run_id: String,
+    pub task_type: String,
+    pub status: AgentRunStatus,
+    pub iteration: u32,
+    pub error: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+    /// How many steps are how far.
+    pub counts: BTreeMap<StepStatus, u32>,
+}
+
+/// What one agent does in this iteration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentStep {
+    pub agent_id: String,
+    pub status: StepStatus,
+    /// Counted from 1 in each iteration; each has a task of its own.
+    pub attempt: u32,
+    /// After this one it has failed for good.
+    pub last_attempt: u32,
+    /// Nobody takes it before.
+    pub run_at: Timestamp,
+    /// When a worker took this attempt first; its contract is reckoned from here.
+    pub begun_at: Option<Timestamp>,
+    pub lease: Option<StepLease>,
+    /// What it said last, in an earlier iteration too.
+    pub conclusion: Option<StepConclusion>,
+    pub error: Option<String>,
+}
+
+/// Who has a step, and until when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepLease {
+    /// Whoever has another one is late.
+    pub token: String,
+    pub until: Timestamp,
+    pub worker: String,
+}
+
+/// What the task of a step came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepConclusion {
+    pub output: Value,
+    pub candidate_id: String,
+    /// Digests of what it refers to and of what it brings along.
+    pub evidence: BTreeSet<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentRunCommand {
+    Kickoff,
+    /// An attempt at a step ended.
+    StepEnded {
+        agent_id: String,
+        token: String,
+        outcome: StepOutcome,
+    },
+    Cancel {
+        reason: Option<String>,
+    },
+    /// Steps that did not succeed are tried again.
+    Retry,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepOutcome {
+    Succeeded(StepConclusion),
+    /// What is lasting would fail again.
+    Failed {
+        error: String,
+        is_lasting: bool,
+    },
+    Cancelled,
+    /// The worker stops, and the attempt goes on with another.
+    Released,
+}
+
+/// Why nothing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentRunRejection {
+    /// The word to begin was given before.
+    Begun,
+    /// It is over already.
+    Over,
+    /// It is not over yet.
+    NotOver,
+    /// Every step succeeded.
+    NothingToRetry,
+    /// Somebody else has the step by now, or nobody.
+    LeaseLost,
+}
+
+impl AgentRun {
+    /// A run that waits for the word to begin.
+    pub fn new(spec: AgentRunSpec, now: Timestamp) -> Self {
+        let last_attempt = spec.retry.max_attempts;
+        let step = |agent: &AgentSpec| AgentStep {
+            agent_id: agent.agent_id.clone(),
+            status: StepStatus::Created,
+            attempt: 1,
+            last_attempt,
+            run_at: now,
+            begun_at: None,
+            lease: None,
+            conclusion: None,
+            error: None,
+        };
+        let steps = spec.agents.iter().map(step).collect();
+        Self {
+            spec,
+            status: AgentRunStatus::Created,
+            iteration: 0,
+            explored: ExploreProgress::default(),
+            signal: None,
+            steps,
+            result: None,
+            error: None,
+            created_at: now,
+            updated_at: now,
+            started_at: None,
+            finished_at: None,
+        }
+    }
+
+    /// What a list shows of it.
+    pub fn summary(&self) -> AgentRunSummary {
+        AgentRunSummary {
+            run_id: self.spec.run_id.clone(),
+            task_type: self.spec.task_type.clone(),
+            status: self.status,
+            iteration: self.iteration,
+            error: self.error.clone(),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            started_at: self.started_at,
+            finished_at: self.finished_at,
+            counts: counts(self.steps.iter().map(|step| step.status)),
+        }
+    }
+
+    /// The id of the task of an attempt. The parts of ids have no colons, so no two runs share one.
+    pub fn task_id(&self, agent_id: &str, attempt: u32) -> String {
+        format!("run-{}:{agent_id}:{}:{attempt}", self.spec.run_id, self.iteration)
+    }
+
+    pub fn step(&self, agent_id: &str) -> Option<&AgentStep> {
+        self.steps.iter().find(|step| step.agent_id == agent_id)
+    }
+
+    pub fn agent(&self, agent_id: &str) -> Option<&AgentSpec> {
+        self.spec.agents.iter().find(|agent| agent.agent_id == agent_id)
+    }
+
+    /// What follows from a command; a refusal changes nothing.
+    pub fn act(
+        &mut self,
+        command: AgentRunCommand,
+        now: Timestamp,
+    ) -> Result<Vec<AgentRunEvent>, AgentRunRejection> {
+        let events = match command {
+            AgentRunCommand::Kickoff => self.kickoff(now),
+            AgentRunCommand::StepEnded { agent_id, token, outcome } => {
+                self.step_ended((&agent_id, &token), outcome, now)
+            }
+            AgentRunCommand::Cancel { reason } => self.cancel(reason.as_deref(), now),
+            AgentRunCommand::Retry => self.retry(now),
+        }?;
+        if !events.is_empty() {
+            self.updated_at = now;
+        }
+        Ok(events)
+    }
+
+    fn kickoff(&mut self, now: Timestamp) -> Result<Vec<AgentRunEvent>, AgentRunRejection> {
+        if self.status != AgentRunStatus::Created {
+            return Err(AgentRunRejection::Begun);
+        }
+        self.status = AgentRunStatus::Queued;
+        for step in &mut self.steps {
+            step.queue(now);
+        }
+        Ok(vec![AgentRunEvent::new(AgentRunEventKind::RunKickoff, json!({}))])
+    }
+
+    fn cancel(
+        &mut self,
+        reason: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Vec<AgentRunEvent>, AgentRunRejection> {
+        if self.status.is_over() {
+            return Err(AgentRunRejection::Over);
+        }
+        if self.status == AgentRunStatus::Cancelling {
+            return Ok(Vec::new());
+        }
+        let body = json!({ "reason": reason });
+        let mut events = vec![AgentRunEvent::new(AgentRunEventKind::RunCancelRequested, body)];
+        self.status = AgentRunStatus::Cancelling;
+        let waiting: Vec<usize> = (0..self.steps.len())
+            .filter(|index| self.steps.get(*index).is_some_and(AgentStep::is_waiting))
+            .collect();
+        for index in waiting {
+            if let Some(step) = self.steps.get_mut(index) {
+                step.status = StepStatus::Cancelled;
+            }
+            events.extend(self.step_event(index, AgentRunEventKind::StepCancelled, json!({})));
+        }
+        events.extend(self.conclude(now));
+        Ok(events)
+    }
+
+    fn retry(&mut self, now: Timestamp) -> Result<Vec<AgentRunEvent>, AgentRunRejection> {
+        if !self.status.is_over() {
+            return Err(AgentRunRejection::NotOver);
+        }
+        let max_attempts = self.spec.retry.max_attempts;
+        let mut again = Vec::new();
+        for step in self.steps.iter_mut().filter(|it| it.status != StepStatus::Succeeded) {
+            if step.begun_at.is_some() {
+                step.attempt = step.attempt.saturating_add(1);
+            }
+            step.last_attempt = step.attempt.saturating_add(max_attempts.saturating_sub(1));
+            step.queue(now);
+            again.push(step.agent_id.clone());
+        }
+        if again.is_empty() {
+            return Err(AgentRunRejection::NothingToRetry);
+        }
+        self.status = AgentRunStatus::Queued;
+        (self.result, self.error, self.finished_at) = (None, None, None);
+        Ok(vec![AgentRunEvent::new(
+            AgentRunEventKind::RunRetryRequested,
+            json!({ "agents": again }),
+        )])
+    }
+
+    fn step_ended(
+        &mut self,
+        (agent_id, token): (&str, &str),
+        outcome: StepOutcome,
+        now: Timestamp,
+    ) -> Result<Vec<AgentRunEvent>, AgentRunRejection> {
+        let holds = |step: &AgentStep| {
+            let lease = step.lease.as_ref();
+            step.agent_id == agent_id && lease.is_some_and(|lease| lease.token == token)
+        };
+        let index = self.steps.iter().position(holds).ok_or(AgentRunRejection::LeaseLost)?;
+        let (retry, is_ending) = (self.spec.retry, self.status == AgentRunStatus::Cancelling);
+        let step = self.steps.get_mut(index).ok_or(AgentRunRejection::LeaseLost)?;
+        step.lease = None;
+        let (kind, more) = match outcome {
+            StepOutcome::Succeeded(conclusion) => {
+                let more = json!({ "candidate_id": conclusion.candidate_id });
+                (step.status, step.error) = (StepStatus::Succeeded, None);
+                step.conclusion = Some(conclusion);
+                (AgentRunEventKind::StepCompleted, more)
+            }
+            StepOutcome::Released if !is_ending => {
+                step.status = StepStatus::Queued;
+                step.run_at = now;
+                (AgentRunEventKind::StepReleased, json!({}))
+            }
+            StepOutcome::Cancelled | StepOutcome::Released => {
+                step.status = StepStatus::Cancelled;
+                (AgentRunEventKind::StepCancelled, json!({}))
+            }
+            StepOutcome::Failed { error, is_lasting } => {
+                let last = is_lasting || is_ending;
+                let tries = super::RetrySpec { max_attempts: step.last_attempt, ..retry };
+                let after = after_step(tries, step.attempt, last, now);
+                step.failed(&error, after)
+            }
+        };
+        let mut events: Vec<AgentRunEvent> =
+            self.step_event(index, kind, more).into_iter().collect();
+        if kind == AgentRunEventKind::StepRetryWait
+            && let Some(step) = self.steps.get_mut(index)
+        {
+            step.attempt = step.attempt.saturating_add(1);
+            step.begun_at = None;
+        }
+        events.extend(self.conclude(now));
+        Ok(events)
+    }
+
+    /// An event of a step, with what is told of each.
+    fn step_event(
+        &self,
+        index: usize,
+        kind: AgentRunEventKind,
+        more: Value,
+    ) -> Option<AgentRunEvent> {
+        let step = self.steps.get(index)?;
+        let mut body = json!({
+            "agent_id": step.agent_id,
+            "iteration": self.iteration,
+            "attempt": step.attempt,
+            "task_id": self.task_id(&step.agent_id, step.attempt),
+        });
+        if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
+            body.extend(more);
+        }
+        Some(AgentRunEvent::new(kind, body))
+    }
+
+    /// Ends the run, or asks the agents once more, when no step is left.
+    fn conclude(&mut self, now: Timestamp) -> Vec<AgentRunEvent> {
+        if !self.steps.iter().all(|step| step.status.is_over()) {
+            return Vec::new();
+        }
+        if self.status == AgentRunStatus::Cancelling {
+            return self.end(AgentRunStatus::Cancelled, &[], now);
+        }
+        let explored = self.explored_by_now();
+        let said = self.agent_outputs();
+        match after_agent_run(&self.spec, &said, &explored) {
+            AgentRunOutcome::Finalized { buckets } => {
+                self.end(AgentRunStatus::Finalized, &buckets, now)
+            }
+            AgentRunOutcome::Failed => {
+                self.error = Some(self.why_nobody());
+                self.end(AgentRunStatus::Failed, &[], now)
+            }
+            AgentRunOutcome::Reexplore { signal, .. } => {
+                self.explored = explored;
+                vec![self.ask_again(signal, now)]
+            }
+        }
+    }
+
+    fn explored_by_now(&self) -> ExploreProgress {
+        let conclusions = self.steps.iter().filter_map(|step| step.conclusion.as_ref());
+        let evidence = conclusions.flat_map(|it| it.evidence.iter().cloned()).collect();
+        if self.iteration == 0 {
+            self.explored.seeded(&evidence)
+        } else {
+            self.explored.after(&evidence)
+        }
+    }
+
+    /// What the agents said that succeeded, in their order.
+    pub fn agent_outputs(&self) -> Vec<AgentOutput> {
+        let said = self.spec.agents.iter().zip(&self.steps).filter_map(|(agent, step)| {
+            let conclusion = step.conclusion.as_ref()?;
+            let output = conclusion.output.clone();
+            Some(AgentOutput { agent_id: agent.agent_id.clone(), weight: agent.weight, output })
+        });
+        said.collect()
+    }
+
+    fn ask_again(&mut self, signal: ReexploreSignal, now: Timestamp) -> AgentRunEvent {
+        let kind = if signal.is_tie() {
+            AgentRunEventKind::RunTieReexploreTriggered
+        } else {
+            AgentRunEventKind::RunNullReexploreTriggered
+        };
+        let body = signal.document();
+        self.iteration = signal.iteration;
+        self.signal = Some(signal);
+        self.status = AgentRunStatus::Queued;
+        for step in &mut self.steps {
+            step.attempt = 1;
+            step.last_attempt = self.spec.retry.max_attempts;
+            step.queue(now);
+        }
+        AgentRunEvent::new(kind, body)
+    }
+
+    fn end(
+        &mut self,
+        status: AgentRunStatus,
+        buckets: &[super::Bucket],
+        now: Timestamp,
+    ) -> Vec<AgentRunEvent> {
+        self.status = status;
+        self.finished_at = Some(now);
+        let result = document::result(self, buckets);
+        let aggregation = result.get("aggregation").cloned().unwrap_or_default();
+        let member = |name: &str| aggregation.get(name).cloned().unwrap_or_default();
+        let event = match status {
+            AgentRunStatus::Failed => {
+                AgentRunEvent::new(AgentRunEventKind::RunFailed, json!({ "error": self.error }))
+            }
+            AgentRunStatus::Cancelled => {
+                AgentRunEvent::new(AgentRunEventKind::RunCancelled, json!({}))
+            }
+            AgentRunStatus::Created
+            | AgentRunStatus::Queued
+            | AgentRunStatus::Running
+            | AgentRunStatus::Cancelling
+            | AgentRunStatus::Finalized => AgentRunEvent::new(
+                AgentRunEventKind::RunFinalized,
+                json!({
+                    "final_decision": member("final_decision"),
+                    "final_answer": member("final_answer"),
+                    "iteration": self.iteration,
+                }),
+            ),
+        };
+        self.result = Some(result);
+        vec![event]
+    }
+
+    fn why_nobody(&self) -> String {
+        let why = |step: &AgentStep| {
+            format!("{}: {}", step.agent_id, step.error.as_deref().unwrap_or("it was cancelled"))
+        };
+        let all: Vec<String> = self.steps.iter().map(why).collect();
+        format!("no agent succeeded; {}", all.join("; "))
+    }
+}
+
+impl AgentStep {
+    /// Whether no worker has it, and it is not over.
+    pub const fn is_waiting(&self) -> bool {
+        matches!(self.status, StepStatus::Created | StepStatus::Queued | StepStatus::RetryWait)
+    }
+
+    /// What it said before stands until it says something else.
+    fn queue(&mut self, now: Timestamp) {
+        self.status = StepStatus::Queued;
+        self.run_at = now;
+        self.begun_at = None;
+        (self.lease, self.error) = (None, None);
+    }
+
+    fn failed(&mut self, error: &str, after: StepRetryDecision) -> (AgentRunEventKind, Value) {
+        self.error = Some(error.to_owned());
+        match after {
+            StepRetryDecision::Retry { at } => {
+                self.status = StepStatus::RetryWait;
+                self.run_at = at;
+                let more = json!({ "error": error, "retry_at_ms": at.millis() });
+                (AgentRunEventKind::StepRetryWait, more)
+            }
+            StepRetryDecision::Failed => {
+                self.status = StepStatus::Failed;
+                (AgentRunEventKind::StepFailed, json!({ "error": error }))
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What was seen of an executor: when it rests, and for whom.
+//!
+//! An account sees failures that it may have brought about itself, by what it sends or by how little
+//! time it gives. So what one account sees lets the executor rest for that account, and for all only
+//! what several accounts see, or what no request can bring about.
+
+use std::collections::BTreeMap;
+
+use super::{Breaker, BreakerState};
+use crate::{id::AccountId, time::Timestamp};
+
+/// The time that an executor must have been given at the least, where nobody knows how long its
+/// answers take, and where its answers come at once.
+const FAIR_TO_STRANGERS_MS: u64 = 1_000;
+const LEAST_FAIR_MS: u64 = 250;
+/// How many answers the usual latency looks back at, about.
+const LOOKS_BACK: u64 = 8;
+/// How many failures of one account count for all: fewer than let the executor rest.
+const MOST_OF_ONE: u32 = 3;
+/// How many accounts are remembered for one executor.
+const MOST_ACCOUNTS: usize = 1_000;
+
+/// What came of a call, as far as it speaks for or against the executor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExecutorCallResult {
+    Answered {
+        took_ms: u64,
+    },
+    /// It answered with a failure, or with something that is no answer.
+    Failed,
+    /// It could not be reached, which no request can bring about.
+    Unreachable,
+    /// It did not answer within the time that it had.
+    Silent {
+        given_ms: u64,
+    },
+}
+
+/// Who does without the executor while it rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PauseScope {
+    All,
+    /// Accounts for which it failed.
+    Some,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExecutorBreakers {
+    for_all: Breaker,
+    by_account: BTreeMap<AccountId, Breaker>,
+    /// Failures that each account saw since anybody had an answer.
+    unanswered: BTreeMap<AccountId, u32>,
+    usual_ms: Option<u64>,
+}
+
+impl ExecutorBreakers {
+    /// Whether an account may call it.
+    pub fn state(&self, account: &AccountId, now: Timestamp) -> BreakerState {
+        let own = self.by_account.get(account).map(|breaker| breaker.state(now));
+        stricter(self.for_all.state(now), own.unwrap_or(BreakerState::Closed))
+    }
+
+    /// Whether anybody may call it.
+    pub fn state_for_all(&self, now: Timestamp) -> BreakerState {
+        self.for_all.state(now)
+    }
+
+    /// The strictest state, and for whom it holds.
+    pub fn strictest(&self, now: Timestamp) -> (BreakerState, PauseScope) {
+        let own = self.by_account.values().map(|breaker| breaker.state(now));
+        let own = own.fold(BreakerState::Closed, stricter);
+        let all = self.for_all.state(now);
+        if all == BreakerState::Closed && own != BreakerState::Closed {
+            return (own, PauseScope::Some);
+        }
+        (all, PauseScope::All)
+    }
+
+    /// Whether a pause is over, so that a look at its health decides whether it is called again.
+    pub fn awaits_probe(&self, now: Timestamp) -> bool {
+        let mut breakers = self.by_account.values().chain([&self.for_all]);
+        breakers.any(|breaker| breaker.state(now) == BreakerState::HalfOpen)
+    }
+
+    /// Whether a call that went well would change anything but the usual latency.
+    pub fn is_clean(&self) -> bool {
+        self.for_all == Breaker::closed()
+            && self.by_account.is_empty()
+            && self.unanswered.is_empty()
+    }
+
+    pub fn after_call(&mut self, account: &AccountId, seen: ExecutorCallResult, now: Timestamp) {
+        match seen {
+            ExecutorCallResult::Answered { took_ms } => {
+                self.usual_ms = Some(self.usual_ms.map_or(took_ms, |usual| {
+                    (usual * (LOOKS_BACK - 1) + took_ms).div_ceil(LOOKS_BACK)
+                }));
+                self.for_all = Breaker::closed();
+                self.unanswered.clear();
+                self.by_account.remove(account);
+            }
+            // A caller who gives less time than it usually takes learns nothing about it.
+            ExecutorCallResult::Silent { given_ms } if given_ms < self.fair_ms() => {}
+            ExecutorCallResult::Unreachable => self.for_all = self.for_all.after_failure(now),
+            ExecutorCallResult::Failed | ExecutorCallResult::Silent { .. } => {
+                self.after_failure(account, now);
+            }
+        }
+    }
+
+    fn after_failure(&mut self, account: &AccountId, now: Timestamp) {
+        self.make_room(account);
+        let own = self.by_account.entry(account.clone()).or_default();
+        *own = own.after_failure(now);
+        *self.unanswered.entry(account.clone()).or_default() += 1;
+        let failures: u32 = self.unanswered.values().map(|it| MOST_OF_ONE.min(*it)).sum();
+        if Breaker::THRESHOLD <= failures {
+            self.for_all = self.for_all.after_failures(now);
+        }
+    }
+
+    /// Forgets somebody else where too many are remembered.
+    fn make_room(&mut self, account: &AccountId) {
+        if self.by_account.len() < MOST_ACCOUNTS || self.by_account.contains_key(account) {
+            return;
+        }
+        self.by_account.pop_first();
+        self.unanswered.retain(|it, _| self.by_account.contains_key(it));
+    }
+
+    /// A look at its health ends a pause that is over, or begins a longer one. No call is spent on it.
+    pub fn after_probe(&mut self, is_well: bool, at: Timestamp) {
+        self.for_all = self.for_all.after_probe(is_well, at);
+        for breaker in self.by_account.values_mut() {
+            *breaker = breaker.after_probe(is_well, at);
+        }
+    }
+
+    /// How long it must have had before its silence speaks against it.
+    fn fair_ms(&self) -> u64 {
+        let usual = |usual: u64| usual.saturating_add(usual / 2).max(LEAST_FAIR_MS);
+        self.usual_ms.map_or(FAIR_TO_STRANGERS_MS, usual)
+    }
+}
+
+fn stricter(left: BreakerState, right: BreakerState) -> BreakerState {
+    match (left, right) {
+        (BreakerState::Open(left), BreakerState::Open(right)) => {
+            BreakerState::Open(left.max(right))
+        }
+        (open @ BreakerState::Open(_), _) | (_, open @ BreakerState::Open(_)) => open,
+        (BreakerState::HalfOpen, _) | (_, BreakerState::HalfOpen) => BreakerState::HalfOpen,
+        (BreakerState::Closed, BreakerState::Closed) => BreakerState::Closed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1_000)
+    }
+
+    fn account(name: &str) -> AccountId {
+        AccountId::parse(&format!("acct_{name}")).unwrap()
+    }
+
+    fn seen(conduct: &mut ExecutorBreakers, by: &str, what: ExecutorCallResult, times: usize) {
+        for _ in 0..times {
+            conduct.after_call(&account(by), what, at(0));
+        }
+    }
+
+    const SHORT: ExecutorCallResult = ExecutorCallResult::Silent { given_ms: 40 };
+    const FAIR: ExecutorCallResult = ExecutorCallResult::Silent { given_ms: 3_000 };
+
+    #[test]
+    fn what_one_account_sees_is_no_concern_of_others() {
+        for what in [FAIR, ExecutorCallResult::Failed] {
+            let mut conduct = ExecutorBreakers::default();
+            seen(&mut conduct, "hasty", what, 20);
+            assert_eq!(conduct.state(&account("hasty"), at(1)), BreakerState::Open(at(5)));
+            assert_eq!(conduct.state(&account("other"), at(1)), BreakerState::Closed);
+            assert_eq!(conduct.strictest(at(1)), (BreakerState::Open(at(5)), PauseScope::Some));
+        }
+    }
+
+    #[test]
+    fn what_several_accounts_see_concerns_all() {
+        let mut conduct = ExecutorBreakers::default();
+        seen(&mut conduct, "a", FAIR, 4);
+        seen(&mut conduct, "b", ExecutorCallResult::Failed, 1);
+        assert_eq!(conduct.state(&account("c"), at(1)), BreakerState::Closed);
+        seen(&mut conduct, "b", ExecutorCallResult::Failed, 1);
+        assert_eq!(conduct.state(&account("c"), at(1)), BreakerState::Open(at(5)));
+    }
+
+    #[test]
+    fn what_no_request_brings_about_concerns_all() {
+        let mut conduct = ExecutorBreakers::default();
+        seen(&mut conduct, "a", ExecutorCallResult::Unreachable, 5);
+        assert_eq!(conduct.state(&account("b"), at(1)), BreakerState::Open(at(5)));
+    }
+
+    #[test]
+    fn silence_counts_by_what_is_usual() {
+        let mut conduct = ExecutorBreakers::default();
+        seen(&mut conduct, "a", SHORT, 20);
+        seen(&mut conduct, "b", SHORT, 20);
+        assert!(conduct.is_clean());
+        seen(&mut conduct, "a", ExecutorCallResult::Answered { took_ms: 10_000 }, 1);
+        seen(&mut conduct, "a", FAIR, 20);
+        assert!(conduct.is_clean(), "it usually takes longer");
+        seen(&mut conduct, "a", ExecutorCallResult::Answered { took_ms: 20 }, 60);
+        seen(&mut conduct, "a", FAIR, 5);
+        assert_eq!(conduct.state(&account("a"), at(1)), BreakerState::Open(at(5)));
+    }
+
+    #[test]
+    fn an_answer_to_somebody_takes_back_what_others_saw_together() {
+        let mut conduct = ExecutorBreakers::default();
+        seen(&mut conduct, "a", ExecutorCallResult::Failed, 4);
+        seen(&mut conduct, "b", ExecutorCallResult::Answered { took_ms: 5 }, 1);
+        seen(&mut conduct, "c", ExecutorCallResult::Failed, 1);
+        assert_eq!(conduct.state_for_all(at(1)), BreakerState::Closed);
+    }
+
+    #[test]
+    fn after_the_pause_a_look_at_its_health_decides() {
+        let mut conduct = ExecutorBreakers::default();
+        seen(&mut conduct, "a", ExecutorCallResult::Failed, 5);
+        conduct.after_probe(true, at(4));
+        assert_eq!(conduct.state(&account("a"), at(4)), BreakerState::Open(at(5)), "too early");
+        assert!(conduct.awaits_probe(at(5)));
+        let mut sick = conduct.clone();
+        sick.after_probe(false, at(5));
+        assert_eq!(sick.state(&account("a"), at(6)), BreakerState::Open(at(15)));
+        conduct.after_probe(true, at(5));
+        assert_eq!(conduct.state(&account("a"), at(5)), BreakerState::Closed);
+        // It failed often before, so that one more failure is enough.
+        conduct.after_call(&account("a"), ExecutorCallResult::Failed, at(5));
+        assert_eq!(conduct.state(&account("a"), at(6)), BreakerState::Open(at(15)));
+    }
+
+    #[test]
+    fn strangers_do_not_fill_the_memory() {
+        let mut conduct = ExecutorBreakers::default();
+        for number in 0..MOST_ACCOUNTS * 2 {
+            seen(&mut conduct, &format!("n{number}"), ExecutorCallResult::Failed, 1);
+        }
+        assert!(conduct.by_account.len() <= MOST_ACCOUNTS);
+        assert!(conduct.unanswered.len() <= MOST_ACCOUNTS);
+    }
+}

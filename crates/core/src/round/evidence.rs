@@ -1,0 +1,284 @@
+//! What was found where evidence refers to, and what that makes of a verdict.
+
+mod inline;
+
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+pub use self::inline::InlineTerms;
+
+use super::{
+    candidate::{ArtifactRef, InlineEvidence},
+    job::words,
+    replica::{AnswerContent, Label, ReplicaAnswer, ReplicaVote},
+};
+use crate::{
+    policy::{Evaluation, EvaluationStatus},
+    reason,
+};
+
+/// References of one candidate that are looked at; further ones count as not reached.
+pub const MOST_REFS: usize = 32;
+
+/// How the evidence that holds findings is marked.
+const KIND: &str = "evidence_check";
+
+words!(
+    /// What a look at a reference came to.
+    EvidenceStatus {
+        /// It is there, and is what was declared.
+        Seen => "seen",
+        Unreachable => "unreachable",
+        Timeout => "timeout",
+        Denied => "denied",
+        /// It is there, and is something else.
+        Mismatch => "mismatch",
+    }
+);
+
+impl EvidenceStatus {
+    /// The reason code; none for what was seen.
+    pub const fn reason_code(self) -> Option<u16> {
+        match self {
+            Self::Seen => None,
+            Self::Unreachable => Some(reason::EVIDENCE_UNREACHABLE),
+            Self::Timeout => Some(reason::EVIDENCE_TIMEOUT),
+            Self::Denied => Some(reason::EVIDENCE_AUTH_DENIED),
+            Self::Mismatch => Some(reason::EVIDENCE_DIGEST_MISMATCH),
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Seen => "matches its declaration",
+            Self::Unreachable => "could not be reached",
+            Self::Timeout => "did not arrive in time",
+            Self::Denied => "denied access",
+            Self::Mismatch => "does not match its declaration",
+        }
+    }
+}
+
+/// One reference and what was found there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvidenceFinding {
+    pub uri: String,
+    /// As it was declared.
+    pub digest: String,
+    pub found: EvidenceStatus,
+}
+
+impl EvidenceFinding {
+    pub fn new(reference: &ArtifactRef, found: EvidenceStatus) -> Self {
+        Self { uri: reference.uri.clone(), digest: reference.digest.clone(), found }
+    }
+}
+
+/// What findings say of a verdict, whatever it is.
+struct EvidenceRuling {
+    /// `None` when there is nothing to say against it.
+    status: Option<EvaluationStatus>,
+    reason_codes: Vec<u16>,
+    notes: Vec<String>,
+}
+
+/// Evidence that is something else is a failure. Evidence that nobody could look at decides
+/// nothing, and lets nothing be decided.
+fn ruling(findings: &[EvidenceFinding]) -> EvidenceRuling {
+    let missed = || findings.iter().filter(|finding| finding.found != EvidenceStatus::Seen);
+    let mut reason_codes: Vec<u16> = missed().filter_map(|it| it.found.reason_code()).collect();
+    reason_codes.sort_unstable();
+    reason_codes.dedup();
+    let status = if reason_codes.contains(&reason::EVIDENCE_DIGEST_MISMATCH) {
+        Some(EvaluationStatus::Failed)
+    } else if reason_codes.is_empty() {
+        None
+    } else {
+        Some(EvaluationStatus::Inconclusive)
+    };
+    let note = |it: &EvidenceFinding| {
+        format!("The evidence `{}` {}.", plain(&it.digest), it.found.words())
+    };
+    EvidenceRuling { status, reason_codes, notes: missed().map(note).collect() }
+}
+
+/// A text of somebody else's in a note, without what some clients take for markup.
+fn plain(text: &str) -> String {
+    let letters = text.chars().take(80).filter(|letter| !letter.is_control());
+    letters.map(|letter| if matches!(letter, '[' | ']' | '`') { ' ' } else { letter }).collect()
+}
+
+/// What a verdict is after a look at the evidence.
+pub fn amend(mut evaluation: Evaluation, findings: &[EvidenceFinding]) -> Evaluation {
+    let EvidenceRuling { status, reason_codes, notes } = ruling(findings);
+    let Some(status) = status else { return evaluation };
+    if status == EvaluationStatus::Inconclusive {
+        evaluation.score = 0.0;
+    }
+    if evaluation.status != status && status == EvaluationStatus::Failed {
+        evaluation.score = 1.0;
+    }
+    evaluation.status = status;
+    add(&mut evaluation.reason_codes, &reason_codes);
+    evaluation.notes.extend(notes);
+    evaluation
+}
+
+/// What the answer of a verifier is after a look at the evidence. One without a verdict stays so.
+/// The findings, and what was said before them, are kept with the answer.
+pub fn amend_answer(answer: ReplicaAnswer, findings: &[EvidenceFinding]) -> ReplicaAnswer {
+    let (label, mut said) = match answer {
+        ReplicaAnswer::Vote(ReplicaVote { label, said })
+        | ReplicaAnswer::Abstained { label, said } => (label, said),
+        ReplicaAnswer::Nothing { .. } => return answer,
+    };
+    let record = record(label, &said, findings);
+    let EvidenceRuling { status, reason_codes, notes } = ruling(findings);
+    said.evidence.inline.push(record);
+    add(&mut said.reason_codes, &reason_codes);
+    said.notes.extend(notes);
+    let is_abstention = matches!(label, Label::Retry | Label::NeedsSpec);
+    match status {
+        None if is_abstention => ReplicaAnswer::Abstained { label, said },
+        None | Some(EvaluationStatus::Passed) => ReplicaAnswer::Vote(ReplicaVote { label, said }),
+        Some(EvaluationStatus::Failed) => {
+            ReplicaAnswer::Vote(ReplicaVote { label: Label::Invalid, said })
+        }
+        Some(EvaluationStatus::Inconclusive) => ReplicaAnswer::Abstained {
+            label: if is_abstention { label } else { Label::Retry },
+            said,
+        },
+    }
+}
+
+fn add(codes: &mut Vec<u16>, others: &[u16]) {
+    let missing: Vec<u16> = others.iter().copied().filter(|code| !codes.contains(code)).collect();
+    codes.extend(missing);
+}
+
+/// What a verifier had said, and what was found then.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvidenceCheck {
+    pub label: Label,
+    pub reason_codes: Vec<u16>,
+    pub findings: Vec<EvidenceFinding>,
+}
+
+impl EvidenceCheck {
+    /// Digests of what was there for the verifier. One that could not reach something itself does
+    /// not say what.
+    pub fn available(&self) -> Vec<String> {
+        let is_missing = |code: &u16| {
+            let unseen =
+                [EvidenceStatus::Unreachable, EvidenceStatus::Timeout, EvidenceStatus::Denied];
+            unseen.iter().any(|found| found.reason_code() == Some(*code))
+        };
+        if self.reason_codes.iter().any(is_missing) {
+            return Vec::new();
+        }
+        // What is at one address of two is missing at the other.
+        let is_missed = |digest: &str| {
+            let missed = self.findings.iter().filter(|it| it.found != EvidenceStatus::Seen);
+            missed.into_iter().any(|it| it.digest.eq_ignore_ascii_case(digest))
+        };
+        let seen = self.findings.iter().filter(|it| it.found == EvidenceStatus::Seen);
+        seen.filter(|it| !is_missed(&it.digest)).map(|it| it.digest.clone()).collect()
+    }
+}
+
+fn record(label: Label, said: &AnswerContent, findings: &[EvidenceFinding]) -> InlineEvidence {
+    let findings: Vec<Value> = findings
+        .iter()
+        .map(|it| json!({ "uri": it.uri, "digest": it.digest, "found": it.found.as_str() }))
+        .collect();
+    let document = json!({
+        "kind": KIND,
+        "before": { "verdict": label.as_str(), "reason_codes": said.reason_codes },
+        "findings": findings,
+    });
+    InlineEvidence { mime: "application/json".to_owned(), content: document.to_string() }
+}
+
+/// Reads back what [`amend_answer`] kept.
+pub fn evidence_check(said: &AnswerContent) -> Option<EvidenceCheck> {
+    said.evidence.inline.iter().find_map(|item| {
+        let document: Value = serde_json::from_str(&item.content).ok()?;
+        if document.get("kind")?.as_str()? != KIND {
+            return None;
+        }
+        let text = |value: &Value, name: &str| Some(value.get(name)?.as_str()?.to_owned());
+        let finding = |value: &Value| {
+            let found = EvidenceStatus::from_str(&text(value, "found")?).ok()?;
+            Some(EvidenceFinding {
+                uri: text(value, "uri")?,
+                digest: text(value, "digest")?,
+                found,
+            })
+        };
+        let before = document.get("before")?;
+        let codes = before.get("reason_codes")?.as_array()?.iter();
+        Some(EvidenceCheck {
+            label: Label::from_str(&text(before, "verdict")?).ok()?,
+            reason_codes: codes.filter_map(|it| u16::try_from(it.as_u64()?).ok()).collect(),
+            findings: document.get("findings")?.as_array()?.iter().filter_map(finding).collect(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(found: &[EvidenceStatus]) -> Vec<EvidenceFinding> {
+        let finding = |found: &EvidenceStatus| EvidenceFinding {
+            uri: "https://example.com/a".to_owned(),
+            digest: "sha256:00".to_owned(),
+            found: *found,
+        };
+        found.iter().map(finding).collect()
+    }
+
+    fn valid() -> ReplicaAnswer {
+        ReplicaAnswer::Vote(ReplicaVote { label: Label::Valid, said: AnswerContent::default() })
+    }
+
+    #[test]
+    fn evidence_that_is_there_changes_no_verdict() {
+        let amended =
+            amend_answer(valid(), &findings(&[EvidenceStatus::Seen, EvidenceStatus::Seen]));
+        assert_eq!(amended.label(), Label::Valid);
+        assert!(amended.content().unwrap().reason_codes.is_empty());
+        assert_eq!(evidence_check(amended.content().unwrap()).unwrap().findings.len(), 2);
+    }
+
+    #[test]
+    fn evidence_that_nobody_could_look_at_lets_nothing_be_decided() {
+        let invalid = ReplicaAnswer::Vote(ReplicaVote {
+            label: Label::Invalid,
+            said: AnswerContent::default(),
+        });
+        for answer in [valid(), invalid] {
+            let before = answer.label();
+            let amended =
+                amend_answer(answer, &findings(&[EvidenceStatus::Seen, EvidenceStatus::Timeout]));
+            assert_eq!(amended.label(), Label::Retry);
+            assert_eq!(amended.content().unwrap().reason_codes, [201]);
+            assert_eq!(evidence_check(amended.content().unwrap()).unwrap().label, before);
+        }
+    }
+
+    #[test]
+    fn evidence_that_is_something_else_fails_also_when_other_evidence_is_missing() {
+        let amended =
+            amend_answer(valid(), &findings(&[EvidenceStatus::Mismatch, EvidenceStatus::Denied]));
+        assert_eq!(amended.label(), Label::Invalid);
+        assert_eq!(amended.content().unwrap().reason_codes, [202, 203]);
+    }
+
+    #[test]
+    fn who_did_not_answer_has_no_verdict_whatever_the_evidence_is() {
+        let silent = ReplicaAnswer::nothing(crate::round::replica::FailureCode::Timeout, "late");
+        assert_eq!(amend_answer(silent.clone(), &findings(&[EvidenceStatus::Mismatch])), silent);
+    }
+}

@@ -1,0 +1,289 @@
+//! A replica: one session's try within a round, and what came of it.
+
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use super::{candidate::Evidence, job::words};
+use crate::executor::Independence;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replica {
+    /// Position in the order in which they were chosen: first one for each seat, then the spares.
+    pub index: usize,
+    /// The seat that it was asked for. A spare has the seat of the one that failed.
+    pub seat: usize,
+    /// Who was asked in its place after it failed.
+    pub replaced_by: Option<usize>,
+    pub session_id: String,
+    pub executor: String,
+    pub independence: Independence,
+    /// Probability that this session is right, as assumed or measured beforehand.
+    pub reliability: f64,
+    pub answer: ReplicaAnswer,
+    pub latency_ms: u64,
+    pub cost_micros: u64,
+    /// What a judge used; executors do not say.
+    pub usage: Option<JudgeUsage>,
+}
+
+impl Replica {
+    /// Whether what it says, or its failure, counts for its seat.
+    pub const fn is_counted(&self) -> bool {
+        self.replaced_by.is_none()
+    }
+}
+
+/// What a judge used, as its provider counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct JudgeUsage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// Requests that were sent to the provider.
+    pub calls: u32,
+    /// Whether the verdict was known from before, so that nobody was asked.
+    pub is_cached: bool,
+}
+
+/// What a replica said. Only a `Vote` ever counts for a side.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReplicaAnswer {
+    Vote(ReplicaVote),
+    /// The executor answered and declined to decide: `RETRY` or `NEEDS_SPEC`.
+    Abstained {
+        label: Label,
+        said: AnswerContent,
+    },
+    /// There is no verdict, for the reason given.
+    Nothing {
+        label: Label,
+        failure: ReplicaFailure,
+        said: Option<AnswerContent>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplicaVote {
+    pub label: Label,
+    pub said: AnswerContent,
+}
+
+/// The content of an executor's answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AnswerContent {
+    /// The output of a delegate or factcheck replica.
+    pub output: Option<Value>,
+    /// The executor's own confidence in what it says, between 0 and 1.
+    pub score: Option<f64>,
+    pub reason_codes: Vec<u16>,
+    pub evidence: Evidence,
+    /// The verifier result hash as we computed it.
+    pub result_hash: Option<String>,
+    /// Remarks on the answer, such as a hash that was left out.
+    pub notes: Vec<String>,
+}
+
+impl ReplicaAnswer {
+    pub const fn label(&self) -> Label {
+        match self {
+            Self::Vote(ReplicaVote { label, .. })
+            | Self::Abstained { label, .. }
+            | Self::Nothing { label, .. } => *label,
+        }
+    }
+
+    pub const fn content(&self) -> Option<&AnswerContent> {
+        match self {
+            Self::Vote(vote) => Some(&vote.said),
+            Self::Abstained { said, .. } => Some(said),
+            Self::Nothing { said, .. } => said.as_ref(),
+        }
+    }
+
+    pub const fn failure(&self) -> Option<&ReplicaFailure> {
+        match self {
+            Self::Nothing { failure, .. } => Some(failure),
+            Self::Vote(_) | Self::Abstained { .. } => None,
+        }
+    }
+
+    pub const fn has_answered(&self) -> bool {
+        !matches!(self.label(), Label::Timeout | Label::Error | Label::Cancelled)
+    }
+
+    /// A replica without a verdict and without content.
+    pub fn nothing(code: FailureCode, detail: impl Into<String>) -> Self {
+        Self::failed(ReplicaFailure::new(code, detail), None)
+    }
+
+    /// A replica without a verdict; the label follows from the reason.
+    pub fn failed(failure: ReplicaFailure, said: Option<AnswerContent>) -> Self {
+        let label = match failure.code {
+            FailureCode::Timeout | FailureCode::Busy => Label::Timeout,
+            FailureCode::Cancelled => Label::Cancelled,
+            FailureCode::InvalidOutput => Label::InvalidOutput,
+            FailureCode::Unavailable
+            | FailureCode::Unreachable
+            | FailureCode::Disconnected
+            | FailureCode::HttpStatus
+            | FailureCode::Redirect
+            | FailureCode::NotJson
+            | FailureCode::BadShape
+            | FailureCode::TooLarge
+            | FailureCode::EncodedReply
+            | FailureCode::HashMismatch
+            | FailureCode::StatusContradicts
+            | FailureCode::PolicyContradicted
+            | FailureCode::OutputUnchecked
+            | FailureCode::JudgeUnavailable
+            | FailureCode::JudgeUnreadable
+            | FailureCode::MediaUnavailable
+            | FailureCode::NodeStopped
+            | FailureCode::Internal => Label::Error,
+        };
+        Self::Nothing { label, failure, said }
+    }
+}
+
+words!(
+    /// What a replica, or a round, says in one word.
+    Label {
+        Valid => "VALID",
+        Invalid => "INVALID",
+        Retry => "RETRY",
+        NeedsSpec => "NEEDS_SPEC",
+        True => "TRUE",
+        False => "FALSE",
+        Unsure => "UNSURE",
+        Ok => "OK",
+        InvalidOutput => "INVALID_OUTPUT",
+        Timeout => "TIMEOUT",
+        Error => "ERROR",
+        Cancelled => "CANCELLED",
+    }
+);
+
+words!(
+    /// Why a replica has no verdict.
+    FailureCode {
+        /// The deadline of the round passed.
+        Timeout => "timeout",
+        /// The executor had as many calls as it may have, until the deadline.
+        Busy => "busy",
+        /// The session could not be asked: its executor is down or rests, or cannot do the work, or
+        /// its call could not be put on record.
+        Unavailable => "unavailable",
+        /// No connection, or the address did not resolve.
+        Unreachable => "unreachable",
+        /// The connection ended before the answer did.
+        Disconnected => "disconnected",
+        /// A status other than 2xx.
+        HttpStatus => "http_status",
+        /// Redirects are never followed.
+        Redirect => "redirect",
+        /// The answer is not JSON, or has two readings.
+        NotJson => "not_json",
+        /// The JSON lacks a required field, has one of a wrong type, or names another provider or
+        /// model than the capabilities do.
+        BadShape => "bad_shape",
+        /// The answer exceeds the size limit.
+        TooLarge => "too_large",
+        /// The answer is compressed although that was not asked for.
+        EncodedReply => "encoded_reply",
+        /// `verifier_result_hash` is well formed and wrong.
+        HashMismatch => "hash_mismatch",
+        /// `verification_status` contradicts `passed`.
+        StatusContradicts => "status_contradicts",
+        /// The executor passed what our own evaluation of the same policy fails.
+        PolicyContradicted => "policy_contradicted",
+        /// The candidate fails the policy.
+        InvalidOutput => "invalid_output",
+        /// The candidate could not be checked under the policy.
+        OutputUnchecked => "output_unchecked",
+        /// The judge's provider is not configured, or did not answer any try.
+        JudgeUnavailable => "judge_unavailable",
+        /// The judge answered, and its answer is no verdict.
+        JudgeUnreadable => "judge_unreadable",
+        /// The image that the judge should see could not be had.
+        MediaUnavailable => "media_unavailable",
+        /// The round was decided without this replica.
+        Cancelled => "cancelled",
+        /// The node stopped before the round was closed.
+        NodeStopped => "node_stopped",
+        /// A defect of ours.
+        Internal => "internal",
+    }
+);
+
+impl FailureCode {
+    /// Whether it speaks against the executor, rather than against the caller or ourselves.
+    pub const fn is_executors_fault(self) -> bool {
+        match self {
+            Self::Timeout
+            | Self::Unreachable
+            | Self::Disconnected
+            | Self::HttpStatus
+            | Self::Redirect
+            | Self::NotJson
+            | Self::BadShape
+            | Self::TooLarge
+            | Self::EncodedReply
+            | Self::HashMismatch
+            | Self::StatusContradicts => true,
+            Self::Busy
+            | Self::Unavailable
+            | Self::PolicyContradicted
+            | Self::InvalidOutput
+            | Self::OutputUnchecked
+            | Self::JudgeUnavailable
+            | Self::JudgeUnreadable
+            | Self::MediaUnavailable
+            | Self::Cancelled
+            | Self::NodeStopped
+            | Self::Internal => false,
+        }
+    }
+}
+
+impl FailureCode {
+    /// Whether a spare may take over from a session that failed this way. A session that answered
+    /// keeps its seat, whatever its answer is worth.
+    pub const fn leaves_the_seat(self) -> bool {
+        match self {
+            Self::Unavailable
+            | Self::Unreachable
+            | Self::Disconnected
+            | Self::HttpStatus
+            | Self::Redirect
+            | Self::NotJson
+            | Self::BadShape
+            | Self::TooLarge
+            | Self::EncodedReply
+            | Self::HashMismatch
+            | Self::StatusContradicts
+            | Self::JudgeUnavailable
+            | Self::JudgeUnreadable => true,
+            Self::Timeout
+            | Self::Busy
+            | Self::PolicyContradicted
+            | Self::InvalidOutput
+            | Self::OutputUnchecked
+            | Self::MediaUnavailable
+            | Self::Cancelled
+            | Self::NodeStopped
+            | Self::Internal => false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicaFailure {
+    pub code: FailureCode,
+    pub detail: String,
+}
+
+impl ReplicaFailure {
+    pub fn new(code: FailureCode, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into() }
+    }
+}

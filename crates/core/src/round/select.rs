@@ -1,0 +1,293 @@
+//! Which sessions answer: distinct, live, capable, and as independent as the pool allows.
+
+use std::collections::BTreeSet;
+
+use super::job::{Job, PoolEntry};
+use crate::{
+    canonical::sha256_hex,
+    executor::{Capabilities, Independence, session::Session},
+};
+
+/// A session with what is known of its executor at this moment.
+#[derive(Debug, Clone)]
+pub struct EligibleSession<'a> {
+    pub session: &'a Session,
+    pub host: &'a str,
+    /// What the executor declares, or why it cannot be used now.
+    pub standing: Result<&'a Capabilities, String>,
+    pub reliability: f64,
+}
+
+impl EligibleSession<'_> {
+    /// What this lane shares with others.
+    pub fn independence(&self) -> Independence {
+        let (family, model) = match &self.standing {
+            Ok(capabilities) => {
+                (capabilities.provider_family.as_str(), capabilities.model_id.as_str())
+            }
+            Err(_) => ("unknown", "unknown"),
+        };
+        Independence {
+            provider_family: family.to_owned(),
+            model_id: model.to_owned(),
+            host: self.host.to_owned(),
+            executor: self.session.executor.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectError {
+    #[error("there is no session `{0}`")]
+    Unknown(String),
+    #[error("there is no executor `{0}`")]
+    NoExecutor(String),
+    #[error(
+        "executor `{executor}` is reached through its sessions only, and none of them has the profile `{profile}`; use {}, or ask the operator to add one: `jurat sessions add ID --executor {executor} --profile {profile}`",
+        quoted(profiles)
+    )]
+    NoSession { executor: String, profile: String, profiles: Vec<String> },
+    #[error(
+        "executor `{executor}` has no session and therefore no price; ask the operator to add one: `jurat sessions add ID --executor {executor} --profile {profile} --price-micros N`"
+    )]
+    Unpriced { executor: String, profile: String },
+    #[error(
+        "the judge `{judge}` has no price; metered accounts may name {} of its provider",
+        quoted(priced)
+    )]
+    UnpricedJudge { judge: String, priced: Vec<String> },
+    #[error("the session `{0}` is in the pool twice")]
+    Twice(String),
+    #[error("no session has the label or profile `{0}`")]
+    Empty(String),
+    #[error("the pool has {} and {} asked for", sessions(*have), replicas_were(*want))]
+    TooSmall { have: usize, want: usize },
+    #[error("{} asked for and {} can answer now", replicas_were(*want), sessions(*have))]
+    Unavailable { have: usize, want: usize, problems: Vec<SelectProblem> },
+}
+
+fn sessions(count: usize) -> String {
+    if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") }
+}
+
+fn replicas_were(count: usize) -> String {
+    if count == 1 { "1 replica was".to_owned() } else { format!("{count} replicas were") }
+}
+
+fn quoted(words: &[String]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
+}
+
+/// What is wrong with one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectProblem {
+    pub session_id: String,
+    pub problem: String,
+}
+
+/// Who is asked, by their place among the lanes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// One for each replica.
+    pub seats: Vec<ChosenSession>,
+    /// Sessions to ask when one of the chosen fails.
+    pub spares: Vec<usize>,
+}
+
+/// Who takes a seat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChosenSession {
+    pub lane: usize,
+    /// Why it cannot be asked: nobody else was there for the seat, which has failed from the start.
+    pub problem: Option<String>,
+}
+
+/// Chooses the sessions of a job. The same inputs give the same choice on every machine.
+///
+/// Sessions that cannot be asked are passed over while there are others. Where the others are too
+/// few, their seats have failed from the start, as long as the rest can still form a majority.
+pub fn select(
+    job: &Job,
+    lanes: &[EligibleSession<'_>],
+    seed: u64,
+) -> Result<Selection, SelectError> {
+    let want = usize::from(job.terms.replicas);
+    let is_routed = job.terms.pool.is_empty();
+    let candidates: Vec<usize> =
+        if is_routed { (0..lanes.len()).collect() } else { pooled(&job.terms.pool, lanes)? };
+    if !is_routed && candidates.len() < want {
+        return Err(SelectError::TooSmall { have: candidates.len(), want });
+    }
+    let mut able = Vec::new();
+    let mut failed = Vec::new();
+    let mut problems = Vec::new();
+    for index in &candidates {
+        let lane = &lanes[*index];
+        let misfit = if is_routed { misfit(job, lane.session) } else { None };
+        let obstacle = obstacle(job, lane);
+        if misfit.is_none() && obstacle.is_none() {
+            able.push(*index);
+            continue;
+        }
+        if misfit.is_none() {
+            failed.push(ChosenSession { lane: *index, problem: obstacle.clone() });
+        }
+        if let Some(problem) = misfit.or(obstacle) {
+            problems.push(SelectProblem { session_id: lane.session.id.clone(), problem });
+        }
+    }
+    let is_majority = want < 2 * able.len();
+    if !is_majority || able.len() + failed.len() < want {
+        return Err(SelectError::Unavailable { have: able.len(), want, problems });
+    }
+    let mut asked = spread(lanes, &able, able.len(), seed);
+    let mut spares = asked.split_off(want.min(asked.len()));
+    spares.truncate(job.terms.spares.map_or(want, usize::from));
+    if is_routed {
+        // Nobody named an order, and that of the installation must not matter.
+        failed.sort_by_key(|seat| &lanes[seat.lane].session.id);
+    }
+    failed.truncate(want - asked.len());
+    let asked = asked.into_iter().map(|lane| ChosenSession { lane, problem: None });
+    let mut seats: Vec<ChosenSession> = asked.chain(failed).collect();
+    if !is_routed {
+        // The caller named an order; the replicas keep it.
+        seats.sort_by_key(|seat| candidates.iter().position(|other| *other == seat.lane));
+    }
+    Ok(Selection { seats, spares })
+}
+
+/// Which of the spares is asked next: one of an executor that has not failed, and that shares least
+/// with those whose answers are counted. Of equals the first, since they stand in the order of
+/// choice.
+pub fn next_spare(
+    spares: &[&Independence],
+    counted: &[&Independence],
+    failed: &[&Independence],
+) -> Option<usize> {
+    let has_failed = |key: &Independence| failed.iter().any(|it| it.executor == key.executor);
+    (0..spares.len()).min_by_key(|slot| (has_failed(spares[*slot]), shared(spares[*slot], counted)))
+}
+
+/// Why a session that nobody named is not meant for this job.
+fn misfit(job: &Job, session: &Session) -> Option<String> {
+    if let (Some(wanted), Some(has)) = (job.tier, session.tier)
+        && has < wanted
+    {
+        return Some(format!(
+            "its tier `{}` is below the requested tier `{}`",
+            has.as_str(),
+            wanted.as_str()
+        ));
+    }
+    let missing = job.labels.difference(&session.labels).next()?;
+    Some(format!("it does not have the label `{missing}`"))
+}
+
+fn pooled(pool: &[PoolEntry], lanes: &[EligibleSession<'_>]) -> Result<Vec<usize>, SelectError> {
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut named: BTreeSet<&str> = BTreeSet::new();
+    for entry in pool {
+        let matching: Vec<usize> = (0..lanes.len())
+            .filter(|index| {
+                let session = lanes[*index].session;
+                match entry {
+                    PoolEntry::Session(id) => session.id == *id,
+                    PoolEntry::Label(label) => session.labels.contains(label),
+                    PoolEntry::Profile(profile) => session.profile == *profile,
+                    PoolEntry::Executor { name, profile } => {
+                        session.executor == *name && session.profile == *profile
+                    }
+                }
+            })
+            .take(if matches!(entry, PoolEntry::Executor { .. }) { 1 } else { usize::MAX })
+            .collect();
+        match entry {
+            PoolEntry::Session(id) if matching.is_empty() => {
+                return Err(SelectError::Unknown(id.clone()));
+            }
+            PoolEntry::Session(id) if !named.insert(id) => {
+                return Err(SelectError::Twice(id.clone()));
+            }
+            PoolEntry::Label(name) | PoolEntry::Profile(name) if matching.is_empty() => {
+                return Err(SelectError::Empty(name.clone()));
+            }
+            PoolEntry::Executor { name, .. } if matching.is_empty() => {
+                return Err(SelectError::NoExecutor(name.clone()));
+            }
+            PoolEntry::Session(_)
+            | PoolEntry::Label(_)
+            | PoolEntry::Profile(_)
+            | PoolEntry::Executor { .. } => {}
+        }
+        chosen.extend(
+            matching.into_iter().filter(|index| !chosen.contains(index)).collect::<Vec<_>>(),
+        );
+    }
+    Ok(chosen)
+}
+
+/// Why a session cannot take this job now.
+fn obstacle(job: &Job, lane: &EligibleSession<'_>) -> Option<String> {
+    let capabilities = match &lane.standing {
+        Ok(capabilities) => capabilities,
+        Err(problem) => return Some(problem.clone()),
+    };
+    let session = lane.session;
+    if let Some(wanted) = job.work.task_type() {
+        let task_type = session.task_type(wanted);
+        if !capabilities.takes_task_type(task_type) {
+            return Some(format!(
+                "executor `{}` does not declare the task type `{task_type}`; map it with `jurat sessions add --task-type {wanted}=NAME`",
+                session.executor
+            ));
+        }
+        if !capabilities.has_profile(&session.profile) {
+            return Some(format!(
+                "executor `{}` does not declare the profile `{}`",
+                session.executor, session.profile
+            ));
+        }
+    }
+    None
+}
+
+/// Takes, one after the other, the session that shares least with those already taken.
+fn spread(lanes: &[EligibleSession<'_>], able: &[usize], want: usize, seed: u64) -> Vec<usize> {
+    let keys: Vec<Independence> = able.iter().map(|index| lanes[*index].independence()).collect();
+    let draws: Vec<String> = able
+        .iter()
+        .map(|index| sha256_hex(format!("{seed}|{}", lanes[*index].session.id).as_bytes()))
+        .collect();
+    let mut taken: Vec<usize> = Vec::new();
+    while taken.len() < want {
+        let next = (0..able.len()).filter(|slot| !taken.contains(slot)).min_by(|left, right| {
+            let taken: Vec<&Independence> = taken.iter().map(|slot| &keys[*slot]).collect();
+            shared(&keys[*left], &taken)
+                .cmp(&shared(&keys[*right], &taken))
+                .then_with(|| worth(&lanes[able[*right]]).total_cmp(&worth(&lanes[able[*left]])))
+                .then_with(|| draws[*left].cmp(&draws[*right]))
+        });
+        let Some(next) = next else { break };
+        taken.push(next);
+    }
+    taken.into_iter().map(|slot| able[slot]).collect()
+}
+
+/// How often a lane repeats an executor, a provider, a model, a host of those taken.
+fn shared(key: &Independence, taken: &[&Independence]) -> [usize; 4] {
+    let count =
+        |same: &dyn Fn(&Independence) -> bool| taken.iter().filter(|other| same(other)).count();
+    [
+        count(&|other| other.executor == key.executor),
+        count(&|other| other.provider_family == key.provider_family),
+        count(&|other| other.model_id == key.model_id),
+        count(&|other| other.host == key.host),
+    ]
+}
+
+/// Reliability per cost; a free session costs as little as one micro-credit.
+#[expect(clippy::cast_precision_loss, reason = "an order, not a sum of money")]
+fn worth(lane: &EligibleSession<'_>) -> f64 {
+    lane.reliability / lane.session.price_micros.max(1) as f64
+}

@@ -1,0 +1,107 @@
+//! Who asks in the background: an account whose task goes on without a request.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{
+    account::{
+        caller::{Caller, CallerKey, CreditMode, Scope},
+        key::Key,
+    },
+    id::AccountId,
+};
+
+use crate::{Engine, EngineError};
+
+/// The key that is kept with what a caller orders.
+pub(crate) fn submitting_key(caller: &Caller) -> Option<String> {
+    let id = &caller.key().id;
+    (*id != without_key(caller.account())).then(|| id.clone())
+}
+
+/// No key has such an identifier.
+fn without_key(account: &AccountId) -> String {
+    format!("tasks:{account}")
+}
+
+impl Engine {
+    /// The caller of a task or a run: its account, with the scopes and the limits of the key that
+    /// submitted it. Nothing is done under a key that was revoked or has expired, nor for an account
+    /// that was suspended in the meantime.
+    pub async fn caller_of(
+        &self,
+        account: &AccountId,
+        key: Option<&str>,
+    ) -> Result<Caller, EngineError> {
+        match self.live_submitting_key(account, key).await? {
+            Some(key) => self.caller_with(account, key.scopes.clone(), self.caller_key(&key)).await,
+            None => self.caller_without_key(account).await,
+        }
+    }
+
+    /// The same for a step that begins, which counts as a request of the key.
+    pub(crate) async fn caller_of_task_call(
+        &self,
+        account: &AccountId,
+        key: Option<&str>,
+    ) -> Result<Caller, EngineError> {
+        if let Some(key) = self.live_submitting_key(account, key).await? {
+            self.key_request(&key)?;
+        }
+        self.caller_of(account, key).await
+    }
+
+    /// The caller of what an account has done without a key: tasks from before keys were kept, and
+    /// what executors say of its tasks. It has places for rounds of its own.
+    pub async fn caller_without_key(&self, account: &AccountId) -> Result<Caller, EngineError> {
+        let key = CallerKey {
+            id: without_key(account),
+            concurrent_rounds: self.inner.limits.rounds_per_key,
+        };
+        let scopes = BTreeSet::from([
+            Scope::RoundsCreate,
+            Scope::VerifiersRun,
+            Scope::TasksRead,
+            Scope::TasksWrite,
+        ]);
+        self.caller_with(account, scopes, key).await
+    }
+
+    /// The key that ordered something, if it is known and may still be used.
+    pub(crate) async fn live_submitting_key(
+        &self,
+        account: &AccountId,
+        key: Option<&str>,
+    ) -> Result<Option<Key>, EngineError> {
+        let Some(id) = key else { return Ok(None) };
+        let record = self.live_key(account, id).await?.ok_or(EngineError::KeyEnded)?;
+        Ok(Some(record.key.clone()))
+    }
+
+    async fn caller_with(
+        &self,
+        account: &AccountId,
+        scopes: BTreeSet<Scope>,
+        key: CallerKey,
+    ) -> Result<Caller, EngineError> {
+        // Credit is read now: the account may have been suspended since.
+        let credit = if *account == AccountId::admin() {
+            CreditMode::Unmetered
+        } else {
+            let state = self.inner.store.account_get(account).await?;
+            let state = state.ok_or_else(|| EngineError::NotFound {
+                what: "account",
+                id: account.to_string(),
+            })?;
+            if state.suspended_at.is_some() {
+                return Err(EngineError::Suspended);
+            }
+            CreditMode::Metered
+        };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "an authenticated caller of the account ordered the work"
+        )]
+        let caller = Caller::authenticated(account.clone(), scopes, key, credit);
+        Ok(caller)
+    }
+}

@@ -1,0 +1,223 @@
+//! Operations on accounts and their credit: what an account sees of its own, and what an admin does.
+
+use std::sync::Arc;
+
+use jurat_core::{
+    account::{
+        AccountName, AccountProfile,
+        caller::{Caller, CreditMode, Scope},
+        key::Key,
+        ledger::{AccountState, Balance, Transfer, usd},
+    },
+    id::AccountId,
+    time::Timestamp,
+};
+use jurat_store::{
+    CreditGrant, CreditGrantOutcome, IdempotencyAnswer, ListPage, Spending, Suspension,
+    SuspensionOutcome,
+};
+
+use super::handles::behalf_of;
+use crate::{
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+};
+
+/// Who a caller is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallerIdentity {
+    /// The key of the request, with its account.
+    pub key: Key,
+    pub profile: AccountProfile,
+    pub is_suspended: bool,
+}
+
+/// What an account has, and what it used in a month.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountUsage {
+    pub balance: Balance,
+    /// Whether it is refused what it has no credit for.
+    pub is_metered: bool,
+    /// The month, in UTC.
+    pub since: Timestamp,
+    pub until: Timestamp,
+    pub spent: Spending,
+}
+
+/// Credit that an operator gives, or takes back when it is negative.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCreditGrant {
+    pub micros: i64,
+    pub note: Option<String>,
+}
+
+impl Engine {
+    /// Who the caller is: any key may ask.
+    pub async fn me_show(&self, caller: &Caller) -> Result<CallerIdentity, EngineError> {
+        let known = self.inner.store.key_get(&caller.key().id).await?;
+        let known = known.ok_or(EngineError::Bug("the key of a caller is not there"))?;
+        let is_suspended = known.suspended && known.key.account != AccountId::admin();
+        let (name, now) = (AccountName::Id(known.key.account.clone()), self.inner.clock.now());
+        let profile =
+            self.inner.store.sharing().profile_get(&behalf_of(caller), &name, &now).await?;
+        let profile = profile.ok_or(EngineError::Bug("the account of a caller is not there"))?;
+        Ok(CallerIdentity { key: known.key, profile, is_suspended })
+    }
+
+    /// What the account has and used: any key of it may ask.
+    pub async fn usage_show(&self, caller: &Caller) -> Result<AccountUsage, EngineError> {
+        let store = &self.inner.store;
+        let state = store.account_get(caller.account()).await?;
+        let (since, until) = self.inner.clock.now().month();
+        Ok(AccountUsage {
+            balance: state.map(|state| state.balance).unwrap_or_default(),
+            is_metered: caller.credit() != CreditMode::Unmetered,
+            since,
+            until,
+            spent: store.credit_spent(caller.account(), since).await?,
+        })
+    }
+
+    /// The lines of the account's ledger, newest first; `before` starts behind a line.
+    pub async fn transfer_list(
+        &self,
+        caller: &Caller,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Transfer>, EngineError> {
+        require_scope(caller, Scope::UsageRead)?;
+        Ok(self.inner.store.credit_transfers(caller.account(), before, limit).await?)
+    }
+
+    /// The same of any account, for the operator.
+    pub async fn account_transfers(
+        &self,
+        caller: &Caller,
+        id: &str,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Transfer>, EngineError> {
+        let account = self.account_show(caller, id).await?.account;
+        Ok(self.inner.store.credit_transfers(&account, before, limit).await?)
+    }
+
+    /// All accounts by identifier.
+    pub async fn account_list(
+        &self,
+        caller: &Caller,
+        page: &ListPage,
+    ) -> Result<Vec<AccountState>, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        Ok(self.inner.store.account_list(page).await?)
+    }
+
+    pub async fn account_show(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<AccountState, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        let account = parse_account(id)?;
+        let found = self.inner.store.account_get(&account).await?;
+        found.ok_or_else(|| unknown_account(id))
+    }
+
+    /// Gives credit to an account, or takes some back.
+    pub async fn credit_grant(
+        &self,
+        caller: &Caller,
+        id: &str,
+        new: NewCreditGrant,
+        keyed: Option<IdempotentWrite<Balance>>,
+    ) -> Result<IdempotentOutcome<Balance>, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        let account = parse_account(id)?;
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
+            return Ok(IdempotentOutcome::Before(answer));
+        }
+        let once = self.pending_record(caller, keyed, |saving| {
+            IdempotencyAnswer::OfBalance(Arc::new(move |balance| saving.encode(balance)))
+        });
+        let NewCreditGrant { micros, note } = new;
+        let grant = CreditGrant { account, micros, note, at: self.inner.clock.now() };
+        match self.inner.store.credit_grant(&grant, once.as_ref()).await? {
+            CreditGrantOutcome::Done(balance) => {
+                tracing::info!(account.id = id, micros, by = %caller.key().id, "granted credit");
+                Ok(IdempotentOutcome::Now(balance))
+            }
+            CreditGrantOutcome::UnknownAccount => Err(unknown_account(id)),
+            CreditGrantOutcome::TooMuch(balance) => Err(EngineError::Invalid {
+                field: "amount_usd",
+                reason: format!(
+                    "takes back more than the available credit, which is {}",
+                    usd(balance.available)
+                ),
+            }),
+            CreditGrantOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+        }
+    }
+
+    /// Lets nothing that costs be done for an account any more; rounds under way go on.
+    pub async fn account_suspend(
+        &self,
+        caller: &Caller,
+        id: &str,
+        keyed: Option<IdempotentWrite<AccountState>>,
+    ) -> Result<IdempotentOutcome<AccountState>, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        if parse_account(id)? == AccountId::admin() {
+            return Err(EngineError::Conflict(
+                "the operator's account cannot be suspended".to_owned(),
+            ));
+        }
+        self.set_suspension(caller, id, Some(self.inner.clock.now()), keyed).await
+    }
+
+    /// Lifts a suspension.
+    pub async fn account_resume(
+        &self,
+        caller: &Caller,
+        id: &str,
+        keyed: Option<IdempotentWrite<AccountState>>,
+    ) -> Result<IdempotentOutcome<AccountState>, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        self.set_suspension(caller, id, None, keyed).await
+    }
+
+    async fn set_suspension(
+        &self,
+        caller: &Caller,
+        id: &str,
+        since: Option<Timestamp>,
+        keyed: Option<IdempotentWrite<AccountState>>,
+    ) -> Result<IdempotentOutcome<AccountState>, EngineError> {
+        let account = parse_account(id)?;
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
+            return Ok(IdempotentOutcome::Before(answer));
+        }
+        let once = self.pending_record(caller, keyed, |saving| {
+            IdempotencyAnswer::OfAccount(Arc::new(move |state| saving.encode(state)))
+        });
+        let suspension = Suspension { account, since };
+        match self.inner.store.account_suspend(&suspension, once.as_ref()).await? {
+            SuspensionOutcome::Done(state) => {
+                self.inner.keys.forget_account(&suspension.account);
+                let is_suspended = state.suspended_at.is_some();
+                tracing::info!(account.id = id, is_suspended, by = %caller.key().id, "changed an account");
+                Ok(IdempotentOutcome::Now(*state))
+            }
+            SuspensionOutcome::UnknownAccount => Err(unknown_account(id)),
+            SuspensionOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+        }
+    }
+}
+
+/// What has not the form of an account names none.
+fn parse_account(id: &str) -> Result<AccountId, EngineError> {
+    AccountId::parse(id).map_err(|_| unknown_account(id))
+}
+
+fn unknown_account(id: &str) -> EngineError {
+    EngineError::NotFound { what: "account", id: id.chars().take(80).collect() }
+}

@@ -1,0 +1,319 @@
+//! How people come in without a key: by a code that is sent to their address.
+
+use std::{
+    collections::BTreeSet,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use jurat_core::{
+    account::{
+        self, AccountProfile,
+        caller::Scope,
+        key::{Key, LOGIN_NAME},
+        login::{CODE_MICROS, CODE_TRIES, LoginPurpose, code_hash, mail_code, salt_of, typed},
+    },
+    code::ProblemCode,
+    id::{AccountId, uuid},
+    time::Timestamp,
+};
+use jurat_guard::mail::{Mail, Mailer, NullMailer};
+use jurat_store::{
+    Behalf, KeyAddOutcome, KeyRecord, KeyRevocation, LiveKeys, LoginCodeOutcome, LoginCodeRefusal,
+    LoginCodeTry, LoginCodeUse, LoginEntrant, NewLoginCode, WriteOutcome,
+};
+use subtle::ConstantTimeEq as _;
+
+use super::visitors::visitor_network;
+use crate::{Engine, EngineError, IssuedKey, LimitExceeded};
+
+/// How people get accounts, and how mail reaches them.
+#[derive(Debug, Clone)]
+pub struct AccountSettings {
+    pub mailer: Arc<dyn Mailer>,
+    /// Whether anybody with an address may have an account.
+    pub is_open: bool,
+    /// The credit of a new account.
+    pub grant_micros: i64,
+    /// Where people reach this installation, when it is not where it listens.
+    pub public_url: Option<String>,
+}
+
+impl Default for AccountSettings {
+    fn default() -> Self {
+        Self { mailer: Arc::new(NullMailer), is_open: false, grant_micros: 0, public_url: None }
+    }
+}
+
+/// How long what comes without a key is counted.
+const KEYLESS_WINDOW: Duration = Duration::from_mins(10);
+/// How much more this machine itself may ask for: all who come through a proxy on it look alike.
+const LOCAL_FACTOR: u32 = 10;
+/// How many keys of logins an account has; the oldest makes room.
+const MOST_LOGIN_KEYS: usize = 20;
+const KEYS_READ: u32 = 1_000;
+
+/// What somebody without a key asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum KeylessRequest {
+    /// To log in, to register, or to let a program in.
+    Login,
+    /// Whether a program was let in, which asks every few seconds.
+    Poll,
+    /// What is published.
+    Visit,
+    /// To be let in with a code that was sent to this address.
+    Code(String),
+}
+
+impl KeylessRequest {
+    /// How often one network address may in that time.
+    const fn most(&self) -> u32 {
+        match self {
+            Self::Login => 60,
+            Self::Poll | Self::Visit => 600,
+            Self::Code(_) => CODE_TRIES,
+        }
+    }
+}
+
+/// Requests without a key, by the network address that they come from.
+pub(crate) struct KeylessLimits(
+    moka::sync::Cache<(Option<IpAddr>, KeylessRequest), Arc<AtomicU32>>,
+);
+
+impl KeylessLimits {
+    pub(crate) fn new() -> Self {
+        Self(moka::sync::Cache::builder().max_capacity(50_000).time_to_live(KEYLESS_WINDOW).build())
+    }
+
+    /// Counts a request; `false` when there were too many.
+    fn count(&self, from: Option<IpAddr>, knock: KeylessRequest) -> bool {
+        let from = from.map(|address| address.to_canonical());
+        let is_here = from.is_none_or(|address| address.is_loopback());
+        // Whoever tries codes is not let off for where he sits.
+        let is_hidden = is_here && !matches!(knock, KeylessRequest::Code(_));
+        let most = knock.most().saturating_mul(if is_hidden { LOCAL_FACTOR } else { 1 });
+        let counted = self.0.get_with((from.map(visitor_network), knock), Arc::default);
+        counted.fetch_add(1, Ordering::Relaxed) < most
+    }
+}
+
+impl Engine {
+    /// Counts a request that came without a key.
+    pub(crate) fn admit_keyless(
+        &self,
+        from: Option<IpAddr>,
+        knock: KeylessRequest,
+    ) -> Result<(), EngineError> {
+        let is_in_bounds = self.inner.keyless_limits.count(from, knock);
+        is_in_bounds.then_some(()).ok_or(EngineError::Limited(LimitExceeded::Address))
+    }
+
+    /// Sends a code to an address. Whether there is an account for it, nobody learns: it takes as
+    /// long, and the mail says the rest.
+    pub async fn login_begin(
+        &self,
+        purpose: LoginPurpose,
+        address: &str,
+        from: Option<IpAddr>,
+    ) -> Result<(), EngineError> {
+        self.admit_keyless(from, KeylessRequest::Login)?;
+        let is_open = self.inner.accounts.is_open;
+        if purpose == LoginPurpose::Register && !is_open {
+            return Err(EngineError::Denied(
+                "this installation has no self-registration; ask its operator for an account",
+            ));
+        }
+        let email = email(address)?;
+        let (clock, at) = (&self.inner.clock, self.inner.clock.now());
+        let code = mail_code(clock.bits());
+        let new = NewLoginCode {
+            code_hash: code_hash(&format!("{:032x}", clock.bits()), &email, &typed(&code)),
+            email,
+            purpose,
+            at,
+            expires_at: Timestamp::from_micros(at.micros().saturating_add(CODE_MICROS)),
+        };
+        let sharing = self.inner.store.sharing();
+        match code_result(sharing.code_put(&Behalf::Platform, &new, None).await?)? {
+            // The one that was sent a moment ago is as good: whoever asks for codes of others can
+            // neither flood them nor end what they have.
+            LoginCodeOutcome::Kept => {}
+            LoginCodeOutcome::Replaced { is_known } => {
+                if is_known || purpose == LoginPurpose::Register {
+                    self.mail(code_mail(uuid(at, clock.bits()), &new.email, &code));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a mail while the request goes on: how long that takes would tell of the account.
+    pub(crate) fn mail(&self, mail: Mail) {
+        let mailer = Arc::clone(&self.inner.accounts.mailer);
+        let _sending = self.inner.background.spawn(async move {
+            if let Err(error) = mailer.send(&mail).await {
+                tracing::error!(error = %error, "could not send a mail");
+            }
+        });
+    }
+
+    /// Lets in whoever has the code that was sent to the address, with a new key.
+    pub async fn login_verify(
+        &self,
+        address: &str,
+        code: &str,
+        from: Option<IpAddr>,
+    ) -> Result<IssuedKey, EngineError> {
+        let profile = self.profile_by_code(address, code, from).await?;
+        let name = format!("{LOGIN_NAME}{}", date_text(self.inner.clock.now()));
+        self.login_key(profile.account, &name).await
+    }
+
+    /// The account of whoever has the code that was sent to the address.
+    pub(crate) async fn profile_by_code(
+        &self,
+        address: &str,
+        code: &str,
+        from: Option<IpAddr>,
+    ) -> Result<AccountProfile, EngineError> {
+        self.admit_keyless(from, KeylessRequest::Login)?;
+        let (email, at) = (email(address)?, self.inner.clock.now());
+        // Tries count by where they come from: a stranger uses up his own, and nobody else's.
+        if self.admit_keyless(from, KeylessRequest::Code(email.clone())).is_err() {
+            return Err(wrong_code());
+        }
+        let sharing = self.inner.store.sharing();
+        // The try counts before anything is compared, so that many at once are no more than a few.
+        let tried = LoginCodeTry { email: email.clone(), at };
+        let stored = code_result(sharing.code_try(&Behalf::Platform, &tried, None).await?)?;
+        let stored = stored.unwrap_or_default();
+        let given = code_hash(salt_of(&stored), &email, &typed(code));
+        if !bool::from(given.as_bytes().ct_eq(stored.as_bytes())) {
+            return Err(wrong_code());
+        }
+        let account = AccountId::new(at, self.inner.clock.bits());
+        let grant_micros = self.inner.accounts.grant_micros;
+        let used = LoginCodeUse { email, code_hash: stored, account, grant_micros, at };
+        let LoginEntrant { profile, is_new } =
+            code_result(sharing.code_use(&Behalf::Platform, &used, None).await?)?;
+        if is_new {
+            tracing::info!(account.id = %profile.account, "registered an account");
+        }
+        Ok(profile)
+    }
+
+    /// Makes a key for somebody who came in without one.
+    pub(crate) async fn login_key(
+        &self,
+        account: AccountId,
+        name: &str,
+    ) -> Result<IssuedKey, EngineError> {
+        let clear = self.draw_key();
+        let key = Key {
+            id: clear.id().to_owned(),
+            account,
+            // Of the live keys of an account no two have one name.
+            name: format!("{name} {}", clear.id().get(..6).unwrap_or_default()),
+            scopes: Scope::OWN.into_iter().collect::<BTreeSet<_>>(),
+            rate_per_minute: None,
+            concurrent_rounds: None,
+            created_at: self.inner.clock.now(),
+            expires_at: None,
+            revoked_at: None,
+            last_used_at: None,
+        };
+        let record = KeyRecord { key, secret_hash: clear.secret_hash(), suspended: false };
+        match self.inner.store.key_add(&record, None).await? {
+            KeyAddOutcome::Added => {}
+            KeyAddOutcome::Repeated | KeyAddOutcome::NameTaken => {
+                return Err(EngineError::Bug("the name of a login's key is taken"));
+            }
+        }
+        tracing::info!(jurat.key.id = %record.key.id, "created a key for a login");
+        self.revoke_oldest_logins(&record.key).await?;
+        Ok(IssuedKey { key: record.key, clear, replaces: None })
+    }
+
+    /// Revokes the oldest keys of logins beyond those that an account may have.
+    async fn revoke_oldest_logins(&self, newest: &Key) -> Result<(), EngineError> {
+        let (store, now) = (&self.inner.store, self.inner.clock.now());
+        let wanted = LiveKeys {
+            account: newest.account.clone(),
+            now,
+            name_prefix: LOGIN_NAME.to_owned(),
+            scope: None,
+            limit: KEYS_READ,
+        };
+        let keys = store.key_live(&wanted).await?.into_iter().map(|record| record.key);
+        for old in keys.filter(Key::is_of_login).skip(MOST_LOGIN_KEYS) {
+            let revocation = KeyRevocation {
+                account: old.account,
+                id_or_name: old.id.clone(),
+                at: now,
+                by: newest.id.clone(),
+                within: None,
+            };
+            store.key_revoke(&revocation, None).await?;
+            self.inner.keys.forget(&old.id);
+        }
+        Ok(())
+    }
+}
+
+fn email(text: &str) -> Result<String, EngineError> {
+    account::email(text).ok_or_else(|| EngineError::Invalid {
+        field: "email",
+        reason: "must be an e-mail address, such as ann@example.com".to_owned(),
+    })
+}
+
+fn wrong_code() -> EngineError {
+    EngineError::refused(ProblemCode::InvalidCredentials, "the code is wrong or expired")
+}
+
+fn code_result<T>(written: WriteOutcome<T, LoginCodeRefusal>) -> Result<T, EngineError> {
+    match written {
+        WriteOutcome::Done(value) => Ok(value),
+        WriteOutcome::Refused(LoginCodeRefusal::Gone) => Err(wrong_code()),
+        WriteOutcome::Repeated => Err(EngineError::Bug("a code has no idempotency key")),
+    }
+}
+
+/// The day of a time, such as 2026-09-21.
+pub(crate) fn date_text(at: Timestamp) -> String {
+    jurat_wire::api::kit::time::text(at).chars().take(10).collect()
+}
+
+fn code_mail(id: String, to: &str, code: &str) -> Mail {
+    let minutes = CODE_MICROS / 60_000_000;
+    let text = format!(
+        "Your code is {code}\n\nIt is valid for {minutes} minutes and gives access to your account.\nIf you did not request it, you can ignore this message.\n"
+    );
+    Mail { id, to: to.to_owned(), subject: "Your code for Jurat".to_owned(), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_network_is_counted_as_one_and_others_apart() {
+        let doors = KeylessLimits::new();
+        let asks = |from: &str| doors.count(Some(from.parse().unwrap()), KeylessRequest::Login);
+        for _ in 0..KeylessRequest::Login.most() {
+            assert!(asks("::ffff:192.0.2.1"));
+        }
+        assert!(!asks("192.0.2.1"), "the same in the words of version 4");
+        assert!(asks("::ffff:192.0.2.2"), "a neighbour has a count of his own");
+        for _ in 0..LOCAL_FACTOR * KeylessRequest::Login.most() {
+            assert!(asks("127.0.0.1"));
+        }
+        assert!(!asks("::ffff:127.0.0.1"), "a proxy on this machine hides many, but not all");
+    }
+}

@@ -1,0 +1,313 @@
+//! What an account may store, what is kept of its rounds, and what goes when it is old.
+
+use std::time::Duration;
+
+use jurat_core::{
+    account::caller::{Caller, CreditMode, Scope},
+    code::ProblemCode,
+    id::{AccountId, RoundId},
+    round::{RetainedRequest, Round, RoundRequest, RoundSummary},
+    time::Timestamp,
+};
+use jurat_store::{
+    Behalf, ErasureRefusal, PruneCounts, PruneOrder, RoundErasure, RoundKey, RoundKeys,
+    StorageFull, StorageUsage, WriteOutcome,
+};
+
+use crate::{
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+};
+
+/// Rows of each kind that go in one transaction.
+const AT_ONCE: u32 = 200;
+/// As many are counted for somebody who only wants to know.
+const MOST_COUNTED: u32 = 1_000_000;
+/// What was read a moment ago is believed while so much is left.
+const AMPLE_BYTES: u64 = 64 * 1024 * 1024;
+/// A sum of more numbers takes a while, so they are summed up.
+const MANY_PARTS: u64 = 1_000;
+const STORED_FRESH_FOR: Duration = Duration::from_secs(1);
+
+/// How much accounts may store, and for how long it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StorageTerms {
+    /// What one account may have stored; the operator's own account may have more.
+    pub quota_bytes: u64,
+    /// How far replies to writes that free storage may go past the quota. More than one write can
+    /// take an account past it.
+    pub reserve_bytes: u32,
+    /// How long answers are kept for those who send the same idempotency key again.
+    pub answers: Duration,
+    /// How long it is kept what was asked and said in a round that has ended.
+    pub texts: Duration,
+    /// How long a task or a run is kept as a whole when it has ended.
+    pub events: Duration,
+    /// Whether it is kept what was asked.
+    pub keeps_requests: bool,
+}
+
+impl Default for StorageTerms {
+    fn default() -> Self {
+        let days = |days: u64| Duration::from_hours(24 * days);
+        Self {
+            quota_bytes: 1024 * 1024 * 1024,
+            reserve_bytes: 16 * 1024 * 1024,
+            answers: days(30),
+            texts: days(90),
+            events: days(90),
+            keeps_requests: true,
+        }
+    }
+}
+
+/// What accounts had stored a moment ago.
+pub(crate) struct StoredBytesCache(moka::sync::Cache<AccountId, u64>);
+
+impl StoredBytesCache {
+    pub(crate) fn new() -> Self {
+        Self(
+            moka::sync::Cache::builder()
+                .max_capacity(10_000)
+                .time_to_live(STORED_FRESH_FOR)
+                .build(),
+        )
+    }
+}
+
+/// What went, or would go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PruneReport {
+    pub pruned: PruneCounts,
+    /// Accounts of which something went.
+    pub accounts: u64,
+}
+
+impl Engine {
+    /// Refuses to store more for an account that has stored as much as it may.
+    pub(crate) async fn require_storage(&self, caller: &Caller) -> Result<(), EngineError> {
+        self.require_room_within(caller, self.inner.limits.storage.quota_bytes).await
+    }
+
+    /// Lets a write that frees storage keep its reply in a full account, up to the reserve.
+    /// Without a limit, revoking the same thing again under new keys would fill the store.
+    pub(crate) async fn require_reserve(&self, caller: &Caller) -> Result<(), EngineError> {
+        let StorageTerms { quota_bytes, reserve_bytes, .. } = self.inner.limits.storage;
+        self.require_room_within(caller, quota_bytes.saturating_add(reserve_bytes.into())).await
+    }
+
+    async fn require_room_within(&self, caller: &Caller, most: u64) -> Result<(), EngineError> {
+        if caller.credit() == CreditMode::Unmetered {
+            return Ok(());
+        }
+        let account = caller.account();
+        let known = self.inner.stored_bytes.0.get(account);
+        if known.is_some_and(|bytes| bytes.saturating_add(AMPLE_BYTES) < most) {
+            return Ok(());
+        }
+        let behalf = Behalf::Account(account.clone());
+        let StorageUsage { bytes, parts } =
+            self.inner.store.storage().storage_bytes(&behalf, account).await?;
+        if MANY_PARTS < parts {
+            self.inner.store.storage().storage_sum(&behalf, account, None).await?;
+        }
+        self.inner.stored_bytes.0.insert(account.clone(), bytes);
+        if bytes < most {
+            return Ok(());
+        }
+        let quota_bytes = self.inner.limits.storage.quota_bytes;
+        Err(full(&StorageFull { account: account.clone(), bytes, quota_bytes }))
+    }
+
+    /// How many bytes the caller's account has stored, and how many it may; the operator's own
+    /// account has no limit.
+    pub async fn storage_show(&self, caller: &Caller) -> Result<(u64, Option<u64>), EngineError> {
+        let account = caller.account();
+        let behalf = Behalf::Account(account.clone());
+        let stored = self.inner.store.storage().storage_bytes(&behalf, account).await?;
+        let quota = self.inner.limits.storage.quota_bytes;
+        Ok((stored.bytes, (caller.credit() != CreditMode::Unmetered).then_some(quota)))
+    }
+
+    /// What is to be kept of a round. Nobody reads the rounds of those who have no key.
+    pub(crate) fn kept_content(
+        &self,
+        caller: &Caller,
+        asked: impl FnOnce() -> RoundRequest,
+    ) -> RetainedRequest {
+        let is_kept =
+            self.inner.limits.storage.keeps_requests && caller.credit() != CreditMode::Anonymous;
+        RetainedRequest { asked: is_kept.then(asked), erased_at: None }
+    }
+
+    /// Adds what is kept of a round beside its decision.
+    pub(crate) async fn with_kept_content(&self, mut round: Round) -> Result<Round, EngineError> {
+        let account = round.open.account.clone();
+        let of = RoundKey { account: account.clone(), round: round.open.id.clone() };
+        let behalf = Behalf::Account(account);
+        round.open.kept = self.inner.store.storage().round_kept(&behalf, &of).await?;
+        Ok(round)
+    }
+
+    /// Adds to each line what was asked.
+    pub(crate) async fn with_asked_lines(
+        &self,
+        account: &AccountId,
+        mut rounds: Vec<RoundSummary>,
+    ) -> Result<Vec<RoundSummary>, EngineError> {
+        let ids = rounds.iter().map(|round| round.open.id.clone()).collect();
+        let of = RoundKeys { account: account.clone(), rounds: ids };
+        let behalf = Behalf::Account(account.clone());
+        for (id, line) in self.inner.store.storage().round_lines(&behalf, &of).await? {
+            let round = rounds.iter_mut().find(|round| round.open.id == id);
+            if let Some(round) = round {
+                round.open.kept.asked = Some(RoundRequest { line, request: None });
+            }
+        }
+        Ok(rounds)
+    }
+
+    /// Erases what was asked and said in a round that has ended. Its decision stays, with the
+    /// digests of what is gone. Once it is erased, it stays so.
+    pub async fn round_erase(
+        &self,
+        caller: &Caller,
+        id: &RoundId,
+        keyed: Option<IdempotentWrite<Timestamp>>,
+    ) -> Result<IdempotentOutcome<Timestamp>, EngineError> {
+        require_scope(caller, Scope::RoundsCreate)?;
+        let account = caller.account();
+        let round = self.round_of(account, id).await?;
+        if let Some(step) = &round.open.step
+            && self.is_task_open(account, &step.task_id).await?
+        {
+            return Err(EngineError::Conflict(format!(
+                "the round belongs to the task `{}`, which has not ended",
+                step.task_id
+            )));
+        }
+        let at = self.inner.clock.now();
+        let erasing = RoundErasure { account: account.clone(), round: id.clone(), at };
+        let behalf = Behalf::Account(account.clone());
+        let storage = self.inner.store.storage();
+        let erased = self
+            .write_idempotent(caller, keyed.as_ref(), Leaves::Less, async |once| {
+                let writing = storage.round_erase(&behalf, &erasing, once);
+                self.inner.metrics.write("round_erase", writing).await
+            })
+            .await?;
+        erased.map_err(|refused| match refused {
+            ErasureRefusal::Unknown => EngineError::NotFound { what: "round", id: id.to_string() },
+            ErasureRefusal::Open => EngineError::Conflict(format!(
+                "the round `{id}` has not ended; cancel it, or wait until it ends"
+            )),
+        })
+    }
+
+    /// Removes what is old of all accounts at once, or counts what would go.
+    pub async fn prune(&self, caller: &Caller, is_dry: bool) -> Result<PruneReport, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        if is_dry { self.prune_accounts(is_dry).await } else { self.prune_stored().await }
+    }
+
+    /// Removes what is old. Whoever else does it at the same time removes other rows.
+    pub(crate) async fn prune_stored(&self) -> Result<PruneReport, EngineError> {
+        let mut report = self.prune_accounts(false).await?;
+        report.pruned.agent_events = self.prune_agent_events().await?;
+        Ok(report)
+    }
+
+    async fn prune_accounts(&self, is_dry: bool) -> Result<PruneReport, EngineError> {
+        let storage = self.inner.store.storage();
+        let (mut after, mut report) = (String::new(), PruneReport::default());
+        while let Some(account) = storage.storage_account(&Behalf::Platform, &after).await? {
+            after = account.as_str().to_owned();
+            let pruned = if is_dry {
+                let order = self.prune_order(&account, MOST_COUNTED);
+                storage.prunable(&Behalf::Account(account), &order).await?
+            } else {
+                self.prune_account(&account).await?
+            };
+            report.accounts += u64::from(0 < pruned.most());
+            report.pruned = report.pruned.and(pruned);
+            if self.is_stopping() {
+                break;
+            }
+        }
+        Ok(report)
+    }
+
+    async fn prune_account(&self, account: &AccountId) -> Result<PruneCounts, EngineError> {
+        let storage = self.inner.store.storage();
+        let order = self.prune_order(account, AT_ONCE);
+        let behalf = Behalf::Account(account.clone());
+        let mut all = PruneCounts::default();
+        if !self.has_something_to_prune(&behalf, account).await? {
+            return Ok(all);
+        }
+        loop {
+            let writing = storage.prune(&behalf, &order, None);
+            let pruned = match self.inner.metrics.write("prune", writing).await? {
+                WriteOutcome::Done(pruned) => pruned,
+                WriteOutcome::Refused(never) => match never {},
+                WriteOutcome::Repeated => PruneCounts::default(),
+            };
+            all = all.and(pruned);
+            if pruned.most() < u64::from(AT_ONCE) || self.is_stopping() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Whether something is old, or counted in many numbers: most accounts are looked at in vain, and
+    /// a look is no write.
+    async fn has_something_to_prune(
+        &self,
+        behalf: &Behalf,
+        account: &AccountId,
+    ) -> Result<bool, EngineError> {
+        let storage = self.inner.store.storage();
+        let found = storage.prunable(behalf, &self.prune_order(account, 1)).await?;
+        // Events to executors have an operation of their own.
+        if 0 < (PruneCounts { agent_events: 0, ..found }).most() {
+            return Ok(true);
+        }
+        let StorageUsage { parts, .. } = storage.storage_bytes(behalf, account).await?;
+        Ok(MANY_PARTS < parts)
+    }
+
+    fn prune_order(&self, account: &AccountId, limit: u32) -> PruneOrder {
+        let (terms, now) = (&self.inner.limits.storage, self.inner.clock.now());
+        let before = |keep: Duration| {
+            let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
+            Timestamp::from_micros(now.micros().saturating_sub(keep))
+        };
+        PruneOrder {
+            account: account.clone(),
+            at: now,
+            answers_before: before(terms.answers),
+            texts_before: before(terms.texts),
+            events_before: before(terms.events),
+            agent_events_before: before(self.inner.limits.agent_events.keep),
+            limit,
+        }
+    }
+}
+
+/// That an account has no room, in words for itself.
+pub(crate) fn full(full: &StorageFull) -> EngineError {
+    let StorageFull { bytes, quota_bytes, .. } = full;
+    let detail =
+        format!("the account has stored {bytes} bytes, and its quota is {quota_bytes} bytes");
+    EngineError::refused(ProblemCode::QuotaExceeded, detail)
+}
+
+/// The same in words for whoever adds to something. Others are not told how much its owner has.
+pub(crate) fn no_room(caller: &Caller, found: &StorageFull, what: &str) -> EngineError {
+    if found.account == *caller.account() {
+        return full(found);
+    }
+    let detail = format!(
+        "the owner of the {what} has used up their storage quota, which new versions count against; ask them to free space"
+    );
+    EngineError::refused(ProblemCode::QuotaExceeded, detail)
+}

@@ -1,0 +1,172 @@
+//! Operations on teams and their members.
+
+use jurat_core::{
+    account::{
+        AccountName,
+        caller::{Caller, Scope},
+        is_handle,
+        team::{Invitation, InvitationKind, TEAM_MEMBERS, TEAMS_OWNED, Team, TeamMember, TeamRole},
+    },
+    code::ProblemCode,
+    id::{AccountId, uuid},
+};
+use jurat_store::{
+    Behalf, MemberRemoval, NewTeam, TeamInvite, TeamListQuery, TeamLookup, TeamRefusal,
+};
+
+use super::{
+    handles::{behalf_of, handle_taken, new_handle, no_handle},
+    invitations,
+};
+use crate::{
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+};
+
+impl Engine {
+    /// Makes a team, which the caller owns.
+    pub async fn team_create(
+        &self,
+        caller: &Caller,
+        handle: &str,
+        keyed: Option<IdempotentWrite<Team>>,
+    ) -> Result<IdempotentOutcome<Team>, EngineError> {
+        require_scope(caller, Scope::AccountWrite)?;
+        let clock = &self.inner.clock;
+        let at = clock.now();
+        let new = NewTeam {
+            account: AccountId::new(at, clock.bits()),
+            handle: new_handle(handle)?,
+            owner: caller.account().clone(),
+            at,
+        };
+        let (behalf, sharing) = (behalf_of(caller), self.inner.store.sharing());
+        let write = async |once: Option<&_>| sharing.team_create(&behalf, &new, once).await;
+        let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
+        done.map_err(|refused| refusal(refused, handle, ""))
+    }
+
+    /// The caller's teams by handle; only those in which it has the role, if one is given.
+    pub async fn team_list(
+        &self,
+        caller: &Caller,
+        role: Option<TeamRole>,
+    ) -> Result<Vec<Team>, EngineError> {
+        require_scope(caller, Scope::AccountWrite)?;
+        let sharing = self.inner.store.sharing();
+        let wanted = TeamListQuery { account: caller.account().clone(), role };
+        Ok(sharing.team_list(&behalf_of(caller), &wanted).await?)
+    }
+
+    /// The members of a team of the caller's.
+    pub async fn team_members(
+        &self,
+        caller: &Caller,
+        team: &str,
+    ) -> Result<Vec<TeamMember>, EngineError> {
+        let asked = self.team_query(caller, team)?;
+        let found = self.inner.store.sharing().team_members(&behalf_of(caller), &asked).await?;
+        found.map(|(_, members)| members).ok_or_else(|| unknown_team(team))
+    }
+
+    /// Offers membership, or ownership, of a team of the caller's to somebody.
+    pub async fn team_invite(
+        &self,
+        caller: &Caller,
+        team: &str,
+        (kind, to): (InvitationKind, &str),
+        keyed: Option<IdempotentWrite<Invitation>>,
+    ) -> Result<IdempotentOutcome<Invitation>, EngineError> {
+        let asked = self.team_query(caller, team)?;
+        let invitation_id = uuid(asked.at, self.inner.clock.bits());
+        let invite = TeamInvite { asked, invitation_id, kind, to: parse_user(to)? };
+        let (behalf, sharing) = (behalf_of(caller), self.inner.store.sharing());
+        let write = async |once: Option<&_>| sharing.team_invite(&behalf, &invite, once).await;
+        let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
+        let done = done.map_err(|refused| refusal(refused, team, to))?;
+        if let IdempotentOutcome::Now(invitation) = &done {
+            self.mail_invitation(invitation);
+        }
+        Ok(done)
+    }
+
+    /// Takes a member out of a team: the owner any other, and everybody oneself.
+    pub async fn team_remove(
+        &self,
+        caller: &Caller,
+        team: &str,
+        member: &str,
+        keyed: Option<IdempotentWrite<(Team, TeamMember)>>,
+    ) -> Result<IdempotentOutcome<(Team, TeamMember)>, EngineError> {
+        let removal =
+            MemberRemoval { asked: self.team_query(caller, team)?, member: parse_user(member)? };
+        let (behalf, sharing) = (behalf_of(caller), self.inner.store.sharing());
+        let write = async |once: Option<&_>| sharing.team_remove(&behalf, &removal, once).await;
+        let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Less, write).await?;
+        done.map_err(|refused| refusal(refused, team, member))
+    }
+
+    /// Ends a team of the caller's, with all that is granted to it.
+    pub async fn team_delete(
+        &self,
+        caller: &Caller,
+        team: &str,
+        keyed: Option<IdempotentWrite<Team>>,
+    ) -> Result<IdempotentOutcome<Team>, EngineError> {
+        let asked = self.team_query(caller, team)?;
+        // What others granted to the team ends too; the operation itself asks who owns it.
+        let sharing = self.inner.store.sharing();
+        let write =
+            async |once: Option<&_>| sharing.team_delete(&Behalf::Platform, &asked, once).await;
+        let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Less, write).await?;
+        done.map_err(|refused| refusal(refused, team, ""))
+    }
+
+    fn team_query(&self, caller: &Caller, team: &str) -> Result<TeamLookup, EngineError> {
+        require_scope(caller, Scope::AccountWrite)?;
+        let at = self.inner.clock.now();
+        let team = parse_account_name(team).ok_or_else(|| unknown_team(team))?;
+        Ok(TeamLookup { team, by: caller.account().clone(), at })
+    }
+}
+
+/// `acct_…`, an e-mail address, or a handle with or without its `@`.
+pub(crate) fn parse_account_name(text: &str) -> Option<AccountName> {
+    AccountName::parse(text)
+        .or_else(|| is_handle(text).then(|| AccountName::Handle(text.to_owned())))
+}
+
+/// A user that a request names.
+pub(crate) fn parse_user(text: &str) -> Result<AccountName, EngineError> {
+    parse_account_name(text).ok_or_else(|| invitations::unknown_user(text))
+}
+
+fn unknown_team(team: &str) -> EngineError {
+    EngineError::NotFound { what: "team", id: team.chars().take(80).collect() }
+}
+
+fn refusal(refused: TeamRefusal, team: &str, user: &str) -> EngineError {
+    match refused {
+        TeamRefusal::Unknown => unknown_team(team),
+        TeamRefusal::NotOwner => EngineError::Denied("only the owner of the team may do that"),
+        TeamRefusal::NoHandle => no_handle(),
+        TeamRefusal::HandleTaken => handle_taken(team),
+        TeamRefusal::AlreadyMember => {
+            EngineError::Conflict(format!("`{user}` is already a member of the team"))
+        }
+        TeamRefusal::NotMember => {
+            EngineError::NotFound { what: "member", id: user.chars().take(80).collect() }
+        }
+        TeamRefusal::OwnerStays => EngineError::Conflict(
+            "the owner cannot leave the team; transfer or delete it first".to_owned(),
+        ),
+        TeamRefusal::Invitation(refused) => invitations::offer_refusal(&refused, user),
+        TeamRefusal::TooManyTeams => EngineError::refused(
+            ProblemCode::QuotaExceeded,
+            format!("an account can own at most {TEAMS_OWNED} teams"),
+        ),
+        TeamRefusal::TooManyMembers => EngineError::refused(
+            ProblemCode::QuotaExceeded,
+            format!("a team can have at most {TEAM_MEMBERS} members"),
+        ),
+    }
+}

@@ -1,0 +1,159 @@
+//! Lets something happen to a run: read, decided, and written if nothing else happened meanwhile.
+
+use jurat_core::account::caller::Caller;
+use jurat_core::agent_run::{AgentRunCommand, AgentRunRejection, AgentRunStatus};
+use jurat_store::{
+    AgentRunConflict, AgentRunKey, AgentRunWrite, Behalf, IdempotencyRecord, WriteOutcome,
+};
+
+use super::{AgentRunView, record, unknown_run};
+use crate::{Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves};
+
+/// How often a run that others change is read anew. A run has 64 steps, which may all end at once.
+const TRIES: u32 = 200;
+
+/// Why nothing happened to a run.
+pub(super) enum AgentRunChangeError {
+    Refused(AgentRunRejection, AgentRunStatus),
+    Error(EngineError),
+}
+
+impl From<EngineError> for AgentRunChangeError {
+    fn from(error: EngineError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// What is noted with a write, for a caller who asks again.
+type AgentRunIdempotency<'a> =
+    &'a (dyn Fn(&AgentRunView) -> Option<IdempotencyRecord> + Send + Sync);
+
+impl Engine {
+    /// The same, with what a caller is told of a refusal.
+    pub(super) async fn agent_run_change(
+        &self,
+        key: &AgentRunKey,
+        command: AgentRunCommand,
+    ) -> Result<AgentRunView, EngineError> {
+        self.agent_run_decide(key, command).await.map_err(|why| change_error(&key.id, why))
+    }
+
+    /// The same, under the key of a caller.
+    pub(super) async fn agent_run_change_idempotent(
+        &self,
+        caller: &Caller,
+        key: &AgentRunKey,
+        command: AgentRunCommand,
+        keyed: Option<&IdempotentWrite<AgentRunView>>,
+    ) -> Result<IdempotentOutcome<AgentRunView>, EngineError> {
+        let leaves = match &command {
+            AgentRunCommand::Cancel { .. } => Leaves::Less,
+            // Each step that begins is a task.
+            AgentRunCommand::Kickoff
+            | AgentRunCommand::Retry
+            | AgentRunCommand::StepEnded { .. } => Leaves::Rows,
+        };
+        if let Some(answer) = self.done_already(caller, keyed, leaves).await? {
+            return Ok(IdempotentOutcome::Before(answer));
+        }
+        let note = |view: &AgentRunView| self.idempotency_record(caller, keyed, view);
+        match self
+            .agent_run_write(key, command, &note)
+            .await
+            .map_err(|why| change_error(&key.id, why))?
+        {
+            Some(view) => Ok(IdempotentOutcome::Now(view)),
+            None => self.concurrent_answer(caller, keyed).await,
+        }
+    }
+
+    pub(super) async fn agent_run_decide(
+        &self,
+        key: &AgentRunKey,
+        command: AgentRunCommand,
+    ) -> Result<AgentRunView, AgentRunChangeError> {
+        let written = self.agent_run_write(key, command, &|_| None).await?;
+        written.ok_or_else(|| EngineError::Bug("a write without a key was repeated").into())
+    }
+
+    /// Nothing when the same was written before under the same note.
+    async fn agent_run_write(
+        &self,
+        key: &AgentRunKey,
+        command: AgentRunCommand,
+        note: AgentRunIdempotency<'_>,
+    ) -> Result<Option<AgentRunView>, AgentRunChangeError> {
+        let behalf = Behalf::Account(key.account.clone());
+        for _ in 0..TRIES {
+            let now = self.inner.clock.now();
+            let stored = self.stored_agent_run(key).await?;
+            if stored.pruned_at.is_some() && command == AgentRunCommand::Retry {
+                let why = format!(
+                    "the run `{}` ended so long ago that its prompts were pruned; submit a new run",
+                    key.id
+                );
+                return Err(EngineError::Conflict(why).into());
+            }
+            let before = AgentRunView { events: stored.seq, run: record::read_stored(stored)? };
+            let mut run = before.run.clone();
+            let events = run
+                .act(command.clone(), now)
+                .map_err(|refusal| AgentRunChangeError::Refused(refusal, before.run.status))?;
+            if events.is_empty() {
+                return Ok(Some(before));
+            }
+            let added = u64::try_from(events.len()).unwrap_or(u64::MAX);
+            let write = AgentRunWrite {
+                run: key.clone(),
+                expected_seq: before.events,
+                state: record::stored_state(&run),
+                steps: record::changed_steps(&before.run, &run),
+                events,
+                at: now,
+            };
+            let view = AgentRunView { run, events: before.events.saturating_add(added) };
+            let (tasks, once) = (self.inner.store.tasks(), note(&view));
+            self.inner.failpoints.pass("run_write_before");
+            let writing = tasks.agent_run_write(&behalf, &write, once.as_ref());
+            let written = self.inner.metrics.write("task_run_write", writing).await;
+            self.inner.failpoints.pass("run_write_after");
+            match written.map_err(EngineError::from)? {
+                WriteOutcome::Done(()) => {
+                    self.inner.metrics.tasks.agent_run_written(&view.run, &write.events);
+                    self.agent_run_changed(key);
+                    return Ok(Some(view));
+                }
+                WriteOutcome::Refused(AgentRunConflict::Stale { .. }) => {}
+                WriteOutcome::Refused(AgentRunConflict::Unknown) => {
+                    return Err(unknown_run(&key.id).into());
+                }
+                WriteOutcome::Repeated => return Ok(None),
+            }
+        }
+        Err(EngineError::Late("the run is changing too fast to be written").into())
+    }
+
+    /// Tells those who follow the run, and those who work on runs.
+    pub(super) fn agent_run_changed(&self, key: &AgentRunKey) {
+        self.inner.agent_run_news.tell(key);
+    }
+}
+
+/// What a caller is told.
+fn change_error(id: &str, why: AgentRunChangeError) -> EngineError {
+    match why {
+        AgentRunChangeError::Refused(refusal, status) => change_refusal(id, refusal, status),
+        AgentRunChangeError::Error(error) => error,
+    }
+}
+
+fn change_refusal(id: &str, refusal: AgentRunRejection, status: AgentRunStatus) -> EngineError {
+    let why = match refusal {
+        AgentRunRejection::Begun => "has already started",
+        AgentRunRejection::Over => "has already ended",
+        AgentRunRejection::NotOver => "has not ended; cancel it first, or wait",
+        AgentRunRejection::NothingToRetry => "has nothing to retry: every step succeeded",
+        AgentRunRejection::LeaseLost => "has given the step to another worker",
+    };
+    EngineError::Conflict(format!("the run `{id}` {why} ({status})"))
+}

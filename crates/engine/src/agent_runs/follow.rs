@@ -1,0 +1,58 @@
+//! Waiting for news of a run, on whichever node its steps are done.
+
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use jurat_core::account::caller::{Caller, Scope};
+use jurat_store::AgentRunKey;
+use tokio::sync::Notify;
+
+use super::{AgentRunView, key};
+use crate::{
+    Engine, EngineError,
+    executors::require_scope,
+    tasks::{Followers, LongPoll, TaskKey},
+};
+
+/// What this node knows of runs: who follows which, and whether there may be work.
+#[derive(Debug, Default)]
+pub(crate) struct AgentRunNews {
+    followers: Followers,
+    /// There may be a step to take.
+    pub(crate) step_wake: Notify,
+}
+
+impl AgentRunNews {
+    /// Something happened to a run, and there may be work.
+    pub(crate) fn tell(&self, key: &AgentRunKey) {
+        self.news(key);
+        self.step_wake.notify_one();
+    }
+
+    /// Something happened to a run.
+    pub(crate) fn news(&self, key: &AgentRunKey) {
+        self.followers.wake(&follower_key(key));
+    }
+}
+
+fn follower_key(key: &AgentRunKey) -> TaskKey {
+    TaskKey { account: key.account.clone(), id: key.id.clone() }
+}
+
+impl Engine {
+    /// The run as it is when it has more events than these, is over, or the time is up.
+    pub async fn agent_run_wait(
+        &self,
+        caller: &Caller,
+        id: &str,
+        after: u64,
+        within: Duration,
+    ) -> Result<AgentRunView, EngineError> {
+        require_scope(caller, Scope::TasksRead)?;
+        let key = key(caller, id);
+        let following = self.inner.agent_run_news.followers.follow(&follower_key(&key));
+        let read = || self.agent_run_of(&key).boxed();
+        let is_enough = |it: &AgentRunView| after < it.events || it.run.status.is_over();
+        self.follow(following, LongPoll { after, within }, read, is_enough).await
+    }
+}

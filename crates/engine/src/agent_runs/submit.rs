@@ -1,0 +1,213 @@
+//! Taking runs: what could never end well is not begun.
+
+use std::collections::BTreeSet;
+
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    agent_run::{
+        AgentRun, AgentRunCommand, AgentRunEvent, AgentRunEventKind, AgentRunStatus, AgentSpec,
+    },
+    canonical::digest_json,
+    id::AccountId,
+    policy::Policy,
+    task::TermError,
+    verifier::InputError,
+};
+use jurat_store::{AgentRunAddition, AgentRunKey, AgentRunRefusal, AgentRunSubmit, NewAgentStep};
+use jurat_wire::api::{
+    agent_runs::{AgentRunRequest, step_submission},
+    tasks::TaskSubmission,
+};
+use serde_json::json;
+
+use super::{key, record};
+use crate::{
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves,
+    accounts::handles::behalf_of,
+    executors::require_scope,
+    tasks::{TaskRoster, call::submitting_key, check_scopes, no_session, profile_of},
+};
+
+impl Engine {
+    /// Takes a run. The same spec under the same identifier is the same run.
+    pub async fn agent_run_submit(
+        &self,
+        caller: &Caller,
+        order: AgentRunRequest,
+        keyed: Option<IdempotentWrite<AgentRunAddition>>,
+    ) -> Result<IdempotentOutcome<AgentRunAddition>, EngineError> {
+        require_scope(caller, Scope::TasksWrite)?;
+        require_scope(caller, Scope::RoundsCreate)?;
+        let now = self.inner.clock.now();
+        let AgentRunRequest { kickoff, spec, document } = order;
+        let mut run = AgentRun::new(spec, now);
+        let spec_digest = digest_json(&document);
+        let key = key(caller, &run.spec.run_id);
+        // What is there already is not checked again: an executor may be gone by now.
+        if !self.is_agent_run_stored(caller, &key, &spec_digest).await? {
+            self.require_storage(caller).await?;
+            self.agent_run_check(caller, &run).await?;
+        }
+        let agents = json!({ "agents": run.steps.len() });
+        let mut events = vec![AgentRunEvent::new(AgentRunEventKind::RunCreated, agents)];
+        if kickoff {
+            events.extend(run.act(AgentRunCommand::Kickoff, now).unwrap_or_default());
+        }
+        let submit = AgentRunSubmit {
+            run: key.clone(),
+            ordered_by: submitting_key(caller),
+            task_type: run.spec.task_type.clone(),
+            spec_digest,
+            spec: document,
+            state: record::stored_state(&run),
+            steps: new_steps(&run),
+            events,
+            at: now,
+            most_open: self.inner.limits.open_agent_runs,
+        };
+        let (tasks, behalf) = (self.inner.store.tasks(), behalf_of(caller));
+        let written = self
+            .write_idempotent(caller, keyed.as_ref(), Leaves::Note, async |once| {
+                self.inner.failpoints.pass("run_submit_before");
+                let writing = tasks.agent_run_submit(&behalf, &submit, once);
+                let written = self.inner.metrics.write("task_run_submit", writing).await;
+                self.inner.failpoints.pass("run_submit_after");
+                written
+            })
+            .await?;
+        let mut done = written
+            .map_err(|refused| refusal(&refused, &key.id, self.inner.limits.open_agent_runs))?;
+        if let IdempotentOutcome::Now(AgentRunAddition {
+            is_new: false,
+            status: status @ AgentRunStatus::Created,
+        }) = &mut done
+            && kickoff
+        {
+            *status = self.agent_run_change(&key, AgentRunCommand::Kickoff).await?.run.status;
+        }
+        self.agent_run_changed(&key);
+        Ok(done)
+    }
+
+    async fn is_agent_run_stored(
+        &self,
+        caller: &Caller,
+        key: &AgentRunKey,
+        spec_digest: &str,
+    ) -> Result<bool, EngineError> {
+        let found = self.inner.store.tasks().agent_run_get(&behalf_of(caller), key).await?;
+        match found {
+            None => Ok(false),
+            Some(stored) if stored.spec_digest == spec_digest => Ok(true),
+            Some(_) => Err(refusal(&AgentRunRefusal::Taken, &key.id, 0)),
+        }
+    }
+
+    /// Whether every step could be a task: its executor is known, its schema and its policy can be
+    /// used, and its quorum reached. Whether the executor is well is asked when the step begins.
+    async fn agent_run_check(&self, caller: &Caller, run: &AgentRun) -> Result<(), EngineError> {
+        let view = self.pool_view().await?;
+        let is_known =
+            |name: &String| view.pool.executors.contains_key(name) || self.is_judge(name);
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        for (index, agent) in run.spec.agents.iter().enumerate() {
+            let at = format!("agents.{index}");
+            let order = step_submission(run, &agent.agent_id)
+                .map_err(|problem| wrong_field(format!("{at}.contract"), problem.detail))?;
+            if let Some(TermError { field, reason }) =
+                order.contract.terms().check_clock(run.created_at)
+            {
+                return Err(located(wrong_field(field.to_owned(), reason), &at, agent));
+            }
+            if let Some(name) = order.executors.iter().find(|name| !is_known(name)) {
+                let problem = format!("names `{name}`, which is not registered");
+                return Err(wrong_field(format!("{at}.executor"), problem));
+            }
+            if let Some(name) = order.verifiers.iter().find(|name| !is_known(name)) {
+                let own = if agent.verifiers.is_empty() { String::new() } else { format!("{at}.") };
+                let problem = format!("names `{name}`, which is not registered");
+                return Err(wrong_field(format!("{own}verifiers"), problem));
+            }
+            let profile = profile_of(&order);
+            let executors = order.executors.iter().chain(&order.verifiers);
+            let mut executors = executors.filter(|name| !self.is_judge(name));
+            let lost = executors.find_map(|it| view.session_to(it, profile, caller.credit()).err());
+            if let Some(error) = lost {
+                let InputError { field, problem } = no_session("executor", &error);
+                return Err(wrong_field(format!("{at}.{field}"), problem));
+            }
+            let terms = format!("{:?}", (&agent.contract, &agent.verifiers, &agent.executor));
+            if seen.insert(terms) {
+                check_scopes(caller, &order.contract)?;
+                let checked = self.step_check(caller.account(), &order).await;
+                checked.map_err(|error| located(error, &at, agent))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn step_check(
+        &self,
+        account: &AccountId,
+        order: &TaskSubmission,
+    ) -> Result<(), EngineError> {
+        let contract = &order.contract;
+        self.check_task_schema(account, contract).await?;
+        let policy_id = &contract.acceptance.verifier_policy.policy_id;
+        let verifiers =
+            if order.verifiers.is_empty() { &order.executors } else { &order.verifiers };
+        let panel = TaskRoster {
+            proposers: order.executors.clone(),
+            voters: verifiers.clone(),
+            profile: order.profile.clone().unwrap_or_default(),
+            has_node: false,
+            has_spare: order.verifiers.is_empty(),
+            attempt: 1,
+        };
+        if !Policy::is_builtin(policy_id) {
+            // Only they can say whether they know it.
+            let names = panel.voters.iter().map(String::as_str).collect();
+            self.probe_named(&*self.pool_view().await?, &names).await;
+        }
+        match self.check_task_policy(account, contract, &panel).await {
+            // Whoever is not well is asked when the step begins.
+            Ok(()) | Err(EngineError::Refused { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.check_task_quorum(contract, panel).map(drop)
+    }
+}
+
+/// The field as it stands in the spec.
+fn located(error: EngineError, at: &str, agent: &AgentSpec) -> EngineError {
+    let EngineError::Input(InputError { field, problem }) = error else { return error };
+    let top = field.split('.').next().unwrap_or_default();
+    let own = if agent.contract.get(top).is_some() { format!("{at}.") } else { String::new() };
+    wrong_field(format!("{own}contract.{field}"), problem)
+}
+
+fn wrong_field(field: String, problem: String) -> EngineError {
+    EngineError::Input(InputError { field, problem })
+}
+
+fn new_steps(run: &AgentRun) -> Vec<NewAgentStep> {
+    let pairs = run.spec.agents.iter().zip(&run.steps);
+    let new = |(agent, step): (&AgentSpec, &jurat_core::agent_run::AgentStep)| NewAgentStep {
+        step: step.clone(),
+        executor: agent.executor.clone(),
+        priority: agent.priority,
+        at_once: run.spec.per_executor,
+    };
+    pairs.map(new).collect()
+}
+
+fn refusal(refused: &AgentRunRefusal, id: &str, most_open: u32) -> EngineError {
+    EngineError::Conflict(match refused {
+        AgentRunRefusal::Taken => {
+            format!("there is already a run `{id}` with another spec")
+        }
+        AgentRunRefusal::TooManyOpen => format!(
+            "the account has reached its limit of {most_open} open runs; wait, or cancel some"
+        ),
+    })
+}

@@ -1,0 +1,271 @@
+//! The sessions and executors as this node knows them, and how each executor stands.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use arc_swap::ArcSwapOption;
+use http::Uri;
+use jurat_core::{
+    account::caller::CreditMode,
+    executor::{
+        BreakerState, Capabilities, Executor, Probe,
+        breakers::ExecutorBreakers,
+        session::{Session, SessionPool},
+    },
+    id::AccountId,
+    round::select::{EligibleSession, SelectError},
+    time::Timestamp,
+};
+use url::Url;
+
+use crate::{Engine, EngineError, node::fair_queue::FairQueue};
+
+/// One executor's address, taken apart once.
+#[derive(Debug)]
+pub(crate) struct ExecutorAddress {
+    pub(crate) health: Uri,
+    pub(crate) capabilities: Uri,
+    pub(crate) execute: Uri,
+    pub(crate) verify: Uri,
+    pub(crate) host: String,
+    /// Host and port, as signatures cover them.
+    pub(crate) authority: String,
+    /// The path before `/execute`, usually empty.
+    pub(crate) prefix: String,
+    pub(crate) token: Option<String>,
+    /// The calls that it may have at once, shared fairly by account.
+    pub(crate) calls: Arc<FairQueue>,
+}
+
+/// The pool at one version.
+#[derive(Debug)]
+pub(crate) struct PoolView {
+    pub(crate) pool: SessionPool,
+    pub(crate) addresses: BTreeMap<String, Arc<ExecutorAddress>>,
+    version: i64,
+    generation: u64,
+}
+
+/// What this node has seen of an executor.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ExecutorHealth {
+    pub(crate) probe: Option<Probe>,
+    pub(crate) conduct: ExecutorBreakers,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct PoolCache {
+    view: ArcSwapOption<PoolView>,
+    /// Counts what was forgotten. A view that was read before that is not believed.
+    generation: AtomicU64,
+    health: Mutex<Arc<BTreeMap<String, Arc<ExecutorHealth>>>>,
+}
+
+impl PoolCache {
+    /// The next look goes to the store.
+    pub(crate) fn forget(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn health_of(&self, executor: &str) -> Arc<ExecutorHealth> {
+        let standings = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        standings.get(executor).cloned().unwrap_or_default()
+    }
+
+    /// Changes what is known of an executor; the lock is never held across an await.
+    pub(crate) fn update(&self, executor: &str, change: impl FnOnce(&mut ExecutorHealth)) {
+        let mut standings = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        let standings = Arc::make_mut(&mut standings);
+        change(Arc::make_mut(standings.entry(executor.to_owned()).or_default()));
+    }
+
+    pub(crate) fn forget_health(&self, executor: &str) {
+        let mut standings = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut standings).remove(executor);
+    }
+
+    /// The pool as it was last read.
+    pub(crate) fn last_view(&self) -> Option<Arc<PoolView>> {
+        self.view.load_full()
+    }
+
+    /// A snapshot, which later changes do not touch.
+    fn health_map(&self) -> Arc<BTreeMap<String, Arc<ExecutorHealth>>> {
+        Arc::clone(&self.health.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Engine {
+    pub(crate) async fn pool_view(&self) -> Result<Arc<PoolView>, EngineError> {
+        let generation = self.inner.pool.generation.load(Ordering::SeqCst);
+        let known = self.inner.pool.view.load_full();
+        if let Some(view) = known.as_ref().filter(|view| view.generation == generation) {
+            return Ok(Arc::clone(view));
+        }
+        // The version is read first: a change in between only costs another look.
+        let version = self.inner.store.pool_version().await?;
+        let pool = self.inner.store.pool().await?;
+        let addresses = pool
+            .executors
+            .values()
+            .filter_map(|executor| {
+                let address = self.address_for(executor)?;
+                // The same address keeps its count of calls under way.
+                let same = known
+                    .as_ref()
+                    .and_then(|view| view.addresses.get(&executor.name))
+                    .filter(|known| known.verify == address.verify && known.token == address.token);
+                Some((executor.name.clone(), same.map_or_else(|| Arc::new(address), Arc::clone)))
+            })
+            .collect();
+        for executor in pool.executors.values() {
+            self.inner.pool.update(&executor.name, |standing| {
+                if standing.probe.is_none() {
+                    standing.probe.clone_from(&executor.probe);
+                }
+            });
+        }
+        let view = Arc::new(PoolView { pool, addresses, version, generation });
+        self.inner.pool.view.store(Some(Arc::clone(&view)));
+        Ok(view)
+    }
+
+    /// The address of an executor with its token, if it is one.
+    pub(crate) fn address_for(&self, executor: &Executor) -> Option<ExecutorAddress> {
+        let token = executor.token_env.as_deref().and_then(|name| (self.inner.secrets)(name));
+        address(&executor.url, token, self.inner.limits.calls_per_executor)
+    }
+
+    /// Drops the view when another node changed executors or sessions.
+    pub(crate) async fn pool_refresh(&self) -> Result<(), EngineError> {
+        let Some(view) = self.inner.pool.view.load_full() else { return Ok(()) };
+        if self.inner.store.pool_version().await? != view.version {
+            self.inner.pool.forget();
+        }
+        Ok(())
+    }
+
+    /// How all executors stand for everybody.
+    pub(crate) fn pool_health(&self) -> PoolHealth {
+        PoolHealth { of: self.inner.pool.health_map(), at: self.inner.clock.now(), account: None }
+    }
+
+    /// How all executors stand for an account.
+    pub(crate) fn pool_health_for(&self, account: &AccountId) -> PoolHealth {
+        PoolHealth { account: Some(account.clone()), ..self.pool_health() }
+    }
+}
+
+impl PoolView {
+    /// The lane to an executor that is named with a profile.
+    ///
+    /// The sessions of an executor carry what its operator decided, its price above all, so that
+    /// nothing leads past them. Who pays reaches no executor that nobody put a price on.
+    pub(crate) fn session_to(
+        &self,
+        executor: &str,
+        profile: &str,
+        credit: CreditMode,
+    ) -> Result<Cow<'_, Session>, SelectError> {
+        if !self.pool.executors.contains_key(executor) {
+            return Err(SelectError::NoExecutor(executor.to_owned()));
+        }
+        let sessions = || self.pool.sessions.values().filter(|it| it.executor == executor);
+        if let Some(session) = sessions().find(|it| it.profile == profile) {
+            return Ok(Cow::Borrowed(session));
+        }
+        let profiles: BTreeSet<&String> = sessions().map(|it| &it.profile).collect();
+        let (executor, profile) = (executor.to_owned(), profile.to_owned());
+        match credit {
+            _ if !profiles.is_empty() => {
+                let profiles = profiles.into_iter().cloned().collect();
+                Err(SelectError::NoSession { executor, profile, profiles })
+            }
+            CreditMode::Unmetered => Ok(Cow::Owned(Session::plain(&executor, &profile))),
+            CreditMode::Metered | CreditMode::Anonymous | CreditMode::Suspended => {
+                Err(SelectError::Unpriced { executor, profile })
+            }
+        }
+    }
+}
+
+/// How all executors stand at one moment.
+#[derive(Debug)]
+pub(crate) struct PoolHealth {
+    of: Arc<BTreeMap<String, Arc<ExecutorHealth>>>,
+    at: Timestamp,
+    account: Option<AccountId>,
+}
+
+impl PoolHealth {
+    /// What an executor declares, or why it cannot be asked now.
+    pub(crate) fn of(&self, executor: &str) -> Result<&Capabilities, String> {
+        let unchecked = || format!("executor `{executor}` has not been checked yet");
+        let standing = self.of.get(executor).ok_or_else(unchecked)?;
+        let conduct = &standing.conduct;
+        let state = match &self.account {
+            Some(account) => conduct.state(account, self.at),
+            None => conduct.state_for_all(self.at),
+        };
+        match state {
+            BreakerState::Open(until) => {
+                let seconds = until.millis_since(self.at).div_ceil(1_000);
+                return Err(format!(
+                    "executor `{executor}` failed repeatedly and is not called for another {seconds} s"
+                ));
+            }
+            BreakerState::HalfOpen => {
+                return Err(format!(
+                    "executor `{executor}` failed repeatedly and has not been checked since"
+                ));
+            }
+            BreakerState::Closed => {}
+        }
+        let probe = standing.probe.as_ref().ok_or_else(unchecked)?;
+        if let Some(error) = &probe.health_error {
+            return Err(format!("executor `{executor}` is unhealthy: {error}"));
+        }
+        probe.capabilities.as_ref().map_err(|error| format!("executor `{executor}`: {error}"))
+    }
+}
+
+/// All sessions with how they stand, and these besides.
+pub(crate) fn eligible_sessions<'a>(
+    view: &'a PoolView,
+    others: &'a [Session],
+    standings: &'a PoolHealth,
+) -> Vec<EligibleSession<'a>> {
+    let lane = |session: &'a Session| {
+        let address = view.addresses.get(&session.executor)?;
+        Some(EligibleSession {
+            session,
+            host: &address.host,
+            standing: standings.of(&session.executor),
+            reliability: session.reliability(),
+        })
+    };
+    view.pool.sessions.values().chain(others).filter_map(lane).collect()
+}
+
+fn address(base: &str, token: Option<String>, calls: usize) -> Option<ExecutorAddress> {
+    let url = Url::parse(base).ok()?;
+    let at = |path: &str| Uri::try_from(format!("{base}{path}")).ok();
+    let host = url.host_str()?.to_owned();
+    Some(ExecutorAddress {
+        health: at("/health")?,
+        capabilities: at("/capabilities")?,
+        execute: at("/execute")?,
+        verify: at("/verify")?,
+        authority: url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")),
+        host,
+        prefix: url.path().trim_end_matches('/').to_owned(),
+        token,
+        calls: FairQueue::new(calls),
+    })
+}

@@ -1,0 +1,89 @@
+//! Operations on sessions. They belong to the installation, so they need an admin.
+
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    executor::session::Session,
+};
+use jurat_store::{ListPage, RemoveOutcome, SessionAddOutcome};
+
+use super::require_scope;
+use crate::{Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves};
+
+impl Engine {
+    pub async fn session_add(
+        &self,
+        caller: &Caller,
+        session: Session,
+        keyed: Option<IdempotentWrite<Session>>,
+    ) -> Result<IdempotentOutcome<Session>, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
+            // Whoever did it may have left before it was noticed here.
+            self.inner.pool.forget();
+            return Ok(IdempotentOutcome::Before(answer));
+        }
+        let once = self.idempotency_record(caller, keyed, &session);
+        match self.inner.store.session_add(&session, once.as_ref()).await? {
+            SessionAddOutcome::Added => {
+                self.inner.pool.forget();
+                tracing::info!(session.id = %session.id, executor.name = %session.executor, "added a session");
+                Ok(IdempotentOutcome::Now(session))
+            }
+            SessionAddOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            SessionAddOutcome::Exists => {
+                Err(EngineError::Conflict(format!("there is already a session `{}`", session.id)))
+            }
+            SessionAddOutcome::ExecutorUnknown => {
+                let reason = format!(
+                    "names `{}`, which is not registered; add it with `jurat executors add`",
+                    session.executor
+                );
+                Err(EngineError::Invalid { field: "executor", reason })
+            }
+        }
+    }
+
+    pub async fn session_list(
+        &self,
+        caller: &Caller,
+        page: &ListPage,
+    ) -> Result<Vec<Session>, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        Ok(self.inner.store.session_list(page).await?)
+    }
+
+    pub async fn session_show(&self, caller: &Caller, id: &str) -> Result<Session, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        self.inner.store.session_get(id).await?.ok_or_else(|| unknown_session(id))
+    }
+
+    pub async fn session_remove(
+        &self,
+        caller: &Caller,
+        id: &str,
+        keyed: Option<IdempotentWrite<()>>,
+    ) -> Result<IdempotentOutcome<()>, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        let keyed = keyed.as_ref();
+        if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
+            // Whoever did it may have left before it was noticed here.
+            self.inner.pool.forget();
+            return Ok(IdempotentOutcome::Before(answer));
+        }
+        let once = self.idempotency_record(caller, keyed, &());
+        match self.inner.store.session_remove(id, once.as_ref()).await? {
+            RemoveOutcome::Removed(_) => {
+                self.inner.pool.forget();
+                tracing::info!(session.id = id, "removed a session");
+                Ok(IdempotentOutcome::Now(()))
+            }
+            RemoveOutcome::Unknown => Err(unknown_session(id)),
+            RemoveOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+        }
+    }
+}
+
+fn unknown_session(id: &str) -> EngineError {
+    EngineError::NotFound { what: "session", id: id.to_owned() }
+}

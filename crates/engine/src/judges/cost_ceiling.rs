@@ -1,0 +1,225 @@
+//! What a judgment may cost before anybody is asked: at the most, probably, and at the least.
+
+use jurat_core::{
+    account::ledger::CostEstimate,
+    id::AccountId,
+    judge::{
+        Commitment, Price, Prompt, PromptMaterials, Question, Tokens, UsageHistory, commit_prompt,
+        prompt,
+    },
+    verifier::{Effort, ModelRef},
+};
+use jurat_store::{Behalf, JudgeHistoryKey};
+
+use super::{
+    BUILTIN_PROVIDER,
+    config::{ProviderKind, ProviderSettings},
+    images::MOST_EXAMPLE_IMAGES,
+    protocol::{OmittedParts, ProviderRequest},
+};
+use crate::Engine;
+
+/// What a model's side may add to a prompt, such as words about the schema, and the sentence that
+/// asks for an answer once more.
+const ADDED_TOKENS: u64 = 2_048;
+
+/// The most tokens that an image counts as. The largest that providers document is 4,784 for the
+/// one protocol, and 48,169 for a small model of the other.
+const fn image_tokens(kind: ProviderKind) -> u64 {
+    match kind {
+        ProviderKind::Anthropic => 5_000,
+        ProviderKind::OpenAi => 50_000,
+    }
+}
+
+/// One judgment that is to be reckoned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CostBasis<'a> {
+    pub(crate) question: &'a Question,
+    pub(crate) model: &'a ModelRef,
+    pub(crate) has_image: bool,
+    pub(crate) commit_first: bool,
+}
+
+/// What follows from the length of a prompt.
+struct PromptTokens {
+    price: Price,
+    /// The most tokens of the request that asks for the judgment.
+    one: Tokens,
+    /// The most tokens of all requests.
+    all: Tokens,
+    /// The tokens that its text has at the usual four bytes each.
+    usual_input: u64,
+}
+
+impl Engine {
+    /// The most that a judgment can cost: the judge's first words, its answer, and one more try.
+    pub(crate) fn cost_ceiling_micros(&self, judgment: &CostBasis<'_>) -> i64 {
+        let Some(lengths) = self.prompt_tokens(judgment) else { return 0 };
+        self.micros(lengths.price, lengths.all)
+    }
+
+    /// What a judgment may cost, by what earlier ones of the verifier cost the account. Where there
+    /// are none, the most takes the place of what is likely.
+    pub(crate) async fn judge_estimate(
+        &self,
+        judgment: &CostBasis<'_>,
+        account: &AccountId,
+        verifier_id: &str,
+    ) -> CostEstimate {
+        let Some(lengths) = self.prompt_tokens(judgment) else { return CostEstimate::default() };
+        let most_micros = self.micros(lengths.price, lengths.all);
+        if most_micros == 0 {
+            return CostEstimate::default();
+        }
+        let history = self.history(&history_of(account, verifier_id, judgment.model)).await;
+        let margin = self.inner.judge_providers.config.margin_percent;
+        let likely = history.likely_micros(lengths.one.input, lengths.price, margin);
+        let likely = likely.map_or(most_micros, |micros| i64::try_from(micros).unwrap_or(i64::MAX));
+        // What is set aside goes by what was counted so far, also where that is less than usual.
+        let prompt = history.prompt_tokens(lengths.one.input).unwrap_or(lengths.usual_input);
+        let least = self.micros(lengths.price, Tokens { input: prompt, output: 0 });
+        let micros = likely.clamp(1, most_micros);
+        CostEstimate { micros, most_micros, least_micros: least.clamp(1, micros) }
+    }
+
+    /// What earlier judgments of a verifier used. A store that does not answer knows of none.
+    pub(super) async fn history(&self, of: &JudgeHistoryKey) -> UsageHistory {
+        let behalf = Behalf::Account(of.account.clone());
+        match self.inner.store.sharing().judge_history(&behalf, of).await {
+            Ok(history) => history,
+            Err(error) => {
+                tracing::warn!(error = %error, "could not read the usage history of judgments");
+                UsageHistory::default()
+            }
+        }
+    }
+
+    fn prompt_tokens(&self, judgment: &CostBasis<'_>) -> Option<PromptTokens> {
+        let CostBasis { question, model, has_image, commit_first } = *judgment;
+        let settings = self.inner.judge_providers.config.providers.get(&model.provider)?;
+        if model.provider == BUILTIN_PROVIDER {
+            return None;
+        }
+        let longest = commit_first.then(Commitment::longest);
+        let judged = prompt(&PromptMaterials {
+            question,
+            mark: "0123456789abcdef",
+            image: None,
+            example_images: &[],
+            commitment: longest.as_ref(),
+            repair: None,
+        });
+        let images = if has_image { 1 + example_images(question) } else { 0 };
+        let one = most_tokens(settings, &judged, images);
+        // The one repair is dearer for the judgment than for what comes before it.
+        let mut all = one.plus(one);
+        if commit_first {
+            all = all.plus(most_tokens(settings, &commit_prompt(question, None), 0));
+        }
+        let usual_input = usual_tokens(&judged).min(one.input);
+        Some(PromptTokens { price: settings.price(&model.model), one, all, usual_input })
+    }
+
+    fn micros(&self, price: Price, tokens: Tokens) -> i64 {
+        let cost = price.cost_micros(tokens, self.inner.judge_providers.config.margin_percent);
+        i64::try_from(cost).unwrap_or(i64::MAX)
+    }
+}
+
+/// Whose judgments by a judge are looked at.
+pub(super) fn history_of(
+    account: &AccountId,
+    verifier_id: &str,
+    model: &ModelRef,
+) -> JudgeHistoryKey {
+    JudgeHistoryKey {
+        account: account.clone(),
+        verifier_id: verifier_id.to_owned(),
+        model: model.to_string(),
+    }
+}
+
+/// What a call uses of which no reply came: the prompt as it was sent and the median answer. The
+/// prompt has the usual tokens of its text, or more where earlier ones had more: a caller who sent
+/// others before does not pay less for it. The longest answer is taken where none is known.
+fn expected_tokens(history: &UsageHistory, most: Tokens, usual_input: u64) -> Tokens {
+    let input = history.prompt_tokens(most.input).unwrap_or(0).max(usual_input);
+    let output = history.median_answer().unwrap_or(most.output);
+    Tokens { input: input.min(most.input), output: output.min(most.output) }
+}
+
+/// What a request with this prompt uses if no reply comes, and the most that it can use.
+pub(super) fn call_tokens(
+    settings: &ProviderSettings,
+    prompt: &Prompt,
+    history: &UsageHistory,
+) -> (Tokens, Tokens) {
+    let most = most_prompt_tokens(settings, prompt);
+    (expected_tokens(history, most, usual_tokens(prompt)), most)
+}
+
+/// The tokens of the texts of a prompt: four bytes are about one.
+pub(super) fn usual_tokens(prompt: &Prompt) -> u64 {
+    let turns: usize = prompt.turns.iter().map(|turn| turn.text.len()).sum();
+    u64::try_from((prompt.system.len() + turns).div_ceil(4)).unwrap_or(u64::MAX)
+}
+
+fn example_images(question: &Question) -> u64 {
+    let shown = question.examples.iter().take(MOST_EXAMPLE_IMAGES);
+    u64::try_from(shown.filter(|example| example.media_url.is_some()).count()).unwrap_or(u64::MAX)
+}
+
+/// The most tokens that a request with this prompt can have, whatever its provider says.
+fn most_prompt_tokens(settings: &ProviderSettings, prompt: &Prompt) -> Tokens {
+    let mut texts = prompt.clone();
+    let images = texts.turns.iter_mut().filter_map(|turn| turn.image.take()).count();
+    most_tokens(settings, &texts, u64::try_from(images).unwrap_or(u64::MAX))
+}
+
+/// The most tokens of one request: no token is shorter than a byte.
+fn most_tokens(settings: &ProviderSettings, prompt: &Prompt, images: u64) -> Tokens {
+    let request = ProviderRequest {
+        model: "",
+        prompt,
+        effort: Some(Effort::Medium),
+        max_output_tokens: settings.max_output_tokens,
+        omitted: &OmittedParts::new(),
+    };
+    let bytes = request.body(settings.kind).to_string().len();
+    let input = u64::try_from(bytes).unwrap_or(u64::MAX);
+    Tokens {
+        input: input
+            .saturating_add(ADDED_TOKENS)
+            .saturating_add(images.saturating_mul(image_tokens(settings.kind))),
+        output: u64::from(settings.max_output_tokens),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jurat_core::judge::UsageSample;
+
+    use super::*;
+
+    #[test]
+    fn a_call_without_a_reply_uses_the_usual_tokens_of_its_prompt_at_the_least() {
+        let most = Tokens { input: 1_000, output: 2_048 };
+        let after = |input| {
+            let tokens = Tokens { input, output: 7 };
+            expected_tokens(
+                &UsageHistory::new([UsageSample { size: 1_000, tokens, requests: 1 }]),
+                most,
+                250,
+            )
+        };
+        assert_eq!(
+            expected_tokens(&UsageHistory::default(), most, 250),
+            Tokens { input: 250, output: 2_048 }
+        );
+        // Earlier prompts that counted for little do not make this one cheaper.
+        assert_eq!(after(10), Tokens { input: 250, output: 7 });
+        assert_eq!(after(600), Tokens { input: 600, output: 7 });
+        assert_eq!(after(5_000), Tokens { input: 1_000, output: 7 });
+    }
+}

@@ -1,0 +1,105 @@
+//! One judgment: what the judge expects, then what it finds, each asked once more if it is misread.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use jurat_core::{
+    judge::{
+        self, Commitment, Judgment, JudgmentError, Prompt, PromptMaterials, UsageHistory,
+        commit_prompt, prompt, read_commitment,
+    },
+    round::replica::{FailureCode, ReplicaFailure},
+};
+
+use super::{JudgeQuestion, costs::JudgmentMeter, images::JudgeImages, providers::ReadyProvider};
+use crate::Engine;
+
+/// A judgment under way. It is metered outside, so that what it used is known even if it is broken
+/// off.
+#[derive(Debug)]
+pub(super) struct JudgeDialogue<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) judge_question: &'a JudgeQuestion,
+    pub(super) provider: ReadyProvider<'a>,
+    images: &'a JudgeImages,
+    mark: String,
+    /// How often an answer that was misread may still be asked for again.
+    repairs: AtomicU32,
+    pub(super) meter: Arc<JudgmentMeter>,
+    /// What earlier judgments used.
+    pub(super) history: UsageHistory,
+}
+
+impl<'a> JudgeDialogue<'a> {
+    pub(super) fn new(
+        engine: &'a Engine,
+        judge_question: &'a JudgeQuestion,
+        provider: ReadyProvider<'a>,
+        images: &'a JudgeImages,
+        (meter, history): (Arc<JudgmentMeter>, UsageHistory),
+    ) -> Self {
+        let mark = judge::mark(engine.inner.clock.bits(), &judge_question.question);
+        Self {
+            engine,
+            judge_question,
+            provider,
+            images,
+            mark,
+            repairs: AtomicU32::new(1),
+            meter,
+            history,
+        }
+    }
+
+    pub(super) async fn judgment(&self) -> Result<Judgment, ReplicaFailure> {
+        let question = &self.judge_question.question;
+        let commitment = if self.judge_question.commit_first {
+            let put = |repair: Option<&JudgmentError>| commit_prompt(question, repair);
+            Some(self.ask_readable(put, read_commitment).await?)
+        } else {
+            None
+        };
+        let put = |repair: Option<&JudgmentError>| {
+            prompt(&PromptMaterials {
+                question,
+                mark: &self.mark,
+                image: self.images.image.as_ref(),
+                example_images: &self.images.examples,
+                commitment: commitment.as_ref(),
+                repair,
+            })
+        };
+        let read = |text: &str| judge::read(text, question, &self.mark);
+        let mut judgment = self.ask_readable(put, read).await?;
+        judgment.commitment = commitment.as_ref().map(Commitment::digest);
+        judgment.notes.clone_from(&self.images.notes);
+        Ok(judgment)
+    }
+
+    /// An answer that can be read; the judge gets one more try for the whole judgment.
+    async fn ask_readable<T>(
+        &self,
+        put: impl Fn(Option<&JudgmentError>) -> Prompt,
+        read: impl Fn(&str) -> Result<T, JudgmentError>,
+    ) -> Result<T, ReplicaFailure> {
+        let mut repair = None;
+        loop {
+            let answered = self.complete(&put(repair.as_ref())).await?;
+            let misread = match answered.and_then(|text| read(&text)) {
+                Ok(value) => return Ok(value),
+                Err(misread) => misread,
+            };
+            tracing::debug!(judge = %self.judge_question.model, problem = %misread, "could not read a judge's answer");
+            if !misread.is_repairable() || self.repairs.swap(0, Ordering::Relaxed) == 0 {
+                let detail = format!(
+                    "the answer of `{}` cannot be used: {misread}",
+                    self.judge_question.model
+                );
+                return Err(ReplicaFailure::new(FailureCode::JudgeUnreadable, detail));
+            }
+            repair = Some(misread);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The requests that a provider may have at once, and which of them give way.
+
+use std::{pin::pin, sync::Arc, task::Poll};
+
+use futures::poll;
+use jurat_core::id::AccountId;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
+
+use crate::node::fair_queue::{FairQueue, QueuePermit};
+
+/// The permits for requests to one provider, shared fairly by account.
+#[derive(Debug)]
+pub(super) struct ProviderPermits {
+    permits: Arc<FairQueue>,
+    wanted: Notify,
+}
+
+impl ProviderPermits {
+    pub(super) fn new(count: usize) -> Self {
+        Self { permits: FairQueue::new(count), wanted: Notify::new() }
+    }
+
+    /// Waits for a permit until the deadline.
+    pub(super) async fn permit(
+        &self,
+        account: &AccountId,
+        deadline: Instant,
+    ) -> Option<QueuePermit> {
+        if let Some(permit) = self.permits.try_take(account) {
+            return Some(permit);
+        }
+        let mut waiting = pin!(self.permits.take(account));
+        // It is in the queue before those are told who might give way.
+        if let Poll::Ready(permit) = poll!(waiting.as_mut()) {
+            return Some(permit);
+        }
+        self.wanted.notify_waiters();
+        timeout_at(deadline, waiting).await.ok()
+    }
+
+    /// Done when somebody waits for a permit, so that a request that nobody waits for ends.
+    pub(super) async fn wanted(&self) {
+        let wanted = self.wanted.notified();
+        if !self.permits.are_wanted() {
+            wanted.await;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn free(&self) -> usize {
+        self.permits.free()
+    }
+}

@@ -1,0 +1,282 @@
+//! Verdicts that are known: used again for the same question, and for nobody else.
+
+use std::{sync::Arc, time::Duration};
+
+use jurat_core::{
+    id::AccountId,
+    judge::JudgeVerdict,
+    round::replica::{FailureCode, ReplicaFailure},
+    time::Timestamp,
+};
+use jurat_store::{CachedVerdict, VerdictPruning};
+use jurat_testkit::fake_provider::{FakeProvider, ProviderReply, verdict};
+use serde_json::json;
+
+use super::{BOTH, JudgeQuestion, JudgeTestNode, question, task, verdict_of};
+use crate::{SoleNode, judges::VerdictLookup};
+
+const HOUR: Duration = Duration::from_hours(1);
+
+async fn court(fake: &FakeProvider) -> JudgeTestNode {
+    JudgeTestNode::with(BOTH[0], fake, |judges| judges.cache_for = Some(HOUR)).await
+}
+
+#[tokio::test]
+async fn the_same_question_is_answered_from_memory_and_costs_nothing() {
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("not_met"))]).await;
+    let court = court(&fake).await;
+    let first = court.judge(&task(question("x"))).await;
+    let second = court.judge(&task(question("x"))).await;
+    assert_eq!(second.outcome, first.outcome);
+    assert!(!first.usage.is_cached && second.usage.is_cached);
+    assert_eq!((second.usage.calls, second.cost_micros), (0, 0));
+    assert_eq!(fake.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn another_question_judge_or_account_is_asked_anew() {
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let court = court(&fake).await;
+    let base = task(question("x"));
+    let mut sharper = question("x");
+    sharper.criterion.push('!');
+    let mut fewer = question("x");
+    fewer.examples.pop();
+    let other = AccountId::parse("acct_other").unwrap();
+    court.engine.inner.store.account_ensure(&other, court.engine.clock().now()).await.unwrap();
+    let tasks = [
+        base.clone(),
+        task(question("y")),
+        task(sharper),
+        task(fewer),
+        JudgeQuestion { model: "fake/n".parse().unwrap(), ..base.clone() },
+        JudgeQuestion { effort: Some(jurat_core::verifier::Effort::Low), ..base.clone() },
+        JudgeQuestion { account: other, ..base.clone() },
+        JudgeQuestion { is_fresh: true, ..base.clone() },
+    ];
+    for (at, task) in tasks.iter().enumerate() {
+        let judged = court.judge(task).await;
+        assert_eq!((judged.usage.is_cached, fake.asked().len()), (false, at + 1));
+    }
+    assert!(court.judge(&base).await.usage.is_cached);
+}
+
+#[tokio::test]
+async fn a_verdict_is_forgotten_after_its_time() {
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let court = court(&fake).await;
+    let task = task(question("x"));
+    court.judge(&task).await;
+    court.clock.advance(HOUR);
+    assert!(court.judge(&task).await.usage.is_cached);
+    court.clock.advance(Duration::from_secs(1));
+    assert!(!court.judge(&task).await.usage.is_cached);
+    // It was asked anew, and is known again.
+    assert!(court.judge(&task).await.usage.is_cached);
+}
+
+/// Empties the store of verdicts, and says how many there were.
+async fn emptied(court: &JudgeTestNode) -> u64 {
+    let before = Timestamp::from_micros(i64::MAX);
+    let all = VerdictPruning { before, most: 0, limit: u32::MAX };
+    court.engine.inner.store.verdicts_prune(&all).await.unwrap()
+}
+
+async fn put(court: &JudgeTestNode, digest: &str) {
+    let (store, account) = (&court.engine.inner.store, AccountId::admin());
+    let at = court.engine.clock().now();
+    let known = CachedVerdict { digest: digest.to_owned(), document: json!({}), at };
+    store.verdict_put(&account, "system:test", &known).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_verdict_that_is_not_used_any_more_is_removed() {
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let court = court(&fake).await;
+    court.judge(&task(question("old"))).await;
+    court.clock.advance(HOUR);
+    court.judge(&task(question("new"))).await;
+    assert_eq!(court.engine.prune_verdicts().await.unwrap(), 0);
+    court.clock.advance(Duration::from_micros(1));
+    assert_eq!(court.engine.prune_verdicts().await.unwrap(), 1);
+    assert!(court.judge(&task(question("new"))).await.usage.is_cached);
+    assert_eq!(emptied(&court).await, 1);
+}
+
+#[tokio::test]
+async fn the_oldest_verdicts_make_room_for_newer_ones() {
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let court = JudgeTestNode::with(BOTH[0], &fake, |judges| {
+        judges.cache_for = Some(HOUR);
+        judges.cache_most = 2;
+    })
+    .await;
+    for response in ["a", "b", "c"] {
+        court.clock.advance(Duration::from_secs(1));
+        court.judge(&task(question(response))).await;
+    }
+    assert_eq!(court.engine.prune_verdicts().await.unwrap(), 1);
+    for (response, is_kept) in [("b", true), ("c", true), ("a", false)] {
+        let judged = court.judge(&task(question(response))).await;
+        assert_eq!(judged.usage.is_cached, is_kept, "{response}");
+    }
+}
+
+#[tokio::test]
+async fn more_verdicts_than_go_at_once_go_one_batch_after_the_other() {
+    let fake = FakeProvider::saying([]).await;
+    let court = court(&fake).await;
+    for number in 0..2_001 {
+        put(&court, &number.to_string()).await;
+    }
+    court.clock.advance(HOUR * 2);
+    assert_eq!(court.engine.prune_verdicts().await.unwrap(), 2_001);
+    assert_eq!(emptied(&court).await, 0);
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_use_verdicts_again_removes_all() {
+    let fake = FakeProvider::saying([]).await;
+    let court = JudgeTestNode::new(BOTH[0], &fake).await;
+    put(&court, "x").await;
+    court.clock.advance(Duration::from_micros(1));
+    assert_eq!(court.engine.prune_verdicts().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_node_that_starts_removes_what_is_too_old() {
+    let fake = FakeProvider::saying([]).await;
+    let court = court(&fake).await;
+    put(&court, "x").await;
+    court.clock.advance(HOUR * 2);
+    court.engine.start(SoleNode::Yes).await.unwrap();
+    let (store, ever) = (&court.engine.inner.store, Timestamp::from_micros(0));
+    while store.verdict_get(&AccountId::admin(), "x", ever).await.unwrap().is_some() {
+        tokio::task::yield_now().await;
+    }
+    court.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_fresh_verdict_takes_the_place_of_a_known_one() {
+    let says = [ProviderReply::Answer(verdict("met")), ProviderReply::Answer(verdict("not_met"))];
+    let fake = FakeProvider::saying(says).await;
+    let court = court(&fake).await;
+    let known = task(question("x"));
+    court.judge(&known).await;
+    court.judge(&JudgeQuestion { is_fresh: true, ..known.clone() }).await;
+    let judged = court.judge(&known).await;
+    assert_eq!((verdict_of(&judged), judged.usage.is_cached), (JudgeVerdict::NotMet, true));
+}
+
+#[tokio::test]
+async fn what_does_not_decide_is_not_kept() {
+    for says in [
+        ProviderReply::Answer(verdict("cannot_confirm")),
+        ProviderReply::Answer(verdict("conflicting")),
+        ProviderReply::Text("hm".to_owned()),
+    ] {
+        let fake = FakeProvider::saying([says, ProviderReply::Text("hm".to_owned())]).await;
+        let court = court(&fake).await;
+        for _ in 0..2 {
+            assert!(!court.judge(&task(question("x"))).await.usage.is_cached);
+        }
+        assert!(1 < fake.asked().len());
+    }
+}
+
+#[tokio::test]
+async fn without_a_time_nothing_is_kept() {
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let court = JudgeTestNode::new(BOTH[0], &fake).await;
+    for _ in 0..2 {
+        court.judge(&task(question("x"))).await;
+    }
+    assert_eq!(fake.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn a_store_that_is_gone_costs_no_verdict() {
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let court = court(&fake).await;
+    court.engine.inner.store.close().await;
+    let judged = court.judge(&task(question("x"))).await;
+    assert_eq!(verdict_of(&judged), JudgeVerdict::Met);
+}
+
+#[tokio::test]
+async fn a_known_verdict_needs_no_free_provider() {
+    let fake =
+        FakeProvider::saying([ProviderReply::Answer(verdict("met")), ProviderReply::Hangs]).await;
+    let court = court(&fake).await;
+    let task = Arc::new(task(question("x")));
+    court.judge(&task).await;
+    assert_eq!(verdict_of(&court.judge(&task).await), JudgeVerdict::Met);
+}
+
+#[tokio::test]
+async fn equal_questions_at_once_are_asked_once_even_where_nothing_is_kept() {
+    let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
+    let court = JudgeTestNode::new(BOTH[0], &fake).await;
+    let task = task(question("x"));
+    let mut found = court.engine.look_up_verdicts(std::slice::from_ref(&task)).await;
+    let Some(VerdictLookup::Nothing(Some(asker))) = found.pop() else { panic!("{found:?}") };
+    let mut second = std::pin::pin!(court.engine.look_up_verdicts(std::slice::from_ref(&task)));
+    assert!(futures::poll!(second.as_mut()).is_pending());
+    // Another account, and whoever wants a fresh verdict, waits for nobody.
+    let other = AccountId::parse("acct_other").unwrap();
+    for apart in [
+        JudgeQuestion { account: other, ..task.clone() },
+        JudgeQuestion { is_fresh: true, ..task.clone() },
+    ] {
+        let found = court.engine.look_up_verdicts(&[apart]).await;
+        assert!(matches!(found.as_slice(), [VerdictLookup::Nothing(_)]), "{found:?}");
+    }
+    let judged = court.judge(&task).await;
+    asker.publish(&judged.outcome);
+    let found = second.await;
+    let [VerdictLookup::Told(shared)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((&shared.outcome, shared.cost_micros), (&judged.outcome, 0));
+    assert!(shared.usage.is_cached);
+}
+
+#[tokio::test]
+async fn whoever_waits_asks_itself_when_the_first_is_gone_without_an_answer() {
+    let fake = FakeProvider::saying([]).await;
+    let court = JudgeTestNode::new(BOTH[0], &fake).await;
+    let task = task(question("x"));
+    let first = court.engine.look_up_verdicts(std::slice::from_ref(&task)).await;
+    let mut second = std::pin::pin!(court.engine.look_up_verdicts(std::slice::from_ref(&task)));
+    assert!(futures::poll!(second.as_mut()).is_pending());
+    let [VerdictLookup::Nothing(Some(asker))] = first.as_slice() else { panic!("{first:?}") };
+    // What kept the first from being told says nothing about the second.
+    for code in [
+        FailureCode::Timeout,
+        FailureCode::Busy,
+        FailureCode::Cancelled,
+        FailureCode::Unavailable,
+        FailureCode::MediaUnavailable,
+        FailureCode::Internal,
+    ] {
+        asker.publish(&Err(ReplicaFailure::new(code, "x")));
+        assert!(futures::poll!(second.as_mut()).is_pending(), "{code:?}");
+    }
+    drop(first);
+    assert!(matches!(second.await.as_slice(), [VerdictLookup::Nothing(Some(_))]));
+}
+
+#[tokio::test]
+async fn a_failure_that_is_shared_costs_nothing_and_is_no_verdict() {
+    let fake = FakeProvider::saying([]).await;
+    let court = JudgeTestNode::new(BOTH[0], &fake).await;
+    let task = task(question("x"));
+    for code in [FailureCode::JudgeUnavailable, FailureCode::JudgeUnreadable] {
+        let first = court.engine.look_up_verdicts(std::slice::from_ref(&task)).await;
+        let mut second = std::pin::pin!(court.engine.look_up_verdicts(std::slice::from_ref(&task)));
+        assert!(futures::poll!(second.as_mut()).is_pending());
+        let [VerdictLookup::Nothing(Some(asker))] = first.as_slice() else { panic!("{first:?}") };
+        asker.publish(&Err(ReplicaFailure::new(code, "x")));
+        let told = second.await.remove(0);
+        assert_eq!((told.is_free(), told.is_verdict()), (true, false), "{told:?}");
+    }
+}

@@ -1,0 +1,199 @@
+//! The check-up: how the store and the executors stand, and whether every decision is what it says.
+
+mod executors;
+mod judges;
+mod open_work;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    checkup::{CheckupFinding, clocks, faults},
+    id::{AccountId, RoundId},
+};
+use jurat_store::{EndedRoundsQuery, StoreCheckup, StoreError, StoreErrorKind};
+
+use crate::{Engine, EngineError, executors::require_scope};
+
+/// Records that are read at once; each may hold several answers of executors.
+const READ_AT_ONCE: usize = 4;
+/// Clocks are never quite alike.
+const CLOCK_TOLERANCE_MS: u64 = 2_000;
+
+/// What a check-up found.
+#[derive(Debug, Clone)]
+pub struct Diagnosis {
+    pub findings: Vec<CheckupFinding>,
+    /// How many decisions there are to check.
+    pub ended_rounds: u64,
+}
+
+/// Which decisions to check.
+#[derive(Debug, Clone)]
+pub struct EntryCheckQuery {
+    /// Starts behind this round.
+    pub after: Option<(AccountId, RoundId)>,
+    /// Leaves out older rounds.
+    pub since: Option<RoundId>,
+    pub limit: u32,
+}
+
+/// Decisions that were checked.
+#[derive(Debug, Clone)]
+pub struct EntryCheckReport {
+    pub checked: usize,
+    pub faults: Vec<EntryFault>,
+    /// The last one, when there may be more.
+    pub next: Option<(AccountId, RoundId)>,
+}
+
+/// What is wrong with the decision of one round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryFault {
+    pub account: AccountId,
+    pub round: RoundId,
+    pub fault: String,
+}
+
+impl Engine {
+    /// Looks at the store, the judges and what is open, and asks every executor how it is.
+    pub async fn doctor(&self, caller: &Caller) -> Result<Diagnosis, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        let checkup = self.inner.store.check().await?;
+        let mut findings = store_findings(&checkup);
+        findings.extend(ledger_findings(&self.inner.store.credit_check().await?));
+        findings.extend(self.clock_findings(&checkup));
+        findings.extend(self.executor_findings().await?);
+        findings.extend(self.judge_findings().await?);
+        findings.extend(self.work_findings().await?);
+        Ok(Diagnosis { findings, ended_rounds: checkup.ended_rounds })
+    }
+
+    /// The round from which the newest so many decisions begin.
+    pub async fn doctor_since(
+        &self,
+        caller: &Caller,
+        newest: u32,
+    ) -> Result<Option<RoundId>, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        Ok(self.inner.store.ended_since(newest).await?)
+    }
+
+    /// Compares the decisions of all accounts with all that is stored beside them.
+    pub async fn doctor_entries(
+        &self,
+        caller: &Caller,
+        query: EntryCheckQuery,
+    ) -> Result<EntryCheckReport, EngineError> {
+        require_scope(caller, Scope::Admin)?;
+        let EntryCheckQuery { after, since, limit } = query;
+        let rounds = self.inner.store.ended_page(&EndedRoundsQuery { after, since, limit }).await?;
+        let checked = rounds.len();
+        let is_full = u32::try_from(checked).is_ok_and(|checked| limit <= checked);
+        let next = rounds.last().cloned().filter(|_| is_full);
+        let found: Vec<Vec<EntryFault>> = stream::iter(rounds)
+            .map(|(account, round)| self.entry_faults(account, round))
+            .buffered(READ_AT_ONCE)
+            .try_collect()
+            .await?;
+        Ok(EntryCheckReport { checked, faults: found.into_iter().flatten().collect(), next })
+    }
+
+    async fn entry_faults(
+        &self,
+        account: AccountId,
+        round: RoundId,
+    ) -> Result<Vec<EntryFault>, EngineError> {
+        let texts = match self.inner.store.record_get(&account, &round).await {
+            Ok(None) => Vec::new(),
+            Ok(Some(record)) => match &record.round.closing {
+                None => Vec::new(),
+                Some(closing) => {
+                    let is_erased = record.erased_at.is_some();
+                    let open = &record.round.open;
+                    let mut texts = faults(open, closing, &record.listed, is_erased);
+                    if record.entry_receipt_id != closing.receipt_id {
+                        texts.push("its entry is stored under another receipt".to_owned());
+                    }
+                    texts
+                }
+            },
+            // A row that cannot be read is what is looked for; a store that is gone is not.
+            Err(error @ StoreError { kind: StoreErrorKind::Corrupt { .. }, .. }) => {
+                let source = std::error::Error::source(&error).map(ToString::to_string);
+                vec![format!("{error}: {}", source.unwrap_or_default())]
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let fault = |fault| EntryFault { account: account.clone(), round: round.clone(), fault };
+        Ok(texts.into_iter().map(fault).collect())
+    }
+
+    fn clock_findings(&self, checkup: &StoreCheckup) -> Vec<CheckupFinding> {
+        let now = self.inner.clock.now();
+        let mut findings = Vec::new();
+        if let Some(clock) = checkup.clock {
+            findings.push(clocks("the database", now, clock));
+        }
+        match checkup.newest {
+            Some(newest) if CLOCK_TOLERANCE_MS < newest.millis_since(now) => {
+                let seconds = newest.millis_since(now) / 1_000;
+                findings.push(CheckupFinding::problem(
+                    "clock",
+                    format!("the newest round was opened {seconds} s in the future"),
+                    "Correct the clock of this machine and keep it synchronized with NTP; otherwise ids and times of new rounds precede those of old ones.",
+                ));
+            }
+            Some(_) | None => {
+                findings.push(CheckupFinding::ok("clock", "no round is in the future"));
+            }
+        }
+        findings
+    }
+}
+
+fn ledger_findings(faults: &[String]) -> Vec<CheckupFinding> {
+    if faults.is_empty() {
+        return vec![CheckupFinding::ok("ledger", "every balance matches its ledger lines")];
+    }
+    let advice = "Find out what changed the database outside Jurat, and restore a backup. If earlier versions captured a charge twice, return it with a grant.";
+    faults.iter().map(|fault| CheckupFinding::problem("ledger", fault, advice)).collect()
+}
+
+fn store_findings(checkup: &StoreCheckup) -> Vec<CheckupFinding> {
+    let mut findings = Vec::new();
+    let (found, needed) = (checkup.schema_version, checkup.schema_needed);
+    findings.push(if found == needed {
+        CheckupFinding::ok("store", format!("it answers; schema version {found}"))
+    } else {
+        CheckupFinding::warning(
+            "store",
+            format!("it has schema version {found}, but this program needs {needed}"),
+            "Upgrade this node to the newer version of the program.",
+        )
+    });
+    if checkup.faults.is_empty() {
+        findings.push(CheckupFinding::ok("store", "the database reports no damage"));
+    }
+    findings.extend(checkup.faults.iter().map(|fault| {
+        CheckupFinding::problem(
+            "store",
+            format!("the database is damaged: {fault}"),
+            "Stop the server, keep a copy of the database, and restore a backup.",
+        )
+    }));
+    findings.extend(checkup.risks.iter().map(|risk| {
+        CheckupFinding::warning(
+            "store",
+            risk.clone(),
+            "Turn it on; without it a power failure may lose acknowledged writes.",
+        )
+    }));
+    findings.extend(checkup.strays.iter().map(|round| {
+        CheckupFinding::problem(
+            "entries",
+            format!("round `{round}` has a decision entry but has not ended"),
+            "Find out what changed the database outside Jurat, and restore a backup.",
+        )
+    }));
+    findings
+}

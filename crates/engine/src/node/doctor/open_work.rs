@@ -1,0 +1,153 @@
+//! Whether tasks, runs and events to executors go on, or wait for somebody who does not come.
+
+use jurat_core::{checkup::CheckupFinding, time::Timestamp};
+use jurat_store::{Behalf, OpenWorkCounts, TaskRecord};
+
+use crate::{Engine, EngineError};
+
+/// How long something may wait before it is worth a word.
+const OVERDUE_AFTER_MS: u64 = 60_000;
+/// An executor that is away may be back within this time.
+const EVENTS_OVERDUE_MS: u64 = 300_000;
+/// Events that were given up longer ago are history.
+const RECENT_MS: i64 = 24 * 3_600_000;
+/// How many are named, and how far is counted.
+const NAMED: usize = 3;
+const MOST_TASKS: u32 = 100;
+const MOST_EVENTS: u32 = 10_000;
+
+impl Engine {
+    pub(super) async fn work_findings(&self) -> Result<Vec<CheckupFinding>, EngineError> {
+        let now = self.inner.clock.now();
+        let tasks = self.inner.store.tasks();
+        let counts = tasks.open_counts(&Behalf::Platform).await?;
+        let before = Timestamp::from_millis(now.millis() - OVERDUE_AFTER_MS.cast_signed());
+        let late = tasks.open_overdue(&Behalf::Platform, &before, &MOST_TASKS).await?;
+        let mut findings = task_findings(&counts, &late, now);
+        findings.extend(run_findings(&counts, now));
+        findings.extend(event_findings(&counts, self.recently_given_up(now).await?, now));
+        Ok(findings)
+    }
+
+    /// Events of all accounts that nobody was told of.
+    async fn recently_given_up(&self, now: Timestamp) -> Result<u32, EngineError> {
+        let tasks = self.inner.store.tasks();
+        let since = Timestamp::from_millis(now.millis() - RECENT_MS);
+        let (mut after, mut count) = (String::new(), 0_u32);
+        while let Some(account) = tasks.agent_event_account(&Behalf::Platform, &after).await? {
+            let most = MOST_EVENTS.saturating_sub(count);
+            if most == 0 {
+                break;
+            }
+            count += tasks.open_given_up(&Behalf::Platform, &account, &since, &most).await?;
+            account.as_str().clone_into(&mut after);
+        }
+        Ok(count)
+    }
+}
+
+fn task_findings(
+    counts: &OpenWorkCounts,
+    late: &[TaskRecord],
+    now: Timestamp,
+) -> Vec<CheckupFinding> {
+    let open: u64 = counts.tasks.iter().map(|(_, count)| count).sum();
+    let (expired, waiting): (Vec<&TaskRecord>, Vec<&TaskRecord>) =
+        late.iter().partition(|it| it.state.terms.expires_at <= now);
+    if late.is_empty() {
+        let text = format!("open: {open}; none is waiting for a node");
+        return vec![CheckupFinding::ok("tasks", text)];
+    }
+    let advice =
+        "Start `jurat serve` on this store; if it is running, check its log and `tasks.at_once`.";
+    let mut findings = Vec::new();
+    if !expired.is_empty() {
+        let text = format!(
+            "{} expired but still open: {}",
+            task_count(expired.len()),
+            names(&expired, now)
+        );
+        findings.push(CheckupFinding::warning("tasks", text, advice));
+    }
+    if !waiting.is_empty() {
+        let text = format!(
+            "{} overdue for more than a minute, and no node has taken them: {}",
+            task_count(waiting.len()),
+            names(&waiting, now)
+        );
+        findings.push(CheckupFinding::warning("tasks", text, advice));
+    }
+    findings
+}
+
+fn task_count(count: usize) -> String {
+    if u32::try_from(count).is_ok_and(|count| count < MOST_TASKS) {
+        return if count == 1 { "1 is".to_owned() } else { format!("{count} are") };
+    }
+    format!("{count} or more are")
+}
+
+/// The first of them, and for how long they have been due.
+fn names(records: &[&TaskRecord], now: Timestamp) -> String {
+    let named = records.iter().take(NAMED).map(|it| {
+        let seconds = it.due_at.map_or(0, |due| now.millis_since(due) / 1_000);
+        format!("`{}` for {seconds} s", it.key.id)
+    });
+    let named: Vec<String> = named.collect();
+    let rest = if NAMED < records.len() { ", …" } else { "" };
+    format!("{}{rest}", named.join(", "))
+}
+
+fn run_findings(counts: &OpenWorkCounts, now: Timestamp) -> Vec<CheckupFinding> {
+    let open: u64 = counts.runs.iter().map(|(_, count)| count).sum();
+    let age = |at: Option<Timestamp>| at.map_or(0, |at| now.millis_since(at));
+    let (queued, leased, workers) = (&counts.queued, &counts.leased, counts.workers);
+    let mut findings = Vec::new();
+    if OVERDUE_AFTER_MS < age(queued.first) {
+        let text = format!(
+            "steps waiting for a worker: {}, the oldest for {} s; busy workers: {workers}",
+            queued.count,
+            age(queued.first) / 1_000
+        );
+        let advice = "Start `jurat run worker` or `jurat serve`; if they are running, their executors may be busy.";
+        findings.push(CheckupFinding::warning("runs", text, advice));
+    }
+    if OVERDUE_AFTER_MS < age(leased.first) {
+        let text = format!(
+            "the worker of a step disappeared {} s ago, and no other worker has taken the step",
+            age(leased.first) / 1_000
+        );
+        let advice = "Start `jurat run worker` or `jurat serve`.";
+        findings.push(CheckupFinding::warning("runs", text, advice));
+    }
+    if findings.is_empty() {
+        let text = format!(
+            "open: {open}; steps in progress: {}, queued: {}, busy workers: {workers}",
+            leased.count, queued.count
+        );
+        findings.push(CheckupFinding::ok("runs", text));
+    }
+    findings
+}
+
+fn event_findings(counts: &OpenWorkCounts, given_up: u32, now: Timestamp) -> Vec<CheckupFinding> {
+    let pending = &counts.events;
+    let age = pending.first.map_or(0, |at| now.millis_since(at));
+    let mut findings = Vec::new();
+    if EVENTS_OVERDUE_MS < age {
+        let text =
+            format!("waiting for delivery: {}, the oldest for {} s", pending.count, age / 1_000);
+        let advice = "Start `jurat serve` on this store, or fix the executors in `jurat agent-events list --state pending`.";
+        findings.push(CheckupFinding::warning("agent-events", text, advice));
+    }
+    if given_up != 0 {
+        let text = format!("{given_up} could not be delivered in the last day");
+        let advice = "`jurat agent-events list --state failed` shows why, per account.";
+        findings.push(CheckupFinding::warning("agent-events", text, advice));
+    }
+    if findings.is_empty() {
+        let text = format!("waiting for delivery: {}; none failed in the last day", pending.count);
+        findings.push(CheckupFinding::ok("agent-events", text));
+    }
+    findings
+}

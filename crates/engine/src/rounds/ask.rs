@@ -1,0 +1,321 @@
+//! Asks one session: the request it gets, and what its reply amounts to.
+
+mod execute;
+pub(crate) mod judge;
+mod node;
+pub(crate) mod review;
+mod verify;
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use jurat_core::{
+    executor::breakers::ExecutorCallResult,
+    id::{AccountId, RoundId},
+    round::{
+        OpenRound, Seat,
+        evidence::amend_answer,
+        job::{Job, JobWork},
+        replica::{FailureCode, JudgeUsage, ReplicaAnswer, ReplicaFailure},
+    },
+    time::Timestamp,
+};
+use jurat_guard::client::{CallError, HttpReply};
+use jurat_wire::strict_json;
+use serde_json::{Value, value::RawValue};
+use tokio::time::Instant;
+
+pub(crate) use self::judge::JudgeBrief;
+pub(crate) use super::prepare::RoundChecks;
+use super::{
+    evidence::{self, SharedFindings},
+    seats::{SeatChoice, SeatTarget, SeatTargets},
+};
+use crate::{
+    Engine,
+    executors::{
+        probe::bearer_headers,
+        signature::{CONTENT_DIGEST, CoveredParts, SIGNATURE, SIGNATURE_INPUT, content_digest},
+    },
+    judges::{JudgeCosts, SeatBill, VerdictLookup},
+    trace,
+};
+
+const ROUND_HEADER: HeaderName = HeaderName::from_static("x-jurat-round");
+const REPLICA_HEADER: HeaderName = HeaderName::from_static("x-jurat-replica");
+/// Values that the answer of an executor may hold, each list and object counted.
+const MOST_REPLY_VALUES: usize = 100_000;
+pub(crate) const CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id");
+
+/// What every replica of a round is sent out with.
+#[derive(Debug)]
+pub(crate) struct ReplicaPlan {
+    pub(crate) round: RoundId,
+    pub(crate) job: Job,
+    pub(crate) checks: RoundChecks,
+    pub(crate) targets: SeatTargets,
+    /// Those who may take the seat of one that fails.
+    pub(crate) spares: Vec<Seat>,
+    pub(crate) opened_at: Timestamp,
+    pub(crate) deadline: Instant,
+    pub(crate) account: AccountId,
+    /// What is found for the candidate, where its references are to be looked at.
+    pub(crate) findings: Option<SharedFindings>,
+    /// What was at hand for each seat of a judge before the round opened.
+    verdict_lookups: Vec<VerdictLookup>,
+    /// What judge calls cost.
+    pub(crate) judge_costs: Arc<JudgeCosts>,
+    /// The body of `/verify`, the same for all replicas.
+    verify: Option<OutboundBody>,
+    /// What `/execute` is given, the same for all replicas.
+    inputs: Option<Box<RawValue>>,
+}
+
+/// A body with its digest.
+#[derive(Debug, Clone)]
+struct OutboundBody {
+    body: Bytes,
+    digest: String,
+}
+
+impl OutboundBody {
+    fn new(body: Vec<u8>) -> Self {
+        let digest = content_digest(&body);
+        Self { body: body.into(), digest }
+    }
+}
+
+impl ReplicaPlan {
+    pub(crate) fn new(
+        open: &OpenRound,
+        mut job: Job,
+        checks: RoundChecks,
+        (choice, verdict_lookups): (SeatChoice, Vec<VerdictLookup>),
+        deadline: Instant,
+    ) -> Self {
+        let SeatChoice { targets, spares, .. } = choice;
+        let verify = match (&job.work, &targets) {
+            (JobWork::Validate { .. }, SeatTargets::Executors(_)) => {
+                Some(OutboundBody::new(verify::verify_request(open, &job, &checks)))
+            }
+            _ => None,
+        };
+        // From here on the candidate is in the checks alone.
+        if let JobWork::Validate { output, .. } = &mut job.work {
+            *output = Value::Null;
+        }
+        Self {
+            inputs: execute::take_inputs(&mut job),
+            round: open.id.clone(),
+            account: open.account.clone(),
+            findings: evidence::findings_cell(&job),
+            job,
+            checks,
+            targets,
+            spares,
+            opened_at: open.opened_at,
+            deadline,
+            verify,
+            verdict_lookups,
+            judge_costs: JudgeCosts::new(open),
+        }
+    }
+
+    /// Where the judge calls of a seat are charged.
+    fn seat_bill(&self, seat: usize) -> SeatBill {
+        SeatBill { costs: Arc::clone(&self.judge_costs), seat }
+    }
+}
+
+/// What one session said, and what that costs.
+#[derive(Debug)]
+pub(crate) struct ReplicaReply {
+    pub(crate) answer: ReplicaAnswer,
+    pub(crate) cost_micros: u64,
+    pub(crate) usage: Option<JudgeUsage>,
+}
+
+impl ReplicaReply {
+    /// An answer that is none, after which only what was sent to judges is paid.
+    pub(crate) fn cut_off(answer: ReplicaAnswer, cost_micros: u64) -> Self {
+        Self { answer, cost_micros, usage: None }
+    }
+}
+
+impl From<ReplicaAnswer> for ReplicaReply {
+    /// An answer that nobody is paid for.
+    fn from(answer: ReplicaAnswer) -> Self {
+        Self { answer, cost_micros: 0, usage: None }
+    }
+}
+
+impl Engine {
+    /// What one session says, in the light of the evidence. Never fails: whatever goes wrong is the
+    /// answer.
+    pub(crate) async fn ask(&self, errand: &Arc<ReplicaPlan>, index: usize) -> ReplicaReply {
+        let (mut asked, findings) =
+            tokio::join!(self.ask_seat(errand, index), self.findings(errand));
+        if let Some(findings) = findings {
+            asked.answer = amend_answer(asked.answer, findings);
+        }
+        asked
+    }
+
+    async fn ask_seat(&self, errand: &Arc<ReplicaPlan>, index: usize) -> ReplicaReply {
+        match &errand.targets {
+            SeatTargets::Judges(models) => self.ask_judge(errand, index, &models[index]).await,
+            SeatTargets::Node => node::node_answer(&errand.checks).into(),
+            SeatTargets::Executors(places) => {
+                let place = &places[index];
+                if let Some(problem) = &place.problem {
+                    return ReplicaAnswer::nothing(FailureCode::Unavailable, problem).into();
+                }
+                let mut asked = self.ask_executor(errand, index, place).await;
+                // Who did not answer is not paid.
+                if asked.answer.content().is_some() {
+                    asked.cost_micros = asked.cost_micros.saturating_add(place.price_micros);
+                }
+                asked
+            }
+        }
+    }
+
+    async fn ask_executor(
+        &self,
+        errand: &Arc<ReplicaPlan>,
+        index: usize,
+        place: &SeatTarget,
+    ) -> ReplicaReply {
+        let (path, letter) = match &errand.verify {
+            Some(letter) => ("/verify", letter.clone()),
+            None => ("/execute", OutboundBody::new(execute::execute_request(errand, index, place))),
+        };
+        let turn = place.address.calls.take(&errand.account);
+        let Ok(_turn) = tokio::time::timeout_at(errand.deadline, turn).await else {
+            return ReplicaAnswer::nothing(
+                FailureCode::Busy,
+                "the executor was at its limit of concurrent calls until the deadline",
+            )
+            .into();
+        };
+        let headers = self.request_headers(errand, index, place, (path, &letter));
+        let url = match errand.verify {
+            Some(_) => &place.address.verify,
+            None => &place.address.execute,
+        };
+        let sent_at = Instant::now();
+        let left = errand.deadline.saturating_duration_since(sent_at);
+        let replied = self.inner.client.post_json(url, headers, letter.body, left).await;
+        let took = sent_at.elapsed();
+        trace::record_reply(&place.address, &replied);
+        let asked: ReplicaReply = match replied {
+            Ok(reply) if errand.verify.is_some() => {
+                verify::read_verify_reply(errand, place, &reply).into()
+            }
+            Ok(reply) => execute::read_execute_reply(self, errand, index, &reply).await,
+            Err(error) => call_failure(&error, errand.job.timeout_ms).into(),
+        };
+        self.note_call(errand, &place.declared.executor, &asked.answer, took);
+        asked
+    }
+
+    /// Remembers how a call went, so that an executor that fails is left alone for a while.
+    fn note_call(
+        &self,
+        errand: &ReplicaPlan,
+        executor: &str,
+        answer: &ReplicaAnswer,
+        took: Duration,
+    ) {
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let seen = match answer.failure().map(|failure| failure.code) {
+            None => ExecutorCallResult::Answered { took_ms },
+            Some(FailureCode::Timeout) => ExecutorCallResult::Silent { given_ms: took_ms },
+            Some(FailureCode::Unreachable) => ExecutorCallResult::Unreachable,
+            Some(code) if code.is_executors_fault() => ExecutorCallResult::Failed,
+            Some(_) if answer.content().is_some() => ExecutorCallResult::Answered { took_ms },
+            Some(_) => return,
+        };
+        let now = self.inner.clock.now();
+        self.inner.pool.update(executor, |standing| {
+            standing.conduct.after_call(&errand.account, seen, now);
+        });
+    }
+
+    fn request_headers(
+        &self,
+        errand: &ReplicaPlan,
+        index: usize,
+        place: &SeatTarget,
+        (path, letter): (&str, &OutboundBody),
+    ) -> HeaderMap {
+        let address = &place.address;
+        let replica = index.to_string();
+        let full_path = format!("{}{path}", address.prefix);
+        let signed = self.inner.node_key.sign(&CoveredParts {
+            authority: &address.authority,
+            path: &full_path,
+            content_digest: &letter.digest,
+            about: &[
+                (ROUND_HEADER.as_str(), errand.round.as_str()),
+                (REPLICA_HEADER.as_str(), &replica),
+            ],
+            created: errand.opened_at,
+        });
+        let mut heads = bearer_headers(address);
+        let correlation = format!("{}-{replica}", errand.round);
+        for (name, value) in [
+            (ROUND_HEADER, errand.round.as_str()),
+            (REPLICA_HEADER, &replica),
+            (CORRELATION_HEADER, &correlation),
+            (CONTENT_DIGEST, &letter.digest),
+            (SIGNATURE_INPUT, &signed.input),
+            (SIGNATURE, &signed.signature),
+        ] {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                heads.insert(name, value);
+            }
+        }
+        // Not covered by the signature, because whoever passes a trace on writes it anew.
+        trace::inject(&mut heads);
+        heads
+    }
+}
+
+/// The JSON of a reply that went well, or why there is none.
+fn reply_content(reply: &HttpReply) -> Result<Value, ReplicaFailure> {
+    if !reply.status.is_success() {
+        let detail = format!("the executor answered {}: {}", reply.status, excerpt(&reply.body));
+        return Err(ReplicaFailure::new(FailureCode::HttpStatus, detail));
+    }
+    strict_json::parse_within(&reply.body, MOST_REPLY_VALUES)
+        .map_err(|error| ReplicaFailure::new(FailureCode::NotJson, error.to_string()))
+}
+
+/// The first words of a body, for people who look for the cause.
+pub(crate) fn excerpt(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(400)]);
+    let plain: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
+    if plain.is_empty() { "(no text)".to_owned() } else { plain }
+}
+
+fn call_failure(error: &CallError, timeout_ms: u64) -> ReplicaAnswer {
+    let code = match error {
+        CallError::Timeout => {
+            let seconds = Duration::from_millis(timeout_ms).as_secs_f64();
+            let detail = format!("no answer within the {seconds} s of the round");
+            return ReplicaAnswer::nothing(FailureCode::Timeout, detail);
+        }
+        CallError::Unreachable(_) => FailureCode::Unreachable,
+        CallError::Disconnected(_) => FailureCode::Disconnected,
+        CallError::TooLarge { .. } => FailureCode::TooLarge,
+        CallError::Encoded { .. } => FailureCode::EncodedReply,
+        CallError::Redirect { host } => {
+            tracing::warn!(host, "executor answered with a redirect, which is not followed");
+            FailureCode::Redirect
+        }
+        CallError::Tls(_) => FailureCode::Internal,
+    };
+    ReplicaAnswer::nothing(code, error.to_string())
+}

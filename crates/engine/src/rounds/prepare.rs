@@ -1,0 +1,180 @@
+//! Prepares a job's policy and schema once per round, before anyone is asked.
+
+use std::sync::Arc;
+
+use jurat_core::{
+    canonical::canonical,
+    id::{AccountId, RoundId},
+    policy::{BindError, Evaluation, Policy, PolicyRules},
+    reason,
+    round::{
+        candidate::{Candidate, InlineEvidence},
+        job::{Job, JobWork},
+    },
+    schema::Schema,
+};
+use jurat_guard::sandbox::{PolicyRefusal, Sandbox, SandboxError, SchemaRefusal};
+use serde_json::{Map, Value, json};
+
+use super::ask::{judge::JudgeBrief, review::AnswerReview};
+use super::{seats::SeatCandidates, semantic::BoundVerifier};
+use crate::{Engine, EngineError, executors::pool::PoolView};
+
+/// A policy that can be evaluated, and what it says of the caller's own candidate.
+#[derive(Debug)]
+pub(crate) struct RoundChecks {
+    /// `None` for a policy that only executors know.
+    pub(crate) policy: Option<Arc<Policy>>,
+    /// What of it needs nobody's judgement; a judge is asked only about what passes that.
+    pub(crate) own_policy: Option<Arc<Policy>>,
+    pub(crate) schema: Schema,
+    /// The candidate under validation; delegate and factcheck have none yet.
+    pub(crate) candidate: Option<Arc<Candidate>>,
+    /// Our own evaluation of that candidate, where the policy needs no judge.
+    pub(crate) own_evaluation: Option<Evaluation>,
+    /// What the judges of a verifier are asked about the candidate, where they decide.
+    pub(crate) judge_brief: Option<Arc<JudgeBrief>>,
+    /// How the answers of executors are judged, where a verifier decides those.
+    pub(crate) review: Option<AnswerReview>,
+}
+
+impl Engine {
+    pub(crate) async fn prepare(
+        &self,
+        (round, account): (&RoundId, &AccountId),
+        job: &Job,
+        view: &PoolView,
+        verifier: Option<&Arc<BoundVerifier>>,
+    ) -> Result<RoundChecks, EngineError> {
+        let bounded = self.inner.bounded.of(account);
+        let policy = self.bind_policy(&bounded, job, view).await?;
+        let rules = policy.as_ref().map_or(PolicyRules::Jurat, |policy| policy.rules());
+        let schema = bounded.schema_under(rules, &job.output_schema).await;
+        let schema = schema.map_err(|error| match error {
+            SchemaRefusal::Schema(error) => EngineError::Schema(error),
+            SchemaRefusal::Busy => EngineError::ChecksBusy,
+            SchemaRefusal::Crashed => EngineError::Bug("a schema could not be compiled"),
+        })?;
+        let candidate = candidate(round, job).map(Arc::new);
+        let (mut judging, mut review) = (None, None);
+        match (verifier, &candidate) {
+            (Some(bound), Some(candidate)) => {
+                let asked = self
+                    .judge_brief(bound, &candidate.output)
+                    .map_err(EngineError::invalid_parameter)?;
+                judging = Some(Arc::new(asked));
+            }
+            (Some(bound), None) => {
+                let estimate = self.review_estimate(bound).await;
+                review = Some(AnswerReview::new(Arc::clone(bound), estimate));
+            }
+            (None, _) => {}
+        }
+        let ours = own_check(policy.as_ref(), &schema);
+        let mut own = None;
+        if let (Some(policy), Some(candidate)) = (&ours, &candidate) {
+            let policy = Arc::clone(policy);
+            let candidate = Arc::clone(candidate);
+            let verdict = self.check_candidate(account, policy, candidate, schema.clone()).await;
+            let verdict = verdict.map_err(|_| EngineError::ChecksBusy)?;
+            // Without a check of our own nothing would keep a false pass out.
+            if verdict.reason_codes.contains(&reason::EVALUATION_REFUSED) {
+                return Err(EngineError::TooMuchWork(verdict.notes.join("; ")));
+            }
+            own = Some(verdict);
+        }
+        if own.is_none() && SeatCandidates::of(job) == SeatCandidates::Node {
+            let reason = format!(
+                "this server cannot decide `{}` alone; it needs an executor",
+                job.policy.policy_id
+            );
+            return Err(EngineError::NotSupported { field: "policy.policy_id", reason });
+        }
+        Ok(RoundChecks {
+            policy,
+            own_policy: ours,
+            schema,
+            candidate,
+            own_evaluation: own,
+            judge_brief: judging,
+            review,
+        })
+    }
+
+    async fn bind_policy(
+        &self,
+        bounded: &Sandbox,
+        job: &Job,
+        view: &PoolView,
+    ) -> Result<Option<Arc<Policy>>, EngineError> {
+        let binding = &job.policy;
+        if Policy::is_builtin(&binding.policy_id) {
+            let policy = bounded.policy(binding).await.map_err(|error| match error {
+                PolicyRefusal::Policy(error) => EngineError::Policy(error),
+                PolicyRefusal::NotDone(SandboxError::Busy) => EngineError::ChecksBusy,
+                PolicyRefusal::NotDone(SandboxError::Crashed) => {
+                    EngineError::Bug("a policy could not be compiled")
+                }
+            })?;
+            if policy == Policy::Claim && !matches!(job.work, JobWork::Validate { .. }) {
+                let reason =
+                    format!("`{}` needs a judge and works with validate only", binding.policy_id);
+                return Err(EngineError::NotSupported { field: "policy.policy_id", reason });
+            }
+            return Ok(Some(Arc::new(policy)));
+        }
+        let is_declared = view.pool.executors.keys().any(|name| {
+            let standing = self.inner.pool.health_of(name);
+            let capabilities =
+                standing.probe.as_ref().and_then(|probe| probe.capabilities.as_ref().ok());
+            capabilities.is_some_and(|known| known.policies.contains(&binding.policy_id))
+        });
+        match (is_declared, &job.work) {
+            (true, JobWork::Validate { .. }) => Ok(None),
+            (true, JobWork::Delegate { .. } | JobWork::Factcheck { .. }) => {
+                let reason = format!(
+                    "`{}` is known to executors only and works with validate only",
+                    binding.policy_id
+                );
+                Err(EngineError::NotSupported { field: "policy.policy_id", reason })
+            }
+            (false, _) => Err(EngineError::Policy(BindError::Unknown {
+                policy_id: binding.policy_id.clone(),
+            })),
+        }
+    }
+}
+
+/// What we can check of a candidate without anybody's judgement. A judge may fail what matches the
+/// schema, and never passes what does not.
+fn own_check(policy: Option<&Arc<Policy>>, schema: &Schema) -> Option<Arc<Policy>> {
+    match policy {
+        Some(policy) if !policy.needs_judge() => Some(Arc::clone(policy)),
+        Some(policy) if matches!(**policy, Policy::Semantic(_)) && !schema.is_open() => {
+            Some(Arc::new(Policy::SchemaOnly { rules: PolicyRules::Jurat }))
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// The candidate of a validate job. Context travels as evidence that is marked as such, with what
+/// else the caller says to the executors.
+fn candidate(round: &RoundId, job: &Job) -> Option<Candidate> {
+    let JobWork::Validate { output, evidence } = &job.work else { return None };
+    let mut evidence = evidence.clone();
+    let context = job.context.iter().map(|context| ("context".to_owned(), context.clone()));
+    let mut said: Map<String, Value> = job.passed_on.clone().into_iter().chain(context).collect();
+    if !said.is_empty() {
+        said.insert("kind".to_owned(), json!("context"));
+        evidence.inline.push(InlineEvidence {
+            mime: "application/json".to_owned(),
+            content: String::from_utf8_lossy(&canonical(&Value::Object(said))).into_owned(),
+        });
+    }
+    let (candidate_id, execution_id) = match job.step.as_ref().and_then(|it| it.candidate.as_ref())
+    {
+        Some(proposed) => (proposed.candidate_id.clone(), proposed.execution_id.clone()),
+        None => (format!("cand-{round}"), format!("exec-{round}")),
+    };
+    Some(Candidate { candidate_id, execution_id, output: output.clone(), evidence })
+}

@@ -1,0 +1,218 @@
+//! Ends rounds that a stopped node left open, and keeps the node's view of the world current.
+
+use std::time::Duration;
+
+use jurat_core::round::{
+    OpenRound, RoundClosing, RoundEnding,
+    decision::DecisionEntry,
+    replica::{FailureCode, Replica, ReplicaAnswer},
+};
+use jurat_store::{Behalf, RoundCloseOutcome, RoundTakeover, TakeoverScope};
+
+use super::close::no_consensus;
+use crate::{Engine, EngineError};
+
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
+/// Sooner than a probe is too old to be believed, so that callers seldom wait for one.
+const PROBE_EVERY: Duration = Duration::from_secs(10);
+const REFRESH_EVERY: Duration = Duration::from_secs(2);
+const CANCELLED_EVERY: Duration = Duration::from_secs(1);
+const KEY_USES_EVERY: Duration = Duration::from_secs(15);
+const PRUNE_EVERY: Duration = Duration::from_mins(10);
+const TAKEOVER_LEASE_MS: u64 = 30_000;
+const TAKEOVERS_AT_ONCE: u32 = 100;
+
+/// Whether another node may share the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SoleNode {
+    /// This process holds the exclusive lock: every open round is an orphan.
+    Yes,
+    /// Other nodes may be at work: only rounds whose lease is over are.
+    No,
+}
+
+impl Engine {
+    /// Ends what an earlier process left open, then keeps watch in the background.
+    pub async fn start(&self, alone: SoleNode) -> Result<(), EngineError> {
+        let orphans = match alone {
+            SoleNode::Yes => TakeoverScope::All,
+            SoleNode::No => TakeoverScope::LeaseOver,
+        };
+        self.expire_orphans(orphans).await?;
+        self.watch_pressure();
+        let engine = self.clone();
+        self.inner.background.repeat_every(PROBE_EVERY, move || {
+            let engine = engine.clone();
+            async move { engine.probe_registered().await }
+        });
+        let engine = self.clone();
+        self.inner.background.repeat_every(SWEEP_EVERY, move || {
+            let engine = engine.clone();
+            async move {
+                if let Err(error) = engine.expire_orphans(TakeoverScope::LeaseOver).await {
+                    tracing::warn!(error = %error, "could not look for abandoned rounds");
+                }
+            }
+        });
+        let engine = self.clone();
+        self.inner.background.repeat_every(KEY_USES_EVERY, move || {
+            let engine = engine.clone();
+            async move {
+                if let Err(error) = engine.key_uses_write().await {
+                    tracing::warn!(error = %error, "could not record when keys were last used");
+                }
+            }
+        });
+        self.prune_periodically();
+        self.watch_for_changes();
+        self.drive_tasks();
+        self.deliver_agent_events();
+        Ok(())
+    }
+
+    /// Removes what is kept for a while only.
+    fn prune_periodically(&self) {
+        let engine = self.clone();
+        self.inner.background.repeat_every(PRUNE_EVERY, move || {
+            let engine = engine.clone();
+            async move {
+                if let Err(error) = engine.prune_evidence().await {
+                    tracing::warn!(error = %error, "could not remove old evidence");
+                }
+                match engine.prune_stored().await {
+                    Ok(report) if report.pruned.most() == 0 => {}
+                    Ok(report) => {
+                        let (accounts, pruned) = (report.accounts, report.pruned);
+                        tracing::info!(
+                            accounts,
+                            answers = pruned.answers,
+                            rounds = pruned.rounds,
+                            tasks = pruned.tasks,
+                            runs = pruned.runs,
+                            agent_events = pruned.agent_events,
+                            "removed old data"
+                        );
+                    }
+                    Err(error) => {
+                        tracing::warn!(error = %error, "could not remove old data");
+                    }
+                }
+                match engine.prune_verdicts().await {
+                    Ok(0) => {}
+                    Ok(count) => tracing::info!(count, "removed old cached verdicts"),
+                    Err(error) => {
+                        tracing::warn!(error = %error, "could not remove old cached verdicts");
+                    }
+                }
+            }
+        });
+    }
+
+    /// Looks for what other nodes changed, and for what this one changed without its caller
+    /// waiting for the end of the request.
+    fn watch_for_changes(&self) {
+        let engine = self.clone();
+        self.inner.background.repeat_every(REFRESH_EVERY, move || {
+            let engine = engine.clone();
+            async move {
+                if let Err(error) = engine.pool_refresh().await {
+                    tracing::warn!(error = %error, "could not look for changed executors");
+                }
+            }
+        });
+        let engine = self.clone();
+        self.inner.background.repeat_every(CANCELLED_EVERY, move || {
+            let engine = engine.clone();
+            async move {
+                if let Err(error) = engine.stop_cancelled().await {
+                    tracing::warn!(error = %error, "could not look for cancelled rounds");
+                }
+            }
+        });
+    }
+
+    /// Closes orphaned rounds as expired and returns how many there were. One that cannot be closed
+    /// hinders no other; it is tried again when its lease is over.
+    pub async fn expire_orphans(&self, orphans: TakeoverScope) -> Result<usize, EngineError> {
+        let (mut ended, mut first_error) = (0, None);
+        loop {
+            // A clock that is set forward must not end rounds that go on, and one that is set back
+            // must not end those that are opened afterwards.
+            let now = self.inner.clock.now().min(self.inner.clock.steady());
+            let claim = RoundTakeover {
+                node: self.inner.node.clone(),
+                lease_token: crate::rounds::walk::seed(self.inner.clock.bits()),
+                lease_until: now.plus_millis(TAKEOVER_LEASE_MS),
+                now,
+                limit: TAKEOVERS_AT_ONCE,
+                orphans,
+            };
+            let rounds = self.inner.store.round_take_over(&claim).await?;
+            if rounds.is_empty() {
+                return first_error.map_or(Ok(ended), Err);
+            }
+            for open in rounds {
+                match self.expire(&open).await {
+                    Ok(()) => ended += 1,
+                    Err(error) => {
+                        tracing::warn!(round.id = %open.id, error = %error, "could not expire a round that was left open");
+                        first_error.get_or_insert(error);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn expire(&self, open: &OpenRound) -> Result<(), EngineError> {
+        tracing::warn!(round.id = %open.id, "expired a round that a stopped node left open");
+        let behalf = Behalf::Account(open.account.clone());
+        let store = self.inner.store.sharing();
+        // What was sent to judges is paid, although nobody knows any more what they answered.
+        let sent = store.judge_calls_sent(&behalf, &open.account, &open.id).await?;
+        // A spare that was asked has no replica here, but is paid as well.
+        let spares: u64 = sent.iter().skip(open.seats.len()).sum();
+        let paid = |index: usize| {
+            let own = sent.get(index).copied().unwrap_or_default();
+            if index == 0 { own.saturating_add(spares) } else { own }
+        };
+        let replicas: Vec<Replica> = open
+            .seats
+            .iter()
+            .enumerate()
+            .map(|(index, seat)| Replica {
+                index,
+                seat: index,
+                replaced_by: None,
+                session_id: seat.session_id.clone(),
+                executor: seat.executor.clone(),
+                independence: seat.independence.clone(),
+                reliability: seat.reliability,
+                answer: ReplicaAnswer::nothing(
+                    FailureCode::NodeStopped,
+                    "the node stopped before the round was closed",
+                ),
+                latency_ms: 0,
+                cost_micros: paid(index),
+                usage: None,
+            })
+            .collect();
+        let consensus = no_consensus(&replicas);
+        let closed_at = self.inner.clock.now();
+        let entry =
+            DecisionEntry::new(open, RoundEnding::Expired, &replicas, &consensus, closed_at)
+                .canonical_entry();
+        let closing = RoundClosing {
+            ending: RoundEnding::Expired,
+            replicas,
+            consensus,
+            closed_at,
+            receipt_id: entry.digest,
+            entry: entry.text,
+        };
+        // Another node may have been quicker; then the round has ended all the same.
+        if self.inner.store.round_close(open, &closing).await? != RoundCloseOutcome::Lost {
+            self.inner.metrics.rounds.ended(open, &closing);
+        }
+        Ok(())
+    }
+}

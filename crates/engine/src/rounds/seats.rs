@@ -1,0 +1,413 @@
+//! Who takes the seats of a round: sessions of executors, or the judges of a verifier.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jurat_core::{
+    account::{
+        caller::{Caller, CreditMode},
+        ledger::{CostEstimate, CreditHold},
+    },
+    executor::{
+        Capabilities,
+        session::{BUILTIN_SESSION, NODE_FAMILY, NODE_MODEL, Session, Tier},
+    },
+    policy::SEMANTIC,
+    round::{
+        Seat,
+        consensus::reliability_prior,
+        job::{Job, JobKind, PoolEntry},
+        select::{EligibleSession, SelectError, Selection, select},
+    },
+    time::Timestamp,
+    verifier::{ModelRef, VerifierVersion},
+};
+use tokio::time::Instant;
+use url::Url;
+
+use super::{ask::RoundChecks, semantic::BoundVerifier};
+use crate::{
+    Engine, EngineError,
+    executors::pool::{ExecutorAddress, PoolView, eligible_sessions},
+    judges::{BUILTIN_PROVIDER, ProviderSettings, VerdictLookup},
+};
+
+pub(crate) use jurat_core::executor::session::JUDGE_SESSION_PREFIX as JUDGE_PREFIX;
+
+/// What a node computes by itself proves the form of a candidate, not that it is true: nobody may be
+/// surer of it than of the word of one executor of the lowest tier.
+pub(crate) const NODE_RELIABILITY: f64 = reliability_prior(Some(Tier::Fast));
+
+/// Where a chosen session is, and how it wants to be asked.
+#[derive(Debug)]
+pub(crate) struct SeatTarget {
+    pub(crate) address: Arc<ExecutorAddress>,
+    pub(crate) profile: String,
+    /// The executor's own name for the task type; validation has none.
+    pub(crate) task_type: Option<String>,
+    pub(crate) price_micros: u64,
+    /// Provider and model as declared, for answers that leave them out.
+    pub(crate) declared: jurat_core::executor::Independence,
+    /// Why it cannot be asked. Then its seat has failed from the start.
+    pub(crate) problem: Option<String>,
+}
+
+/// Who was chosen for a round.
+#[derive(Debug)]
+pub(crate) struct SeatChoice {
+    pub(crate) seats: Vec<Seat>,
+    /// Those who may take the seat of one that fails.
+    pub(crate) spares: Vec<Seat>,
+    /// Behind all of them.
+    pub(crate) targets: SeatTargets,
+}
+
+/// Behind each seat in its order, and then behind each spare.
+#[derive(Debug)]
+pub(crate) enum SeatTargets {
+    Executors(Vec<SeatTarget>),
+    Judges(Vec<ModelRef>),
+    /// This node, in the one seat there is.
+    Node,
+}
+
+impl SeatTargets {
+    /// Why the one behind this seat is not asked at all.
+    pub(crate) fn problem(&self, index: usize) -> Option<&str> {
+        match self {
+            Self::Executors(places) => places.get(index)?.problem.as_deref(),
+            Self::Judges(_) | Self::Node => None,
+        }
+    }
+
+    pub(crate) fn are_executors(&self) -> bool {
+        matches!(self, Self::Executors(_))
+    }
+}
+
+/// Who may take the seats of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SeatCandidates {
+    Executors,
+    /// The judges of a verifier. Where the candidate is yet to come, executors take the seats, and
+    /// what they answer is judged.
+    Judges,
+    /// This node, which decides by a policy that needs nobody else.
+    Node,
+}
+
+impl SeatCandidates {
+    pub(crate) fn of(job: &Job) -> Self {
+        let is_node =
+            |entry: &PoolEntry| matches!(entry, PoolEntry::Session(id) if id == BUILTIN_SESSION);
+        match (job.work.kind(), job.terms.pool.as_slice()) {
+            (JobKind::Validate, _) if job.policy.policy_id == SEMANTIC => Self::Judges,
+            (JobKind::Validate, [entry]) if is_node(entry) => Self::Node,
+            (JobKind::Delegate | JobKind::Validate | JobKind::Factcheck, _) => Self::Executors,
+        }
+    }
+}
+
+/// The judges that may take seats, as lanes like those of sessions.
+struct JudgeSeats {
+    models: Vec<ModelRef>,
+    sessions: Vec<Session>,
+    capabilities: Vec<Capabilities>,
+    hosts: Vec<String>,
+    reliability: Vec<f64>,
+}
+
+impl Engine {
+    /// Chooses who answers. A verifier is judged beside the registry: its criterion never leaves.
+    pub(crate) fn choose_seats(
+        &self,
+        job: &Job,
+        (caller, view): (&Caller, &PoolView),
+        verifier: Option<&BoundVerifier>,
+        seed: u64,
+    ) -> Result<SeatChoice, EngineError> {
+        match (SeatCandidates::of(job), verifier) {
+            (SeatCandidates::Judges, Some(bound)) => self.choose_judges(job, bound, seed),
+            (SeatCandidates::Judges, None) => {
+                Err(EngineError::Bug("there is no verifier to judge by"))
+            }
+            (SeatCandidates::Node, _) => choose_node(job, seed),
+            (SeatCandidates::Executors, _) => self.choose_executors(job, (caller, view), seed),
+        }
+    }
+
+    fn choose_executors(
+        &self,
+        job: &Job,
+        (caller, view): (&Caller, &PoolView),
+        seed: u64,
+    ) -> Result<SeatChoice, EngineError> {
+        let standings = self.pool_health_for(caller.account());
+        let plain = unregistered_sessions(job, view, caller.credit())?;
+        let lanes = eligible_sessions(view, &plain, &standings);
+        let Selection { seats, spares } = select(job, &lanes, seed)?;
+        let spares_after = spares.iter().map(|lane| (*lane, None));
+        let all = seats.iter().map(|seat| (seat.lane, seat.problem.clone())).chain(spares_after);
+        let places = all.map(|(lane, problem)| seat_target(job, view, &lanes[lane], problem));
+        Ok(SeatChoice {
+            targets: SeatTargets::Executors(places.collect::<Result<_, EngineError>>()?),
+            seats: seats.iter().map(|it| seat_of_session(&lanes[it.lane])).collect(),
+            spares: spares.iter().map(|lane| seat_of_session(&lanes[*lane])).collect(),
+        })
+    }
+
+    fn choose_judges(
+        &self,
+        job: &Job,
+        bound: &BoundVerifier,
+        seed: u64,
+    ) -> Result<SeatChoice, EngineError> {
+        let panel = self.judge_seats(job, bound);
+        let lanes = panel.eligible_sessions();
+        let Selection { seats, spares } = select(job, &lanes, seed)?;
+        let all = seats.iter().map(|seat| seat.lane).chain(spares.iter().copied());
+        let models: Vec<ModelRef> = all.map(|lane| panel.models[lane].clone()).collect();
+        for model in &models {
+            bound.check_judge(self, model)?;
+        }
+        Ok(SeatChoice {
+            targets: SeatTargets::Judges(models),
+            seats: seats.iter().map(|it| seat_of_session(&lanes[it.lane])).collect(),
+            spares: spares.iter().map(|lane| seat_of_session(&lanes[*lane])).collect(),
+        })
+    }
+
+    /// The judge that the verifier pins, those that the caller names, and for several replicas
+    /// those that the operator keeps ready.
+    fn judge_seats(&self, job: &Job, bound: &BoundVerifier) -> JudgeSeats {
+        let named = job.terms.pool.iter().filter_map(|entry| match entry {
+            PoolEntry::Session(id) => id.strip_prefix(JUDGE_PREFIX)?.parse().ok(),
+            PoolEntry::Label(_) | PoolEntry::Profile(_) | PoolEntry::Executor { .. } => None,
+        });
+        let mut models: Vec<ModelRef> = vec![bound.judge().clone()];
+        let kept: &[ModelRef] =
+            if job.terms.replicas > 1 { &self.judges_config().panel } else { &[] };
+        for model in named.chain(kept.iter().cloned()) {
+            if !models.contains(&model) {
+                models.push(model);
+            }
+        }
+        let mut panel = JudgeSeats {
+            sessions: Vec::new(),
+            capabilities: Vec::new(),
+            hosts: Vec::new(),
+            reliability: Vec::new(),
+            models: Vec::new(),
+        };
+        for model in models {
+            panel.sessions.push(judge_session(&model, self.is_judge_known(&model)));
+            panel.capabilities.push(Capabilities {
+                task_types: Vec::new(),
+                profiles: Vec::new(),
+                provider_family: model.provider.clone(),
+                model_id: model.model.clone(),
+                policies: Vec::new(),
+            });
+            panel.hosts.push(self.host_of_judge(&model));
+            panel.reliability.push(bound.reliability(&model).unwrap_or(reliability_prior(None)));
+            panel.models.push(model);
+        }
+        panel
+    }
+
+    /// How many judges a run can have that names none: the version's own and the operator's panel.
+    pub(crate) fn judges_ready(&self, version: &VerifierVersion) -> usize {
+        let own = &version.config.judge.model;
+        self.judges_config().panel.iter().chain([own]).collect::<BTreeSet<_>>().len()
+    }
+
+    pub(crate) fn is_judge_known(&self, model: &ModelRef) -> bool {
+        model.provider == BUILTIN_PROVIDER
+            || self.judges_config().providers.contains_key(&model.provider)
+    }
+
+    /// Tells judges at the same host from others. The host itself is the operator's, and callers
+    /// see this, so that it goes by the first provider there.
+    fn host_of_judge(&self, model: &ModelRef) -> String {
+        let providers = &self.judges_config().providers;
+        let host = |settings: &ProviderSettings| {
+            let url = Url::parse(&settings.base_url).ok()?;
+            url.host_str().map(str::to_owned)
+        };
+        let own = providers.get(&model.provider).and_then(host);
+        let first = providers.iter().find(|(_, settings)| own.is_some() && host(settings) == own);
+        first.map_or(&model.provider, |(name, _)| name).clone()
+    }
+
+    /// What is at hand for the judges with a seat before the round opens; nothing where others
+    /// answer.
+    pub(crate) async fn verdict_lookups(
+        &self,
+        choice: &SeatChoice,
+        checks: &RoundChecks,
+        deadline: Instant,
+    ) -> Vec<VerdictLookup> {
+        let (SeatTargets::Judges(models), Some(judging)) = (&choice.targets, &checks.judge_brief)
+        else {
+            return Vec::new();
+        };
+        let seated = models.iter().take(choice.seats.len());
+        let tasks: Vec<_> =
+            seated.map(|model| judging.question_for(model, deadline, None)).collect();
+        self.look_up_verdicts(&tasks).await
+    }
+
+    /// The credit that a round sets aside: what it probably costs. Nothing for one that is free.
+    pub(crate) async fn credit_hold(
+        &self,
+        caller: &Caller,
+        choice: &SeatChoice,
+        checks: &RoundChecks,
+        at_hand: &[VerdictLookup],
+    ) -> Option<CreditHold> {
+        let mut estimate = CostEstimate::default();
+        match (&choice.targets, &checks.judge_brief) {
+            (SeatTargets::Executors(places), _) => {
+                let judged = checks.review.as_ref().map(|review| review.estimate);
+                let price =
+                    |place: &SeatTarget| i64::try_from(place.price_micros).unwrap_or(i64::MAX);
+                let able = places.iter().filter(|place| place.problem.is_none());
+                let mut prices: Vec<i64> = able.map(price).collect();
+                // Who leaves a seat to a spare did not answer and is not paid, so that each seat is
+                // paid for once, whoever answers in it.
+                prices.sort_unstable_by(|left, right| right.cmp(left));
+                for price in prices.into_iter().take(choice.seats.len()) {
+                    let price = CostEstimate::firm(price).plus(judged.unwrap_or_default());
+                    estimate = estimate.plus(price);
+                }
+            }
+            (SeatTargets::Judges(models), Some(judging)) => {
+                // A judge that does not answer in time is paid all the same, and so is its spare.
+                // Seats whose verdicts are at hand never fail, and need no spare; one whose failure
+                // is at hand leaves its seat to one.
+                let is_free = |index: usize| at_hand.get(index).is_some_and(VerdictLookup::is_free);
+                let is_filled =
+                    |index: usize| at_hand.get(index).is_some_and(VerdictLookup::is_verdict);
+                let are_filled = (0..choice.seats.len()).all(is_filled);
+                for (index, model) in models.iter().enumerate() {
+                    if !are_filled && !is_free(index) {
+                        estimate = estimate.plus(self.judge_brief_estimate(judging, model).await);
+                    }
+                }
+            }
+            (SeatTargets::Judges(_), None) | (SeatTargets::Node, _) => {}
+        }
+        let CostEstimate { micros, most_micros, least_micros } = estimate;
+        let is_limited = caller.credit() != CreditMode::Unmetered;
+        let day_cap_micros = (caller.credit() == CreditMode::Anonymous)
+            .then_some(self.inner.limits.anonymous_day_micros);
+        (0 < micros).then_some(CreditHold {
+            micros,
+            most_micros,
+            least_micros,
+            is_limited,
+            day_cap_micros,
+        })
+    }
+}
+
+impl JudgeSeats {
+    fn eligible_sessions(&self) -> Vec<EligibleSession<'_>> {
+        let lane = |index: usize| EligibleSession {
+            session: &self.sessions[index],
+            host: &self.hosts[index],
+            standing: Ok(&self.capabilities[index]),
+            reliability: self.reliability[index],
+        };
+        (0..self.models.len()).map(lane).collect()
+    }
+}
+
+fn seat_of_session(lane: &EligibleSession<'_>) -> Seat {
+    Seat {
+        session_id: lane.session.id.clone(),
+        executor: lane.session.executor.clone(),
+        independence: lane.independence(),
+        reliability: lane.reliability,
+    }
+}
+
+/// Lanes to executors that the job names and that have no session.
+fn unregistered_sessions(
+    job: &Job,
+    view: &PoolView,
+    credit: CreditMode,
+) -> Result<Vec<Session>, SelectError> {
+    let mut plain = Vec::new();
+    for entry in &job.terms.pool {
+        let PoolEntry::Executor { name, profile } = entry else { continue };
+        if let Cow::Owned(session) = view.session_to(name, profile, credit)? {
+            plain.push(session);
+        }
+    }
+    Ok(plain)
+}
+
+fn seat_target(
+    job: &Job,
+    view: &PoolView,
+    lane: &EligibleSession<'_>,
+    problem: Option<String>,
+) -> Result<SeatTarget, EngineError> {
+    let address = view.addresses.get(&lane.session.executor);
+    let address = address.ok_or(EngineError::Bug("a chosen session has no address"))?;
+    let task_type = job.work.task_type();
+    Ok(SeatTarget {
+        address: Arc::clone(address),
+        profile: lane.session.profile.clone(),
+        task_type: task_type.map(|wanted| lane.session.task_type(wanted).to_owned()),
+        price_micros: lane.session.price_micros,
+        declared: lane.independence(),
+        problem,
+    })
+}
+
+/// The node as the one lane of its pool.
+fn choose_node(job: &Job, seed: u64) -> Result<SeatChoice, EngineError> {
+    let session = unregistered_session(BUILTIN_SESSION.to_owned(), BUILTIN_SESSION.to_owned());
+    let capabilities = Capabilities {
+        task_types: Vec::new(),
+        profiles: Vec::new(),
+        provider_family: NODE_FAMILY.to_owned(),
+        model_id: NODE_MODEL.to_owned(),
+        policies: Vec::new(),
+    };
+    let lane = EligibleSession {
+        session: &session,
+        host: NODE_FAMILY,
+        standing: Ok(&capabilities),
+        reliability: NODE_RELIABILITY,
+    };
+    let chosen = select(job, std::slice::from_ref(&lane), seed)?;
+    let seats = chosen.seats.iter().map(|_| seat_of_session(&lane)).collect();
+    Ok(SeatChoice { seats, spares: Vec::new(), targets: SeatTargets::Node })
+}
+
+fn judge_session(model: &ModelRef, is_configured: bool) -> Session {
+    // Callers name models, so only providers that the operator knows become names of executors.
+    let provider = if is_configured { &model.provider } else { "unknown" };
+    unregistered_session(format!("{JUDGE_PREFIX}{model}"), format!("{JUDGE_PREFIX}{provider}"))
+}
+
+/// A session that nobody registered.
+fn unregistered_session(id: String, executor: String) -> Session {
+    Session {
+        id,
+        executor,
+        profile: "judge".to_owned(),
+        tier: None,
+        labels: BTreeSet::new(),
+        task_types: BTreeMap::new(),
+        reliability_permille: None,
+        price_micros: 0,
+        created_at: Timestamp::from_micros(0),
+    }
+}

@@ -1,0 +1,126 @@
+//! Waiting for the end of a round, on whichever node it is.
+
+use std::time::Duration;
+
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    id::{AccountId, RoundId},
+    round::{Round, RoundEnding},
+};
+use tokio::time::Instant;
+
+use super::in_flight::StopReason;
+use crate::{Engine, EngineError, executors::require_scope};
+
+/// How soon, and how seldom, a round of another node is looked at.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a call-off waits for the round to end.
+const CANCEL_WAIT: Duration = Duration::from_secs(10);
+
+impl Engine {
+    /// The round as it is when it ends, or when the time is up.
+    pub async fn round_wait(
+        &self,
+        caller: &Caller,
+        id: &RoundId,
+        within: Duration,
+    ) -> Result<Round, EngineError> {
+        require_scope(caller, Scope::RoundsRead)?;
+        self.wait_for_round(caller.account(), id, within).await
+    }
+
+    /// Calls a round off: outstanding replicas are cancelled, and it ends without a verdict.
+    /// A round that is still about to end is returned open.
+    pub async fn round_cancel(&self, caller: &Caller, id: &RoundId) -> Result<Round, EngineError> {
+        require_scope(caller, Scope::RoundsCreate)?;
+        let account = caller.account();
+        let round = self.round_unredacted(account, id).await?;
+        if let Some(step) = &round.open.step {
+            // Whoever could stop single votes would choose who votes.
+            let task = &step.task_id;
+            return Err(EngineError::Conflict(format!(
+                "the round `{id}` belongs to the task `{task}` and ends with it; cancel the task instead, with `jurat task cancel {task}` or `POST /v1/tasks/{task}/cancel`"
+            )));
+        }
+        if let Some(closing) = &round.closing {
+            not_ended_before(id, closing.ending)?;
+        } else if let Some(running) = self.inner.rounds_in_flight.find(account, id) {
+            running.stop(StopReason::Caller);
+        } else {
+            // The round's node looks for these.
+            let now = self.inner.clock.now();
+            self.inner.store.round_cancel(account, id, now).await?;
+        }
+        let round = self.wait_for_round(account, id, CANCEL_WAIT).await?;
+        if let Some(closing) = &round.closing {
+            not_ended_before(id, closing.ending)?;
+        }
+        Ok(round)
+    }
+
+    /// Stops the rounds of this node that were called off through another.
+    pub(crate) async fn stop_cancelled(&self) -> Result<(), EngineError> {
+        for (account, id) in self.inner.store.rounds_cancelled(&self.inner.node).await? {
+            if let Some(running) = self.inner.rounds_in_flight.find(&account, &id) {
+                running.stop(StopReason::Caller);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn wait_for_round(
+        &self,
+        account: &AccountId,
+        id: &RoundId,
+        within: Duration,
+    ) -> Result<Round, EngineError> {
+        let until = Instant::now() + within;
+        let mut pause = FIRST_LOOK;
+        loop {
+            // Looked up before the round is read, so that an end in between is not missed.
+            let running = self.inner.rounds_in_flight.find(account, id);
+            let round = self.round_of(account, id).await?;
+            // A node that ends waits for its own rounds only.
+            let is_over = until <= Instant::now() || (running.is_none() && self.is_stopping());
+            if round.closing.is_some() || is_over {
+                return Ok(round);
+            }
+            if let Some(running) = running {
+                let _elapsed = tokio::time::timeout_at(until, running.ended()).await;
+            } else {
+                let next = until.min(Instant::now() + pause);
+                let _elapsed = tokio::time::timeout_at(next, self.stopping()).await;
+                pause = LOOK_EVERY.min(pause * 2);
+            }
+        }
+    }
+
+    pub(crate) async fn round_of(
+        &self,
+        account: &AccountId,
+        id: &RoundId,
+    ) -> Result<Round, EngineError> {
+        let round = self.round_unredacted(account, id).await?;
+        let round = self.visible_round(round).await?;
+        self.with_kept_content(round).await
+    }
+
+    /// The round with what its owner may not see yet.
+    async fn round_unredacted(
+        &self,
+        account: &AccountId,
+        id: &RoundId,
+    ) -> Result<Round, EngineError> {
+        let round = self.inner.store.round_get(account, id).await?;
+        round.ok_or_else(|| EngineError::NotFound { what: "round", id: id.to_string() })
+    }
+}
+
+/// A round that ended otherwise before is not called off.
+fn not_ended_before(id: &RoundId, ending: RoundEnding) -> Result<(), EngineError> {
+    if ending == RoundEnding::Cancelled {
+        return Ok(());
+    }
+    Err(EngineError::Conflict(format!("the round `{id}` has already ended as `{ending}`")))
+}

@@ -1,0 +1,345 @@
+//! The walk of a job: select, open, fan out, verify, agree, close.
+
+use std::{sync::Arc, time::Duration};
+
+use jurat_core::{
+    account::caller::{Caller, CreditMode, Scope},
+    id::{AccountId, RoundId},
+    round::{
+        OpenRound, RetainedRequest, Round, RoundEnding, Seat,
+        job::{Job, TaskCall},
+        replica::Replica,
+    },
+    time::Timestamp,
+    verifier::run::VerifierRunTicket,
+};
+use jurat_store::{IdempotencyRecord, RoundOpenOutcome, StoreError, StoreErrorKind};
+use tokio::{sync::oneshot, time::Instant};
+use tracing::Instrument as _;
+
+use super::{
+    ask::{ReplicaPlan, RoundChecks},
+    in_flight::StopReason,
+    seats::SeatCandidates,
+    semantic::{BoundVerifier, ResolvedVerifier},
+};
+use crate::{
+    Engine, EngineError, IdempotencyKey, RoundHandle, RoundWatcher,
+    accounts::keys::RoundPermit,
+    executors::{pool::PoolView, require_scope},
+    trace,
+};
+
+/// How long after its deadline a round still belongs to its node.
+pub(crate) const LEASE_GRACE_MS: u64 = 10_000;
+
+/// What a walk begins with.
+#[derive(Debug)]
+pub(crate) struct RoundStart {
+    pub(crate) caller: Caller,
+    pub(crate) job: Job,
+    pub(crate) watcher: RoundWatcher,
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
+    /// The run of a verifier that the round is.
+    pub(crate) verifier_run: Option<(VerifierRunTicket, ResolvedVerifier)>,
+}
+
+enum RoundAdmission {
+    /// With a place among the rounds under way, and the round of the same request that its node left.
+    Now(RoundPermit, Option<RoundId>),
+    /// The same request began it before.
+    Before(Box<Round>),
+}
+
+impl Engine {
+    /// Runs a job on as many sessions as its terms ask for, and returns what they agree on.
+    pub async fn round_run(
+        &self,
+        caller: &Caller,
+        job: Job,
+        watcher: RoundWatcher,
+    ) -> Result<Round, EngineError> {
+        self.round_begin(caller, job, watcher, None).await?.wait().await
+    }
+
+    /// Opens a round and lets it run.
+    ///
+    /// From then on it goes to its end and is recorded even if the caller goes away; before that,
+    /// nothing is begun for a caller who is gone. A request that began a round before under the same
+    /// key gets that one; where its node stopped over it, the request is run again.
+    pub async fn round_begin(
+        &self,
+        caller: &Caller,
+        job: Job,
+        watcher: RoundWatcher,
+        once: Option<IdempotencyKey>,
+    ) -> Result<RoundHandle, EngineError> {
+        let caller = caller.clone();
+        self.begin_round(RoundStart {
+            caller,
+            job,
+            watcher,
+            idempotency_key: once,
+            verifier_run: None,
+        })
+        .await
+    }
+
+    pub(crate) async fn begin_round(&self, start: RoundStart) -> Result<RoundHandle, EngineError> {
+        let kind = start.job.work.kind();
+        let (caller, once) = (start.caller.clone(), start.idempotency_key.clone());
+        let (memory, is_step) = (start.job.memory_bytes(), start.job.step.is_some());
+        let scope =
+            if start.verifier_run.is_some() { Scope::VerifiersRun } else { Scope::RoundsCreate };
+        let admitted = self.admit_round((&caller, scope), once.as_ref(), memory, is_step).await;
+        let failed = |error: &EngineError| self.inner.metrics.rounds.failed(kind, error.code());
+        let (place, instead_of) = match admitted.inspect_err(failed)? {
+            RoundAdmission::Now(place, instead_of) => (place, instead_of),
+            RoundAdmission::Before(round) => {
+                // One that has ended is not run again, and its request is not kept.
+                let again = round.closing.is_none().then_some(start);
+                return Ok(RoundHandle::existing(self, *round, again));
+            }
+        };
+        let (opened, opening) = oneshot::channel();
+        let engine = self.clone();
+        let walk = async move {
+            // Held until the round ends, not until its caller leaves.
+            let _place = place;
+            let walked = engine.walk(start, instead_of, opened).await;
+            walked.inspect_err(|error| engine.inner.metrics.rounds.failed(kind, error.code()))
+        };
+        // The log lines of the round name the request that it belongs to.
+        let walk = self.inner.background.spawn(walk.instrument(trace::round_span(kind)));
+        if let Ok(open) = opening.await {
+            return Ok(RoundHandle::walking(self, open, walk));
+        }
+        // It ended before it opened a round: by an error, or because another was quicker.
+        walk.await.map_err(|_| EngineError::Bug("a round ended in a panic"))??;
+        let round = self.round_under_key(&caller, once.as_ref()).await?;
+        let round = round.ok_or(EngineError::Bug("no round was begun"))?;
+        Ok(RoundHandle::existing(self, round, None))
+    }
+
+    /// Finds out whether a round is to be walked at all.
+    async fn admit_round(
+        &self,
+        (caller, scope): (&Caller, Scope),
+        once: Option<&IdempotencyKey>,
+        memory: usize,
+        is_step: bool,
+    ) -> Result<RoundAdmission, EngineError> {
+        require_scope(caller, scope)?;
+        let before = self.round_under_key(caller, once).await?;
+        // One that its node left has no answer, and never will: the request is run again.
+        let instead_of = match before {
+            Some(round) if !is_abandoned(&round) => {
+                return Ok(RoundAdmission::Before(Box::new(round)));
+            }
+            Some(round) => Some(round.open.id),
+            None => None,
+        };
+        if caller.credit() == CreditMode::Suspended {
+            return Err(EngineError::Suspended);
+        }
+        // A task that was taken goes on; its contract bounds what it stores.
+        if !is_step {
+            self.require_storage(caller).await?;
+        }
+        // Whether the node is late was asked before the body was read.
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
+        Ok(RoundAdmission::Now(self.round_permit(caller, memory)?, instead_of))
+    }
+
+    /// Returns nothing when no round was opened and that is no error. `opened` is told when the
+    /// round is on record; nobody listens when the caller is gone.
+    async fn walk(
+        &self,
+        start: RoundStart,
+        instead_of: Option<RoundId>,
+        opened: oneshot::Sender<OpenRound>,
+    ) -> Result<Option<Round>, EngineError> {
+        let RoundStart { caller, mut job, watcher, idempotency_key: once, verifier_run: run } =
+            start;
+        let (ticket, found) = run.unzip();
+        let opened_at = self.inner.clock.now();
+        let deadline = Instant::now() + Duration::from_millis(job.timeout_ms);
+        let bits = self.inner.clock.bits();
+        let id = RoundId::new(opened_at, bits);
+        trace::name_round(&id);
+
+        let verifier = self.bind_verifier(&caller, &mut job, found).await?;
+        let view = self.pool_view().await?;
+        let checks = tokio::select! {
+            checks = self.prepare_checks((&id, &caller), &job, (&view, verifier.as_ref()), deadline) => checks?,
+            () = self.inner.rounds_in_flight.released() => return Err(EngineError::ShuttingDown),
+        };
+        let choice = self.choose_seats(&job, (&caller, &view), verifier.as_deref(), seed(bits))?;
+        let at_hand = tokio::select! {
+            at_hand = self.verdict_lookups(&choice, &checks, deadline) => at_hand,
+            () = self.inner.rounds_in_flight.released() => return Err(EngineError::ShuttingDown),
+        };
+
+        let seats = choice.seats.clone();
+        let mut open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
+        open.run = ticket;
+        open.verifier = verifier.as_ref().and_then(|bound| bound.stored_id());
+        open.hold = self.credit_hold(&caller, &choice, &checks, &at_hand).await;
+        open.kept = self.kept_content(&caller, || job.round_request());
+        let once = once.map(|once| self.round_record(&caller, &once, instead_of));
+        // Nobody waits for it any more, and nothing is lost yet.
+        if opened.is_closed() {
+            return Ok(None);
+        }
+        // Listed before it can be seen, so that nobody fails to call it off.
+        let entered = self.inner.rounds_in_flight.enter(&open);
+        self.inner.failpoints.pass("round_open_before");
+        let answer = self.open_with_credit(&mut open, once.as_ref(), deadline).await?;
+        if !opened_or_refused(answer, &open)? {
+            return Ok(None);
+        }
+        entered.mark_open();
+        self.inner.failpoints.pass("round_open_after");
+        // It is on record, and may be large.
+        if let Some(asked) = &mut open.kept.asked {
+            asked.request = None;
+        }
+        job.request = None;
+        // A caller who went away in this moment gets the round by its key or from the list.
+        let _gone = opened.send(open.clone());
+
+        let errand = ReplicaPlan::new(&open, job, checks, (choice, at_hand), deadline);
+        let ended = self.fan_out(&open, Arc::new(errand), &watcher, &entered).await;
+        let round = self.close(open, ended, &watcher).await?;
+        drop(entered);
+        Ok(Some(round))
+    }
+
+    async fn prepare_checks(
+        &self,
+        (id, caller): (&RoundId, &Caller),
+        job: &Job,
+        (view, verifier): (&PoolView, Option<&Arc<BoundVerifier>>),
+        deadline: Instant,
+    ) -> Result<RoundChecks, EngineError> {
+        if SeatCandidates::of(job) == SeatCandidates::Executors {
+            // Probing takes a part of the time at the most; whom it did not reach is not chosen.
+            let probing = self.probe_stale(job, view);
+            let within = Duration::from_millis(job.timeout_ms / 4);
+            let _elapsed = tokio::time::timeout(within, probing).await;
+        }
+        let preparing = self.prepare((id, caller.account()), job, view, verifier);
+        let preparing = tokio::time::timeout_at(deadline, preparing).await;
+        preparing.map_err(|_| EngineError::ChecksBusy)?
+    }
+
+    /// Records the round, also when the answer to a first try is lost: a round that is on record
+    /// and that nobody walks would keep its caller waiting.
+    pub(crate) async fn record_open(
+        &self,
+        open: &OpenRound,
+        once: Option<&IdempotencyRecord>,
+    ) -> Result<RoundOpenOutcome, EngineError> {
+        let record =
+            || self.inner.metrics.write("round_open", self.inner.store.round_open(open, once));
+        let error = match record().await {
+            Ok(opened) => return Ok(opened),
+            Err(error) => error,
+        };
+        if error.kind != StoreErrorKind::Unavailable {
+            return Err(error.into());
+        }
+        match record().await {
+            Ok(
+                opened @ (RoundOpenOutcome::Opened
+                | RoundOpenOutcome::WithLess { .. }
+                | RoundOpenOutcome::InTurn
+                | RoundOpenOutcome::Overdrawn { .. }
+                | RoundOpenOutcome::DaySpent
+                | RoundOpenOutcome::VerifierGone),
+            ) => Ok(opened),
+            Ok(RoundOpenOutcome::Repeated)
+            | Err(StoreError { kind: StoreErrorKind::Conflict, .. }) => {
+                let stored = self.inner.store.round_get(&open.account, &open.id).await?;
+                let ours = stored.filter(|stored| stored.open.lease_token == open.lease_token);
+                Ok(ours.map_or(RoundOpenOutcome::Repeated, |ours| Self::opened_as(&ours)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn open_round(
+        &self,
+        (id, opened_at): (RoundId, Timestamp),
+        account: AccountId,
+        job: &Job,
+        seats: Vec<Seat>,
+    ) -> OpenRound {
+        OpenRound {
+            id,
+            account,
+            kind: job.work.kind(),
+            node: self.inner.node.clone(),
+            lease_token: seed(self.inner.clock.bits()),
+            lease_until: opened_at.plus_millis(job.timeout_ms + LEASE_GRACE_MS),
+            request_digest: job.request_digest.clone(),
+            policy_id: job.policy.policy_id.clone(),
+            policy_hash: job.policy.policy_hash.clone(),
+            disagreement: job.terms.disagreement,
+            traces: job.terms.traces,
+            seats,
+            opened_at,
+            deadline_at: opened_at.plus_millis(job.timeout_ms),
+            run: None,
+            verifier: None,
+            step: job.step.as_ref().map(TaskCall::ticket),
+            hold: None,
+            kept: RetainedRequest::default(),
+        }
+    }
+}
+
+/// A job whose replicas have all ended.
+#[derive(Debug)]
+pub(crate) struct ReplicaResults {
+    pub(crate) plan: Arc<ReplicaPlan>,
+    /// Whoever is counted for each seat, in their order.
+    pub(crate) replicas: Vec<Replica>,
+    /// Those in whose place another was asked.
+    pub(crate) replaced: Vec<Replica>,
+    /// What ended it before all replicas had.
+    pub(crate) stopped: Option<StopReason>,
+}
+
+/// Whether a round is on record; not where the same request was quicker. Otherwise why it is refused.
+fn opened_or_refused(answer: RoundOpenOutcome, open: &OpenRound) -> Result<bool, EngineError> {
+    match answer {
+        RoundOpenOutcome::Opened | RoundOpenOutcome::WithLess { .. } => Ok(true),
+        RoundOpenOutcome::Repeated => Ok(false),
+        RoundOpenOutcome::InTurn => Err(EngineError::CreditInUse),
+        RoundOpenOutcome::Overdrawn { available_micros } => {
+            let needed_micros = open.hold.map_or(0, |hold| hold.least_micros);
+            Err(EngineError::Overdrawn { needed_micros, available_micros })
+        }
+        RoundOpenOutcome::DaySpent => {
+            Err(EngineError::DaySpent { resets_at: open.opened_at.next_day() })
+        }
+        RoundOpenOutcome::VerifierGone => {
+            let id = open.run.as_ref().map(|run| run.verifier_id.clone()).unwrap_or_default();
+            Err(EngineError::NotFound { what: "verifier", id })
+        }
+    }
+}
+
+/// Whether a round ended because its node stopped.
+pub(crate) fn is_abandoned(round: &Round) -> bool {
+    round.closing.as_ref().is_some_and(|closing| closing.ending == RoundEnding::Expired)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the lower bits are as random as all")]
+pub(crate) fn seed(bits: u128) -> u64 {
+    // SQL has no unsigned integers, so the top bit stays free.
+    (bits as u64) >> 1
+}

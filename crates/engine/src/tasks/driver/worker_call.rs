@@ -1,0 +1,90 @@
+//! One call of a worker, for a claim that is on record.
+
+use std::time::Duration;
+
+use jurat_core::{
+    round::candidate::{ArtifactRef, Candidate},
+    task::{Proposal, TaskLease, TaskRole},
+};
+
+use super::worker_answer::WorkerAnswer;
+use crate::tasks::{
+    DriverContext, ProposeOrder, TaskKey, TaskSnapshot, TaskStorePort, VoteOrder, WorkerFailure,
+    WorkerPort,
+};
+
+/// How often, and how far apart, a candidate is looked for before a verifier is asked.
+const CANDIDATE_TRIES: u32 = 5;
+const CANDIDATE_PAUSE: Duration = Duration::from_millis(50);
+
+/// Asks whom a claim names for what it is about.
+pub(crate) async fn call_worker<D: TaskStorePort, H: WorkerPort>(
+    driver: &DriverContext<'_, D, H>,
+    key: &TaskKey,
+    filed: TaskSnapshot,
+    (claim, within): (&TaskLease, Duration),
+) -> WorkerAnswer {
+    let (key, execution_id) = (key.clone(), claim.execution_id.clone());
+    if claim.role == TaskRole::Propose {
+        let executor = claim.holder.clone();
+        let order = ProposeOrder { key, snapshot: filed, executor, execution_id, within };
+        return match driver.workers.propose(order).await {
+            Ok(made) => WorkerAnswer::Candidate(Box::new(made)),
+            Err(failure) => WorkerAnswer::Nothing(failure),
+        };
+    }
+    let id = claim.candidate.clone().unwrap_or_default();
+    let finding = find_candidate(driver.store, &key, filed.task.proposal(&id));
+    let Some(candidate) = finding.await else {
+        let detail = "the candidate could not be read".to_owned();
+        let code = "candidate_unreadable".to_owned();
+        return WorkerAnswer::Nothing(WorkerFailure { code, detail, is_ours: true });
+    };
+    let verifier = claim.holder.clone();
+    let order =
+        VoteOrder { key, snapshot: filed, voter: verifier, execution_id, candidate, within };
+    match driver.workers.vote(order).await {
+        Ok(verdict) => WorkerAnswer::Verdict(Box::new(verdict)),
+        Err(failure) => WorkerAnswer::Nothing(failure),
+    }
+}
+
+/// A desk that does not answer is asked again, since the claim is paid for.
+async fn find_candidate(
+    desk: &impl TaskStorePort,
+    key: &TaskKey,
+    proposal: Option<&Proposal>,
+) -> Option<Candidate> {
+    let proposal = proposal?;
+    let mut pause = tokio::time::interval(CANDIDATE_PAUSE);
+    for _ in 0..CANDIDATE_TRIES {
+        pause.tick().await;
+        let Ok(found) = desk.candidate(key, &proposal.id).await else { continue };
+        let mut candidate = found?;
+        if has_all(&candidate, proposal) {
+            return Some(candidate);
+        }
+        if let Ok(references) = desk.references(key, &proposal.digest).await {
+            refer_to_all(&mut candidate, proposal, references);
+            return Some(candidate);
+        }
+    }
+    None
+}
+
+/// Whether it refers to all that must be found before it can be final.
+fn has_all(candidate: &Candidate, proposal: &Proposal) -> bool {
+    let refs = &candidate.evidence.refs;
+    proposal.evidence.iter().all(|digest| refs.iter().any(|it| it.digest == *digest))
+}
+
+/// Lets it refer to what the others who made it refer to. Those of earlier epochs are not meant.
+fn refer_to_all(candidate: &mut Candidate, proposal: &Proposal, references: Vec<ArtifactRef>) {
+    let refs = &mut candidate.evidence.refs;
+    for reference in references {
+        let is_meant = proposal.evidence.contains(&reference.digest);
+        if is_meant && refs.iter().all(|it| it.digest != reference.digest) {
+            refs.push(reference);
+        }
+    }
+}

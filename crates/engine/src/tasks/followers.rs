@@ -1,0 +1,166 @@
+//! Who waits for news of a task or a run, on whichever node it is worked on.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use tokio::{sync::watch, time::Instant};
+
+use super::TaskKey;
+use crate::{Engine, EngineError};
+
+/// How soon, and how seldom, what another node works on is looked at.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What was written of a task.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TaskNews {
+    /// How many events there are by now.
+    pub(crate) events: u64,
+    /// Whether nothing more is done unless somebody asks.
+    pub(crate) is_at_rest: bool,
+}
+
+/// The tasks that somebody follows.
+#[derive(Debug, Default)]
+pub(crate) struct Followers {
+    tasks: Mutex<BTreeMap<TaskKey, Arc<watch::Sender<TaskNews>>>>,
+}
+
+impl Followers {
+    /// Tells all who follow a task what was written.
+    pub(crate) fn tell(&self, key: &TaskKey, news: TaskNews) {
+        if let Some(sender) = self.lock().get(key) {
+            // Of two who wrote, the first may be the last to tell.
+            sender.send_if_modified(|known| {
+                let is_news = known.events < news.events;
+                if is_news {
+                    *known = news;
+                }
+                is_news
+            });
+        }
+    }
+
+    /// Lets all who follow it look for themselves.
+    pub(crate) fn wake(&self, key: &TaskKey) {
+        if let Some(sender) = self.lock().get(key) {
+            sender.send_replace(TaskNews { events: 0, is_at_rest: true });
+        }
+    }
+
+    pub(crate) fn follow(&self, key: &TaskKey) -> Follower<'_> {
+        let sender = Arc::clone(self.lock().entry(key.clone()).or_default());
+        let news = sender.subscribe();
+        Follower { followers: self, key: key.clone(), sender, news }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TaskKey, Arc<watch::Sender<TaskNews>>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody follows a task until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Follower<'a> {
+    followers: &'a Followers,
+    key: TaskKey,
+    sender: Arc<watch::Sender<TaskNews>>,
+    news: watch::Receiver<TaskNews>,
+}
+
+impl Follower<'_> {
+    /// Until there are more events than these, or nothing more is done.
+    async fn until(&mut self, after: u64) {
+        loop {
+            // The sender is held here, so there is always somebody who could tell.
+            if self.news.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            let TaskNews { events, is_at_rest } = *self.news.borrow_and_update();
+            if after < events || is_at_rest {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Follower<'_> {
+    fn drop(&mut self) {
+        let mut tasks = self.followers.lock();
+        // The list's own and this one: nobody else follows it.
+        if Arc::strong_count(&self.sender) <= 2 {
+            tasks.remove(&self.key);
+        }
+    }
+}
+
+/// For how long somebody waits, and for how many events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LongPoll {
+    /// How many events are known already.
+    pub(crate) after: u64,
+    pub(crate) within: Duration,
+}
+
+impl Engine {
+    /// Reads again what is followed until it is as somebody wants it, or the time is up. It must be
+    /// followed before, so that nothing is missed between two looks.
+    pub(crate) async fn follow<'a, T>(
+        &self,
+        mut following: Follower<'_>,
+        patience: LongPoll,
+        read: impl Fn() -> BoxFuture<'a, Result<T, EngineError>>,
+        is_enough: impl Fn(&T) -> bool,
+    ) -> Result<T, EngineError> {
+        let until = Instant::now() + patience.within;
+        let mut pause = FIRST_LOOK;
+        loop {
+            let found = read().await?;
+            if is_enough(&found) || until <= Instant::now() || self.is_stopping() {
+                return Ok(found);
+            }
+            let next = until.min(Instant::now() + pause);
+            pause = LOOK_EVERY.min(pause * 2);
+            let either = async {
+                tokio::select! {
+                    () = following.until(patience.after) => {}
+                    () = self.stopping() => {}
+                }
+            };
+            let _elapsed = tokio::time::timeout_at(next, either).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use jurat_core::id::AccountId;
+
+    use super::*;
+
+    fn news(events: u64, is_at_rest: bool) -> TaskNews {
+        TaskNews { events, is_at_rest }
+    }
+
+    #[test]
+    fn who_waits_for_the_end_is_not_woken_before_and_hears_of_it_from_whoever_tells_late() {
+        let followers = Followers::default();
+        let key = TaskKey { account: AccountId::admin(), id: "t-1".to_owned() };
+        let mut following = followers.follow(&key);
+        followers.tell(&key, news(3, false));
+        assert!(following.until(u64::MAX).now_or_never().is_none());
+        followers.tell(&key, news(5, true));
+        followers.tell(&key, news(4, false));
+        assert!(following.until(u64::MAX).now_or_never().is_some());
+        followers.tell(&key, news(7, false));
+        assert!(following.until(6).now_or_never().is_some());
+        drop(following);
+        assert!(followers.lock().is_empty());
+    }
+}

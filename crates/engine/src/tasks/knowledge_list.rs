@@ -1,0 +1,36 @@
+//! Reading what is remembered of the decisions of an account.
+
+use jurat_core::account::caller::{Caller, Scope};
+use jurat_store::{
+    KnowledgePageQuery, KnowledgePosition, KnowledgeRecord, KnowledgeScope, TaskKey,
+};
+
+use crate::{Engine, EngineError, accounts::handles::behalf_of, executors::require_scope};
+
+/// Which decisions to list.
+#[derive(Debug, Clone)]
+pub struct KnowledgeQuery {
+    pub of: KnowledgeScope,
+    /// Starts behind this decision, towards older ones.
+    pub before: Option<KnowledgePosition>,
+    pub limit: u32,
+}
+
+impl Engine {
+    /// What is remembered of a type of tasks or of one task, the newest decision first.
+    pub async fn knowledge_list(
+        &self,
+        caller: &Caller,
+        query: KnowledgeQuery,
+    ) -> Result<Vec<KnowledgeRecord>, EngineError> {
+        require_scope(caller, Scope::TasksRead)?;
+        let KnowledgeQuery { of, before, limit } = query;
+        let page = KnowledgePageQuery { account: caller.account().clone(), of, before, limit };
+        let found = self.inner.store.tasks().knowledge_export(&behalf_of(caller), &page).await?;
+        if let (true, KnowledgeScope::Task(id)) = (found.is_empty(), page.of) {
+            // Nothing is remembered of the task, or there is none.
+            self.task_of(&TaskKey { account: page.account, id }).await?;
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,182 @@
+//! Taking tasks, and waiting for them.
+
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    canonical::digest_json,
+    policy::SEMANTIC,
+    task::{Task, TaskEvent},
+};
+use jurat_store::{TaskAddition, TaskRecord, TaskSubmit, TaskSubmitRefusal};
+use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
+use serde_json::Value;
+
+use super::call::submitting_key;
+use super::{LongPoll, TaskKey, TaskRoster};
+use crate::{
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, accounts::handles::behalf_of,
+    executors::require_scope,
+};
+
+impl Engine {
+    /// Takes a task. The same contract under the same identifier is the same task.
+    pub async fn task_submit(
+        &self,
+        caller: &Caller,
+        order: TaskSubmission,
+        keyed: Option<IdempotentWrite<TaskAddition>>,
+    ) -> Result<IdempotentOutcome<TaskAddition>, EngineError> {
+        self.task_submit_at(caller, order, keyed, 1).await
+    }
+
+    /// Takes a task that is this attempt at a step of a run.
+    pub(crate) async fn task_submit_at(
+        &self,
+        caller: &Caller,
+        order: TaskSubmission,
+        keyed: Option<IdempotentWrite<TaskAddition>>,
+        attempt: u32,
+    ) -> Result<IdempotentOutcome<TaskAddition>, EngineError> {
+        check_scopes(caller, &order.contract)?;
+        if self.is_stopping() {
+            return Err(EngineError::ShuttingDown);
+        }
+        let id = &order.contract.task_id;
+        let contract = serde_json::to_value(&order.contract)
+            .map_err(|_| EngineError::Bug("a contract cannot be written"))?;
+        let digest = digest_json(&contract);
+        let mut tries = 0;
+        let done = loop {
+            // What is there already is not checked again: its contract may have ended meanwhile.
+            let panel = match self.task_already_submitted(caller, &order, &digest).await? {
+                Some(known) if keyed.is_none() => return Ok(IdempotentOutcome::Now(known)),
+                Some(known) => known.record.panel,
+                None => {
+                    self.require_storage(caller).await?;
+                    let checked = self.task_check(caller, &order).await?;
+                    TaskRoster { attempt, ..checked }.write()
+                }
+            };
+            let submit = self.task_new(caller, &order, (&contract, &digest, panel));
+            tries += 1;
+            match self.task_write(caller, &submit, keyed.as_ref()).await? {
+                Ok(done) => break done,
+                Err(TaskSubmitRefusal::Taken) => return Err(id_taken(id)),
+                Err(TaskSubmitRefusal::TooManyOpen) => return Err(self.too_many_open()),
+                // Somebody submitted it at the same moment. It is there now, and is compared with.
+                Err(TaskSubmitRefusal::OtherPanel) if tries < 2 => {}
+                Err(TaskSubmitRefusal::OtherPanel) => {
+                    return Err(EngineError::Bug("the panel of a task changed"));
+                }
+            }
+        };
+        self.inner.tasks_in_flight.wake.notify_one();
+        Ok(done)
+    }
+
+    fn task_new(
+        &self,
+        caller: &Caller,
+        order: &TaskSubmission,
+        (contract, digest, panel): (&Value, &str, Value),
+    ) -> TaskSubmit {
+        let (now, terms) = (self.inner.clock.now(), order.contract.terms());
+        TaskSubmit {
+            task: key(caller, &order.contract.task_id),
+            task_type: order.contract.task_type.clone(),
+            contract: contract.clone(),
+            contract_digest: digest.to_owned(),
+            panel,
+            ordered_by: submitting_key(caller),
+            state: Task::created(&order.contract.task_id, terms.clone(), now),
+            events: vec![TaskEvent::Created { terms: Box::new(terms) }],
+            due_at: Some(now),
+            at: now,
+            most_open: self.inner.limits.open_tasks,
+        }
+    }
+
+    async fn task_write(
+        &self,
+        caller: &Caller,
+        submit: &TaskSubmit,
+        keyed: Option<&IdempotentWrite<TaskAddition>>,
+    ) -> Result<Result<IdempotentOutcome<TaskAddition>, TaskSubmitRefusal>, EngineError> {
+        let (tasks, behalf) = (self.inner.store.tasks(), behalf_of(caller));
+        self.write_idempotent(caller, keyed, Leaves::Note, async |once| {
+            self.inner.failpoints.pass("task_submit_before");
+            let writing = tasks.task_submit(&behalf, submit, once);
+            let written = self.inner.metrics.write("task_submit", writing).await;
+            self.inner.failpoints.pass("task_submit_after");
+            written
+        })
+        .await
+    }
+
+    fn too_many_open(&self) -> EngineError {
+        EngineError::Conflict(format!(
+            "the account has reached its limit of {} open tasks; wait, or cancel some",
+            self.inner.limits.open_tasks
+        ))
+    }
+
+    /// The task that has the identifier already, if its contract is the same.
+    async fn task_already_submitted(
+        &self,
+        caller: &Caller,
+        order: &TaskSubmission,
+        digest: &str,
+    ) -> Result<Option<TaskAddition>, EngineError> {
+        let id = &order.contract.task_id;
+        let tasks = self.inner.store.tasks();
+        match tasks.task_get(&behalf_of(caller), &key(caller, id)).await? {
+            None => Ok(None),
+            Some(record) if record.contract_digest == digest => {
+                if let Some(member) = TaskRoster::read(&record.panel).differs(order) {
+                    return Err(EngineError::Conflict(format!(
+                        "there is already a task `{id}` with this contract and other `{member}`; leave them out to get the existing task"
+                    )));
+                }
+                Ok(Some(TaskAddition { record, is_new: false }))
+            }
+            Some(_) => Err(id_taken(id)),
+        }
+    }
+
+    /// The task as it is when it has more events than these, nothing more is done for it unless
+    /// somebody asks, or the time is up.
+    pub async fn task_wait(
+        &self,
+        caller: &Caller,
+        id: &str,
+        after: u64,
+        within: Duration,
+    ) -> Result<TaskRecord, EngineError> {
+        require_scope(caller, Scope::TasksRead)?;
+        let key = key(caller, id);
+        let following = self.inner.task_followers.follow(&key);
+        let read = || self.task_of(&key).boxed();
+        let is_enough = |it: &TaskRecord| after < it.seq || it.state.is_at_rest();
+        self.follow(following, LongPoll { after, within }, read, is_enough).await
+    }
+}
+
+/// Whether the key may do what the steps of a task do in its name.
+pub(crate) fn check_scopes(caller: &Caller, contract: &TaskContract) -> Result<(), EngineError> {
+    require_scope(caller, Scope::TasksWrite)?;
+    require_scope(caller, Scope::RoundsCreate)?;
+    if contract.acceptance.verifier_policy.policy_id == SEMANTIC {
+        require_scope(caller, Scope::VerifiersRun)?;
+    }
+    Ok(())
+}
+
+fn key(caller: &Caller, id: &str) -> TaskKey {
+    TaskKey { account: caller.account().clone(), id: id.to_owned() }
+}
+
+fn id_taken(id: &str) -> EngineError {
+    EngineError::Conflict(format!("there is already a task `{id}` with another contract"))
+}

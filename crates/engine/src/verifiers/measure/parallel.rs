@@ -1,0 +1,113 @@
+//! Judges the cases of a measurement, as many at a time as the credit and the key allow.
+
+use std::collections::VecDeque;
+
+use futures::{StreamExt as _, stream::FuturesUnordered};
+use jurat_core::{account::caller::Caller, id, verifier::VerifierVersion};
+
+use super::{CaseProgress, CaseWatcher, ExpectedCase, MeasureReport, MeasureRequest, MeasuredCase};
+use crate::{Engine, EngineError};
+
+/// Cases that are judged at a time; more would only wait for the provider.
+const AT_ONCE: usize = 4;
+
+/// Where the cases of a measurement stand.
+struct MeasureProgress<'a> {
+    cases: &'a [ExpectedCase],
+    waiting: VecDeque<usize>,
+    judged: Vec<Option<MeasuredCase>>,
+    at_once: usize,
+    /// Why no more cases are begun.
+    stopped: Option<EngineError>,
+}
+
+impl Engine {
+    /// The report of all cases. What was judged is paid for, so that an error ends a measurement
+    /// without a report only if it comes before the first verdict.
+    pub(super) async fn judge_cases(
+        &self,
+        caller: &Caller,
+        version: &VerifierVersion,
+        request: &MeasureRequest,
+        (cases, watcher): (&[ExpectedCase], Option<CaseWatcher>),
+    ) -> Result<MeasureReport, EngineError> {
+        let mut progress = MeasureProgress::new(cases);
+        let mut under_way = FuturesUnordered::new();
+        loop {
+            while under_way.len() < progress.at_once
+                && let Some(index) = progress.waiting.pop_front()
+            {
+                let case = self.judge_case(caller, version, request, &cases[index]);
+                under_way.push(async move { (index, case.await) });
+            }
+            let Some((index, ended)) = under_way.next().await else { break };
+            match ended {
+                Ok(case) => {
+                    if let Some(watcher) = &watcher {
+                        let total = cases.len();
+                        // Whoever watched may be gone; the measurement goes on.
+                        let _gone = watcher.send(CaseProgress { index, total, case: case.clone() });
+                    }
+                    progress.judged[index] = Some(case);
+                }
+                Err(error) => progress.put_back(index, error, under_way.len()),
+            }
+        }
+        let (judged, stopped) = progress.end()?;
+        let (now, bits) = (self.inner.clock.now(), self.inner.clock.bits());
+        let is_whole = stopped.is_none();
+        Ok(MeasureReport::new((id::uuid(now, bits), now), version, request, (judged, is_whole)))
+    }
+}
+
+impl<'a> MeasureProgress<'a> {
+    fn new(cases: &'a [ExpectedCase]) -> Self {
+        Self {
+            cases,
+            waiting: (0..cases.len()).collect(),
+            judged: vec![None; cases.len()],
+            at_once: AT_ONCE,
+            stopped: None,
+        }
+    }
+
+    /// What others of the measurement hold comes back when they end, so that the case waits for
+    /// one of them. When nothing else is under way, there is nothing to wait for.
+    fn put_back(&mut self, index: usize, error: EngineError, others: usize) {
+        if is_transient(&error) && 0 < others && self.stopped.is_none() {
+            self.at_once = self.at_once.min(others);
+            self.waiting.push_front(index);
+            return;
+        }
+        self.waiting.clear();
+        self.stopped.get_or_insert(error);
+    }
+
+    /// All cases in their order; those that were not judged say why.
+    fn end(self) -> Result<(Vec<MeasuredCase>, Option<EngineError>), EngineError> {
+        let Some(error) = self.stopped else {
+            return Ok((self.judged.into_iter().flatten().collect(), None));
+        };
+        if self.judged.iter().all(Option::is_none) {
+            return Err(error);
+        }
+        let cases = self.judged.into_iter().zip(self.cases).map(|(judged, case)| {
+            judged.unwrap_or_else(|| MeasuredCase::not_judged(case, &error.to_string()))
+        });
+        let cases = cases.collect();
+        Ok((cases, Some(error)))
+    }
+}
+
+/// Whether a case can be judged when another one has ended.
+fn is_transient(error: &EngineError) -> bool {
+    matches!(
+        error,
+        EngineError::Overdrawn { .. }
+            | EngineError::CreditInUse
+            | EngineError::Limited(_)
+            | EngineError::Overloaded
+            | EngineError::ChecksBusy
+            | EngineError::Late(_)
+    )
+}

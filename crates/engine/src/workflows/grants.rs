@@ -1,0 +1,153 @@
+//! Who else may use a workflow.
+
+use jurat_core::{
+    account::{
+        AccountName,
+        caller::{Caller, Scope},
+    },
+    id::uuid,
+    workflow::{AccessRole, GrantLine, Workflow, WorkflowRef},
+};
+use jurat_store::{
+    GrantRevocation, GrantRevocationResult, IdempotencyRecord, InvitationRefusal, OfferOutcome,
+    WorkflowGrantOrder, WorkflowGrantResult, WorkflowLeaveResult, WorkflowOffer,
+    WorkflowOfferRefusal,
+};
+
+use super::{behalf_of, found_one, refusal, require_unpinned, workflow_query};
+use crate::{
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, accounts::invitations,
+    executors::require_scope,
+};
+
+/// Somebody to share with, as a request names them.
+pub type Sharee = AccountName;
+
+/// A grant to be made.
+#[derive(Debug, Clone)]
+pub struct NewWorkflowGrant {
+    pub grantee: Sharee,
+    pub role: AccessRole,
+    /// Whether the versions before the current one are shared too.
+    pub with_history: bool,
+}
+
+impl Engine {
+    /// Lets somebody use a workflow, or changes what they may do.
+    pub async fn workflow_grant(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+        new: NewWorkflowGrant,
+        keyed: Option<IdempotentWrite<WorkflowGrantResult>>,
+    ) -> Result<IdempotentOutcome<WorkflowGrantResult>, EngineError> {
+        require_scope(caller, Scope::WorkflowsWrite)?;
+        require_unpinned(reference)?;
+        let order = WorkflowGrantOrder {
+            caller: caller.account().clone(),
+            which: reference.which.clone(),
+            grantee: new.grantee,
+            role: new.role,
+            with_history: new.with_history,
+            at: self.inner.clock.now(),
+        };
+        let sharing = self.inner.store.sharing();
+        let write = async |once: Option<&IdempotencyRecord>| {
+            sharing.workflow_grant(&behalf_of(caller), &order, once).await
+        };
+        let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
+        done.map_err(|refused| refusal(refused, &reference.to_string()))
+    }
+
+    /// Takes a grant back.
+    pub async fn workflow_revoke(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+        grantee: Sharee,
+        keyed: Option<IdempotentWrite<GrantRevocationResult>>,
+    ) -> Result<IdempotentOutcome<GrantRevocationResult>, EngineError> {
+        require_scope(caller, Scope::WorkflowsWrite)?;
+        require_unpinned(reference)?;
+        let order = GrantRevocation {
+            caller: caller.account().clone(),
+            which: reference.which.clone(),
+            grantee,
+            at: self.inner.clock.now(),
+        };
+        let sharing = self.inner.store.sharing();
+        let write = async |once: Option<&IdempotencyRecord>| {
+            sharing.workflow_revoke(&behalf_of(caller), &order, once).await
+        };
+        let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Less, write).await?;
+        done.map_err(|refused| refusal(refused, &reference.to_string()))
+    }
+
+    /// Takes back what the caller was granted directly.
+    pub async fn workflow_leave(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+        keyed: Option<IdempotentWrite<WorkflowLeaveResult>>,
+    ) -> Result<IdempotentOutcome<WorkflowLeaveResult>, EngineError> {
+        require_scope(caller, Scope::WorkflowsWrite)?;
+        require_unpinned(reference)?;
+        let change = self.change_of(caller, reference);
+        let sharing = self.inner.store.sharing();
+        let write = async |once: Option<&IdempotencyRecord>| {
+            sharing.workflow_leave(&behalf_of(caller), &change, once).await
+        };
+        let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Less, write).await?;
+        done.map_err(|refused| refusal(refused, &reference.to_string()))
+    }
+
+    /// Asks somebody to own a workflow, with the verifiers that it names.
+    pub async fn workflow_transfer(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+        to: Sharee,
+        keyed: Option<IdempotentWrite<OfferOutcome<Workflow>>>,
+    ) -> Result<IdempotentOutcome<OfferOutcome<Workflow>>, EngineError> {
+        require_scope(caller, Scope::WorkflowsWrite)?;
+        require_unpinned(reference)?;
+        let clock = &self.inner.clock;
+        let at = clock.now();
+        let offer = WorkflowOffer {
+            caller: caller.account().clone(),
+            which: reference.which.clone(),
+            to,
+            invitation_id: uuid(at, clock.bits()),
+            at,
+        };
+        let sharing = self.inner.store.sharing();
+        let write = async |once: Option<&IdempotencyRecord>| {
+            sharing.workflow_offer(&behalf_of(caller), &offer, once).await
+        };
+        let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
+        let done = done.map_err(|refused| match refused {
+            WorkflowOfferRefusal::Workflow(refused) => refusal(refused, &reference.to_string()),
+            WorkflowOfferRefusal::Invitation(InvitationRefusal::Unknown) => {
+                EngineError::UserNotFound
+            }
+            WorkflowOfferRefusal::Invitation(refused) => {
+                invitations::offer_refusal(&refused, "the new owner")
+            }
+        })?;
+        self.mail_offer(&done);
+        Ok(done)
+    }
+
+    /// Who may use a workflow. Who may not share it sees only what reaches themselves.
+    pub async fn workflow_grants(
+        &self,
+        caller: &Caller,
+        reference: &WorkflowRef,
+    ) -> Result<Vec<GrantLine>, EngineError> {
+        require_scope(caller, Scope::WorkflowsRead)?;
+        require_unpinned(reference)?;
+        let asked = workflow_query(caller, reference);
+        let found = self.inner.store.sharing().workflow_grants(&behalf_of(caller), &asked).await?;
+        found_one(found, reference)
+    }
+}

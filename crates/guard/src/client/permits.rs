@@ -1,0 +1,101 @@
+//! Turns for large replies, so that many at once from one host take little memory.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use http::uri::Authority;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Large replies that are read from one host at once.
+const AT_ONCE: usize = 2;
+/// Beyond so many hosts, those that nobody reads from or waits for are forgotten.
+const HOSTS: usize = 1_024;
+
+/// Whoever waits for a turn does not read, so that what was not read yet waits at its sender. Each
+/// host and port has turns of its own, so one that never comes to an end of its reply holds up
+/// only itself. There are never more of them than calls under way, or `HOSTS` and one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ReadPermits {
+    hosts: Arc<Mutex<BTreeMap<String, Arc<Semaphore>>>>,
+}
+
+impl ReadPermits {
+    /// Waits for a turn, which ends when it is dropped.
+    pub(super) async fn acquire(&self, host: Option<&Authority>) -> Option<OwnedSemaphorePermit> {
+        // These are never closed.
+        self.of(host.map_or("", Authority::as_str)).acquire_owned().await.ok()
+    }
+
+    fn of(&self, host: &str) -> Arc<Semaphore> {
+        // The map is whole at any time, even if another thread panicked with it.
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if HOSTS < hosts.len() {
+            // Whoever holds a turn or waits for one has a share of it beside that of the map.
+            hosts.retain(|_, turns| 1 < Arc::strong_count(turns));
+        }
+        let turns =
+            hosts.entry(host.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE)));
+        Arc::clone(turns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    /// A turn, if there is one at once. Nothing here runs in a runtime, which would make a task
+    /// that takes a great many turns wait for other tasks.
+    fn at_once(turns: &ReadPermits, host: &Authority) -> Option<OwnedSemaphorePermit> {
+        turns.acquire(Some(host)).now_or_never().flatten()
+    }
+
+    /// All the turns of a host, which has no other after them.
+    fn all_of(turns: &ReadPermits, host: &Authority) -> Vec<OwnedSemaphorePermit> {
+        let held: Vec<_> = std::iter::from_fn(|| at_once(turns, host)).take(AT_ONCE + 1).collect();
+        assert_eq!(held.len(), AT_ONCE, "{host} waits for another, or for nobody");
+        held
+    }
+
+    fn hosts() -> impl Iterator<Item = Authority> {
+        (1..=3_000).map(|port| format!("host:{port}").parse().unwrap())
+    }
+
+    #[test]
+    fn a_host_that_takes_all_its_turns_holds_up_no_other() {
+        let turns = ReadPermits::default();
+        let (one, other) = (Authority::from_static("a:1"), Authority::from_static("b:1"));
+        let held = all_of(&turns, &one);
+        assert!(at_once(&turns, &other).is_some());
+        drop(held);
+        assert!(at_once(&turns, &one).is_some());
+    }
+
+    #[test]
+    fn among_thousands_of_hosts_none_waits_for_another() {
+        let turns = ReadPermits::default();
+        let held: Vec<_> = hosts().map(|host| all_of(&turns, &host)).collect();
+        // All of them are held, so none was forgotten, however many they are.
+        for host in hosts() {
+            assert!(at_once(&turns, &host).is_none(), "{host} was forgotten");
+        }
+        drop(held);
+    }
+
+    #[test]
+    fn hosts_that_nobody_reads_from_are_forgotten() {
+        let turns = ReadPermits::default();
+        let busy = Authority::from_static("busy:1");
+        let held = all_of(&turns, &busy);
+        for host in hosts() {
+            assert!(at_once(&turns, &host).is_some(), "{host}");
+            assert!(turns.hosts.lock().unwrap().len() <= HOSTS + 1);
+        }
+        assert!(at_once(&turns, &busy).is_none(), "what is held stays known");
+        drop(held);
+        assert!(at_once(&turns, &busy).is_some());
+    }
+}

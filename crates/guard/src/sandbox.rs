@@ -1,0 +1,393 @@
+//! Bounded evaluation: schemas and policies from callers never take a node's threads or stack.
+
+mod pool;
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use jurat_core::{
+    canonical,
+    id::AccountId,
+    policy::{BindError, Evaluation, Policy, PolicyBinding, PolicyRules},
+    reason,
+    round::candidate::Candidate,
+    schema::{self, Schema, SchemaError},
+};
+use moka::sync::Cache;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use self::pool::ThreadPool;
+
+const QUEUED: usize = 256;
+const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// About what an entry takes that says no more than why a schema is refused.
+const REFUSAL_BYTES: u32 = 1024;
+
+/// Why there is no compiled schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaRefusal {
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    #[error("too many checks are waiting; try again later")]
+    Busy,
+    #[error("the schema could not be compiled; this is a bug in this program")]
+    Crashed,
+}
+
+impl SchemaRefusal {
+    /// A short stable name.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Schema(error) => error.slug(),
+            Self::Busy => "schema_busy",
+            Self::Crashed => "schema_crashed",
+        }
+    }
+}
+
+/// Why there is no policy to evaluate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyRefusal {
+    #[error(transparent)]
+    Policy(#[from] BindError),
+    #[error(transparent)]
+    NotDone(#[from] SandboxError),
+}
+
+/// Threads with large stacks for what callers want checked, and the schemas compiled so far.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    threads: Arc<SandboxThreads>,
+    /// By the digest of the schema as it is written.
+    schemas: Cache<String, Result<Schema, SchemaRefusal>>,
+    refused: Arc<AtomicU64>,
+    /// Whose turn what is sent through this handle takes.
+    account: AccountId,
+}
+
+/// The threads, which end with the last handle.
+struct SandboxThreads(Arc<ThreadPool>);
+
+impl Drop for SandboxThreads {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl fmt::Debug for SandboxThreads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SandboxThreads").finish_non_exhaustive()
+    }
+}
+
+/// Why an errand has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SandboxError {
+    #[error("too many checks are waiting")]
+    Busy,
+    #[error("the work failed because of a bug in this program")]
+    Crashed,
+}
+
+impl SandboxError {
+    /// What a check amounts to that was not made.
+    pub fn evaluation(self) -> Evaluation {
+        let note = match self {
+            Self::Busy => "Too many checks are waiting, so this one was not run.",
+            Self::Crashed => "The check failed because of a bug in this program.",
+        };
+        Evaluation::inconclusive(reason::EVALUATION_REFUSED, note)
+    }
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new(2)
+    }
+}
+
+impl Sandbox {
+    /// Starts the threads: so many for one account, and one more for others. They end when the last
+    /// clone is gone.
+    pub fn new(threads: usize) -> Self {
+        Self::with_queue(threads, QUEUED)
+    }
+
+    fn with_queue(threads: usize, queued: usize) -> Self {
+        let schemas = Cache::builder()
+            .max_capacity(CACHE_BYTES)
+            .weigher(|_: &String, held: &Result<Schema, SchemaRefusal>| match held {
+                Ok(schema) => u32::try_from(schema.footprint()).unwrap_or(u32::MAX),
+                Err(_) => REFUSAL_BYTES,
+            })
+            .build();
+        Self {
+            threads: Arc::new(SandboxThreads(ThreadPool::new(threads, queued))),
+            schemas,
+            refused: Arc::default(),
+            account: AccountId::admin(),
+        }
+    }
+
+    /// The same threads for the work of an account, which takes turns with the others.
+    #[must_use]
+    pub fn of(&self, account: &AccountId) -> Self {
+        Self { account: account.clone(), ..self.clone() }
+    }
+
+    /// The schema as the rules read it. WattSwarm's reading has nothing to compile.
+    pub async fn schema_under(
+        &self,
+        rules: PolicyRules,
+        schema: &Value,
+    ) -> Result<Schema, SchemaRefusal> {
+        match rules {
+            PolicyRules::Jurat => self.schema(schema).await,
+            PolicyRules::WattSwarm => Ok(Schema::for_wattswarm(schema)?),
+        }
+    }
+
+    /// The compiled schema, from the cache or from one of the threads.
+    pub async fn schema(&self, schema: &Value) -> Result<Schema, SchemaRefusal> {
+        // Writing a value is recursive, so its depth is looked at first.
+        schema::check_limits(schema)?;
+        let key = canonical::sha256_hex(&serde_json::to_vec(schema).unwrap_or_default());
+        if let Some(known) = self.schemas.get(&key) {
+            return known;
+        }
+        let (schema, schemas, own) = (schema.clone(), self.schemas.clone(), key.clone());
+        let compile = move || {
+            // Another errand may have compiled it in the meantime.
+            if let Some(known) = schemas.get(&own) {
+                return known;
+            }
+            let compiled = Schema::compile(&schema).map_err(SchemaRefusal::from);
+            schemas.insert(own, compiled.clone());
+            compiled
+        };
+        match self.run(compile).await {
+            Ok(compiled) => compiled,
+            // What is busy now may not be later.
+            Err(SandboxError::Busy) => Err(SchemaRefusal::Busy),
+            Err(SandboxError::Crashed) => {
+                self.schemas.insert(key, Err(SchemaRefusal::Crashed));
+                Err(SchemaRefusal::Crashed)
+            }
+        }
+    }
+
+    /// The policy of a binding, read at once or, where schemas and expressions are compiled, on one
+    /// of the threads.
+    pub async fn policy(&self, binding: &PolicyBinding) -> Result<Policy, PolicyRefusal> {
+        if !Policy::is_compiled(&binding.policy_id) {
+            return Ok(Policy::bind(binding)?);
+        }
+        let binding = binding.clone();
+        Ok(self.run(move || Policy::bind(&binding)).await??)
+    }
+
+    /// Decides a candidate: at once when that is little work, on one of the threads otherwise.
+    pub async fn evaluate(
+        &self,
+        policy: Arc<Policy>,
+        candidate: Arc<Candidate>,
+        schema: Schema,
+    ) -> Evaluation {
+        self.try_evaluate(policy, candidate, schema).await.unwrap_or_else(SandboxError::evaluation)
+    }
+
+    /// Like `evaluate`, for those who must tell an inconclusive check from one that was not made.
+    pub async fn try_evaluate(
+        &self,
+        policy: Arc<Policy>,
+        candidate: Arc<Candidate>,
+        schema: Schema,
+    ) -> Result<Evaluation, SandboxError> {
+        if policy.estimate(&candidate, &schema).is_small() {
+            let inline = || policy.evaluate(&candidate, &schema);
+            return catch_unwind(AssertUnwindSafe(inline)).map_err(|_| SandboxError::Crashed);
+        }
+        self.run(move || policy.evaluate(&candidate, &schema)).await
+    }
+
+    /// How many errands wait for a thread.
+    pub fn waiting(&self) -> usize {
+        self.threads.0.waiting()
+    }
+
+    /// How many errands were refused so far because too many waited.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Does work of any kind on one of the threads. If nobody waits for it any more, it is taken
+    /// out of the queue, or another thread takes the place of the one that it keeps.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        errand: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, SandboxError> {
+        let (done, result) = oneshot::channel();
+        let errand = Box::new(move || drop(done.send(errand())));
+        let Ok(_ticket) = self.threads.0.send(&self.account, errand) else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(SandboxError::Busy);
+        };
+        // A panic drops the sender before anything is sent.
+        result.await.map_err(|_| SandboxError::Crashed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::Future,
+        pin::{Pin, pin},
+        sync::{Mutex, mpsc},
+        task::{Context, Poll, Waker},
+    };
+
+    use futures::future::join_all;
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "a test, which waits for what it begins")]
+    fn spawn<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        tokio::spawn(work)
+    }
+
+    fn poll_once<F: Future>(work: Pin<&mut F>) -> Poll<F::Output> {
+        work.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_no_verdict_and_the_threads_survive_it() {
+        let bounded = Sandbox::new(1);
+        for _ in 0..3 {
+            let evaluation = bounded.run(|| -> Evaluation { panic!("a defect") }).await;
+            assert_eq!(evaluation, Err(SandboxError::Crashed));
+        }
+        assert_eq!(bounded.run(|| 7).await, Ok(7));
+    }
+
+    fn account(name: &str) -> AccountId {
+        AccountId::parse(&format!("acct_{name}")).unwrap()
+    }
+
+    /// Work that has begun, and that goes on until the sender is dropped.
+    async fn block(bounded: &Sandbox) -> (mpsc::Sender<()>, JoinHandle<Result<(), SandboxError>>) {
+        let (started, has_started) = oneshot::channel();
+        let (release, is_released) = mpsc::channel::<()>();
+        let bounded = bounded.clone();
+        let blocked = spawn(async move {
+            let errand = move || {
+                started.send(()).unwrap();
+                // It ends when the other side is dropped.
+                assert!(is_released.recv().is_err());
+            };
+            bounded.run(errand).await
+        });
+        has_started.await.unwrap();
+        (release, blocked)
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_is_no_verdict() {
+        let bounded = Sandbox::with_queue(1, 1);
+        let (release, _blocked) = block(&bounded).await;
+        let mut queued = pin!(bounded.run(|| ()));
+        assert!(poll_once(queued.as_mut()).is_pending());
+
+        let evaluation = bounded.run(|| Evaluation::passed(Vec::new())).await;
+        assert_eq!(evaluation, Err(SandboxError::Busy));
+        assert_eq!((bounded.waiting(), bounded.refused()), (1, 1));
+        let refused = bounded.schema(&serde_json::json!({"type": "object"})).await;
+        assert_eq!(refused, Err(SchemaRefusal::Busy));
+        drop(release);
+        assert_eq!(queued.await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn one_account_never_has_all_threads() {
+        let bounded = Sandbox::new(2);
+        let hostile = bounded.of(&account("hostile"));
+        let (first, second) = (block(&hostile).await, block(&hostile).await);
+        let mut third = pin!(hostile.run(|| 3));
+        assert!(poll_once(third.as_mut()).is_pending());
+        // Behind work without an end, and served at once.
+        assert_eq!(bounded.of(&account("honest")).run(|| 7).await, Ok(7));
+        assert!(poll_once(third.as_mut()).is_pending());
+        drop((first, second));
+        assert_eq!(third.await, Ok(3));
+    }
+
+    #[tokio::test]
+    async fn accounts_take_turns_and_keep_their_own_order() {
+        let bounded = Sandbox::new(1);
+        let (a, b) = (bounded.of(&account("a")), bounded.of(&account("b")));
+        let (release, _first) = block(&bounded.of(&account("x"))).await;
+        let (_never, _second) = block(&bounded.of(&account("y"))).await;
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let note = |who: &'static str| {
+            let order = Arc::clone(&order);
+            move || order.lock().unwrap().push(who)
+        };
+        let mut waiting = Vec::new();
+        for (bounded, who) in [(&a, "a1"), (&a, "a2"), (&a, "a3"), (&b, "b1")] {
+            let mut errand = Box::pin(bounded.run(note(who)));
+            assert!(poll_once(errand.as_mut()).is_pending());
+            waiting.push(errand);
+        }
+        // One thread does all of it, because `y` keeps the other.
+        drop(release);
+        join_all(waiting).await;
+        assert_eq!(*order.lock().unwrap(), ["a1", "b1", "a2", "a3"]);
+    }
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_leaves_the_queue() {
+        let bounded = Sandbox::with_queue(1, 1);
+        let (release, _blocked) = block(&bounded).await;
+        {
+            let mut queued = pin!(bounded.run(|| ()));
+            assert!(poll_once(queued.as_mut()).is_pending());
+            assert_eq!(bounded.waiting(), 1);
+        }
+        assert_eq!(bounded.waiting(), 0);
+        drop(release);
+    }
+
+    #[tokio::test]
+    async fn abandoned_work_keeps_nobody_from_a_thread() {
+        let bounded = Sandbox::new(1);
+        let mut releases = Vec::new();
+        // More than there are threads, of one account and of another.
+        for who in ["a", "b", "a", "b"] {
+            let (release, blocked) = block(&bounded.of(&account(who))).await;
+            blocked.abort();
+            assert!(blocked.await.is_err());
+            releases.push(release);
+        }
+        assert_eq!(bounded.of(&account("a")).run(|| 7).await, Ok(7));
+        assert_eq!(bounded.of(&account("c")).run(|| 8).await, Ok(8));
+        drop(releases);
+        assert_eq!(bounded.run(|| 9).await, Ok(9));
+    }
+
+    #[tokio::test]
+    async fn a_thread_has_room_for_deep_recursion() {
+        fn descend(left: u32) -> u64 {
+            let room = std::hint::black_box([u64::from(left); 64]);
+            if left == 0 { room[0] } else { room[1] + descend(left - 1) }
+        }
+        let bounded = Sandbox::new(1);
+        assert!(bounded.run(|| descend(20_000)).await.is_ok());
+    }
+}

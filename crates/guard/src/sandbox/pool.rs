@@ -1,0 +1,237 @@
+//! Threads with large stacks that accounts take turns on.
+//!
+//! A thread cannot be stopped. Work whose caller has gone, or that takes longer than it may, keeps
+//! its thread to its end, but a spare one takes that thread's place, so that nobody waits behind it.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use jurat_core::{account::fair_share::is_in_share, id::AccountId};
+
+/// What a check may need of stack at the bounds of schema and instance, with a wide margin.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+/// Spare threads for each one that there is: as much work as that may be abandoned and go on.
+const SPARES: usize = 4;
+
+pub(super) type PoolJob = Box<dyn FnOnce() + Send>;
+
+/// The queue is full, for all or for one account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct QueueFull;
+
+pub(super) struct ThreadPool {
+    state: Mutex<PoolState>,
+    changed: Condvar,
+    /// Errands that one account may have under way.
+    at_once: usize,
+    /// Threads that are not kept by abandoned work: one more, so that others find one.
+    threads: usize,
+    places: usize,
+}
+
+#[derive(Default)]
+struct PoolState {
+    /// Who waits, each account in the order in which its errands came.
+    waiting: BTreeMap<AccountId, VecDeque<(u64, PoolJob)>>,
+    queued: usize,
+    /// Errands that somebody waits for, by account.
+    running: BTreeMap<AccountId, usize>,
+    /// The account of each errand under way; none once it is abandoned.
+    under_way: BTreeMap<u64, Option<AccountId>>,
+    /// Threads, and those of them whose errand was abandoned.
+    alive: usize,
+    abandoned: usize,
+    next: u64,
+    /// The account that had the last turn.
+    last: Option<AccountId>,
+    is_closed: bool,
+}
+
+/// Something that was sent and that its sender waits for. Dropped, it takes the errand back.
+pub(super) struct PoolTicket {
+    pool: Arc<ThreadPool>,
+    account: AccountId,
+    number: u64,
+}
+
+impl ThreadPool {
+    pub(super) fn new(threads: usize, places: usize) -> Arc<Self> {
+        let at_once = threads.max(1);
+        let pool = Arc::new(Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            at_once,
+            threads: at_once + 1,
+            places,
+        });
+        let mut state = pool.lock();
+        for _ in 0..pool.threads {
+            pool.start_thread(&mut state);
+        }
+        drop(state);
+        pool
+    }
+
+    /// Puts an errand into the queue, unless that is full or holds enough of the account.
+    pub(super) fn send(
+        self: &Arc<Self>,
+        account: &AccountId,
+        errand: PoolJob,
+    ) -> Result<PoolTicket, QueueFull> {
+        let mut state = self.lock();
+        let own = state.waiting.get(account).map_or(0, VecDeque::len);
+        // Without any thread nothing is ever done.
+        if state.alive == 0 || !is_in_share(own, 1, self.places.saturating_sub(state.queued)) {
+            return Err(QueueFull);
+        }
+        let number = state.next;
+        state.next += 1;
+        state.queued += 1;
+        state.waiting.entry(account.clone()).or_default().push_back((number, errand));
+        drop(state);
+        self.changed.notify_one();
+        Ok(PoolTicket { pool: Arc::clone(self), account: account.clone(), number })
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().queued
+    }
+
+    /// Lets the threads end when they have done what waits.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    fn start_thread(self: &Arc<Self>, state: &mut PoolState) {
+        let pool = Arc::clone(self);
+        let thread = std::thread::Builder::new()
+            .name("bounded".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || pool.work());
+        if thread.is_ok() {
+            state.alive += 1;
+        }
+    }
+
+    /// Does errands until the pool is closed, or until a spare thread has taken its place. A panic
+    /// ends an errand, never the thread.
+    fn work(self: Arc<Self>) {
+        while let Some((number, account, errand)) = self.next() {
+            drop(catch_unwind(AssertUnwindSafe(errand)));
+            if self.done(number, &account) {
+                return;
+            }
+        }
+    }
+
+    fn next(&self) -> Option<(u64, AccountId, PoolJob)> {
+        let mut state = self.lock();
+        loop {
+            if let Some((number, account, errand)) = self.next_fairly(&mut state) {
+                *state.running.entry(account.clone()).or_default() += 1;
+                state.under_way.insert(number, Some(account.clone()));
+                return Some((number, account, errand));
+            }
+            if state.is_closed && state.queued == 0 {
+                state.alive -= 1;
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Whose turn it is: of those that have the fewest errands under way, the first after the
+    /// account that had the last turn.
+    fn next_fairly(&self, state: &mut PoolState) -> Option<(u64, AccountId, PoolJob)> {
+        let place = |account: &AccountId| {
+            let running = state.running.get(account).copied().unwrap_or(0);
+            let is_past = state.last.as_ref().is_some_and(|last| account <= last);
+            (running, is_past)
+        };
+        let waiting = state.waiting.keys().filter(|account| place(account).0 < self.at_once);
+        let account = waiting.min_by_key(|account| place(account))?.clone();
+        let queue = state.waiting.get_mut(&account)?;
+        let (number, errand) = queue.pop_front()?;
+        if queue.is_empty() {
+            state.waiting.remove(&account);
+        }
+        state.queued -= 1;
+        state.last = Some(account.clone());
+        Some((number, account, errand))
+    }
+
+    /// Notes the end of an errand; says whether its thread has a successor.
+    fn done(&self, number: u64, account: &AccountId) -> bool {
+        let mut state = self.lock();
+        let was_abandoned = state.under_way.remove(&number).is_some_and(|of| of.is_none());
+        if was_abandoned {
+            state.abandoned -= 1;
+        } else {
+            state.stop_running(account);
+        }
+        let is_surplus = self.threads + state.abandoned < state.alive;
+        if is_surplus {
+            state.alive -= 1;
+        }
+        drop(state);
+        // What could not run beside it may run now.
+        self.changed.notify_all();
+        is_surplus
+    }
+
+    /// Gives up on an errand: takes it out of the queue, or lets a spare thread take the place of
+    /// the one that it keeps.
+    fn abandon(self: &Arc<Self>, account: &AccountId, number: u64) {
+        let mut state = self.lock();
+        if let Some(queue) = state.waiting.get_mut(account) {
+            let before = queue.len();
+            queue.retain(|(queued, _)| *queued != number);
+            let taken = before - queue.len();
+            if queue.is_empty() {
+                state.waiting.remove(account);
+            }
+            state.queued -= taken;
+            if 0 < taken {
+                return;
+            }
+        }
+        // Beyond the spares an account keeps its turn, so that it cannot take more by leaving.
+        let is_under_way = state.under_way.get(&number).is_some_and(Option::is_some);
+        if !is_under_way || self.threads * SPARES <= state.abandoned {
+            return;
+        }
+        state.under_way.insert(number, None);
+        state.abandoned += 1;
+        state.stop_running(account);
+        if state.alive < self.threads + state.abandoned {
+            self.start_thread(&mut state);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PoolState {
+    fn stop_running(&mut self, account: &AccountId) {
+        match self.running.get_mut(account) {
+            Some(running) if 1 < *running => *running -= 1,
+            Some(_) | None => {
+                self.running.remove(account);
+            }
+        }
+    }
+}
+
+impl Drop for PoolTicket {
+    fn drop(&mut self) {
+        self.pool.abandon(&self.account, self.number);
+    }
+}

@@ -1,0 +1,11 @@
+//! What every request goes through: authentication, decoding, idempotency, and encoding.
+
+pub(crate) mod auth;
+pub(crate) mod count;
+pub(crate) mod decode;
+pub(crate) mod encode;
+pub(crate) mod idempotency;
+pub(crate) mod layers;
+pub(crate) mod negotiate;
+pub(crate) mod page;
+pub(crate) mod prefer;

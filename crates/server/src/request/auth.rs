@@ -1,0 +1,192 @@
+//! Turns the key of a request into a `Caller`. Nothing else makes one.
+
+use std::{
+    convert::Infallible,
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+};
+
+use axum::{
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts},
+    middleware::Next,
+    response::Response,
+};
+use jurat_core::{account::caller::Caller, code::ProblemCode};
+use jurat_engine::{Allowance, Engine, EngineError, LimitExceeded};
+use jurat_wire::problem::Problem;
+
+use super::encode;
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// Marks the reply to a caller whose key is valid.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ValidKeyMark;
+
+/// Lets a request pass only with a valid key that is within its limits, and tells the handler who
+/// asks. The body is not read before.
+pub(crate) async fn require_key(
+    State(engine): State<Engine>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let Some(key) = key(request.headers()) else {
+        return encode::problem(&Problem::new(ProblemCode::AuthRequired, "the request has no key"));
+    };
+    match engine.key_admit(key).await {
+        Ok(Some(admitted)) => {
+            // Every log line of the request names the key from here on.
+            tracing::Span::current().record("jurat.key.id", admitted.key.id.as_str());
+            #[expect(clippy::disallowed_methods, reason = "this is where callers are made")]
+            let caller = Caller::authenticated(
+                admitted.account,
+                admitted.scopes,
+                admitted.key,
+                admitted.credit,
+            );
+            request.extensions_mut().insert(VisitorCaller::Known(caller.clone()));
+            let memory = Arc::new(engine.request_memory(&caller));
+            request.extensions_mut().insert(Arc::clone(&memory));
+            request.extensions_mut().insert(caller);
+            let mut response = next.run(request).await;
+            // Counted until there is an answer.
+            drop(memory);
+            response.extensions_mut().insert(ValidKeyMark);
+            if let Some(allowance) = admitted.allowance {
+                tell(response.headers_mut(), allowance);
+            }
+            response
+        }
+        Ok(None) => {
+            encode::problem(&Problem::new(ProblemCode::AuthRequired, "the key is not valid"))
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+/// Who a request comes from on a route that needs no key: the caller of its key, or the network
+/// address that it comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum VisitorCaller {
+    Known(Caller),
+    Anonymous(Caller),
+}
+
+impl VisitorCaller {
+    /// Whose key it is.
+    pub(crate) fn caller(&self) -> Option<&Caller> {
+        match self {
+            Self::Known(caller) => Some(caller),
+            Self::Anonymous(_) => None,
+        }
+    }
+
+    /// Who pays for what it causes.
+    pub(crate) fn payer(&self) -> &Caller {
+        match self {
+            Self::Known(caller) | Self::Anonymous(caller) => caller,
+        }
+    }
+}
+
+/// The network address that a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct PeerAddress(pub IpAddr);
+
+/// Lets a request pass without a key. One that has a key must have a good one: whoever sends a key
+/// wants to be known by it.
+pub(crate) async fn know_key(
+    State(engine): State<Engine>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    let has_key = headers.contains_key(header::AUTHORIZATION) || headers.contains_key("x-api-key");
+    if has_key {
+        return require_key(State(engine), request, next).await;
+    }
+    let peer = request.extensions().get::<PeerAddress>();
+    let address = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |PeerAddress(address)| *address);
+    let admitted = match engine.admit_visitor(address) {
+        Ok(admitted) => admitted,
+        Err(error) => return refused(&error),
+    };
+    #[expect(clippy::disallowed_methods, reason = "this is where callers are made")]
+    let caller =
+        Caller::authenticated(admitted.account, admitted.scopes, admitted.key, admitted.credit);
+    let memory = Arc::new(engine.request_memory(&caller));
+    request.extensions_mut().insert(Arc::clone(&memory));
+    request.extensions_mut().insert(VisitorCaller::Anonymous(caller));
+    let response = next.run(request).await;
+    // Counted until there is an answer.
+    drop(memory);
+    response
+}
+
+/// Counts what a request takes on a route that asks for nobody's key.
+pub(crate) async fn know_nobody(
+    State(engine): State<Engine>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let memory = Arc::new(engine.visitor_memory());
+    request.extensions_mut().insert(Arc::clone(&memory));
+    let response = next.run(request).await;
+    // Counted until there is an answer.
+    drop(memory);
+    response
+}
+
+/// The network address that a request comes from, where it is known.
+#[derive(Debug)]
+pub(crate) struct MaybePeerAddress(pub(crate) Option<IpAddr>);
+
+impl<S: Send + Sync> FromRequestParts<S> for MaybePeerAddress {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| *address)))
+    }
+}
+
+fn refused(error: &EngineError) -> Response {
+    let mut response = encode::engine_error(error);
+    if let EngineError::Limited(
+        LimitExceeded::Rate(allowance) | LimitExceeded::AccountRate(allowance),
+    ) = error
+    {
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(allowance.more_in_s));
+        tell(headers, *allowance);
+    }
+    response
+}
+
+/// What the key may do and what it has left, as structured fields.
+fn tell(headers: &mut HeaderMap, allowance: Allowance) {
+    let Allowance { per_minute, remaining, more_in_s } = allowance;
+    let policy = format!("\"default\";q={per_minute};w=60");
+    let left = format!("\"default\";r={remaining};t={more_in_s}");
+    for (name, text) in [(RATE_LIMIT_POLICY, policy), (RATE_LIMIT, left)] {
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// The key of `Authorization: Bearer`, or of `X-API-Key`, which some clients send.
+pub(crate) fn key(headers: &HeaderMap) -> Option<&str> {
+    // Of two keys something in between may have looked at the other one.
+    let stands_twice = |name: HeaderName| 1 < headers.get_all(name).iter().count();
+    if stands_twice(header::AUTHORIZATION) || stands_twice(HeaderName::from_static("x-api-key")) {
+        return None;
+    }
+    let bearer =
+        headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|text| {
+            let (scheme, key) = text.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+        });
+    bearer.or_else(|| headers.get("x-api-key").and_then(|value| value.to_str().ok()))
+}

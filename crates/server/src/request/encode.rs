@@ -1,0 +1,213 @@
+//! Writes replies: JSON, or a problem.
+
+use std::error::Error;
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use jurat_core::{code::ProblemCode, round::select::SelectError};
+use jurat_engine::{EngineError, MetricFormat, names_listed};
+use jurat_wire::{
+    api::kit::time::Time,
+    problem::{Problem, SessionProblem},
+};
+use serde::Serialize;
+use serde_json::json;
+
+/// How many sessions a problem says something about.
+const MOST_PROBLEMS: usize = 20;
+
+pub(crate) fn ok(body: &impl Serialize) -> Response {
+    json_response(StatusCode::OK, "application/json", body)
+}
+
+/// A reply whose JSON is written already.
+pub(crate) fn ok_text(body: String) -> Response {
+    text_response(StatusCode::OK, "application/json", body)
+}
+
+/// A reply of another status whose JSON is written already.
+pub(crate) fn text(status: StatusCode, body: String) -> Response {
+    text_response(status, "application/json", body)
+}
+
+/// What is accepted and not done yet, and where it can be seen.
+pub(crate) fn accepted(body: &impl Serialize, location: &str) -> Response {
+    let mut response = json_response(StatusCode::ACCEPTED, "application/json", body);
+    if let Ok(location) = HeaderValue::from_str(location) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
+}
+
+/// What is no JSON.
+pub(crate) fn content(content_type: &'static str, bytes: Bytes) -> Response {
+    let mut response = Response::new(Body::from(bytes));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Figures in the format that the reader chose.
+pub(crate) fn metrics(text: String, format: MetricFormat) -> Response {
+    let content_type = match format {
+        MetricFormat::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+        MetricFormat::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    };
+    let mut response = text_response(StatusCode::OK, content_type, text);
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
+    response
+}
+
+pub(crate) fn created(body: &impl Serialize) -> Response {
+    json_response(StatusCode::CREATED, "application/json", body)
+}
+
+pub(crate) fn problem(problem: &Problem) -> Response {
+    let status = StatusCode::from_u16(problem.code.http_status())
+        .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = json_response(status, "application/problem+json", &problem.body());
+    // For those who count what was answered.
+    response.extensions_mut().insert(problem.code);
+    let headers = response.headers_mut();
+    if problem.code == ProblemCode::PayloadTooLarge {
+        // What is left of the body is not read, so nothing can follow it on the connection.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if problem.code == ProblemCode::AuthRequired {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if problem.code == ProblemCode::RequestTimeout {
+        // The rest of the body may still come, and nobody would read it.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// How many seconds to stay away: spread, so that who is refused together does not return together.
+pub(crate) fn retry_after(bits: u128) -> u64 {
+    2 + u64::try_from(bits % 7).unwrap_or_default()
+}
+
+/// What a handler answers: a reply, or a problem that `?` brings about.
+pub(crate) type HandlerResult = Result<Response, HandlerProblem>;
+
+/// A problem on its way out of a handler.
+#[derive(Debug)]
+pub(crate) struct HandlerProblem(Problem);
+
+impl From<Problem> for HandlerProblem {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<EngineError> for HandlerProblem {
+    fn from(error: EngineError) -> Self {
+        Self(engine_problem(&error))
+    }
+}
+
+impl IntoResponse for HandlerProblem {
+    fn into_response(self) -> Response {
+        problem(&self.0)
+    }
+}
+
+pub(crate) fn engine_error(error: &EngineError) -> Response {
+    problem(&engine_problem(error))
+}
+
+/// The problem of an engine error. An error is logged once, here, where it becomes a reply.
+pub(crate) fn engine_problem(error: &EngineError) -> Problem {
+    let code = error.code();
+    let is_ours = matches!(code, ProblemCode::Internal | ProblemCode::StoreUnavailable);
+    if is_ours {
+        tracing::error!(error = %chain(error), "a request failed");
+    }
+    // What is inside of us stays inside; the log has it.
+    let detail = if code == ProblemCode::StoreUnavailable {
+        "the store is unavailable".to_owned()
+    } else if is_ours {
+        "something went wrong inside the server".to_owned()
+    } else {
+        error.to_string()
+    };
+    let mut problem = Problem::new(code, detail);
+    if let Some(field) = error.field() {
+        problem = problem.at(field);
+    }
+    if let EngineError::Select(SelectError::Unavailable { problems, .. }) = error {
+        let sessions: Vec<SessionProblem<'_>> = problems
+            .iter()
+            .take(MOST_PROBLEMS)
+            .map(|p| SessionProblem { session_id: &p.session_id, problem: &p.problem })
+            .collect();
+        problem = problem.with("sessions", json!(sessions));
+    }
+    if let EngineError::Token { current: Some(token), .. } = error {
+        problem = problem.with("current_version_token", json!(token)).hinted(format!(
+            "Read the current version, then deploy again with `expected_version_token` `{token}`."
+        ));
+    }
+    if let EngineError::SaveToken { current: Some(token), .. } = error {
+        problem = problem.with("current_version_token", json!(token)).hinted(format!(
+            "Read the current version, then save again with `expected_version_token` `{token}`."
+        ));
+    }
+    if let EngineError::NamedElsewhere { what, names, .. } = error {
+        problem = problem.hinted(format!(
+            "A bare name refers to a {what} of your own. Use the full name of one shared with you, {}, or its id.",
+            names_listed(names)
+        ));
+    }
+    if let EngineError::TokenOfNone { what, names, .. } = error {
+        problem = problem.hinted(format!(
+            "Read the {what} that you mean, which accepts it and shows its token: {}. Or leave the token out to create your own.",
+            names_listed(names)
+        ));
+    }
+    if let EngineError::RoleTooLow { .. } | EngineError::RoleAboveOwn(_) = error {
+        problem = problem.hinted("Ask the owner of the workflow, or a user with a higher role.");
+    }
+    if let EngineError::DaySpent { resets_at } = error {
+        problem = problem.with("resets_at", json!(Time(*resets_at)));
+    }
+    if let EngineError::Unsafe { reasoning, run_id } = error {
+        problem =
+            problem.with("reasoning", json!(reasoning)).with("verifier_run_id", json!(run_id));
+    }
+    if let EngineError::Schema(error) = error {
+        problem = problem.with("reason", json!(error.slug()));
+    }
+    problem
+}
+
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}
+
+/// The members of a reply come in the order of the alphabet, whatever order its type has.
+fn json_response(
+    status: StatusCode,
+    content_type: &'static str,
+    body: &impl Serialize,
+) -> Response {
+    text_response(status, content_type, json!(body).to_string())
+}
+
+fn text_response(status: StatusCode, content_type: &'static str, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

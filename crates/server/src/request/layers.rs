@@ -1,0 +1,135 @@
+//! What every request passes through: an identifier, a log line, and a net below panics.
+
+use std::{any::Any, sync::LazyLock};
+
+use axum::{
+    body::Body,
+    extract::{MatchedPath, Request, State},
+    http::{
+        HeaderValue, StatusCode,
+        header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+    },
+    middleware::Next,
+    response::Response,
+};
+use bytes::Bytes;
+use jurat_core::code::ProblemCode;
+use jurat_engine::{Engine, trace};
+use jurat_wire::problem::Problem;
+use tracing::{Instrument as _, Span, field::Empty};
+
+use super::{
+    auth::{ValidKeyMark, VisitorCaller},
+    count, encode,
+};
+
+const REQUEST_ID: &str = "x-request-id";
+
+/// Names the request, so that a reply, a log line, a trace and a report can be brought together.
+pub(crate) async fn identify(
+    State(engine): State<Engine>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let id = request_id(&engine, &request);
+    let started = engine.clock().now();
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let route = matched.as_ref().map(MatchedPath::as_str);
+    let method = count::method_name(request.method());
+    let counted = count::begin(&engine, method, route.unwrap_or("none"));
+    let span = request_span(&id, method, route);
+    trace::adopt(&span, request.headers());
+    let mut response = next.run(request).instrument(span.clone()).await;
+    trace::record_answer(&span, response.status());
+    let duration_ms = engine.clock().now().millis_since(started);
+    span.in_scope(|| log_end(&response, route, duration_ms));
+    count::end(&engine, counted, &response);
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        headers.insert(REQUEST_ID, value);
+    }
+    // Replies hold text that executors wrote; no browser may guess another type for them.
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let comes_back = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS];
+    if comes_back.contains(&response.status()) {
+        let seconds = encode::retry_after(engine.clock().bits());
+        response.headers_mut().entry(RETRY_AFTER).or_insert(seconds.into());
+    }
+    response
+}
+
+/// What everybody gets who asks for a round while this node is late. It is made without the rest of
+/// the way, because it is made most often when there is the least time.
+pub(crate) fn late(engine: &Engine) -> Response {
+    static BODY: LazyLock<Bytes> = LazyLock::new(|| {
+        let detail = "this node is busy with its current rounds";
+        Bytes::from(Problem::new(ProblemCode::Overloaded, detail).body().to_string())
+    });
+    let mut response = Response::new(Body::from(BODY.clone()));
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    let bits = engine.clock().bits();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    headers.insert(RETRY_AFTER, encode::retry_after(bits).into());
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(value) = HeaderValue::from_str(&format!("{bits:032x}")) {
+        headers.insert(REQUEST_ID, value);
+    }
+    response
+}
+
+/// The path itself stays out, because anything may stand in it.
+fn request_span(id: &str, method: &'static str, route: Option<&str>) -> Span {
+    tracing::error_span!(
+        "request",
+        otel.kind = "server",
+        otel.name = route.map_or_else(|| method.to_owned(), |route| format!("{method} {route}")),
+        jurat.request.id = id,
+        http.request.method = method,
+        http.route = route,
+        url.scheme = "http",
+        jurat.key.id = Empty,
+    )
+}
+
+/// One line for each request. Those without a valid key are left to the figures, because else
+/// anybody could fill the log; so are those that come by the clock.
+fn log_end(response: &Response, route: Option<&str>, duration_ms: u64) {
+    let status = response.status().as_u16();
+    let has_key = response.extensions().get::<ValidKeyMark>().is_some();
+    if has_key && route != Some("/metrics") {
+        tracing::info!(http.response.status_code = status, duration_ms, "served a request");
+    } else {
+        tracing::debug!(http.response.status_code = status, duration_ms, "served a request");
+    }
+}
+
+/// Refuses a round before its body is read, when none may begin.
+pub(crate) async fn admit(State(engine): State<Engine>, request: Request, next: Next) -> Response {
+    // Whoever comes this far was let in as somebody.
+    let Some(visitor) = request.extensions().get::<VisitorCaller>() else {
+        return encode::problem(&Problem::new(ProblemCode::AuthRequired, "the request has no key"));
+    };
+    match engine.admit(visitor.payer()) {
+        Ok(()) => next.run(request).await,
+        Err(error) => encode::engine_error(&error),
+    }
+}
+
+/// The caller's own identifier where it is a plain short word, else a new one.
+fn request_id(engine: &Engine, request: &Request) -> String {
+    let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
+    let is_plain = |text: &&str| {
+        !text.is_empty()
+            && text.len() <= 64
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    };
+    given.filter(is_plain).map_or_else(|| format!("{:032x}", engine.clock().bits()), str::to_owned)
+}
+
+/// A handler that panics answers like any other failure. What it says may hold what a caller sent,
+/// so only the hook of the process tells of it, with care.
+pub(crate) fn caught(_panic: Box<dyn Any + Send + 'static>) -> Response {
+    tracing::error!("a handler panicked");
+    encode::problem(&Problem::new(ProblemCode::Internal, "something went wrong inside the server"))
+}

@@ -1,0 +1,142 @@
+//! How many connections there may be, in all and from one address.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use ipnet::IpNet;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::inbound::InboundLimits;
+
+type PermitsByAddress = Arc<Mutex<BTreeMap<IpAddr, usize>>>;
+
+#[derive(Debug)]
+pub(crate) struct ConnectionPermits {
+    all: Arc<Semaphore>,
+    per_address: usize,
+    taken: PermitsByAddress,
+    /// Proxies, which have the connections of many.
+    trusted: Arc<[IpNet]>,
+}
+
+/// A connection's place, which is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ConnectionPermit {
+    _of_all: OwnedSemaphorePermit,
+    address: Option<(PermitsByAddress, IpAddr)>,
+}
+
+impl ConnectionPermits {
+    pub(crate) fn new(inbound: &InboundLimits, trusted: Arc<[IpNet]>) -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(inbound.max_connections)),
+            per_address: inbound.max_connections_per_address,
+            taken: PermitsByAddress::default(),
+            trusted,
+        }
+    }
+
+    /// A place, if there is one left for this address.
+    pub(crate) fn take(&self, peer: IpAddr) -> Option<ConnectionPermit> {
+        let of_all = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        let is_proxy = self.trusted.iter().any(|range| range.contains(&peer.to_canonical()));
+        let address = counted(peer).filter(|_| !is_proxy);
+        if let Some(address) = address {
+            let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = taken.entry(address).or_default();
+            if self.per_address <= *count {
+                return None;
+            }
+            *count += 1;
+        }
+        let address = address.map(|address| (Arc::clone(&self.taken), address));
+        Some(ConnectionPermit { _of_all: of_all, address })
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        let Some((taken, address)) = &self.address else { return };
+        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(count) = taken.get_mut(address) else { return };
+        *count -= 1;
+        // An address that is gone leaves nothing behind.
+        if *count == 0 {
+            taken.remove(address);
+        }
+    }
+}
+
+/// What counts as one address; `None` for this machine itself.
+fn counted(peer: IpAddr) -> Option<IpAddr> {
+    match peer.to_canonical() {
+        address if address.is_loopback() => None,
+        IpAddr::V4(address) => Some(IpAddr::V4(address)),
+        // Whoever has one address of version 6 has the other 2^64 of its network too.
+        IpAddr::V6(address) => {
+            let network = u128::from(address) >> 64 << 64;
+            Some(IpAddr::V6(Ipv6Addr::from(network)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn permits(all: usize, per_address: usize) -> ConnectionPermits {
+        let inbound = InboundLimits {
+            max_connections: all,
+            max_connections_per_address: per_address,
+            ..InboundLimits::default()
+        };
+        ConnectionPermits::new(&inbound, Arc::new(["198.51.100.0/24".parse().unwrap()]))
+    }
+
+    fn at(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_proxy_has_the_connections_of_many() {
+        let places = permits(3, 1);
+        let taken = [(); 3].map(|()| places.take(at("::ffff:198.51.100.7")));
+        assert!(taken.iter().all(Option::is_some));
+        assert!(places.take(at("198.51.100.7")).is_none(), "all are taken");
+    }
+
+    #[test]
+    fn one_address_gets_its_share_and_another_is_not_touched_by_it() {
+        let places = permits(10, 2);
+        let (first, second) = (places.take(at("192.0.2.1")), places.take(at("192.0.2.1")));
+        assert!(first.is_some() && second.is_some());
+        assert!(places.take(at("192.0.2.1")).is_none());
+        assert!(places.take(at("::ffff:192.0.2.1")).is_none(), "the same in another spelling");
+        assert!(places.take(at("192.0.2.2")).is_some());
+        drop(first);
+        assert!(places.take(at("192.0.2.1")).is_some());
+    }
+
+    #[test]
+    fn a_network_of_version_6_counts_as_one_address() {
+        let places = permits(10, 1);
+        let _first = places.take(at("2001:db8::1")).unwrap();
+        assert!(places.take(at("2001:db8::2")).is_none());
+        assert!(places.take(at("2001:db8:0:1::1")).is_some());
+    }
+
+    #[test]
+    fn this_machine_may_use_every_place_and_no_more() {
+        let places = permits(3, 1);
+        let kept: Vec<_> = (0..3).filter_map(|_| places.take(at("127.0.0.1"))).collect();
+        assert_eq!(kept.len(), 3);
+        assert!(places.take(at("::1")).is_none());
+        assert!(places.take(at("192.0.2.1")).is_none());
+        drop(kept);
+        assert!(places.take(at("192.0.2.1")).is_some());
+        assert!(places.taken.lock().unwrap().is_empty(), "nothing is kept of who is gone");
+    }
+}

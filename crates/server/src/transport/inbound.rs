@@ -1,0 +1,99 @@
+//! What connections may cost, and how long a stop may take. All of these numbers are here.
+
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+/// What a server takes in, and by which names it is called.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServerOptions {
+    pub inbound: InboundLimits,
+    /// Names of this server beside `localhost` and the address that it listens on.
+    pub hosts: Vec<String>,
+    /// Where the proxies stand that may say for whom a request is.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// The limits on what comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InboundLimits {
+    /// Connections at once; one more is told to come back and closed.
+    pub max_connections: usize,
+    /// Connections at once from one address of another machine; the loopback may use them all.
+    pub max_connections_per_address: usize,
+    /// How long the head of a request may take: the first one from the moment of the connection,
+    /// a later one from its first byte.
+    pub header_timeout: Duration,
+    /// How long a connection may wait for its next request.
+    pub idle_timeout: Duration,
+    pub max_headers: usize,
+    /// The most bytes of a request line with its headers.
+    pub max_head_bytes: usize,
+    /// When the first byte of a body must be there, and from when on its rate counts.
+    pub body_grace: Duration,
+    /// The longest time that a body may take, however steadily it comes.
+    pub body_timeout: Duration,
+    /// Bytes a second, on the average since the beginning of the body.
+    pub min_body_rate: u64,
+    /// How long a peer may leave its reply unread before it is dropped.
+    pub write_timeout: Duration,
+    /// How long rounds under way may take once the server stops; then they are released.
+    pub drain: Duration,
+    /// How long a server that stops goes on to serve, so that load balancers notice.
+    pub shutdown_delay: Duration,
+    /// How long connections may take to end after the last round did.
+    pub close_timeout: Duration,
+}
+
+impl Default for InboundLimits {
+    fn default() -> Self {
+        Self {
+            max_connections: 4_096,
+            max_connections_per_address: 256,
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_mins(1),
+            max_headers: 64,
+            max_head_bytes: 32 * 1024,
+            body_grace: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            min_body_rate: 1_024,
+            write_timeout: Duration::from_secs(30),
+            drain: Duration::from_secs(25),
+            shutdown_delay: Duration::ZERO,
+            close_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+impl InboundLimits {
+    /// How long a body may have taken so far when so many bytes of it are there.
+    pub(crate) fn body_allowance(&self, received: u64) -> Duration {
+        let rate = self.min_body_rate.max(1);
+        let at_least = Duration::from_millis(received.saturating_mul(1_000) / rate);
+        at_least.max(self.body_grace).min(self.body_timeout)
+    }
+
+    /// How many bytes a peer must take in the time that is given for a write.
+    pub(crate) fn write_floor(&self) -> u64 {
+        let millis = u64::try_from(self.write_timeout.as_millis()).unwrap_or(u64::MAX);
+        self.min_body_rate.saturating_mul(millis) / 1_000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_has_its_grace_then_as_long_as_its_rate_allows_and_never_more_than_the_total() {
+        let inbound = InboundLimits::default();
+        let cases = [(0, 10), (1, 10), (10 * 1_024, 10), (20 * 1_024, 20), (1_024 * 1_024, 30)];
+        for (received, seconds) in cases {
+            assert_eq!(inbound.body_allowance(received), Duration::from_secs(seconds));
+        }
+        assert_eq!(
+            InboundLimits { min_body_rate: 0, ..inbound }.body_allowance(0),
+            inbound.body_grace
+        );
+    }
+}

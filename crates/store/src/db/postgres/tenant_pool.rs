@@ -1,0 +1,87 @@
+//! On whose behalf connections are used: whoever takes one says so first.
+
+use std::time::Duration;
+
+use sqlx::{
+    AssertSqlSafe, Connection as _, Executor as _, PgPool, Postgres, Transaction,
+    pool::PoolConnection,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+
+use crate::{Behalf, ConnectionCounts, Result};
+
+const CONNECTIONS: u32 = 16;
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection that was idle for longer is tried before it is used.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+/// No statement of ours takes long; one that does must not hold its connection for ever. One that
+/// waits for a lock gives up sooner, and a node that stalls within a transaction loses it, so that
+/// its locks do not stall every other node. And whatever the server's default, what was acknowledged
+/// is on disk. A connection sees nothing until it is said on whose behalf it is used.
+const SETTINGS: &str = "set statement_timeout = '10s'; set lock_timeout = '5s'; \
+    set idle_in_transaction_session_timeout = '10s'; set synchronous_commit = on; \
+    set jurat.account = ''";
+/// The policies of the tables compare it with their rows.
+const SIGHT: &str = "select set_config('jurat.account', $1, false)";
+/// No account has this name.
+const EVERYTHING: &str = "*";
+
+/// The connections. Nobody gets one with the sight of who had it before, because both ways to one
+/// give it a sight of its own, and there is no third.
+#[derive(Debug)]
+pub(super) struct TenantPool {
+    pool: PgPool,
+}
+
+impl TenantPool {
+    pub(super) async fn connect(options: PgConnectOptions) -> Result<Self> {
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .test_before_acquire(false)
+            .before_acquire(|connection, meta| {
+                Box::pin(async move {
+                    if TRUSTED_IDLE < meta.idle_for {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .after_connect(|connection, _| {
+                Box::pin(async move { connection.execute(SETTINGS).await.map(drop) })
+            })
+            .connect_with(options)
+            .await?;
+        Ok(Self { pool })
+    }
+
+    /// A connection that sees what belongs to somebody.
+    pub(super) async fn of(&self, behalf: &Behalf) -> Result<PoolConnection<Postgres>> {
+        let mut connection = self.pool.acquire().await?;
+        sqlx::query(SIGHT).bind(whose(behalf)).execute(&mut *connection).await?;
+        Ok(connection)
+    }
+
+    /// A transaction that sees what belongs to somebody, in one message.
+    pub(super) async fn begin(&self, behalf: &Behalf) -> Result<Transaction<'static, Postgres>> {
+        // No name of an account has other characters than letters, digits and `_`.
+        let begin = format!("begin; set local jurat.account = '{}'", whose(behalf));
+        Ok(self.pool.begin_with(AssertSqlSafe(begin)).await?)
+    }
+
+    pub(super) fn connections(&self) -> ConnectionCounts {
+        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
+        ConnectionCounts { used: self.pool.size().saturating_sub(idle), idle }
+    }
+
+    pub(super) async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+fn whose(behalf: &Behalf) -> &str {
+    match behalf {
+        Behalf::Account(account) => account.as_str(),
+        Behalf::Platform => EVERYTHING,
+    }
+}

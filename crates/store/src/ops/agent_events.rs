@@ -1,0 +1,473 @@
+//! What agents are told, and what they tell: an outbox and an inbox.
+
+use std::convert::Infallible;
+
+use jurat_core::{
+    id::AccountId,
+    task::agent_event::{Delivery, EventDirection},
+    time::Timestamp,
+};
+use serde_json::Value;
+
+use super::tasks::{ListPosition, read::LAST};
+use crate::{
+    Result, StoreError,
+    db::{
+        rows::{DbRow, RowReader, json},
+        tx::{Tx, args, of_found, operations},
+    },
+};
+
+operations! {
+    /// Events to agents and from them.
+    pub trait AgentEventOps;
+    reads {
+        fn agent_event_get(account: &AccountId, id: &str) -> Option<AgentEventRecord> = get;
+        /// The account's events, newest first.
+        fn agent_event_page(filter: &AgentEventFilter) -> Vec<AgentEventRecord> = page;
+        /// When the next event of any account is to be sent.
+        fn agent_event_next() -> Option<Timestamp> = next;
+        /// How many events of the account the executor is still to be told of, counted up to the
+        /// limit.
+        fn agent_event_pending(account: &AccountId, executor: &str, limit: &u32) -> u32 = pending;
+        /// The account with events that comes next behind this text.
+        fn agent_event_account(after: &str) -> Option<AccountId> = account_after;
+    }
+    writes {
+        /// Adds an event once: one that the executor has under the key already is returned as it is.
+        fn agent_event_add(added: &AgentEventAdd) -> AgentEventAddition, or TooManyPending = add_one;
+        /// Takes events of all accounts that are to be sent, the longest due first. Each has a
+        /// number of attempts that is its holder's until somebody takes it again.
+        fn agent_event_take(take: &AgentEventTake) -> Vec<AgentEventRecord>, or Infallible = take_due;
+        /// Notes what became of an event, unless somebody took it again meanwhile.
+        fn agent_event_note(outcome: &AgentEventOutcome) -> (), or NotLeaseHolder = note;
+        /// Removes events of an account that are old and not told any more, the oldest first, and
+        /// no more than the limit. Returns how many went.
+        fn agent_event_prune(pruning: &AgentEventPruning) -> u64, or Infallible = prune;
+    }
+}
+
+/// An event to be added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewAgentEvent {
+    pub id: String,
+    pub direction: EventDirection,
+    /// Who is told, or who tells.
+    pub executor: String,
+    pub event_type: String,
+    pub source_kind: String,
+    /// Of several with the same key for one executor, one is kept.
+    pub dedupe_key: Option<String>,
+    /// The whole event.
+    pub body: Value,
+    /// When it is to be sent; `None` when there is nothing to do.
+    pub next_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEventAdd {
+    pub account: AccountId,
+    pub event: NewAgentEvent,
+    pub at: Timestamp,
+    /// How many events of the account the executor may have to be told of, this one included.
+    pub most_pending: u32,
+}
+
+/// The executor has as many events of the account to be told of as may be: nothing was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManyPending;
+
+/// An event that is on record, and of which nobody is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UndeliverableEvent {
+    pub event: NewAgentEvent,
+    pub reason: String,
+}
+
+/// Which events go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEventPruning {
+    pub account: AccountId,
+    /// Those that were added before.
+    pub before: Timestamp,
+    pub limit: u32,
+}
+
+/// The event that was added, or the one that was there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEventAddition {
+    pub record: AgentEventRecord,
+    pub is_new: bool,
+}
+
+/// An event as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEventRecord {
+    pub account: AccountId,
+    pub event: NewAgentEvent,
+    pub state: Delivery,
+    /// How often it was taken to be sent.
+    pub attempts: u32,
+    /// What the agent decided.
+    pub decision: Option<Value>,
+    pub last_error: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// Which events to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEventFilter {
+    pub account: AccountId,
+    pub state: Option<Delivery>,
+    pub executor: Option<String>,
+    /// Whether the executor asks for a person to look at it.
+    pub needs_review: Option<bool>,
+    /// Starts behind this event, towards older ones.
+    pub before: Option<ListPosition>,
+    pub limit: u32,
+}
+
+/// Who sends events, and for how long they are his.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEventTake {
+    pub now: Timestamp,
+    /// When each is to be sent again, should nobody have noted anything by then.
+    pub until: Timestamp,
+    pub limit: u32,
+    /// Executors that have enough to take already.
+    pub without: Vec<String>,
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEventOutcome {
+    pub account: AccountId,
+    pub id: String,
+    /// The number of attempts that it was taken with.
+    pub attempt: u32,
+    pub state: Delivery,
+    /// When it is sent again; `None` when it is not.
+    pub next_at: Option<Timestamp>,
+    pub decision: Option<Value>,
+    pub last_error: Option<String>,
+    pub at: Timestamp,
+}
+
+/// Somebody else has it, or it is gone: nothing changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotLeaseHolder;
+
+const ADD: &str = "\
+    insert into agent_events (\
+        account_id, id, direction, executor, event_type, source_kind, dedupe_key, body, state, \
+        attempts, next_at, last_error, created_at, updated_at) \
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11, $12, $12) on conflict do nothing";
+
+macro_rules! columns {
+    () => {
+        "agent_events.account_id, agent_events.id, agent_events.direction, agent_events.executor, \
+         agent_events.event_type, agent_events.source_kind, agent_events.dedupe_key, \
+         agent_events.body, agent_events.state, agent_events.attempts, agent_events.next_at, \
+         agent_events.decision, agent_events.last_error, agent_events.created_at, \
+         agent_events.updated_at"
+    };
+}
+
+const GET: &str =
+    concat!("select ", columns!(), " from agent_events where account_id = $1 and id = $2");
+
+const BY_KEY: &str = concat!(
+    "select ",
+    columns!(),
+    " from agent_events where account_id = $1 and direction = $2 and executor = $3 \
+     and dedupe_key = $4"
+);
+
+/// Each filter has a text of its own, so that it reads along an index.
+macro_rules! page {
+    ($filter:expr, $at:literal, $id:literal, $limit:literal) => {
+        concat!(
+            "select ",
+            columns!(),
+            " from agent_events where account_id = $1 ",
+            $filter,
+            " and (created_at, id) < (",
+            $at,
+            ", ",
+            $id,
+            ") order by created_at desc, id desc limit ",
+            $limit
+        )
+    };
+}
+
+const ANY: &str = page!("", "$2", "$3", "$4");
+const OF_STATE: &str = page!("and state = $2", "$3", "$4", "$5");
+const OF_EXECUTOR: &str = page!("and executor = $2", "$3", "$4", "$5");
+const OF_BOTH: &str = page!("and executor = $2 and state = $3", "$4", "$5", "$6");
+
+/// The same for those that a person is to look at, or not, which no index knows.
+macro_rules! reviewed {
+    ($filter:literal, $is:literal, $at:literal, $id:literal, $limit:literal) => {
+        (
+            page!(
+                concat!(
+                    $filter,
+                    " and case when json_extract(decision, '$.action') = 'human_review' \
+                     then 1 else 0 end = ",
+                    $is
+                ),
+                $at,
+                $id,
+                $limit
+            ),
+            page!(
+                concat!(
+                    $filter,
+                    " and case when cast(decision as json) ->> 'action' = 'human_review' \
+                     then 1 else 0 end = ",
+                    $is
+                ),
+                $at,
+                $id,
+                $limit
+            ),
+        )
+    };
+}
+
+const REVIEWED: (&str, &str) = reviewed!("", "$2", "$3", "$4", "$5");
+const REVIEWED_STATE: (&str, &str) = reviewed!("and state = $2", "$3", "$4", "$5", "$6");
+const REVIEWED_EXECUTOR: (&str, &str) = reviewed!("and executor = $2", "$3", "$4", "$5", "$6");
+const REVIEWED_BOTH: (&str, &str) =
+    reviewed!("and executor = $2 and state = $3", "$4", "$5", "$6", "$7");
+
+const NEXT: &str = "\
+    select id, next_at from agent_events where next_at is not null order by next_at limit 1";
+
+/// A name has no comma, so that one that is listed is cut out of the list, and others leave it whole.
+const TAKE: (&str, &str) = of_found!(
+    "update agent_events set attempts = attempts + 1, next_at = $1, updated_at = $2",
+    "agent_events where next_at <= $2 and \
+     replace(cast($3 as text), ',' || executor || ',', '') = cast($3 as text) \
+     order by next_at limit $4",
+    concat!(" returning ", columns!())
+);
+
+const NOTE: &str = "\
+    update agent_events set state = $1, next_at = $2, decision = coalesce($3, decision), \
+    last_error = $4, updated_at = $5 where account_id = $6 and id = $7 and attempts = $8";
+
+/// As far as it matters.
+const PENDING: &str = "\
+    select $1 as id, count(*) as times from (\
+        select 1 from agent_events where account_id = $1 and executor = $2 and state = 'pending' \
+        limit $3) as pending_events";
+
+const ACCOUNT_AFTER: &str = "\
+    select id, account_id from agent_events where account_id > $1 order by account_id limit 1";
+
+const PRUNE: (&str, &str) = of_found!(
+    "delete from agent_events",
+    "agent_events where account_id = $1 and created_at < $2 and next_at is null \
+     order by created_at limit $3",
+    ""
+);
+
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    (ADD, ADD),
+    (GET, GET),
+    (BY_KEY, BY_KEY),
+    (ANY, ANY),
+    (OF_STATE, OF_STATE),
+    (OF_EXECUTOR, OF_EXECUTOR),
+    (OF_BOTH, OF_BOTH),
+    (NEXT, NEXT),
+    (NOTE, NOTE),
+    (PENDING, PENDING),
+    (ACCOUNT_AFTER, ACCOUNT_AFTER),
+    REVIEWED,
+    REVIEWED_STATE,
+    REVIEWED_EXECUTOR,
+    REVIEWED_BOTH,
+    TAKE,
+    PRUNE,
+];
+
+/// Adds an event, unless it is known already.
+pub(crate) async fn add(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    event: &NewAgentEvent,
+    at: Timestamp,
+) -> Result<bool> {
+    insert(tx, account, (event, None), at).await
+}
+
+/// Adds an event that is not told to anybody, and why.
+pub(crate) async fn add_given_up(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    given_up: &UndeliverableEvent,
+    at: Timestamp,
+) -> Result<bool> {
+    insert(tx, account, (&given_up.event, Some(&given_up.reason)), at).await
+}
+
+async fn insert(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    (event, given_up): (&NewAgentEvent, Option<&str>),
+    at: Timestamp,
+) -> Result<bool> {
+    let state = if given_up.is_some() { Delivery::Failed } else { Delivery::Pending };
+    let args = args![
+        account,
+        &event.id,
+        event.direction.as_str(),
+        &event.executor,
+        &event.event_type,
+        &event.source_kind,
+        event.dedupe_key.as_deref(),
+        json(&event.body)?,
+        state.as_str(),
+        event.next_at.filter(|_| given_up.is_none()),
+        given_up,
+        at
+    ];
+    Ok(tx.run(ADD, args).await? == 1)
+}
+
+async fn add_one(
+    tx: &mut impl Tx,
+    added: &AgentEventAdd,
+) -> Result<Result<AgentEventAddition, TooManyPending>> {
+    let AgentEventAdd { account, event, at, most_pending } = added;
+    // What is known already takes no place.
+    if let Some(record) = known(tx, account, event).await? {
+        return Ok(Ok(AgentEventAddition { record, is_new: false }));
+    }
+    if *most_pending <= pending(tx, account, &event.executor, most_pending).await? {
+        return Ok(Err(TooManyPending));
+    }
+    let is_new = add(tx, account, event, *at).await?;
+    let record = known(tx, account, event).await?;
+    let missing = || StoreError::conflict("an event that was added is not there");
+    Ok(Ok(AgentEventAddition { record: record.ok_or_else(missing)?, is_new }))
+}
+
+/// The event that has the key, or the name where it has no key.
+async fn known(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    event: &NewAgentEvent,
+) -> Result<Option<AgentEventRecord>> {
+    let Some(key) = &event.dedupe_key else { return get(tx, account, &event.id).await };
+    let args = args![account, event.direction.as_str(), &event.executor, key];
+    tx.first(BY_KEY, args, read).await
+}
+
+async fn pending(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    executor: &str,
+    limit: &u32,
+) -> Result<u32> {
+    let read = |cells: &dyn DbRow| RowReader::new(&cells, "agent_events", "id")?.count("times");
+    Ok(tx.first(PENDING, args![account, executor, *limit], read).await?.unwrap_or(0))
+}
+
+async fn account_after(tx: &mut impl Tx, after: &str) -> Result<Option<AccountId>> {
+    let read = |cells: &dyn DbRow| {
+        RowReader::new(&cells, "agent_events", "id")?.id("account_id", AccountId::parse)
+    };
+    tx.first(ACCOUNT_AFTER, args![after], read).await
+}
+
+async fn prune(tx: &mut impl Tx, pruning: &AgentEventPruning) -> Result<Result<u64, Infallible>> {
+    let args = args![&pruning.account, pruning.before, pruning.limit];
+    tx.run(tx.own(PRUNE), args).await.map(Ok)
+}
+
+async fn get(tx: &mut impl Tx, account: &AccountId, id: &str) -> Result<Option<AgentEventRecord>> {
+    tx.first(GET, args![account, id], read).await
+}
+
+async fn page(tx: &mut impl Tx, filter: &AgentEventFilter) -> Result<Vec<AgentEventRecord>> {
+    let is_reviewed = filter.needs_review.is_some();
+    let text = match (&filter.executor, filter.state) {
+        (None, None) if is_reviewed => tx.own(REVIEWED),
+        (None, Some(_)) if is_reviewed => tx.own(REVIEWED_STATE),
+        (Some(_), None) if is_reviewed => tx.own(REVIEWED_EXECUTOR),
+        (Some(_), Some(_)) if is_reviewed => tx.own(REVIEWED_BOTH),
+        (None, None) => ANY,
+        (None, Some(_)) => OF_STATE,
+        (Some(_), None) => OF_EXECUTOR,
+        (Some(_), Some(_)) => OF_BOTH,
+    };
+    let mut args = args![&filter.account];
+    args.extend(filter.executor.as_ref().map(Into::into));
+    args.extend(filter.state.map(|state| state.as_str().into()));
+    args.extend(filter.needs_review.map(Into::into));
+    let before = filter.before.as_ref();
+    args.push(before.map_or(LAST, |it| it.created_at).into());
+    args.push(before.map_or("", |it| it.id.as_str()).into());
+    args.push(filter.limit.into());
+    tx.all(text, args, read).await
+}
+
+async fn next(tx: &mut impl Tx) -> Result<Option<Timestamp>> {
+    let read = |cells: &dyn DbRow| RowReader::new(&cells, "agent_events", "id")?.time("next_at");
+    tx.first(NEXT, args![], read).await
+}
+
+async fn take_due(
+    tx: &mut impl Tx,
+    take: &AgentEventTake,
+) -> Result<Result<Vec<AgentEventRecord>, Infallible>> {
+    let without = format!(",{},", take.without.join(",,"));
+    let args = args![take.until, take.now, without, take.limit];
+    tx.all(tx.own(TAKE), args, read).await.map(Ok)
+}
+
+async fn note(tx: &mut impl Tx, outcome: &AgentEventOutcome) -> Result<Result<(), NotLeaseHolder>> {
+    let decision = outcome.decision.as_ref().map(json).transpose()?;
+    let args = args![
+        outcome.state.as_str(),
+        outcome.next_at,
+        decision.as_deref(),
+        outcome.last_error.as_deref(),
+        outcome.at,
+        &outcome.account,
+        &outcome.id,
+        outcome.attempt
+    ];
+    Ok(if tx.run(NOTE, args).await? == 1 { Ok(()) } else { Err(NotLeaseHolder) })
+}
+
+fn read(cells: &dyn DbRow) -> Result<AgentEventRecord> {
+    let columns = RowReader::new(&cells, "agent_events", "id")?;
+    let event = NewAgentEvent {
+        id: columns.text("id")?,
+        direction: columns.word("direction")?,
+        executor: columns.text("executor")?,
+        event_type: columns.text("event_type")?,
+        source_kind: columns.text("source_kind")?,
+        dedupe_key: columns.maybe_text("dedupe_key")?,
+        body: columns.document("body")?,
+        next_at: columns.maybe_time("next_at")?,
+    };
+    Ok(AgentEventRecord {
+        account: columns.id("account_id", AccountId::parse)?,
+        event,
+        state: columns.word("state")?,
+        attempts: columns.count("attempts")?,
+        decision: columns.maybe_document("decision")?,
+        last_error: columns.maybe_text("last_error")?,
+        created_at: columns.time("created_at")?,
+        updated_at: columns.time("updated_at")?,
+    })
+}

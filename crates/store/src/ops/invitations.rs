@@ -1,0 +1,347 @@
+//! Invitations: what somebody offers, and whether it was taken.
+
+use jurat_core::{
+    account::{
+        AccountKind, AccountName, AccountProfile,
+        team::{
+            INVITATION_MICROS, INVITATIONS_A_DAY, Invitation, InvitationKind, InvitationOutcome,
+            TEAM_MEMBERS, TEAMS_JOINED, TEAMS_OWNED,
+        },
+    },
+    id::AccountId,
+    time::Timestamp,
+};
+
+use super::{people::profile_get, teams, templates, workflows};
+use crate::{
+    Result,
+    db::{
+        rows::{DbRow, RowReader},
+        tx::{Tx, args, operations},
+    },
+};
+
+operations! {
+    /// What somebody offers to somebody else.
+    pub trait InvitationOps;
+    reads {
+        /// Invitations of an account, newest first.
+        fn invitation_list(filter: &InvitationFilter) -> Vec<Invitation> = invitation_list;
+    }
+    writes {
+        /// Ends an invitation, and when it is accepted hands over what it offers.
+        fn invitation_answer(answer: &InvitationAnswer)
+            -> Invitation, or InvitationAnswerRefusal = invitation_answer;
+    }
+}
+
+/// Which invitations of an account are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvitationFilter {
+    pub account: AccountId,
+    pub is_received: bool,
+    pub is_sent: bool,
+    /// Only those that can still be answered.
+    pub is_pending: bool,
+    /// Starts behind this one.
+    pub before: Option<String>,
+    pub limit: u32,
+    pub now: Timestamp,
+}
+
+/// Something to be offered. Whoever makes it has checked that `from` may hand it over, and holds
+/// the lock of the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewInvitation {
+    pub id: String,
+    pub kind: InvitationKind,
+    pub target_id: String,
+    pub target_label: String,
+    pub from: AccountId,
+    pub to: AccountName,
+    pub at: Timestamp,
+}
+
+/// Why nothing was offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InvitationRefusal {
+    /// No user has the handle or the identifier. An address is never unknown.
+    Unknown,
+    Oneself,
+    /// The same stands already, or the target is offered to somebody else.
+    Pending,
+    /// As many as may be were sent in a day.
+    TooMany,
+}
+
+/// What is done with an invitation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvitationAnswer {
+    pub id: String,
+    pub by: AccountId,
+    /// Accepted and declined by the one who is invited, cancelled by the one who invites.
+    pub resolution: InvitationOutcome,
+    pub at: Timestamp,
+}
+
+/// Why an invitation stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InvitationAnswerRefusal {
+    /// There is none, or it is not the account's.
+    Unknown,
+    /// It is for the other side to do.
+    OtherSide,
+    Expired,
+    Resolved(InvitationOutcome),
+    /// What it offers cannot be handed over.
+    Conflict(String),
+    /// The account or the team has as many as may be.
+    TooMany(String),
+}
+
+macro_rules! invitation {
+    ($rest:expr) => {
+        concat!(
+            "select invitations.id, invitations.kind, invitations.target_id, \
+             invitations.target_label, invitations.from_id, \
+             coalesce('@' || accounts.handle, accounts.email, invitations.from_id) as from_label, \
+             invitations.to_id, invitations.to_label, invitations.created_at, \
+             invitations.expires_at, invitations.resolved_at, invitations.resolution \
+             from invitations left join accounts on accounts.id = invitations.from_id ",
+            $rest
+        )
+    };
+}
+
+/// For those who are on either side of it.
+const OWN: &str = invitation!(
+    "where invitations.id = $1 and (invitations.from_id = $2 or invitations.to_id = $2)"
+);
+const LIST: &str = invitation!(
+    "where ((invitations.to_id = $1 and $2 = 1) or (invitations.from_id = $1 and $3 = 1)) \
+     and ($4 = 0 or (invitations.resolved_at is null and invitations.expires_at > $5)) \
+     and (cast($6 as text) is null or invitations.id < $6) order by invitations.id desc limit $7"
+);
+const ADD: &str = "\
+    insert into invitations (id, kind, target_id, target_label, from_id, to_id, to_label, \
+    created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+const END_LATE: &str = "\
+    update invitations set resolved_at = expires_at, resolution = 'expired' \
+    where target_id = $1 and resolved_at is null and expires_at <= $2";
+const PENDING: &str = "\
+    select id from invitations where kind = $1 and target_id = $2 and resolved_at is null \
+    and ($3 = 1 or to_id = $4) limit 1";
+const SENT_SINCE: &str = "\
+    select from_id as id, count(*) as times from invitations \
+    where from_id = $1 and created_at > $2 group by from_id";
+const RESOLVE: &str = "update invitations set resolved_at = $1, resolution = $2 where id = $3";
+const CANCEL_REST: &str = "\
+    update invitations set resolved_at = $1, resolution = 'cancelled' \
+    where target_id = $2 and resolved_at is null and (cast($3 as text) is null or kind = $3)";
+const MOVE_FROM: &str = "\
+    update invitations set from_id = $1 \
+    where target_id = $2 and kind = 'team_membership' and resolved_at is null";
+const MOVE_TO: &str = "update invitations set to_id = $1 where to_id = $2";
+
+const DAY_MICROS: i64 = 24 * 3_600 * 1_000_000;
+
+fn read_invitation(cells: &dyn DbRow) -> Result<Invitation> {
+    let columns = RowReader::new(&cells, "invitations", "id")?;
+    Ok(Invitation {
+        id: columns.text("id")?,
+        kind: columns.word("kind")?,
+        target_id: columns.text("target_id")?,
+        target_label: columns.text("target_label")?,
+        from: columns.id("from_id", AccountId::parse)?,
+        from_label: columns.text("from_label")?,
+        to: columns.text("to_id")?,
+        to_label: columns.text("to_label")?,
+        created_at: columns.time("created_at")?,
+        expires_at: columns.time("expires_at")?,
+        resolved_at: columns.maybe_time("resolved_at")?,
+        resolution: columns.maybe_word("resolution")?,
+    })
+}
+
+async fn invitation_list(tx: &mut impl Tx, filter: &InvitationFilter) -> Result<Vec<Invitation>> {
+    let InvitationFilter { account, is_received, is_sent, is_pending, before, limit, now } = filter;
+    let args = args![account, *is_received, *is_sent, *is_pending, *now, before.as_deref(), *limit];
+    let found = tx.all(LIST, args, read_invitation).await?;
+    Ok(found.into_iter().map(|it| it.at(*now)).collect())
+}
+
+/// Lets those who offer, answer or change the same thing take turns.
+pub(crate) async fn lock_target(tx: &mut impl Tx, target_id: &str) -> Result<()> {
+    tx.lock(&format!("target {target_id}")).await
+}
+
+/// Offers something. An address that nobody registered gets the same answer as one that somebody
+/// did; the invitation finds its account when that is made.
+pub(crate) async fn invitation_make(
+    tx: &mut impl Tx,
+    new: &NewInvitation,
+) -> Result<Result<Invitation, InvitationRefusal>> {
+    lock_target(tx, &new.target_id).await?;
+    let found = profile_get(tx, &new.to, &new.at).await?;
+    let to = match (&new.to, found) {
+        (_, Some(profile)) if profile.account == new.from => {
+            return Ok(Err(InvitationRefusal::Oneself));
+        }
+        (_, Some(profile)) if profile.kind == AccountKind::User => profile.account.to_string(),
+        (AccountName::Email(email), None) => email.clone(),
+        _ => return Ok(Err(InvitationRefusal::Unknown)),
+    };
+    tx.run(END_LATE, args![&new.target_id, new.at]).await?;
+    let id = |cells: &dyn DbRow| RowReader::new(&cells, "invitations", "id")?.text("id");
+    let (kind, is_sole) = (new.kind.as_str(), new.kind.is_ownership());
+    if tx.first(PENDING, args![kind, &new.target_id, is_sole, &to], id).await?.is_some() {
+        return Ok(Err(InvitationRefusal::Pending));
+    }
+    let day = Timestamp::from_micros(new.at.micros().saturating_sub(DAY_MICROS));
+    if INVITATIONS_A_DAY <= times(tx, SENT_SINCE, args![&new.from, day]).await? {
+        return Ok(Err(InvitationRefusal::TooMany));
+    }
+    let expires_at = Timestamp::from_micros(new.at.micros().saturating_add(INVITATION_MICROS));
+    let (target, label) = (&new.target_id, &new.target_label);
+    let args =
+        args![&new.id, kind, target, label, &new.from, to, named(&new.to), new.at, expires_at];
+    tx.run(ADD, args).await?;
+    let made = tx.first(OWN, args![&new.id, &new.from], read_invitation).await?;
+    Ok(made.ok_or(InvitationRefusal::Unknown))
+}
+
+/// The name by which somebody is invited.
+fn named(name: &AccountName) -> String {
+    match name {
+        AccountName::Id(id) => id.to_string(),
+        AccountName::Email(email) => email.clone(),
+        AccountName::Handle(handle) => format!("@{handle}"),
+    }
+}
+
+/// The number in the column `times` of a row that there may not be.
+pub(crate) async fn times(
+    tx: &mut impl Tx,
+    text: &'static str,
+    args: Vec<crate::db::tx::SqlArg>,
+) -> Result<u32> {
+    let read = |cells: &dyn DbRow| RowReader::new(&cells, "counts", "id")?.count("times");
+    Ok(tx.first(text, args, read).await?.unwrap_or(0))
+}
+
+async fn invitation_answer(
+    tx: &mut impl Tx,
+    answer: &InvitationAnswer,
+) -> Result<Result<Invitation, InvitationAnswerRefusal>> {
+    // What it is about never changes, and names the lock.
+    let own = || args![&answer.id, &answer.by];
+    let Some(known) = tx.first(OWN, own(), read_invitation).await? else {
+        return Ok(Err(InvitationAnswerRefusal::Unknown));
+    };
+    lock_target(tx, &known.target_id).await?;
+    let Some(found) = tx.first(OWN, own(), read_invitation).await? else {
+        return Ok(Err(InvitationAnswerRefusal::Unknown));
+    };
+    let found = found.at(answer.at);
+    if let Err(refused) = may_answer(&found, answer) {
+        return Ok(Err(refused));
+    }
+    if answer.resolution == InvitationOutcome::Accepted
+        && let Err(refused) = accept(tx, &found, answer).await?
+    {
+        return Ok(Err(refused));
+    }
+    tx.run(RESOLVE, args![answer.at, answer.resolution.as_str(), &answer.id]).await?;
+    let (resolved_at, resolution) = (Some(answer.at), Some(answer.resolution));
+    Ok(Ok(Invitation { resolved_at, resolution, ..found }))
+}
+
+fn may_answer(
+    found: &Invitation,
+    answer: &InvitationAnswer,
+) -> Result<(), InvitationAnswerRefusal> {
+    let is_own = match answer.resolution {
+        InvitationOutcome::Cancelled => found.from == answer.by,
+        InvitationOutcome::Accepted | InvitationOutcome::Declined | InvitationOutcome::Expired => {
+            found.to == answer.by.as_str()
+        }
+    };
+    match found.resolution {
+        _ if !is_own => Err(InvitationAnswerRefusal::OtherSide),
+        None => Ok(()),
+        Some(InvitationOutcome::Expired) => Err(InvitationAnswerRefusal::Expired),
+        Some(before) => Err(InvitationAnswerRefusal::Resolved(before)),
+    }
+}
+
+/// Hands over what is offered.
+async fn accept(
+    tx: &mut impl Tx,
+    found: &Invitation,
+    answer: &InvitationAnswer,
+) -> Result<Result<(), InvitationAnswerRefusal>> {
+    let (to, at) = (&answer.by, answer.at);
+    let handed: Result<(), String> = match found.kind {
+        InvitationKind::TeamMembership | InvitationKind::TeamOwnership => {
+            return accept_team(tx, found, to, at).await;
+        }
+        InvitationKind::WorkflowOwnership => {
+            workflows::transfer(tx, &found.target_id, &found.from, to, at).await?
+        }
+        InvitationKind::TemplateOwnership => {
+            templates::transfer(tx, &found.target_id, &found.from, to, at).await?
+        }
+    };
+    Ok(handed.map_err(InvitationAnswerRefusal::Conflict))
+}
+
+async fn accept_team(
+    tx: &mut impl Tx,
+    found: &Invitation,
+    to: &AccountId,
+    at: Timestamp,
+) -> Result<Result<(), InvitationAnswerRefusal>> {
+    let Ok(team) = AccountId::parse(&found.target_id) else {
+        return Ok(Err(InvitationAnswerRefusal::Unknown));
+    };
+    let joined = teams::counts(tx, &team, to).await?;
+    if !joined.is_member && TEAM_MEMBERS <= joined.members {
+        let reason = format!("a team can have at most {TEAM_MEMBERS} members");
+        return Ok(Err(InvitationAnswerRefusal::TooMany(reason)));
+    }
+    if !joined.is_member && TEAMS_JOINED <= joined.teams {
+        let reason = format!("an account can be a member of at most {TEAMS_JOINED} teams");
+        return Ok(Err(InvitationAnswerRefusal::TooMany(reason)));
+    }
+    if found.kind == InvitationKind::TeamMembership {
+        teams::join(tx, &team, to, at).await?;
+        return Ok(Ok(()));
+    }
+    if TEAMS_OWNED <= joined.owned {
+        let reason = format!("an account can own at most {TEAMS_OWNED} teams");
+        return Ok(Err(InvitationAnswerRefusal::TooMany(reason)));
+    }
+    if !teams::hand_over(tx, &team, (&found.from, to), at).await? {
+        let reason = "the sender of the offer no longer owns the team".to_owned();
+        return Ok(Err(InvitationAnswerRefusal::Conflict(reason)));
+    }
+    tx.run(MOVE_FROM, args![to, &found.target_id]).await?;
+    Ok(Ok(()))
+}
+
+/// Ends all that is offered of something that is gone, or of one kind.
+pub(crate) async fn cancel_all(
+    tx: &mut impl Tx,
+    target_id: &str,
+    kind: Option<InvitationKind>,
+    at: Timestamp,
+) -> Result<()> {
+    let kind = kind.map(InvitationKind::as_str);
+    tx.run(CANCEL_REST, args![at, target_id, kind]).await.map(drop)
+}
+
+/// Lets invitations to an address find the account that was made for it.
+pub(crate) async fn invitations_adopt(tx: &mut impl Tx, profile: &AccountProfile) -> Result<()> {
+    let Some(email) = &profile.email else { return Ok(()) };
+    tx.run(MOVE_TO, args![&profile.account, email]).await.map(drop)
+}

@@ -1,0 +1,138 @@
+//! How much is open in the whole installation, for those who look after it.
+
+use jurat_core::{agent_run::AgentRunStatus, id::AccountId, task::TaskPhase, time::Timestamp};
+
+use super::tasks::{TaskRecord, rows::read_record};
+use crate::{
+    Result,
+    db::{
+        rows::{DbRow, RowReader},
+        tx::{Tx, args, operations},
+    },
+};
+
+operations! {
+    /// What is not over, of all accounts. It reads along indexes of what is open, and nothing else.
+    pub trait OpenWorkOps;
+    reads {
+        fn open_counts() -> OpenWorkCounts = counts;
+        /// Tasks that should have been looked at before a time, the longest due first.
+        fn open_overdue(before: &Timestamp, limit: &u32) -> Vec<TaskRecord> = overdue;
+        /// How many events of an account were given up since a time, counted up to the limit.
+        fn open_given_up(account: &AccountId, since: &Timestamp, limit: &u32) -> u32 = given_up;
+    }
+    writes {}
+}
+
+/// How much is not over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenWorkCounts {
+    /// Tasks by phase; phases without any are left out.
+    pub tasks: Vec<(TaskPhase, u64)>,
+    /// Runs by status; those without any are left out.
+    pub runs: Vec<(AgentRunStatus, u64)>,
+    /// Steps of runs that nobody has taken, and since when the first may be.
+    pub queued: QueueDepth,
+    /// Steps of runs that are with workers, and when the first lease ends.
+    pub leased: QueueDepth,
+    /// How many workers have steps.
+    pub workers: u64,
+    /// Events that executors are to be told of, and since when the first is.
+    pub events: QueueDepth,
+}
+
+/// How many wait, counted up to a bound, and the earliest time among them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueDepth {
+    pub count: u64,
+    pub first: Option<Timestamp>,
+}
+
+/// SQLite is told which index: it does not know how few are open.
+const TASKS: (&str, &str) = (
+    "select phase as id, count(*) as times from tasks indexed by tasks_open \
+     where ended_at is null group by phase order by phase",
+    "select phase as id, count(*) as times from tasks \
+     where ended_at is null group by phase order by phase",
+);
+const AGENT_RUNS: (&str, &str) = (
+    "select status as id, count(*) as times from task_runs indexed by task_runs_open \
+     where finished_at is null group by status order by status",
+    "select status as id, count(*) as times from task_runs \
+     where finished_at is null group by status order by status",
+);
+const QUEUED: &str = "\
+    select 'steps' as id, count(*) as times, min(run_at) as earliest, cast(0 as bigint) as workers from (\
+        select run_at from task_run_steps where status = 'QUEUED' limit 10000) as queued";
+const LEASED: &str = "\
+    select 'steps' as id, count(*) as times, min(lease_until) as earliest, \
+    count(distinct worker) as workers from (\
+        select lease_until, worker from task_run_steps where status = 'LEASED' limit 10000) as leased";
+const EVENTS: &str = "\
+    select 'events' as id, count(*) as times, min(created_at) as earliest, cast(0 as bigint) as workers from (\
+        select created_at from agent_events where next_at is not null limit 100000) as pending";
+
+const OVERDUE: &str = "\
+    select account_id, id, task_type, contract, contract_digest, panel, state, seq, due_at, \
+    created_at, updated_at, ended_at, reason, ordered_by from tasks where due_at < $1 \
+    order by due_at limit $2";
+const GIVEN_UP: &str = "\
+    select $1 as id, count(*) as times from (\
+        select 1 from agent_events where account_id = $1 and state in ('failed', 'expired') \
+        and created_at >= $2 limit $3) as given_up";
+
+/// Every text, for a look at how the databases read.
+#[cfg(test)]
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    TASKS,
+    AGENT_RUNS,
+    (QUEUED, QUEUED),
+    (LEASED, LEASED),
+    (EVENTS, EVENTS),
+    (OVERDUE, OVERDUE),
+    (GIVEN_UP, GIVEN_UP),
+];
+
+async fn counts(tx: &mut impl Tx) -> Result<OpenWorkCounts> {
+    let of_phase = |cells: &dyn DbRow| {
+        let columns = RowReader::new(&cells, "tasks", "id")?;
+        Ok((columns.word("id")?, columns.count("times")?))
+    };
+    let of_status = |cells: &dyn DbRow| {
+        let columns = RowReader::new(&cells, "task_runs", "id")?;
+        Ok((columns.word("id")?, columns.count("times")?))
+    };
+    let (leased, workers) = waiting(tx, LEASED).await?;
+    Ok(OpenWorkCounts {
+        tasks: tx.all(tx.own(TASKS), args![], of_phase).await?,
+        runs: tx.all(tx.own(AGENT_RUNS), args![], of_status).await?,
+        queued: waiting(tx, QUEUED).await?.0,
+        leased,
+        workers,
+        events: waiting(tx, EVENTS).await?.0,
+    })
+}
+
+/// Those that wait, and how many workers have them.
+async fn waiting(tx: &mut impl Tx, text: &'static str) -> Result<(QueueDepth, u64)> {
+    let read = |cells: &dyn DbRow| {
+        let columns = RowReader::new(&cells, "open_work", "id")?;
+        let (count, first) = (columns.count("times")?, columns.maybe_time("earliest")?);
+        Ok((QueueDepth { count, first }, columns.count("workers")?))
+    };
+    Ok(tx.first(text, args![], read).await?.unwrap_or_default())
+}
+
+async fn overdue(tx: &mut impl Tx, before: &Timestamp, limit: &u32) -> Result<Vec<TaskRecord>> {
+    tx.all(OVERDUE, args![*before, *limit], read_record).await
+}
+
+async fn given_up(
+    tx: &mut impl Tx,
+    account: &AccountId,
+    since: &Timestamp,
+    limit: &u32,
+) -> Result<u32> {
+    let read = |cells: &dyn DbRow| RowReader::new(&cells, "agent_events", "id")?.count("times");
+    Ok(tx.first(GIVEN_UP, args![account, *since, *limit], read).await?.unwrap_or(0))
+}

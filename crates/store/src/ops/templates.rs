@@ -1,0 +1,295 @@
+//! Templates: published versions of workflows, with the verifiers that they were published with.
+
+mod anonymous;
+mod change;
+mod fork;
+mod publish;
+mod read;
+
+use jurat_core::{
+    account::AccountName,
+    id::AccountId,
+    time::Timestamp,
+    verifier::VerifierVersion,
+    workflow::template::{
+        Template, TemplateContent, TemplateFile, TemplateLine, TemplateSelector, TemplateVersion,
+        TemplateVersionSummary,
+    },
+};
+
+pub(crate) use self::{
+    change::transfer,
+    publish::verifier_lock,
+    read::{SERVING, read_serving},
+};
+use crate::{CreditGrant, InvitationRefusal, OfferOutcome, WorkflowRefusal, db::tx::operations};
+
+operations! {
+    /// Templates, and what callers without a key may do with them.
+    pub trait TemplateOps;
+    reads {
+        /// A version that the viewer may see: the one that is asked for, or the newest.
+        fn template_get(asked: &TemplateLookup) -> Option<TemplateVersion> = read::get;
+        /// Templates that the viewer may see, newest first.
+        fn template_list(filter: &TemplateFilter) -> Vec<TemplateLine> = read::list;
+        /// Templates that the viewer may see and that have some of the words, roughly best first,
+        /// each with the words of its body.
+        fn template_search(wanted: &TemplateWordSearch) -> Vec<(TemplateLine, String)> = read::search;
+        /// The bytes of a file of a version that the viewer may see.
+        fn template_file(asked: &TemplateFileLookup) -> Option<(TemplateFile, Vec<u8>)> = read::file;
+        /// The version of an active verifier, if a live template was published with exactly that.
+        fn published_verifier(pair: &PublishedVerifierLookup) -> Option<VerifierVersion> = read::published;
+        /// What a workflow of the account would publish, by its id or its slug.
+        fn publishable(account: &AccountId, workflow: &str) -> Option<PublishableWorkflow>
+            = publish::publishable;
+    }
+    writes {
+        /// Adds a version, and the template if it is the first.
+        fn template_publish(publish: &TemplatePublish) -> TemplatePublication, or PublishRefusal = publish::publish;
+        /// Changes how a template or a version of it stands.
+        fn template_change(change: &TemplateChange) -> ChangedTemplate, or TemplateChangeRefusal = change::change;
+        /// Makes a workflow of a version, with verifiers of its own.
+        fn template_fork(fork: &TemplateFork) -> ForkedWorkflow, or ForkRefusal = fork::fork;
+        /// Offers a template of the account to somebody.
+        fn template_offer(offer: &TemplateOffer) -> OfferOutcome<Template>, or TemplateOfferRefusal
+            = change::offer;
+        /// Lets a network address act: makes its account, and gives it the credit of the month if
+        /// it has not had it.
+        fn anonymous_admit(monthly: &CreditGrant)
+            -> (), or std::convert::Infallible = anonymous::admit;
+    }
+}
+
+/// A version of a template that somebody wants to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateLookup {
+    pub which: TemplateSelector,
+    /// The newest when left out.
+    pub version: Option<u32>,
+    /// Who sees also what is not live, if it is theirs.
+    pub viewer: Option<AccountId>,
+    pub now: Timestamp,
+}
+
+/// A file of a version that somebody wants to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateFileLookup {
+    pub template: String,
+    pub version: u32,
+    pub path: String,
+    pub viewer: Option<AccountId>,
+}
+
+/// A version of a verifier, which may be one that is published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedVerifierLookup {
+    pub verifier: String,
+    /// The current one when left out.
+    pub version: Option<u32>,
+}
+
+/// Which templates to list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TemplateFilter {
+    pub viewer: Option<AccountId>,
+    /// Only those of the viewer.
+    pub is_mine: bool,
+    /// Also archived ones, which only their owner sees.
+    pub with_archived: bool,
+    /// Only those that have this text in what lists show, or in a word of the body.
+    pub search: Option<String>,
+    /// Starts behind this template, towards older ones.
+    pub before: Option<String>,
+    pub limit: u32,
+}
+
+/// Which templates have some words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateWordSearch {
+    pub viewer: Option<AccountId>,
+    /// Only those of the viewer.
+    pub is_mine: bool,
+    /// In small letters.
+    pub words: Vec<String>,
+    pub limit: u32,
+}
+
+/// A workflow as it can be published now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishableWorkflow {
+    pub id: String,
+    pub slug: String,
+    pub name: String,
+    pub description: String,
+    pub outcome: String,
+    pub tags: Vec<String>,
+    pub body: String,
+    pub version: u32,
+    pub is_archived: bool,
+    /// Name, verifier, and the version where one is pinned.
+    pub bindings: Vec<(String, String, Option<u32>)>,
+    pub files: Vec<TemplateFileBytes>,
+}
+
+/// A file with its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateFileBytes {
+    pub file: TemplateFile,
+    pub content: Vec<u8>,
+}
+
+/// A version to be published.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TemplatePublish {
+    pub account: AccountId,
+    pub workflow_id: String,
+    /// The version of the workflow that was looked at.
+    pub workflow_version: u32,
+    pub slug: String,
+    pub summary: TemplateVersionSummary,
+    pub content: TemplateContent,
+    /// What its author should look at.
+    pub notes: Vec<String>,
+    /// The identifier of a new template.
+    pub new_id: String,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplatePublication {
+    pub template: Template,
+    pub version: u32,
+    pub summary: TemplateVersionSummary,
+    pub notes: Vec<String>,
+    /// The names of the verifiers that everybody can see and run now.
+    pub exposed: Vec<String>,
+}
+
+/// Why nothing was published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PublishRefusal {
+    HandleNotClaimed,
+    WorkflowUnknown,
+    WorkflowArchived,
+    /// It was saved anew meanwhile.
+    WorkflowChanged,
+    /// A verifier with this name in the workflow cannot be published any more.
+    VerifierGone(String),
+    /// Another workflow of the account was published under the slug.
+    SlugTaken,
+    Archived,
+}
+
+/// What is done to a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TemplateChangeKind {
+    Unpublish(u32),
+    Deprecate(u32, Option<String>),
+    DeleteVersion(u32),
+    Archive(Option<String>),
+    Unarchive,
+    Delete,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateChange {
+    pub account: AccountId,
+    pub which: TemplateSelector,
+    pub change: TemplateChangeKind,
+    pub at: Timestamp,
+}
+
+/// A template that its owner offers to somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateOffer {
+    pub account: AccountId,
+    pub which: TemplateSelector,
+    pub to: AccountName,
+    pub invitation_id: String,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TemplateOfferRefusal {
+    Unknown,
+    Invitation(InvitationRefusal),
+}
+
+/// A template as it was before it changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedTemplate {
+    pub template: Template,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TemplateChangeRefusal {
+    Unknown,
+    VersionUnknown,
+    /// The version is published; it must be unpublished first.
+    StillPublished,
+    /// A version of it is published, and it is not archived.
+    Live,
+}
+
+/// A workflow to be made of a version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TemplateFork {
+    pub account: AccountId,
+    pub template_id: String,
+    pub version: u32,
+    pub name: String,
+    /// Taken as it is if it is free, else with a number behind it.
+    pub slug: String,
+    pub summary: TemplateVersionSummary,
+    pub body: String,
+    pub verifiers: Vec<ForkedVerifier>,
+    pub workflow_id: String,
+    pub workflow_token: String,
+    pub notes: ForkNotes,
+    pub at: Timestamp,
+}
+
+/// What whoever forks is told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ForkNotes {
+    /// The handle under which the template was looked for, and the one where it is.
+    pub moved: Option<(String, String)>,
+    pub deprecation: Option<String>,
+}
+
+/// A verifier that a fork brings along.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForkedVerifier {
+    /// The name under which the workflow binds it.
+    pub binding: String,
+    /// Taken as it is if it is free, else with a number behind it.
+    pub name: String,
+    pub description: String,
+    pub config: jurat_core::verifier::VerifierConfig,
+    pub id: String,
+    pub token: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForkedWorkflow {
+    pub workflow_id: String,
+    pub slug: String,
+    pub name: String,
+    pub version_token: String,
+    pub template_id: String,
+    pub template_version: u32,
+    /// The names in the workflow, and the verifiers behind them.
+    pub verifiers: Vec<(String, String)>,
+    pub notes: ForkNotes,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForkRefusal {
+    /// It cannot be seen any more.
+    Unknown,
+    /// Too many others have the name.
+    NoNameLeft(String),
+    /// There cannot be such a workflow.
+    Workflow(WorkflowRefusal),
+}

@@ -1,0 +1,106 @@
+//! A grant to an address asks the database the same, whether somebody has the address or nobody.
+
+use jurat_core::workflow::WorkflowSelector;
+use rusqlite::Connection;
+
+use super::*;
+use crate::db::{
+    sqlite::setup,
+    tx::{SqliteTx, at_once},
+};
+
+/// A transaction that keeps the statements that it is given.
+struct Heard<'a> {
+    tx: SqliteTx<'a>,
+    texts: Vec<&'static str>,
+}
+
+impl Tx for Heard<'_> {
+    async fn run(&mut self, text: &'static str, args: Vec<SqlArg>) -> Result<u64> {
+        self.texts.push(text);
+        self.tx.run(text, args).await
+    }
+
+    async fn all<T>(
+        &mut self,
+        text: &'static str,
+        args: Vec<SqlArg>,
+        read: fn(&dyn DbRow) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.texts.push(text);
+        self.tx.all(text, args, read).await
+    }
+
+    async fn lock(&mut self, what: &str) -> Result<()> {
+        self.texts.push("lock");
+        self.tx.lock(what).await
+    }
+
+    fn own(&self, texts: (&'static str, &'static str)) -> &'static str {
+        self.tx.own(texts)
+    }
+}
+
+/// An owner with one workflow, its administrator, and two who have an address, one of them a handle.
+const ROWS: &str = "\
+    insert into accounts (id, created_at, kind, email, handle) values \
+    ('acct_eve', 1, 'user', 'eve@example.com', 'eve'), \
+    ('acct_cat', 1, 'user', 'cat@example.com', 'cat'), \
+    ('acct_ann', 1, 'user', 'ann@example.com', 'ann'), \
+    ('acct_bob', 1, 'user', 'bob@example.com', null); \
+    insert into workflows (account_id, id, slug, name, description, outcome, tags, search_text, \
+    current_version, version_token, created_at, updated_at) values \
+    ('acct_eve', 'w', 'report', 'Report', '', '', '[]', 'report', 1, 't', 1, 1); \
+    insert into workflow_grants (account_id, workflow_id, grantee_id, role, floor_version, \
+    granted_by, granted_at, state) values \
+    ('acct_eve', 'w', 'acct_cat', 'admin', 0, 'acct_eve', 1, 'accepted')";
+
+fn granted(connection: &Connection, to: &str) -> Vec<&'static str> {
+    let mut tx = Heard { tx: SqliteTx(connection), texts: Vec::new() };
+    let order = WorkflowGrantOrder {
+        caller: AccountId::parse("acct_cat").unwrap(),
+        which: WorkflowSelector::Id("w".to_owned()),
+        grantee: AccountName::parse(to).unwrap(),
+        role: AccessRole::View,
+        with_history: false,
+        at: Timestamp::from_micros(2),
+    };
+    at_once(grant(&mut tx, &order)).unwrap().unwrap();
+    tx.texts
+}
+
+fn revoked(connection: &Connection, to: &str) -> Vec<&'static str> {
+    let mut tx = Heard { tx: SqliteTx(connection), texts: Vec::new() };
+    let order = GrantRevocation {
+        caller: AccountId::parse("acct_cat").unwrap(),
+        which: WorkflowSelector::Id("w".to_owned()),
+        grantee: AccountName::parse(to).unwrap(),
+        at: Timestamp::from_micros(3),
+    };
+    at_once(revoke(&mut tx, &order)).unwrap().unwrap();
+    tx.texts
+}
+
+#[test]
+fn an_address_of_nobody_is_asked_for_like_one_of_somebody() {
+    let connection = setup::open_memory().unwrap();
+    connection.execute_batch(ROWS).unwrap();
+    let asked = |to: &str| {
+        [
+            revoked(&connection, to),
+            granted(&connection, to),
+            granted(&connection, to),
+            revoked(&connection, to),
+            revoked(&connection, to),
+        ]
+    };
+    let of_nobody = asked("nobody@example.com");
+    assert!(of_nobody[1].contains(&PUT), "it is the whole way: {of_nobody:?}");
+    // Whoever shares for the owner does not learn the owner's address either.
+    for to in ["ann@example.com", "bob@example.com", "eve@example.com"] {
+        assert_eq!(asked(to), of_nobody, "{to}");
+    }
+    let left = "select count(*) from workflow_grants where grantee_id <> 'acct_cat'";
+    let left: u32 = connection.query_row(left, [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0, "nobody has anything that nobody took back");
+}

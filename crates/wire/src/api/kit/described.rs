@@ -1,0 +1,593 @@
+//! Holds the decoders of requests against their descriptions: what one takes, the other allows.
+
+mod sharing;
+
+use std::{cell::RefCell, collections::BTreeSet};
+
+use jsonschema::{Draft, Validator};
+use jurat_core::time::Timestamp;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::known_fields::{DescribedRequest, UndescribedField};
+use crate::api::{
+    agent_events::{self, SendAgentEventRequest},
+    agent_runs::{self, AgentRunRequestBody, AgentRunSpecBody, CancelRunRequest},
+    consensus_request::{
+        self, DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
+        ValidateRequestV2,
+    },
+    credits::{self, GrantRequest},
+    executors::{self, AddExecutorRequest},
+    keys::{self, CreateKeyRequest, RotateKeyRequest},
+    mcp::{
+        arguments::{
+            self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
+            RevokeVerifierArguments,
+        },
+        rounds::{self as round_tools, ListRoundsArguments, RoundArguments},
+        tasks::{
+            self as task_tools, GetRunArguments, GetTaskArguments, KnowledgeArguments,
+            ListRunsArguments, ListTasksArguments, RunArguments, RunEventsArguments, TaskArguments,
+            TaskEventsArguments, TaskSampleArguments,
+        },
+    },
+    prune::{self, PruneRequest},
+    sessions::{self, AddSessionRequest},
+    tasks::{self, CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
+    v2,
+    verifier_runs::{self, RunVerifierRequest},
+    verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
+    verifiers::{self, DeployVerifierRequest},
+};
+use crate::{executor::TaskContract, problem::Problem};
+
+thread_local! {
+    /// The paths of all fields that decoders of this thread have looked at.
+    static ASKED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+pub(crate) fn asked_for(path: String) {
+    ASKED.with_borrow_mut(|asked| asked.insert(path));
+}
+
+struct DescribedCase {
+    decode: fn(&Value) -> Result<(), Problem>,
+    schema: Value,
+    /// A request that is taken, with every object that has fields of its own.
+    whole: Value,
+    /// Fields that the decoder knows and the description leaves out, each with the reason.
+    undescribed: &'static [UndescribedField],
+    /// Whether the request holds something that is ignored, though its description has no such field.
+    is_ignored: fn(&Value) -> bool,
+}
+
+const NOW: Timestamp = Timestamp::from_micros(0);
+
+fn cases() -> Vec<DescribedCase> {
+    let terms = json!({ "replicas": 1, "session_pool": ["a"], "early_stop": false });
+    let execution = json!({ "timeout_ms": 5, "max_steps": 2, "output_schema": {} });
+    let delegate = json!({
+        "objective": "x", "policy": { "policy_id": "vp.schema_only.v1" },
+        "execution": execution, "consensus": terms,
+    });
+    let validate = json!({
+        "claim": "x", "policy": { "policy_id": "vp.claim.v1" },
+        "execution": execution, "consensus": terms,
+    });
+    let factcheck = json!({ "claim": "x", "policy": { "tier": "fast" }, "execution": execution, "consensus": terms });
+    let mut delegate_v2 = delegate.clone();
+    let mut validate_v2 = validate.clone();
+    for old in [&mut delegate_v2, &mut validate_v2] {
+        old.as_object_mut().unwrap().remove("consensus");
+    }
+    let mut cases = vec![
+        strict::<DelegateRequest>(|it| consensus_request::delegate(it).map(drop), delegate),
+        strict::<ValidateRequest>(|it| consensus_request::validate(it).map(drop), validate),
+        strict::<FactcheckRequest>(|it| consensus_request::factcheck(it).map(drop), factcheck),
+        old::<DelegateRequestV2>(
+            |it| consensus_request::delegate(&v2::up::<DelegateRequestV2>(it.clone()).0).map(drop),
+            delegate_v2,
+        ),
+        old::<ValidateRequestV2>(
+            |it| consensus_request::validate(&v2::up::<ValidateRequestV2>(it.clone()).0).map(drop),
+            validate_v2,
+        ),
+    ];
+    cases.extend(own_resources());
+    cases.extend(of_the_registry());
+    cases.extend(of_tools());
+    cases.extend(of_task_tools());
+    cases.extend(of_tasks());
+    cases.extend(sharing::cases());
+    cases.extend(of_runs());
+    cases
+}
+
+fn own_resources() -> Vec<DescribedCase> {
+    vec![
+        strict::<AddExecutorRequest>(
+            |it| executors::decode_add(it, NOW).map(drop),
+            json!({
+                "name": "a", "url": "http://a", "agent_events_url": "http://a",
+                "session": { "id": "b" }, "must_answer": true,
+            }),
+        ),
+        strict::<AddSessionRequest>(
+            |it| sessions::decode_add(it, NOW).map(drop),
+            json!({ "id": "a", "executor": "b" }),
+        ),
+        strict::<CreateKeyRequest>(
+            |it| keys::decode_create(it, NOW).map(drop),
+            json!({ "name": "a", "scopes": ["admin"] }),
+        ),
+        strict::<GrantRequest>(
+            |it| credits::decode_grant(it).map(drop),
+            json!({ "amount_usd": "5.00", "note": "a gift" }),
+        ),
+        strict::<TestVerifierRequest>(
+            |it| verifier_tests::decode_test(it).map(drop),
+            json!({ "cases": [{ "inputs": { "a": "b" }, "passed": true }] }),
+        ),
+        strict::<AttackVerifierRequest>(
+            |it| verifier_tests::decode_attack(it).map(drop),
+            json!({ "families": ["a"] }),
+        ),
+        strict::<SendAgentEventRequest>(
+            |it| agent_events::decode_send(it).map(drop),
+            json!({
+                "event_type": "dm_received", "target_executor": "a", "payload": {},
+                "source_node_id": "b", "target_agent_id": "c", "requires_commit": true,
+                "agent_envelope": { "protocol": "d" }, "correlation_id": "e", "dedupe_key": "f",
+            }),
+        ),
+        strict::<RotateKeyRequest>(
+            |it| keys::decode_rotate(it).map(drop),
+            json!({ "grace_seconds": 1 }),
+        ),
+        strict::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
+        strict::<RoundArguments>(|it| round_tools::round(it).map(drop), json!({ "round_id": "a" })),
+        strict::<ListRoundsArguments>(|it| round_tools::rounds(it).map(drop), json!({})),
+    ]
+}
+
+fn of_the_registry() -> [DescribedCase; 2] {
+    let deploy = json!({
+        "name": "a", "description": "b", "criterion": "c", "input_contract": "text",
+        "input_fields": ["d"], "model_settings": { "model": "e/f" },
+    });
+    let run = json!({ "inputs": { "a": "b" } });
+    [
+        case::<DeployVerifierRequest>(|it| verifiers::decode_deploy(it).map(drop), deploy),
+        case::<RunVerifierRequest>(|it| verifier_runs::decode_verifier_run(it).map(drop), run),
+    ]
+}
+
+fn of_tasks() -> [DescribedCase; 4] {
+    let mut contract = json!(TaskContract::sample("a", 1));
+    contract["acceptance"]["da_quorum_threshold"] = json!(1);
+    contract["assignment"]["explore"]["max_retries"] = json!(1);
+    let order =
+        json!({ "contract": contract, "executors": ["a"], "verifiers": ["b"], "profile": "c" });
+    let submit = |it: &Value| tasks::decode_shape(it).map(drop);
+    [
+        strict::<TaskContractBody>(submit, contract),
+        strict::<TaskOrder>(submit, order),
+        strict::<FeedbackRequest>(
+            |it| tasks::decode_feedback(it).map(drop),
+            json!({ "reason": "wrong", "outcome": "BAD" }),
+        ),
+        strict::<CancelTaskRequest>(
+            |it| tasks::decode_cancel(it).map(drop),
+            json!({ "reason": "a" }),
+        ),
+    ]
+}
+
+fn of_runs() -> [DescribedCase; 3] {
+    let reexplore = json!({
+        "max_tie_iterations": 1, "no_new_evidence_rounds": 1, "require_new_evidence": true,
+    });
+    let confidence = json!({
+        "decision_confidence_field": "a", "answer_confidence_field": "b",
+        "confidence_field": "c", "default_confidence": 0.5,
+    });
+    let reputation = json!({ "agent_reputation_units": { "a": 1 }, "missing_reputation": "SKIP" });
+    let tie = json!({
+        "enabled_on": ["TIE"], "chain": ["STOCHASTIC"], "reexplore": reexplore,
+        "confidence_weighted": confidence, "reputation_weighted": reputation, "stochastic": {},
+    });
+    let missing = json!({ "enabled_on": ["EMPTY"], "chain": [], "reexplore": reexplore });
+    let spec = json!({
+        "run_id": "a", "task_type": "b", "shared_inputs": {}, "contract": {}, "verifiers": ["c"],
+        "agents": [{ "agent_id": "a", "executor": "b", "prompt": "c" }],
+        "per_executor": 1, "retry": { "max_attempts": 1, "backoff_ms": 1 },
+        "aggregation": { "mode": "a", "quorum": 1, "tie_policy": tie, "null_policy": missing },
+        "market_task_id": "a", "feed_key": "b", "scope_hint": "c",
+    });
+    let order = json!({ "kickoff": true, "spec": spec });
+    [
+        strict::<AgentRunSpecBody>(|it| agent_runs::read(it).map(drop), spec),
+        strict::<AgentRunRequestBody>(|it| agent_runs::read(it).map(drop), order),
+        case::<CancelRunRequest>(
+            |it| agent_runs::decode_cancel(it).map(drop),
+            json!({ "reason": "a" }),
+        ),
+    ]
+}
+
+fn of_task_tools() -> Vec<DescribedCase> {
+    let (task, run) = (|| json!({ "task_id": "a" }), || json!({ "run_id": "a" }));
+    let one_run = |it: &Value| task_tools::agent_run(it).map(drop);
+    vec![
+        strict::<TaskArguments>(|it| task_tools::task(it).map(drop), task()),
+        strict::<GetTaskArguments>(|it| task_tools::task_wait(it).map(drop), task()),
+        strict::<ListTasksArguments>(|it| task_tools::tasks(it).map(drop), json!({})),
+        strict::<TaskEventsArguments>(|it| task_tools::task_events(it).map(drop), task()),
+        strict::<TaskSampleArguments>(|it| task_tools::sample(it).map(drop), json!({})),
+        strict::<RunArguments>(one_run, run()),
+        strict::<GetRunArguments>(|it| task_tools::agent_run_wait(it).map(drop), run()),
+        strict::<ListRunsArguments>(|it| task_tools::agent_runs(it).map(drop), json!({})),
+        strict::<RunEventsArguments>(|it| task_tools::agent_run_events(it).map(drop), run()),
+        strict::<KnowledgeArguments>(|it| task_tools::knowledge(it).map(drop), json!({})),
+    ]
+}
+
+fn of_tools() -> [DescribedCase; 4] {
+    let verifier = || json!({ "verifier_id": "a" });
+    let one = |it: &Value| arguments::verifier(it).map(drop);
+    [
+        case::<ListVerifiersArguments>(|it| arguments::page(it).map(drop), json!({})),
+        case::<GetVerifierArguments>(|it| arguments::verifier_version(it).map(drop), verifier()),
+        case::<RevokeVerifierArguments>(one, verifier()),
+        case::<DeleteVerifierArguments>(one, verifier()),
+    ]
+}
+
+const OLD: &[UndescribedField] = &[("consensus", "made by the shim, whatever stands there")];
+
+/// A request that is held to its description.
+fn strict<R: DescribedRequest>(
+    decode: fn(&Value) -> Result<(), Problem>,
+    whole: Value,
+) -> DescribedCase {
+    DescribedCase { undescribed: R::UNDESCRIBED, ..case::<R>(decode, whole) }
+}
+
+/// A request of version 2, which ignores what it does not know.
+fn old<R: DescribedRequest>(
+    decode: fn(&Value) -> Result<(), Problem>,
+    whole: Value,
+) -> DescribedCase {
+    let unknown = |body: &Value| !v2::up::<R>(body.clone()).1.is_empty();
+    DescribedCase { undescribed: OLD, is_ignored: unknown, ..case::<R>(decode, whole) }
+}
+
+fn case<T: ToSchema>(decode: fn(&Value) -> Result<(), Problem>, whole: Value) -> DescribedCase {
+    let mut parts = vec![(T::name().into_owned(), T::schema())];
+    T::schemas(&mut parts);
+    let schemas: Map<String, Value> =
+        parts.into_iter().map(|(name, schema)| (name, json!(schema))).collect();
+    let reference = format!("#/components/schemas/{}", T::name());
+    let schema = json!({ "$ref": reference, "components": { "schemas": schemas } });
+    DescribedCase { decode, schema, whole, undescribed: &[], is_ignored: |_| false }
+}
+
+impl DescribedCase {
+    fn validator(&self) -> Validator {
+        let options = jsonschema::options().with_draft(Draft::Draft202012);
+        options.should_validate_formats(true).build(&self.schema).unwrap()
+    }
+
+    /// The paths of all fields that the description names.
+    fn described(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        self.collect_fields(&self.schema, "", &mut found);
+        found
+    }
+
+    fn collect_fields(&self, schema: &Value, path: &str, found: &mut BTreeSet<String>) {
+        if let Some(reference) = schema["$ref"].as_str() {
+            let target = self.schema.pointer(&reference[1..]).unwrap();
+            return self.collect_fields(target, path, found);
+        }
+        for part in schema["oneOf"].as_array().into_iter().flatten() {
+            self.collect_fields(part, path, found);
+        }
+        for (name, part) in schema["properties"].as_object().into_iter().flatten() {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            self.collect_fields(part, &path, found);
+            found.insert(path);
+        }
+    }
+}
+
+#[test]
+fn decoders_look_at_the_fields_that_are_described_and_at_no_others() {
+    for case in cases() {
+        assert!((case.decode)(&case.whole).is_ok(), "{:?}", (case.decode)(&case.whole));
+        assert!(case.validator().is_valid(&case.whole), "{}", case.whole);
+        ASKED.with_borrow_mut(BTreeSet::clear);
+        for value in values() {
+            // Some fields are looked at only when others are left out or of another type.
+            for path in case.described() {
+                let _read = (case.decode)(&with(&case.whole, &path, value.clone()));
+            }
+        }
+        let asked = ASKED.take();
+        let left_out = |path: &&String| case.undescribed.iter().any(|(known, _)| known == path);
+        let unknown: Vec<&String> =
+            case.undescribed_of(&asked).into_iter().filter(|path| !left_out(path)).collect();
+        assert_eq!(unknown, [] as [&String; 0], "{}: describe these", case.schema["$ref"]);
+        // The terms of an equivalence are read by the core.
+        let described = case.described().into_iter();
+        let unread: Vec<String> = described
+            .filter(|path| !asked.contains(path) && !path.contains(".equivalence."))
+            .collect();
+        assert_eq!(unread, [] as [String; 0], "{}: nobody reads these", case.schema["$ref"]);
+    }
+}
+
+impl DescribedCase {
+    fn undescribed_of<'a>(&self, asked: &'a BTreeSet<String>) -> Vec<&'a String> {
+        let described = self.described();
+        // What stands within the object of version 2 that the shim makes is not the caller's.
+        let is_made = |path: &str| self.undescribed == OLD && path.starts_with("consensus");
+        // A candidate brings its own evidence, which the claim's text tells of.
+        let is_candidates = |path: &str| path.starts_with("claim.");
+        // What stands in a list is described by the type of its items.
+        let is_listed = |path: &str| path.split('.').any(|part| part.parse::<usize>().is_ok());
+        let is_new = |path: &&String| {
+            !described.contains(*path) && !is_made(path) && !is_candidates(path) && !is_listed(path)
+        };
+        asked.iter().filter(is_new).collect()
+    }
+}
+
+/// Words that some field takes, and words that none does.
+const WORDS: &[&str] = &[
+    "",
+    " ",
+    "a",
+    "-a",
+    "vp.claim.v1",
+    "http://a",
+    "ftp://a",
+    "http://a?b",
+    "fast",
+    "adaptive",
+    "majority",
+    "mean",
+    "median",
+    "weighted",
+    "return_all",
+    "fail_hard",
+    "best_effort",
+    "count",
+    "ignore",
+    "negative",
+    "medoid",
+    "fields",
+    "canonical",
+    "text",
+    "unordered",
+    "numeric",
+    "standard",
+    "realtime",
+    "TOKEN",
+    "1TOKEN",
+    "default",
+    "FAST",
+    "a b",
+    "a/b",
+    ".a",
+    ".",
+    "..",
+    "a ",
+    "acct_a",
+    "acct_",
+    "2030-01-31T12:00:00Z",
+    "2030-01-31",
+    "5.00",
+    "-0.000001",
+    "0.00",
+    "-0",
+    "5.",
+    "05.00",
+    "0.0000001",
+    "999999999.999999",
+    "1000000000",
+    "image",
+    "low",
+    "a/b/c",
+    "Provider/model",
+    "judge:a/b",
+    "judge:a",
+    "@ann",
+    " @Ann ",
+    "@a",
+    "a@b",
+    "a@b..c",
+    "@ann/report",
+    "@ann/report@v2",
+    "@ann/report@v0",
+    "all",
+    "mine",
+    "shared-with-me",
+    "sent",
+    "pending",
+    "admin",
+    "owner",
+    "a\nb",
+    "a\0b",
+];
+
+/// Values of every kind, good and bad, for whatever field.
+fn values() -> Vec<Value> {
+    let mut values: Vec<Value> = WORDS.iter().map(|word| json!(word)).collect();
+    values.extend([
+        json!(null), json!(true), json!(false), json!(0), json!(1), json!(2), json!(3), json!(5),
+        json!(-1),
+        json!(3.0),
+        json!(1.0),
+        json!(-1.0), json!(0.5), json!(0.001), json!(600), json!(600_000), json!(600_001),
+        json!(1_000_001), json!(1_000_000_000_001_u64), json!(0.995), json!([]), json!(["a"]),
+        json!(["a", 1]), json!([""]), json!([1]), json!([0.5]), json!([true]), json!(["traces"]),
+        json!(["other"]), json!(["admin"]), json!(2_592_000), json!(2_592_001), json!(100_001), json!({}), json!({ "a": "b" }), json!({ "a": 1 }), json!({ "a": "" }),
+        json!({ "fields": ["/a"] }), json!({ "fields": ["a"] }), json!({ "fields": [] }),
+        json!({ "numeric": { "tolerance": 0.1 } }), json!({ "numeric": { "tolerance": -1 } }),
+        json!({ "buckets": [1, 2] }), json!({ "buckets": [] }), json!({ "a": 1, "b": 2 }),
+        json!([{ "inputs": { "d": "x" }, "passed": true }]), json!([{ "inputs": { "d": "x" } }]),
+        json!([{ "inputs": { "d": 1 }, "passed": true }]), json!(["a/b"]), json!(["a/b", "a/b"]), json!(["judge:a/b"]), json!(["judge:a"]),
+        json!([{ "mime": "a", "content": "b" }]), json!([{ "mime": "a" }]),
+        json!([{
+            "uri": "a", "digest": "b", "size_bytes": 1, "mime": "c", "created_at": 2, "producer": "d",
+        }]),
+    ]);
+    values.extend(files_and_bindings());
+    values
+}
+
+/// Lists that only the files and the verifiers of a workflow can be.
+fn files_and_bindings() -> Vec<Value> {
+    let digest = "0".repeat(64);
+    let paths = ["a/b.md", ".hidden/..b", "../a", "a/..", "a//b", "/a", "a/", "a\\b", "a\nb", ""];
+    let mut lists: Vec<Value> =
+        paths.iter().map(|path| json!([{ "path": path, "content": "x" }])).collect();
+    lists.extend(paths.iter().map(|path| json!([path])));
+    let file = |more: Value| {
+        let mut file = json!({ "path": "x" });
+        file.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!([file])
+    };
+    lists.extend([
+        file(json!({ "content": "x", "executable": true, "purpose": "y" })),
+        file(json!({ "content": "x", "executable": 1 })),
+        file(json!({ "content": "x", "purpose": "a\nb" })),
+        file(json!({ "content": 1 })),
+        file(json!({ "content_base64": "eA==" })),
+        file(json!({ "content_base64": "eA" })),
+        file(json!({ "content_base64": "*" })),
+        file(json!({ "sha256": digest })),
+        file(json!({ "sha256": "abc" })),
+        json!([{ "content": "x" }]),
+    ]);
+    for (name, id, version) in [
+        ("a", "b", json!(null)),
+        ("a", "b@2", json!(null)),
+        ("a", "b@0", json!(null)),
+        ("a", "b", json!(1)),
+        ("a", "b", json!(0)),
+        ("a", "B", json!(null)),
+        ("a", "", json!(null)),
+        ("a", "system:b", json!(null)),
+        ("-a", "b", json!(null)),
+        ("A", "b", json!(null)),
+    ] {
+        lists.push(json!([{ "name": name, "verifier_id": id, "version": version }]));
+    }
+    lists
+}
+
+/// The request with another value at the path; what is no object on the way becomes one.
+fn with(request: &Value, path: &str, value: Value) -> Value {
+    let mut changed = request.clone();
+    let mut at = &mut changed;
+    for name in path.split('.') {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = at.as_object_mut().unwrap().entry(name).or_insert(Value::Null);
+    }
+    *at = value;
+    changed
+}
+
+/// Where two fields contradict each other, or a cursor was made up, which a description cannot say.
+fn is_beyond_description(problem: &Problem) -> bool {
+    let detail = &problem.detail;
+    detail.contains("contradicts")
+        || detail.contains("needs `policy_id`")
+        || detail.contains("twice")
+        || detail.contains("_id` instead")
+        || detail.contains("needs exactly one of")
+        || detail.contains("add a `slug`")
+        || detail.contains("but the number must be")
+        || detail.contains("name different")
+        || detail.contains("both empty")
+        || detail.contains("was not returned by a list")
+}
+
+#[test]
+fn decoders_take_what_the_descriptions_allow_and_refuse_the_rest() {
+    let mut tried = 0;
+    let mut differences = Vec::new();
+    for case in cases() {
+        let validator = case.validator();
+        for path in case.described() {
+            for value in values() {
+                let request = with(&case.whole, &path, value);
+                let read = (case.decode)(&request);
+                tried += 1;
+                if read.as_ref().is_err_and(is_beyond_description) || (case.is_ignored)(&request) {
+                    continue;
+                }
+                if read.is_ok() != validator.is_valid(&request) {
+                    let name = &case.schema["$ref"];
+                    differences.push(format!(
+                        "{name} {path}: {read:?}, though described otherwise: {request}"
+                    ));
+                }
+            }
+        }
+    }
+    let first = differences.iter().take(20).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(differences.is_empty(), "{} differ, such as\n{first}", differences.len());
+    assert!(tried > 10_000, "only {tried} requests were tried");
+}
+
+#[test]
+fn what_is_required_is_missed_by_both() {
+    for case in cases() {
+        let name = case.schema["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        let schema = &case.schema["components"]["schemas"][name];
+        let fields = case.whole.as_object().unwrap();
+        for field in fields.keys() {
+            let mut request = case.whole.clone();
+            request.as_object_mut().unwrap().remove(field);
+            let is_required =
+                schema["required"].as_array().is_some_and(|names| names.contains(&json!(field)));
+            let read = (case.decode)(&request);
+            if !read.as_ref().is_err_and(is_beyond_description) {
+                assert_eq!(read.is_err(), is_required, "{name}: {field}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_known_is_refused_or_ignored_by_both() {
+    for case in cases() {
+        let validator = case.validator();
+        for path in [
+            "surplus",
+            "policy.surplus",
+            "execution.surplus",
+            "consensus.surplus",
+            "session.surplus",
+            "model_settings.surplus",
+            "budget.surplus",
+            "acceptance.surplus",
+            "contract.surplus",
+        ] {
+            let (parent, _) = path.rsplit_once('.').unwrap_or(("", path));
+            if !parent.is_empty() && case.whole.get(parent).is_none_or(|it| !it.is_object()) {
+                continue;
+            }
+            let request = with(&case.whole, path, json!(1));
+            let read = (case.decode)(&request);
+            let is_taken = (case.is_ignored)(&request) || validator.is_valid(&request);
+            assert_eq!(read.is_ok(), is_taken, "{request}: {read:?}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The fixed words of the domain as the API writes and describes them.
+
+use std::borrow::Cow;
+
+use jurat_core::{
+    account::{caller, ledger, team},
+    agent_run, code,
+    executor::session,
+    round,
+    round::{consensus, job, replica},
+    task,
+    task::agent_event,
+    verifier,
+    verifier::run,
+    workflow,
+    workflow::{share, template},
+};
+use serde::{Serialize, Serializer};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{ObjectBuilder, Schema, Type},
+    },
+};
+
+/// The words of a set of the core: encoded by its names, described by the list of all of them.
+macro_rules! described {
+    ($($name:ident, $word:path, $text:literal;)+) => {$(
+        #[doc = $text]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name(pub $word);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+                writer.serialize_str(self.0.as_str())
+            }
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                one_of($text, <$word>::ALL.iter().map(|word| word.as_str()))
+            }
+        }
+
+        impl ToSchema for $name {
+            fn name() -> Cow<'static, str> {
+                Cow::Borrowed(stringify!($name))
+            }
+        }
+    )+};
+}
+
+described! {
+    AgentEventDirection, agent_event::EventDirection, "Direction of an event: `out` if a task caused it, `in` if a caller sent it for an executor.";
+    AgentEventState, agent_event::Delivery, "Delivery state of an event.";
+    Aggregation, job::ScoreAggregation, "How the scores of the winners are combined.";
+    Basis, consensus::Basis, "Basis of a decision.";
+    CheckState, template::DesignState, "Whether a design criterion is met.";
+    DisagreementPolicy, job::Disagreement, "What to return when the replicas do not agree.";
+    ErrorCode, code::ProblemCode, "Stable error code.";
+    FactcheckMode, job::FactcheckMode, "How to do a fact check; passed on to the executors.";
+    FailureCode, replica::FailureCode, "Why a replica has no verdict.";
+    InvitationKind, team::InvitationKind, "Kind of offer in an invitation.";
+    InvitationResolution, team::InvitationOutcome, "How an invitation ended.";
+    InputContract, verifier::InputContract, "Input of a judge: named text fields, one image, or both.";
+    Kind, job::JobKind, "Kind of a round.";
+    Label, replica::Label, "Verdict or status of a replica or a round.";
+    Merge, job::OutputMerge, "How the output is built from the winners' outputs.";
+    Movement, ledger::Movement, "Reason for a credit transfer.";
+    Outcome, consensus::Outcome, "Outcome of a round.";
+    Place, ledger::CreditBucket, "Where credit is: outside the account, available, held for a round, or spent.";
+    MissingReputation, agent_run::MissingReputation, "Weight of agents without a given reputation: zero or one unit.";
+    NullStep, agent_run::NullAction, "What to do when there is no value.";
+    ReasoningEffort, verifier::Effort, "Reasoning effort of a judge, for models that support it.";
+    RunErrorCode, run::VerifierRunError, "Why a run has no verdict.";
+    RunEventType, agent_run::AgentRunEventKind, "Kind of event of a run.";
+    RunState, agent_run::AgentRunStatus, "Status of a run.";
+    RunPurpose, run::VerifierRunPurpose, "Purpose of a run.";
+    SafetyStatus, template::SafetyStatus, "Result of the safety screen.";
+    Scope, caller::Scope, "Scope of a key.";
+    StepState, agent_run::StepStatus, "Status of a step of a run.";
+    TieStep, agent_run::TieBreak, "How to break a tie.";
+    TaskAggregation, task::VoteAggregation, "How votes on a candidate become a decision; `QUORUM` by default.";
+    TaskState, task::TaskPhase, "State of a task.";
+    CandidateStanding, task::ProposalStanding, "State of a candidate.";
+    CandidateGap, task::VoteGap, "Why votes decided nothing.";
+    ClaimRole, task::TaskRole, "Work that a lease is for.";
+    VoteForfeit, task::Forfeit, "Why a vote does not count.";
+    TeamRole, team::TeamRole, "Role in a team.";
+    FileKind, workflow::ContentKind, "Whether a file is text or binary.";
+    WhoseWorkflows, workflow::OwnershipFilter, "Which workflows: the caller's own, those shared by others, or both.";
+    WorkflowRole, workflow::AccessRole, "Role on a workflow, from least to most access.";
+    WorkflowSource, workflow::VersionSource, "How a version was created, according to its author.";
+    Tier, session::Tier, "Quality tier of a session, or the tier that a job requires.";
+    TimeoutPolicy, job::TimeoutPolicy, "How a replica without an answer counts.";
+    ShareState, share::ShareState, "The caller's answer to a share.";
+    VerifierRole, workflow::VerifierRole, "Role on a verifier: run it, also tune it, or full access.";
+    VerifierStatus, verifier::VerifierStanding, "Whether a verifier can be used.";
+}
+
+/// Where a round stands: it runs, or it has ended in one of several ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoundState(pub Option<round::RoundEnding>);
+
+const OPEN: &str = "open";
+
+impl Serialize for RoundState {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        writer.serialize_str(self.0.map_or(OPEN, round::RoundEnding::as_str))
+    }
+}
+
+impl PartialSchema for RoundState {
+    fn schema() -> RefOr<Schema> {
+        let endings = round::RoundEnding::ALL.iter().map(|ending| ending.as_str());
+        one_of("State of a round: open, or how it ended.", std::iter::once(OPEN).chain(endings))
+    }
+}
+
+impl ToSchema for RoundState {}
+
+/// A string that is one of these words.
+pub(crate) fn one_of(text: &str, words: impl Iterator<Item = &'static str>) -> RefOr<Schema> {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(text))
+        .enum_values(Some(words))
+        .build()
+        .into()
+}

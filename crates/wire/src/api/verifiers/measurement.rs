@@ -1,0 +1,71 @@
+//! What was found when a version was measured, without the cases themselves.
+
+use jurat_core::{time::Timestamp, verifier::run::VerifierRunPurpose};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::api::kit::time::Time;
+
+/// The newest measurements of a version.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Measured)]
+pub struct NewestMeasurements<'a> {
+    /// Test against labelled examples; null if there was none.
+    #[schema(required = true)]
+    test: Option<MeasurementBody<'a>>,
+    /// Attack with known injections; null if there was none.
+    #[schema(required = true)]
+    attack: Option<MeasurementBody<'a>>,
+}
+
+/// One measurement.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Measurement)]
+pub struct MeasurementBody<'a> {
+    pub measurement_id: &'a str,
+    #[schema(value_type = Time)]
+    pub measured_at: Time,
+    /// Two measurements with the same digest used the same examples.
+    pub data_digest: &'a str,
+    /// The judge: always the version's own.
+    #[schema(value_type = Vec<String>)]
+    pub judges: &'a Value,
+    /// Number of judges per case.
+    #[schema(value_type = u8)]
+    pub replicas: &'a Value,
+    /// The attack families tried; empty for a test.
+    #[schema(value_type = Vec<String>)]
+    pub families: &'a Value,
+    /// The judge's scores.
+    #[schema(value_type = Value)]
+    pub figures: &'a Value,
+}
+
+impl<'a> MeasurementBody<'a> {
+    /// The document is what the engine keeps of a measurement.
+    pub fn new(id: &'a str, at: Timestamp, data_digest: &'a str, document: &'a Value) -> Self {
+        Self {
+            measurement_id: id,
+            measured_at: Time(at),
+            data_digest,
+            judges: &document["judges"],
+            replicas: &document["replicas"],
+            families: &document["families"],
+            figures: &document["figures"],
+        }
+    }
+}
+
+impl<'a> NewestMeasurements<'a> {
+    /// `None` for a version that was never measured.
+    pub fn of(found: &[(VerifierRunPurpose, MeasurementBody<'a>)]) -> Option<Self> {
+        let of = |wanted: VerifierRunPurpose| {
+            let found = found.iter().find(|(purpose, _)| *purpose == wanted);
+            found.map(|(_, measurement)| measurement.clone())
+        };
+        let measured =
+            Self { test: of(VerifierRunPurpose::Test), attack: of(VerifierRunPurpose::Attack) };
+        (measured.test.is_some() || measured.attack.is_some()).then_some(measured)
+    }
+}
