@@ -1,4 +1,5 @@
-//! Who asks in the background: an account whose task goes on without a request.
+//! Access: the scope that an operation needs, the account on whose behalf it reads and writes, and the
+//! caller of work that goes on without a request.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,30 @@ use jurat_core::{
     id::AccountId,
 };
 
+use jurat_store::Behalf;
+
 use crate::{Engine, EngineError};
+
+/// Refuses a caller without the scope.
+pub(crate) fn require_scope(caller: &Caller, scope: Scope) -> Result<(), EngineError> {
+    if caller.may(scope) { Ok(()) } else { Err(EngineError::Forbidden(scope)) }
+}
+
+/// The store sees only what the caller's account may see.
+pub(crate) fn behalf_of(caller: &Caller) -> Behalf {
+    Behalf::Account(caller.account().clone())
+}
+
+/// The account whose own templates a reader sees besides the published ones. A key that may not
+/// read workflows sees the published ones only.
+pub(crate) fn viewer(caller: Option<&Caller>) -> Option<AccountId> {
+    caller.filter(|caller| caller.may(Scope::WorkflowsRead)).map(|caller| caller.account().clone())
+}
+
+/// Without a caller, the store is read on behalf of the platform.
+pub(crate) fn behalf_of_viewer(caller: Option<&Caller>) -> Behalf {
+    caller.map_or(Behalf::Platform, behalf_of)
+}
 
 /// The key that is kept with what a caller orders.
 pub(crate) fn submitting_key(caller: &Caller) -> Option<String> {

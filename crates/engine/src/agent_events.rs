@@ -22,8 +22,8 @@ use serde_json::{Value, json};
 
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, LimitExceeded,
-    accounts::handles::behalf_of,
-    executors::{require_scope, signature::is_node_id},
+    access::{behalf_of, require_scope},
+    executors::signature::is_node_id,
 };
 
 /// How long and how often executors are told of events.

@@ -22,8 +22,8 @@ use jurat_store::{
 pub(crate) use self::follow::AgentRunNews;
 pub use self::worker::{RunWorkerEnd, RunWorkerSettings};
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, accounts::handles::behalf_of,
-    executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite,
+    access::{behalf_of, require_scope},
 };
 
 /// Which runs to list.

@@ -16,6 +16,7 @@ use jurat_store::{ExecutorAddOutcome, IdempotencyAnswer, ListPage, RemoveOutcome
 
 use crate::{
     Engine, EngineError, EventsProbe, ExecutorView, IdempotentOutcome, IdempotentWrite, Leaves,
+    access::require_scope,
 };
 
 /// An executor to be registered.
@@ -167,10 +168,6 @@ impl Engine {
         tracing::info!(executor.name = name, "removed an executor and its sessions");
         Ok(IdempotentOutcome::Now(sessions))
     }
-}
-
-pub(crate) fn require_scope(caller: &Caller, scope: Scope) -> Result<(), EngineError> {
-    if caller.may(scope) { Ok(()) } else { Err(EngineError::Forbidden(scope)) }
 }
 
 fn unknown_executor(name: &str) -> EngineError {

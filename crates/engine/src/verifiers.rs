@@ -26,7 +26,10 @@ pub use self::{
     run::{VerifierRunOrder, VerifierRunView},
     runs::{VerifierRunQuery, VerifierRunRecord},
 };
-use crate::{Engine, EngineError, executors::require_scope, workflows::behalf_of};
+use crate::{
+    Engine, EngineError,
+    access::{behalf_of, require_scope},
+};
 
 /// A version with what was found when it was measured, the newest of each purpose.
 #[derive(Debug, Clone)]

@@ -17,15 +17,18 @@ use jurat_core::{
     },
 };
 use jurat_store::{
-    Behalf, ForkLineage, NameMatch, WorkflowFileBytes, WorkflowFilesLookup, WorkflowLookup,
-    WorkflowQuery, WorkflowRefusal, WorkflowView, WorkflowWordSearch, WrongField,
+    ForkLineage, NameMatch, WorkflowFileBytes, WorkflowFilesLookup, WorkflowLookup, WorkflowQuery,
+    WorkflowRefusal, WorkflowView, WorkflowWordSearch, WrongField,
 };
 
 pub use self::{
     grants::{NewWorkflowGrant, Sharee},
     save::NewFilePatch,
 };
-use crate::{Engine, EngineError, executors::require_scope};
+use crate::{
+    Engine, EngineError,
+    access::{behalf_of, require_scope},
+};
 
 /// Which workflows to list, newest first.
 #[derive(Debug, Clone)]
@@ -197,10 +200,6 @@ fn texts((reached, body): &(ReachableWorkflow, String)) -> SearchTexts<'_> {
         outcome: &workflow.outcome,
         body,
     }
-}
-
-pub(crate) fn behalf_of(caller: &Caller) -> Behalf {
-    Behalf::Account(caller.account().clone())
 }
 
 pub(crate) fn workflow_query(caller: &Caller, reference: &WorkflowRef) -> WorkflowLookup {

@@ -1,4 +1,4 @@
-//! Turns a program or a model into an executor: implement [`Executor`], call [`serve`].
+//! Turns a program or a model into an executor: implement [`ExecutorService`], call [`serve`].
 
 mod accept;
 mod background;

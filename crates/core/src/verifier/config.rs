@@ -105,7 +105,7 @@ impl VerifierConfig {
         sha256_hex(&canonical(&self.document()))
     }
 
-    /// Reads a document that [`Config::document`] made; `None` when it is not one.
+    /// Reads a document that [`VerifierConfig::document`] made; `None` when it is not one.
     pub fn read(document: &Value) -> Option<Self> {
         let text = |name: &str| document.get(name).and_then(Value::as_str);
         let list = |name: &str| document.get(name).and_then(Value::as_array);

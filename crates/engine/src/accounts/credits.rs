@@ -17,9 +17,9 @@ use jurat_store::{
     SuspensionOutcome,
 };
 
-use super::handles::behalf_of;
+use crate::access::behalf_of;
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
 /// Who a caller is.

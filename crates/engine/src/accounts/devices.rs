@@ -18,7 +18,7 @@ use jurat_store::{
 };
 
 use super::logins::{KeylessRequest, date_text};
-use crate::{Engine, EngineError, IssuedKey, LimitExceeded, executors::require_scope};
+use crate::{Engine, EngineError, IssuedKey, LimitExceeded, access::require_scope};
 
 /// What a program that waits shows, and to whom.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,10 +8,11 @@ use jurat_core::{
     code::ProblemCode,
     time::Timestamp,
 };
-use jurat_store::{Behalf, HandleChange, HandleRefusal};
+use jurat_store::{HandleChange, HandleRefusal};
 
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves,
+    access::{behalf_of, require_scope},
 };
 
 const DAY_MICROS: i64 = 24 * 3_600 * 1_000_000;
@@ -50,10 +51,6 @@ impl Engine {
         let account = caller.account().clone();
         Ok(HandleChange { account, handle: new_handle(handle)?, at: self.inner.clock.now() })
     }
-}
-
-pub(crate) fn behalf_of(caller: &Caller) -> Behalf {
-    Behalf::Account(caller.account().clone())
 }
 
 /// A handle that somebody may claim.

@@ -15,9 +15,10 @@ use jurat_store::{
     OfferOutcome,
 };
 
-use super::{handles::behalf_of, logins::date_text};
+use super::logins::date_text;
+use crate::access::behalf_of;
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
 /// Which of the caller's invitations are wanted.

@@ -27,7 +27,7 @@ pub(crate) use self::{
     limits::{KeysInUse, RoundPermit},
 };
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
 /// A key that was made a moment ago, with its clear text, which nobody will see again.

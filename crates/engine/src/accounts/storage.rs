@@ -15,7 +15,7 @@ use jurat_store::{
 };
 
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
 /// Rows of each kind that go in one transaction.

@@ -15,11 +15,12 @@ use jurat_store::{
 };
 
 use super::{
-    handles::{behalf_of, handle_taken, new_handle, no_handle},
+    handles::{handle_taken, new_handle, no_handle},
     invitations,
 };
+use crate::access::behalf_of;
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
 impl Engine {

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::{AgentRunView, key};
 use crate::{
     Engine, EngineError,
-    executors::require_scope,
+    access::require_scope,
     tasks::{Followers, LongPoll, TaskKey},
 };
 

@@ -23,8 +23,7 @@ use serde_json::json;
 use super::{key, record};
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves,
-    accounts::handles::behalf_of,
-    executors::require_scope,
+    access::{behalf_of, require_scope},
     tasks::{TaskRoster, call::submitting_key, check_scopes, no_session, profile_of},
 };
 

@@ -6,7 +6,7 @@ use jurat_core::{
 };
 use jurat_store::{ListPage, RemoveOutcome, SessionAddOutcome};
 
-use super::require_scope;
+use crate::access::require_scope;
 use crate::{Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves};
 
 impl Engine {

@@ -12,7 +12,7 @@ use jurat_core::{
 };
 use jurat_store::{EndedRoundsQuery, StoreCheckup, StoreError, StoreErrorKind};
 
-use crate::{Engine, EngineError, executors::require_scope};
+use crate::{Engine, EngineError, access::require_scope};
 
 /// Records that are read at once; each may hold several answers of executors.
 const READ_AT_ONCE: usize = 4;

@@ -44,7 +44,7 @@ use self::{
     tasks::TaskMetrics,
 };
 use super::pressure::WritesInFlight;
-use crate::{Engine, EngineError, executors::require_scope, trace};
+use crate::{Engine, EngineError, access::require_scope, trace};
 
 /// Labels are pairs of a name and a word out of a bounded set.
 type LabelPairs<const N: usize> = [(&'static str, &'static str); N];

@@ -8,7 +8,7 @@ use jurat_core::{
 };
 use jurat_store::RoundFilter;
 
-use crate::{Engine, EngineError, executors::require_scope};
+use crate::{Engine, EngineError, access::require_scope};
 
 /// Which rounds to list.
 #[derive(Debug, Clone, Default)]

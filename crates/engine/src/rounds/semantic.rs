@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use super::{ask::JudgeBrief, seats::SeatCandidates};
 use crate::{
-    Engine, EngineError, executors::require_scope, judges::CostBasis,
-    node::capacity::capacity_owner, workflows::shares::names_listed,
+    Engine, EngineError, access::require_scope, judges::CostBasis, node::capacity::capacity_owner,
+    workflows::shares::names_listed,
 };
 
 /// How long a text credit is set aside for where nobody says so.

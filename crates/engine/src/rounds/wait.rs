@@ -10,7 +10,7 @@ use jurat_core::{
 use tokio::time::Instant;
 
 use super::in_flight::StopReason;
-use crate::{Engine, EngineError, executors::require_scope};
+use crate::{Engine, EngineError, access::require_scope};
 
 /// How soon, and how seldom, a round of another node is looked at.
 const FIRST_LOOK: Duration = Duration::from_millis(50);

@@ -24,10 +24,8 @@ use super::{
     semantic::{BoundVerifier, ResolvedVerifier},
 };
 use crate::{
-    Engine, EngineError, IdempotencyKey, RoundHandle, RoundWatcher,
-    accounts::keys::RoundPermit,
-    executors::{pool::PoolView, require_scope},
-    trace,
+    Engine, EngineError, IdempotencyKey, RoundHandle, RoundWatcher, access::require_scope,
+    accounts::keys::RoundPermit, executors::pool::PoolView, trace,
 };
 
 /// How long after its deadline a round still belongs to its node.

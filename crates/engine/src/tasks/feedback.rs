@@ -19,7 +19,7 @@ use super::{
     ports::{store_adapter::TaskStoreAdapter, worker_adapter::WorkerAdapter},
 };
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
 /// How far the clock of a signer may be from this one.

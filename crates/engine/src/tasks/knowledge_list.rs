@@ -5,7 +5,10 @@ use jurat_store::{
     KnowledgePageQuery, KnowledgePosition, KnowledgeRecord, KnowledgeScope, TaskKey,
 };
 
-use crate::{Engine, EngineError, accounts::handles::behalf_of, executors::require_scope};
+use crate::{
+    Engine, EngineError,
+    access::{behalf_of, require_scope},
+};
 
 /// Which decisions to list.
 #[derive(Debug, Clone)]

@@ -12,7 +12,10 @@ use jurat_store::{
 };
 use jurat_wire::executor::TaskContract;
 
-use crate::{Engine, EngineError, accounts::handles::behalf_of, executors::require_scope};
+use crate::{
+    Engine, EngineError,
+    access::{behalf_of, require_scope},
+};
 
 /// Which tasks to list.
 #[derive(Debug, Clone, Default)]

@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::call::submitting_key;
 use super::{LongPoll, TaskKey, TaskRoster};
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, accounts::handles::behalf_of,
-    executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves,
+    access::{behalf_of, require_scope},
 };
 
 impl Engine {

@@ -11,8 +11,8 @@ use jurat_core::{
 use jurat_store::{DeployOutcome, DeployedVersion, IdempotencyAnswer, NewVerifierVersion};
 
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, accounts::storage::no_room,
-    executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
+    accounts::storage::no_room,
 };
 
 impl Engine {

@@ -21,7 +21,7 @@ pub use self::{
     report::{MeasureReport, MeasuredCase, VersionComparison},
 };
 use super::run::VerifierRunOrder;
-use crate::{Engine, EngineError, RoundWatcher, executors::require_scope};
+use crate::{Engine, EngineError, RoundWatcher, access::require_scope};
 
 /// What is measured, and how.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use jurat_store::{IdempotencyAnswer, IdempotencyRecord, VerifierRemoval, Verifie
 
 use super::{require_unpinned, unknown_verifier};
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
 impl Engine {

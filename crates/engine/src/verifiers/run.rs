@@ -23,8 +23,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Engine, EngineError, IdempotencyKey, RoundWatcher,
+    access::require_scope,
     accounts::visitors,
-    executors::require_scope,
     rounds::{seats::JUDGE_PREFIX, semantic::ResolvedVerifier, walk::RoundStart},
 };
 

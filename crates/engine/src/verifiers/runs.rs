@@ -14,7 +14,7 @@ use jurat_core::{
 };
 use jurat_store::{Measurement, VerifierRunFilter};
 
-use crate::{Engine, EngineError, executors::require_scope};
+use crate::{Engine, EngineError, access::require_scope};
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]

@@ -14,10 +14,11 @@ use jurat_store::{
     WorkflowOfferRefusal,
 };
 
-use super::{behalf_of, found_one, refusal, require_unpinned, workflow_query};
+use super::{found_one, refusal, require_unpinned, workflow_query};
+use crate::access::behalf_of;
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, accounts::invitations,
-    executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
+    accounts::invitations,
 };
 
 /// Somebody to share with, as a request names them.

@@ -13,10 +13,11 @@ use jurat_store::{
     WorkflowSave, WorkflowSaveResult, WriteOutcome,
 };
 
-use super::{behalf_of, refusal, require_unpinned};
+use super::{refusal, require_unpinned};
+use crate::access::behalf_of;
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, accounts::storage::no_room,
-    executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
+    accounts::storage::no_room,
 };
 
 /// A change of files alone.

@@ -10,9 +10,9 @@ use jurat_core::{
 };
 use jurat_store::{IdempotencyRecord, ShareAnswer, ShareQuery, ShareRefusal, ShareUse};
 
-use super::behalf_of;
+use crate::access::behalf_of;
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, executors::require_scope,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
 /// Which shares to list, newest workflow first.

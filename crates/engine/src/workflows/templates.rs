@@ -6,7 +6,7 @@ mod screen;
 
 use jurat_core::{
     account::caller::{Caller, Scope},
-    id::{self, AccountId},
+    id,
     workflow::{
         search::{self, MOST_CANDIDATES, SearchTexts},
         template::{
@@ -27,8 +27,8 @@ pub use self::{
 };
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves,
+    access::{behalf_of_viewer, require_scope, viewer},
     accounts::{invitations, teams::parse_user},
-    executors::require_scope,
 };
 
 /// A version as somebody sees it.
@@ -203,16 +203,6 @@ fn texts((line, body): &(TemplateLine, String)) -> SearchTexts<'_> {
         outcome: &line.summary.outcome,
         body,
     }
-}
-
-/// Whose own templates are seen with the others. A key that may not read workflows sees what
-/// everybody sees.
-fn viewer(caller: Option<&Caller>) -> Option<AccountId> {
-    caller.filter(|caller| caller.may(Scope::WorkflowsRead)).map(|caller| caller.account().clone())
-}
-
-fn behalf_of_viewer(caller: Option<&Caller>) -> Behalf {
-    caller.map_or(Behalf::Platform, |caller| Behalf::Account(caller.account().clone()))
 }
 
 fn unknown_template(wanted: &TemplateRef) -> EngineError {

@@ -182,7 +182,7 @@ impl TemplateVersionSummary {
         })
     }
 
-    /// Reads a document that [`Summary::document`] made; `None` when it is not one.
+    /// Reads a document that [`TemplateVersionSummary::document`] made; `None` when it is not one.
     pub fn read(document: &Value) -> Option<Self> {
         let (safety, design) = (document.get("safety")?, document.get("design")?);
         let state = |name: &str| design.get(name)?.as_str()?.parse::<DesignState>().ok();
@@ -239,7 +239,7 @@ impl TemplateContent {
         })
     }
 
-    /// Reads a document that [`Content::document`] made; `None` when it is not one.
+    /// Reads a document that [`TemplateContent::document`] made; `None` when it is not one.
     pub fn read(document: &Value) -> Option<Self> {
         let snapshots = document.get("snapshots")?.as_array()?.iter().map(|it| {
             Some(VerifierSnapshot {

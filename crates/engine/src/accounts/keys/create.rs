@@ -9,7 +9,7 @@ use jurat_core::account::{
 use jurat_store::ListPage;
 
 use super::within_own;
-use crate::{Engine, EngineError, executors::require_scope};
+use crate::{Engine, EngineError, access::require_scope};
 
 /// How many live keys an account may make for itself, and how many there may ever have been.
 const MOST_LIVE: usize = 100;

@@ -10,7 +10,7 @@ use jurat_store::{Behalf, ForkNotes, ForkRefusal, ForkedVerifier, ForkedWorkflow
 use super::unknown_template;
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, TemplateView,
-    executors::require_scope,
+    access::require_scope,
 };
 
 /// What is forked, and how the fork is called.

@@ -16,8 +16,8 @@ use jurat_store::{
 
 use super::screen::screened_workflow;
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, accounts::handles::no_handle,
-    executors::require_scope, workflows::workflow_query,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
+    accounts::handles::no_handle, workflows::workflow_query,
 };
 
 /// What is to be published.

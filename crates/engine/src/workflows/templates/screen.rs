@@ -17,7 +17,7 @@ use jurat_core::{
 };
 use jurat_store::{Behalf, PublishableWorkflow, TemplateFileLookup, WorkflowView};
 
-use crate::{Engine, EngineError, RoundWatcher, VerifierRunOrder};
+use crate::{Engine, EngineError, RoundWatcher, VerifierRunOrder, access};
 
 /// How long one judge of the screen may take.
 const TIMEOUT_MS: u64 = 60_000;
@@ -236,7 +236,7 @@ impl Engine {
             let name = format!("criterion of {}", snapshot.name);
             parts.push((name, snapshot.config.criterion.clone()));
         }
-        let viewer = super::viewer(Some(caller));
+        let viewer = access::viewer(Some(caller));
         let sharing = self.inner.store.sharing();
         let behalf = Behalf::Account(caller.account().clone());
         for file in found.files.iter().filter(|file| file.content_kind == "text") {
