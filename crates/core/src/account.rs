@@ -1,4 +1,4 @@
-//! Accounts as people know them: users and teams, with e-mail addresses and handles.
+//! Accounts as people see them: users and teams, with e-mail addresses and handles.
 
 pub mod caller;
 pub mod fair_share;
@@ -12,29 +12,30 @@ use std::{fmt, str::FromStr};
 use crate::{id::AccountId, round::job::words, time::Timestamp};
 
 words!(
-    /// What an account is.
+    /// The kind of an account.
     AccountKind {
         User => "user",
         Team => "team",
-        /// What one network address does without a key.
+        /// The account of a network address that sends requests without a key.
         Anonymous => "anonymous",
     }
 );
 
-/// An account by its names.
+/// The names of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountProfile {
     pub account: AccountId,
     pub kind: AccountKind,
-    /// In lower case. Only users have one, and one that an admin made may have none.
+    /// In lower case. Only users have one, and a user that an admin created may have none.
     pub email: Option<String>,
     pub handle: Option<String>,
+    /// When the account last took or changed its handle.
     pub handle_claimed_at: Option<Timestamp>,
     pub created_at: Timestamp,
 }
 
 impl AccountProfile {
-    /// What others know the account by.
+    /// The name that others see: the handle, or else the e-mail address, or else a placeholder.
     pub fn label(&self) -> String {
         match (&self.handle, &self.email) {
             (Some(handle), _) => format!("@{handle}"),
@@ -44,17 +45,18 @@ impl AccountProfile {
     }
 }
 
-/// How an account is named in a request.
+/// An account as a request names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountName {
     Id(AccountId),
     Email(String),
-    /// Without the `@` before it.
+    /// Without the leading `@`.
     Handle(String),
 }
 
 impl AccountName {
-    /// Reads `acct_…`, also as the address that an account without one shows, an e-mail address, or a handle with or without `@`. Letters are made small.
+    /// Reads `acct_…`, a placeholder address, an e-mail address, or a handle with or without `@`.
+    /// The result is in lower case.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(handle) = text.strip_prefix('@') {
             return handle_of(handle);
@@ -66,12 +68,12 @@ impl AccountName {
         email(text).map(Self::Email).or_else(|| handle_of(text))
     }
 
-    /// Reads the owner in `@owner/name`: a handle, or the id of an account that has none.
+    /// Reads the owner in `@owner/name`: a handle, or the id of an account without a handle.
     pub fn owner(text: &str) -> Option<Self> {
         AccountId::parse(text).ok().map(Self::Id).or_else(|| handle_of(text))
     }
 
-    /// The bare text of an owner's name, as references and statements have it.
+    /// The bare text of an owner's name, as references and SQL statements use it.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Id(id) => id.as_str(),
@@ -81,7 +83,7 @@ impl AccountName {
 }
 
 impl fmt::Display for AccountName {
-    /// As people write it.
+    /// Writes the name as people do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Handle(handle) => write!(f, "@{handle}"),
@@ -95,21 +97,22 @@ fn handle_of(text: &str) -> Option<AccountName> {
     is_handle(&handle).then_some(AccountName::Handle(handle))
 }
 
-/// What those who do not own something call it: `@owner/name`. The owner is `@handle` or an id.
+/// The name of something for those who do not own it: `@owner/name`. The owner is `@handle` or an
+/// id.
 pub fn full_name(owner: &str, name: &str) -> String {
     format!("@{}/{name}", owner.trim_start_matches('@'))
 }
 
-/// Splits `@owner/name` in two; `None` for what has another form.
+/// Splits `@owner/name`; `None` if the text has another form.
 pub fn owned(text: &str) -> Option<(AccountName, &str)> {
     let (owner, name) = text.strip_prefix('@')?.split_once('/')?;
     Some((AccountName::owner(owner)?, name))
 }
 
-/// What follows the id in the address of an account that has none.
+/// The domain of placeholder addresses.
 const NO_MAIL: &str = "@jurat.invalid";
 
-/// What is shown as the address of an account without one. It names the account like its id.
+/// The address shown for an account without one. It identifies the account as well as its id does.
 pub fn placeholder_email(account: &AccountId) -> String {
     format!("{account}{NO_MAIL}")
 }
@@ -117,7 +120,7 @@ pub fn placeholder_email(account: &AccountId) -> String {
 /// The longest e-mail address that mail servers take.
 const EMAIL_CHARS: usize = 254;
 
-/// An e-mail address in lower case, if the text has the form of one.
+/// Returns the e-mail address in lower case, or `None` if the text is not an address.
 pub fn email(text: &str) -> Option<String> {
     let text = text.trim();
     let (name, host) = text.rsplit_once('@')?;
@@ -132,10 +135,10 @@ pub fn email(text: &str) -> Option<String> {
     is_formed.then(|| text.to_ascii_lowercase())
 }
 
-/// The fewest and the most characters of a handle.
+/// The minimum and maximum length of a handle, in characters.
 pub const HANDLE_CHARS: (usize, usize) = (3, 40);
 
-/// Handles that would read as parts of an address or as somebody they are not.
+/// Handles that could be mistaken for parts of a URL or for an official account.
 const RESERVED: [&str; 24] = [
     "about",
     "account",
@@ -163,7 +166,8 @@ const RESERVED: [&str; 24] = [
     "templates",
 ];
 
-/// Whether a text is a handle: small letters, digits and hyphens, none at either end.
+/// Whether the text is a handle: lower-case letters, digits and hyphens, with no hyphen at either
+/// end.
 pub fn is_handle(text: &str) -> bool {
     let (fewest, most) = HANDLE_CHARS;
     let is_inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
@@ -173,14 +177,14 @@ pub fn is_handle(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
-/// Whether nobody can claim the handle.
+/// Whether the handle is reserved, so that no account can claim it.
 pub fn is_reserved(handle: &str) -> bool {
     RESERVED.contains(&handle)
 }
 
-/// How long a former handle leads to the present one, and how long one is kept at least.
+/// How long a former handle still leads to the account, and the minimum time between two changes.
 pub const HANDLE_REST_MICROS: i64 = 90 * 24 * 3_600 * 1_000_000;
-/// How often a handle changes in a calendar year.
+/// How many times an account may change its handle in a calendar year.
 pub const RENAMES_A_YEAR: u32 = 3;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! A run of several agents: each does one step, which is a task, and what they say becomes one
-//! result.
+//! Agent runs: each agent does one step, which is a task, and the run combines their outputs into
+//! one result.
 //!
-//! Everything here is pure: which step is tried again and when, what the steps come to, and whether
-//! they are asked once more.
+//! Everything here is pure: when a step is retried, what the steps add up to, and whether the
+//! agents are asked again.
 
 mod aggregate;
 mod document;
@@ -34,13 +34,13 @@ pub use self::{
 use crate::round::job::words;
 
 words!(
-    /// How far a run has come.
+    /// The state of an agent run.
     AgentRunStatus {
-        /// Its steps wait for the word to begin.
+        /// Its steps wait for the start command.
         Created => "CREATED",
         Queued => "QUEUED",
         Running => "RUNNING",
-        /// It is to end, and steps are still under way.
+        /// The run is being cancelled, and some steps are still in progress.
         Cancelling => "CANCELLING",
         Cancelled => "CANCELLED",
         Finalized => "FINALIZED",
@@ -49,29 +49,29 @@ words!(
 );
 
 impl AgentRunStatus {
-    /// Whether nothing can happen any more, unless somebody asks for it to be tried again.
+    /// Whether the run has ended. Only a retry changes it after that.
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Cancelled | Self::Finalized | Self::Failed)
     }
 }
 
 words!(
-    /// How far a step of a run has come.
+    /// The state of a step.
     StepStatus {
         Created => "CREATED",
         Queued => "QUEUED",
-        /// A worker has it.
+        /// A worker holds a lease on it.
         Leased => "LEASED",
         Succeeded => "SUCCEEDED",
         Failed => "FAILED",
-        /// It failed, and waits to be tried again.
+        /// It failed and waits for its retry.
         RetryWait => "RETRY_WAIT",
         Cancelled => "CANCELLED",
     }
 );
 
 impl StepStatus {
-    /// Whether it waits for nobody and nothing.
+    /// Whether the step has ended.
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }

@@ -11,26 +11,27 @@ pub fn canonical(value: &Value) -> Vec<u8> {
     if is_plain(value) {
         return in_order(value);
     }
-    // A `Value` holds no maps with other keys than strings and no non-finite numbers,
-    // which are the only ways to fail; an empty text would then still not equal any value's.
+    // Only non-string keys and non-finite numbers can fail, and a `Value` has neither. If it ever
+    // failed, an empty text would still not equal the text of any value.
     serde_json_canonicalizer::to_vec(value).unwrap_or_default()
 }
 
-/// The canonical bytes of what already has its members in canonical order.
+/// The canonical bytes of a document whose members already are in canonical order.
 ///
-/// Canonical JSON differs from what `serde_json` writes in the order of members and in the form of
-/// floats only, so in order there is nothing to sort, and it takes a third of the time.
+/// Canonical JSON differs from the output of `serde_json` only in the order of members and the form
+/// of floats. With the members in order there is nothing to sort, and writing takes a third of the
+/// time.
 pub(crate) fn in_order(document: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(512);
     let mut writer = serde_json::Serializer::with_formatter(&mut bytes, Es6Numbers);
-    // Writing to memory does not fail, and the documents hold finite numbers only.
+    // Writing to memory cannot fail, and the documents hold finite numbers only.
     match document.serialize(&mut writer) {
         Ok(()) => bytes,
         Err(_) => Vec::new(),
     }
 }
 
-/// Writes floats as RFC 8785 wants them: like ECMAScript, `1` and not `1.0`.
+/// Writes floats as RFC 8785 requires: like ECMAScript, `1` instead of `1.0`.
 struct Es6Numbers;
 
 impl Formatter for Es6Numbers {
@@ -40,8 +41,8 @@ impl Formatter for Es6Numbers {
     }
 }
 
-/// Whether members sorted by bytes, as a map has them, are sorted by UTF-16 as well, and whole
-/// numbers are small enough to be the same as floats.
+/// Whether the byte order of the names is also their UTF-16 order, and every integer is small
+/// enough to equal its float.
 fn is_plain(value: &Value) -> bool {
     const EXACT: u64 = 1 << 53;
     match value {
@@ -58,19 +59,19 @@ fn is_plain(value: &Value) -> bool {
     }
 }
 
-/// Whether two values have the same canonical bytes, found without writing them.
+/// Whether two values have the same canonical bytes, without writing them.
 ///
-/// Takes no longer than reading the smaller of the two.
+/// Takes no longer than reading the smaller value.
 pub fn same_json(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        // Canonical JSON knows floats only, and no sign of zero.
+        // Canonical JSON has only floats, and no negative zero.
         (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len()
                 && left.iter().zip(right).all(|(left, right)| same_json(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
-            // Members are sorted by name, so the same names stand at the same places.
+            // Both maps are sorted by name, so equal names come in the same order.
             left.len() == right.len()
                 && left
                     .iter()
@@ -84,17 +85,17 @@ pub fn same_json(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// `sha256:` and the hex digest of the bytes.
+/// Returns `sha256:` and the hex digest of the bytes.
 pub fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", sha256_hex(bytes))
 }
 
-/// `sha256:` and the hex digest of the value's canonical bytes.
+/// Returns `sha256:` and the hex digest of the value's canonical bytes.
 pub fn digest_json(value: &Value) -> String {
     digest(&canonical(value))
 }
 
-/// The bare lower-case hex digest of the bytes.
+/// Returns the bare lower-case hex digest of the bytes.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }

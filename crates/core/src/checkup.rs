@@ -1,4 +1,4 @@
-//! What a check-up of an installation finds, and whether a recorded decision is what it says.
+//! The findings of a check-up, and the check that a recorded decision matches its round.
 
 use serde_json::Value;
 
@@ -11,17 +11,18 @@ use crate::{
     time::Timestamp,
 };
 
-/// How something stands.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CheckupLevel {
     Ok,
-    /// It works, and somebody should look at it.
+    /// It works, but somebody should look at it.
     Warning,
-    /// It does not work, or what is recorded cannot be trusted.
+    /// It does not work, or recorded data cannot be trusted.
     Problem,
 }
 
 impl CheckupLevel {
+    /// The name of the level in replies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -31,22 +32,24 @@ impl CheckupLevel {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckupFinding {
-    /// What was looked at, in one word.
+    /// The checked part, in one word.
     pub check: &'static str,
     pub level: CheckupLevel,
     pub detail: String,
-    /// What to do about it.
+    /// The recommended action.
     pub advice: Option<String>,
 }
 
 impl CheckupFinding {
+    /// A finding without a fault.
     pub fn ok(check: &'static str, detail: impl Into<String>) -> Self {
         Self { check, level: CheckupLevel::Ok, detail: detail.into(), advice: None }
     }
 
+    /// A finding that somebody should look at.
     pub fn warning(
         check: &'static str,
         detail: impl Into<String>,
@@ -60,6 +63,7 @@ impl CheckupFinding {
         }
     }
 
+    /// A finding of something that does not work.
     pub fn problem(
         check: &'static str,
         detail: impl Into<String>,
@@ -74,7 +78,7 @@ impl CheckupFinding {
     }
 }
 
-/// Compares the clock of another machine with that of this one. Clocks are never quite alike.
+/// Compares the clock of another machine with ours. A small difference is normal.
 pub fn clocks(whose: &str, ours: Timestamp, theirs: Timestamp) -> CheckupFinding {
     const WARNING_MS: u64 = 2_000;
     const PROBLEM_MS: u64 = 60_000;
@@ -94,9 +98,9 @@ pub fn clocks(whose: &str, ours: Timestamp, theirs: Timestamp) -> CheckupFinding
     }
 }
 
-/// What contradicts the entry of a round that has ended; nothing when all that is stored of the
-/// round leads to the same entry. Of a round in which what was said is erased, the digests of that
-/// cannot be made again.
+/// Lists the contradictions between the entry of a closed round and everything else stored about
+/// the round; empty if they match. If the payloads were erased, their digests cannot be computed
+/// again and are not compared.
 pub fn faults(
     open: &OpenRound,
     closing: &RoundClosing,
@@ -116,7 +120,7 @@ pub fn faults(
         return faults;
     };
     if entry.format != FORMAT {
-        // What another version wrote cannot be made again here.
+        // An entry of another version cannot be recomputed here.
         return faults;
     }
     let again = DecisionEntry::new(
@@ -144,7 +148,7 @@ fn forget_what_was_said(entry: &mut DecisionEntry) {
     }
 }
 
-/// What lists should show. They keep shares to four places.
+/// The expected listing. Lists round shares to four decimals.
 fn listing(closing: &RoundClosing, listed: &ClosingSummary) -> ClosingSummary {
     const PLACES: f64 = 0.000_051;
     let mut expected = ClosingSummary::from(closing);
@@ -157,7 +161,7 @@ fn listing(closing: &RoundClosing, listed: &ClosingSummary) -> ClosingSummary {
     expected
 }
 
-/// The members in which the entry and what is stored beside it differ.
+/// The members in which the recorded entry and the recomputed entry differ.
 fn differences(entry: &DecisionEntry, stored: &DecisionEntry) -> Vec<String> {
     let members = |entry: &DecisionEntry| match serde_json::to_value(entry) {
         Ok(Value::Object(members)) => members,

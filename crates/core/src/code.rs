@@ -1,73 +1,73 @@
-//! The registry of stable error codes. One registry serves every surface.
+//! The registry of stable error codes, shared by every surface.
 
 use std::str::FromStr;
 
 use crate::round::job::words;
 
 words!(
-    /// A stable name for what went wrong. Each has a page under `docs/reference/errors/`.
+    /// A stable name for an error. Each code has a page under `docs/reference/errors/`.
     ProblemCode {
-        /// No key, or one that is not valid.
+        /// The key is missing or invalid.
         AuthRequired => "auth_required",
         /// The key lacks a scope.
         Forbidden => "forbidden",
         /// The request names a host, or comes from a web page, that the server does not serve.
         HostRefused => "host_refused",
-        /// The body is not JSON, or has two readings.
+        /// The body is not JSON, or two parsers could read it differently.
         InvalidJson => "invalid_json",
         /// A field of one of our own resources is wrong.
         ValidationError => "validation_error",
         /// A field of a consensus request is wrong.
         RequestInvalid => "request_invalid",
-        /// Known, and not built.
+        /// A known feature that is not implemented.
         NotSupported => "not_supported",
-        /// The schema exceeds the bounds or refers to something outside itself.
+        /// The schema exceeds the limits or refers to something outside itself.
         SchemaRefused => "schema_refused",
         /// The policy does not exist, or its hash or parameters are wrong.
         PolicyInvalid => "policy_invalid",
         NotFound => "not_found",
-        /// Nobody that the caller may know of has the name.
+        /// No account that the caller may know of has the name.
         UserNotFound => "user_not_found",
         MethodNotAllowed => "method_not_allowed",
-        /// A name that is taken, or an object that is in use.
+        /// The name is taken, or the object is in use.
         Conflict => "conflict",
-        /// Who owns a workflow cannot leave it.
+        /// The owner of a workflow cannot leave it.
         WorkflowOwnershipMustTransfer => "workflow_ownership_must_transfer",
-        /// An idempotency key that was used for another request.
+        /// The idempotency key was used for another request.
         IdempotencyMismatch => "idempotency_mismatch",
-        /// The credit of the account does not pay for it.
+        /// The account has too little credit.
         BudgetExhausted => "budget_exhausted",
-        /// The account may not have anything done that costs.
+        /// The account is suspended: paid work is refused.
         AccountSuspended => "account_suspended",
-        /// What may be spent in a day by all callers without a key is spent.
+        /// All visitors together have reached their daily spending limit.
         AnonymousDailyCap => "anonymous_daily_cap",
-        /// A judge says that it must not be published.
+        /// A judge refused to let it be published.
         SafetyVerificationFailed => "safety_verification_failed",
-        /// No judge could say whether it may be published.
+        /// No judge could decide whether it may be published.
         SafetyVerificationUnavailable => "safety_verification_unavailable",
-        /// A code from a mail that is not the right one, or has ended.
+        /// A code from a mail is wrong or has expired.
         InvalidCredentials => "invalid_credentials",
-        /// A handle that does not have the form of one.
+        /// The text is not a valid handle.
         HandleInvalid => "handle_invalid",
-        /// A handle that is somebody's.
+        /// Another account has the handle.
         HandleTaken => "handle_taken",
-        /// A handle that nobody can have.
+        /// The handle is reserved.
         HandleReserved => "handle_reserved",
-        /// The account has a handle.
+        /// The account already has a handle.
         HandleAlreadyClaimed => "handle_already_claimed",
-        /// The account has no handle.
+        /// The account has no handle yet.
         HandleNotClaimed => "handle_not_claimed",
         /// The handle was changed less than 90 days ago.
         HandleRenameTooSoon => "handle_rename_too_soon",
         /// The handle was changed three times this year.
         HandleRenameLimitExceeded => "handle_rename_limit_exceeded",
-        /// An invitation that was not answered in time.
+        /// The invitation was not answered in time.
         InvitationExpired => "invitation_expired",
-        /// An invitation that was answered or called back.
+        /// The invitation was answered or withdrawn.
         InvitationAlreadyResolved => "invitation_already_resolved",
-        /// The same invitation waits for an answer.
+        /// The same invitation is still open.
         InvitationAlreadyPending => "invitation_already_pending",
-        /// The account has as many of these as it may.
+        /// The account has reached a quota.
         QuotaExceeded => "quota_exceeded",
         /// A session in the pool does not exist.
         SessionUnknown => "session_unknown",
@@ -75,19 +75,19 @@ words!(
         SessionPoolTooSmall => "session_pool_too_small",
         /// Too few sessions are live and capable.
         SessionsUnavailable => "sessions_unavailable",
-        /// An executor that must answer to be registered does not.
+        /// An executor must answer to be registered, and does not.
         ExecutorUnavailable => "executor_unavailable",
-        /// `fail_hard`, and the replicas disagree.
+        /// `fail_hard` is set, and the replicas disagree.
         ConsensusDisagreement => "consensus_disagreement",
-        /// The body came too slowly.
+        /// The body arrived too slowly.
         RequestTimeout => "request_timeout",
         PayloadTooLarge => "payload_too_large",
         UnsupportedMediaType => "unsupported_media_type",
-        /// The key asks for more than its limits allow.
+        /// The key exceeds its limits.
         RateLimited => "rate_limited",
-        /// Too much work at once.
+        /// The server has too much work in progress.
         Overloaded => "overloaded",
-        /// The server is about to end.
+        /// The server is shutting down.
         ShuttingDown => "shutting_down",
         StoreUnavailable => "store_unavailable",
         Internal => "internal_error",
@@ -188,7 +188,7 @@ impl ProblemCode {
         }
     }
 
-    /// What to try next, in one sentence.
+    /// The suggested next step, in one sentence.
     #[expect(clippy::too_many_lines, reason = "it is a table with one line for each code")]
     pub const fn hint(self) -> &'static str {
         match self {

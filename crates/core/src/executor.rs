@@ -1,4 +1,4 @@
-//! An executor: an HTTP service that does the work, what it can do, and whether it is up.
+//! Executors: HTTP services that do the work, with their capabilities and their health.
 
 pub mod breakers;
 pub mod session;
@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::time::Timestamp;
 
+/// A registered executor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executor {
     pub name: String,
@@ -14,53 +15,58 @@ pub struct Executor {
     pub url: String,
     /// Name of the environment variable that holds the bearer token for this executor.
     pub token_env: Option<String>,
+    /// The address that receives agent events, if the executor wants them.
     pub agent_events_url: Option<String>,
     pub created_at: Timestamp,
     pub probe: Option<Probe>,
 }
 
-/// What the last probe found.
+/// The result of the last probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
     pub at: Timestamp,
-    /// Why `/health` was not well; `None` when it was.
+    /// Why `/health` failed; `None` if it succeeded.
     pub health_error: Option<String>,
     pub capabilities: Result<Capabilities, String>,
 }
 
 impl Probe {
+    /// Whether `/health` succeeded.
     pub fn is_healthy(&self) -> bool {
         self.problem().is_none()
     }
 
-    /// What is wrong with it, its health first.
+    /// The fault that the probe found; a failed health check comes first.
     pub fn problem(&self) -> Option<&str> {
         let capabilities = self.capabilities.as_ref().err().map(String::as_str);
         self.health_error.as_deref().or(capabilities)
     }
 }
 
+/// The capabilities that an executor declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     pub task_types: Vec<String>,
     pub profiles: Vec<String>,
     pub provider_family: String,
     pub model_id: String,
-    /// Policies beyond the built-in ones that the executor says it evaluates.
+    /// Policies that the executor says it evaluates, besides the built-in ones.
     pub policies: Vec<String>,
 }
 
 impl Capabilities {
+    /// Whether the executor accepts tasks of this type.
     pub fn takes_task_type(&self, task_type: &str) -> bool {
         self.task_types.iter().any(|known| known == task_type || known == "*")
     }
 
+    /// Whether the executor has the profile.
     pub fn has_profile(&self, profile: &str) -> bool {
         self.profiles.iter().any(|known| known == profile || known == "*")
     }
 }
 
-/// What two replicas must not share to count as two votes.
+/// Properties that two replicas must not share to count as two independent votes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Independence {
     pub provider_family: String,
@@ -70,8 +76,8 @@ pub struct Independence {
 }
 
 impl Independence {
-    /// What a key says of an executor, as `to_string` writes it. A key of another form names what
-    /// all who have it share.
+    /// Parses a key that `to_string` wrote. A key of another form counts as a property shared by
+    /// everyone who has it.
     pub fn of_key(key: &str, executor: &str) -> Self {
         let (served, host) = key.rsplit_once('@').unwrap_or((key, ""));
         let (provider_family, model_id) = served.split_once('/').unwrap_or((served, served));
@@ -90,7 +96,7 @@ impl fmt::Display for Independence {
     }
 }
 
-/// Keeps calls away from an executor that fails, until a look at its health lets them through again.
+/// Keeps calls away from a failing executor until a probe lets them through again.
 ///
 /// Pure: the caller passes the time in and keeps the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,21 +105,23 @@ pub struct Breaker {
     open_until: Option<Timestamp>,
 }
 
+/// Whether the breaker lets calls through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakerState {
     Closed,
     /// No calls until the given time.
     Open(Timestamp),
-    /// The pause is over: the next look at its health decides.
+    /// The pause is over, and the next probe decides.
     HalfOpen,
 }
 
 impl Breaker {
-    /// Failures in a row that open the breaker.
+    /// Consecutive failures that open the breaker.
     pub const THRESHOLD: u32 = 5;
     const FIRST_PAUSE_MS: u64 = 5_000;
     const LONGEST_PAUSE_MS: u64 = 300_000;
 
+    /// The state at a time.
     pub fn state(&self, now: Timestamp) -> BreakerState {
         match self.open_until {
             None => BreakerState::Closed,
@@ -122,15 +130,16 @@ impl Breaker {
         }
     }
 
-    /// What a success leaves behind: nothing.
+    /// A breaker without failures, as after a success.
     #[must_use]
     pub fn closed() -> Self {
         Self::default()
     }
 
+    /// The breaker after one more failed call.
     #[must_use]
     pub fn after_failure(self, now: Timestamp) -> Self {
-        // Calls that were under way when it opened say nothing new.
+        // Calls that were in progress when the breaker opened carry no new information.
         if matches!(self.state(now), BreakerState::Open(_)) {
             return self;
         }
@@ -142,15 +151,15 @@ impl Breaker {
         Self { open_until: Some(now.plus_millis(next.pause_ms())), ..next }
     }
 
-    /// The last of as many failures as open it, which others have counted.
+    /// The breaker after the last of enough failures to open it, which the caller counted itself.
     #[must_use]
     pub fn after_failures(self, now: Timestamp) -> Self {
         let failures_in_a_row = self.failures_in_a_row.max(Self::THRESHOLD - 1);
         Self { failures_in_a_row, ..self }.after_failure(now)
     }
 
-    /// A look at its health that came after the pause. It lets calls through again; since they were
-    /// stopped before, the first that fails stops them for longer.
+    /// The breaker after a probe. A successful probe after the pause lets calls through again; the
+    /// next failure then pauses them for longer.
     #[must_use]
     pub fn after_probe(self, is_well: bool, at: Timestamp) -> Self {
         match (self.state(at), is_well) {
@@ -160,7 +169,7 @@ impl Breaker {
         }
     }
 
-    /// Twice as long with every failure.
+    /// Doubles with every failure.
     fn pause_ms(self) -> u64 {
         let doublings = self.failures_in_a_row.saturating_sub(Self::THRESHOLD).min(16);
         (Self::FIRST_PAUSE_MS << doublings).min(Self::LONGEST_PAUSE_MS)

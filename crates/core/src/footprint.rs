@@ -1,15 +1,16 @@
-//! About how much memory JSON takes once it is read, which can be a hundred times its text.
+//! Estimates how much memory parsed JSON takes, which can be a hundred times the size of its text.
 
 use serde_json::Value;
 
-/// What a value takes in a list that has grown, or beside the room of its object.
+/// The size of a value in a list with spare capacity, or of a value that its object stores
+/// elsewhere.
 const VALUE_BYTES: usize = 64;
-/// A node of the tree that an object is, with room for eleven members.
+/// The size of a tree node of an object, with room for eleven members.
 const NODE_BYTES: usize = 640;
 /// A node is at least half full.
 const LEAST_IN_NODE: usize = 6;
 
-/// About how many bytes of memory a value takes. It is no deeper than the strict reader allows.
+/// Estimates the memory of a value in bytes. The strict reader limits the depth of the value.
 pub fn footprint(value: &Value) -> usize {
     let beneath = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
@@ -36,7 +37,7 @@ mod tests {
         let many = Value::Array(vec![json!({"": 0}); 1_000]);
         assert_eq!(many.to_string().len(), 7_001);
         assert!(700_000 < footprint(&many));
-        // A long text is no more than itself.
+        // A long text takes little more than its own length.
         assert!(footprint(&json!("x".repeat(1_000_000))) < 1_001_000);
     }
 }

@@ -1,10 +1,10 @@
-//! Typed, prefixed identifiers that sort by the time they were made.
+//! Typed, prefixed identifiers that sort by creation time.
 
 use std::fmt;
 
 use crate::time::Timestamp;
 
-/// An identifier whose text does not have the form of its type.
+/// The text does not have the form of the identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not an identifier of the form `{prefix}_…`")]
 pub struct IdError {
@@ -19,7 +19,7 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// Makes an identifier from a time and 80 of the given random bits.
+            /// Builds an identifier from a time and 80 of the given random bits.
             pub fn new(at: Timestamp, bits: u128) -> Self {
                 let ulid = ulid::Ulid::from_parts(at.millis().unsigned_abs(), bits);
                 let mut buffer = [0; ulid::ULID_LEN];
@@ -41,6 +41,7 @@ macro_rules! id {
                 }
             }
 
+            /// The text of the identifier, with its prefix.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -55,7 +56,7 @@ macro_rules! id {
 }
 
 id!(
-    /// One walk of a job.
+    /// One pass of a job.
     RoundId, "rnd"
 );
 id!(
@@ -63,15 +64,15 @@ id!(
     AccountId, "acct"
 );
 id!(
-    /// A running server, new with every start.
+    /// A running server; every start has a new id.
     NodeId, "node"
 );
 
-/// A UUID of version 7 from a time and random bits, for objects of the registry.
+/// Builds a version 7 UUID from a time and random bits, for objects in the registry.
 pub fn uuid(at: Timestamp, bits: u128) -> String {
     const VERSION: u128 = 7 << 76;
     const VARIANT: u128 = 2 << 62;
-    // 48 bits of time, 12 random ones behind the version, 62 behind the variant.
+    // 48 bits of time, 12 random bits after the version, 62 after the variant.
     let time = u128::from(at.millis().unsigned_abs() & 0xffff_ffff_ffff) << 80;
     let number = time | VERSION | (bits >> 116 << 64) | VARIANT | (bits & ((1 << 62) - 1));
     let hex = format!("{number:032x}");
@@ -79,12 +80,12 @@ pub fn uuid(at: Timestamp, bits: u128) -> String {
 }
 
 impl AccountId {
-    /// The account of the installation's operator, there from the first start.
+    /// The account of the installation's operator, which exists from the first start.
     pub fn admin() -> Self {
         Self("acct_admin".to_owned())
     }
 
-    /// The account of a network address, from bits that stand for it.
+    /// The account of a network address, derived from a digest of the address.
     pub fn anonymous(bits: u128) -> Self {
         Self(format!("acct_anon{bits:032x}"))
     }

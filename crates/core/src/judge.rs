@@ -1,4 +1,4 @@
-//! Judges: one question about one candidate, how it is put, and what the answer amounts to.
+//! Judges: one question about one candidate, and the meaning of the answer.
 
 mod clean;
 mod commitment;
@@ -28,19 +28,19 @@ use crate::{
     verifier::{InputContract, InputError, VerifierExample},
 };
 
-/// The longest text of one field.
+/// The maximum length of one field.
 pub const FIELD_TEXT_CHARS: usize = 200_000;
-/// What a finding about the image has in place of the name of a field; no field is named so.
+/// The field name of a finding about the image; no declared field can have it.
 pub const IMAGE_FIELD: &str = "the image";
 
-/// What a judge is asked.
+/// A question to a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     pub criterion: String,
     pub contract: InputContract,
-    /// In the order in which they were declared.
+    /// In the order of their declaration.
     pub fields: Vec<String>,
-    /// Those that the judge sees; the one that is being measured is left out.
+    /// The examples that the judge sees; during a measurement the measured example is left out.
     pub examples: Vec<VerifierExample>,
     pub inputs: BTreeMap<String, String>,
 }
@@ -53,7 +53,7 @@ pub struct JudgeImage {
 }
 
 impl JudgeImage {
-    /// SHA-256 of its bytes, in hex.
+    /// The SHA-256 of its bytes, in hex.
     pub fn digest(&self) -> String {
         sha256_hex(&self.bytes)
     }
@@ -66,48 +66,48 @@ impl fmt::Debug for JudgeImage {
 }
 
 words!(
-    /// What a judge decides.
+    /// The verdict of a judge.
     JudgeVerdict {
         Met => "met",
         NotMet => "not_met",
-        /// The candidate does not let anybody tell.
+        /// The candidate does not allow a decision.
         CannotConfirm => "cannot_confirm",
-        /// The candidate supports both.
+        /// The candidate supports both verdicts.
         Conflicting => "conflicting",
     }
 );
 
 words!(
-    /// What a passage says about the criterion.
+    /// Whether a passage supports or violates the criterion.
     FindingStance { Supports => "supports", Violates => "violates" }
 );
 
-/// A passage of the candidate that the judge points to.
+/// A passage of the candidate that the judge cites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeFinding {
     pub field: String,
-    /// Word for word from the field; of an image, what is seen.
+    /// Quoted literally from the field; for an image, a description of what is visible.
     pub quote: String,
     pub says: FindingStance,
 }
 
-/// What a judge said.
+/// The answer of a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgment {
     pub verdict: JudgeVerdict,
     pub reasoning: String,
     pub findings: Vec<JudgeFinding>,
-    /// Characters that nobody sees and that were taken out before the judge read the inputs.
+    /// Invisible characters that were removed before the judge read the inputs.
     pub stripped: Vec<StrippedCharacters>,
-    /// The digest of what the judge wrote down before it saw the candidate.
+    /// The digest of the expectations that the judge wrote down before it saw the candidate.
     pub commitment: Option<String>,
     /// Remarks, such as an example that could not be shown.
     pub notes: Vec<String>,
 }
 
 impl Question {
-    /// Whether the inputs are short enough for a judge: they are never cut, because a verdict about
-    /// a part would be none about the whole.
+    /// Checks that the inputs are short enough for a judge. They are never cut, because a verdict
+    /// about a part is not a verdict about the whole.
     pub fn check_length(
         contract: InputContract,
         inputs: &BTreeMap<String, String>,
@@ -128,7 +128,7 @@ impl Question {
     }
 }
 
-/// The longest inputs together: beside an image there is less room.
+/// The maximum length of all inputs together; an image leaves less room for text.
 const fn most_chars(contract: InputContract) -> usize {
     match contract {
         InputContract::Text => 400_000,

@@ -1,4 +1,4 @@
-//! The domain of Jurat. Pure: no I/O, no clock, no randomness, never `async`.
+//! The domain of Jurat as pure functions: no I/O, no clock, no random numbers, never `async`.
 
 pub mod account;
 pub mod agent_run;

@@ -1,6 +1,6 @@
-//! The figures that a node counts: their names, labels and meanings, for `/metrics` and its page.
+//! The registry of metrics: their names, labels and meanings, for `/metrics` and its page.
 
-/// What kind of figure it is, in the words of OpenMetrics.
+/// The kind of a metric, in the words of OpenMetrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
     Counter,
@@ -10,6 +10,7 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
+    /// The name of the kind in the exposition format.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -20,10 +21,10 @@ impl MetricKind {
     }
 }
 
-/// One figure with its labels. Every label has a bounded set of values.
+/// One metric with its labels. Every label has a limited set of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricSpec {
-    /// Without the endings that the format adds, such as `_total`.
+    /// Without the suffixes that the format adds, such as `_total`.
     pub name: &'static str,
     pub shape: MetricKind,
     pub labels: &'static [&'static str],
@@ -31,7 +32,7 @@ pub struct MetricSpec {
 }
 
 impl MetricSpec {
-    /// The names under which samples appear.
+    /// The names of its samples.
     pub fn samples(&self) -> Vec<String> {
         let endings: &[&str] = match self.shape {
             MetricKind::Counter => &["_total"],
@@ -54,7 +55,7 @@ macro_rules! metrics {
             };
         )+
 
-        /// Every figure.
+        /// Every metric.
         pub const ALL: &[MetricSpec] = &[$($constant),+];
     };
 }

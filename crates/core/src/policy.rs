@@ -28,17 +28,23 @@ use crate::{
     schema::{Schema, WorkEstimate},
 };
 
+/// The output matches the schema.
 pub const SCHEMA_ONLY: &str = "vp.schema_only.v1";
+/// The output matches the schema, and its fields satisfy thresholds.
 pub const SCHEMA_THRESHOLDS: &str = "vp.schema_thresholds.v1";
+/// The output belongs to the majority of the answers, itself included.
 pub const CROSSCHECK: &str = "vp.crosscheck.v1";
+/// The claim is true; only a judge can decide it.
 pub const CLAIM: &str = "vp.claim.v1";
+/// The output passes the caller's structural and functional checks.
 pub const CHECKS: &str = "vp.checks.v1";
+/// The output passes a verifier of the registry; its judge decides.
 pub const SEMANTIC: &str = "vp.semantic.v1";
 
-/// The version of every policy that is built in.
+/// The version of every built-in policy.
 const VERSION: &str = "1";
 
-/// Which rules apply, as it travels to an executor.
+/// A policy with its parameters, as it is sent to an executor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyBinding {
     pub policy_id: String,
@@ -58,7 +64,7 @@ impl PolicyBinding {
         }
     }
 
-    /// A binding of WattSwarm's own policy, by its fixed hash; `None` where it has no such policy.
+    /// A binding of a WattSwarm policy, by its fixed hash; `None` if WattSwarm has no such policy.
     pub fn of_wattswarm(policy_id: &str, params: Value) -> Option<Self> {
         Some(Self {
             policy_id: policy_id.to_owned(),
@@ -68,25 +74,25 @@ impl PolicyBinding {
         })
     }
 
-    /// Whose reading the hash selects. Ours, unless it is a fixed one.
+    /// The rules that the hash selects: ours, unless it is one of WattSwarm's fixed hashes.
     pub fn rules(&self) -> PolicyRules {
         PolicyRules::by_hash(&self.policy_id, &self.policy_hash)
     }
 
-    /// Whether references of the candidate are to be fetched and checked.
+    /// Whether the references of the candidate are fetched and checked.
     pub fn fetches_evidence(&self) -> bool {
         self.policy_params.get(params::FETCH_EVIDENCE).and_then(Value::as_bool).unwrap_or(false)
     }
 }
 
-/// `sha256:` and the digest of the policy's name followed by its canonical parameters.
+/// Returns `sha256:` and the digest of the policy's name followed by its canonical parameters.
 pub fn policy_hash(policy_id: &str, params: &Value) -> String {
     let mut bytes = policy_id.as_bytes().to_vec();
     bytes.extend(canonical::canonical(params));
     canonical::digest(&bytes)
 }
 
-/// A policy with its parameters, read and checked.
+/// A policy with parsed and checked parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Policy {
     SchemaOnly {
@@ -100,23 +106,23 @@ pub enum Policy {
         rules: PolicyRules,
         against: CrosscheckParams,
     },
-    /// Whether a claim is true and useful. Only a judge can tell.
+    /// Whether a claim is true and useful. Only a judge can decide it.
     Claim,
     Checks(Checks),
-    /// What a verifier of the registry says. Its judge decides.
+    /// A verifier of the registry. Its judge decides.
     Semantic(SemanticParams),
 }
 
-/// Whose reading of a policy applies.
+/// The system whose reading of a policy applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyRules {
     Jurat,
-    /// Selected by the fixed hash of that system's policy.
+    /// Selected by the fixed hash of a WattSwarm policy.
     WattSwarm,
 }
 
 impl PolicyRules {
-    /// Whose reading a hash selects: WattSwarm's by a fixed one, ours by any other.
+    /// The rules that a hash selects: a fixed hash selects WattSwarm's, any other hash ours.
     pub fn by_hash(policy_id: &str, policy_hash: &str) -> Self {
         let given = policy_hash.to_ascii_lowercase();
         let bare = given.strip_prefix("sha256:").unwrap_or(&given);
@@ -124,6 +130,7 @@ impl PolicyRules {
     }
 }
 
+/// The verdict of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvaluationStatus {
     Passed,
@@ -132,6 +139,7 @@ pub enum EvaluationStatus {
 }
 
 impl EvaluationStatus {
+    /// The name of the status in replies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -141,7 +149,7 @@ impl EvaluationStatus {
     }
 }
 
-/// What a policy says about a candidate.
+/// The result of a policy for a candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
     pub status: EvaluationStatus,
@@ -154,15 +162,17 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
+    /// A clean pass.
     pub fn passed(notes: Vec<String>) -> Self {
         Self { status: EvaluationStatus::Passed, score: 1.0, reason_codes: Vec::new(), notes }
     }
 
+    /// A failure with its reasons.
     pub fn failed(reason_codes: Vec<u16>, notes: Vec<String>) -> Self {
         Self { status: EvaluationStatus::Failed, score: 1.0, reason_codes, notes }
     }
 
-    /// No verdict, and so no confidence in one.
+    /// No verdict, and therefore no confidence in one.
     pub fn inconclusive(reason_code: u16, note: impl Into<String>) -> Self {
         Self {
             status: EvaluationStatus::Inconclusive,
@@ -174,13 +184,13 @@ impl Evaluation {
 }
 
 impl Policy {
-    /// Whether this is a policy that is built in.
+    /// Whether the policy is built in.
     pub fn is_builtin(policy_id: &str) -> bool {
         let known = [SCHEMA_ONLY, SCHEMA_THRESHOLDS, CROSSCHECK, CLAIM, CHECKS, SEMANTIC];
         known.contains(&policy_id)
     }
 
-    /// The name by which a binding asks for this policy.
+    /// The name by which a binding selects this policy.
     pub const fn id(&self) -> &'static str {
         match self {
             Self::SchemaOnly { .. } => SCHEMA_ONLY,
@@ -192,7 +202,7 @@ impl Policy {
         }
     }
 
-    /// Whether reading the parameters is itself more than a little work.
+    /// Whether parsing the parameters takes considerable work.
     pub fn is_compiled(policy_id: &str) -> bool {
         policy_id == CHECKS
     }
@@ -221,7 +231,7 @@ impl Policy {
         }
     }
 
-    /// Whose reading of the policy applies, and of the schema with it.
+    /// The rules that apply to the policy and to its schema.
     pub const fn rules(&self) -> PolicyRules {
         match self {
             Self::SchemaOnly { rules }
@@ -236,7 +246,7 @@ impl Policy {
         matches!(self, Self::Claim | Self::Semantic(_))
     }
 
-    /// An upper bound on the work of [`Policy::evaluate`].
+    /// An upper limit of the work of [`Policy::evaluate`].
     pub fn estimate(&self, candidate: &Candidate, schema: &Schema) -> WorkEstimate {
         match self {
             Self::SchemaOnly { .. } => schema.estimate(&candidate.output),
@@ -254,7 +264,7 @@ impl Policy {
         }
     }
 
-    /// Decides the candidate.
+    /// Evaluates the candidate.
     pub fn evaluate(&self, candidate: &Candidate, schema: &Schema) -> Evaluation {
         let output = &candidate.output;
         match self {
@@ -287,7 +297,7 @@ impl Policy {
     }
 }
 
-/// Whose rules the hash selects.
+/// The rules that the hash selects.
 fn rules_of(binding: &PolicyBinding) -> Result<PolicyRules, BindError> {
     if binding.rules() == PolicyRules::WattSwarm {
         return Ok(PolicyRules::WattSwarm);

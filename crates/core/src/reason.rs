@@ -52,7 +52,7 @@ reasons! {
     CRITERION_UNFIT = 1073, "The output lacks the content that the verifier judges, or has it in an unsupported form.";
 }
 
-/// Whether these codes make an unstated status inconclusive.
+/// Whether these codes make an evaluation without a status inconclusive.
 pub fn is_inconclusive(codes: &[u16]) -> bool {
     codes
         .iter()

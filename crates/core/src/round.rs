@@ -1,4 +1,4 @@
-//! A round: one walk of a job, from the moment it is opened to its decision.
+//! A round: one pass of a job, from its opening to its decision.
 
 pub mod candidate;
 pub mod consensus;
@@ -22,14 +22,14 @@ use crate::{
     verifier::run::VerifierRunTicket,
 };
 
-/// What is recorded before anyone is asked.
+/// The record of a round before any session is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenRound {
     pub id: RoundId,
     pub account: AccountId,
     pub kind: JobKind,
     pub node: NodeId,
-    /// Fences the close: another node that takes the round over draws a new token.
+    /// Fences the close: a node that takes the round over draws a new token.
     pub lease_token: u64,
     pub lease_until: Timestamp,
     pub request_digest: String,
@@ -37,65 +37,66 @@ pub struct OpenRound {
     pub policy_hash: String,
     pub disagreement: Disagreement,
     pub traces: Toggle,
-    /// The sessions that are about to be asked, in the order of choice.
+    /// The sessions to be asked, in the order of choice.
     pub seats: Vec<Seat>,
     pub opened_at: Timestamp,
     pub deadline_at: Timestamp,
-    /// The run of a verifier that this round is.
+    /// The verifier run that this round carries out.
     pub run: Option<VerifierRunTicket>,
-    /// The verifier whose judges have a say in it, if it is in the store: what they said is erased
-    /// with it.
+    /// The stored verifier whose judges take part: their answers are erased with it.
     pub verifier: Option<String>,
-    /// The step of a task that this round is.
+    /// The task call that this round carries out.
     pub step: Option<TaskCallTicket>,
-    /// The credit that is set aside for it.
+    /// The credit held for the round.
     pub hold: Option<CreditHold>,
+    /// The request, as far as it is stored besides its digest.
     pub kept: RetainedRequest,
 }
 
-/// What is kept of a round beside its decision, of which the entry has the digests alone.
+/// The parts of a round that are stored besides its decision; the decision entry has only their
+/// digests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RetainedRequest {
-    /// Nothing where it is not to be kept, was erased, or was old. In lists the request is left out.
+    /// Absent if it is not kept, was erased or was pruned. In lists the request is left out.
     pub asked: Option<RoundRequest>,
-    /// When what was asked and said was erased, or removed because it was old.
+    /// When the request and the answers were erased or pruned.
     pub erased_at: Option<Timestamp>,
 }
 
-/// What was asked.
+/// The request of a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundRequest {
-    /// One line of it.
+    /// A summary in one line.
     pub line: String,
-    /// The canonical JSON of the request; nothing where it is too large, or kept with its task.
+    /// The canonical JSON of the request; absent if it is too large, or stored with its task.
     pub request: Option<String>,
 }
 
 impl OpenRound {
-    /// Whether its verdict is a vote of a task, which is secret until it is revealed.
+    /// Whether its verdict is a vote of a task, which stays secret until the reveal.
     pub fn is_vote(&self) -> bool {
         self.step.as_ref().is_some_and(|step| step.vote.is_some())
     }
 }
 
-/// Which step of a task a round is.
+/// The task call that a round carries out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskCallTicket {
     pub task_id: String,
     pub execution_id: String,
-    /// What is voted on in it; `None` for a proposal.
+    /// The vote that the round decides; `None` for a proposal.
     pub vote: Option<VoteTicket>,
 }
 
-/// Which votes the verdict of a round is one of.
+/// The vote that the verdict of a round counts as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VoteTicket {
     pub candidate: String,
-    /// Which time votes were committed on the candidate.
+    /// The number of the vote on the candidate, from 1.
     pub turn: u32,
 }
 
-/// A place in a round that one session takes.
+/// One replica's slot in an open round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seat {
     pub session_id: String,
@@ -109,15 +110,15 @@ words!(
     RoundEnding {
         /// The node that opened it closed it.
         Closed => "closed",
-        /// Its node stopped, and its lease ran out.
+        /// Its node stopped, and its lease expired.
         Expired => "expired",
-        /// Its caller called it off.
+        /// Its caller cancelled it.
         Cancelled => "cancelled",
     }
 );
 
 words!(
-    /// Where a round stands: under way, or how it ended.
+    /// The state of a round: in progress, or how it ended.
     RoundStatus {
         Open => "open",
         Closed => "closed",
@@ -126,7 +127,7 @@ words!(
     }
 );
 
-/// What closing adds.
+/// The record that closing a round adds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundClosing {
     pub ending: RoundEnding,
@@ -140,7 +141,7 @@ pub struct RoundClosing {
 }
 
 impl RoundClosing {
-    /// The same end of a round that costs nothing. The entry names no costs, so that it stays.
+    /// The same closing without costs. The entry does not mention costs, so it stays the same.
     #[must_use]
     pub fn unpaid(&self) -> Self {
         let mut unpaid = self.clone();
@@ -155,19 +156,19 @@ impl RoundClosing {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
     pub open: OpenRound,
-    /// `None` while it runs.
+    /// `None` while it is in progress.
     pub closing: Option<RoundClosing>,
 }
 
-/// A round as a list shows it, without what was said in it.
+/// A round as a list shows it, without the answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundSummary {
     pub open: OpenRound,
-    /// `None` while it runs.
+    /// `None` while it is in progress.
     pub closing: Option<ClosingSummary>,
 }
 
-/// How a round ended, without what was said in it.
+/// How a round ended, without the answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClosingSummary {
     pub ending: RoundEnding,

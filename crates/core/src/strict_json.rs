@@ -1,4 +1,4 @@
-//! Reads JSON that has exactly one meaning: what two parsers could read differently is refused.
+//! Reads JSON strictly: refuses any text that two parsers could read differently.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -7,33 +7,34 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
-/// How many objects and arrays may lie inside one another.
+/// How deeply objects and arrays may be nested.
 pub const MAX_DEPTH: usize = 64;
 
-/// The largest whole number that every JSON parser reads exactly.
+/// The largest integer that every JSON parser reads exactly.
 pub const MAX_INTEGER: u64 = (1 << 53) - 1;
 
-/// From here on serde hands over a whole number that does not fit 64 bits as a float.
+/// From this size on, serde may return a float for an integer that does not fit 64 bits.
 const FLOAT_SUSPECT: f64 = 9_223_372_036_854_775_808.0;
 
+/// Why a text was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StrictErrorKind {
     NotUtf8,
     ByteOrderMark,
-    /// Not JSON, or more than one document; with the parser's words.
+    /// Not JSON, or more than one document; with the parser's message.
     Syntax(String),
     DuplicateKey(String),
     TooDeep,
-    /// More values than may be, which is so many.
+    /// More values than this limit.
     TooManyValues(usize),
     IntegerOutOfRange,
 }
 
-/// Why a text was refused, and where.
+/// Why a text was refused, and at which position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrictError {
     pub kind: StrictErrorKind,
-    /// JSON Pointer to the place, where it is known; empty for the document itself.
+    /// A JSON Pointer to the value, if it is known; empty for the document itself.
     pub path: String,
     pub line: usize,
     pub column: usize,
@@ -77,19 +78,19 @@ pub fn parse(bytes: &[u8]) -> Result<Value, StrictError> {
     read(bytes, MAX_INTEGER, usize::MAX)
 }
 
-/// Reads one JSON document of so many values at the most. A value takes far more memory than the
-/// few bytes that it may be written in, so whoever reads what others sent bounds both.
+/// Reads one JSON document of at most `most_values` values. A value takes far more memory than its
+/// few bytes of text, so readers of foreign input limit both.
 pub fn parse_within(bytes: &[u8], most_values: usize) -> Result<Value, StrictError> {
     read(bytes, MAX_INTEGER, most_values)
 }
 
-/// Reads one JSON document whose whole numbers may have up to 64 bits, for a peer that reads them
-/// exactly. In all else it is as strict.
+/// Reads one JSON document whose integers may have up to 64 bits, for a peer that reads them
+/// exactly. Otherwise it is as strict as [`parse`].
 pub fn parse_wide(bytes: &[u8]) -> Result<Value, StrictError> {
     parse_wide_within(bytes, usize::MAX)
 }
 
-/// The same for a document of so many values at the most.
+/// Like [`parse_wide`], for a document of at most `most_values` values.
 pub fn parse_wide_within(bytes: &[u8], most_values: usize) -> Result<Value, StrictError> {
     read(bytes, u64::MAX, most_values)
 }
@@ -125,12 +126,12 @@ impl StrictError {
     }
 }
 
-/// What the visitors want to say beyond serde's own error.
+/// What the visitors report beyond serde's own error.
 #[derive(Default)]
 struct ParseFindings {
     refused: Option<StrictErrorKind>,
     path: Option<String>,
-    /// A float was so large that it may have been written as a whole number.
+    /// A float was so large that it may have been written as an integer.
     suspect: bool,
 }
 
@@ -142,14 +143,15 @@ impl ParseFindings {
     }
 }
 
-/// The parser's words without its position, which stands in fields of its own.
+/// The parser's message without its position, which has fields of its own.
 fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
-/// The way from the root to a value, kept on the stack so that it costs nothing until it is needed.
+/// The path from the root to a value, kept on the stack so that it costs nothing until an error
+/// needs it.
 enum ValuePath<'a> {
     Root,
     Key(&'a ValuePath<'a>, &'a str),
@@ -168,7 +170,7 @@ impl fmt::Display for ValuePath<'_> {
     }
 }
 
-/// How many values there may be, and how many more.
+/// The maximum number of values, and how many are left.
 #[derive(Clone, Copy)]
 struct ValueLimit<'a> {
     most_values: usize,
@@ -181,7 +183,7 @@ struct ValueVisitor<'a> {
     limit: ValueLimit<'a>,
     place: &'a ValuePath<'a>,
     depth: usize,
-    /// The largest whole number that is taken.
+    /// The largest integer that is accepted.
     largest: u64,
 }
 
@@ -200,7 +202,7 @@ impl<'a> ValueVisitor<'a> {
         E::custom("refused")
     }
 
-    /// Remembers the innermost place of an error that the parser found.
+    /// Stores the innermost path of an error that the parser found.
     fn note<E>(self, error: E) -> E {
         let mut findings = self.findings.borrow_mut();
         if findings.path.is_none() {
@@ -209,7 +211,7 @@ impl<'a> ValueVisitor<'a> {
         error
     }
 
-    /// Counts a value before it is kept.
+    /// Counts a value before it is stored.
     fn count<E: serde::de::Error>(self) -> Result<(), E> {
         match self.limit.left.get().checked_sub(1) {
             Some(left) => {
@@ -318,7 +320,7 @@ impl<'de> Visitor<'de> for ValueVisitor<'_> {
     }
 }
 
-/// Where a whole number with too many digits starts, in a text that is known to be JSON.
+/// The start of an integer with too many digits, in a text that is known to be JSON.
 fn long_integer(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -328,7 +330,7 @@ fn long_integer(bytes: &[u8]) -> Option<usize> {
                 let token = &bytes[at..];
                 let length = token.iter().take_while(|b| is_number_part(**b)).count();
                 let whole = token[..length].iter().all(|b| matches!(b, b'-' | b'0'..=b'9'));
-                // A shorter one fits 64 bits, and was checked as an integer.
+                // A shorter integer fits 64 bits, and was checked as an integer.
                 if whole && length > 18 {
                     return Some(at);
                 }

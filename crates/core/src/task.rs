@@ -1,10 +1,10 @@
-//! A task: a job under a contract, whose lifecycle outlives the request that asked for it.
+//! A task: a job under a contract, whose life outlasts the request that submitted it.
 //!
-//! `decide` says which events follow from a command, or why none do; `apply` is what an event makes
-//! of the task. Both are pure: time, tokens and digests come with the command. What there is to do
-//! next is read from the task with `needs`, and when to look again with `Task::wakes_at`.
-//! A task goes through its stages in order: candidates from knowledge are verified first, then
-//! executors propose, then the candidates are verified one after the other until one is approved.
+//! `decide` returns the events that a command causes, or why it causes none; `apply` changes the
+//! task by an event. Both are pure: time, tokens and digests come with the command. `needs` lists
+//! the next work, and `Task::wakes_at` says when to look again. A task goes through its stages in
+//! order: voters vote on candidates from knowledge, then executors propose, then voters vote on the
+//! candidates one after the other until one is approved.
 
 pub mod agent_event;
 mod aggregate;
@@ -45,18 +45,18 @@ pub use self::{
 use crate::{round::job::words, time::Timestamp};
 
 words!(
-    /// How far a task has come.
+    /// The phase of a task.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     TaskPhase {
         /// Nobody works on it.
         Created => "created",
-        /// Somebody proposes.
+        /// An executor proposes.
         Claimed => "claimed",
-        /// There is a candidate, and nobody verifies it.
+        /// There is a candidate, and nobody votes on it yet.
         Proposed => "proposed",
         Verifying => "verifying",
-        /// The votes are in: one candidate is to be final.
+        /// The votes are in: one candidate is about to become final.
         Committed => "committed",
         /// One candidate is final. A continuous task waits here for its next epoch.
         Finalized => "finalized",
@@ -66,7 +66,7 @@ words!(
     }
 );
 
-/// How a task ended, in words that say why.
+/// How a task ended, with the reason in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TaskEnd {
@@ -76,64 +76,65 @@ pub enum TaskEnd {
     Cancelled { reason: String },
 }
 
-/// The time in which a final decision can be complained of.
+/// The time in which a final decision can be disputed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComplaintWindow {
     pub epoch: u64,
     pub candidate: String,
     pub until: Timestamp,
-    /// What was said against the decision.
+    /// The complaint against the decision.
     pub complaint: Option<String>,
 }
 
-/// A task as its events made it: a recorded document, kept beside them.
+/// A task as its events built it, stored as a document besides them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub id: String,
     pub terms: TaskTerms,
     pub phase: TaskPhase,
     pub created_at: Timestamp,
-    /// Which decision of a continuous task this is, from 1.
+    /// The number of the decision of a continuous task, from 1.
     pub epoch: u64,
-    /// When the first work on this epoch began.
+    /// When the first work on this epoch started.
     pub started_at: Option<Timestamp>,
-    /// The highest token that was given out; a claim with a lower one may be a late writer's.
+    /// The highest token issued; a claim with a lower token may come from a late writer.
     pub last_token: u64,
+    /// The leases in progress, by token.
     pub claims: BTreeMap<u64, TaskLease>,
-    /// Work that ended without anybody knowing what came of it.
+    /// Work that ended with an unknown result.
     pub unfinished: Vec<UnfinishedWork>,
     pub proposals: Vec<Proposal>,
-    /// Executors that proposed something.
+    /// Executors that have proposed.
     pub proposed: BTreeSet<String>,
-    /// Whether nobody is asked to propose any more.
+    /// Whether proposing is over.
     pub is_explored: bool,
-    /// Proposals in a row that brought neither a new output nor new evidence.
+    /// Consecutive proposals that brought neither a new output nor new evidence.
     pub barren: u32,
-    /// Executors that were asked to propose and did not, since proposing last began.
+    /// Executors that failed to propose since proposing last started.
     pub failed_proposers: BTreeMap<String, u32>,
-    /// How often proposing failed as a whole.
+    /// How many times proposing failed as a whole.
     pub retries: u32,
-    /// Not before this time is anybody asked to propose again.
+    /// No executor is asked to propose again before this time.
     pub retry_at: Option<Timestamp>,
-    /// How often a node failed at work of this epoch.
+    /// How many times a node failed at work of this epoch.
     #[serde(default)]
     pub node_failures: u32,
-    /// How many candidates were taken from knowledge.
+    /// How many candidates came from knowledge.
     pub reuses: u32,
-    /// Digests of outputs from knowledge that the verifiers refused.
+    /// Digests of outputs from knowledge that the voters rejected.
     pub blacklist: BTreeSet<String>,
-    /// Executors that were proven to say two things at once. They have no vote any more.
+    /// Executors that provably voted both ways. They have lost their vote.
     pub equivocators: BTreeSet<String>,
     pub spent: TaskSpending,
-    /// The candidate that is final in this epoch.
+    /// The final candidate of this epoch.
     pub decided: Option<String>,
-    /// Decisions that can still be complained of.
+    /// Decisions that can still be disputed.
     pub windows: Vec<ComplaintWindow>,
     pub end: Option<TaskEnd>,
 }
 
 impl Task {
-    /// The task that its first event makes.
+    /// The task after its first event.
     pub fn created(id: &str, terms: TaskTerms, at: Timestamp) -> Self {
         Self {
             id: id.to_owned(),
@@ -163,18 +164,18 @@ impl Task {
         }
     }
 
-    /// Whether no work is left to do. What was decided may still be complained of, and settles by
-    /// the clock: only when `wakes_at` is `None` does nothing more happen by itself.
+    /// Whether no work is left. Its decision may still be disputed and settles by the clock:
+    /// nothing more happens by itself only once `wakes_at` is `None`.
     pub const fn is_over(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Whether this epoch is decided and the next one has not begun.
+    /// Whether this epoch is decided and the next one has not started.
     pub const fn is_waiting(&self) -> bool {
         self.end.is_none() && self.decided.is_some()
     }
 
-    /// Whether nothing more is done for it unless somebody asks for it.
+    /// Whether nothing more happens unless a caller asks for it.
     pub const fn is_at_rest(&self) -> bool {
         self.is_over() || self.is_waiting()
     }
@@ -189,12 +190,13 @@ impl Task {
         }
     }
 
-    /// The epoch whose decision is the newest.
+    /// The epoch of the latest decision.
     pub fn newest_decision(&self) -> Option<u64> {
         let newest = if self.decided.is_some() { self.epoch } else { self.epoch - 1 };
         (newest > 0).then_some(newest)
     }
 
+    /// The proposal of a candidate.
     pub fn proposal(&self, id: &str) -> Option<&Proposal> {
         self.proposals.iter().find(|proposal| proposal.id == id)
     }
@@ -204,7 +206,7 @@ impl Task {
         self.proposals.iter().find(|proposal| proposal.standing == ProposalStanding::Approved)
     }
 
-    /// When it must be over: by its contract, or because the time for this epoch is used up.
+    /// When it must end: by its contract, or because the time for this epoch is used up.
     pub fn deadline(&self) -> Timestamp {
         if self.is_waiting() {
             return self.terms.expires_at;
@@ -213,8 +215,8 @@ impl Task {
         by_budget.map_or(self.terms.expires_at, |at| at.min(self.terms.expires_at))
     }
 
-    /// The execution id under which somebody was asked for the same work, where nobody knows what
-    /// came of it. Asking under it again costs the executor nothing if it did answer.
+    /// The execution id of the same work, if its result is unknown. Asking again under this id
+    /// costs the executor nothing if it did answer.
     pub fn resumable(&self, role: TaskRole, holder: &str, candidate: Option<&str>) -> Option<&str> {
         let is_same = |it: &&UnfinishedWork| {
             it.role == role && it.holder == holder && it.candidate.as_deref() == candidate
@@ -222,7 +224,7 @@ impl Task {
         self.unfinished.iter().find(is_same).map(|it| it.execution_id.as_str())
     }
 
-    /// What a ballot of a voter on a candidate is bound to now.
+    /// The values that the commitment of a ballot is bound to now.
     pub fn vote_context<'a>(&'a self, candidate: &'a str, voter: &'a str) -> VoteContext<'a> {
         let turn = self.proposal(candidate).map_or(1, |it| it.turn);
         VoteContext { task: &self.id, epoch: self.epoch, candidate, turn, voter }

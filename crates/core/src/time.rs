@@ -5,22 +5,27 @@
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// The time at a number of microseconds since 1970.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
+    /// The time at a number of milliseconds since 1970.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1_000))
     }
 
+    /// Microseconds since 1970.
     pub const fn micros(self) -> i64 {
         self.0
     }
 
+    /// Milliseconds since 1970, rounded down.
     pub const fn millis(self) -> i64 {
         self.0.div_euclid(1_000)
     }
 
+    /// The time this many milliseconds later, saturating.
     #[must_use]
     pub const fn plus_millis(self, millis: u64) -> Self {
         #[expect(clippy::cast_possible_wrap, reason = "saturated just before")]
@@ -28,40 +33,40 @@ impl Timestamp {
         Self(self.0.saturating_add(millis.saturating_mul(1_000)))
     }
 
-    /// The month that it lies in, in UTC: where it begins, and where the next one does.
+    /// The start of its month and of the following month, in UTC.
     pub fn month(self) -> (Self, Self) {
         let (year, month) = civil(self.0.div_euclid(DAY));
         let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
         (Self(first_day(year, month) * DAY), Self(first_day(next_year, next) * DAY))
     }
 
-    /// Where the next day begins, in UTC.
+    /// The start of the following day, in UTC.
     #[must_use]
     pub fn next_day(self) -> Self {
         Self((self.0.div_euclid(DAY) + 1).saturating_mul(DAY))
     }
 
-    /// Where the year that it lies in begins, in UTC.
+    /// The start of its year, in UTC.
     #[must_use]
     pub fn year(self) -> Self {
         let (year, _) = civil(self.0.div_euclid(DAY));
         Self(first_day(year, 1) * DAY)
     }
 
-    /// Milliseconds from `earlier` to this point; zero when it lies before.
+    /// Milliseconds from `earlier` to this time; zero if this time is before it.
     pub const fn millis_since(self, earlier: Self) -> u64 {
         let micros = self.0.saturating_sub(earlier.0);
         if micros < 0 { 0 } else { micros.unsigned_abs() / 1_000 }
     }
 }
 
-/// Microseconds of a day.
+/// Microseconds in a day.
 const DAY: i64 = 86_400_000_000;
-/// Days of 400 years, after which the calendar repeats itself.
+/// Days in 400 years, after which the calendar repeats itself.
 const ERA: i64 = 146_097;
 
-/// The year and the month of a day since 1970. Years begin in March here, so that the day that
-/// leap years have is their last one.
+/// The year and month of a day since 1970. Internally, years start in March, so that the leap day
+/// is the last day.
 fn civil(day: i64) -> (i64, i64) {
     let shifted = day + 719_468;
     let era = shifted.div_euclid(ERA);
@@ -73,7 +78,7 @@ fn civil(day: i64) -> (i64, i64) {
     (era * 400 + year + i64::from(month <= 2), month)
 }
 
-/// The first day of a month, since 1970.
+/// The first day of a month, in days since 1970.
 fn first_day(year: i64, month: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));

@@ -19,7 +19,7 @@ pub use self::{
 use crate::{id::AccountId, round::job::words, time::Timestamp};
 
 words!(
-    /// The shape of what a judge reads.
+    /// The shape of the inputs of a judge.
     InputContract {
         /// Named text fields only.
         Text => "text",
@@ -31,10 +31,12 @@ words!(
 );
 
 impl InputContract {
+    /// Whether the contract has text fields.
     pub const fn has_text(self) -> bool {
         matches!(self, Self::Text | Self::TextImage)
     }
 
+    /// Whether the contract has an image.
     pub const fn has_image(self) -> bool {
         matches!(self, Self::TextImage | Self::Image)
     }
@@ -49,29 +51,35 @@ words!(
     }
 );
 
-/// The longest name.
+/// The maximum length of a name, in characters.
 pub const NAME_CHARS: usize = 128;
+/// The maximum length of a description, in characters.
 pub const DESCRIPTION_CHARS: usize = 1_024;
+/// The maximum length of a criterion, in characters.
 pub const CRITERION_CHARS: usize = 20_000;
+/// The maximum number of examples.
 pub const MOST_EXAMPLES: usize = 50;
-/// Of all examples together.
+/// The maximum length of all examples together, in characters.
 pub const EXAMPLES_CHARS: usize = 200_000;
+/// The maximum number of input fields.
 pub const MOST_FIELDS: usize = 32;
+/// The maximum length of a field name, in characters.
 pub const FIELD_CHARS: usize = 64;
+/// The maximum length of an image address, in characters.
 pub const URL_CHARS: usize = 2_048;
 
-/// What a judge is asked to write beside its verdict, in every version alike.
+/// The explanation that every judge is asked to write with its verdict.
 pub const REASONING_FIELD: &str =
     "Why the criterion is met or not met, in a few sentences that point to the inputs.";
 
-/// Whether a text is a name of a verifier: lowercase letters, digits and hyphens.
+/// Whether the text is a valid verifier name: lower-case letters, digits and hyphens.
 pub fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= NAME_CHARS
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
-/// Whether a text is a name of an input field: letters, digits, hyphens and underscores.
+/// Whether the text is a valid field name: letters, digits, hyphens and underscores.
 pub fn is_field(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= FIELD_CHARS
@@ -87,7 +95,7 @@ pub struct Verifier {
     pub name: String,
     pub description: String,
     pub current_version: u32,
-    /// Must be given to deploy the next version; drawn anew with each.
+    /// Required to deploy the next version; every version has a new one.
     pub version_token: String,
     pub standing: VerifierStanding,
     pub created_at: Timestamp,
@@ -102,7 +110,7 @@ pub struct VerifierVersion {
     /// As it was when the version was deployed.
     pub description: String,
     pub config: VerifierConfig,
-    /// SHA-256 of the canonical JSON of the configuration, in hex.
+    /// The SHA-256 of the canonical JSON of the configuration, in hex.
     pub config_hash: String,
     pub deployed_at: Timestamp,
 }

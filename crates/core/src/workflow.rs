@@ -24,32 +24,32 @@ use crate::{
 };
 
 words!(
-    /// What somebody may do with a workflow, from less to more.
+    /// A role on a workflow, from the fewest rights to the most.
     AccessRole {
         /// Read it, and run its verifiers.
         View => "view",
-        /// Save new versions, and see and tune its verifiers.
+        /// Save new versions, and read and tune its verifiers.
         Edit => "edit",
         /// Share it with others.
         Admin => "admin",
-        /// Everything; it is theirs.
+        /// Everything, including transferring and deleting it.
         Owner => "owner",
     }
 );
 
 words!(
-    /// What somebody may do with a verifier.
+    /// A role on a verifier.
     VerifierRole {
         /// Run it.
         Exec => "exec",
-        /// See it whole, measure it and deploy its next version.
+        /// Read all of it, measure it and deploy its next version.
         Tune => "tune",
         Owner => "owner",
     }
 );
 
 words!(
-    /// How a version came to be, as its author says.
+    /// The origin of a version, as its author states it.
     VersionSource {
         Manual => "manual",
         Teach => "teach",
@@ -62,12 +62,12 @@ words!(
 );
 
 words!(
-    /// Whose workflows, or templates, are meant.
+    /// Selects workflows or templates by their owner.
     OwnershipFilter { Mine => "mine", All => "all", SharedWithMe => "shared-with-me" }
 );
 
 impl AccessRole {
-    /// What comes with the role for the verifiers that the workflow names.
+    /// The role on the verifiers of the workflow that this role includes.
     pub const fn on_verifiers(self) -> VerifierRole {
         match self {
             Self::View => VerifierRole::Exec,
@@ -77,24 +77,31 @@ impl AccessRole {
     }
 }
 
+/// The maximum length of a name, in characters.
 pub const NAME_CHARS: usize = 128;
+/// The maximum length of a description, in characters.
 pub const DESCRIPTION_CHARS: usize = 1_024;
+/// The maximum length of an outcome, in characters.
 pub const OUTCOME_CHARS: usize = 1_024;
+/// The maximum size of a body, in bytes.
 pub const BODY_BYTES: usize = 512 * 1024;
+/// The maximum number of tags.
 pub const MOST_TAGS: usize = 32;
+/// The maximum length of a tag, in characters.
 pub const TAG_CHARS: usize = 64;
+/// The maximum number of verifiers that a workflow binds.
 pub const MOST_BINDINGS: usize = 64;
-/// The most grants of one workflow.
+/// The maximum number of grants on one workflow.
 pub const MOST_GRANTS: u32 = 500;
-/// The most grants that one account makes in a day, so that nobody's list is flooded.
+/// The maximum number of grants that one account makes in a day, so that nobody's list is flooded.
 pub const GRANTS_A_DAY: u32 = 200;
-/// The most workflows of one owner that wait for one person to accept them.
+/// The maximum number of one owner's workflows that wait for one person to accept them.
 pub const MOST_WAITING: u32 = 25;
 
-/// A workflow as a list shows it, with what its current version says.
+/// A workflow as a list shows it, with the texts of its current version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workflow {
-    /// Whose it is.
+    /// The owner.
     pub account: AccountId,
     /// A UUID.
     pub id: String,
@@ -104,7 +111,7 @@ pub struct Workflow {
     pub outcome: String,
     pub tags: Vec<String>,
     pub current_version: u32,
-    /// Must be given to save the next version; drawn anew with each.
+    /// Required to save the next version; every version has a new one.
     pub version_token: String,
     /// The template that it was forked from.
     pub parent: Option<ForkOrigin>,
@@ -113,34 +120,35 @@ pub struct Workflow {
     pub archived_at: Option<Timestamp>,
 }
 
-/// The version of a template that a workflow was forked from.
+/// The template version that a workflow was forked from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkOrigin {
     pub template_id: String,
     pub version: u32,
 }
 
-/// A workflow that somebody reaches, and how far.
+/// A workflow that an account can reach, with its role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReachableWorkflow {
     pub workflow: Workflow,
     pub role: AccessRole,
-    /// The first version that is seen; zero for all.
+    /// The first visible version; zero for all.
     pub floor: u32,
-    /// Who shares it with them; `None` for an owner.
+    /// The owner who shares it; `None` if the account owns it.
     pub shared: Option<ShareOrigin>,
 }
 
-/// Whose something is that somebody else reaches.
+/// The owner of a shared object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShareOrigin {
-    /// `@handle`, or the id of an account that has none.
+    /// `@handle`, or the id of an account without a handle.
     pub owner: String,
     /// Whether it was accepted, or comes through a team.
     pub is_accepted: bool,
 }
 
 impl ReachableWorkflow {
+    /// Whether the account can see the version.
     pub const fn sees(&self, version: u32) -> bool {
         self.floor <= version
     }
@@ -163,7 +171,7 @@ pub struct WorkflowVersion {
     pub created_at: Timestamp,
 }
 
-/// A verifier that a workflow names, under a name of its own.
+/// A verifier that a workflow uses, under a name of the workflow's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierBinding {
     pub name: String,
@@ -172,7 +180,7 @@ pub struct VerifierBinding {
     pub version: Option<u32>,
 }
 
-/// A binding as it is asked for.
+/// A requested binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewBinding {
     pub name: String,
@@ -180,7 +188,7 @@ pub struct NewBinding {
 }
 
 impl NewBinding {
-    /// Says what is wrong with it.
+    /// Checks that the binding can be saved.
     pub fn check(&self) -> Result<(), &'static str> {
         match self.verifier.which {
             VerifierSelector::System(_) => Err("names a platform verifier, which needs no binding"),
@@ -191,12 +199,12 @@ impl NewBinding {
     }
 }
 
-/// Whether a text is a name of a binding: that of a verifier that begins with no hyphen.
+/// Whether the text is a valid binding name: a verifier name that does not start with a hyphen.
 pub fn is_binding_name(text: &str) -> bool {
     crate::verifier::is_name(text) && !text.starts_with('-')
 }
 
-/// Whether a text can be a tag. What would not stand alone in a list of tags cannot.
+/// Whether the text can be a tag. Characters that separate tags in a list are not allowed.
 pub fn is_tag(text: &str) -> bool {
     let is_plain = |c: char| !c.is_control() && !matches!(c, '"' | '\\' | ',' | '[' | ']');
     !text.trim().is_empty()
@@ -205,17 +213,17 @@ pub fn is_tag(text: &str) -> bool {
         && text.chars().all(is_plain)
 }
 
-/// Somebody who may use a workflow that is not theirs.
+/// A grant on a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantLine {
-    /// Whether the grantee is a team, through which its members have it.
+    /// Whether the grantee is a team, whose members all get the role.
     pub is_team: bool,
-    /// The name by which it was granted, so that no name turns into another.
+    /// The name used in the grant, so that one name never turns into another.
     pub granted_to: String,
     pub role: AccessRole,
-    /// The first version that is shared; zero for the whole history.
+    /// The first shared version; zero for the whole history.
     pub floor: u32,
-    /// What people know the one by who granted it.
+    /// The public name of the account that made the grant.
     pub granted_by: String,
     pub granted_at: Timestamp,
 }

@@ -1,10 +1,10 @@
-//! Who asks, already authenticated, on behalf of an account.
+//! The authenticated caller of a request, who acts for an account.
 
 use std::{collections::BTreeSet, str::FromStr};
 
 use crate::id::AccountId;
 
-/// What a key may do.
+/// A right of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// Everything, on every account of the installation.
@@ -13,7 +13,7 @@ pub enum Scope {
     RoundsCreate,
     /// Read the account's rounds.
     RoundsRead,
-    /// Read the figures that the server counts.
+    /// Read the server's metrics.
     MetricsRead,
     /// Read the account's verifiers and their runs.
     VerifiersRead,
@@ -21,11 +21,11 @@ pub enum Scope {
     VerifiersWrite,
     /// Run and measure verifiers.
     VerifiersRun,
-    /// Read what the account has used, and its credit.
+    /// Read the account's usage and credit.
     UsageRead,
-    /// Make, list and revoke keys of the account, which may do no more than this one.
+    /// Create, list and revoke keys of the account. A new key never has more rights than this one.
     KeysWrite,
-    /// Read workflows and templates, and who may use them.
+    /// Read workflows and templates, and their grants.
     WorkflowsRead,
     /// Save, share, publish and delete workflows and templates.
     WorkflowsWrite,
@@ -38,6 +38,7 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// Every scope.
     pub const ALL: [Self; 14] = [
         Self::Admin,
         Self::RoundsCreate,
@@ -55,7 +56,8 @@ impl Scope {
         Self::TasksWrite,
     ];
 
-    /// What an account does with its own: the scopes of a key that an admin makes without a word.
+    /// The scopes that let an account manage its own resources; the default for a key that an admin
+    /// creates.
     pub const OWN: [Self; 12] = [
         Self::RoundsCreate,
         Self::RoundsRead,
@@ -71,6 +73,7 @@ impl Scope {
         Self::TasksWrite,
     ];
 
+    /// The name of the scope in requests and replies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -99,29 +102,30 @@ impl FromStr for Scope {
     }
 }
 
-/// The key that a caller came with.
+/// The key of an authenticated caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerKey {
-    /// The part of the key that is no secret; it may stand in logs.
+    /// The public part of the key, which may appear in logs.
     pub id: String,
-    /// How many rounds the key may have under way at a time.
+    /// How many rounds the key may have in progress.
     pub concurrent_rounds: usize,
 }
 
 /// How the work of an account is paid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreditMode {
-    /// From its credit, and no further.
+    /// From its credit, up to the balance.
     Metered,
-    /// Counted, and never refused: the operator's own account.
+    /// Counted but never refused: the operator's own account.
     Unmetered,
-    /// Nothing that costs is done for it.
+    /// Paid work is refused.
     Suspended,
-    /// From the little credit of a network address, and within what all callers without a key may
-    /// spend in a day.
+    /// From the small credit of a network address, within the daily limit of all callers without a
+    /// key.
     Anonymous,
 }
 
+/// An authenticated key and the account that it acts for.
 #[derive(Debug, Clone)]
 pub struct Caller {
     account: AccountId,
@@ -131,7 +135,8 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Only `server::request::auth`, `engine::access` and the testkit may call this; clippy keeps it so.
+    /// Only `server::request::auth`, `engine::access` and the testkit may call this; clippy
+    /// enforces it.
     pub fn authenticated(
         account: AccountId,
         scopes: BTreeSet<Scope>,
@@ -141,23 +146,27 @@ impl Caller {
         Self { account, scopes, key, credit }
     }
 
+    /// How the account pays for its work.
     pub fn credit(&self) -> CreditMode {
         self.credit
     }
 
+    /// The account that the caller acts for.
     pub fn account(&self) -> &AccountId {
         &self.account
     }
 
+    /// The key that authenticated the caller.
     pub fn key(&self) -> &CallerKey {
         &self.key
     }
 
-    /// What the key has, as it was given.
+    /// The scopes of the key, as they were granted.
     pub fn scopes(&self) -> &BTreeSet<Scope> {
         &self.scopes
     }
 
+    /// Whether the key has the scope; `admin` includes every scope.
     pub fn may(&self, scope: Scope) -> bool {
         self.scopes.contains(&Scope::Admin) || self.scopes.contains(&scope)
     }

@@ -1,41 +1,42 @@
-//! Whose turn it is when several accounts want the same places.
+//! The fair-share rule: which account gets the next permit when several compete for them.
 
 use std::{collections::BTreeMap, vec::IntoIter};
 
 use crate::id::AccountId;
 
-/// How many places an account may hold for each that is left, so that whoever comes next finds one:
-/// alone it gets seven eighths of them.
+/// How many permits an account may hold for each permit that stays free. The next account always
+/// finds one: an account that is alone gets seven eighths of the permits.
 const SHARE: usize = 7;
 
-/// Whether an account that holds so many may take so many more of those that are free.
+/// Whether an account that holds `held` permits may take `more` of the `free` ones.
 pub const fn is_in_share(held: usize, more: usize, free: usize) -> bool {
     more <= free && held.saturating_add(more) <= SHARE.saturating_mul(free - more + 1)
 }
 
-/// What accounts hold of something of which there is only so much.
+/// The permits of a limited capacity, and how many each account holds.
 #[derive(Debug)]
 pub struct FairShares {
     free: usize,
-    /// Accounts that hold nothing are not in it.
+    /// Accounts that hold nothing have no entry.
     held: BTreeMap<AccountId, usize>,
 }
 
-/// Why an account gets no more.
+/// Why an account gets no more permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FairShareRefusal {
-    /// It would hold more than one account may.
+    /// The account would exceed its own limit.
     OfAccount,
-    /// What is free is kept for others.
+    /// The free permits are reserved for other accounts.
     OfAll,
 }
 
 impl FairShares {
+    /// A capacity of `all` permits, none of them held.
     pub const fn new(all: usize) -> Self {
         Self { free: all, held: BTreeMap::new() }
     }
 
-    /// Takes so much more, of which an account may hold `most`.
+    /// Takes `more` permits for an account that may hold at most `most`.
     pub fn take(
         &mut self,
         account: &AccountId,
@@ -56,7 +57,7 @@ impl FairShares {
         Ok(())
     }
 
-    /// Gives back what was taken.
+    /// Returns permits that the account took.
     pub fn give_back(&mut self, account: &AccountId, less: usize) {
         self.free = self.free.saturating_add(less);
         match self.held.get_mut(account) {
@@ -67,34 +68,36 @@ impl FairShares {
         }
     }
 
+    /// How many permits the account holds.
     pub fn held(&self, account: &AccountId) -> usize {
         self.held.get(account).copied().unwrap_or(0)
     }
 
-    /// Whether nobody holds anything.
+    /// Whether all permits are free.
     pub fn are_back(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// Whose turn it is of those who wait for one each. Whoever is named has yet to take it.
+    /// Chooses the waiters that get the free permits, one each. The caller still has to take the
+    /// permits.
     pub fn next<T: Ord>(&self, waiting: BTreeMap<AccountId, Vec<T>>) -> Vec<T> {
         share_fairly(waiting, &self.held, self.free)
     }
 
-    /// What is left, some of it perhaps for others only.
+    /// How many permits are free. Some of them may be reserved for other accounts.
     pub const fn free(&self) -> usize {
         self.free
     }
 
-    /// What all hold together.
+    /// How many permits all accounts hold together.
     pub fn in_use(&self) -> usize {
         self.held.values().sum()
     }
 }
 
-/// Gives free places to those who wait: accounts take turns, the one that holds the fewest first, and
-/// each begins with the first that it has. Of accounts that hold as many, the first is the one whose
-/// own is first. No account gets more than its share.
+/// Hands each free permit to the account that holds the fewest; a tie goes to the account whose
+/// oldest waiter is oldest. Within an account the oldest waiter comes first. No account gets more
+/// than its share.
 pub fn share_fairly<T: Ord>(
     waiting: BTreeMap<AccountId, Vec<T>>,
     held: &BTreeMap<AccountId, usize>,
@@ -112,7 +115,7 @@ pub fn share_fairly<T: Ord>(
     while taken.len() < free
         && let Some(((held, first, account), mut rest)) = queues.pop_first()
     {
-        // Nobody else holds less.
+        // Every other account holds at least as many, so all of them are at their share.
         if !is_in_share(held, 1, free - taken.len()) {
             break;
         }
@@ -145,7 +148,7 @@ mod tests {
         let many: Vec<u32> = (0..100).rev().collect();
         let all = waiting(&[("a", &many), ("b", &[900, 800])]);
         assert_eq!(share_fairly(all.clone(), &held(&[]), 6), [0, 800, 1, 900, 2, 3]);
-        // Who holds fewer comes first until both hold as many.
+        // The account with fewer permits comes first until both hold the same number.
         assert_eq!(share_fairly(all, &held(&[("a", 1)]), 3), [800, 0, 900]);
     }
 
@@ -162,10 +165,10 @@ mod tests {
         assert_eq!(share_fairly(all(), &held(&[]), 256).len(), 224);
         assert_eq!(share_fairly(all(), &held(&[("a", 224)]), 32).len(), 0);
         assert_eq!(share_fairly(all(), &held(&[("a", 223)]), 33).len(), 1);
-        // There is one for whoever comes next, and for the one after that.
+        // One permit stays free for the next account, and one for the account after that.
         let both = || waiting(&[("a", &many), ("b", &many)]);
         assert_eq!(share_fairly(both(), &held(&[("a", 224)]), 32).len(), 28);
-        // Where there are few places, one account may have all.
+        // If there are few permits, one account may have all of them.
         for few in 1..8 {
             assert_eq!(share_fairly(all(), &held(&[]), few).len(), few);
         }
@@ -185,7 +188,7 @@ mod tests {
         assert_eq!((shares.held(&a), shares.in_use()), (0, 1));
         shares.give_back(&b, 1);
         assert!(shares.are_back());
-        // What is taken in large pieces leaves as much.
+        // Permits taken in large batches leave the same reserve.
         assert_eq!(shares.take(&a, 900, usize::MAX), Err(FairShareRefusal::OfAll));
         assert_eq!(shares.take(&a, 800, usize::MAX), Ok(()));
         assert_eq!(shares.take(&a, 0, usize::MAX), Ok(()));

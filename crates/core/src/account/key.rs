@@ -1,7 +1,7 @@
 //! The form of API keys: `jrt_live_<id>_<secret><checksum>`.
 //!
-//! The prefix tells scanners what it is, the checksum lets them drop false hits offline,
-//! and the identifier finds the row whose hash the secret must have.
+//! The prefix lets secret scanners recognize a key, and the checksum lets them drop false hits
+//! offline. The identifier finds the row that holds the hash of the secret.
 
 use std::collections::BTreeSet;
 
@@ -15,53 +15,53 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const WORD: usize = 22;
 const CHECKSUM: usize = 6;
 
-/// What is known of a key. Its secret is not.
+/// The record of an API key, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     pub id: String,
     pub account: AccountId,
     pub name: String,
     pub scopes: BTreeSet<Scope>,
-    /// Requests a minute; `None` is the default of the installation.
+    /// Requests per minute; `None` is the default of the installation.
     pub rate_per_minute: Option<u32>,
-    /// Rounds under way at a time; `None` is the default of the installation.
+    /// Rounds in progress; `None` is the default of the installation.
     pub concurrent_rounds: Option<u32>,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
-    /// To the minute.
+    /// Rounded to the minute.
     pub last_used_at: Option<Timestamp>,
 }
 
-/// With this the name of a key begins that somebody got by logging in.
+/// The prefix in the name of every key that a login created.
 pub const LOGIN_NAME: &str = "login ";
 
 impl Key {
-    /// Whether somebody got it by logging in, and can get another one so.
+    /// Whether a login created the key, so that its owner can log in again for another one.
     pub fn is_of_login(&self) -> bool {
         self.name.starts_with(LOGIN_NAME)
     }
 
-    /// Whether the key opens anything.
+    /// Whether the key is neither revoked nor expired.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }
 }
 
-/// What a new key is to be.
+/// The wanted properties of a new key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKey {
     pub name: String,
-    /// What its maker may do, without `admin`, when left out.
+    /// If absent, the scopes of the key's creator, without `admin`.
     pub scopes: Option<BTreeSet<Scope>>,
-    /// That of its maker when left out.
+    /// If absent, the account of the key's creator.
     pub account: Option<AccountId>,
     pub rate_per_minute: Option<u32>,
     pub concurrent_rounds: Option<u32>,
     pub expires_at: Option<Timestamp>,
 }
 
-/// A key in clear text. Shown once, never stored.
+/// A key in clear text. It is shown once and never stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
     id: String,
@@ -75,13 +75,13 @@ impl std::fmt::Debug for ApiKey {
 }
 
 impl ApiKey {
-    /// Makes a key from random bits.
+    /// Builds a key from random bits.
     pub fn new(id: u128, secret: [u128; 2]) -> Self {
         let secret = format!("{}{}", base62(secret[0], WORD), base62(secret[1], WORD));
         Self { id: base62(id, WORD), secret }
     }
 
-    /// Reads a key; `None` when it does not have the form or the checksum.
+    /// Reads a key; `None` if its form or its checksum is wrong.
     pub fn parse(text: &str) -> Option<Self> {
         let (id, rest) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let is_formed = text.is_ascii() && id.len() == WORD && rest.len() == 2 * WORD + CHECKSUM;
@@ -93,16 +93,17 @@ impl ApiKey {
         (key.checksum() == checksum).then_some(key)
     }
 
+    /// The public part of the key, which finds its record.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The text to hand to the caller.
+    /// The full text of the key, for its owner.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}_{}{}", self.id, self.secret, self.checksum())
     }
 
-    /// What is stored: 256 random bits need no slow hash.
+    /// The stored hash. A secret of 256 random bits needs no slow hash.
     pub fn secret_hash(&self) -> [u8; 32] {
         Sha256::digest(self.secret.as_bytes()).into()
     }

@@ -1,8 +1,9 @@
-//! Credits: whole micro-credits, moved between the places of an account, never made or lost.
+//! Credit in whole micro-credits, which moves between the buckets of an account and is never
+//! created or lost.
 //!
-//! One credit is one US dollar. What an account was granted is always the sum of what it has left,
-//! what is held for work under way, and what was spent. What a call costs beyond its hold is taken
-//! from what is left, which one call at a time may bring below zero.
+//! One credit is one US dollar. The credit granted to an account always equals the sum of the
+//! available, held and spent credit. A call that costs more than its hold takes the rest from the
+//! available credit, which one call at a time may bring below zero.
 
 use std::str::FromStr;
 
@@ -12,37 +13,38 @@ use crate::{
     time::Timestamp,
 };
 
-/// Micro-credits in a credit.
+/// Micro-credits per credit.
 pub const MICROS: i64 = 1_000_000;
 
 words!(
-    /// Where credit is.
+    /// A bucket that holds credit.
     CreditBucket {
-        /// Outside of the account: where grants come from.
+        /// Outside of the account: the source of grants.
         Source => "source",
         Available => "available",
-        /// Reserved for a round under way.
+        /// Reserved for a round in progress.
         Held => "held",
         Spent => "spent",
     }
 );
 
 words!(
-    /// Why credit moved.
+    /// The reason for a transfer.
     Movement {
-        /// The operator gave credit, or took it back.
+        /// The operator granted credit, or took it back.
         Grant => "grant",
-        /// A round was opened: what it probably costs is set aside.
+        /// A round was opened: its likely cost is set aside.
         Hold => "hold",
-        /// A round ended: what it cost. Negative where the provider reported less afterwards.
+        /// A round ended: its cost is taken. Negative if the provider later reported less.
         Capture => "capture",
-        /// A round ended: what it did not cost goes back. Negative where it cost more than it held.
+        /// A round ended: the unused part of the hold goes back. Negative if the round cost more
+        /// than its hold.
         Release => "release",
     }
 );
 
 impl Movement {
-    /// From where to where credit moves.
+    /// The bucket that the credit leaves, and the bucket that it enters.
     pub const fn buckets(self) -> (CreditBucket, CreditBucket) {
         match self {
             Self::Grant => (CreditBucket::Source, CreditBucket::Available),
@@ -53,37 +55,38 @@ impl Movement {
     }
 }
 
-/// One line of the ledger. It never changes.
+/// One entry of the ledger. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// Grows with time within an account.
+    /// Sorts by time within an account.
     pub id: String,
     pub movement: Movement,
-    /// Negative where an operator takes a grant back, and where a round cost more than it held or
-    /// is corrected.
+    /// Negative if the operator takes a grant back, or if a round cost more than its hold or is
+    /// corrected.
     pub micros: i64,
     pub round: Option<RoundId>,
     pub note: Option<String>,
     pub at: Timestamp,
 }
 
-/// What an account has.
+/// The credit of an account, by bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Balance {
     pub granted: i64,
-    /// Below zero for an account that is not metered, and for one whose last call cost more than
-    /// it had: the next grant pays that first.
+    /// Below zero for an unmetered account, and for an account whose last call cost more than it
+    /// had; the next grant pays that debt first.
     pub available: i64,
     pub held: i64,
     pub spent: i64,
 }
 
 impl Balance {
-    /// Whether nothing was made or lost.
+    /// Whether the buckets add up to the granted credit.
     pub const fn is_whole(self) -> bool {
         self.granted == self.available + self.held + self.spent
     }
 
+    /// The balance after one transfer.
     #[must_use]
     pub fn after(self, movement: Movement, micros: i64) -> Self {
         let mut balance = self;
@@ -109,23 +112,24 @@ impl Balance {
     }
 }
 
-/// What something may cost.
+/// The estimated cost of some work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CostEstimate {
-    /// What it probably costs, which is set aside.
+    /// The likely cost, which is set aside.
     pub micros: i64,
-    /// What it costs at the most.
+    /// The maximum cost.
     pub most_micros: i64,
-    /// What it costs at the least: whoever has less than that does not begin it.
+    /// The minimum cost: work does not start on an account that has less.
     pub least_micros: i64,
 }
 
 impl CostEstimate {
-    /// A price that is known beforehand.
+    /// A price that is known in advance.
     pub const fn firm(micros: i64) -> Self {
         Self { micros, most_micros: micros, least_micros: micros }
     }
 
+    /// The estimate of both pieces of work together, saturating.
     #[must_use]
     pub const fn plus(self, more: Self) -> Self {
         Self {
@@ -136,47 +140,47 @@ impl CostEstimate {
     }
 }
 
-/// What is set aside when a round opens.
+/// The credit set aside when a round opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CreditHold {
-    /// What the round probably costs; less where the account has less.
+    /// The likely cost of the round, or the whole credit of the account if that is less.
     pub micros: i64,
-    /// What it costs at the most: more is never taken.
+    /// The maximum cost of the round: no more is ever taken.
     pub most_micros: i64,
-    /// What the account must have for the round to begin.
+    /// The credit that the account must have for the round to start.
     pub least_micros: i64,
-    /// Whether the account pays from its credit and no further.
+    /// Whether the account pays from its credit, up to the balance.
     pub is_limited: bool,
-    /// For a caller without a key: what all of them together may spend in a day.
+    /// For a visitor: the daily spending limit of all visitors together.
     pub day_cap_micros: Option<i64>,
 }
 
 impl CreditHold {
-    /// By how much the round may cost more than it holds.
+    /// How much the round may cost beyond its hold.
     pub const fn at_risk(&self) -> i64 {
         let beyond = self.most_micros.saturating_sub(self.micros);
         if beyond < 0 { 0 } else { beyond }
     }
 }
 
-/// Whether the credit of a limited account lets a round begin.
+/// Whether the credit of a limited account lets a round start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreditAdmission {
-    /// It holds so much, and the account may owe so much in the end.
+    /// The round starts with this hold, and the account may end up owing this much.
     Begin { held_micros: i64, may_owe_micros: i64 },
-    /// The credit does not cover the most that all calls together can cost, so that this one waits
-    /// until the one under way has ended.
+    /// The credit does not cover the maximum cost of all calls together, so this call waits until
+    /// the call in progress has ended.
     Wait,
-    /// The credit does not pay for it.
+    /// The credit is too low.
     Short,
 }
 
-/// Decides whether a round begins. `at_risk` is by how much the rounds under way may cost more than
-/// they hold.
+/// Decides whether a round starts. `at_risk` is how much the rounds in progress may cost beyond
+/// their holds.
 ///
-/// Rounds run side by side while the credit covers the most that all of them can cost. Otherwise
-/// one that may cost more than it holds runs alone, so that an account never owes more than the
-/// difference of one.
+/// Rounds run concurrently while the credit covers the maximum cost of all of them. Otherwise a
+/// round that may cost more than its hold runs alone, so an account never owes more than the
+/// difference of one round.
 pub fn admit(available: i64, at_risk: i64, hold: &CreditHold) -> CreditAdmission {
     let most = hold.most_micros.max(hold.micros);
     if at_risk.saturating_add(most) <= available {
@@ -192,8 +196,8 @@ pub fn admit(available: i64, at_risk: i64, hold: &CreditHold) -> CreditAdmission
     CreditAdmission::Begin { held_micros, may_owe_micros: most.saturating_sub(available).max(0) }
 }
 
-/// How a hold ends: what is captured and what goes back. What is captured beyond the hold is
-/// taken from what is available, so that what goes back is negative.
+/// Splits a hold into the captured part and the part that goes back. A cost beyond the hold is
+/// taken from the available credit, so the part that goes back is negative.
 pub fn settle(hold: &CreditHold, cost: i64) -> (i64, i64) {
     let held = hold.micros.max(0);
     let captured = cost.clamp(0, hold.most_micros.max(held));
@@ -209,7 +213,7 @@ pub struct AccountState {
     pub balance: Balance,
 }
 
-/// Micro-credits as a decimal text in credits, with two places at the least.
+/// Micro-credits as a decimal number of credits, with at least two decimals.
 pub fn usd(micros: i64) -> String {
     let sign = if micros < 0 { "-" } else { "" };
     let (whole, rest) = (micros.unsigned_abs() / 1_000_000, micros.unsigned_abs() % 1_000_000);
@@ -218,7 +222,7 @@ pub fn usd(micros: i64) -> String {
     format!("{sign}{whole}.{}", &digits[..kept])
 }
 
-/// Reads a decimal amount of credits with up to six places; `None` for anything else.
+/// Reads a decimal number of credits with up to six decimals; `None` for anything else.
 pub fn micros(text: &str) -> Option<i64> {
     let (sign, text) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -332,16 +336,16 @@ mod tests {
         assert_eq!(admit(0, 90, &judged), CreditAdmission::Wait);
         let free_prompt = hold(10, 100, 0);
         assert_eq!(admit(0, 0, &free_prompt), CreditAdmission::Short);
-        // A price that is known is paid in full or not at all.
+        // A known price is paid in full or not at all.
         assert_eq!(admit(10, 0, &hold(10, 10, 10)), begin(10, 0));
         assert_eq!(admit(9, 0, &hold(10, 10, 10)), CreditAdmission::Short);
     }
 
-    /// What happens to an account.
+    /// A step of the simulated history of an account.
     #[derive(Debug, Clone)]
     enum LedgerEvent {
         Open(CreditHold),
-        /// One of the rounds under way ends at so many thousandths of the most that it can cost.
+        /// One of the rounds in progress ends at so many thousandths of its maximum cost.
         Close(usize, i64),
         Grant(i64),
         /// The operator takes credit back.

@@ -1,4 +1,4 @@
-//! Codes that come by mail, and programs that wait to be let in.
+//! Login codes sent by mail, and device logins that wait for approval.
 
 use std::{fmt::Write as _, str::FromStr};
 
@@ -7,12 +7,12 @@ use sha2::{Digest as _, Sha256};
 use crate::round::job::words;
 
 words!(
-    /// What a code that came by mail is for.
+    /// The purpose of a code sent by mail.
     LoginPurpose { Register => "register", Login => "login" }
 );
 
 words!(
-    /// Where the login of a program stands.
+    /// The state of a device login.
     DeviceState {
         Pending => "pending",
         Approved => "approved",
@@ -23,42 +23,45 @@ words!(
 
 const MINUTE: i64 = 60 * 1_000_000;
 
-/// How long a code is good.
+/// How long a code is valid.
 pub const CODE_MICROS: i64 = 10 * MINUTE;
-/// How long a code is not replaced by another, which bounds how many an address is sent.
+/// How long a code cannot be replaced by a new one, which limits the mail to one address.
 pub const CODE_REST_MICROS: i64 = 5 * MINUTE;
-/// How often one network can try the code of an address, right or wrong.
+/// How many times one network may try the code of an address, right or wrong.
 pub const CODE_TRIES: u32 = 5;
-/// How often a code can be tried by all of them. It is so long that nobody finds it by then.
+/// How many times all networks together may try a code. The code is long enough that guessing it
+/// within these tries is hopeless.
 pub const CODE_TRIES_OF_ALL: u32 = 1_000;
+/// One hour.
 pub const HOUR_MICROS: i64 = 60 * MINUTE;
-/// How long a program waits to be let in, and how often it may ask.
+/// How long a device login waits for approval.
 pub const DEVICE_MICROS: i64 = 15 * MINUTE;
+/// The minimum interval between two polls of a device login.
 pub const DEVICE_INTERVAL_S: u32 = 5;
-/// How many programs wait at a time.
+/// How many device logins may wait in the installation.
 pub const DEVICES_WAITING: u32 = 10_000;
 
-/// Ten digits.
+/// A mail code of ten digits.
 pub fn mail_code(bits: u128) -> String {
     format!("{:010}", bits % 10_000_000_000)
 }
 
-/// A code as somebody typed it, without what people put between digits.
+/// A code as a person typed it, without separators and in upper case.
 pub fn typed(code: &str) -> String {
     code.chars().filter(char::is_ascii_alphanumeric).take(64).collect::<String>().to_uppercase()
 }
 
-/// What is stored of a code, under a salt of its own.
+/// The stored form of a code, with a salt of its own.
 pub fn code_hash(salt: &str, email: &str, code: &str) -> String {
     format!("{salt}.{}", secret_hash(&format!("{salt}\n{email}\n{code}")))
 }
 
-/// The salt of what is stored.
+/// The salt of a stored code.
 pub fn salt_of(stored: &str) -> &str {
     stored.split('.').next().unwrap_or_default()
 }
 
-/// What is stored of a long secret, which needs no salt.
+/// The stored form of a long secret, which needs no salt.
 pub fn secret_hash(secret: &str) -> String {
     Sha256::digest(secret.as_bytes()).iter().fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.
@@ -67,10 +70,10 @@ pub fn secret_hash(secret: &str) -> String {
     })
 }
 
-/// Letters that no one takes for another, and none that make words.
+/// Letters that are not mistaken for each other, without vowels, so that codes form no words.
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
-/// What a person types to let a program in, such as `BCDF-GHJK`.
+/// The code that a person types to approve a device, such as `BCDF-GHJK`.
 pub fn user_code(mut bits: u128) -> String {
     let mut letters = String::new();
     for index in 0..8 {
@@ -83,7 +86,7 @@ pub fn user_code(mut bits: u128) -> String {
     letters
 }
 
-/// A code as it is stored, from how somebody typed it.
+/// The stored form of a user code, however it was typed.
 pub fn read_user_code(text: &str) -> Option<String> {
     let letters = typed(text);
     let is_formed = letters.len() == 8 && letters.bytes().all(|b| LETTERS.contains(&b));

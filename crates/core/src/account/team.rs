@@ -1,16 +1,16 @@
-//! Teams, and invitations that somebody answers.
+//! Teams and invitations.
 
 use std::str::FromStr;
 
 use crate::{id::AccountId, round::job::words, time::Timestamp};
 
 words!(
-    /// What somebody is in a team.
+    /// The role of an account in a team.
     TeamRole { Owner => "owner", Member => "member" }
 );
 
 words!(
-    /// What an invitation offers.
+    /// The offer of an invitation.
     InvitationKind {
         TeamMembership => "team_membership",
         TeamOwnership => "team_ownership",
@@ -20,7 +20,7 @@ words!(
 );
 
 impl InvitationKind {
-    /// Whether accepting it takes something from whoever offers it, so that one at a time stands.
+    /// Whether accepting it takes ownership away from the sender, so that only one may be open.
     pub const fn is_ownership(self) -> bool {
         !matches!(self, Self::TeamMembership)
     }
@@ -38,25 +38,27 @@ words!(
 
 /// How long an invitation can be answered.
 pub const INVITATION_MICROS: i64 = 14 * 24 * 3_600 * 1_000_000;
-/// How many invitations an account sends in a day, answered or not.
+/// How many invitations an account may send in a day, answered or not.
 pub const INVITATIONS_A_DAY: u32 = 100;
-/// How many teams an account owns, and of how many it is a member.
+/// How many teams an account may own.
 pub const TEAMS_OWNED: u32 = 50;
+/// How many teams an account may be a member of.
 pub const TEAMS_JOINED: u32 = 200;
-/// How many members a team has.
+/// How many members a team may have.
 pub const TEAM_MEMBERS: u32 = 500;
 
-/// A team, as one of its members sees it.
+/// A team as one of its members sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Team {
     pub account: AccountId,
     pub handle: String,
     pub owner: AccountId,
-    /// What the one who asks is in it.
+    /// The role of the caller in the team.
     pub role: TeamRole,
     pub created_at: Timestamp,
 }
 
+/// A member of a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamMember {
     pub account: AccountId,
@@ -66,7 +68,7 @@ pub struct TeamMember {
     pub since: Timestamp,
 }
 
-/// Something offered to somebody, who may take it.
+/// An offer that its recipient may accept or decline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invitation {
     pub id: String,
@@ -76,9 +78,9 @@ pub struct Invitation {
     pub target_label: String,
     pub from: AccountId,
     pub from_label: String,
-    /// An account, or an address that has none yet.
+    /// An account, or an e-mail address that has no account yet.
     pub to: String,
-    /// As the one who invites named them: it tells nothing of the account behind it.
+    /// As the sender named the recipient: it reveals nothing about the account behind the name.
     pub to_label: String,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -87,7 +89,7 @@ pub struct Invitation {
 }
 
 impl Invitation {
-    /// The invitation as it stands: one that nobody answered in time has ended by itself.
+    /// The invitation at a time: without an answer in time, it has expired.
     #[must_use]
     pub fn at(mut self, now: Timestamp) -> Self {
         if self.resolution.is_none() && self.expires_at <= now {

@@ -1,4 +1,4 @@
-//! What the agents of a run say, taken together.
+//! Combines the outputs of the agents of a run.
 
 use std::{collections::BTreeMap, str::FromStr};
 
@@ -8,14 +8,15 @@ use super::{AggregationSpec, UnresolvedCause, tie};
 use crate::{canonical::canonical, round::job::words};
 
 words!(
-    /// What an agent may say: what is to be done, and what is so. Each is counted for itself.
+    /// A part of an agent's output: what should be done, or what is true. Each part is counted
+    /// separately.
     BucketName {
         Decision => "decision",
         Answer => "answer",
     }
 );
 
-/// What one agent said in the end.
+/// The final output of one agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentOutput {
     pub agent_id: String,
@@ -23,26 +24,27 @@ pub struct AgentOutput {
     pub output: Value,
 }
 
-/// A value that somebody said, and who did.
+/// A value and the agents that gave it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValueCandidate {
-    /// As it was said first, in the order of the agents.
+    /// As the first agent wrote it, in the order of the agents.
     pub value: Value,
-    /// What makes two values the same.
+    /// Two values with the same key count as equal.
     pub key: String,
     pub agents: Vec<String>,
-    /// In millionths, so that the order of the agents makes no difference to the sum.
+    /// In millionths, so that the order of the agents does not change the sum.
     pub weight_micros: u64,
 }
 
 impl ValueCandidate {
+    /// The weight of the agents that gave the value.
     #[expect(clippy::cast_precision_loss, reason = "64 weights of at most a million fit exactly")]
     pub fn weight(&self) -> f64 {
         self.weight_micros as f64 / 1e6
     }
 }
 
-/// What the agents said of one thing.
+/// The values that the agents gave for one part of the output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bucket {
     pub name: BucketName,
@@ -51,17 +53,19 @@ pub struct Bucket {
     pub outcome: BucketOutcome,
 }
 
+/// The result of one bucket.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BucketOutcome {
-    /// The value that won, and what decided a tie where there was one.
+    /// The winning value, and the rule that broke a tie, if there was one.
     Value { value: Value, decided_by: Option<&'static str> },
-    /// There is none; what was tried did not help.
+    /// No value wins, and no tie break or null action helps.
     None(UnresolvedCause),
-    /// The agents are to be asked once more.
+    /// The agents are asked again.
     Reexplore(UnresolvedCause),
 }
 
 impl BucketOutcome {
+    /// The winning value, if there is one.
     pub const fn value(&self) -> Option<&Value> {
         match self {
             Self::Value { value, .. } => Some(value),
@@ -70,8 +74,7 @@ impl BucketOutcome {
     }
 }
 
-/// Counts what was said. A thing of which nobody says anything is left out, as long as somebody
-/// says something of another.
+/// Counts the outputs. A bucket that no agent filled is left out if another bucket has a value.
 pub fn aggregate(
     run_id: &str,
     said: &[AgentOutput],
@@ -111,7 +114,7 @@ fn candidates(name: BucketName, said: &[AgentOutput]) -> Vec<ValueCandidate> {
     }
     let mut candidates: Vec<ValueCandidate> =
         order.into_iter().filter_map(|key| by_key.remove(&key)).collect();
-    // The sort is stable: of equal weight, whoever said it first stands first.
+    // The sort is stable: of equal weights, the value that was given first stays first.
     candidates.sort_by_key(|it| std::cmp::Reverse(it.weight_micros));
     candidates
 }
@@ -125,8 +128,8 @@ fn micros(weight: f64) -> u64 {
     (weight * 1e6).round() as u64
 }
 
-/// What makes a value the same as another, and the value as it is shown. Text is compared without
-/// case and without white space around it, and keeps both.
+/// The key by which values are compared, and the value to show. Texts are compared without case and
+/// surrounding white space, and shown with both.
 fn comparison_key(value: &Value) -> Option<(String, Value)> {
     match value {
         Value::Null => None,
@@ -136,7 +139,7 @@ fn comparison_key(value: &Value) -> Option<(String, Value)> {
             (!trimmed.is_empty()).then(|| (trimmed.to_lowercase(), shown))
         }
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            // A mark keeps the number 1 from the text "1".
+            // The prefix tells the number 1 from the text "1".
             let text = String::from_utf8_lossy(&canonical(value)).into_owned();
             Some((format!("\u{0}{text}"), value.clone()))
         }

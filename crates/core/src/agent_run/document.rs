@@ -1,4 +1,4 @@
-//! What is recorded of a run when it is over.
+//! Builds the recorded result of an agent run that has ended.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{
     AgentRun, Bucket, BucketName, BucketOutcome, StepStatus, UnresolvedCause, ValueCandidate,
 };
 
-/// How many steps are how far.
+/// Counts steps by status.
 pub fn counts(statuses: impl IntoIterator<Item = StepStatus>) -> BTreeMap<StepStatus, u32> {
     let mut counts: BTreeMap<StepStatus, u32> =
         StepStatus::ALL.iter().map(|status| (*status, 0)).collect();
@@ -18,7 +18,7 @@ pub fn counts(statuses: impl IntoIterator<Item = StepStatus>) -> BTreeMap<StepSt
     counts
 }
 
-/// The result of a run that is over.
+/// The result of a run that has ended.
 pub(super) fn result(run: &AgentRun, buckets: &[Bucket]) -> Value {
     let counts = counts(run.steps.iter().map(|step| step.status));
     let counts: Map<String, Value> = counts
@@ -55,7 +55,7 @@ fn aggregation(run: &AgentRun, buckets: &[Bucket]) -> Value {
     })
 }
 
-/// How a value reads as the name of a member.
+/// A value as the name of a JSON member.
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! What follows from a step that ended, and from steps that all have.
+//! Decides what follows when a step ends, and when all steps have ended.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,18 @@ use super::{
 };
 use crate::time::Timestamp;
 
-/// Nothing is tried again sooner.
+/// The shortest wait before a retry.
 const SHORTEST_WAIT_MS: u64 = 200;
 
-/// What becomes of a step whose attempt failed.
+/// What happens to a step whose attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepRetryDecision {
     Retry { at: Timestamp },
     Failed,
 }
 
-/// A step that failed at an attempt, counted from 1. What would fail again is not tried again.
+/// Decides on a step whose attempt failed; attempts count from 1. A permanent failure is not
+/// retried.
 pub fn after_step(
     retry: RetrySpec,
     attempt: u32,
@@ -35,26 +36,26 @@ pub fn after_step(
     StepRetryDecision::Retry { at: now.plus_millis(wait) }
 }
 
-/// What asking once more has brought so far.
+/// The progress of the iterations so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExploreProgress {
-    /// How often the agents were asked once more.
+    /// How many times the agents were asked again.
     pub iterations: u32,
-    /// How often in a row that brought no new evidence.
+    /// How many iterations in a row brought no new evidence.
     pub without_new_evidence: u32,
-    /// Digests of all evidence that was seen.
+    /// Digests of all evidence seen so far.
     pub evidence: BTreeSet<String>,
 }
 
 impl ExploreProgress {
-    /// After the agents were asked for the first time, and gave this evidence.
+    /// The progress after the first iteration, which gave this evidence.
     #[must_use]
     pub fn seeded(&self, evidence: &BTreeSet<String>) -> Self {
         let evidence = self.evidence.union(evidence).cloned().collect();
         Self { evidence, ..self.clone() }
     }
 
-    /// After the agents were asked once more, and gave this evidence.
+    /// The progress after a further iteration, which gave this evidence.
     #[must_use]
     pub fn after(&self, evidence: &BTreeSet<String>) -> Self {
         let has_new = !evidence.is_subset(&self.evidence);
@@ -73,17 +74,17 @@ impl ExploreProgress {
     }
 }
 
-/// What agents that are asked once more are told, and why.
+/// What agents are told when they are asked again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReexploreSignal {
     pub iteration: u32,
     pub unresolved: Vec<(BucketName, UnresolvedCause)>,
-    /// Whether the same evidence once more counts for nothing.
+    /// Whether an iteration must bring new evidence to count.
     pub require_new_evidence: bool,
 }
 
 impl ReexploreSignal {
-    /// What they are asked for.
+    /// What the agents are asked for.
     pub fn kind(&self) -> &'static str {
         let is_empty = |(_, why): &(BucketName, UnresolvedCause)| *why == UnresolvedCause::Empty;
         if self.unresolved.iter().all(is_empty) { "NEED_DECISION" } else { "NEED_MORE_EVIDENCE" }
@@ -94,7 +95,7 @@ impl ReexploreSignal {
         self.unresolved.iter().any(|(_, why)| *why == UnresolvedCause::Tie)
     }
 
-    /// What stands in the inputs of those who are asked once more.
+    /// The JSON that is added to the inputs of agents that are asked again.
     pub fn document(&self) -> Value {
         let buckets: Vec<&str> = self.unresolved.iter().map(|(name, _)| name.as_str()).collect();
         let missing =
@@ -115,13 +116,13 @@ impl ReexploreSignal {
     }
 }
 
-/// What follows when every step of a run is over.
+/// What follows when every step of a run has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentRunOutcome {
     Finalized {
         buckets: Vec<Bucket>,
     },
-    /// Nobody succeeded.
+    /// No step succeeded.
     Failed,
     Reexplore {
         signal: ReexploreSignal,
@@ -129,7 +130,8 @@ pub enum AgentRunOutcome {
     },
 }
 
-/// What the steps of a run come to. `said` has those that succeeded, in the order of the agents.
+/// Decides what follows from the outputs. `said` holds the outputs of the steps that succeeded, in
+/// the order of the agents.
 pub fn after_agent_run(
     spec: &AgentRunSpec,
     said: &[AgentOutput],

@@ -1,4 +1,4 @@
-//! What a run is asked to do, and what is wrong with it.
+//! The spec of an agent run, and the check that finds its faults.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,57 +9,60 @@ use serde_json::Value;
 
 use crate::round::job::words;
 
-/// The most agents of a run, and the most that is counted of anything else.
+/// Upper limits of the numbers in a spec.
 const MOST_AGENTS: usize = 64;
 const MOST_ATTEMPTS: u32 = 16;
 const MOST_ITERATIONS: u32 = 8;
 const LONGEST_WAIT_MS: u64 = 3_600_000;
 const LONGEST_ID: usize = 64;
-/// Both ids, an iteration and an attempt are the id of a task, which has at most 128 letters.
+/// A task id is made of both ids, an iteration and an attempt, and has at most 128 characters.
 const LONGEST_AGENT_ID: usize = 48;
 const MOST_VERIFIERS: usize = 64;
 const MOST_AT_ONCE: u32 = 64;
-/// Members of a contract that a run fills itself.
+/// Members of a contract that the run fills in itself.
 const OWN_MEMBERS: [&str; 3] = ["task_id", "task_type", "inputs"];
 
+/// The spec of an agent run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunSpec {
     pub run_id: String,
     pub task_type: String,
-    /// What every agent is given beside its own prompt.
+    /// Inputs that every agent gets besides its own prompt.
     pub shared_inputs: Value,
     pub agents: Vec<AgentSpec>,
-    /// Members of the contract of every step that differ from the usual.
+    /// Members that override the default contract of every step.
     pub contract: Value,
-    /// Executors that verify what the agents say; none leaves it to the usual choice.
+    /// Executors that vote on the outputs of the agents; if empty, the node chooses.
     pub verifiers: Vec<String>,
-    /// How many of its steps are with one executor at a time; `None` for as many as may be.
+    /// How many of the run's steps one executor may work on at a time; `None` for no limit.
     pub per_executor: Option<u32>,
     pub retry: RetrySpec,
     pub aggregation: AggregationSpec,
 }
 
+/// One agent of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentSpec {
     pub agent_id: String,
     pub executor: String,
     pub profile: String,
     pub prompt: String,
-    /// How much its word counts.
+    /// The weight of the agent's output.
     pub weight: f64,
-    /// The higher, the sooner.
+    /// Steps with a higher priority start first.
     pub priority: i32,
-    /// Members of the contract that differ from those of the run.
+    /// Members that override the contract of the run.
     pub contract: Value,
-    /// Executors that verify what it says, instead of those of the run.
+    /// Executors that vote on this agent's output, instead of those of the run.
     pub verifiers: Vec<String>,
 }
 
+/// When a failed step is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetrySpec {
-    /// How often a step is tried, with the first time.
+    /// The maximum number of attempts, including the first.
     pub max_attempts: u32,
-    /// How long to wait before the second time; twice as long before each that follows.
+    /// The wait before the second attempt; it doubles before each further attempt.
     pub backoff_ms: u64,
 }
 
@@ -69,11 +72,12 @@ impl Default for RetrySpec {
     }
 }
 
+/// How the outputs of the agents become one result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AggregationSpec {
-    /// A word of the caller that is given back.
+    /// A label from the caller, returned unchanged.
     pub mode: String,
-    /// How many agents must say the same; `None` for a majority.
+    /// How many agents must give the same value; `None` for a majority.
     pub quorum: Option<u32>,
     pub tie: TiePolicy,
     pub null: NullPolicy,
@@ -87,19 +91,19 @@ impl Default for AggregationSpec {
 }
 
 words!(
-    /// Why there is no one value.
+    /// Why a bucket has no single value.
     UnresolvedCause {
-        /// Nobody said anything.
+        /// No agent gave a value.
         Empty => "EMPTY",
-        /// Too few said the same.
+        /// Too few agents gave the same value.
         QuorumNull => "QUORUM_NULL",
-        /// Several values have the most.
+        /// Several values share the highest weight.
         Tie => "TIE",
     }
 );
 
 words!(
-    /// A way out of a tie.
+    /// A way to break a tie.
     TieBreak {
         Reexplore => "REEXPLORE",
         ConfidenceWeighted => "CONFIDENCE_WEIGHTED",
@@ -109,7 +113,7 @@ words!(
 );
 
 words!(
-    /// What to do when there is no value.
+    /// What to do if there is no value.
     NullAction {
         Reexplore => "REEXPLORE",
         FinalizeNull => "FINALIZE_NULL",
@@ -117,19 +121,20 @@ words!(
 );
 
 words!(
-    /// What becomes of agents whose reputation is not given.
+    /// How agents without a reputation are counted.
     MissingReputation {
         /// They count for nothing.
         Skip => "SKIP",
-        /// They count as much as one unit.
+        /// They count as one unit.
         Uniform => "UNIFORM",
     }
 );
 
+/// How ties are broken.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TiePolicy {
     pub enabled_on: BTreeSet<UnresolvedCause>,
-    /// Tried in order, until one finds a value.
+    /// Tried in order until one finds a value.
     pub chain: Vec<TieBreak>,
     pub reexplore: ReexploreLimits,
     pub confidence: ConfidenceFields,
@@ -148,6 +153,7 @@ impl Default for TiePolicy {
     }
 }
 
+/// What happens if a bucket stays empty or short of its quorum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NullPolicy {
     pub enabled_on: BTreeSet<UnresolvedCause>,
@@ -165,13 +171,13 @@ impl Default for NullPolicy {
     }
 }
 
-/// How often the agents are asked once more.
+/// How many times the agents are asked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReexploreLimits {
     pub max_iterations: u32,
-    /// How often in a row that may bring no new evidence.
+    /// How many iterations in a row may bring no new evidence.
     pub no_new_evidence_rounds: u32,
-    /// Whether a further time that brings no new evidence counts against that.
+    /// Whether an iteration without new evidence counts towards that limit.
     pub require_new_evidence: bool,
 }
 
@@ -181,14 +187,14 @@ impl Default for ReexploreLimits {
     }
 }
 
-/// Where an output says how sure its agent is.
+/// The output members in which an agent states its confidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfidenceFields {
     pub decision: String,
     pub answer: String,
-    /// Where neither is.
+    /// Used if neither of the two is present.
     pub any: String,
-    /// Of an output that says nothing.
+    /// The confidence of an output that states none.
     pub default: f64,
 }
 
@@ -203,6 +209,7 @@ impl Default for ConfidenceFields {
     }
 }
 
+/// Reputations that the caller gives for its agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReputationUnits {
     pub units: BTreeMap<String, i64>,
@@ -215,16 +222,16 @@ impl Default for ReputationUnits {
     }
 }
 
-/// Something of a run that cannot be done.
+/// A fault of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecError {
-    /// Where it stands, such as `agents.2.weight`.
+    /// The path of the faulty member, such as `agents.2.weight`.
     pub field: String,
     pub reason: String,
 }
 
 impl AgentRunSpec {
-    /// All that is wrong with it, by field.
+    /// All faults, by field.
     pub fn check(&self) -> Vec<SpecError> {
         let mut errors = SpecErrors::default();
         errors.name("run_id", &self.run_id, LONGEST_ID);
@@ -313,7 +320,7 @@ impl SpecErrors {
         }
     }
 
-    /// A name that can be a part of the id of a task.
+    /// Checks a name that becomes part of a task id.
     fn name(&mut self, field: &str, name: &str, longest: usize) {
         let is_formed = (1..=longest).contains(&name.len())
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
@@ -321,7 +328,7 @@ impl SpecErrors {
         self.refuse(!is_formed, field, &reason);
     }
 
-    /// Members of a contract that are laid over the usual ones.
+    /// Checks members that override the default contract.
     fn contract(&mut self, field: &str, contract: &Value) {
         self.refuse(!contract.is_object(), field, "must be an object");
         for member in OWN_MEMBERS {

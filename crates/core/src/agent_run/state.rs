@@ -1,4 +1,4 @@
-//! A run as it stands, and what becomes of it when something happens.
+//! The state of an agent run, and the commands that change it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use super::{
 use crate::{round::job::words, time::Timestamp};
 
 words!(
-    /// What can be told of a run.
+    /// The kind of an event of a run.
     AgentRunEventKind {
         RunCreated => "RUN_CREATED",
         RunKickoff => "RUN_KICKOFF",
@@ -26,7 +26,7 @@ words!(
         RunFailed => "RUN_FAILED",
         RunCancelled => "RUN_CANCELLED",
         StepLeased => "STEP_LEASED",
-        /// The worker that had it stops; another one goes on.
+        /// The worker stops, and another worker continues the attempt.
         StepReleased => "STEP_RELEASED",
         StepCompleted => "STEP_COMPLETED",
         StepRetryWait => "STEP_RETRY_WAIT",
@@ -36,13 +36,13 @@ words!(
 );
 
 impl AgentRunEventKind {
-    /// Whether nothing follows, unless somebody asks for the run to be tried again.
+    /// Whether the event ends the run. Only a retry follows it.
     pub const fn is_end(self) -> bool {
         matches!(self, Self::RunFinalized | Self::RunFailed | Self::RunCancelled)
     }
 }
 
-/// Something that happened to a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunEvent {
     pub kind: AgentRunEventKind,
@@ -55,29 +55,30 @@ impl AgentRunEvent {
     }
 }
 
+/// An agent run with its steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRun {
     pub spec: AgentRunSpec,
     pub status: AgentRunStatus,
-    /// How often the agents were asked once more.
+    /// How many times the agents were asked again.
     pub iteration: u32,
-    /// What was known when this iteration began.
+    /// The progress when this iteration began.
     pub explored: ExploreProgress,
-    /// Why the agents are asked once more.
+    /// Why the agents are asked again.
     pub signal: Option<ReexploreSignal>,
-    /// One for each agent, in their order.
+    /// One step for each agent, in their order.
     pub steps: Vec<AgentStep>,
-    /// What came of it, when it is over.
+    /// The recorded result, once the run has ended.
     pub result: Option<Value>,
     pub error: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// When the first step was taken.
+    /// When a worker took the first step.
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
 }
 
-/// A line of a list of runs.
+/// A run as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRunSummary {
     pub run_id: String,
@@ -89,47 +90,48 @@ pub struct AgentRunSummary {
     pub updated_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
-    /// How many steps are how far.
+    /// How many steps have each status.
     pub counts: BTreeMap<StepStatus, u32>,
 }
 
-/// What one agent does in this iteration.
+/// The work of one agent in this iteration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentStep {
     pub agent_id: String,
     pub status: StepStatus,
-    /// Counted from 1 in each iteration; each has a task of its own.
+    /// Counts from 1 in each iteration; every attempt has a task of its own.
     pub attempt: u32,
-    /// After this one it has failed for good.
+    /// If this attempt fails, the step has failed.
     pub last_attempt: u32,
-    /// Nobody takes it before.
+    /// No worker takes the step before this time.
     pub run_at: Timestamp,
-    /// When a worker took this attempt first; its contract is reckoned from here.
+    /// When a worker first took this attempt; the contract's deadlines count from here.
     pub begun_at: Option<Timestamp>,
     pub lease: Option<StepLease>,
-    /// What it said last, in an earlier iteration too.
+    /// Its latest conclusion, which may come from an earlier iteration.
     pub conclusion: Option<StepConclusion>,
     pub error: Option<String>,
 }
 
-/// Who has a step, and until when.
+/// The lease of a worker on a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepLease {
-    /// Whoever has another one is late.
+    /// A worker with another token has lost the lease.
     pub token: String,
     pub until: Timestamp,
     pub worker: String,
 }
 
-/// What the task of a step came to.
+/// The result of a step's task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepConclusion {
     pub output: Value,
     pub candidate_id: String,
-    /// Digests of what it refers to and of what it brings along.
+    /// Digests of the evidence that the output references and carries.
     pub evidence: BTreeSet<String>,
 }
 
+/// A command that changes a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentRunCommand {
     Kickoff,
@@ -142,40 +144,41 @@ pub enum AgentRunCommand {
     Cancel {
         reason: Option<String>,
     },
-    /// Steps that did not succeed are tried again.
+    /// Tries the steps that did not succeed again.
     Retry,
 }
 
+/// How an attempt at a step ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepOutcome {
     Succeeded(StepConclusion),
-    /// What is lasting would fail again.
+    /// A permanent failure would fail again.
     Failed {
         error: String,
         is_lasting: bool,
     },
     Cancelled,
-    /// The worker stops, and the attempt goes on with another.
+    /// The worker stops, and another worker continues the attempt.
     Released,
 }
 
-/// Why nothing happened.
+/// Why a command was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentRunRejection {
-    /// The word to begin was given before.
+    /// The run was started before.
     Begun,
-    /// It is over already.
+    /// The run has ended already.
     Over,
-    /// It is not over yet.
+    /// The run has not ended yet.
     NotOver,
     /// Every step succeeded.
     NothingToRetry,
-    /// Somebody else has the step by now, or nobody.
+    /// The worker no longer holds the lease of the step.
     LeaseLost,
 }
 
 impl AgentRun {
-    /// A run that waits for the word to begin.
+    /// A run that waits for the start command.
     pub fn new(spec: AgentRunSpec, now: Timestamp) -> Self {
         let last_attempt = spec.retry.max_attempts;
         let step = |agent: &AgentSpec| AgentStep {
@@ -206,7 +209,7 @@ impl AgentRun {
         }
     }
 
-    /// What a list shows of it.
+    /// The run as a list shows it.
     pub fn summary(&self) -> AgentRunSummary {
         AgentRunSummary {
             run_id: self.spec.run_id.clone(),
@@ -222,20 +225,22 @@ impl AgentRun {
         }
     }
 
-    /// The id of the task of an attempt. The parts of ids have no colons, so no two runs share one.
+    /// The task id of an attempt. Ids contain no colons, so two runs never share a task id.
     pub fn task_id(&self, agent_id: &str, attempt: u32) -> String {
         format!("run-{}:{agent_id}:{}:{attempt}", self.spec.run_id, self.iteration)
     }
 
+    /// The step of an agent.
     pub fn step(&self, agent_id: &str) -> Option<&AgentStep> {
         self.steps.iter().find(|step| step.agent_id == agent_id)
     }
 
+    /// The spec of an agent.
     pub fn agent(&self, agent_id: &str) -> Option<&AgentSpec> {
         self.spec.agents.iter().find(|agent| agent.agent_id == agent_id)
     }
 
-    /// What follows from a command; a refusal changes nothing.
+    /// Applies a command and returns its events; a refusal changes nothing.
     pub fn act(
         &mut self,
         command: AgentRunCommand,
@@ -367,7 +372,7 @@ impl AgentRun {
         Ok(events)
     }
 
-    /// An event of a step, with what is told of each.
+    /// Builds an event of a step, with the members that every such event has.
     fn step_event(
         &self,
         index: usize,
@@ -387,7 +392,7 @@ impl AgentRun {
         Some(AgentRunEvent::new(kind, body))
     }
 
-    /// Ends the run, or asks the agents once more, when no step is left.
+    /// If every step has ended, ends the run or asks the agents again.
     fn conclude(&mut self, now: Timestamp) -> Vec<AgentRunEvent> {
         if !self.steps.iter().all(|step| step.status.is_over()) {
             return Vec::new();
@@ -422,7 +427,7 @@ impl AgentRun {
         }
     }
 
-    /// What the agents said that succeeded, in their order.
+    /// The outputs of the steps that succeeded, in the order of the agents.
     pub fn agent_outputs(&self) -> Vec<AgentOutput> {
         let said = self.spec.agents.iter().zip(&self.steps).filter_map(|(agent, step)| {
             let conclusion = step.conclusion.as_ref()?;
@@ -495,12 +500,12 @@ impl AgentRun {
 }
 
 impl AgentStep {
-    /// Whether no worker has it, and it is not over.
+    /// Whether no worker holds the step and it has not ended.
     pub const fn is_waiting(&self) -> bool {
         matches!(self.status, StepStatus::Created | StepStatus::Queued | StepStatus::RetryWait)
     }
 
-    /// What it said before stands until it says something else.
+    /// Queues the step. Its previous conclusion remains until the step has a new one.
     fn queue(&mut self, now: Timestamp) {
         self.status = StepStatus::Queued;
         self.run_at = now;

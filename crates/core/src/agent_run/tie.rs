@@ -1,4 +1,4 @@
-//! Which of the values wins, and what becomes of those that none does.
+//! Decides which value of a bucket wins, and what happens if none does.
 
 use sha2::{Digest as _, Sha256};
 
@@ -7,7 +7,7 @@ use super::{
     TieBreak, UnresolvedCause, ValueCandidate,
 };
 
-/// Whether the agents may be asked once more, by which policy.
+/// Which policies may still ask the agents again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReexplorePermission {
     pub for_ties: bool,
@@ -83,7 +83,7 @@ impl BucketCount<'_> {
         }
     }
 
-    /// How sure an agent says it is.
+    /// The confidence that an agent states.
     fn confidence(&self, agent: &str) -> f64 {
         let fields = &self.spec.tie.confidence;
         let own = match self.name {
@@ -107,7 +107,7 @@ impl BucketCount<'_> {
         }
     }
 
-    /// A draw that everybody can repeat: it depends on the run and on what there is to draw from.
+    /// A random choice that anybody can repeat: it depends only on the run and the candidates.
     fn drawn<'a>(&self, leaders: &[&'a ValueCandidate]) -> Option<&'a ValueCandidate> {
         let mut sorted: Vec<&ValueCandidate> = leaders.to_vec();
         sorted.sort_by(|one, other| one.key.cmp(&other.key));
@@ -122,7 +122,7 @@ impl BucketCount<'_> {
     }
 }
 
-/// The one candidate whose agents weigh the most; none when there are several.
+/// The candidate with the heaviest agents; `None` if several share the weight.
 fn heaviest<'a>(
     leaders: &[&'a ValueCandidate],
     weight: impl Fn(&str) -> f64,

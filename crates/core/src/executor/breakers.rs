@@ -1,71 +1,72 @@
-//! What was seen of an executor: when it rests, and for whom.
+//! The breakers of one executor: when it is paused, and for which accounts.
 //!
-//! An account sees failures that it may have brought about itself, by what it sends or by how little
-//! time it gives. So what one account sees lets the executor rest for that account, and for all only
-//! what several accounts see, or what no request can bring about.
+//! An account may cause failures itself, by its requests or by short timeouts. So failures that one
+//! account sees pause the executor for that account only. It is paused for all accounts after
+//! failures that several accounts see, or that no request can cause.
 
 use std::collections::BTreeMap;
 
 use super::{Breaker, BreakerState};
 use crate::{id::AccountId, time::Timestamp};
 
-/// The time that an executor must have been given at the least, where nobody knows how long its
-/// answers take, and where its answers come at once.
+/// The shortest timeout that counts as fair while the usual latency is unknown, and the shortest
+/// one if answers are immediate.
 const FAIR_TO_STRANGERS_MS: u64 = 1_000;
 const LEAST_FAIR_MS: u64 = 250;
-/// How many answers the usual latency looks back at, about.
+/// The approximate number of answers that the usual latency averages over.
 const LOOKS_BACK: u64 = 8;
-/// How many failures of one account count for all: fewer than let the executor rest.
+/// How many failures of one account count for all accounts: fewer than open the breaker.
 const MOST_OF_ONE: u32 = 3;
 /// How many accounts are remembered for one executor.
 const MOST_ACCOUNTS: usize = 1_000;
 
-/// What came of a call, as far as it speaks for or against the executor.
+/// The result of a call, as far as it counts for or against the executor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecutorCallResult {
     Answered {
         took_ms: u64,
     },
-    /// It answered with a failure, or with something that is no answer.
+    /// It answered with a failure or with an invalid answer.
     Failed,
-    /// It could not be reached, which no request can bring about.
+    /// It could not be reached, which no request can cause.
     Unreachable,
-    /// It did not answer within the time that it had.
+    /// It did not answer within its timeout.
     Silent {
         given_ms: u64,
     },
 }
 
-/// Who does without the executor while it rests.
+/// The accounts for which the executor is paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PauseScope {
     All,
-    /// Accounts for which it failed.
+    /// The accounts for which it failed.
     Some,
 }
 
+/// The breakers of one executor, for each account and for all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExecutorBreakers {
     for_all: Breaker,
     by_account: BTreeMap<AccountId, Breaker>,
-    /// Failures that each account saw since anybody had an answer.
+    /// Failures that each account saw since the last answer to any account.
     unanswered: BTreeMap<AccountId, u32>,
     usual_ms: Option<u64>,
 }
 
 impl ExecutorBreakers {
-    /// Whether an account may call it.
+    /// Whether the account may call the executor.
     pub fn state(&self, account: &AccountId, now: Timestamp) -> BreakerState {
         let own = self.by_account.get(account).map(|breaker| breaker.state(now));
         stricter(self.for_all.state(now), own.unwrap_or(BreakerState::Closed))
     }
 
-    /// Whether anybody may call it.
+    /// Whether any account may call the executor.
     pub fn state_for_all(&self, now: Timestamp) -> BreakerState {
         self.for_all.state(now)
     }
 
-    /// The strictest state, and for whom it holds.
+    /// The strictest state, and the accounts that it applies to.
     pub fn strictest(&self, now: Timestamp) -> (BreakerState, PauseScope) {
         let own = self.by_account.values().map(|breaker| breaker.state(now));
         let own = own.fold(BreakerState::Closed, stricter);
@@ -76,19 +77,20 @@ impl ExecutorBreakers {
         (all, PauseScope::All)
     }
 
-    /// Whether a pause is over, so that a look at its health decides whether it is called again.
+    /// Whether a pause is over, so that the next probe decides whether calls continue.
     pub fn awaits_probe(&self, now: Timestamp) -> bool {
         let mut breakers = self.by_account.values().chain([&self.for_all]);
         breakers.any(|breaker| breaker.state(now) == BreakerState::HalfOpen)
     }
 
-    /// Whether a call that went well would change anything but the usual latency.
+    /// Whether a successful call would change nothing but the usual latency.
     pub fn is_clean(&self) -> bool {
         self.for_all == Breaker::closed()
             && self.by_account.is_empty()
             && self.unanswered.is_empty()
     }
 
+    /// Records the result of a call by an account.
     pub fn after_call(&mut self, account: &AccountId, seen: ExecutorCallResult, now: Timestamp) {
         match seen {
             ExecutorCallResult::Answered { took_ms } => {
@@ -99,7 +101,7 @@ impl ExecutorBreakers {
                 self.unanswered.clear();
                 self.by_account.remove(account);
             }
-            // A caller who gives less time than it usually takes learns nothing about it.
+            // A timeout shorter than the usual latency proves nothing.
             ExecutorCallResult::Silent { given_ms } if given_ms < self.fair_ms() => {}
             ExecutorCallResult::Unreachable => self.for_all = self.for_all.after_failure(now),
             ExecutorCallResult::Failed | ExecutorCallResult::Silent { .. } => {
@@ -119,7 +121,7 @@ impl ExecutorBreakers {
         }
     }
 
-    /// Forgets somebody else where too many are remembered.
+    /// Forgets another account if too many are remembered.
     fn make_room(&mut self, account: &AccountId) {
         if self.by_account.len() < MOST_ACCOUNTS || self.by_account.contains_key(account) {
             return;
@@ -128,7 +130,8 @@ impl ExecutorBreakers {
         self.unanswered.retain(|it, _| self.by_account.contains_key(it));
     }
 
-    /// A look at its health ends a pause that is over, or begins a longer one. No call is spent on it.
+    /// Records a probe, which ends a pause that is over, or starts a longer one. No call is risked
+    /// for that.
     pub fn after_probe(&mut self, is_well: bool, at: Timestamp) {
         self.for_all = self.for_all.after_probe(is_well, at);
         for breaker in self.by_account.values_mut() {
@@ -136,7 +139,7 @@ impl ExecutorBreakers {
         }
     }
 
-    /// How long it must have had before its silence speaks against it.
+    /// The shortest timeout after which silence counts against the executor.
     fn fair_ms(&self) -> u64 {
         let usual = |usual: u64| usual.saturating_add(usual / 2).max(LEAST_FAIR_MS);
         self.usual_ms.map_or(FAIR_TO_STRANGERS_MS, usual)
@@ -238,7 +241,7 @@ mod tests {
         assert_eq!(sick.state(&account("a"), at(6)), BreakerState::Open(at(15)));
         conduct.after_probe(true, at(5));
         assert_eq!(conduct.state(&account("a"), at(5)), BreakerState::Closed);
-        // It failed often before, so that one more failure is enough.
+        // It failed often before, so one more failure is enough.
         conduct.after_call(&account("a"), ExecutorCallResult::Failed, at(5));
         assert_eq!(conduct.state(&account("a"), at(6)), BreakerState::Open(at(15)));
     }

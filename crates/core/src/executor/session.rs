@@ -1,4 +1,4 @@
-//! A session: a named lane to one executor with a profile, a tier and a price.
+//! Sessions: named routes to one executor, with a profile, a tier and a price.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,20 +8,21 @@ use std::{
 use super::Executor;
 use crate::{round::consensus::reliability_prior, time::Timestamp};
 
-/// The lane in which a node itself decides, by a policy that needs nobody's judgement. Sessions
-/// that are registered cannot have such a name.
+/// The session through which the node itself decides, under policies that need no judge. Registered
+/// sessions cannot have this name.
 pub const BUILTIN_SESSION: &str = "builtin:policies";
-/// What a node calls itself where it decides.
+/// The provider family of the node, in its own decisions.
 pub const NODE_FAMILY: &str = "jurat";
+/// The model id of the node, in its own decisions.
 pub const NODE_MODEL: &str = "policies";
 
-/// What the names of the lanes of judges begin with. Sessions that are registered cannot have such a
-/// name.
+/// The prefix in the names of the sessions of judges. Registered sessions cannot have it.
 pub const JUDGE_SESSION_PREFIX: &str = "judge:";
 
-/// What the names of plain lanes begin with. Sessions that are registered cannot have such a name.
+/// The prefix in the names of plain sessions. Registered sessions cannot have it.
 pub const EXECUTOR_SESSION_PREFIX: &str = "executor:";
 
+/// A named route to one executor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub id: String,
@@ -29,9 +30,10 @@ pub struct Session {
     pub profile: String,
     pub tier: Option<Tier>,
     pub labels: BTreeSet<String>,
-    /// What a job's task type is called at the executor: `delegate` → `swarm`; the key `*` takes any.
+    /// The executor's names for task types: `delegate` → `swarm`; the key `*` matches any type.
     pub task_types: BTreeMap<String, String>,
-    /// How often it is right, in thousandths, as its operator says; the tier's prior without it.
+    /// How often its answers are right, in thousandths, according to the operator; without it, the
+    /// prior of the tier applies.
     pub reliability_permille: Option<u16>,
     /// Price of one call in micro-credits.
     pub price_micros: u64,
@@ -39,8 +41,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A lane to an executor that has no session at all: without tier, label and price. Nobody set a
-    /// price for it, so that only callers who are not metered may use it.
+    /// A route to an executor that has no session: without tier, labels and price. Since nobody set
+    /// a price, only unmetered callers may use it.
     pub fn plain(executor: &str, profile: &str) -> Self {
         Self {
             id: format!("{EXECUTOR_SESSION_PREFIX}{executor}"),
@@ -70,7 +72,7 @@ impl Session {
     }
 }
 
-/// How much is expected of a session, and asked for by a job.
+/// The quality that a job asks for and a session offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
     Fast,
@@ -79,8 +81,10 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// Every tier, the lowest first.
     pub const ALL: [Self; 3] = [Self::Fast, Self::Safe, Self::Oracle];
 
+    /// The name of the tier in requests and replies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Fast => "fast",
@@ -89,6 +93,7 @@ impl Tier {
         }
     }
 
+    /// The default number of replicas.
     pub const fn replicas(self) -> u8 {
         match self {
             Self::Fast => 1,
@@ -106,7 +111,7 @@ impl FromStr for Tier {
     }
 }
 
-/// Everything a selection needs to know of the installation, at one moment.
+/// The executors and sessions of the installation at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct SessionPool {
     pub executors: BTreeMap<String, Executor>,

@@ -1,23 +1,23 @@
-//! Takes out of a text what nobody sees: such characters hide instructions from people.
+//! Removes invisible characters from a text, because they can hide instructions from people.
 
 use std::{collections::BTreeMap, str::FromStr};
 
 use crate::round::job::words;
 
 words!(
-    /// A kind of characters that are taken out.
+    /// A kind of characters that are removed.
     InvisibleKind {
         /// Joiners, fillers, variation selectors, tags and the like.
         ZeroWidth => "zero_width",
-        /// Characters that turn the direction of writing.
+        /// Characters that change the direction of writing.
         Bidi => "bidi",
         PrivateUse => "private_use",
-        /// Control characters other than tabs and ends of lines.
+        /// Control characters other than tabs and line ends.
         Control => "control",
     }
 );
 
-/// What was taken out of a field.
+/// The characters of one kind that were removed from a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrippedCharacters {
     pub field: String,
@@ -25,9 +25,9 @@ pub struct StrippedCharacters {
     pub count: usize,
 }
 
-/// A text without invisible characters, and how many of each kind it had.
+/// Returns the text without invisible characters, and the number of each kind that it had.
 ///
-/// Every way to end a line becomes `\n`, so that no line can hide behind another one's mark.
+/// Every line end becomes `\n`, so that no line can hide behind a line end that others ignore.
 pub(super) fn clean(text: &str) -> (String, BTreeMap<InvisibleKind, usize>) {
     let mut kept = String::with_capacity(text.len());
     let mut counts = BTreeMap::new();
@@ -48,13 +48,13 @@ pub(super) fn clean(text: &str) -> (String, BTreeMap<InvisibleKind, usize>) {
     (kept, counts)
 }
 
-/// Whether nobody sees anything of a text: a judge would be shown nothing at all.
+/// Whether the text has no visible character, so that a judge would see nothing.
 pub fn is_blank(text: &str) -> bool {
-    // The pattern of Braille without a dot is no space to Unicode, and none to the eye either.
+    // The Braille pattern without dots is not a space in Unicode, but it looks like one.
     clean(text).0.chars().all(|c| c.is_whitespace() || c == '\u{2800}')
 }
 
-/// The cleaned inputs, and what was taken out of them.
+/// Returns the cleaned inputs, and what was removed from them.
 pub(super) fn clean_all(
     inputs: &BTreeMap<String, String>,
 ) -> (BTreeMap<&str, String>, Vec<StrippedCharacters>) {

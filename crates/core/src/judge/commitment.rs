@@ -1,4 +1,5 @@
-//! What a judge writes down before it sees the candidate, so that the candidate cannot lead it.
+//! The expectations that a judge writes down before it sees the candidate, so that the candidate
+//! cannot steer it.
 
 use serde_json::{Value, json};
 
@@ -11,10 +12,11 @@ use crate::canonical::{canonical, sha256_hex};
 const MOST_STATEMENTS: usize = 12;
 const STATEMENT_CHARS: usize = 500;
 
-/// The message that asks for it. It is the same for every question: the task is in the system text.
+/// The message that asks for the commitment. It is the same for every question; the system text
+/// holds the task.
 pub(super) const COMMIT_REQUEST: &str = r#"{"task":"write down what the data must show"}"#;
 
-/// What the system text adds when the judge has committed itself.
+/// The addition to the system text once the judge has committed itself.
 pub(super) const COMMITTED: &str = "\
 Before you saw the data, you wrote down what it must show and must not show. Hold the data against \
 that list, statement by statement, and do not change the list now.";
@@ -40,25 +42,25 @@ impl Commitment {
         json!({ "must_not_show": self.must_not_show, "must_show": self.must_show })
     }
 
-    /// The text of the judge's own turn.
+    /// The text of the judge's own message.
     pub(super) fn text(&self) -> String {
         self.document().to_string()
     }
 
-    /// SHA-256 of its canonical JSON, in hex.
+    /// The SHA-256 of its canonical JSON, in hex.
     pub fn digest(&self) -> String {
         sha256_hex(&canonical(&self.document()))
     }
 
-    /// The longest that can be read, to know what a prompt with one can cost at the most.
+    /// The longest commitment that can be read, which gives the maximum cost of a prompt with one.
     pub fn longest() -> Self {
-        // Four bytes are the longest character, and nothing has to be escaped in it.
+        // Four bytes are the longest character, and this one needs no escape.
         let list = || vec!["😀".repeat(STATEMENT_CHARS); MOST_STATEMENTS];
         Self { must_not_show: list(), must_show: list() }
     }
 }
 
-/// The conversation that asks for a commitment. It holds nothing of the candidate.
+/// The conversation that asks for a commitment. It contains nothing of the candidate.
 pub fn commit_prompt(question: &Question, repair: Option<&JudgmentError>) -> Prompt {
     let names: Vec<String> = question.fields.iter().map(|name| format!("`{name}`")).collect();
     let image = if question.contract.has_image() { " An image comes with it." } else { "" };

@@ -1,4 +1,4 @@
-//! The digest of all that determines a prompt, by which a verdict that was given before is found.
+//! Computes the digest of everything that determines a prompt; a cached verdict is found by it.
 
 use serde_json::json;
 
@@ -8,20 +8,20 @@ use crate::{
     verifier::{Effort, ModelRef, VerifierExample},
 };
 
-/// Who is asked what. The random mark of a call is not part of it.
+/// Everything that determines a prompt, except the random mark of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptIdentity<'a> {
     pub question: &'a Question,
     pub image: Option<&'a JudgeImage>,
     pub example_images: &'a [Option<JudgeImage>],
     pub model: &'a ModelRef,
-    /// Where the model is, so that another one of the same name is another judge.
+    /// The address of the model, because another model of the same name is another judge.
     pub address: &'a str,
     pub effort: Option<Effort>,
     pub commit_first: bool,
 }
 
-/// SHA-256 of the canonical JSON of what is asked, in hex.
+/// The SHA-256 of the canonical JSON of the identity, in hex.
 pub fn digest(asked: &PromptIdentity<'_>) -> String {
     let question = asked.question;
     let examples: Vec<_> = question.examples.iter().map(VerifierExample::document).collect();

@@ -1,4 +1,4 @@
-//! The JSON of a judgment: what is kept as the output of a replica, and as a verdict that is known.
+//! The JSON of a judgment, stored as the output of a replica and in the verdict cache.
 
 use serde_json::{Map, Value, json};
 
@@ -6,6 +6,7 @@ use super::{JudgeFinding, Judgment, StrippedCharacters};
 use crate::verifier::run::REASONING;
 
 impl Judgment {
+    /// The JSON of the judgment.
     pub fn document(&self) -> Value {
         let mut members = Map::new();
         members.insert("verdict".to_owned(), json!(self.verdict.as_str()));
@@ -26,7 +27,7 @@ impl Judgment {
         Value::Object(members)
     }
 
-    /// Reads a document that [`Judgment::document`] made; `None` when it is not one.
+    /// Reads a document that [`Judgment::document`] wrote; `None` if it is not one.
     pub fn from_document(document: &Value) -> Option<Self> {
         let text = |name: &str| document.get(name).and_then(Value::as_str);
         Some(Self {
@@ -40,7 +41,7 @@ impl Judgment {
     }
 }
 
-/// A list that may be left out.
+/// Reads an optional list.
 fn list<T>(document: &Value, name: &str, read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
     match document.get(name) {
         None => Some(Vec::new()),

@@ -1,13 +1,13 @@
-//! What the judgments of a verifier used so far, and what that says about the next one.
+//! Predicts the cost of the next judgment of a verifier from the usage of earlier ones.
 
 use super::{Price, Tokens};
 
-/// What one judgment used, as its provider counted.
+/// The usage of one judgment, as its provider counted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsageSample {
-    /// The size of its prompt: the most tokens that it could have. Never 0.
+    /// The size of its prompt: an upper limit of its tokens. Never 0.
     pub size: u64,
-    /// All tokens that went in and came out, over all its requests.
+    /// Input and output tokens of all its requests.
     pub tokens: Tokens,
     /// Requests that were answered. Never 0.
     pub requests: u32,
@@ -20,13 +20,14 @@ pub struct UsageHistory {
 }
 
 impl UsageHistory {
+    /// A history of these samples.
     pub fn new(samples: impl IntoIterator<Item = UsageSample>) -> Self {
         let is_sound = |it: &UsageSample| it.size != 0 && it.requests != 0;
         Self { samples: samples.into_iter().filter(is_sound).collect() }
     }
 
-    /// What 95 of 100 judgments with a prompt of that size cost at the most; `None` without a
-    /// history. What goes in grows with the prompt, what comes out does not.
+    /// The cost that 95 of 100 judgments with a prompt of this size do not exceed; `None` without a
+    /// history. The input grows with the prompt, the output does not.
     pub fn likely_micros(&self, size: u64, price: Price, margin_percent: u32) -> Option<u64> {
         let cost = |it: &UsageSample| {
             let input = scaled(it.tokens.input, size, it.size);
@@ -35,13 +36,13 @@ impl UsageHistory {
         percentile(self.samples.iter().map(cost).collect(), 95)
     }
 
-    /// The tokens of one answer that is neither short nor long.
+    /// The median number of tokens of one answer.
     pub fn median_answer(&self) -> Option<u64> {
         let answer = |it: &UsageSample| it.tokens.output.div_ceil(u64::from(it.requests));
         percentile(self.samples.iter().map(answer).collect(), 50)
     }
 
-    /// How many tokens a prompt of that size probably has.
+    /// The likely number of tokens of a prompt of this size.
     pub fn prompt_tokens(&self, size: u64) -> Option<u64> {
         let tokens = |it: &UsageSample| {
             scaled(it.tokens.input.div_ceil(u64::from(it.requests)), size, it.size)
@@ -50,13 +51,13 @@ impl UsageHistory {
     }
 }
 
-/// `part` of `whole`, for another whole; rounded up.
+/// Scales `part` of `whole` to another whole, rounded up.
 fn scaled(part: u64, to: u64, whole: u64) -> u64 {
     let scaled = u128::from(part) * u128::from(to);
     u64::try_from(scaled.div_ceil(u128::from(whole.max(1)))).unwrap_or(u64::MAX)
 }
 
-/// The smallest value that so many of a hundred do not exceed.
+/// The smallest value that this percentage of the values does not exceed.
 fn percentile(mut values: Vec<u64>, percent: usize) -> Option<u64> {
     values.sort_unstable();
     let rank = (values.len() * percent).div_ceil(100);
@@ -92,7 +93,7 @@ mod tests {
         samples.push(sample(1_000, 250, 2_048));
         let history = UsageHistory::new(samples.clone());
         assert_eq!(history.likely_micros(1_000, PRICE, 0), Some(250 * 3 + 10 * 15));
-        // Of a prompt that is twice as large, twice as much goes in.
+        // A prompt of twice the size has twice the input.
         assert_eq!(history.likely_micros(2_000, PRICE, 0), Some(500 * 3 + 10 * 15));
         samples.push(sample(1_000, 250, 2_048));
         let history = UsageHistory::new(samples);

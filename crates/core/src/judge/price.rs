@@ -1,4 +1,4 @@
-//! What a judgment costs: tokens times price times margin, in whole micro-credits, rounded up.
+//! The price of a judgment: tokens times price times margin, in whole micro-credits, rounded up.
 
 /// The price of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -7,6 +7,7 @@ pub struct Price {
     pub output_micros_per_million: u64,
 }
 
+/// The input and output tokens of one or more requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tokens {
     pub input: u64,
@@ -14,6 +15,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// The sum of both, saturating.
     #[must_use]
     pub const fn plus(self, more: Self) -> Self {
         Self {
@@ -24,8 +26,8 @@ impl Tokens {
 }
 
 impl Price {
-    /// The cost of all tokens of a judgment. It is rounded once, so that it never exceeds what was
-    /// set aside for at least as many tokens.
+    /// The cost of all tokens of a judgment. It is rounded once, so it never exceeds the hold for
+    /// at least as many tokens.
     pub fn cost_micros(self, tokens: Tokens, margin_percent: u32) -> u64 {
         let input = u128::from(tokens.input) * u128::from(self.input_micros_per_million);
         let output = u128::from(tokens.output) * u128::from(self.output_micros_per_million);

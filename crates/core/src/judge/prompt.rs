@@ -1,4 +1,5 @@
-//! How a question is put: instructions in one channel, the candidate as marked data in another.
+//! Writes the prompt of a question: instructions in one channel, the candidate as marked data in
+//! another.
 
 use serde_json::{Value, json};
 
@@ -12,15 +13,17 @@ use crate::{
     verifier::VerifierExample,
 };
 
-/// Changes when the words below do, so that a verdict under other words is not taken for the same.
+/// Must change with the text below, because a verdict under another text is not the same verdict.
 pub const PROMPT_VERSION: u32 = 1;
 
+/// The author of a message in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageRole {
     User,
     Assistant,
 }
 
+/// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptMessage {
     pub role: MessageRole,
@@ -34,28 +37,29 @@ impl PromptMessage {
     }
 }
 
-/// A conversation, as every protocol can carry it.
+/// A conversation that every protocol can carry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     /// The only channel that carries instructions.
     pub system: String,
+    /// The messages after the system text, the oldest first.
     pub turns: Vec<PromptMessage>,
-    /// The schema of the answer, whose members are in the order in which they are to be written.
+    /// The schema of the answer, with the members in the order in which the judge writes them.
     pub schema: Value,
 }
 
-/// All that a prompt is made of.
+/// Everything that a prompt is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptMaterials<'a> {
     pub question: &'a Question,
-    /// Stands before every line of the candidate; see [`mark`].
+    /// The prefix of every line of the candidate; see [`mark`].
     pub mark: &'a str,
     pub image: Option<&'a JudgeImage>,
-    /// One for each example; `None` where it has no image.
+    /// One entry for each example; `None` if the example has no image.
     pub example_images: &'a [Option<JudgeImage>],
-    /// What the judge wrote down before it saw the candidate.
+    /// The expectations that the judge wrote down before it saw the candidate.
     pub commitment: Option<&'a Commitment>,
-    /// What was wrong with the answer before.
+    /// The fault of the previous answer.
     pub repair: Option<&'a JudgmentError>,
 }
 
@@ -118,15 +122,15 @@ pub fn prompt(materials: &PromptMaterials<'_>) -> Prompt {
     Prompt { system, turns, schema: super::answer_schema() }
 }
 
-/// A mark for one call. It comes from random bits, so that nobody knows it beforehand, and from the
-/// inputs, so that they cannot contain it.
+/// A mark for one call. Random bits make it unpredictable, and mixing in the inputs ensures that
+/// they cannot contain it.
 pub fn mark(bits: u128, question: &Question) -> String {
     let mut material = bits.to_be_bytes().to_vec();
     material.extend(canonical(&json!(question.inputs)));
     sha256_hex(&material).chars().take(16).collect()
 }
 
-/// What to say before the answer is asked for once more. It is ours alone: it holds no word of the
+/// The text that asks for a corrected answer. It is entirely ours: it contains no word of the
 /// answer or of the candidate.
 pub(super) fn repair_text(problem: &JudgmentError) -> String {
     format!(
@@ -150,13 +154,13 @@ fn fields_text(question: &Question) -> String {
     )
 }
 
-/// An example as the judge sees it: marked data, and the answer that was right.
+/// An example as the judge sees it: marked data and the right answer.
 fn demonstration(
     question: &Question,
     example: &VerifierExample,
     image: Option<JudgeImage>,
 ) -> [PromptMessage; 2] {
-    // Its mark never changes, so that a provider may keep what it has read so far.
+    // Its mark never changes, so that a provider can cache the prompt up to here.
     let digest = sha256_hex(&canonical(&example.document()));
     let texts = question.fields.iter().map(|field| {
         let text = example.inputs.get(field).map_or("", String::as_str);
@@ -175,7 +179,7 @@ fn demonstration(
     ]
 }
 
-/// The message of the user: one JSON document, from which no text can break out.
+/// The message of the user: one JSON document that no text can break out of.
 fn data<'a>(mark: &str, texts: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let fields: Vec<String> = texts
         .map(|(field, text)| format!("{}:{}", json!(field), json!(marked(mark, &clean(text).0))))

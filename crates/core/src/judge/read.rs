@@ -1,4 +1,4 @@
-//! Reads a judge's answer. What is not exactly a judgment is misread, and never a verdict.
+//! Reads a judge's answer. An answer that is not exactly a judgment is an error, never a verdict.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::strict_json::{self, StrictErrorKind};
 
-/// The longest answer that is looked at.
+/// The longest answer that is read.
 const ANSWER_BYTES: usize = 128 * 1024;
 const MOST_FINDINGS: usize = 50;
 const QUOTE_CHARS: usize = 4_000;
 const REASONING_CHARS: usize = 20_000;
 
-/// Why an answer is no judgment. The words are ours: they hold nothing of the answer.
+/// Why an answer is not a judgment. The messages are ours: they contain nothing of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JudgmentError {
     #[error("there was no answer")]
@@ -52,14 +52,14 @@ pub enum JudgmentError {
 }
 
 impl JudgmentError {
-    /// Whether asking once more can help. A refusal would be repeated, and so would a cut.
+    /// Whether asking again can help. The judge would repeat a refusal, and would be cut off again.
     pub const fn is_repairable(&self) -> bool {
         !matches!(self, Self::Refused | Self::Truncated)
     }
 }
 
-/// The schema of an answer. The members are in the order in which a judge is to write them: what it
-/// found, then what follows from it.
+/// The schema of an answer. The members are in the order in which a judge writes them: the
+/// findings, then the verdict that follows from them.
 pub fn answer_schema() -> Value {
     let finding = json!({
         "type": "object",
@@ -130,7 +130,7 @@ pub(super) fn document(text: &str) -> Result<Value, JudgmentError> {
     })
 }
 
-/// Takes the document out of a fenced block, into which some models put it.
+/// Takes the document out of a fenced block, which some models add.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
@@ -163,7 +163,7 @@ fn finding(
     if QUOTE_CHARS < quote.chars().count() {
         return Err(JudgmentError::Findings);
     }
-    // A mark between two lines that were quoted together is no part of them.
+    // A quote of several lines contains the marks between them, which are not part of the text.
     let quote = words(&clean(quote).0.replace(mark, " "));
     let is_image = field == IMAGE_FIELD && question.contract.has_image();
     let field = if is_image { IMAGE_FIELD } else { field };

@@ -11,32 +11,32 @@ use self::path::RulePath;
 use super::{Judgment, Question};
 use crate::verifier::InputContract;
 
-/// How deep rules may lie inside one another.
+/// How deeply rules may be nested.
 const MOST_DEPTH: usize = 8;
-/// How many rules there may be in all.
+/// How many rules a criterion may have.
 const MOST_RULES: usize = 64;
-/// The longest text to look for.
+/// The maximum length of a text to search for.
 const TEXT_CHARS: usize = 2_000;
-/// The longest pattern, and the memory that it may take when it is compiled.
+/// The maximum length of a pattern, and the memory that its compiled form may take.
 const PATTERN_BYTES: usize = 512;
 const REGEX_BYTES: usize = 128 * 1024;
 
-/// Why a criterion is no rule.
+/// Why a criterion is not a valid rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` {problem}")]
 pub struct RulesError {
-    /// The place in the criterion, such as `criterion.all.0.regex.pattern`.
+    /// The path in the criterion, such as `criterion.all.0.regex.pattern`.
     pub field: String,
     pub problem: String,
 }
 
-/// A criterion that was read and can be decided.
+/// A parsed criterion.
 #[derive(Debug, Clone)]
 pub struct CriterionRules {
     root: Rule,
 }
 
-/// A rule with its place in the criterion, by which the reasoning names it.
+/// A rule and its path in the criterion, by which the reasoning names it.
 #[derive(Debug, Clone)]
 struct Rule {
     place: String,
@@ -69,24 +69,24 @@ impl LengthUnit {
     }
 }
 
-/// What must be true of the nodes that a path finds.
+/// The condition on the nodes that a path finds.
 #[derive(Debug, Clone)]
 enum PathCondition {
-    /// There is one, or there is none.
+    /// Whether a node must exist.
     Exists(bool),
-    /// One equals the value.
+    /// At least one node equals the value.
     Equals(Value),
-    /// One is a text that matches.
+    /// At least one node is a text that matches.
     Matches(Regex),
 }
 
-/// Reads a criterion as a rule, and says where it is none.
+/// Parses a criterion, and names the path of a fault.
 pub fn check_rules(criterion: &str) -> Result<CriterionRules, RulesError> {
     parse::parse(criterion).map(|root| CriterionRules { root })
 }
 
 impl CriterionRules {
-    /// Whether the rules can be used with a contract and its fields.
+    /// Checks that the rules fit a contract and its fields.
     pub fn check_fields(
         &self,
         contract: InputContract,
@@ -126,7 +126,7 @@ impl CriterionRules {
         Ok(())
     }
 
-    /// Decides the inputs of a question. It reads them as a judge would, without invisible
+    /// Decides the inputs of a question. Like any judge, it reads them without invisible
     /// characters.
     pub fn judge(&self, question: &Question) -> Judgment {
         evaluate::judge(&self.root, question)

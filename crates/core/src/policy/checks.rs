@@ -35,7 +35,7 @@ use crate::{
 
 const MAX_NOTE_CHARS: usize = 200;
 
-/// What a candidate must satisfy. Cheap to clone.
+/// The checks that a candidate must pass. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checks {
     held: Arc<CheckSet>,
@@ -44,15 +44,15 @@ pub struct Checks {
 #[derive(Debug, PartialEq)]
 struct CheckSet {
     checks: Vec<PolicyCheck>,
-    /// The patterns that stand in expressions, by their text.
+    /// The patterns in expressions, by their text.
     patterns: Patterns,
 }
 
 #[derive(Debug, PartialEq)]
 struct PolicyCheck {
-    /// The name that the caller gave, or the place in the parameters.
+    /// The caller's name for the check, or its path in the parameters.
     name: String,
-    /// A JSON Pointer to the part of the output that the check is about.
+    /// A JSON Pointer to the part of the output that is checked.
     path: String,
     kind: CheckKind,
 }
@@ -69,7 +69,7 @@ enum CheckKind {
     Cel(CelExpression),
 }
 
-/// Why a check is not satisfied.
+/// Why a check failed.
 #[derive(Debug)]
 struct CheckFailure {
     code: u16,
@@ -81,7 +81,7 @@ impl CheckFailure {
         Self { code, why }
     }
 
-    /// The value is not one that the check can be about.
+    /// The value does not have the type that the check needs.
     fn unusable(why: String) -> Self {
         Self::new(reason::CHECK_VALUE_UNUSABLE, why)
     }
@@ -92,10 +92,10 @@ pub(super) fn bind(given: &Value) -> Result<Policy, BindError> {
     Ok(Policy::Checks(Checks { held: Arc::new(CheckSet { checks, patterns }) }))
 }
 
-/// An upper bound on the work, or more than can be done at once.
+/// An upper limit of the work, or a sign that it exceeds what may be done inline.
 pub(super) fn estimate(checks: &Checks, candidate: &Candidate) -> WorkEstimate {
     let held = checks.held.as_ref();
-    // Reading evidence is work of its own, which is not done twice.
+    // Parsing evidence is work of its own, which must not be done twice.
     if held.uses_evidence() && !candidate.evidence.inline.is_empty() {
         return WorkBudget::exceeded();
     }
@@ -112,7 +112,7 @@ pub(super) fn estimate(checks: &Checks, candidate: &Candidate) -> WorkEstimate {
 }
 
 pub(super) fn evaluate(checks: &Checks, candidate: &Candidate, schema: &Schema) -> Evaluation {
-    // An output that is too deep for what follows is refused here as well.
+    // An output too deep for the checks that follow is refused here, too.
     if let Some(evaluation) = schema_only::unmatched(&candidate.output, schema) {
         return evaluation;
     }
@@ -140,7 +140,7 @@ impl CheckSet {
         })
     }
 
-    /// Makes every check. One that fails decides, even beside one that was too much work.
+    /// Makes every check. A failed check decides, even if another check was too much work.
     fn decide(&self, subject: &CheckSubject<'_>) -> Evaluation {
         let mut budget = WorkBudget::full();
         let is_seen = self.uses_cel() && budget.take(subject.work(budget.left()));
@@ -183,7 +183,7 @@ fn note(name: &str, why: &str) -> String {
 }
 
 impl PolicyCheck {
-    /// An upper bound on the work; what is more than `most` may be counted only in part.
+    /// An upper limit of the work; work beyond `most` may be counted only in part.
     fn work(&self, subject: &CheckSubject<'_>, patterns: &Patterns, most: u64) -> WorkEstimate {
         let followed = WorkEstimate {
             applications: subject::pointer_work(&self.path),
@@ -233,8 +233,8 @@ fn matched(schema: &Schema, found: &Value, place: &str) -> Result<(), CheckFailu
     let mismatches = match schema.check(found) {
         Ok(SchemaMatch::Yes) => return Ok(()),
         Ok(SchemaMatch::No(mismatches)) => mismatches,
-        // The budget is no larger than the bounds of one schema, so this is not reached; and if
-        // it were, an output that was not checked must not pass.
+        // The budget never exceeds the limits of one schema, so this cannot happen; if it did, an
+        // unchecked output must not pass.
         Err(refused) => vec![refused.to_string()],
     };
     let first = mismatches.into_iter().next().unwrap_or_default();

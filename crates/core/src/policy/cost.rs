@@ -1,18 +1,18 @@
-//! What comparing values costs, counted before it is done.
+//! Counts the cost of comparing values before they are compared.
 
 use serde_json::Value;
 
-/// About as many bytes of text as cost as much as one value.
+/// The approximate number of bytes of text that cost as much as one value.
 const BYTES_A_VALUE: usize = 64;
 
-/// Values within a value, without recursion; long texts and names count for more.
+/// The number of values within a value, without recursion; long texts and names count more.
 ///
-/// Two values are compared within the size of the smaller one.
+/// Comparing two values costs no more than the size of the smaller one.
 pub(super) fn size(value: &Value) -> u64 {
     size_within(value, u64::MAX)
 }
 
-/// The same, but counting ends somewhere beyond `most`, so that it takes no longer than that.
+/// Like [`size`], but stops counting soon after `most`, so that it takes no longer than that.
 pub(super) fn size_within(value: &Value, most: u64) -> u64 {
     let mut total = 0_u64;
     let mut stack = vec![value];
@@ -39,7 +39,7 @@ pub(super) fn size_within(value: &Value, most: u64) -> u64 {
     total
 }
 
-/// What a text counts for beside the value that it is.
+/// The cost of a text in addition to the value that holds it.
 pub(super) fn text_size(text: &str) -> u64 {
     as_u64(text.len() / BYTES_A_VALUE)
 }

@@ -20,21 +20,21 @@ use crate::{
     schema::{Schema, WorkEstimate},
 };
 
-/// Whether decisions on the same that an account reached before count as references. A task adds
-/// them to the evidence as further candidates; elsewhere there are none.
+/// Whether earlier decisions of the account on the same question count as references. A task adds
+/// them to the evidence as further candidates; other rounds have none.
 pub const PRIOR_DECISIONS: &str = "prior_decisions";
 
 const MAX_REFERENCES: usize = 100;
-/// Values compared, over all comparisons of one check.
+/// The maximum number of values compared in one check.
 const MAX_COMPARED: u64 = 5_000_000;
 
-/// What a candidate is compared with, and how.
+/// The answers that a candidate is compared with, and the relation to use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrosscheckParams {
-    /// Outputs known beforehand, in addition to the candidates in the evidence.
+    /// Known outputs, in addition to the candidates in the evidence.
     pub references: Vec<Value>,
     pub equivalence: Equivalence,
-    /// The least score; only WattSwarm's rules have one.
+    /// The minimum score; only WattSwarm's rules have one.
     pub min_score: Option<f64>,
 }
 
@@ -73,7 +73,7 @@ fn equivalence(relation: &Value) -> Result<Equivalence, BindError> {
     })
 }
 
-/// The work of reading the evidence and comparing each with each.
+/// The work of parsing the evidence and comparing each answer with each other.
 pub(super) fn estimate(against: &CrosscheckParams, candidate: &Candidate) -> WorkEstimate {
     let inline = candidate.evidence.inline.iter().filter(|item| is_json(item));
     let (items, bytes) = inline.fold((0_u64, 0_u64), |(items, bytes), item| {
@@ -88,7 +88,7 @@ pub(super) fn estimate(against: &CrosscheckParams, candidate: &Candidate) -> Wor
     WorkEstimate { applications: compared.saturating_add(followed), ..WorkEstimate::default() }
 }
 
-/// How many places the relation looks up in each answer.
+/// How many pointers the relation follows in each answer.
 fn pointers(relation: &Equivalence) -> u64 {
     match relation {
         Equivalence::Fields(pointers) => as_u64(pointers.len()),
@@ -131,8 +131,8 @@ pub(super) fn evaluate(
 }
 
 /// The candidate is one answer among the others. It passes with the majority and fails against it.
-/// Where no answer has the majority, it still fails when most of the references say something else:
-/// they were given to measure it by.
+/// If no answer has the majority, it still fails if most references disagree with it, because the
+/// caller gave them as the yardstick.
 fn decide(
     relation: &Equivalence,
     output: &Value,
@@ -175,7 +175,7 @@ fn decide(
     Evaluation::inconclusive(reason::CROSSCHECK_SPLIT, note)
 }
 
-/// What the relation compares of each of them.
+/// The part of each output that the relation compares.
 fn forms<'a>(relation: &Equivalence, values: &'a [Value]) -> Vec<Cow<'a, Value>> {
     values.iter().map(|value| form(relation, value)).collect()
 }
@@ -189,7 +189,7 @@ fn is_json(item: &InlineEvidence) -> bool {
     mime.eq_ignore_ascii_case("application/json")
 }
 
-/// The output of another candidate, if the evidence is one. All else is evidence of other kinds.
+/// The output of another candidate, if the evidence is one. Other kinds of evidence are ignored.
 fn other_output(item: &InlineEvidence, own_id: &str) -> Option<Value> {
     let Ok(Value::Object(mut tagged)) = serde_json::from_str(&item.content) else { return None };
     if tagged.get("kind").and_then(Value::as_str) != Some("candidate") {

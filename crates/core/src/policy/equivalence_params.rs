@@ -1,11 +1,11 @@
-//! Reading an equivalence: a word, or an object with the word and its terms.
+//! Reads an equivalence: a word, or an object with the word and its terms.
 
 use serde_json::Value;
 
 use super::params::is_pointer;
 use crate::round::job::Equivalence;
 
-/// Fields, and bounds of buckets.
+/// The maximum number of fields or bucket limits.
 const MAX_TERMS: usize = 1_000;
 
 /// Why an equivalence cannot be used.

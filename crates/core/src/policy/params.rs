@@ -1,4 +1,4 @@
-//! Reading `policy_params`, with errors that name the field.
+//! Reads `policy_params`, with errors that name the field.
 
 use serde_json::{Map, Value};
 
@@ -23,11 +23,11 @@ impl BindError {
     }
 }
 
-/// Asks that references are fetched and checked. It is no matter of the policy: whoever decides by
-/// it does that beside it.
+/// Requests that references are fetched and checked. The policy ignores it; whoever evaluates the
+/// policy fetches the references.
 pub(super) const FETCH_EVIDENCE: &str = "fetch_evidence";
 
-/// The parameters as an object that has no other members than these.
+/// The parameters as an object with no members other than these.
 pub(super) fn members<'a>(
     params: &'a Value,
     known: &[&str],
@@ -57,7 +57,7 @@ pub(super) fn members<'a>(
     Ok(Some(members))
 }
 
-/// A switch; left out is nothing.
+/// An optional boolean.
 pub(super) fn toggle(members: &Map<String, Value>, name: &str) -> Result<Option<bool>, BindError> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -66,7 +66,7 @@ pub(super) fn toggle(members: &Map<String, Value>, name: &str) -> Result<Option<
     }
 }
 
-/// A list parameter; left out is the same as empty.
+/// A list parameter; an absent list is empty.
 pub(super) fn list<'a>(
     members: &'a Map<String, Value>,
     name: &str,
@@ -83,7 +83,7 @@ pub(super) fn list<'a>(
     }
 }
 
-/// A text of somebody else's in a note: cut, and on one line.
+/// A foreign text in a note: shortened, and on one line.
 pub(super) fn short(text: &str, most_chars: usize) -> String {
     let cut = text.chars().nth(most_chars).map_or("", |_| "…");
     let first = text.chars().take(most_chars);
@@ -91,15 +91,15 @@ pub(super) fn short(text: &str, most_chars: usize) -> String {
     visible.collect::<String>() + cut
 }
 
-/// The same in a message, without square brackets, which some clients take for markup.
+/// A foreign text in a message: also without square brackets, which some clients read as markup.
 pub(super) fn plain(text: &str, most_chars: usize) -> String {
     short(text, most_chars).replace('[', "(").replace(']', ")")
 }
 
-/// What a name that is not known may have been meant to be, as a clause of a message.
+/// Suggests known names for an unknown one, as a clause of a message.
 pub(super) fn did_you_mean(name: &str, known: &[&str]) -> String {
     const MOST: usize = 3;
-    // Names are short, and a longer one is no slip of the pen.
+    // Names are short, so a long one is not a typo.
     if 100 < name.len() {
         return String::new();
     }
@@ -113,7 +113,7 @@ pub(super) fn did_you_mean(name: &str, known: &[&str]) -> String {
     if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
 }
 
-/// Whether a text is a JSON Pointer (RFC 6901).
+/// Whether the text is a JSON Pointer (RFC 6901).
 pub(super) fn is_pointer(text: &str) -> bool {
     let is_rooted = text.is_empty() || text.starts_with('/');
     is_rooted && text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']))

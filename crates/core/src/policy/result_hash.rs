@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::canonical;
 
-/// The fields under the hash; `policy_hash` enters as it was received.
+/// The hashed fields; `policy_hash` is used as it was received.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ResultFields<'a> {
     pub candidate_id: &'a str,
@@ -17,22 +17,22 @@ pub struct ResultFields<'a> {
     pub policy_hash: &'a str,
 }
 
-/// What there is to say of a hash that an executor sent.
+/// The result of checking a hash that an executor sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashCheck {
     Right,
-    /// Left out, blank, or not a digest at all.
+    /// Absent, blank, or not a digest.
     Missing,
     /// A digest, but not of this result.
     Wrong,
 }
 
-/// `sha256:` and the digest of the fields as one compact object with sorted keys.
+/// Returns `sha256:` and the digest of the fields as one compact object with sorted keys.
 pub fn result_hash(fields: &ResultFields<'_>) -> String {
     format!("sha256:{}", digest(fields, HashedScore::AsWritten))
 }
 
-/// Compares a claimed hash; a bare digest will do, and a whole score may be written either way.
+/// Compares a claimed hash. A bare digest is accepted, and a whole score may be written either way.
 pub fn check_result_hash(claimed: &str, fields: &ResultFields<'_>) -> HashCheck {
     let claimed = claimed.trim();
     let bare = claimed.strip_prefix("sha256:").unwrap_or(claimed);
@@ -51,23 +51,24 @@ pub fn check_result_hash(claimed: &str, fields: &ResultFields<'_>) -> HashCheck 
     }
 }
 
-/// How the score stands in the hashed text.
+/// How the score is written in the hashed text.
 #[derive(Clone, Copy)]
 enum HashedScore {
     /// As `serde_json` writes it: `1.0` keeps its fraction.
     AsWritten,
-    /// Without its fraction; between 0 and 1 only the ends are whole.
+    /// Without a fraction, which only 0 and 1 can be written as.
     Whole(u8),
 }
 
-/// The bare digest. Not canonical JSON, because numbers stay as `serde_json` writes them.
+/// The bare digest. The text is not canonical JSON, because numbers stay as `serde_json` writes
+/// them.
 fn digest(fields: &ResultFields<'_>, score: HashedScore) -> String {
     // Text keys and JSON values always serialize.
     let text = serde_json::to_vec(&HashedFields(fields, score)).unwrap_or_default();
     canonical::sha256_hex(&text)
 }
 
-/// The hashed object, with its keys in order.
+/// The hashed object, with sorted keys.
 struct HashedFields<'a>(&'a ResultFields<'a>, HashedScore);
 
 impl Serialize for HashedFields<'_> {

@@ -19,7 +19,7 @@ pub(super) fn evaluate(output: &Value, schema: &Schema) -> Evaluation {
     unmatched(output, schema).unwrap_or_else(|| Evaluation::passed(Vec::new()))
 }
 
-/// What is to be said of an output that does not match, or cannot be checked.
+/// The evaluation of an output that does not match or cannot be checked; `None` if it matches.
 pub(super) fn unmatched(output: &Value, schema: &Schema) -> Option<Evaluation> {
     match schema.check(output) {
         Ok(SchemaMatch::Yes) => None,

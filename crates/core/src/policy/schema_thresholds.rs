@@ -1,4 +1,4 @@
-//! `vp.schema_thresholds.v1`: the output matches the schema, and fields of it satisfy thresholds.
+//! `vp.schema_thresholds.v1`: the output matches the schema, and its fields satisfy thresholds.
 
 use std::{cmp::Ordering, fmt};
 
@@ -20,16 +20,17 @@ const MAX_THRESHOLDS: usize = 1_000;
 const MAX_NOTES: usize = 5;
 const PARAMS: &[&str] = &["thresholds", "min_confidence", "max_len"];
 
-/// What the output must satisfy beside the schema.
+/// The conditions on the output besides the schema.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OutputThresholds {
     pub thresholds: Vec<Threshold>,
-    /// The least that the output's `confidence` may be.
+    /// The minimum of the output's `confidence`.
     pub min_confidence: Option<f64>,
-    /// The most bytes that the output may have as compact JSON.
+    /// The maximum size of the output as compact JSON, in bytes.
     pub max_len: Option<u64>,
 }
 
+/// A comparison of one output member with a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// A JSON Pointer into the output.
@@ -38,6 +39,7 @@ pub struct Threshold {
     pub value: Value,
 }
 
+/// The comparison of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThresholdOperator {
     More,
@@ -49,9 +51,11 @@ pub enum ThresholdOperator {
 }
 
 impl ThresholdOperator {
+    /// Every operator.
     pub const ALL: &[Self] =
         &[Self::More, Self::AtLeast, Self::Less, Self::AtMost, Self::Equal, Self::NotEqual];
 
+    /// The operator as it is written in parameters.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::More => ">",
@@ -63,7 +67,7 @@ impl ThresholdOperator {
         }
     }
 
-    /// Whether it asks for more or less, which only numbers answer.
+    /// Whether the operator compares sizes, which needs numbers.
     const fn is_ordering(self) -> bool {
         !matches!(self, Self::Equal | Self::NotEqual)
     }
@@ -89,7 +93,7 @@ impl fmt::Display for ThresholdOperator {
 pub(super) fn bind(rules: PolicyRules, given: &Value) -> Result<Policy, BindError> {
     let limits = match rules {
         PolicyRules::Jurat => limits(given)?,
-        // That system ignores what it does not understand.
+        // WattSwarm ignores parameters that it does not know.
         PolicyRules::WattSwarm => OutputThresholds {
             thresholds: Vec::new(),
             min_confidence: given.get("min_confidence").and_then(Value::as_f64),
@@ -163,17 +167,17 @@ fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     members.get(name).and_then(Value::as_str)
 }
 
-/// The work of following each path and comparing what is there.
+/// The work of following each path and comparing its value.
 ///
-/// A comparison ends where either side does, so a threshold costs at most the whole output, and at
-/// most its own value.
+/// A comparison ends with the smaller side, so a threshold costs at most the size of the output,
+/// and at most the size of its own value.
 pub(super) fn estimate(limits: &OutputThresholds, output: &Value) -> WorkEstimate {
     let whole = size(output);
     let compared = limits.thresholds.iter().map(|threshold| {
         let value = size(&threshold.value).min(whole);
         value.saturating_add(text_size(&threshold.path))
     });
-    // The length is found by writing the output once.
+    // Finding the length takes writing the output once.
     let written = if limits.max_len.is_some() { whole } else { 0 };
     WorkEstimate {
         applications: compared.fold(written, u64::saturating_add),
@@ -211,7 +215,7 @@ pub(super) fn evaluate(limits: &OutputThresholds, output: &Value, schema: &Schem
     Evaluation::failed(codes, notes)
 }
 
-/// A missing confidence is no confidence.
+/// A missing confidence fails.
 fn confidence(least: f64, output: &Value) -> Option<(u16, String)> {
     let note = match output.get("confidence").and_then(Value::as_f64) {
         Some(given) if least <= given => return None,
@@ -251,7 +255,7 @@ impl Threshold {
     }
 }
 
-/// Whole numbers compare exactly, others as floating point.
+/// Integers compare exactly, other numbers as floating point.
 pub(super) fn compare(left: &Number, right: &Number) -> Option<Ordering> {
     let whole = |number: &Number| {
         number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))

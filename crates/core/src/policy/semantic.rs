@@ -1,4 +1,4 @@
-//! `vp.semantic.v1`: a verifier of the registry decides, by a judge that runs beside the registry.
+//! `vp.semantic.v1`: a verifier of the registry decides, through its judge.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,28 @@ use crate::{
     verifier::{InputError, MOST_FIELDS, VerifierConfig, VerifierRef},
 };
 
-/// What the parameters of the policy say.
+/// The parameters of the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SemanticParams {
     pub verifier: VerifierRef,
-    /// Where in the candidate each input field is; one that is left out is the member of its name.
+    /// JSON Pointers to the input fields in the candidate; a field without one is the member of the
+    /// same name.
     inputs: BTreeMap<String, String>,
-    /// Where in the candidate the address of the image is.
+    /// A JSON Pointer to the address of the image in the candidate.
     media_url: Option<String>,
-    /// Overrules the verifier.
+    /// Overrides the setting of the verifier.
     pub commit_first: Option<bool>,
-    /// Whether a verdict that is known from before does not count.
+    /// Whether the verdict cache is skipped.
     pub is_fresh: bool,
     /// The calibration example that the judge does not see.
     pub leave_out: Option<usize>,
-    /// How long a text credit is set aside for, where the candidate is not there yet.
+    /// The text length to hold credit for if the candidate does not exist yet.
     pub max_chars: Option<usize>,
-    /// Whether references of the candidate are fetched, which the judge does not see.
+    /// Whether the candidate's references are fetched. The judge does not see them.
     fetch_evidence: bool,
 }
 
-/// What a judge is given of a candidate.
+/// The parts of a candidate that a judge sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeInputs {
     pub inputs: BTreeMap<String, String>,
@@ -41,7 +42,7 @@ pub struct JudgeInputs {
 }
 
 const MEDIA_URL: &str = "media_url";
-/// As long as the texts of a candidate can be together.
+/// The maximum length of all texts of a candidate together.
 const MOST_CHARS: usize = 400_000;
 
 pub(super) fn bind(params: &Value) -> Result<Policy, BindError> {
@@ -69,7 +70,7 @@ pub(super) fn bind(params: &Value) -> Result<Policy, BindError> {
 }
 
 impl SemanticParams {
-    /// The parameters with the verifier and the version that were found, as they are hashed.
+    /// The parameters with the resolved verifier and version, as they are hashed.
     pub fn pinned(&self, verifier_id: &str, version: u32) -> Value {
         let mut params = Map::new();
         params.insert("verifier".to_owned(), json!(format!("{verifier_id}@{version}")));
@@ -97,7 +98,7 @@ impl SemanticParams {
         Value::Object(params)
     }
 
-    /// Whether the parameters fit the verifier, whatever the candidate will be.
+    /// Checks that the parameters fit the verifier, before there is a candidate.
     pub fn check(&self, config: &VerifierConfig) -> Result<(), InputError> {
         if let Some(extra) = self.inputs.keys().find(|field| !config.fields.contains(*field)) {
             return Err(wrong(
@@ -122,7 +123,7 @@ impl SemanticParams {
         Ok(())
     }
 
-    /// What the judge is given of a candidate, if the candidate has it.
+    /// The parts of a candidate that the judge sees, if the candidate has them.
     pub fn read(&self, output: &Value, config: &VerifierConfig) -> Result<JudgeInputs, InputError> {
         self.check(config)?;
         let mut inputs = BTreeMap::new();
@@ -132,7 +133,7 @@ impl SemanticParams {
                 None => (format!("/{field}"), config.fields.len() == 1),
             };
             let found = match output.pointer(&pointer) {
-                // A candidate that is a text is the only field of a verifier that has one.
+                // If the verifier has one field, a candidate that is a text is that field.
                 None if is_alone && output.is_string() => Some(output),
                 found => found,
             };
@@ -166,7 +167,7 @@ fn wrong(field: String, problem: String) -> InputError {
     InputError { field, problem }
 }
 
-/// What is no text is shown to the judge as JSON.
+/// Values other than texts are shown to the judge as JSON.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{reason, schema::Schema};
 
-/// The hash by which that system knows its policy. Parameters are not part of it.
+/// The hash by which WattSwarm knows its policy. It does not cover the parameters.
 pub(super) fn fixed_hash(policy_id: &str) -> Option<&'static str> {
     match policy_id {
         SCHEMA_ONLY => Some("a52d250d216f425973eb5a13c392d4dbc172357181b683e86caa4a5c64db94a7"),

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+/// An output under verification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     pub candidate_id: String,
@@ -10,19 +11,21 @@ pub struct Candidate {
     pub evidence: Evidence,
 }
 
+/// The evidence of a candidate.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evidence {
     pub inline: Vec<InlineEvidence>,
     pub refs: Vec<ArtifactRef>,
 }
 
+/// Evidence whose content is part of the candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InlineEvidence {
     pub mime: String,
     pub content: String,
 }
 
-/// A pointer to evidence that is kept elsewhere.
+/// A reference to evidence that is stored elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactRef {
     pub uri: String,

@@ -1,4 +1,4 @@
-//! What the replicas agree on, with agreement and confidence.
+//! The consensus of the replicas, with its agreement and confidence.
 
 mod confidence;
 mod equivalence;
@@ -26,35 +26,35 @@ use super::{
 use crate::executor::session::{BUILTIN_SESSION, JUDGE_SESSION_PREFIX};
 
 words!(
-    /// What came of a round.
+    /// The outcome of a round.
     Outcome {
-        /// One side has the majority it needs.
+        /// One side has the majority that it needs.
         Agreed => "agreed",
-        /// No side has; the best effort may still name a leading one.
+        /// No side has it; under best effort a leading side may still win.
         Split => "split",
-        /// Those that declined to decide are more than any side.
+        /// More replicas declined to decide than support any side.
         Abstained => "abstained",
-        /// No replica gave an answer that counts.
+        /// No replica gave a valid answer.
         Failed => "failed",
     }
 );
 
 words!(
-    /// On what the winning answer rests.
+    /// The kind of replicas behind the winning answer.
     Basis {
-        /// On what the node itself computed, by a policy that needs nobody's judgement. That proves
-        /// the form of an answer, and not that it is true.
+        /// The node itself, under a policy that needs no judge. That proves the form of an answer,
+        /// not its truth.
         Form => "form",
-        /// On what judges of a verifier said.
+        /// The judges of a verifier.
         Judges => "judges",
-        /// On what executors answered.
+        /// Executors.
         Executors => "executors",
     }
 );
 
 impl Basis {
-    /// What the words of these rest on, who are named as sessions or as voters of a task. It is form
-    /// alone only where nobody but the node spoke.
+    /// The basis of an answer given by these sessions or voters. It is `form` only if the node
+    /// alone answered.
     pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Option<Self> {
         let of_one = |name: &str| {
             if name == BUILTIN_SESSION {
@@ -69,6 +69,7 @@ impl Basis {
     }
 }
 
+/// The counted result of a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Consensus {
     pub outcome: Outcome,
@@ -78,42 +79,42 @@ pub struct Consensus {
     pub output: Option<Value>,
     /// One label per seat, in the order of choice.
     pub verdicts: Vec<Label>,
-    /// The group of each seat; `None` where it has no vote.
+    /// The group of each seat; `None` if it has no vote.
     pub groups: Vec<Option<usize>>,
     pub winner: Option<usize>,
     pub asked: usize,
     pub started: usize,
     pub answered: usize,
     pub cancelled: usize,
-    /// Size of the largest group ÷ asked.
+    /// The size of the largest group divided by `asked`.
     pub agreement: f64,
-    /// Size of the largest group ÷ answered.
+    /// The size of the largest group divided by `answered`.
     pub agreement_answered: f64,
     pub strategy: String,
-    /// The relation by which outputs were compared.
+    /// The relation that compared the outputs.
     pub equivalence: String,
     pub score: Option<ScoreSummary>,
-    /// Probability that the winning answer is right; zero when there is none.
+    /// The probability that the winning answer is right; zero without a winner.
     pub confidence: f64,
-    /// How many independent votes the votes are worth.
+    /// The number of independent votes that the votes are worth.
     pub effective_votes: f64,
-    /// Whether there is significant disagreement, whatever was done about it.
+    /// Whether the replicas disagree significantly, regardless of the disagreement policy.
     pub disagreed: bool,
     /// Whether a tie was broken to name a winner.
     pub tie_broken: bool,
-    /// On what the winning answer rests. `None` without a winner, and in rounds of earlier programs.
+    /// The basis of the winning answer. `None` without a winner, and in rounds of earlier versions.
     pub basis: Option<Basis>,
 }
 
 impl Consensus {
-    /// The group of a replica; `None` where it has no vote.
+    /// The group of a replica; `None` if it has no vote.
     pub fn group_of(&self, replica: &Replica) -> Option<usize> {
         let group = self.groups.get(replica.seat).copied().flatten();
         group.filter(|_| replica.is_counted())
     }
 
-    /// Whether an answer won that is no more likely right than wrong: a tie was broken, or many
-    /// unreliable voices, or few of those that were asked, outvoted what the reliable ones say.
+    /// Whether the winning answer is no more likely right than wrong: a tie was broken, or many
+    /// unreliable replicas, or few of those asked, outvoted the reliable ones.
     pub fn is_unlikely(&self) -> bool {
         self.winner.is_some() && self.confidence <= 0.5
     }
@@ -130,7 +131,7 @@ pub struct ScoreSummary {
     pub deviation: f64,
 }
 
-/// Four places are more than any of these figures is worth, and read the same everywhere.
+/// Four decimals are more precise than any of these numbers deserves, and read the same everywhere.
 fn rounded(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
 }

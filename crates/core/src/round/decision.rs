@@ -1,4 +1,5 @@
-//! The decision entry: the canonical document that closing a round writes and that receipts are made of.
+//! The decision entry: the canonical document that closing a round writes, and the source of
+//! receipts.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,16 +9,16 @@ use crate::{
     time::Timestamp,
 };
 
-/// The version of the entry's form.
+/// The version of the entry format.
 pub const FORMAT: &str = "jurat.decision.v1";
 
-/// A document: its canonical JSON is hashed, so its fields are its meaning.
-/// They stand in canonical order, which is that of their names.
+/// A document whose canonical JSON is hashed, so its fields are its meaning. They are declared in
+/// canonical order, by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionEntry {
     pub account_id: String,
     pub agreement: f64,
-    /// Entries of earlier programs do not have it.
+    /// Absent in entries of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<String>,
     pub closed_at_us: i64,
@@ -41,6 +42,7 @@ pub struct DecisionEntry {
     pub verdict: Option<String>,
 }
 
+/// One replica in a decision entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionReplica {
     pub answer_digest: Option<String>,
@@ -49,15 +51,14 @@ pub struct DecisionReplica {
     pub group: Option<usize>,
     pub independence: String,
     pub label: String,
-    /// The position of the one that was asked in its place. Entries of rounds in which nobody took
-    /// the place of another do not have it.
+    /// The index of the replica that replaced it. Absent in entries of rounds without replacements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<usize>,
     pub result_hash: Option<String>,
     pub session_id: String,
 }
 
-/// The canonical text of the entry and its digest.
+/// The canonical text of an entry and its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CanonicalEntry {
     pub text: String,
@@ -65,6 +66,7 @@ pub struct CanonicalEntry {
 }
 
 impl DecisionEntry {
+    /// The entry of a round that ends with this closing.
     pub fn new(
         open: &OpenRound,
         ending: RoundEnding,
@@ -101,6 +103,7 @@ impl DecisionEntry {
         }
     }
 
+    /// The canonical text of the entry, with its digest.
     pub fn canonical_entry(&self) -> CanonicalEntry {
         let bytes = canonical::in_order(self);
         let digest = canonical::digest(&bytes);

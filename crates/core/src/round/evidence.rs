@@ -1,4 +1,4 @@
-//! What was found where evidence refers to, and what that makes of a verdict.
+//! Decides how fetched evidence changes a verdict.
 
 mod inline;
 
@@ -18,27 +18,27 @@ use crate::{
     reason,
 };
 
-/// References of one candidate that are looked at; further ones count as not reached.
+/// How many references of one candidate are fetched; further ones count as unreachable.
 pub const MOST_REFS: usize = 32;
 
-/// How the evidence that holds findings is marked.
+/// Marks the inline evidence that holds the findings.
 const KIND: &str = "evidence_check";
 
 words!(
-    /// What a look at a reference came to.
+    /// The result of fetching a reference.
     EvidenceStatus {
-        /// It is there, and is what was declared.
+        /// It exists, and has the declared digest.
         Seen => "seen",
         Unreachable => "unreachable",
         Timeout => "timeout",
         Denied => "denied",
-        /// It is there, and is something else.
+        /// It exists, but has another digest.
         Mismatch => "mismatch",
     }
 );
 
 impl EvidenceStatus {
-    /// The reason code; none for what was seen.
+    /// The reason code; `None` for evidence that was seen.
     pub const fn reason_code(self) -> Option<u16> {
         match self {
             Self::Seen => None,
@@ -60,31 +60,32 @@ impl EvidenceStatus {
     }
 }
 
-/// One reference and what was found there.
+/// A reference and the result of fetching it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidenceFinding {
     pub uri: String,
-    /// As it was declared.
+    /// The declared digest.
     pub digest: String,
     pub found: EvidenceStatus,
 }
 
 impl EvidenceFinding {
+    /// The finding for a reference.
     pub fn new(reference: &ArtifactRef, found: EvidenceStatus) -> Self {
         Self { uri: reference.uri.clone(), digest: reference.digest.clone(), found }
     }
 }
 
-/// What findings say of a verdict, whatever it is.
+/// How the findings change a verdict.
 struct EvidenceRuling {
-    /// `None` when there is nothing to say against it.
+    /// `None` if they do not change it.
     status: Option<EvaluationStatus>,
     reason_codes: Vec<u16>,
     notes: Vec<String>,
 }
 
-/// Evidence that is something else is a failure. Evidence that nobody could look at decides
-/// nothing, and lets nothing be decided.
+/// Evidence with another digest fails the candidate. Evidence that could not be fetched makes the
+/// verdict inconclusive.
 fn ruling(findings: &[EvidenceFinding]) -> EvidenceRuling {
     let missed = || findings.iter().filter(|finding| finding.found != EvidenceStatus::Seen);
     let mut reason_codes: Vec<u16> = missed().filter_map(|it| it.found.reason_code()).collect();
@@ -103,13 +104,13 @@ fn ruling(findings: &[EvidenceFinding]) -> EvidenceRuling {
     EvidenceRuling { status, reason_codes, notes: missed().map(note).collect() }
 }
 
-/// A text of somebody else's in a note, without what some clients take for markup.
+/// A foreign text in a note, without characters that some clients read as markup.
 fn plain(text: &str) -> String {
     let letters = text.chars().take(80).filter(|letter| !letter.is_control());
     letters.map(|letter| if matches!(letter, '[' | ']' | '`') { ' ' } else { letter }).collect()
 }
 
-/// What a verdict is after a look at the evidence.
+/// The evaluation after the evidence was checked.
 pub fn amend(mut evaluation: Evaluation, findings: &[EvidenceFinding]) -> Evaluation {
     let EvidenceRuling { status, reason_codes, notes } = ruling(findings);
     let Some(status) = status else { return evaluation };
@@ -125,8 +126,8 @@ pub fn amend(mut evaluation: Evaluation, findings: &[EvidenceFinding]) -> Evalua
     evaluation
 }
 
-/// What the answer of a verifier is after a look at the evidence. One without a verdict stays so.
-/// The findings, and what was said before them, are kept with the answer.
+/// The answer of a replica after the evidence was checked. An answer without a verdict stays one. The
+/// findings and the original verdict are kept with the answer.
 pub fn amend_answer(answer: ReplicaAnswer, findings: &[EvidenceFinding]) -> ReplicaAnswer {
     let (label, mut said) = match answer {
         ReplicaAnswer::Vote(ReplicaVote { label, said })
@@ -157,7 +158,7 @@ fn add(codes: &mut Vec<u16>, others: &[u16]) {
     codes.extend(missing);
 }
 
-/// What a verifier had said, and what was found then.
+/// The original verdict of a replica, and the findings that followed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvidenceCheck {
     pub label: Label,
@@ -166,8 +167,8 @@ pub struct EvidenceCheck {
 }
 
 impl EvidenceCheck {
-    /// Digests of what was there for the verifier. One that could not reach something itself does
-    /// not say what.
+    /// Digests of the evidence that the replica could see. A replica that could not reach some evidence
+    /// does not name it.
     pub fn available(&self) -> Vec<String> {
         let is_missing = |code: &u16| {
             let unseen =
@@ -177,7 +178,7 @@ impl EvidenceCheck {
         if self.reason_codes.iter().any(is_missing) {
             return Vec::new();
         }
-        // What is at one address of two is missing at the other.
+        // Evidence found at one address may be missing at another.
         let is_missed = |digest: &str| {
             let missed = self.findings.iter().filter(|it| it.found != EvidenceStatus::Seen);
             missed.into_iter().any(|it| it.digest.eq_ignore_ascii_case(digest))
@@ -200,7 +201,7 @@ fn record(label: Label, said: &AnswerContent, findings: &[EvidenceFinding]) -> I
     InlineEvidence { mime: "application/json".to_owned(), content: document.to_string() }
 }
 
-/// Reads back what [`amend_answer`] kept.
+/// Reads back the findings that [`amend_answer`] stored.
 pub fn evidence_check(said: &AnswerContent) -> Option<EvidenceCheck> {
     said.evidence.inline.iter().find_map(|item| {
         let document: Value = serde_json::from_str(&item.content).ok()?;

@@ -1,4 +1,4 @@
-//! A job: what a caller asks for, and on which terms replicas must agree on it.
+//! A job: the caller's request, and the terms on which replicas must agree.
 
 use std::{collections::BTreeSet, str::FromStr, sync::Arc};
 
@@ -10,22 +10,23 @@ use crate::{
     time::Timestamp,
 };
 
-/// The largest request that is kept beside a decision.
+/// The largest request that is stored besides a decision.
 const MOST_KEPT_BYTES: usize = 1024 * 1024;
-/// How long the line is that says what was asked.
+/// The length of the one-line summary of a request.
 const LINE_CHARS: usize = 120;
 
+/// One request for work, with its policy and terms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     pub work: JobWork,
-    /// What decides a candidate.
+    /// The policy that decides a candidate.
     pub policy: PolicyBinding,
-    /// The schema a candidate must match; `{}` when the caller gave none.
+    /// The schema that a candidate must match; `{}` if the caller gave none.
     pub output_schema: Value,
     /// Whether the caller gave that schema.
     pub has_schema: bool,
     pub context: Option<Value>,
-    /// What else the caller says to the executors: `tools`, `workflow` and `actor`.
+    /// Further members that are passed to the executors: `tools`, `workflow` and `actor`.
     pub passed_on: Map<String, Value>,
     pub tier: Option<Tier>,
     /// Labels that a session must all carry.
@@ -33,17 +34,17 @@ pub struct Job {
     pub terms: AgreementTerms,
     pub timeout_ms: u64,
     pub max_steps: Option<u32>,
-    /// Digest of the canonical request.
+    /// The digest of the canonical request.
     pub request_digest: String,
-    /// The canonical request itself, where it came as one.
+    /// The canonical request, if the job came as a request.
     pub request: Option<String>,
-    /// The step of a task that the job is, where it is one.
+    /// The task call that the job carries out, if it is one.
     pub step: Option<TaskCall>,
 }
 
 impl Job {
-    /// About how much memory its round takes: what it holds, for the round and for each replica,
-    /// whose answer may be as large.
+    /// Estimates the memory of its round: the job itself, for the round and for each replica, whose
+    /// answer may be as large.
     pub fn memory_bytes(&self) -> usize {
         let held = match &self.work {
             JobWork::Delegate { objective, input, .. } => objective.len() + footprint(input),
@@ -61,8 +62,8 @@ impl Job {
         request + (held + beside).saturating_mul(1 + usize::from(self.terms.replicas))
     }
 
-    /// What is asked, to be kept beside the decision: the request as it came, or else what a judge
-    /// is given. A step has its task, which keeps the contract.
+    /// The request to store besides the decision: as it came, or else the input of the judge. The
+    /// contract of a task call is stored with its task.
     pub fn round_request(&self) -> RoundRequest {
         let request = match (&self.step, &self.request, &self.work) {
             (None, Some(request), _) => Some(request.clone()),
@@ -80,7 +81,7 @@ impl Job {
         }
     }
 
-    /// What is asked in one line.
+    /// A summary of the request in one line.
     fn line(&self) -> String {
         let text = match (&self.step, &self.work) {
             (Some(step), JobWork::Validate { .. }) => format!("verify for task {}", step.task_id),
@@ -105,7 +106,7 @@ impl Job {
     }
 }
 
-/// A text as it is, all else as JSON; no more than a line needs.
+/// A text as it is, other values as JSON; no more than a line needs.
 fn beginning(value: &Value) -> String {
     match value {
         Value::String(text) => text.chars().take(4 * LINE_CHARS).collect(),
@@ -123,7 +124,7 @@ fn beginning(value: &Value) -> String {
     }
 }
 
-/// Of what lies within, only texts and numbers are said.
+/// Of nested values, only texts and numbers are shown.
 fn beginning_of_part(value: &Value) -> String {
     match value {
         Value::Array(_) => "[…]".to_owned(),
@@ -132,27 +133,26 @@ fn beginning_of_part(value: &Value) -> String {
     }
 }
 
-/// A step of a task: one proposal, or one verdict on a candidate that another executor proposed.
+/// A task call: one proposal, or one vote on a candidate that another executor proposed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskCall {
     pub task_id: String,
-    /// Makes the call idempotent: a step that is tried again because nobody knows how it went
-    /// keeps its identifier.
+    /// Makes the call idempotent: a retry after an unknown result keeps the identifier.
     pub execution_id: String,
-    /// Which try of its executor it is, from 1.
+    /// The number of the executor's try, from 1.
     pub attempt: u32,
-    /// As it was given.
+    /// The contract as it was submitted.
     pub contract: Arc<Value>,
-    /// What is known from earlier decisions, for a proposal.
+    /// Knowledge from earlier decisions, for a proposal.
     pub seed_bundle: Option<Value>,
-    /// What is verified; `None` for a proposal.
+    /// The candidate to vote on; `None` for a proposal.
     pub candidate: Option<TaskCallCandidate>,
     /// Whether the references of the candidate are fetched and checked.
     pub fetch_evidence: bool,
 }
 
 impl TaskCall {
-    /// What a round keeps of it.
+    /// The part of the call that is stored with its round.
     pub fn ticket(&self) -> TaskCallTicket {
         let vote = |it: &TaskCallCandidate| VoteTicket {
             candidate: it.candidate_id.clone(),
@@ -166,19 +166,20 @@ impl TaskCall {
     }
 }
 
-/// Whose output is verified.
+/// A candidate to vote on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskCallCandidate {
     pub candidate_id: String,
-    /// That of the proposal.
+    /// The execution id of the proposal.
     pub execution_id: String,
     pub proposed_at: Timestamp,
-    /// Who proposed it.
+    /// The executor that proposed it.
     pub producer: String,
-    /// Which time votes are committed on it.
+    /// The number of the vote on the candidate, from 1.
     pub turn: u32,
 }
 
+/// The work of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobWork {
     Delegate { objective: String, input: Value, task_type: String },
@@ -187,6 +188,7 @@ pub enum JobWork {
 }
 
 impl JobWork {
+    /// The kind of the job.
     pub const fn kind(&self) -> JobKind {
         match self {
             Self::Delegate { .. } => JobKind::Delegate,
@@ -195,7 +197,7 @@ impl JobWork {
         }
     }
 
-    /// The task type an executor must take; validation needs none.
+    /// The task type that an executor must accept; validation needs none.
     pub fn task_type(&self) -> Option<&str> {
         match self {
             Self::Delegate { task_type, .. } => Some(task_type),
@@ -205,7 +207,8 @@ impl JobWork {
     }
 }
 
-/// Declares an enum whose variants have one fixed name each, for wire, store and documents alike.
+/// Declares an enum with one fixed name for each variant, the same in JSON, in the store and in
+/// documents.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -241,11 +244,11 @@ words!(JobKind { Delegate => "delegate", Validate => "validate", Factcheck => "f
 words!(FactcheckMode { Standard => "standard", Realtime => "realtime" });
 words!(ScoreAggregation { Majority => "majority", Mean => "mean", Median => "median" });
 words!(
-    /// What to answer when the replicas do not agree.
+    /// The reply if the replicas do not agree.
     Disagreement { ReturnAll => "return_all", FailHard => "fail_hard", BestEffort => "best_effort" }
 );
 words!(
-    /// What a replica without an answer does to the count.
+    /// How a replica without an answer is counted.
     TimeoutPolicy { Count => "count", Ignore => "ignore", Negative => "negative" }
 );
 words!(OutputMerge { Medoid => "medoid", Fields => "fields" });
@@ -256,22 +259,22 @@ words!(Toggle { Off => "off", On => "on" });
 pub struct AgreementTerms {
     pub replicas: u8,
     pub pool: Vec<PoolEntry>,
-    /// How many spare sessions may replace ones that fail; `None`: as many as replicas.
+    /// How many spare sessions may replace failed ones; `None` for as many as there are replicas.
     pub spares: Option<u8>,
     pub aggregation: ScoreAggregation,
     pub disagreement: Disagreement,
     pub min_agreement: Option<f64>,
     pub timeout_policy: TimeoutPolicy,
-    /// `None`: the default relation, which depends on the outputs.
+    /// `None` for the default relation, which depends on the outputs.
     pub equivalence: Option<Equivalence>,
     pub merge: OutputMerge,
     pub early_stop: Toggle,
-    /// Whether inline evidence and traces go into the answer.
+    /// Whether the reply includes inline evidence and traces.
     pub traces: Toggle,
 }
 
 impl AgreementTerms {
-    /// The terms of those who set none. Nobody takes the place of another.
+    /// The terms of a caller that sets none. Spares are off.
     pub const fn plain(replicas: u8, pool: Vec<PoolEntry>) -> Self {
         Self {
             replicas,
@@ -289,29 +292,31 @@ impl AgreementTerms {
     }
 }
 
+/// One entry of the pool of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PoolEntry {
     Session(String),
     Label(String),
     Profile(String),
-    /// One executor by its name: its first session with this profile, or a plain lane to it where it
-    /// has no session at all and the caller is not metered.
+    /// An executor by name: its first session with this profile, or a plain session if the executor
+    /// has none and the caller is unmetered.
     Executor {
         name: String,
         profile: String,
     },
 }
 
-/// When two outputs say the same.
+/// When two outputs count as equal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Equivalence {
-    /// The same canonical JSON.
+    /// Their canonical JSON is equal.
     Canonical,
-    /// The same values at these JSON Pointers.
+    /// The values at these JSON Pointers are equal.
     Fields(Vec<String>),
-    /// Numbers may differ by the tolerance, all else is canonical.
+    /// Numbers may differ by the tolerance; everything else is canonical.
     Numeric { tolerance: f64 },
-    /// Numbers in the same range between these ascending bounds are the same, all else is canonical.
+    /// Numbers between the same two of these ascending limits are equal; everything else is
+    /// canonical.
     Buckets(Vec<f64>),
     /// Lists are compared without order.
     Unordered,
@@ -320,6 +325,7 @@ pub enum Equivalence {
 }
 
 impl Equivalence {
+    /// The name of the relation in requests and replies.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Canonical => "canonical",

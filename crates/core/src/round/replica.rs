@@ -1,4 +1,4 @@
-//! A replica: one session's try within a round, and what came of it.
+//! A replica: one session's try within a round, and its result.
 
 use std::str::FromStr;
 
@@ -7,45 +7,46 @@ use serde_json::Value;
 use super::{candidate::Evidence, job::words};
 use crate::executor::Independence;
 
+/// One session's try within a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replica {
-    /// Position in the order in which they were chosen: first one for each seat, then the spares.
+    /// The position in the order of choice: first one for each seat, then the spares.
     pub index: usize,
-    /// The seat that it was asked for. A spare has the seat of the one that failed.
+    /// The seat that it was asked for. A spare has the seat of the replica that failed.
     pub seat: usize,
-    /// Who was asked in its place after it failed.
+    /// The replica that was asked after this one failed.
     pub replaced_by: Option<usize>,
     pub session_id: String,
     pub executor: String,
     pub independence: Independence,
-    /// Probability that this session is right, as assumed or measured beforehand.
+    /// The probability that this session is right, as assumed or measured in advance.
     pub reliability: f64,
     pub answer: ReplicaAnswer,
     pub latency_ms: u64,
     pub cost_micros: u64,
-    /// What a judge used; executors do not say.
+    /// The usage of a judge; executors do not report theirs.
     pub usage: Option<JudgeUsage>,
 }
 
 impl Replica {
-    /// Whether what it says, or its failure, counts for its seat.
+    /// Whether its answer or failure counts for its seat.
     pub const fn is_counted(&self) -> bool {
         self.replaced_by.is_none()
     }
 }
 
-/// What a judge used, as its provider counts.
+/// The usage of a judge, as its provider counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JudgeUsage {
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// Requests that were sent to the provider.
+    /// Requests sent to the provider.
     pub calls: u32,
-    /// Whether the verdict was known from before, so that nobody was asked.
+    /// Whether the verdict came from the cache, so that the judge was not asked.
     pub is_cached: bool,
 }
 
-/// What a replica said. Only a `Vote` ever counts for a side.
+/// The answer of a replica. Only a `Vote` counts for a side.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplicaAnswer {
     Vote(ReplicaVote),
@@ -54,7 +55,7 @@ pub enum ReplicaAnswer {
         label: Label,
         said: AnswerContent,
     },
-    /// There is no verdict, for the reason given.
+    /// There is no verdict, for this reason.
     Nothing {
         label: Label,
         failure: ReplicaFailure,
@@ -62,6 +63,7 @@ pub enum ReplicaAnswer {
     },
 }
 
+/// A verdict and its content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplicaVote {
     pub label: Label,
@@ -73,17 +75,18 @@ pub struct ReplicaVote {
 pub struct AnswerContent {
     /// The output of a delegate or factcheck replica.
     pub output: Option<Value>,
-    /// The executor's own confidence in what it says, between 0 and 1.
+    /// The executor's own confidence in its answer, between 0 and 1.
     pub score: Option<f64>,
     pub reason_codes: Vec<u16>,
     pub evidence: Evidence,
     /// The verifier result hash as we computed it.
     pub result_hash: Option<String>,
-    /// Remarks on the answer, such as a hash that was left out.
+    /// Remarks on the answer, such as a missing hash.
     pub notes: Vec<String>,
 }
 
 impl ReplicaAnswer {
+    /// The label of the answer.
     pub const fn label(&self) -> Label {
         match self {
             Self::Vote(ReplicaVote { label, .. })
@@ -92,6 +95,7 @@ impl ReplicaAnswer {
         }
     }
 
+    /// The content, if the executor answered.
     pub const fn content(&self) -> Option<&AnswerContent> {
         match self {
             Self::Vote(vote) => Some(&vote.said),
@@ -100,6 +104,7 @@ impl ReplicaAnswer {
         }
     }
 
+    /// The failure, if there is no verdict.
     pub const fn failure(&self) -> Option<&ReplicaFailure> {
         match self {
             Self::Nothing { failure, .. } => Some(failure),
@@ -107,16 +112,17 @@ impl ReplicaAnswer {
         }
     }
 
+    /// Whether the executor answered, even if it declined to decide.
     pub const fn has_answered(&self) -> bool {
         !matches!(self.label(), Label::Timeout | Label::Error | Label::Cancelled)
     }
 
-    /// A replica without a verdict and without content.
+    /// An answer without a verdict and without content.
     pub fn nothing(code: FailureCode, detail: impl Into<String>) -> Self {
         Self::failed(ReplicaFailure::new(code, detail), None)
     }
 
-    /// A replica without a verdict; the label follows from the reason.
+    /// An answer without a verdict; the label follows from the failure.
     pub fn failed(failure: ReplicaFailure, said: Option<AnswerContent>) -> Self {
         let label = match failure.code {
             FailureCode::Timeout | FailureCode::Busy => Label::Timeout,
@@ -146,7 +152,7 @@ impl ReplicaAnswer {
 }
 
 words!(
-    /// What a replica, or a round, says in one word.
+    /// The answer of a replica, or the result of a round, in one word.
     Label {
         Valid => "VALID",
         Invalid => "INVALID",
@@ -168,43 +174,43 @@ words!(
     FailureCode {
         /// The deadline of the round passed.
         Timeout => "timeout",
-        /// The executor had as many calls as it may have, until the deadline.
+        /// The executor had all its permits in use until the deadline.
         Busy => "busy",
-        /// The session could not be asked: its executor is down or rests, or cannot do the work, or
-        /// its call could not be put on record.
+        /// The session could not be asked: its executor is down, paused or incapable, or its call
+        /// could not be recorded.
         Unavailable => "unavailable",
         /// No connection, or the address did not resolve.
         Unreachable => "unreachable",
-        /// The connection ended before the answer did.
+        /// The connection ended before the answer was complete.
         Disconnected => "disconnected",
         /// A status other than 2xx.
         HttpStatus => "http_status",
         /// Redirects are never followed.
         Redirect => "redirect",
-        /// The answer is not JSON, or has two readings.
+        /// The answer is not JSON, or two parsers could read it differently.
         NotJson => "not_json",
-        /// The JSON lacks a required field, has one of a wrong type, or names another provider or
-        /// model than the capabilities do.
+        /// The JSON lacks a required field, has a field of the wrong type, or names another
+        /// provider or model than the capabilities.
         BadShape => "bad_shape",
         /// The answer exceeds the size limit.
         TooLarge => "too_large",
-        /// The answer is compressed although that was not asked for.
+        /// The answer is compressed although we did not ask for that.
         EncodedReply => "encoded_reply",
-        /// `verifier_result_hash` is well formed and wrong.
+        /// `verifier_result_hash` is well formed but wrong.
         HashMismatch => "hash_mismatch",
         /// `verification_status` contradicts `passed`.
         StatusContradicts => "status_contradicts",
-        /// The executor passed what our own evaluation of the same policy fails.
+        /// The executor passed a candidate that our own evaluation of the same policy fails.
         PolicyContradicted => "policy_contradicted",
         /// The candidate fails the policy.
         InvalidOutput => "invalid_output",
         /// The candidate could not be checked under the policy.
         OutputUnchecked => "output_unchecked",
-        /// The judge's provider is not configured, or did not answer any try.
+        /// The judge's provider is not configured, or no try got an answer.
         JudgeUnavailable => "judge_unavailable",
-        /// The judge answered, and its answer is no verdict.
+        /// The judge answered, but not with a verdict.
         JudgeUnreadable => "judge_unreadable",
-        /// The image that the judge should see could not be had.
+        /// The image for the judge could not be fetched.
         MediaUnavailable => "media_unavailable",
         /// The round was decided without this replica.
         Cancelled => "cancelled",
@@ -216,7 +222,7 @@ words!(
 );
 
 impl FailureCode {
-    /// Whether it speaks against the executor, rather than against the caller or ourselves.
+    /// Whether it counts against the executor, rather than against the caller or ourselves.
     pub const fn is_executors_fault(self) -> bool {
         match self {
             Self::Timeout
@@ -246,8 +252,8 @@ impl FailureCode {
 }
 
 impl FailureCode {
-    /// Whether a spare may take over from a session that failed this way. A session that answered
-    /// keeps its seat, whatever its answer is worth.
+    /// Whether a spare may replace a session that failed this way. A session that answered keeps
+    /// its seat, even if its answer is invalid.
     pub const fn leaves_the_seat(self) -> bool {
         match self {
             Self::Unavailable
@@ -276,6 +282,7 @@ impl FailureCode {
     }
 }
 
+/// A failure with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaFailure {
     pub code: FailureCode,

@@ -1,4 +1,4 @@
-//! Which sessions answer: distinct, live, capable, and as independent as the pool allows.
+//! Selects the sessions of a round: distinct, live, capable, and as independent as the pool allows.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use crate::{
     executor::{Capabilities, Independence, session::Session},
 };
 
-/// A session with what is known of its executor at this moment.
+/// A session with the current state of its executor.
 #[derive(Debug, Clone)]
 pub struct EligibleSession<'a> {
     pub session: &'a Session,
     pub host: &'a str,
-    /// What the executor declares, or why it cannot be used now.
+    /// The capabilities of the executor, or why it cannot be used now.
     pub standing: Result<&'a Capabilities, String>,
     pub reliability: f64,
 }
 
 impl EligibleSession<'_> {
-    /// What this lane shares with others.
+    /// The properties that this session may share with others.
     pub fn independence(&self) -> Independence {
         let (family, model) = match &self.standing {
             Ok(capabilities) => {
@@ -36,6 +36,7 @@ impl EligibleSession<'_> {
     }
 }
 
+/// Why no selection is possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectError {
     #[error("there is no session `{0}`")]
@@ -78,34 +79,36 @@ fn quoted(words: &[String]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
 }
 
-/// What is wrong with one session.
+/// The fault of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectProblem {
     pub session_id: String,
     pub problem: String,
 }
 
-/// Who is asked, by their place among the lanes.
+/// The selected sessions, by their index among the eligible ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
-    /// One for each replica.
+    /// One session for each replica.
     pub seats: Vec<ChosenSession>,
-    /// Sessions to ask when one of the chosen fails.
+    /// Sessions to ask if one of the chosen ones fails.
     pub spares: Vec<usize>,
 }
 
-/// Who takes a seat.
+/// The session that takes a seat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenSession {
+    /// The index of the session among the eligible ones.
     pub lane: usize,
-    /// Why it cannot be asked: nobody else was there for the seat, which has failed from the start.
+    /// Why it cannot be asked. No other session was left for the seat, which has failed from the
+    /// start.
     pub problem: Option<String>,
 }
 
-/// Chooses the sessions of a job. The same inputs give the same choice on every machine.
+/// Selects the sessions of a job. The same inputs give the same selection on every machine.
 ///
-/// Sessions that cannot be asked are passed over while there are others. Where the others are too
-/// few, their seats have failed from the start, as long as the rest can still form a majority.
+/// Sessions that cannot be asked are skipped while there are others. If too few others are left,
+/// the remaining seats fail from the start, as long as the rest can still form a majority.
 pub fn select(
     job: &Job,
     lanes: &[EligibleSession<'_>],
@@ -144,22 +147,21 @@ pub fn select(
     let mut spares = asked.split_off(want.min(asked.len()));
     spares.truncate(job.terms.spares.map_or(want, usize::from));
     if is_routed {
-        // Nobody named an order, and that of the installation must not matter.
+        // The caller gave no order, and the order of the installation must not matter.
         failed.sort_by_key(|seat| &lanes[seat.lane].session.id);
     }
     failed.truncate(want - asked.len());
     let asked = asked.into_iter().map(|lane| ChosenSession { lane, problem: None });
     let mut seats: Vec<ChosenSession> = asked.chain(failed).collect();
     if !is_routed {
-        // The caller named an order; the replicas keep it.
+        // The caller gave an order, which the replicas keep.
         seats.sort_by_key(|seat| candidates.iter().position(|other| *other == seat.lane));
     }
     Ok(Selection { seats, spares })
 }
 
-/// Which of the spares is asked next: one of an executor that has not failed, and that shares least
-/// with those whose answers are counted. Of equals the first, since they stand in the order of
-/// choice.
+/// The spare to ask next: its executor has not failed, and it shares least with the replicas that
+/// count. Ties go to the first, since spares are in the order of choice.
 pub fn next_spare(
     spares: &[&Independence],
     counted: &[&Independence],
@@ -169,7 +171,7 @@ pub fn next_spare(
     (0..spares.len()).min_by_key(|slot| (has_failed(spares[*slot]), shared(spares[*slot], counted)))
 }
 
-/// Why a session that nobody named is not meant for this job.
+/// Why a session that the caller did not name does not fit this job.
 fn misfit(job: &Job, session: &Session) -> Option<String> {
     if let (Some(wanted), Some(has)) = (job.tier, session.tier)
         && has < wanted
@@ -252,7 +254,7 @@ fn obstacle(job: &Job, lane: &EligibleSession<'_>) -> Option<String> {
     None
 }
 
-/// Takes, one after the other, the session that shares least with those already taken.
+/// Repeatedly takes the session that shares least with those already taken.
 fn spread(lanes: &[EligibleSession<'_>], able: &[usize], want: usize, seed: u64) -> Vec<usize> {
     let keys: Vec<Independence> = able.iter().map(|index| lanes[*index].independence()).collect();
     let draws: Vec<String> = able
@@ -274,7 +276,7 @@ fn spread(lanes: &[EligibleSession<'_>], able: &[usize], want: usize, seed: u64)
     taken.into_iter().map(|slot| able[slot]).collect()
 }
 
-/// How often a lane repeats an executor, a provider, a model, a host of those taken.
+/// How often a session repeats an executor, a provider, a model or a host of those taken.
 fn shared(key: &Independence, taken: &[&Independence]) -> [usize; 4] {
     let count =
         |same: &dyn Fn(&Independence) -> bool| taken.iter().filter(|other| same(other)).count();
@@ -286,7 +288,7 @@ fn shared(key: &Independence, taken: &[&Independence]) -> [usize; 4] {
     ]
 }
 
-/// Reliability per cost; a free session costs as little as one micro-credit.
+/// Reliability per cost; a free session counts as one micro-credit.
 #[expect(clippy::cast_precision_loss, reason = "an order, not a sum of money")]
 fn worth(lane: &EligibleSession<'_>) -> f64 {
     lane.reliability / lane.session.price_micros.max(1) as f64

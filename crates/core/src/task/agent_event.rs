@@ -1,11 +1,11 @@
-//! Events that executors are told of, and what they decide about them.
+//! Agent events, and the decisions of executors about them.
 
 use std::str::FromStr;
 
 use crate::{round::job::words, time::Timestamp};
 
 words!(
-    /// What happened.
+    /// The type of an agent event.
     AgentEventType {
         FriendRequest => "friend_request",
         DmReceived => "dm_received",
@@ -22,7 +22,7 @@ words!(
 );
 
 words!(
-    /// Where an event comes from.
+    /// The source of an event.
     AgentEventSource {
         PeerRelationship => "peer_relationship",
         PeerDirectMessage => "peer_direct_message",
@@ -34,7 +34,7 @@ words!(
 );
 
 impl AgentEventType {
-    /// Where events of this type come from.
+    /// The source of events of this type.
     pub const fn source(self) -> AgentEventSource {
         match self {
             Self::FriendRequest => AgentEventSource::PeerRelationship,
@@ -50,7 +50,7 @@ impl AgentEventType {
         }
     }
 
-    /// What an executor may decide about such an event; nothing where it is only told.
+    /// The decisions that an executor may make about such an event; empty if it is only notified.
     pub const fn actions(self) -> &'static [AgentAction] {
         match self {
             Self::TaskClaimReceived => &[AgentAction::DecideClaim, AgentAction::HumanReview],
@@ -72,21 +72,21 @@ impl AgentEventType {
         }
     }
 
-    /// Whether a caller may send such an event; those of tasks are caused by tasks alone.
+    /// Whether a caller may send such an event; only tasks cause the events of tasks.
     pub fn is_sendable(self) -> bool {
         self.source() != AgentEventSource::TaskLifecycle
     }
 }
 
 words!(
-    /// What an executor decides.
+    /// A decision of an executor.
     AgentAction {
-        /// Takes a claim, or declines it.
+        /// Takes or declines a lease.
         DecideClaim => "decide_claim",
         AcceptResult => "accept_result",
         RejectResult => "reject_result",
         RequestRetry => "request_retry",
-        /// A person is to look at it.
+        /// Asks for a review by a person.
         HumanReview => "human_review",
         Reply => "reply",
         Ignore => "ignore",
@@ -94,57 +94,57 @@ words!(
 );
 
 words!(
-    /// Who is to act on a decision.
+    /// Who carries out a decision.
     DecisionRoute {
         /// Nobody.
         Noop => "noop",
-        /// Somebody else, who reads it here.
+        /// Another system, which reads the decision here.
         WattetheriaCommit => "wattetheria_commit",
-        /// The node that told of the event.
+        /// The node that sent the event.
         WattswarmDirect => "wattswarm_direct",
     }
 );
 
 words!(
-    /// Which way an event goes.
+    /// The direction of an event.
     EventDirection {
         /// To an executor.
         Out => "out",
-        /// From an executor, or from somebody else for one.
+        /// From an executor, or from a caller on its behalf.
         In => "in",
     }
 );
 
 words!(
-    /// How far the telling of an event has come.
+    /// The state of a delivery.
     Delivery {
         Pending => "pending",
-        /// It was taken, without a word that could be read.
+        /// The executor accepted it, with an unreadable answer.
         Delivered => "delivered",
         Acked => "acked",
-        /// What was decided about it is done.
+        /// The executor's decision was carried out.
         Completed => "completed",
         Failed => "failed",
-        /// It was too old to be told.
+        /// It was too old to be delivered.
         Expired => "expired",
     }
 );
 
 impl Delivery {
-    /// Whether it is not told any more.
+    /// Whether no further attempt is made.
     pub const fn is_over(self) -> bool {
         !matches!(self, Self::Pending)
     }
 }
 
-/// How an attempt to tell of an event ended.
+/// How an attempt to deliver an event ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryOutcome {
-    /// Taken, and the answer says so.
+    /// Accepted, and the answer confirms it.
     Acked,
-    /// Taken, and the answer says that it is of no use.
+    /// Accepted, and the answer refuses it.
     Refused,
-    /// Taken, and the answer cannot be read.
+    /// Accepted, and the answer cannot be read.
     Unread,
     /// Answered with a status that another attempt may change: 408, 429 or 5xx.
     Busy,
@@ -155,7 +155,7 @@ pub enum DeliveryOutcome {
 }
 
 impl DeliveryOutcome {
-    /// What an answer with a status amounts to; `ok` is what its body says, where it can be read.
+    /// The outcome of an answer; `ok` is the member of its body, if it can be read.
     pub const fn of(status: u16, ok: Option<bool>) -> Self {
         match (status, ok) {
             (200..=299, Some(true)) => Self::Acked,
@@ -167,14 +167,14 @@ impl DeliveryOutcome {
     }
 }
 
-/// How often and how long an event is told.
+/// How often and how long delivery is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryTerms {
-    /// With the first attempt.
+    /// Including the first attempt.
     pub attempts: u32,
-    /// Before the second attempt; twice as long before each that follows.
+    /// The wait before the second attempt; it doubles before each further attempt.
     pub backoff_ms: u64,
-    /// Older events are not told any more.
+    /// The age at which an event expires.
     pub expires_ms: u64,
 }
 
@@ -184,7 +184,7 @@ impl Default for RetryTerms {
     }
 }
 
-/// What follows from an attempt, the `attempts`th one, counted from 1.
+/// Decides what follows an attempt; `attempts` counts from 1.
 pub fn after_attempt(
     told: DeliveryOutcome,
     attempts: u32,

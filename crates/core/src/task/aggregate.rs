@@ -1,13 +1,14 @@
-//! What the revealed votes on a candidate come to.
+//! Adds up the revealed votes on a candidate.
 
 use std::collections::BTreeMap;
 
 use super::{Proposal, TaskTerms, VoteAggregation, VoteGap};
 use crate::policy::EvaluationStatus;
 
-/// What is known of how often each executor is right; one half where nothing is known.
+/// How often each executor is right; one half for an executor without a record.
 pub type VoterReliability = BTreeMap<String, f64>;
 
+/// The result of the votes on a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VoteTally {
     Approved,
@@ -15,7 +16,7 @@ pub enum VoteTally {
     Open(VoteGap),
 }
 
-/// The votes for, or those against.
+/// The votes for a candidate, or those against it.
 #[derive(Default)]
 struct VoteSide<'a> {
     voters: u32,
@@ -37,7 +38,7 @@ impl<'a> VoteSide<'a> {
     }
 }
 
-/// Both sides of a vote, and how they are to be counted.
+/// Both sides of a vote, and how to count them.
 pub(super) struct VoteSides<'a> {
     pro: VoteSide<'a>,
     contra: VoteSide<'a>,
@@ -69,8 +70,8 @@ impl<'a> VoteSides<'a> {
         Self { pro, contra, quorum: terms.quorum, keys }
     }
 
-    /// What a side counts toward the quorum: its keys where the pool has enough of them for the
-    /// quorum, so that two voters with one key are one, and its voters where it has not.
+    /// How much a side counts towards the quorum: its keys if the pool has enough of them, so that
+    /// two voters with one key count once; otherwise its voters.
     fn count(&self, side: &VoteSide<'_>) -> u32 {
         if self.keys == self.quorum { side.key_count() } else { side.voters }
     }
@@ -83,13 +84,13 @@ impl<'a> VoteSides<'a> {
         if self.keys == self.quorum { side.keys.values().sum() } else { side.weight }
     }
 
-    /// How much the stronger side counts toward the quorum.
+    /// How much the stronger side counts towards the quorum.
     pub(super) fn strongest(&self) -> u32 {
         self.count(&self.pro).max(self.count(&self.contra))
     }
 
-    /// A decision needs the quorum under every aggregation: weights decide between sides, and
-    /// never make one voter into several. A tie is no decision.
+    /// A decision needs the quorum under every aggregation: weights decide between the sides, but
+    /// never turn one voter into several. A tie is not a decision.
     pub(super) fn tally(&self) -> VoteTally {
         let (pro, contra) = (self.weight(&self.pro), self.weight(&self.contra));
         if self.has_quorum(&self.pro) && contra < pro {

@@ -1,4 +1,4 @@
-//! What each event makes of a task. It never refuses: what is recorded has happened.
+//! Applies events to a task. It never refuses: a recorded event has happened.
 
 mod proposing;
 mod voting;
@@ -11,7 +11,7 @@ use super::{
 use crate::time::Timestamp;
 
 impl Task {
-    /// The task after an event.
+    /// Changes the task by an event.
     pub fn apply(&mut self, event: &TaskEvent, at: Timestamp) {
         match event {
             TaskEvent::Created { terms } => *self = Self::created(&self.id, (**terms).clone(), at),
@@ -106,7 +106,7 @@ impl Task {
                     }
                     TaskRole::Finalize => {}
                 }
-                // What was paid is given back by an event of its own.
+                // An event of its own returns the payment.
                 self.abandoned(claim, false);
             }
             (LeaseRelease::Failed { .. }, TaskRole::Propose) => {
@@ -122,7 +122,7 @@ impl Task {
         }
     }
 
-    /// Nobody knows what came of the work.
+    /// Records work with an unknown result.
     fn abandoned(&mut self, claim: TaskLease, is_charged: bool) {
         let TaskLease { role, holder, candidate, execution_id, .. } = claim;
         self.unfinished.push(UnfinishedWork { role, holder, candidate, execution_id, is_charged });
@@ -149,8 +149,8 @@ impl Task {
         self.end = Some(end);
     }
 
-    /// All that belongs to one decision begins anew. Tokens go on rising, and who was proven to
-    /// equivocate has no vote in any epoch.
+    /// Resets everything that belongs to one decision. Tokens keep rising, and equivocators have no
+    /// vote in any epoch.
     fn next_epoch(&mut self, epoch: u64) {
         let fresh = Self::created(&self.id, self.terms.clone(), self.created_at);
         *self = Self {

@@ -1,4 +1,4 @@
-//! What a task may still spend.
+//! Decides what a task can still pay for.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::{Proposal, Task, TaskLease, TaskRole, UnfinishedWork};
 use crate::time::Timestamp;
 
-/// What was spent of a budget in this epoch.
+/// The spending of this epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskSpending {
     pub steps: u32,
     pub explore: u64,
     pub verify: u64,
     pub finalize: u64,
-    /// What of `verify` went to candidates from knowledge.
+    /// The part of `verify` that went to candidates from knowledge.
     pub reuse: u64,
 }
 
 impl TaskSpending {
-    /// In all stages.
+    /// In all stages together.
     pub const fn units(&self) -> u64 {
         self.explore.saturating_add(self.verify).saturating_add(self.finalize)
     }
@@ -30,7 +30,7 @@ impl TaskSpending {
             TaskRole::Verify => self.verify += 1,
             TaskRole::Finalize => self.finalize += 1,
         }
-        // To make final is no call of an executor.
+        // Making a candidate final does not call an executor.
         self.steps += u32::from(role != TaskRole::Finalize);
         self.reuse += u64::from(is_reuse);
     }
@@ -48,7 +48,7 @@ impl TaskSpending {
 }
 
 impl Task {
-    /// Whether another step of a role can be paid for.
+    /// Whether another call of a role can be paid for.
     pub(super) fn can_pay(&self, role: TaskRole) -> bool {
         match role {
             TaskRole::Propose => self.payable_proposals() > 0,
@@ -60,8 +60,8 @@ impl Task {
         }
     }
 
-    /// How many more proposals can be paid for. Each must leave the steps and units that a quorum
-    /// needs: a candidate that nobody could verify would cost and change nothing.
+    /// How many more proposals can be paid for. Each must leave the calls and units that a quorum
+    /// needs: a candidate without voters would cost and change nothing.
     pub(super) fn payable_proposals(&self) -> u64 {
         let (budget, spent) = (&self.terms.budget, &self.spent);
         let quorum = u64::from(self.terms.quorum);
@@ -74,8 +74,8 @@ impl Task {
         units.min(steps.saturating_sub(quorum)).min(all.saturating_sub(quorum))
     }
 
-    /// How many more verdicts can be paid for. What a fresh candidate and its quorum need is never
-    /// spent on one that is only remembered.
+    /// How many more votes can be paid for. A remembered candidate never uses up the budget that a
+    /// fresh candidate and its quorum need.
     pub(super) fn payable(&self, is_reuse: bool) -> u64 {
         let (budget, spent) = (&self.terms.budget, &self.spent);
         let steps = u64::from(budget.max_steps.saturating_sub(spent.steps));
@@ -90,17 +90,18 @@ impl Task {
         own.min(steps).min(units.saturating_sub(quorum)).min(all.saturating_sub(quorum + 1))
     }
 
-    /// Whether another verdict on a candidate can be had: paid for, or paid for before.
+    /// Whether another vote on a candidate is possible: payable now, or already paid.
     pub(super) fn can_pay_verdict(&self, proposal: &Proposal) -> bool {
         self.payable(proposal.source.is_some()) > 0 || !self.resumable_voters(proposal).is_empty()
     }
 
-    /// Who was interrupted while proposing, and may go on without being charged again.
+    /// Executors that were interrupted while proposing and may continue without another charge.
     pub(super) fn resumable_proposers(&self) -> Vec<String> {
         self.resumable_holders(TaskRole::Propose, None, &self.cannot_propose())
     }
 
-    /// Who was interrupted while verifying a candidate, and may go on without being charged again.
+    /// Executors that were interrupted while voting on a candidate and may continue without another
+    /// charge.
     pub(super) fn resumable_voters(&self, proposal: &Proposal) -> Vec<String> {
         self.resumable_holders(TaskRole::Verify, Some(&proposal.id), &self.cannot_vote(proposal))
     }
@@ -118,7 +119,7 @@ impl Task {
         holders.filter(|it| !without.contains(*it)).cloned().collect()
     }
 
-    /// Whether a claim goes on with work that was charged and interrupted.
+    /// Whether a lease continues work that was charged and interrupted.
     pub(super) fn is_resumption(&self, claim: &TaskLease) -> bool {
         self.unfinished.iter().any(|it| {
             it.is_charged
@@ -129,7 +130,7 @@ impl Task {
         })
     }
 
-    /// Until when candidates from knowledge are verified.
+    /// Until when voters vote on candidates from knowledge.
     pub(super) fn reuse_until(&self) -> Option<Timestamp> {
         self.started_at.map(|at| at.plus_millis(self.terms.budget.reuse_verify_time_ms))
     }

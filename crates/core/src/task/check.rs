@@ -1,28 +1,28 @@
-//! Whether a task can be held to its terms.
+//! Checks the terms of a task.
 
 use super::{Budget, BudgetRenewal, DecisionMode, TaskTerms};
 use crate::time::Timestamp;
 
-/// A term that no task can be held to.
+/// A term that no task can satisfy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TermError {
-    /// Where it stands in the contract.
+    /// The path of the term in the contract.
     pub field: &'static str,
     pub reason: String,
 }
 
-/// The most of anything that is counted: a task is walked by one node.
+/// The upper limit of every count: one node drives a whole task.
 pub(super) const MOST: u32 = 64;
-/// The longest time that the contract may let somebody hold up a task: a day.
+/// The longest time for which a contract may hold up a task: a day.
 const LONGEST_MS: u64 = 86_400_000;
-/// The longest time to work on a decision, and to complain of one: a year.
+/// The longest time to work on a decision, or to dispute one: a year.
 const YEAR_MS: u64 = 366 * 86_400_000;
-/// Nothing that is meant as a moment lies before: spans look like this. The year 2001.
+/// An earlier time is a duration by mistake. The year 2001.
 const FIRST_MOMENT_MS: i64 = 1_000_000_000_000;
-/// The highest number of units or steps, which is far above what a task could use.
+/// The upper limit of units and calls, far above what a task could use.
 const MOST_UNITS: u64 = 1_000_000_000;
 
-/// Collects what is wrong.
+/// Collects faults.
 #[derive(Default)]
 struct TermErrors(Vec<TermError>);
 
@@ -35,14 +35,14 @@ impl TermErrors {
 }
 
 impl TaskTerms {
-    /// All that is wrong with the terms, by field.
+    /// All faults of the terms, by field.
     pub fn check(&self, now: Timestamp) -> Vec<TermError> {
         let mut errors = self.check_lasting();
         errors.extend(self.check_clock(now));
         errors
     }
 
-    /// What is wrong with the terms whatever the time is.
+    /// The faults of the terms that do not depend on the time.
     pub fn check_lasting(&self) -> Vec<TermError> {
         let mut errors = TermErrors::default();
         self.check_counts(&mut errors);
@@ -52,8 +52,8 @@ impl TaskTerms {
         errors.0
     }
 
-    /// What is wrong with the end of the contract at this time. A task that is there already is
-    /// what it is after its end too.
+    /// The fault of the contract's expiry at this time. An existing task stays valid after its
+    /// expiry.
     pub fn check_clock(&self, now: Timestamp) -> Option<TermError> {
         let mut errors = TermErrors::default();
         let is_span = self.expires_at.millis() < FIRST_MOMENT_MS && FIRST_MOMENT_MS <= now.millis();
@@ -110,12 +110,12 @@ impl TaskTerms {
         errors.refuse(is_wrong, "acceptance.settlement.window_ms", why);
     }
 
-    /// A budget must pay for one candidate and its quorum, or the task could never end well.
+    /// A budget must pay for one candidate and its quorum, or the task could never succeed.
     fn check_budget(&self, errors: &mut TermErrors) {
         let Budget { time_ms, max_steps, cost_units, explore, verify, finalize, .. } = self.budget;
         let why = format!("must be from 1 to {YEAR_MS}");
         errors.refuse(!(1..=YEAR_MS).contains(&time_ms), "budget.time_ms", why);
-        // Evidence may have to be found by more verifiers than have to approve.
+        // More voters may have to find the evidence than have to approve.
         let verdicts = self.quorum.max(self.da_quorum);
         let steps = verdicts.saturating_add(1);
         let votes = if verdicts == 1 { "verdict" } else { "verdicts" };

@@ -1,4 +1,4 @@
-//! What follows from how a task stands: reveals that open, votes that decide, ends.
+//! Adds the events that follow from the state of a task: opened reveals, decided votes, ends.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -8,14 +8,14 @@ use super::{
 };
 use crate::time::Timestamp;
 
-/// What is seen when a consequence is drawn.
+/// The facts that a consequence depends on.
 struct FollowContext<'a> {
     exhausted: ExhaustedRoles,
     now: Timestamp,
     known: &'a VoterReliability,
 }
 
-/// All that follows, one thing after the other. Each of them brings the task on, so it ends.
+/// Adds all consequences, one after the other. Each one moves the task forward, so the loop ends.
 pub(super) fn follow_up(
     task: &mut Task,
     exhausted: ExhaustedRoles,
@@ -49,7 +49,7 @@ fn failed(reason: &str) -> TaskEvent {
     TaskEvent::Failed { reason: reason.to_owned() }
 }
 
-/// Votes are revealed when nobody else is to vote now, and decide when they are revealed.
+/// Votes are revealed once nobody else is to vote, and decide once they are revealed.
 fn of_votes(task: &Task, proposal: &Proposal, view: &FollowContext<'_>) -> Option<TaskEvent> {
     let is_early = proposal.retry_at.is_some_and(|at| view.now < at);
     if is_early || task.vote_leases(&proposal.id).next().is_some() {
@@ -73,7 +73,7 @@ fn of_votes(task: &Task, proposal: &Proposal, view: &FollowContext<'_>) -> Optio
     Some(TaskEvent::RevealOpened { candidate: proposal.id.clone(), turn: proposal.turn, until })
 }
 
-/// What the votes come to when all of them can be seen.
+/// The result of the votes once all of them are visible.
 fn of_revealed(task: &Task, proposal: &Proposal, view: &FollowContext<'_>) -> TaskEvent {
     let candidate = proposal.id.clone();
     let sides = VoteSides::of(proposal, &task.terms, view.known);
@@ -108,8 +108,8 @@ fn of_revealed(task: &Task, proposal: &Proposal, view: &FollowContext<'_>) -> Ta
     TaskEvent::Undecided { candidate, why }
 }
 
-/// A verification is made anew when somebody could say more than the time before. Verdicts that
-/// contradict each other are none of those: asking again until it fits would be no verification.
+/// A vote is repeated if a voter could say more than the last time. Contradicting votes are not
+/// repeated: asking again until the result fits would not be verification.
 fn may_repeat(task: &Task, proposal: &Proposal, rest: &Proposal, view: &FollowContext<'_>) -> bool {
     let is_open = rest.voter_count() < proposal.voter_count()
         || !proposal.failed_verifiers.is_empty()
@@ -130,9 +130,9 @@ fn of_exploring(task: &Task, view: &FollowContext<'_>) -> Option<TaskEvent> {
     task.stop().or(nobody).map(|why| TaskEvent::ExploreClosed { why })
 }
 
-/// What follows when no candidate can be approved any more.
+/// What follows if no candidate can be approved any more.
 fn of_refusals(task: &Task, view: &FollowContext<'_>) -> TaskEvent {
-    // Executors that failed may be well again; those whose candidates were refused do not change.
+    // Failed executors may recover; executors whose candidates were rejected do not change.
     let is_hopeful = !task.failed_proposers.is_empty() || task.proposed.is_empty();
     if is_hopeful && task.stop().is_none() && task.retries < task.terms.max_retries {
         let at = view.now.plus_millis(task.terms.backoff(task.retries));
@@ -160,8 +160,8 @@ fn of_refusals(task: &Task, view: &FollowContext<'_>) -> TaskEvent {
 }
 
 impl Task {
-    /// The candidate whose turn it is to be verified: one from knowledge at first, and when nobody
-    /// proposes any more, that which was begun, or which most executors proposed.
+    /// The candidate to vote on: first one from knowledge; once proposing is over, the candidate
+    /// whose vote was started, or the one that most executors proposed.
     pub fn current_candidate(&self) -> Option<&Proposal> {
         let live = || self.proposals.iter().enumerate().filter(|(_, it)| it.is_live());
         let (_, known) = live().find(|(_, it)| it.source.is_some()).unzip();
@@ -175,7 +175,7 @@ impl Task {
         live().max_by_key(|(at, it)| rank(at, it)).map(|(_, it)| it)
     }
 
-    /// The claims to verify a candidate.
+    /// The leases to vote on a candidate.
     pub(super) fn vote_leases<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a TaskLease> {
         let on_it = move |it: &&TaskLease| {
             it.role == TaskRole::Verify && it.candidate.as_deref() == Some(id)
@@ -183,13 +183,13 @@ impl Task {
         self.claims.values().filter(on_it)
     }
 
-    /// How many more verifiers a candidate wants now.
+    /// How many more voters a candidate needs now.
     pub(super) fn open_votes(&self, proposal: &Proposal) -> u32 {
         let under_way = u32::try_from(self.vote_leases(&proposal.id).count()).unwrap_or(u32::MAX);
         proposal.wanted.saturating_sub(proposal.voter_count().saturating_add(under_way))
     }
 
-    /// How many more executors may be asked to propose, whatever they cost.
+    /// How many more executors may be asked to propose, regardless of cost.
     pub(super) fn open_proposals(&self) -> u32 {
         let under_way = self.leases_of(TaskRole::Propose);
         let proposed = u32::try_from(self.proposed.len()).unwrap_or(u32::MAX);
@@ -203,7 +203,7 @@ impl Task {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Why nobody is asked to propose any more, as far as the contract says.
+    /// Why proposing ends, as far as the contract says.
     pub(super) fn stop(&self) -> Option<ExploreEnd> {
         let proposed = u32::try_from(self.proposed.len()).unwrap_or(u32::MAX);
         if self.terms.max_proposers <= proposed {
@@ -219,8 +219,8 @@ impl Task {
         }
     }
 
-    /// Whether the votes that can still be had and paid for could decide. Where they could not,
-    /// nobody is asked: it would cost and change nothing.
+    /// Whether the votes that are still available and affordable could decide. If not, nobody is
+    /// asked: it would cost and change nothing.
     fn is_reachable(&self, proposal: &Proposal, known: &VoterReliability) -> bool {
         let strongest = VoteSides::of(proposal, &self.terms, known).strongest();
         let hidden = proposal.hidden().count();
@@ -232,7 +232,7 @@ impl Task {
         u64::from(self.terms.quorum) <= all
     }
 
-    /// Whether enough verifiers found all that a candidate refers to.
+    /// Whether enough voters found all evidence of a candidate.
     pub(super) fn is_available(&self, proposal: &Proposal) -> bool {
         let needed = usize::try_from(self.terms.da_quorum).unwrap_or(usize::MAX);
         let seen = |digest: &String| proposal.available.get(digest).map_or(0, BTreeSet::len);

@@ -1,4 +1,4 @@
-//! Which events follow from a command, or why none do.
+//! Decides which events a command causes, or why it causes none.
 
 mod leases;
 mod votes;
@@ -9,26 +9,25 @@ use super::{
 };
 use crate::time::Timestamp;
 
-/// What somebody wants to be done with a task.
+/// A command on a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskCommand {
-    /// Takes up work. The token must be above all that were given out.
+    /// Takes a lease. The token must be above all issued tokens.
     TakeLease {
         token: u64,
         claim: TaskLease,
     },
-    /// Goes on holding it, for at most another lease.
+    /// Extends the lease, by at most its full length.
     Renew {
         token: u64,
         until: Timestamp,
     },
-    /// Ends it without what it was for.
+    /// Ends the lease without a result.
     Release {
         token: u64,
         reason: LeaseRelease,
     },
-    /// Proposes an output under a new id. One that is known already keeps its own, and the event
-    /// says which that is.
+    /// Proposes an output under a new id. A known output keeps its id, and the event names that id.
     Propose {
         token: u64,
         candidate: String,
@@ -36,17 +35,17 @@ pub enum TaskCommand {
         evidence: Vec<String>,
         round_id: String,
     },
-    /// Takes a candidate from an earlier decision, `knowledge:<task>#<epoch>`. It is verified
-    /// before anybody proposes, and costs no unit of the explore stage.
+    /// Takes a candidate from an earlier decision, `knowledge:<task>#<epoch>`. Voters vote on it
+    /// before anybody proposes, and it costs no unit of the explore stage.
     Reuse {
         source: String,
         candidate: String,
         digest: String,
         evidence: Vec<String>,
-        /// The executors that proposed it then.
+        /// The executors that proposed it for the earlier decision.
         proposers: Vec<String>,
     },
-    /// A verdict, bound by its commitment.
+    /// A vote, bound by its commitment.
     CommitVote {
         token: u64,
         commitment: String,
@@ -58,7 +57,7 @@ pub enum TaskCommand {
         ballot: Ballot,
         salt: String,
     },
-    /// A voter gave two different verdicts on a candidate in one turn; these are their digests.
+    /// A voter gave two different verdicts in one vote on a candidate; these are their digests.
     Accuse {
         candidate: String,
         voter: String,
@@ -68,31 +67,32 @@ pub enum TaskCommand {
     Finalize {
         token: u64,
     },
-    /// Says that a final decision was wrong.
+    /// Disputes a final decision.
     Complain {
         epoch: u64,
         reason: String,
-        /// By whom the contract says may complain; whoever sends it has checked it.
+        /// The signature of an authority that the contract names; the sender of the command has
+        /// checked it.
         signed: Option<ComplaintSignature>,
     },
-    /// Begins the next epoch of a continuous task.
+    /// Starts the next epoch of a continuous task.
     NextEpoch,
     Cancel {
         reason: String,
     },
-    /// Time went on, or what can propose and verify is used up.
+    /// Time has passed, or no proposers or voters are left.
     Tick {
         exhausted: ExhaustedRoles,
     },
 }
 
-/// What there is nobody left for: of all who could, none is outside of what `needs` names as
-/// `without`. It is said by a tick, and has no meaning while somebody is at work on the same.
+/// The roles that nobody is left for: everybody who could take one is in the `without` list of
+/// `needs`. A tick carries it; it is ignored while somebody holds a lease of the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExhaustedRoles {
     /// No further executor can propose.
     pub proposers: bool,
-    /// No further executor can verify the candidate whose turn it is.
+    /// No further executor can vote on the current candidate.
     pub verifiers: bool,
 }
 
@@ -137,8 +137,8 @@ pub enum TaskRefusal {
 
 pub(super) type DecideResult = Result<Vec<TaskEvent>, TaskRefusal>;
 
-/// The events that a command causes at a time. What the clock made due comes first, and a command
-/// for a task that it ended is refused: a tick writes that end down.
+/// The events that a command causes at a time. Events due by the clock come first, and a command
+/// for a task that they ended is refused: a tick records that end.
 pub fn decide(
     task: &Task,
     command: &TaskCommand,
@@ -167,7 +167,7 @@ fn follow(task: &mut Task, events: &[TaskEvent], now: Timestamp) {
 }
 
 fn caused(task: &Task, command: &TaskCommand, now: Timestamp) -> DecideResult {
-    // These are about what was decided, and come after the end as well.
+    // These commands concern the decision, and may come after the end, too.
     match command {
         TaskCommand::Tick { .. } => return Ok(Vec::new()),
         TaskCommand::Complain { epoch, reason, signed } => {
@@ -210,7 +210,7 @@ fn of_work(task: &Task, command: &TaskCommand, now: Timestamp) -> DecideResult {
         TaskCommand::Propose { token, candidate, digest, evidence, round_id } => {
             with_role(task, *token, TaskRole::Propose)?;
             free_id(task, candidate, digest)?;
-            // An output that is known keeps the id under which it is.
+            // A known output keeps its id.
             let same = task.proposals.iter().find(|it| it.digest == *digest);
             Ok(vec![TaskEvent::Proposed {
                 token: *token,
@@ -293,7 +293,7 @@ fn finalized(task: &Task, token: u64, now: Timestamp) -> DecideResult {
     Ok(vec![TaskEvent::Finalized { epoch: task.epoch, candidate: proposal.id.clone(), settles_at }])
 }
 
-/// One complaint is enough, and it must come in time.
+/// Only one complaint is accepted, and only in time.
 fn no_complaint(task: &Task, epoch: u64) -> Result<(), TaskRefusal> {
     let why = match task.windows.iter().find(|it| it.epoch == epoch) {
         Some(window) if window.complaint.is_none() => return Ok(()),

@@ -1,4 +1,4 @@
-//! What happened to a task. Events are kept for ever, and the task is what they made of it.
+//! The events of a task. They are stored for ever, and replaying them rebuilds the task.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ words!(
     Forfeit {
         /// It was not revealed in time.
         Late => "late",
-        /// What was revealed is not what was committed.
+        /// The revealed ballot does not match the commitment.
         Mismatch => "mismatch",
         /// The voter gave two different verdicts.
         Equivocation => "equivocation",
@@ -22,34 +22,34 @@ words!(
 );
 
 words!(
-    /// Why nobody is asked to propose any more.
+    /// Why proposing ended.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     ExploreEnd {
-        /// As many proposed as may.
+        /// The maximum number of executors has proposed.
         MaxProposers => "max_proposers",
-        /// There are as many candidates as may be verified.
+        /// The maximum number of candidates exists.
         TopK => "topk",
         /// The last proposals brought nothing new.
         NothingNew => "nothing_new",
         /// No further proposal can be paid for.
         Budget => "budget",
-        /// There is nobody else who could propose.
+        /// No further executor can propose.
         NobodyLeft => "nobody_left",
     }
 );
 
-/// By what others can see who complained: an Ed25519 signature over the text
+/// Proves who disputed a decision: an Ed25519 signature of the text
 /// `task|epoch|BAD|reason|timestamp`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComplaintSignature {
-    /// In milliseconds since 1970, as the signer says.
+    /// In milliseconds since 1970, as the signer states.
     pub timestamp: u64,
     /// In hex.
     pub signature: String,
 }
 
-/// What happened. The member `kind` says which of these it is.
+/// An event. The member `kind` names its variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TaskEvent {
@@ -60,23 +60,23 @@ pub enum TaskEvent {
         token: u64,
         claim: TaskLease,
     },
-    /// The lease of a claim goes on.
+    /// A lease was extended.
     Renewed {
         token: u64,
         until: Timestamp,
     },
-    /// A claim ended without what it was for.
+    /// A lease ended without a result.
     Released {
         token: u64,
         reason: LeaseRelease,
     },
-    /// A step was paid for: a unit of its stage.
+    /// A call was charged: one unit of its stage.
     Charged {
         role: TaskRole,
-        /// Whether it is for a candidate from knowledge, which has a bound of its own.
+        /// Whether it is for a candidate from knowledge, which has a limit of its own.
         reuse: bool,
     },
-    /// What was paid for a step is given back: a node failed, and not who was asked.
+    /// A charge was refunded: the node failed, not the executor.
     Refunded {
         role: TaskRole,
         reuse: bool,
@@ -86,7 +86,7 @@ pub enum TaskEvent {
         candidate: String,
         digest: String,
         evidence: Vec<String>,
-        /// The round in which it was made.
+        /// The round that produced it.
         round_id: String,
     },
     /// A candidate was taken from an earlier decision.
@@ -95,14 +95,14 @@ pub enum TaskEvent {
         candidate: String,
         digest: String,
         evidence: Vec<String>,
-        /// The executors that proposed it then, which have no vote on it now.
+        /// The executors that proposed it for the earlier decision. They cannot vote on it now.
         proposers: Vec<String>,
     },
-    /// Nobody is asked to propose any more, and the candidates are verified.
+    /// Proposing is over, and voting on the candidates starts.
     ExploreClosed {
         why: ExploreEnd,
     },
-    /// A verifier found what a candidate refers to.
+    /// A voter found evidence of a candidate.
     EvidenceSeen {
         candidate: String,
         verifier: String,
@@ -113,10 +113,10 @@ pub enum TaskEvent {
         candidate: String,
         turn: u32,
         commitment: String,
-        /// The round in which the verdict was given.
+        /// The round that gave the verdict.
         round_id: String,
     },
-    /// No more votes of this turn are taken; those that were are revealed until then.
+    /// No more votes are accepted in this vote; the committed ones may be revealed until then.
     RevealOpened {
         candidate: String,
         turn: u32,
@@ -132,14 +132,14 @@ pub enum TaskEvent {
         voter: String,
         why: Forfeit,
     },
-    /// One voter gave two different verdicts on one candidate in one turn; these are their digests.
+    /// A voter gave two different verdicts in one vote on a candidate; these are their digests.
     Equivocated {
         candidate: String,
         voter: String,
         turn: u32,
         verdicts: (String, String),
     },
-    /// The votes so far decide nothing, and more verifiers are asked: so many in all.
+    /// The votes so far do not decide, and more voters are asked: this many in all.
     VotingExtended {
         candidate: String,
         turn: u32,
@@ -152,7 +152,7 @@ pub enum TaskEvent {
     Rejected {
         candidate: String,
     },
-    /// The votes decided nothing. Those that say nothing are made anew, not before that time.
+    /// The votes did not decide. Inconclusive votes are repeated, not before this time.
     VerificationRepeated {
         candidate: String,
         turn: u32,
@@ -160,36 +160,36 @@ pub enum TaskEvent {
         why: VoteGap,
         at: Timestamp,
     },
-    /// The votes decided nothing, and are not made anew.
+    /// The votes did not decide and are not repeated.
     Undecided {
         candidate: String,
         why: VoteGap,
     },
-    /// All that could propose failed; proposing begins anew at that time.
+    /// All proposers failed; proposing starts again at this time.
     RetryScheduled {
         at: Timestamp,
     },
-    /// The decision of this epoch is final, and can be complained of until then.
+    /// The decision of this epoch is final, and can be disputed until this time.
     Finalized {
         epoch: u64,
         candidate: String,
         settles_at: Timestamp,
     },
-    /// Somebody who may says that a final decision was wrong.
+    /// A final decision was disputed.
     Complained {
         epoch: u64,
         reason: String,
-        /// Where the contract says who may.
+        /// Present if the contract names who may dispute.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signed: Option<ComplaintSignature>,
     },
-    /// The time to complain of a decision is over.
+    /// The time to dispute a decision is over.
     Settled {
         epoch: u64,
         candidate: String,
         is_bad: bool,
     },
-    /// The epoch is over, and the next one begins with a new budget.
+    /// The epoch is over, and the next one starts with a new budget.
     EpochEnded {
         epoch: u64,
     },
@@ -205,7 +205,7 @@ pub enum TaskEvent {
 }
 
 impl TaskEvent {
-    /// Every name that an event can have.
+    /// The names of all events.
     pub const NAMES: [&str; 28] = [
         "TASK_CREATED",
         "TASK_CLAIMED",
@@ -237,7 +237,7 @@ impl TaskEvent {
         "TASK_CANCELLED",
     ];
 
-    /// The name under which it is shown.
+    /// The name of the event in replies.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Created { .. } => "TASK_CREATED",

@@ -1,26 +1,26 @@
-//! How alike two inputs are: the cosine of the angle between their counts of words.
+//! Computes how similar two inputs are: the cosine of the angle between their word counts.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde_json::Value;
 
-/// The most words that are counted of one input, so that a comparison costs little.
+/// The maximum number of words counted in one input, so that a comparison is cheap.
 const MOST_WORDS: usize = 256;
 const LONGEST_WORD: usize = 40;
 
-/// How often each word stands in the texts of a document.
+/// How often each word occurs in a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WordCounts(BTreeMap<String, u32>);
 
 impl WordCounts {
-    /// Counts the words of all texts and numbers in a document, and of its names.
+    /// Counts the words of all texts, numbers and member names in a document.
     pub fn of(document: &Value) -> Self {
         let mut words = Self::default();
         words.count_all(document);
         words
     }
 
-    /// Reads what `Display` wrote; what does not read is left out.
+    /// Reads what `Display` wrote; unreadable parts are skipped.
     pub fn parse(text: &str) -> Self {
         let pair = |part: &str| {
             let (word, count) = part.rsplit_once(':')?;

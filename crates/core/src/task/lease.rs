@@ -1,4 +1,4 @@
-//! Claims: who works on what, until when, and by which token.
+//! Leases: who works on what, until when, and with which token.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{round::job::words, time::Timestamp};
 
 words!(
-    /// What somebody claims to do.
+    /// The role of a lease.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     TaskRole {
@@ -17,57 +17,56 @@ words!(
     }
 );
 
-/// Work under way. It holds until its lease ends, and the token is how a late writer is known.
+/// Work in progress. It is valid until its lease ends, and its token exposes a late writer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskLease {
     pub role: TaskRole,
-    /// The executor that does the work; the node, to finalize.
+    /// The executor that does the work; for finalizing, the node.
     pub holder: String,
-    /// The node on which the work goes on.
+    /// The node that runs the work.
     pub node: String,
-    /// What the holder has in common with others, such as a model.
+    /// The independence key of the holder, such as its model.
     pub independence: String,
-    /// How many different independence keys there are among all who could verify the candidate
-    /// now, the holder among them. Votes under one key count as one as long as the quorum could be
-    /// reached under as many keys; where the pool has fewer, that many keys are enough. Without
-    /// meaning for other roles.
+    /// How many independence keys exist among all who could vote on the candidate now, including
+    /// the holder. Votes with one key count once if the pool has enough keys for the quorum; if it
+    /// has fewer, all its keys are enough. Unused for other roles.
     pub pool_keys: u32,
     pub execution_id: String,
-    /// The candidate that is verified or made final.
+    /// The candidate to vote on or to make final.
     pub candidate: Option<String>,
-    /// At most the lease of the contract from now; what is beyond is cut off.
+    /// At most one lease length from now; a later time is cut.
     pub until: Timestamp,
 }
 
-/// Why a claim ended without what it was for.
+/// Why a lease ended without a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum LeaseRelease {
-    /// Its holder was not heard of in time. What came of the work is not known.
+    /// Its holder was not heard from in time. The result is unknown.
     LeaseRanOut,
-    /// The work failed; the code is that of an error or of a reason.
+    /// The work failed; the code is an error code or a reason code.
     Failed { code: String, detail: String },
-    /// Whoever did it does not go on. What came of the work is not known.
+    /// The worker gave up. The result is unknown.
     GivenUp { detail: String },
-    /// The node could not ask, or not note the answer. It is not its holder's fault, and what was
-    /// paid is given back.
+    /// The node could not ask, or could not record the answer. It is not the holder's fault, and
+    /// the charge is refunded.
     NodeFailed { code: String, detail: String },
 }
 
-/// Work that was begun, and of which nobody knows what came of it.
+/// Work that was started, with an unknown result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnfinishedWork {
     pub role: TaskRole,
     pub holder: String,
     pub candidate: Option<String>,
     pub execution_id: String,
-    /// Whether the budget was charged for it and nothing was given back: whoever goes on with it
-    /// under the same execution is not charged again.
+    /// Whether it was charged and not refunded: continuing it under the same execution id is not
+    /// charged again.
     #[serde(default = "charged")]
     pub is_charged: bool,
 }
 
-/// What was left before this was noted was charged, unless a node failed at it.
+/// Work recorded before this member existed was charged, unless a node failed at it.
 const fn charged() -> bool {
     true
 }

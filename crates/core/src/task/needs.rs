@@ -1,19 +1,19 @@
-//! What there is to do for a task at a time.
+//! Lists the work that a task needs now.
 
 use std::collections::BTreeSet;
 
 use super::{Proposal, ProposalStanding, Task, TaskRole};
 use crate::time::Timestamp;
 
-/// Work that somebody may claim now.
+/// Work that can be leased now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskNeed {
-    /// So many more executors may propose, none of these. Where the budget pays for nothing new,
-    /// `only` those may who were paid and interrupted.
+    /// So many more executors may propose, except those in `without`. If the budget pays for
+    /// nothing new, `only` names the interrupted executors that may continue.
     Proposals { count: u32, without: Vec<String>, only: Option<Vec<String>> },
-    /// So many more executors may verify the candidate, none of these, and as far as it can be
-    /// had none with these independence keys. Where the budget pays for nothing new, `only` those
-    /// may who were paid and interrupted.
+    /// So many more executors may vote on the candidate, except those in `without`, and preferably
+    /// none with these independence keys. If the budget pays for nothing new, `only` names the
+    /// interrupted executors that may continue.
     Verdicts {
         candidate: String,
         count: u32,
@@ -21,14 +21,14 @@ pub enum TaskNeed {
         keys: Vec<String>,
         only: Option<Vec<String>>,
     },
-    /// The votes of these are to be revealed.
+    /// These voters must reveal their votes.
     Reveals { candidate: String, voters: Vec<String> },
-    /// The candidate is to be made final.
+    /// The candidate must be made final.
     Final { candidate: String },
 }
 
-/// What there is to do now. Nothing means to wait for claims, or for `Task::wakes_at`. When there
-/// is nobody to do it, a tick must say so, or the task waits until it expires.
+/// The work to do now. If it is empty, wait for the leases or for `Task::wakes_at`. If nobody can
+/// do the work, a tick must say so, or the task waits until it expires.
 pub fn needs(task: &Task, now: Timestamp) -> Vec<TaskNeed> {
     if task.is_over() || task.is_waiting() {
         return Vec::new();
@@ -67,7 +67,7 @@ fn of_candidate(task: &Task, proposal: &Proposal, now: Timestamp) -> Option<Task
     Some(TaskNeed::Verdicts { candidate: proposal.id.clone(), count, without, keys, only })
 }
 
-/// How many can be had: those that can be paid for, or those that were.
+/// How many can be asked: as many as can be paid for, or those already paid.
 fn had(payable: u64, begun: impl FnOnce() -> Vec<String>) -> (u32, Option<Vec<String>>) {
     if 0 < payable {
         return (u32::try_from(payable).unwrap_or(u32::MAX), None);
@@ -89,7 +89,7 @@ fn proposals(task: &Task, now: Timestamp) -> Option<TaskNeed> {
 }
 
 impl Task {
-    /// Who does not propose now: they did, they failed, or they are at it.
+    /// Executors that cannot propose now: they proposed, failed, or are proposing.
     pub(super) fn cannot_propose(&self) -> BTreeSet<String> {
         let at_work = self.claims.values().filter(|it| it.role == TaskRole::Propose);
         let mut without = self.proposed.clone();
@@ -98,8 +98,8 @@ impl Task {
         without
     }
 
-    /// Who does not verify a candidate now: they made it, they voted, failed or are at it, or they
-    /// have no vote any more.
+    /// Executors that cannot vote on a candidate now: they proposed it, voted, failed, are voting,
+    /// or have lost their vote.
     pub(super) fn cannot_vote(&self, proposal: &Proposal) -> BTreeSet<String> {
         let mut without = proposal.proposers.clone();
         without.extend(proposal.votes.keys().cloned());

@@ -1,4 +1,4 @@
-//! A candidate, and how its verification stands.
+//! A candidate and the state of the vote on it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,72 +11,72 @@ use super::Vote;
 use crate::{round::job::words, time::Timestamp};
 
 words!(
-    /// How a candidate stands.
+    /// The state of a candidate.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     ProposalStanding {
         Waiting => "waiting",
-        /// Votes are being committed; none of this turn can be seen.
+        /// Votes are being committed; none of them is visible.
         Verifying => "verifying",
-        /// No vote can be committed now, and those that were are being revealed.
+        /// Committing is over, and the votes are being revealed.
         Revealing => "revealing",
         Approved => "approved",
         Rejected => "rejected",
-        /// The votes decided nothing.
+        /// The votes did not decide.
         Undecided => "undecided",
     }
 );
 
 words!(
-    /// Why votes decided nothing.
+    /// Why votes did not decide.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     VoteGap {
-        /// Fewer than the quorum said that it is right, or that it is wrong.
+        /// Neither side reached the quorum.
         TooFewVotes => "too_few_votes",
-        /// A quorum on one side at least, and neither side outweighs the other.
+        /// At least one side reached the quorum, but neither outweighs the other.
         Tie => "tie",
-        /// Enough votes, and too many of them from verifiers that have a key in common.
+        /// Enough votes, but too many of them share an independence key.
         Dependent => "dependent",
-        /// Too few verifiers found what the candidate refers to.
+        /// Too few voters found the evidence of the candidate.
         EvidenceMissing => "evidence_missing",
-        /// The time to verify a candidate from knowledge was used up.
+        /// The time to vote on a candidate from knowledge is over.
         ReuseTime => "reuse_time",
     }
 );
 
-/// An output that is being verified. Equal outputs are one candidate, whoever proposed them.
+/// An output under vote. Equal outputs are one candidate, whoever proposed them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
     pub id: String,
-    /// Of the output, without who made it and when.
+    /// The digest of the output, without its author and time.
     pub digest: String,
-    /// Who made it. None of them has a vote on it.
+    /// The executors that proposed it. None of them can vote on it.
     pub proposers: BTreeSet<String>,
-    /// The decision that it is taken from, as `knowledge:<task>#<epoch>`, until an executor
-    /// proposes the same.
+    /// The decision that it comes from, as `knowledge:<task>#<epoch>`, until an executor proposes
+    /// the same output.
     pub source: Option<String>,
-    /// Digests of what it refers to; each must be available to be final.
+    /// Digests of its evidence; each must be available before it can become final.
     pub evidence: BTreeSet<String>,
     pub standing: ProposalStanding,
     pub gap: Option<VoteGap>,
-    /// Which time votes are being committed on it, from 1.
+    /// The number of the vote, from 1.
     pub turn: u32,
-    /// How often its verification began anew because it decided nothing.
+    /// How many times the vote was repeated because it did not decide.
     pub repeats: u32,
-    /// How many verifiers are to vote on it so far. More are asked when their votes do not decide.
+    /// How many voters have been requested so far. More are asked if their votes do not decide.
     pub wanted: u32,
-    /// By who votes.
+    /// Votes by voter.
     pub votes: BTreeMap<String, Vote>,
-    /// Verifiers that were asked and gave no verdict, since its verification last began.
+    /// Voters that were asked and gave no verdict since voting last started.
     pub failed_verifiers: BTreeMap<String, u32>,
-    /// Not before this time is anybody asked to verify it again.
+    /// No voter is asked again before this time.
     pub retry_at: Option<Timestamp>,
-    /// Until when votes are revealed.
+    /// Until when votes can be revealed.
     pub reveal_until: Option<Timestamp>,
-    /// How many independence keys there are among those who could verify it.
+    /// How many independence keys exist among those who could vote on it.
     pub pool_keys: u32,
-    /// Who found which evidence.
+    /// The voters that found each piece of evidence.
     pub available: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -89,19 +89,19 @@ impl Proposal {
         )
     }
 
-    /// The votes of this turn that are neither revealed nor forfeited.
+    /// The voters whose votes are neither revealed nor forfeited.
     pub(super) fn hidden(&self) -> impl Iterator<Item = &String> {
         let open = self.votes.iter().filter(|(_, it)| it.is_hidden());
         open.map(|(voter, _)| voter)
     }
 
-    /// How many have voted, whether or not it counts.
+    /// How many have voted, whether or not their votes count.
     pub(super) fn voter_count(&self) -> u32 {
         u32::try_from(self.votes.len()).unwrap_or(u32::MAX)
     }
 
-    /// What is left of the votes when the verification begins anew: those that say something, and
-    /// those of voters who are not asked again.
+    /// Keeps conclusive votes, and votes of voters that are not asked again, when the vote is
+    /// repeated.
     pub(super) fn drop_empty_votes(&mut self) {
         self.votes.retain(|_, it| it.is_conclusive() || it.equivocated);
     }

@@ -1,4 +1,4 @@
-//! How times and verdicts are written in the documents of a task.
+//! The form of times and verdicts in the documents of a task.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -17,7 +17,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// By its word.
+/// By its name.
 impl Serialize for EvaluationStatus {
     fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
         self.as_str().serialize(writer)

@@ -1,11 +1,12 @@
-//! What falls due by the clock: leases, reveals, waits, settlements and the end of the task.
+//! Adds the events that fall due by the clock: leases, reveals, waits, settlements and the end of
+//! the task.
 
 use super::{Forfeit, LeaseRelease, Proposal, ProposalStanding, Task, TaskEvent, VoteGap};
 use crate::time::Timestamp;
 
 impl Task {
-    /// The next time at which the clock alone changes something, or at which there is something
-    /// to do again; `None` when nothing will ever happen by itself.
+    /// The next time at which the clock alone changes something, or at which there is work again;
+    /// `None` if nothing will ever happen by itself.
     pub fn wakes_at(&self) -> Option<Timestamp> {
         let windows = self.windows.iter().map(|it| it.until);
         if self.is_over() {
@@ -66,8 +67,8 @@ impl Task {
         .collect()
     }
 
-    /// A candidate from knowledge has its own time. Votes that are being revealed are seen first:
-    /// they cost nothing more.
+    /// A candidate from knowledge has a time limit of its own. Votes that are being revealed come
+    /// first: they cost nothing more.
     fn late_reuse(&self, proposal: &Proposal, now: Timestamp) -> Vec<TaskEvent> {
         let is_over = self.reuse_until().is_some_and(|until| until <= now);
         let is_at_work =

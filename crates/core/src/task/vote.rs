@@ -1,4 +1,4 @@
-//! Votes: committed by a digest before any of them can be seen, and revealed afterwards.
+//! Votes: committed as a digest before any of them is visible, and revealed afterwards.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,19 +10,19 @@ use crate::{
     round::VoteTicket,
 };
 
-/// Keeps these digests apart from all others.
+/// Separates these digests from all others.
 const DOMAIN: &str = "jurat.vote.v1";
 
-/// What a verifier said, as it is revealed.
+/// The answer of a voter, as it is revealed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ballot {
     pub status: EvaluationStatus,
-    /// How sure the verifier is, from 0 to 1.
+    /// The confidence of the voter, from 0 to 1.
     pub score: f64,
     pub reason_codes: Vec<u16>,
-    /// Of all that the verifier answered.
+    /// The digest of the voter's complete answer.
     pub verdict_digest: String,
-    /// Digests of the evidence that was there for the verifier.
+    /// Digests of the evidence that the voter could see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub available: Vec<String>,
 }
@@ -30,19 +30,19 @@ pub struct Ballot {
 /// A vote on one candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vote {
-    /// The turn in which it was committed.
+    /// The number of the vote in which it was committed.
     pub turn: u32,
     pub independence: String,
     pub execution_id: String,
     pub commitment: String,
     pub revealed: Option<Ballot>,
     pub forfeited: Option<Forfeit>,
-    /// Whether the voter was proven to have given another verdict as well.
+    /// Whether the voter provably gave another verdict as well.
     pub equivocated: bool,
 }
 
 impl Vote {
-    /// What counts of it.
+    /// The ballot, if it counts.
     pub fn ballot(&self) -> Option<&Ballot> {
         self.revealed.as_ref().filter(|_| self.forfeited.is_none())
     }
@@ -52,15 +52,15 @@ impl Vote {
         self.revealed.is_none() && self.forfeited.is_none()
     }
 
-    /// Whether it says that the candidate is right, or that it is wrong.
+    /// Whether it approves or rejects the candidate.
     pub(super) fn is_conclusive(&self) -> bool {
         self.ballot().is_some_and(|it| it.status != EvaluationStatus::Inconclusive)
     }
 }
 
 impl Task {
-    /// Whether the verdict that was given under an execution is a secret still: its vote may be
-    /// cast and is not revealed. Whoever could see it could copy it.
+    /// Whether the verdict of an execution is still secret: its vote may be cast and is not
+    /// revealed. Anybody who saw it could copy it.
     pub fn hides(&self, vote: &VoteTicket, execution_id: &str) -> bool {
         if self.is_over() || self.is_waiting() {
             return false;
@@ -69,7 +69,7 @@ impl Task {
         let Some(proposal) = self.proposal(&vote.candidate).filter(|it| it.is_live()) else {
             return false;
         };
-        // Whoever is asked again for the same says the same.
+        // A voter that is asked again gives the same answer.
         let may_come = self.unfinished.iter().any(|it| is_it(&it.execution_id))
             || self.claims.values().any(|it| is_it(&it.execution_id));
         let cast = proposal.votes.values().find(|it| is_it(&it.execution_id));
@@ -83,13 +83,13 @@ pub struct VoteContext<'a> {
     pub task: &'a str,
     pub epoch: u64,
     pub candidate: &'a str,
-    /// Which time votes are being committed on the candidate.
+    /// The number of the vote on the candidate.
     pub turn: u32,
     pub voter: &'a str,
 }
 
-/// The digest by which a voter is bound to a ballot. It names all that the vote is about, so that
-/// nobody can use the commitment of another, nor their own a second time.
+/// The digest that binds a voter to a ballot. It covers everything that identifies the vote, so
+/// that nobody can reuse a commitment, neither another voter's nor their own.
 pub fn commitment(place: VoteContext<'_>, ballot: &Ballot, salt: &str) -> String {
     let document = json!({
         "domain": DOMAIN,

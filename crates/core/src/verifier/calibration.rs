@@ -1,4 +1,4 @@
-//! How good a judge is, measured on cases whose answer is known.
+//! Measures a judge on cases with known answers.
 //!
 //! The formulas are in `docs/reference/calibration.md`.
 
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use crate::round::consensus::reliability_prior;
 
-/// A case whose answer is known, and what the judge said.
+/// A case with a known answer, and the verdict of the judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CalibrationCase {
     pub expected: bool,
-    /// `None` where the judge gave no verdict.
+    /// `None` if the judge gave no verdict.
     pub got: Option<bool>,
 }
 
@@ -20,13 +20,13 @@ impl CalibrationCase {
     }
 }
 
-/// A share with its Wilson interval at 95 %.
+/// A proportion with its 95 % Wilson interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// So many of `n`.
+    /// The numerator; `n` is the denominator.
     pub count: u64,
     pub n: u64,
-    /// `None` when there is nothing to divide by.
+    /// `None` if `n` is zero.
     pub value: Option<f64>,
     pub low: f64,
     pub high: f64,
@@ -36,6 +36,7 @@ pub struct Rate {
 const Z: f64 = 1.959_963_984_540_054;
 
 impl Rate {
+    /// The proportion `of` / `n` with its interval.
     #[expect(clippy::cast_precision_loss, reason = "counts of cases are far below 2^52")]
     pub fn of(of: usize, n: usize) -> Self {
         let (count, cases) = (of as f64, n as f64);
@@ -47,14 +48,14 @@ impl Rate {
         let centre = share + z2 / (2.0 * cases);
         let spread = Z * ((share * (1.0 - share) + z2 / (4.0 * cases)) / cases).sqrt();
         let scale = 1.0 + z2 / cases;
-        // At the ends the formula gives exactly 0 and 1, but for the last digits.
+        // At the ends the formula gives 0 and 1, except for rounding.
         let low = if of == 0 { 0.0 } else { ((centre - spread) / scale).max(0.0) };
         let high = if of == n { 1.0 } else { ((centre + spread) / scale).min(1.0) };
         Self { count: of as u64, n: n as u64, value: Some(share), low, high }
     }
 }
 
-/// What the cases say of a judge.
+/// The measured quality of a judge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CalibrationStats {
     pub n: usize,
@@ -66,18 +67,19 @@ pub struct CalibrationStats {
     pub false_pass: usize,
     pub true_fail: usize,
     pub false_fail: usize,
-    /// A case without a verdict is not right.
+    /// A case without a verdict counts as wrong.
     pub accuracy: Rate,
-    /// Passed among those that should fail.
+    /// The share of passes among cases that should fail.
     pub false_pass_rate: Rate,
-    /// Failed among those that should pass.
+    /// The share of failures among cases that should pass.
     pub false_fail_rate: Rate,
     pub inconclusive_rate: Rate,
-    /// Cohen's kappa over the cases with a verdict; `None` when chance alone would agree on all.
+    /// Cohen's kappa over the cases with a verdict; `None` if chance alone would agree on all.
     pub kappa: Option<f64>,
 }
 
 impl CalibrationStats {
+    /// Counts the cases.
     pub fn of(cases: &[CalibrationCase]) -> Self {
         let count = |expected: bool, got: Option<bool>| {
             cases.iter().filter(|case| case.expected == expected && case.got == got).count()
@@ -117,7 +119,7 @@ fn kappa([pass_pass, pass_fail, fail_pass, fail_fail]: [usize; 4]) -> Option<f64
     let labels = (pass_pass + pass_fail) as f64 / n;
     let verdicts = (pass_pass + fail_pass) as f64 / n;
     let chance = labels * verdicts + (1.0 - labels) * (1.0 - verdicts);
-    // All labels and all verdicts are the same: nothing was told apart.
+    // All labels and all verdicts are equal, so the judge distinguished nothing.
     if 1.0 - chance < 1e-12 {
         return None;
     }
@@ -133,14 +135,14 @@ pub struct VerdictFlip {
     pub after: Option<bool>,
 }
 
-/// Two versions on the cases that both were measured on.
+/// Two versions compared on their common cases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalibrationComparison {
     pub common: usize,
     pub flips: Vec<VerdictFlip>,
     /// Whether more of the common cases are wrong than before.
     pub is_worse: bool,
-    /// How likely it is to differ at least as much when both are equally good (exact `McNemar` test).
+    /// The probability of at least this difference if both are equally good (exact `McNemar` test).
     pub p_value: f64,
 }
 
@@ -173,11 +175,13 @@ pub fn compare(
     }
 }
 
-/// The chance that of so many changes at least as many go one way, when both ways are alike.
+/// The probability that at least as many of the changes go one way, if both ways are equally
+/// likely.
 fn mcnemar(better: u32, worse: u32) -> f64 {
     let changes = better + worse;
     let fewer = better.min(worse);
-    // Each term of the binomial distribution from the one before, in logarithms for many changes.
+    // Each term of the binomial distribution follows from the previous one, in logarithms for large
+    // counts.
     let mut term = -f64::from(changes) * std::f64::consts::LN_2;
     let mut tail = 0.0;
     for k in 0..=fewer {
@@ -187,16 +191,16 @@ fn mcnemar(better: u32, worse: u32) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// Fewer cases tell nothing that the prior does not.
+/// Fewer cases add nothing to the prior.
 const FEWEST: usize = 5;
 
-/// How likely a verdict of this judge is to be right, for the consensus to use.
+/// The probability that a verdict of this judge is right, for the consensus to use.
 ///
-/// The mean of a Beta distribution that began as if one more right case than wrong one had been
-/// seen, over the cases with a verdict. It never says that a judge is worse than a coin, because a
-/// judge that is should not be used, and never that it is certain. Cases of one label alone tell
-/// nothing, because a judge that always says the same is right on all of them; and a judge that
-/// agrees with the labels no more than by chance earns nothing above the prior.
+/// The mean of a Beta distribution whose prior has one more right case than wrong ones, over the
+/// cases with a verdict. It is never below one half, because such a judge should not be used, and
+/// never reaches certainty. Cases with one label prove nothing, because a judge that always gives
+/// that verdict is right on all of them. A judge that agrees with the labels only by chance earns
+/// nothing above the prior.
 #[expect(clippy::cast_precision_loss, reason = "counts of cases are far below 2^52")]
 pub fn reliability(figures: &CalibrationStats) -> Option<f64> {
     let should_pass = figures.true_pass + figures.false_fail;
@@ -255,7 +259,8 @@ mod tests {
 
     #[test]
     fn kappa_is_that_of_the_textbook() {
-        // 20 of 50 both yes, 15 both no, 5 and 10 apart: observed 0.7, by chance 0.5.
+        // Of 50 cases, 20 are yes for both, 15 no for both, 5 and 10 differ: observed 0.7, by
+        // chance 0.5.
         let figures = CalibrationStats::of(&cases([20, 10, 15, 5, 0, 0]));
         assert!(near(figures.kappa.unwrap(), 0.4));
         assert_eq!(CalibrationStats::of(&cases([5, 0, 5, 0, 0, 0])).kappa, Some(1.0));
@@ -317,7 +322,7 @@ mod tests {
         for counts in [[50, 0, 0, 0, 0, 0], [0, 0, 50, 0, 0, 0], [50, 0, 0, 0, 0, 9]] {
             assert_eq!(reliability(&CalibrationStats::of(&cases(counts))), None, "{counts:?}");
         }
-        // Right on 97 of 100, and still no better than one that passes everything.
+        // Right on 97 of 100, but no better than a judge that passes everything.
         let passes_all = reliability(&CalibrationStats::of(&cases([97, 3, 0, 0, 0, 0])));
         assert_eq!(passes_all, Some(reliability_prior(None)));
         let worse_than_chance = reliability(&CalibrationStats::of(&cases([90, 5, 0, 5, 0, 0])));

@@ -1,4 +1,4 @@
-//! The configuration of one version: what the judge is told, and what a run must give it.
+//! The configuration of one version: the judge's instructions, and the inputs that a run must give.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -12,11 +12,11 @@ use crate::{
 };
 
 words!(
-    /// How hard a judge should think, for models that take such a hint.
+    /// How much effort a judge should spend, for models that accept such a hint.
     Effort { Low => "low", Medium => "medium", High => "high", Xhigh => "xhigh" }
 );
 
-/// A judge: `provider/model`. The model may have slashes of its own.
+/// A judge: `provider/model`. The model may contain slashes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ModelRef {
     pub provider: String,
@@ -44,12 +44,12 @@ impl fmt::Display for ModelRef {
     }
 }
 
-/// Who judges, and how.
+/// The judge and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeSettings {
     pub model: ModelRef,
     pub effort: Option<Effort>,
-    /// The judge writes its own answer before it sees the candidate.
+    /// Whether the judge writes down its expectations before it sees the candidate.
     pub commit_first: bool,
 }
 
@@ -62,11 +62,12 @@ pub struct VerifierExample {
     pub reasoning: Option<String>,
 }
 
+/// The configuration of one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierConfig {
     pub criterion: String,
     pub contract: InputContract,
-    /// In the order in which they were declared; empty for an image alone.
+    /// In the order of their declaration; empty if the contract is an image alone.
     pub fields: Vec<String>,
     pub examples: Vec<VerifierExample>,
     pub judge: JudgeSettings,
@@ -100,12 +101,12 @@ impl VerifierConfig {
         })
     }
 
-    /// SHA-256 of the canonical JSON of the document, in hex.
+    /// The SHA-256 of the canonical JSON of the document, in hex.
     pub fn hash(&self) -> String {
         sha256_hex(&canonical(&self.document()))
     }
 
-    /// Reads a document that [`VerifierConfig::document`] made; `None` when it is not one.
+    /// Reads a document that [`VerifierConfig::document`] wrote; `None` if it is not one.
     pub fn read(document: &Value) -> Option<Self> {
         let text = |name: &str| document.get(name).and_then(Value::as_str);
         let list = |name: &str| document.get(name).and_then(Value::as_array);
@@ -130,7 +131,7 @@ impl VerifierConfig {
         })
     }
 
-    /// Whether a run gives exactly what the contract declares.
+    /// Checks that a run gives exactly the declared inputs.
     pub fn check_inputs(
         &self,
         inputs: &BTreeMap<String, String>,
@@ -140,7 +141,7 @@ impl VerifierConfig {
     }
 }
 
-/// Whether inputs are exactly what a contract with these fields declares.
+/// Checks that the inputs are exactly those that a contract with these fields declares.
 pub(super) fn check_inputs(
     (contract, fields): (InputContract, &[String]),
     inputs: &BTreeMap<String, String>,
@@ -182,6 +183,7 @@ pub(super) fn check_inputs(
 }
 
 impl VerifierExample {
+    /// The JSON of the example.
     pub fn document(&self) -> Value {
         json!({
             "inputs": self.inputs,

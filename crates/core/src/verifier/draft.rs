@@ -1,4 +1,4 @@
-//! A version as its owner asks for it, and whether it can be one.
+//! A requested version of a verifier, and the check that it is valid.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::judge::is_blank;
 
-/// What is to be deployed: the first version of a verifier, or the next one.
+/// The version to deploy: the first of a new verifier, or the next of an existing one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierDraft {
     pub name: String,
@@ -22,16 +22,16 @@ pub struct VerifierDraft {
     pub contract: InputContract,
     pub fields: Vec<String>,
     pub examples: Vec<VerifierExample>,
-    /// The default judge of the installation when left out.
+    /// If absent, the default judge of the installation.
     pub model: Option<ModelRef>,
     pub effort: Option<Effort>,
     pub commit_first: bool,
-    /// The token of the current version; left out for a new verifier.
+    /// The token of the current version; absent for a new verifier.
     pub expected_token: Option<String>,
 }
 
 impl VerifierDraft {
-    /// Whether the limits are kept, and the examples fit the contract.
+    /// Checks the limits, and that the examples fit the contract.
     pub fn check(&self) -> Result<(), InputError> {
         self.check_name()?;
         within("description", &self.description, DESCRIPTION_CHARS)?;
@@ -58,7 +58,7 @@ impl VerifierDraft {
         Ok(())
     }
 
-    /// The configuration of the version, judged by this model.
+    /// The configuration of the version, with this model as its judge.
     pub fn into_config(self, model: ModelRef) -> VerifierConfig {
         VerifierConfig {
             criterion: self.criterion,

@@ -1,33 +1,35 @@
-//! How a verifier is named: `id`, `name`, `@owner/name` or `system:name`, each with `@version` to pin
-//! one.
+//! Parses the names of verifiers: `id`, `name`, `@owner/name` or `system:name`, each with an
+//! optional `@version`.
 
 use std::fmt;
 
 use super::is_name;
 use crate::account::{self, AccountName};
 
-/// What the names of platform-managed verifiers begin with.
+/// The prefix of platform-managed verifiers.
 pub const SYSTEM_PREFIX: &str = "system:";
 
+/// The verifier that a reference selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerifierSelector {
     /// A UUID in lower case.
     Id(String),
-    /// The name of one of the caller's own.
+    /// The name of one of the caller's own verifiers.
     Name(String),
-    /// One of another owner, or of the caller's own by its full name.
+    /// A verifier of another owner, or one of the caller's own by its full name.
     Of { owner: AccountName, name: String },
-    /// The name behind `system:`.
+    /// The name after `system:`.
     System(String),
 }
 
-/// A verifier, and the version where one is pinned.
+/// A verifier, with the pinned version if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierRef {
     pub which: VerifierSelector,
     pub version: Option<u32>,
 }
 
+/// Why a text is not a reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifierRefError {
     #[error(
@@ -39,9 +41,10 @@ pub enum VerifierRefError {
 }
 
 impl VerifierRef {
+    /// Parses a reference.
     pub fn parse(text: &str) -> Result<Self, VerifierRefError> {
         let (name, version) = match text.rsplit_once('@') {
-            // The sign before an owner pins nothing.
+            // The `@` before an owner is not a version.
             None | Some(("", _)) => (text, None),
             Some((name, version)) => (name, Some(pinned(version)?)),
         };

@@ -1,4 +1,4 @@
-//! One run of a verifier: a round under `vp.semantic.v1` with a row of its own in the registry.
+//! A verifier run: a round under `vp.semantic.v1` with a row of its own in the registry.
 
 use std::str::FromStr;
 
@@ -17,11 +17,11 @@ use crate::{
 };
 
 words!(
-    /// What a run is for.
+    /// The purpose of a run.
     VerifierRunPurpose {
-        /// Somebody wants to know.
+        /// A caller wants a verdict.
         Run => "run",
-        /// An example whose label is known, to measure the verifier.
+        /// An example with a known label, to measure the verifier.
         Test => "test",
         /// A known injection, to measure the verifier.
         Attack => "attack",
@@ -31,7 +31,7 @@ words!(
 words!(
     /// Why a run has no verdict.
     VerifierRunError {
-        /// The judge answered, and its answer is no verdict.
+        /// The judge answered, but not with a verdict.
         RuntimeError => "runtime_error",
         /// The judge could not be asked.
         VerifierUnavailable => "verifier_unavailable",
@@ -41,21 +41,21 @@ words!(
 );
 
 words!(
-    /// What a list of runs can be narrowed to.
+    /// The verdicts by which a list of runs can be filtered.
     VerifierRunVerdict { Passed => "passed", Failed => "failed", Error => "error", Running => "running" }
 );
 
-/// Where a run comes from, as its caller says.
+/// The origin of a run, as its caller states it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provenance {
     pub workflow_id: Option<String>,
     pub workflow_version: Option<u32>,
     pub workflow_ref: Option<String>,
-    /// The caller's own name for what the run belongs to.
+    /// The caller's own name for the work that the run belongs to.
     pub run_id: Option<String>,
 }
 
-/// What is recorded of a run when its round opens.
+/// The record of a run when its round opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierRunTicket {
     /// A UUID.
@@ -65,7 +65,7 @@ pub struct VerifierRunTicket {
     pub version: u32,
     pub purpose: VerifierRunPurpose,
     pub provenance: Provenance,
-    /// SHA-256 of the canonical inputs, in hex.
+    /// The SHA-256 of the canonical inputs, in hex.
     pub inputs_digest: String,
 }
 
@@ -85,7 +85,7 @@ pub struct VerifierRun {
     pub ticket: VerifierRunTicket,
     pub round: RoundId,
     pub created_at: Timestamp,
-    /// `None` while it is under way.
+    /// `None` while it is in progress.
     pub end: Option<VerifierRunEnd>,
 }
 
@@ -93,7 +93,7 @@ pub struct VerifierRun {
 pub const REASONING: &str = "reasoning";
 
 impl VerifierRunEnd {
-    /// What the decision of a round means for its run. It costs what is captured.
+    /// The end of a run, given the decision of its round. Its cost is the captured credit.
     pub fn of(open: &OpenRound, closing: &RoundClosing) -> Self {
         let consensus = &closing.consensus;
         let verdict = match (consensus.outcome, consensus.verdict) {
@@ -113,7 +113,7 @@ impl VerifierRunEnd {
     }
 }
 
-/// What the end of a round means for the run that it is and for the credit that it holds.
+/// The effects of a closed round on its verifier run and on its hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundSettlement {
     pub run: Option<VerifierRunEnd>,
@@ -122,6 +122,7 @@ pub struct RoundSettlement {
 }
 
 impl RoundSettlement {
+    /// The settlement of a round with this closing.
     pub fn of(open: &OpenRound, closing: &RoundClosing) -> Self {
         let run = open.run.as_ref().map(|_| VerifierRunEnd::of(open, closing));
         let (captured_micros, released_micros) = settled(open, closing);
@@ -129,12 +130,12 @@ impl RoundSettlement {
     }
 }
 
-/// What is captured for a round, and what is released of its hold.
+/// The captured and the released part of a round's hold.
 fn settled(open: &OpenRound, closing: &RoundClosing) -> (i64, i64) {
     open.hold.map_or((0, 0), |hold| settle(&hold, cost(&closing.replicas)))
 }
 
-/// What the replicas of a round cost together.
+/// The cost of all replicas of a round together.
 pub fn cost(replicas: &[Replica]) -> i64 {
     let cost: u64 = replicas.iter().map(|replica| replica.cost_micros).sum();
     i64::try_from(cost).unwrap_or(i64::MAX)
@@ -145,7 +146,7 @@ fn reasoning(replica: &Replica) -> Option<String> {
     output.get(REASONING).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Why there is no verdict: what all judges ran into, or that they do not agree.
+/// Why there is no verdict: the failure that all judges share, or their disagreement.
 fn undecided(closing: &RoundClosing) -> (VerifierRunError, String) {
     let counted: Vec<&Replica> = closing.replicas.iter().filter(|it| it.is_counted()).collect();
     let failures: Vec<_> = counted.iter().filter_map(|it| it.answer.failure()).collect();
@@ -162,7 +163,7 @@ fn undecided(closing: &RoundClosing) -> (VerifierRunError, String) {
     (VerifierRunError::RuntimeError, format!("the judges do not agree: {}", labels.join(", ")))
 }
 
-/// What a replica's failure is called for a run.
+/// The run error for the failure of a replica.
 pub fn error_of(code: FailureCode) -> VerifierRunError {
     match code {
         FailureCode::Timeout | FailureCode::Busy => VerifierRunError::Timeout,

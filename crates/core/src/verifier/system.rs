@@ -1,4 +1,4 @@
-//! Platform-managed verifiers: everybody may run them as `system:name`, and nobody sees into them.
+//! Platform-managed verifiers: everybody may run them as `system:name`, and nobody can read them.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::{
 };
 use crate::{id::AccountId, time::Timestamp};
 
-/// The one version of each; another criterion is another version.
+/// The version of each; a changed criterion needs a new version.
 pub const VERSION: u32 = 1;
 
-/// A verifier that comes with the program.
+/// A verifier that ships with the program.
 #[derive(Debug)]
 pub struct SystemVerifier {
     pub name: &'static str,
-    /// Other names for the same.
+    /// Other names for the same verifier.
     aliases: &'static [&'static str],
     description: &'static str,
     criterion: &'static str,
@@ -23,7 +23,7 @@ pub struct SystemVerifier {
     examples: &'static [SystemExample],
 }
 
-/// An example: the fields in their order, whether they pass, and why.
+/// An example: the fields in order, whether they pass, and why.
 #[derive(Debug)]
 struct SystemExample {
     inputs: &'static [&'static str],
@@ -31,23 +31,23 @@ struct SystemExample {
     reasoning: &'static str,
 }
 
-/// The verifier behind a name, without `system:`.
+/// Finds a verifier by its name, without `system:`.
 pub fn find(name: &str) -> Option<&'static SystemVerifier> {
     ALL.iter().find(|known| known.name == name || known.aliases.contains(&name))
 }
 
-/// All names that a verifier of an account cannot take, aliases too.
+/// All names that an account's verifier cannot take, including aliases.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().flat_map(|known| std::iter::once(known.name).chain(known.aliases.iter().copied()))
 }
 
 impl SystemVerifier {
-    /// The identifier that stands in replies.
+    /// The identifier in replies.
     pub fn id(&self) -> String {
         format!("{SYSTEM_PREFIX}{}", self.name)
     }
 
-    /// Its version, with the judge that the installation has for it.
+    /// Its version, with the judge that the installation uses for it.
     pub fn version(&self, judge: ModelRef) -> VerifierVersion {
         let config = VerifierConfig {
             criterion: self.criterion.to_owned(),

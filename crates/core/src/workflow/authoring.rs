@@ -1,25 +1,25 @@
-//! What can be said about a workflow without a judge: remarks for its author, and what judges see.
+//! Remarks for the author of a workflow, and the text that screening judges see.
 
 use std::collections::BTreeSet;
 
 use super::checks;
 
-/// A workflow as its author left it.
+/// A workflow as its author wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthoringDraft<'a> {
     pub description: &'a str,
     pub outcome: &'a str,
     pub body: &'a str,
-    /// The verifiers that it names: under which name, and which.
+    /// The verifiers that it binds: the name of each, and its reference.
     pub bindings: Vec<(&'a str, &'a str)>,
     /// The paths of its files.
     pub files: Vec<&'a str>,
 }
 
-/// More remarks than these are not made.
+/// The maximum number of remarks.
 const MOST_NOTES: usize = 50;
 
-/// What an author should look at. Nothing of it keeps a workflow from being saved.
+/// Points that an author should look at. None of them prevents saving.
 pub fn notes(draft: &AuthoringDraft<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if draft.outcome.trim().is_empty() {
@@ -39,7 +39,7 @@ pub fn notes(draft: &AuthoringDraft<'_>) -> Vec<String> {
     notes
 }
 
-/// What to do next.
+/// The suggested next step.
 pub fn next_step(draft: &AuthoringDraft<'_>) -> &'static str {
     if draft.bindings.is_empty() && !matches!(checks::read(draft.body), Ok(Some(_))) {
         "Deploy a verifier for the result that matters and bind it, or add a block of checks."
@@ -48,7 +48,7 @@ pub fn next_step(draft: &AuthoringDraft<'_>) -> &'static str {
     }
 }
 
-/// Some clients read square brackets as markup.
+/// Removes square brackets, which some clients read as markup.
 fn without_brackets(text: &str) -> String {
     text.chars().filter(|c| !"[]".contains(*c)).collect()
 }
@@ -85,7 +85,7 @@ fn about_files(draft: &AuthoringDraft<'_>, notes: &mut Vec<String>) {
     }
 }
 
-/// The identifiers in a text that have the form of a UUID, in lower case, each once.
+/// The UUIDs in a text, in lower case, each once.
 pub fn ids(text: &str) -> BTreeSet<String> {
     const LENGTH: usize = 36;
     let bytes = text.as_bytes();
@@ -111,7 +111,7 @@ pub fn ids(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// The targets of markdown links that mean a file beside the body.
+/// The targets of Markdown links to files next to the body.
 fn links(body: &str) -> impl Iterator<Item = &str> {
     body.split("](").skip(1).filter_map(|rest| {
         let target = rest.split([')', ' ', '\n', '#']).next()?.trim();
@@ -124,18 +124,18 @@ fn links(body: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The longest text that a judge of safety is given.
+/// The maximum length of the text that a screening judge sees.
 pub const SCREENED_CHARS: usize = 150_000;
 
-/// What a judge of safety sees, and which parts of it were cut.
+/// The text that a screening judge sees, and the parts that were cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScreeningText {
     pub content: String,
     pub cut: Vec<String>,
 }
 
-/// Puts all that others would run into one text. Parts come in the order in which they matter; what
-/// does not fit is cut and named.
+/// Joins everything that readers of the workflow would run into one text. The most important parts
+/// come first; parts that do not fit are cut and named.
 pub fn screening_text(parts: &[(String, &str)]) -> ScreeningText {
     let mut content = String::new();
     let mut left = SCREENED_CHARS;

@@ -1,10 +1,11 @@
-//! The checks that stand in a body: a fenced block with the word `checks` that holds the
-//! parameters of the policy `vp.checks.v1`.
+//! Reads the checks in a body: a fenced block marked `checks`, which holds the parameters of the
+//! policy `vp.checks.v1`.
 
 use serde_json::Value;
 
 use crate::strict_json;
 
+/// Why the block of checks cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksError {
     #[error("has more than one block of checks; put all checks into one")]
@@ -17,12 +18,12 @@ pub enum ChecksError {
     Form,
 }
 
-/// The parameters of `vp.checks.v1` that a body holds, if it holds any.
+/// The parameters of `vp.checks.v1` in a body, if it has any.
 pub fn read(body: &str) -> Result<Option<Value>, ChecksError> {
     let Some(text) = block(body)? else { return Ok(None) };
     let read = strict_json::parse(text.as_bytes());
     let document = read.map_err(|error| ChecksError::Unreadable(error.to_string()))?;
-    // A list alone is short for the object around it.
+    // A bare list is short for an object with the list in it.
     let params =
         if document.is_array() { serde_json::json!({ "checks": document }) } else { document };
     let has_checks = params.get("checks").is_some_and(Value::is_array);
@@ -55,7 +56,7 @@ fn block(body: &str) -> Result<Option<String>, ChecksError> {
     Ok(found)
 }
 
-/// The marks that open a fenced block, and the first word behind them.
+/// The fence of a block, and the first word after it.
 fn fence(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start_matches(' ');
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;

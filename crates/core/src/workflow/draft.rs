@@ -1,4 +1,4 @@
-//! A version of a workflow as its author asks for it, and whether it can be one.
+//! A requested version of a workflow, and the check that it is valid.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::verifier::InputError;
 
-/// What is to be saved. What is left out is taken from the front matter of the body, and then from
-/// the version before.
+/// The version to save. Absent members come from the front matter of the body, then from the
+/// previous version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowDraft {
     pub id: Option<String>,
@@ -23,14 +23,14 @@ pub struct WorkflowDraft {
     pub tags: Option<Vec<String>>,
     pub body: String,
     pub source: Option<VersionSource>,
-    /// The token of the current version; left out for a new workflow.
+    /// The token of the current version; absent for a new workflow.
     pub expected_token: Option<String>,
     pub bindings: Option<Vec<NewBinding>>,
     pub files: Option<Vec<NewFile>>,
 }
 
 impl WorkflowDraft {
-    /// The draft with what its front matter says.
+    /// The draft, completed from its front matter.
     pub fn completed(mut self) -> Result<Self, InputError> {
         within("body", &self.body, None)?;
         let found = front_matter::read(&self.body);
@@ -44,14 +44,14 @@ impl WorkflowDraft {
         Ok(self)
     }
 
-    /// What the workflow is called in addresses: as it is given, or as its name makes it.
+    /// The name of the workflow in URLs: as given, or derived from its name.
     pub fn slug(&self) -> Result<Slug, InputError> {
         let (field, text) = match (&self.slug, &self.name) {
             (Some(slug), _) => ("slug", slug),
             (None, Some(name)) => ("name", name),
             (None, None) => return Err(wrong("name", "is required".to_owned())),
         };
-        // `search` is an address beside those of the workflows.
+        // `search` is a URL next to those of the workflows.
         let slug = Slug::of_name(text).filter(|slug| slug.as_str() != "search");
         slug.ok_or_else(|| {
             let problem = "gives no slug: it needs a letter from a to z or a digit, must not look like an id, and must not be `search`";
@@ -129,7 +129,7 @@ fn check_bindings(bindings: &[NewBinding]) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Whether the files can lie beside each other.
+/// Checks that the files can exist side by side.
 pub fn check_files(files: &[NewFile]) -> Result<(), InputError> {
     if MOST_FILES < files.len() {
         return Err(wrong("files", format!("must have at most {MOST_FILES} files")));
@@ -148,10 +148,10 @@ pub fn check_files(files: &[NewFile]) -> Result<(), InputError> {
     Ok(())
 }
 
-/// The file by which clients know the body of a workflow.
+/// The file name under which clients know the body of a workflow.
 pub const BODY_FILE: &str = "SKILL.md";
 
-/// Takes the body out of files that are put: it is one of them under its name.
+/// Takes the body out of the files to save, if it is among them.
 pub fn patched_body(files: &mut Vec<NewFile>) -> Result<Option<String>, InputError> {
     let Some(place) = files.iter().position(|file| file.path == BODY_FILE) else {
         return Ok(None);
@@ -177,7 +177,7 @@ pub fn patched_body(files: &mut Vec<NewFile>) -> Result<Option<String>, InputErr
     Ok(Some(body))
 }
 
-/// Whether the paths can be deleted while the files are put.
+/// Checks that the paths can be deleted while the files are saved.
 pub fn check_deletions(files: &[NewFile], paths: &[String]) -> Result<(), InputError> {
     if MOST_FILES < paths.len() {
         return Err(wrong("delete_paths", format!("must have at most {MOST_FILES} paths")));

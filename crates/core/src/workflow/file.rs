@@ -1,4 +1,4 @@
-//! The files that lie beside the body of a workflow.
+//! The files of a workflow besides its body.
 
 use std::{collections::BTreeSet, str::FromStr};
 
@@ -6,27 +6,31 @@ use sha2::{Digest as _, Sha256};
 
 use crate::round::job::words;
 
+/// The maximum length of a path, in characters.
 pub const PATH_CHARS: usize = 512;
+/// The maximum length of a purpose, in characters.
 pub const PURPOSE_CHARS: usize = 256;
-/// The most files of one version.
+/// The maximum number of files in one version.
 pub const MOST_FILES: usize = 200;
+/// The maximum size of one file, in bytes.
 pub const FILE_BYTES: usize = 2 * 1024 * 1024;
-/// The most bytes of all files of one version.
+/// The maximum size of all files of one version, in bytes.
 pub const ALL_FILES_BYTES: u64 = 5 * 1024 * 1024;
 
 words!(
-    /// Whether a file reads as text.
+    /// Whether a file is text.
     ContentKind { Text => "text", Binary => "binary" }
 );
 
 impl ContentKind {
+    /// Text if the content is UTF-8 without NUL bytes.
     pub fn of(content: &[u8]) -> Self {
         let is_text = !content.contains(&0) && std::str::from_utf8(content).is_ok();
         if is_text { Self::Text } else { Self::Binary }
     }
 }
 
-/// A file of a version, without what is in it.
+/// A file of a version, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
     pub path: String,
@@ -35,28 +39,30 @@ pub struct FileEntry {
     pub size_bytes: u64,
     pub is_executable: bool,
     pub kind: ContentKind,
-    /// What it is for; empty when nobody said.
+    /// Its purpose; empty if the author gave none.
     pub purpose: String,
 }
 
-/// A file to be kept.
+/// A file to save.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFile {
     pub path: String,
     pub content: FileContent,
-    /// As it was, or not, when left out.
+    /// If absent, as in the previous version, or false for a new file.
     pub is_executable: Option<bool>,
-    /// As it was, or none, when left out.
+    /// If absent, as in the previous version, or none for a new file.
     pub purpose: Option<String>,
 }
 
+/// The content of a file to save.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileContent {
     Bytes(Vec<u8>),
-    /// What is kept already, by its digest in hex.
+    /// Content that is stored already, by its hex digest.
     Known(String),
 }
 
+/// Why a file cannot be saved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
     #[error("must have 1 to {PATH_CHARS} characters")]
@@ -74,7 +80,7 @@ pub enum FileError {
 }
 
 impl NewFile {
-    /// Names the field that is wrong, and why.
+    /// Checks the file, and names the faulty field.
     pub fn check(&self) -> Result<(), (&'static str, FileError)> {
         check_path(&self.path).map_err(|error| ("path", error))?;
         let purpose = self.purpose.as_deref().unwrap_or_default();
@@ -91,7 +97,7 @@ impl NewFile {
     }
 }
 
-/// Whether a path leads from the folder of the workflow to a place within it.
+/// Checks that a path stays inside the folder of the workflow.
 pub fn check_path(path: &str) -> Result<(), FileError> {
     if path.is_empty() || path.chars().count() > PATH_CHARS {
         return Err(FileError::PathLength);
@@ -104,13 +110,14 @@ pub fn check_path(path: &str) -> Result<(), FileError> {
     if is_formed && !is_drive { Ok(()) } else { Err(FileError::PathForm) }
 }
 
-/// The first path that is a folder of another one too: no disk holds both.
+/// The first path that is also a folder of another path, which no file system allows.
 pub fn also_folder<'a>(paths: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let paths: BTreeSet<&str> = paths.collect();
     let folders = |path: &'a str| path.match_indices('/').map(move |(end, _)| &path[..end]);
     paths.iter().flat_map(|path| folders(path)).find(|folder| paths.contains(folder))
 }
 
+/// Whether the text is a SHA-256 in lower-case hex.
 pub fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }

@@ -1,11 +1,11 @@
-//! The front matter of a body: YAML between two lines of `---` at its beginning.
+//! The front matter of a body: YAML between two lines of `---` at its start.
 
 use serde_json::{Map, Value};
 
-/// The most bytes of front matter that are read.
+/// The maximum size of front matter, in bytes.
 const MOST_BYTES: usize = 16 * 1024;
 
-/// What a body says of itself. Members that are not known are passed over.
+/// The members of the front matter. Unknown members are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FrontMatter {
     pub name: Option<String>,
@@ -22,6 +22,7 @@ pub enum FrontMatterTags {
 }
 
 impl FrontMatterTags {
+    /// The tags as a list.
     pub fn into_list(self) -> Vec<String> {
         match self {
             Self::List(tags) => tags,
@@ -33,6 +34,7 @@ impl FrontMatterTags {
     }
 }
 
+/// Why the front matter cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrontMatterError {
     #[error("begins with front matter that is larger than {MOST_BYTES} bytes")]
@@ -41,7 +43,7 @@ pub enum FrontMatterError {
     Unreadable(String),
 }
 
-/// What the body says of itself; nothing where it has no front matter.
+/// Reads the front matter; empty if the body has none.
 pub fn read(body: &str) -> Result<FrontMatter, FrontMatterError> {
     let Some((yaml, _)) = split(body) else { return Ok(FrontMatter::default()) };
     if yaml.len() > MOST_BYTES {
@@ -65,7 +67,7 @@ fn unreadable(error: &str) -> FrontMatterError {
     FrontMatterError::Unreadable(line.chars().take(200).collect())
 }
 
-/// A text, where there is one.
+/// An optional text.
 fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, FrontMatterError> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -85,7 +87,7 @@ fn tags(members: &Map<String, Value>) -> Result<Option<FrontMatterTags>, FrontMa
         .ok_or_else(|| unreadable("`tags` are not strings"))
 }
 
-/// The front matter and what comes behind it.
+/// Splits a body into its front matter and the rest.
 pub fn split(body: &str) -> Option<(&str, &str)> {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
     let rest = body.strip_prefix("---")?;

@@ -1,4 +1,4 @@
-//! How a workflow is named: by its id, by its slug, which its name makes, or as `@owner/slug`.
+//! Parses the names of workflows: an id, a slug derived from the name, or `@owner/slug`.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use crate::{
     verifier::is_uuid,
 };
 
-/// What a workflow is called in addresses: small letters, digits and hyphens.
+/// The name of a workflow in URLs: lower-case letters, digits and hyphens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slug(String);
 
 impl Slug {
-    /// The slug of a name; `None` when nothing of the name is left.
+    /// The slug of a name; `None` if no character of the name remains.
     pub fn of_name(name: &str) -> Option<Self> {
         let mut slug = String::new();
         for c in name.nfkd() {
@@ -27,11 +27,11 @@ impl Slug {
         }
         slug.truncate(NAME_CHARS);
         let slug = slug.trim_end_matches('-');
-        // A slug that reads as an id would name two workflows.
+        // A slug that looks like an id would be ambiguous.
         (!slug.is_empty() && !is_uuid(slug)).then(|| Self(slug.to_owned()))
     }
 
-    /// The same slug with a number behind it.
+    /// The slug with a number appended.
     #[must_use]
     pub fn numbered(&self, number: u32) -> Self {
         let end = format!("-{number}");
@@ -39,6 +39,7 @@ impl Slug {
         Self(format!("{}{end}", stem.trim_end_matches('-')))
     }
 
+    /// The text of the slug.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -50,30 +51,32 @@ impl fmt::Display for Slug {
     }
 }
 
-/// What is left of `é` beside the letter when it is taken apart.
+/// Whether the character is a combining mark, such as the accent of a decomposed `é`.
 const fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}')
 }
 
+/// The workflow that a reference selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkflowSelector {
     /// A UUID in lower case.
     Id(String),
-    /// One of the caller's own.
+    /// One of the caller's own workflows.
     Slug(Slug),
-    /// One of another owner, or of the caller's own by its full name.
+    /// A workflow of another owner, or one of the caller's own by its full name.
     Of { owner: AccountName, slug: Slug },
 }
 
-/// A workflow, and the version where one is pinned.
+/// A workflow, with the pinned version if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowRef {
     pub which: WorkflowSelector,
     pub version: Option<u32>,
-    /// The name as it was given, for messages.
+    /// The reference as it was given, for messages.
     pub given: String,
 }
 
+/// Why a text is not a reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkflowRefError {
     #[error("must be the id, slug or name of a workflow, or `@owner/slug`")]
@@ -83,11 +86,11 @@ pub enum WorkflowRefError {
 }
 
 impl WorkflowRef {
-    /// Reads an id, a slug, a name or `@owner/slug`, each with `@version` or `@vversion` to pin
-    /// one.
+    /// Parses an id, a slug, a name or `@owner/slug`, each with an optional `@version` or
+    /// `@vversion`.
     pub fn parse(text: &str) -> Result<Self, WorkflowRefError> {
         let (name, version) = match text.rsplit_once('@') {
-            // The sign before an owner pins nothing.
+            // The `@` before an owner is not a version.
             None => (text, None),
             Some(("", _)) if text.contains('/') => (text, None),
             Some((name, pin)) => (name, Some(pinned(pin)?)),

@@ -1,21 +1,21 @@
-//! Finding workflows and templates by words, without a model.
+//! Ranks workflows and templates by the words of a query, without a model.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-/// The most that a search returns.
+/// The maximum number of results.
 pub const MOST_HITS: usize = 10;
-/// More words of a question do not count.
+/// Further words of a query are ignored.
 pub const MOST_WORDS: usize = 16;
-/// How many of what the store finds are looked at closely.
+/// How many of the store's hits are ranked.
 pub const MOST_CANDIDATES: u32 = 50;
-/// What is longer is kept in pieces.
+/// Longer words are indexed in pieces.
 const WORD_CHARS: usize = 64;
 
-/// How much a word counts where it is found.
+/// The weight of a word in each field.
 const WEIGHTS: [(&str, u32); 5] =
     [("name", 8), ("tags", 5), ("description", 3), ("outcome", 2), ("body", 1)];
 
-/// The texts that are searched.
+/// The searched texts.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchTexts<'a> {
     pub name: &'a str,
@@ -27,18 +27,19 @@ pub struct SearchTexts<'a> {
     pub body: &'a str,
 }
 
-/// What is kept to be searched, in small letters.
+/// The indexed form, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchIndex {
     /// Name and slug.
     pub name: String,
-    /// All but the body.
+    /// All texts except the body.
     pub text: String,
     /// Every word of the body, once.
     pub body: String,
 }
 
 impl SearchTexts<'_> {
+    /// The indexed form of the texts.
     pub fn index(&self) -> SearchIndex {
         let tags = self.tags.join("\n");
         let all = [self.name, self.slug, &tags, self.description, self.outcome];
@@ -61,7 +62,7 @@ fn is_between(c: char) -> bool {
     !c.is_alphanumeric()
 }
 
-/// The words of a text in small letters, long ones in pieces.
+/// The words of a text in lower case, long words in pieces.
 fn pieces(text: &str) -> BTreeSet<String> {
     let mut pieces = BTreeSet::new();
     for word in text.split(is_between) {
@@ -71,7 +72,7 @@ fn pieces(text: &str) -> BTreeSet<String> {
     pieces
 }
 
-/// The words of a question that count, in small letters and each once.
+/// The words of a query that count, in lower case, each once.
 pub fn words(query: &str) -> Vec<String> {
     let query = query.to_lowercase();
     let mut words: Vec<String> = Vec::new();
@@ -84,8 +85,7 @@ pub fn words(query: &str) -> Vec<String> {
     words
 }
 
-/// The best of what was found, best first, each with the reason. Of two that fit as well, the one
-/// that came first stays first.
+/// The best hits, best first, each with its reason. Ties keep their order.
 pub fn best<T>(
     query: &str,
     found: Vec<T>,
@@ -99,7 +99,7 @@ pub fn best<T>(
     hits.map(|(fit, it)| (it, fit.reason)).collect()
 }
 
-/// Why something was found, and how well it fits.
+/// How well something matches, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SearchMatch {
     score: u32,
@@ -107,7 +107,7 @@ struct SearchMatch {
     reason: String,
 }
 
-/// How well the texts fit a query; `None` when none of its words is in them.
+/// How well the texts match a query; `None` if they contain none of its words.
 fn fit(query: &str, texts: &SearchTexts<'_>) -> Option<SearchMatch> {
     let fields = texts.fields();
     let words = words(query);
@@ -136,7 +136,7 @@ fn fit(query: &str, texts: &SearchTexts<'_>) -> Option<SearchMatch> {
     Some(SearchMatch { score, reason: reason.collect::<Vec<_>>().join("; ") })
 }
 
-/// A whole word counts three times, the beginning of one twice.
+/// A whole word scores three points, the start of a word two.
 fn points(text: &str, word: &str) -> u32 {
     let mut best = 0;
     for part in text.split(is_between) {

@@ -1,4 +1,4 @@
-//! Shares: workflows of others as those have them whom they were granted to.
+//! Shares: workflows of other owners as their recipients see them.
 
 use std::str::FromStr;
 
@@ -6,27 +6,27 @@ use super::AccessRole;
 use crate::{account::full_name, id::AccountId, round::job::words, time::Timestamp};
 
 words!(
-    /// What somebody made of what was shared with them.
+    /// The recipient's answer to a share.
     ShareState {
-        /// It can be used by its id or full name, which accepts it.
+        /// Not answered yet. Using it by its id or full name accepts it.
         Pending => "pending",
         Accepted => "accepted",
-        /// It is gone for whoever declined it until they accept it after all.
+        /// Hidden from the recipient until they accept it after all.
         Declined => "declined",
     }
 );
 
 words!(
-    /// What somebody does with a share.
+    /// An action of the recipient on a share.
     ShareAction {
         Accept => "accept",
         Decline => "decline",
-        /// Declines all that the owner shares, now and later.
+        /// Declines everything that the owner shares, now and later.
         Block => "block",
     }
 );
 
-/// A workflow that was granted to somebody, directly or through a team.
+/// A workflow that was granted to an account, directly or through a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
     /// The id of the workflow.
@@ -35,19 +35,19 @@ pub struct Share {
     pub slug: String,
     pub description: String,
     pub owner: AccountId,
-    /// `@handle`, or the id of an owner who has none.
+    /// `@handle`, or the id of an owner without a handle.
     pub owner_label: String,
     pub role: AccessRole,
     pub state: ShareState,
-    /// Whether all that the owner shares is declined.
+    /// Whether everything that the owner shares is declined.
     pub is_blocked: bool,
-    /// The handle of the team through which it comes.
+    /// The handle of the team that it comes through.
     pub team: Option<String>,
     pub granted_at: Timestamp,
 }
 
 impl Share {
-    /// What the workflow is called by those who do not own it.
+    /// The full name of the workflow, for those who do not own it.
     pub fn reference(&self) -> String {
         full_name(&self.owner_label, &self.slug)
     }

@@ -1,4 +1,4 @@
-//! Templates: immutable versions of workflows that are published under a handle for everybody.
+//! Templates: immutable versions of workflows, published under a handle for everybody.
 
 mod content;
 
@@ -17,11 +17,11 @@ use crate::{
 };
 
 words!(
-    /// What the screen before publishing found.
+    /// The result of screening a version before it is published.
     SafetyStatus {
         /// Neither judge found anything.
         Clean => "clean",
-        /// There is a step that a careful reader should look at first.
+        /// It has a step that a careful reader should look at first.
         Flagged => "flagged",
         /// It must not be published.
         Blocked => "blocked",
@@ -31,30 +31,31 @@ words!(
 );
 
 words!(
-    /// Whether a part of the design holds.
+    /// Whether a part of the design meets its criteria.
     DesignState { Met => "met", NotMet => "not_met", NotChecked => "not_checked" }
 );
 
-/// How a template is named: by its id, or by handle and slug; `@vN` pins a version.
+/// The name of a template: its id, or handle and slug; `@vN` pins a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateRef {
     pub which: TemplateSelector,
     pub version: Option<u32>,
 }
 
+/// The template that a reference selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TemplateSelector {
     /// A UUID in lower case.
     Id(String),
     Named {
-        /// Without the `@` before it.
+        /// Without the leading `@`.
         handle: String,
         slug: String,
     },
 }
 
 impl TemplateRef {
-    /// Reads an id, `@handle/slug` or `@handle/slug@vN`; `None` for what names no template.
+    /// Parses an id, `@handle/slug` or `@handle/slug@vN`; `None` if the text names no template.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, version) = match text.char_indices().rfind(|(_, c)| *c == '@') {
             Some((at, _)) if 0 < at => (&text[..at], Some(pinned(&text[at + 1..])?)),
@@ -110,9 +111,9 @@ pub struct Template {
     pub slug: String,
     /// The workflow that it is published from.
     pub workflow_id: String,
-    /// The present handle of its owner; empty only if the owner has none any more.
+    /// The current handle of its owner; empty only if the owner has lost their handle.
     pub handle: String,
-    /// The handle under which a version was last published.
+    /// The handle under which the latest version was published.
     pub publishing_handle: String,
     pub latest_version: u32,
     pub created_at: Timestamp,
@@ -121,7 +122,7 @@ pub struct Template {
     pub archive_reason: Option<String>,
 }
 
-/// How a version stands. What it says never changes.
+/// The state of a version. Its content never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateRelease {
     pub version: u32,
@@ -131,7 +132,7 @@ pub struct TemplateRelease {
     pub deprecation_message: Option<String>,
 }
 
-/// A template in a list, with its newest version that can be seen.
+/// A template in a list, with its newest visible version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateLine {
     pub template: Template,
@@ -147,12 +148,12 @@ pub struct TemplateVersion {
     pub summary: TemplateVersionSummary,
     pub content: TemplateContent,
     pub files: Vec<TemplateFile>,
-    /// The ids of those of its verifiers that were revoked since.
+    /// The ids of its verifiers that were revoked since it was published.
     pub revoked: BTreeSet<String>,
 }
 
 impl TemplateVersion {
-    /// Whether nobody runs one of its verifiers any more.
+    /// Whether the verifier of a snapshot was revoked, so that it cannot be run any more.
     pub fn is_revoked(&self, snapshot: &VerifierSnapshot) -> bool {
         self.revoked.contains(&snapshot.verifier_id)
     }
@@ -163,7 +164,7 @@ impl TemplateVersion {
     }
 }
 
-/// A file of a version, without its bytes.
+/// A file of a version, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateFile {
     pub path: String,
@@ -176,7 +177,7 @@ pub struct TemplateFile {
     pub purpose: String,
 }
 
-/// What whoever does not own a template reads before its body.
+/// The text that readers who do not own the template see before its body.
 pub fn banner(version: &TemplateVersion) -> String {
     let (template, release) = (&version.template, &version.release);
     let screen = match version.summary.safety.status {
@@ -197,7 +198,7 @@ pub fn banner(version: &TemplateVersion) -> String {
     )
 }
 
-/// How the checks of a template are run by those who read it, and which ones nobody runs any more.
+/// How readers run the checks of a template, and which checks cannot be run any more.
 pub fn run_guidance(version: &TemplateVersion) -> Option<String> {
     let is_revoked = |snapshot: &&VerifierSnapshot| version.is_revoked(snapshot);
     let (gone, live): (Vec<&VerifierSnapshot>, Vec<&VerifierSnapshot>) =
@@ -240,7 +241,7 @@ fn runnable(live: &[&VerifierSnapshot]) -> Option<String> {
     ))
 }
 
-/// A name that is not taken: as it is, or with the first number behind it that is free.
+/// A free name: the wanted one, or the wanted one with the first free number.
 pub fn free_name(wanted: &str, longest: usize, is_taken: impl Fn(&str) -> bool) -> Option<String> {
     let numbered = |number: u32| {
         let end = format!("-{number}");

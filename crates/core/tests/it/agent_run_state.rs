@@ -1,4 +1,4 @@
-//! A run from the word to begin to its end, with all that happens to its steps on the way.
+//! An agent run from its start to its end, with everything that can happen to its steps.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ const fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// As the store does it when a worker takes a step.
+/// Leases a step, as the store does for a worker.
 fn lease(run: &mut AgentRun, agent: &str, token: &str) {
     let step = run.steps.iter_mut().find(|step| step.agent_id == agent).unwrap();
     step.status = StepStatus::Leased;
@@ -258,8 +258,8 @@ fn acts() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Whatever happens in whatever order: a run is over exactly when all of its steps are, it
-    /// ends once for each time it begins, and no task is used for two attempts.
+    /// Whatever happens in whatever order: a run has ended exactly when all its steps have, it ends
+    /// once for each start, and no task serves two attempts.
     #[test]
     fn a_run_ends_once_and_only_when_all_its_steps_have(acts in proptest::collection::vec(acts(), 1..80)) {
         let ids = ["a", "b", "c"];

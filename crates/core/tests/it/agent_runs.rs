@@ -1,4 +1,4 @@
-//! Runs of several agents: what they say becomes one result, and what cannot is asked once more.
+//! Agent runs: outputs become one result, and unresolved ones are asked for again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -203,7 +203,8 @@ fn asking_again_ends_when_it_brings_no_new_evidence() {
     aggregation.null.chain = vec![NullAction::FinalizeNull];
     let (mut spec, said) = (spec(aggregation), answers(&["yes", "no"]));
     let evidence = |digest: &str| BTreeSet::from([digest.to_owned()]);
-    // As often in a row as the spec says may be in vain, and one more time is the last.
+    // The spec allows so many iterations in a row without new evidence, and the next one is the
+    // last.
     for rounds in [0, 1, 2] {
         spec.aggregation.tie.reexplore.no_new_evidence_rounds = rounds;
         let mut explored = ExploreProgress::default();
@@ -285,7 +286,7 @@ fn what_is_wrong_with_a_run_is_named() {
 }
 
 proptest! {
-    /// Who speaks first changes nothing of what wins.
+    /// The order of the agents does not change the winner.
     #[test]
     fn the_order_of_the_agents_does_not_decide(
         values in proptest::collection::vec((0_u8..4, 0_u8..5), 1..9),

@@ -1,4 +1,4 @@
-//! The quick way to canonical JSON says what the reference crate says.
+//! Our fast canonical JSON gives the same bytes as the reference crate.
 
 use jurat_core::canonical::{canonical, same_json};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The same with every number written as a float.
+/// The same value with every number written as a float.
 fn in_floats(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::from(number.as_f64().unwrap()),
@@ -40,7 +40,7 @@ fn in_floats(value: &Value) -> Value {
     }
 }
 
-/// Few enough values that two of them are often the same.
+/// Few enough values that two of them are often equal.
 fn small_values() -> impl Strategy<Value = Value> {
     let leaves =
         [json!(null), json!(0), json!(-0.0), json!(1), json!(1.0), json!("a"), json!(true)];
@@ -91,7 +91,7 @@ fn the_numbers_of_the_standard_are_written_as_it_says() {
 
 #[test]
 fn members_are_sorted_by_utf_16() {
-    // By bytes the first of these would come last, by UTF-16 the second does.
+    // By bytes the first of these would come last; by UTF-16 the second does.
     let value = json!({ "\u{1f600}": 1, "\u{ff5e}": 2 });
     assert_eq!(canonical(&value), "{\"\u{1f600}\":1,\"\u{ff5e}\":2}".as_bytes());
 }

@@ -1,8 +1,8 @@
-//! Case files: one story each, the input and beside it what must come of it.
+//! Reads case files: each holds one story, with the input and the expected result.
 
 use std::{fs, path::Path};
 
-/// All case files of a folder with their names, in the order of the names.
+/// All case files of a folder, sorted by name.
 pub(crate) fn read(folder: &str) -> Vec<(String, toml::Table)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cases").join(folder);
     let mut files: Vec<(String, toml::Table)> = fs::read_dir(&folder)
@@ -18,8 +18,8 @@ pub(crate) fn read(folder: &str) -> Vec<(String, toml::Table)> {
     files
 }
 
-/// Decides every story of a folder and compares with what stands in its `expect`.
-/// `at_least` keeps a folder that was moved or emptied from passing.
+/// Decides every story of a folder and compares the result with its `expect`. `at_least` fails the
+/// test if the folder was moved or emptied.
 pub(crate) fn check(folder: &str, at_least: usize, decide: impl Fn(&toml::Table) -> toml::Table) {
     let files = read(folder);
     assert!(at_least <= files.len(), "only {} stories in `{folder}`", files.len());
@@ -33,7 +33,7 @@ pub(crate) fn check(folder: &str, at_least: usize, decide: impl Fn(&toml::Table)
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A misspelt key would otherwise leave a story without its point.
+/// Refuses unknown keys, because a misspelt key would leave a story without its point.
 #[track_caller]
 pub(crate) fn refuse_others(table: &toml::Table, known: &[&str]) {
     for key in table.keys() {

@@ -1,4 +1,4 @@
-//! Hostile checks and hostile outputs: what is refused, and that it is refused without being tried.
+//! Hostile checks and hostile outputs are refused without being tried.
 
 use jurat_core::{
     policy::{BindError, Evaluation, Policy, PolicyBinding},
@@ -25,7 +25,7 @@ fn judged(policy: &Policy, candidate: &Candidate) -> (Evaluation, bool) {
     (policy.evaluate(candidate, &open), policy.estimate(candidate, &open).is_small())
 }
 
-/// What is said of an expression, and whether it is little enough work to be done at once.
+/// Evaluates an expression, and tells whether its work is small enough to do inline.
 #[track_caller]
 fn cel(expression: &str, output: Value) -> (Evaluation, bool) {
     judged(&bind(&json!([{ "cel": expression }])).unwrap(), &candidate(output))
@@ -50,17 +50,17 @@ fn expressions_that_explode_are_not_run() {
         (repeated("[[1]]", ".map(a, a + a)", 26, " == []"), json!(1)),
         (repeated("['x']", ".map(a, string(a + a))", 20, " == []"), json!(1)),
         (repeated("[output]", ".map(a, true ? [a, a] : a)", 20, " == []"), json!(1)),
-        // Loops over the output within one another.
+        // Nested loops over the output.
         ("output.all(x, output.all(y, output.all(z, x == y)))".to_owned(), json!(vec![1; 200])),
         ("output.map(x, output).map(x, x.map(y, x)) == []".to_owned(), json!(vec![1; 200])),
         ("output.all(x, output == output)".to_owned(), json!(vec![1; 2_000])),
         ("output.all(x, x in output)".to_owned(), json!(vec![1; 2_000])),
         ("output.all(x, [output, output] != [])".to_owned(), json!(vec![1; 2_000])),
-        // Errors that hold copies of what is wrong.
+        // Errors that hold copies of the faulty value.
         ("output.exists(x, output[0.5] == x)".to_owned(), json!(vec![1; 2_000])),
         ("output.exists(x, output < x)".to_owned(), json!(vec![1; 2_000])),
         ("output.exists(x, sum(output) < x)".to_owned(), json!(vec!["a"; 2_000])),
-        // A pattern on very much text.
+        // A pattern on a lot of text.
         ("output.all(x, x.matches('(a?){50}b'))".to_owned(), json!(texts)),
     ];
     for (bomb, output) in bombs {
@@ -118,13 +118,13 @@ fn little_expressions_on_little_outputs_are_done_at_once() {
 #[test]
 fn a_large_output_is_read_only_as_far_as_the_bound() {
     let large = json!(vec![json!({"a": 1}); 400_000]);
-    // The schema takes any output up to its own bound, so the checks decide here.
+    // The schema accepts any output up to its own limit, so the checks decide here.
     for checks in [json!([{"cel": "size(output) > 0"}]), json!([{"set": {"subset_of": [1]}}])] {
         let (said, is_small) = judged(&bind(&checks).unwrap(), &candidate(large.clone()));
         assert_eq!((said.status.as_str(), said.reason_codes), ("inconclusive", vec![1040]));
         assert!(!is_small);
     }
-    // A check that does not read it is made.
+    // A check that does not read the output still runs.
     let (said, _) = judged(&bind(&json!([{"count": {"max": 10}}])).unwrap(), &candidate(large));
     assert_eq!((said.status.as_str(), said.reason_codes), ("failed", vec![1052]));
 }
@@ -174,7 +174,7 @@ fn a_pattern_that_backtracks_elsewhere_takes_linear_time() {
     let policy = bind(&json!([{"regex": "^(a+)+$", "matches": false}])).unwrap();
     let (said, _) = judged(&policy, &candidate(json!(format!("{text}!"))));
     assert_eq!(said.status.as_str(), "passed");
-    // The bound on steps is kept whatever the pattern.
+    // The limit on steps holds for any pattern.
     let policy = bind(&json!([{"regex": "(a?){60}(a*)*b"}])).unwrap();
     let (said, _) = judged(&policy, &candidate(json!("a".repeat(4_000_000))));
     assert_eq!((said.status.as_str(), said.reason_codes), ("inconclusive", vec![1040]));
@@ -210,7 +210,7 @@ fn deep_expressions_are_run_on_large_stacks_only() {
         })
     };
     let sum = |terms: usize| repeated("1", " + 1", terms - 1, &format!(" == {terms}"));
-    // As much as the threads of a server have at least, and a part of what the others have.
+    // The minimum stack of a server thread, and a part of the stack of the sandbox threads.
     let (small, large) = (1536 * 1024, 16 * 1024 * 1024);
     for (expression, fits, stack) in [
         (sum(15), true, small),
@@ -223,14 +223,14 @@ fn deep_expressions_are_run_on_large_stacks_only() {
         let thread = std::thread::Builder::new().stack_size(stack).spawn(run).unwrap();
         let (said, is_small) = thread.join().unwrap();
         assert_eq!((said.status.as_str(), is_small), ("passed", fits), "{expression}: {said:?}");
-        // Reading an expression takes less.
+        // Parsing an expression takes less stack.
         let read = move || bind(&json!([{ "cel": expression }])).is_ok();
         let thread = std::thread::Builder::new().stack_size(small).spawn(read).unwrap();
         assert!(thread.join().unwrap());
     }
 }
 
-/// The examples of the guide: a check in a block, and below it rows with outputs and verdicts.
+/// The examples of the guide: a check in a block, followed by rows of outputs and verdicts.
 #[test]
 fn the_examples_of_the_guide_are_decided_as_written() {
     let guide = include_str!("../../../../docs/guide/policies.md");

@@ -1,4 +1,5 @@
-//! Whole decisions of rounds, from case files: what the replicas say, and what is made of it.
+//! Whole decisions of rounds, from case files: the answers of the replicas, and the expected
+//! consensus.
 
 use std::thread;
 
@@ -71,7 +72,7 @@ pub(crate) fn vote(label: Label, output: Option<Value>) -> ReplicaAnswer {
     })
 }
 
-/// What the case file asks to be counted.
+/// The input of a case file.
 struct Story {
     kind: JobKind,
     has_schema: bool,
@@ -183,7 +184,7 @@ fn without_verdict(given: &toml::Table, usual: FailureCode, said: AnswerContent)
     ReplicaAnswer::Nothing { label, failure, said: Some(said) }
 }
 
-/// What came of the story, in the words of the file.
+/// The result of a story, in the words of the file.
 fn outcome(story: &Story) -> toml::Table {
     let consensus = &agree(&story.ballot());
     let mut found = toml::Table::new();
@@ -244,7 +245,7 @@ fn the_rounds_are_decided_as_written() {
     cases::check("consensus", 50, |file| outcome(&story(file)));
 }
 
-/// A round of strangers on the plain terms, unless they are changed.
+/// A round of unrelated replicas on the plain terms, unless they are changed.
 fn plain(kind: JobKind, answers: Vec<ReplicaAnswer>) -> Story {
     let replicas = answers.into_iter().enumerate();
     Story {
@@ -265,7 +266,7 @@ fn numbers_that_are_combined_are_waited_for() {
     };
     assert!(!is_settled(&numbers(2).ballot(), 3));
     assert!(is_settled(&numbers(3).ballot(), 3));
-    // A relation of the caller's own decides what belongs together, and nothing moves that.
+    // A relation of the caller decides the groups, and further numbers do not change them.
     let mut named = numbers(2);
     named.terms.equivalence = Some(Equivalence::Canonical);
     assert!(is_settled(&named.ballot(), 3));
@@ -353,12 +354,12 @@ fn every_replica_is_named_in_the_order_of_choice() {
     }
 }
 
-/// The bytes of the decision when the answers arrive in an order that the seed shuffles.
+/// The bytes of the decision if the answers arrive in an order shuffled by the seed.
 fn decided(mut story: Story, seed: usize) -> String {
     let count = story.replicas.len();
     story.replicas.rotate_left(seed % count);
     story.replicas.swap(0, seed / 2 % count);
-    // The engine puts what arrived back into the order of choice.
+    // The engine puts the answers back into the order of choice.
     story.replicas.sort_by_key(|replica| replica.index);
     let consensus = agree(&story.ballot());
     let at = Timestamp::from_millis(1_000);

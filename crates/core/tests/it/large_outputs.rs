@@ -1,4 +1,4 @@
-//! Outputs of the largest size that an executor may send, made to be expensive to compare.
+//! Outputs of the maximum size, built to be expensive to compare.
 
 use jurat_core::round::{
     consensus::{Consensus, TallyInput, agree, is_settled},
@@ -22,7 +22,7 @@ fn delegated(terms: &AgreementTerms, outputs: Vec<Value>) -> Consensus {
     consensus
 }
 
-/// Lists within lists, sixty-four levels deep, in an order that depends on the turn.
+/// Lists nested 64 levels deep, in an order that depends on `turn`.
 fn nested(turn: usize) -> Value {
     const LEVELS: usize = 64;
     const TEXT: &str = "some more text";
@@ -42,7 +42,7 @@ fn five_deep_lists_without_order_are_compared() {
     assert!(LARGEST * 9 / 10 < size && size < LARGEST * 11 / 10, "{size}");
     let terms = AgreementTerms { equivalence: Some(Equivalence::Unordered), ..terms() };
     let mut outputs: Vec<Value> = (0..5).map(nested).collect();
-    // One differs in its innermost list only.
+    // One output differs only in its innermost list.
     let mut innermost = &mut outputs[4];
     while innermost.as_array().unwrap().iter().any(|item| item != &json!([]) && item.is_array()) {
         innermost =

@@ -23,7 +23,7 @@ fn candidate(output: Value, evidence: &[&str]) -> Candidate {
     }
 }
 
-/// A JSON text in a case; left out it is the default.
+/// A JSON text in a case, or the default if it is absent.
 fn json_of(case: &toml::Table, name: &str, default: Value) -> Value {
     case.get(name).map_or(default, |text| serde_json::from_str(text.as_str().unwrap()).unwrap())
 }
@@ -119,7 +119,7 @@ fn numbers(count: usize) -> Value {
     Value::Array(vec![json!(7); count])
 }
 
-/// What is said of the output, and whether that is little enough work to be done at once.
+/// Evaluates the output, and tells whether the work is small enough to do inline.
 fn judged(policy_id: &str, params: Value, output: Value) -> (Evaluation, bool) {
     let policy = Policy::bind(&PolicyBinding::new(policy_id, params)).unwrap();
     let schema = Schema::compile(&json!({})).unwrap();
@@ -141,7 +141,7 @@ fn a_thousand_thresholds_do_not_read_a_large_output_a_thousand_times() {
     assert_eq!((said.status.as_str(), said.reason_codes), ("passed", vec![]));
     assert!(!is_small, "a large output is not read on the thread of the caller");
 
-    // What a comparison can cost is known beforehand: the smaller of the two sides.
+    // The cost of a comparison is known in advance: the smaller of the two sides.
     let bound = Policy::bind(&PolicyBinding::new(policy, thresholds("!=", &short))).unwrap();
     let open = Schema::compile(&json!({})).unwrap();
     let candidate = candidate(large.clone(), &[]);

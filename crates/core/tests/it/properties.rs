@@ -1,4 +1,4 @@
-//! What always holds, tried on many made-up rounds, choices and decisions.
+//! Properties that hold for many generated rounds, selections and decisions.
 
 mod checks;
 mod choices;
@@ -8,7 +8,7 @@ mod winners;
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// The same tries in every run, so that a failure is never a matter of luck.
+/// A fixed seed, so that a failure is never a matter of luck.
 fn config(cases: u32) -> Config {
     Config { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(5872), ..Config::default() }
 }

@@ -1,4 +1,4 @@
-//! Hostile and friendly schemas: what is refused, by which name, and what still works.
+//! Hostile and friendly schemas: which are refused, with which code, and which still work.
 
 mod random;
 
@@ -105,7 +105,7 @@ fn nothing_outside_of_the_schema_is_read() {
             check_refused(&schema, "schema_remote_ref", &at);
         }
     }
-    // A base elsewhere does not make it reachable.
+    // A base URL elsewhere does not make it reachable.
     let based = json!({"$id": format!("http://{address}/"), "items": {"$ref": "x.json"}});
     check_refused(&based, "schema_remote_ref", "`/items/$ref`");
     let meta = json!({"$schema": format!("http://{address}/meta")});
@@ -126,7 +126,7 @@ fn a_reference_that_leads_nowhere_is_named() {
 
 #[test]
 fn a_deep_schema_is_refused_before_anything_recurses() {
-    // Built by hand and never dropped, because the macro and the drop recurse themselves.
+    // Built by hand and never dropped, because the macro and the drop are recursive.
     let deep = (0..5_000).fold(json!({}), |inner, _| {
         Value::Object(serde_json::Map::from_iter([("items".to_owned(), inner)]))
     });
@@ -157,7 +157,7 @@ fn a_long_chain_of_references_is_refused() {
     check_refused(&chain(1_000), "schema_chain_too_long", "shorten the chain");
     check_matches(&chain(150), &json!(1), true);
     check_matches(&chain(150), &json!("1"), false);
-    // Looking for unevaluated members goes along the whole chain, while compiling too.
+    // Looking for unevaluated members follows the whole chain, at compile time too.
     let mut closed = chain(100);
     closed["unevaluatedProperties"] = json!(false);
     check_matches(&closed, &json!(1), true);
@@ -202,7 +202,7 @@ fn patterns_that_backtrack_elsewhere_are_answered_at_once() {
     let schema = json!({"pattern": "^(a+)+$"});
     check_matches(&schema, &json!(format!("{}!", "a".repeat(10_000))), false);
     check_matches(&schema, &json!("a".repeat(10_000)), true);
-    // As JSON Schema has it, and not as Rust: `\d` is ASCII only, and `$` is the very end.
+    // As in JSON Schema, not as in Rust: `\d` is ASCII only, and `$` is the very end.
     check_matches(&json!({"pattern": r"^\d+$"}), &json!("٣"), false);
     check_matches(&json!({"pattern": r"^\d+$"}), &json!("12"), true);
 }
@@ -213,7 +213,7 @@ fn a_pattern_over_a_very_long_text_is_not_decided() {
     let refused = schema.check(&json!("ab".repeat(50_000)));
     assert_eq!(refused, Err(WorkLimitError::RegexSteps));
     assert_eq!(schema.check(&json!("abc")), Ok(SchemaMatch::Yes));
-    // The same pattern read many times over counts as often.
+    // A pattern that is applied many times counts as often.
     let many = json!({"$defs": {"p": {"pattern": "^a+b?c?d?e?$"}},
         "allOf": vec![json!({"$ref": "#/$defs/p"}); 900]});
     let schema = Schema::compile(&many).unwrap();
@@ -238,7 +238,7 @@ fn a_large_instance_is_not_decided() {
     let large = json!(vec![1; 600_000]);
     assert_eq!(schema.check(&large), Err(WorkLimitError::Applications));
     assert_eq!(schema.check(&nested(65, json!(1))), Err(WorkLimitError::TooDeep));
-    // What is not counted cannot hide behind what no subschema looks at.
+    // Uncounted items cannot hide in a part that no subschema looks at.
     let hidden = json!([vec![1; 900_000], vec![1; 200_000]]);
     assert_eq!(schema.check(&hidden), Err(WorkLimitError::Applications));
     assert!(!schema.estimate(&large).is_small());
@@ -247,7 +247,7 @@ fn a_large_instance_is_not_decided() {
 
 #[test]
 fn looking_for_unevaluated_members_counts_as_often_as_it_looks() {
-    // Each level looks through all that is beneath it once more.
+    // Each level looks through everything below it again.
     let nested = |levels: usize| {
         (0..levels).fold(
             json!({"properties": {"a": true}}),
@@ -256,7 +256,7 @@ fn looking_for_unevaluated_members_counts_as_often_as_it_looks() {
     };
     check_refused(&nested(20), "schema_expansion", "more than 10000 subschemas");
     check_matches(&nested(5), &json!({"a": 1, "b": 2}), true);
-    // The same, with members between, costs at compile time.
+    // The same with members in between costs at compile time.
     let between = (0..14).fold(
         json!({"type": "string"}),
         |inner, _| json!({"anyOf": [{"properties": {"a": inner}}], "unevaluatedProperties": false}),
@@ -266,7 +266,7 @@ fn looking_for_unevaluated_members_counts_as_often_as_it_looks() {
 
 #[test]
 fn resources_that_are_reached_in_very_many_ways_are_refused() {
-    // The validator compiles each one again for every way that leads to it.
+    // The validator compiles each resource again for every path that leads to it.
     let ladder = |rungs: usize| {
         let mut defs = serde_json::Map::new();
         for rung in 0..rungs {
@@ -342,7 +342,7 @@ fn references_within_the_document_work_in_every_form() {
             "items": {"$ref": "#/definitions/s"}, "definitions": {"s": string}}),
         json!({"$schema": "http://json-schema.org/draft-04/schema#", "id": "http://example.com/r",
             "items": {"$ref": "#/definitions/s"}, "definitions": {"s": string}}),
-        // A place that no keyword names is still part of the document.
+        // A member that is not a keyword is still part of the document.
         json!({"items": {"$ref": "#/shared/s"}, "shared": {"s": string}}),
         json!({"items": {"$ref": "#/$defs/a~1b%25"}, "$defs": {"a/b%": string}}),
     ];
@@ -384,7 +384,7 @@ fn equal_schemas_have_equal_digests() {
     assert!(!one.is_open());
 }
 
-/// Different lists of nothing but lists, as many as there are with so many of them in each.
+/// Different lists that contain only lists, up to this many.
 fn lists_of_lists(most: usize) -> Vec<Value> {
     let mut by_size: Vec<Vec<Value>> = vec![vec![json!([])]];
     while by_size.last().is_some_and(|last| last.len() < most) {
@@ -410,7 +410,7 @@ fn lists_of_lists(most: usize) -> Vec<Value> {
 
 #[test]
 fn unique_items_take_no_longer_when_somebody_chose_them_to_look_alike() {
-    // Each has the same hash in the validator, which compares all of these with each other.
+    // All of them have the same hash in the validator, which then compares each with each.
     let mut items = lists_of_lists(60_000);
     let schema = Schema::compile(&json!({"uniqueItems": true})).unwrap();
     assert_eq!(schema.check(&json!(items)), Ok(SchemaMatch::Yes));

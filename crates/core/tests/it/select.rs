@@ -1,4 +1,4 @@
-//! Which sessions are chosen, from case files: the installation, the job, and who answers.
+//! Selections of sessions, from case files: the installation, the job, and the selected sessions.
 
 use std::{collections::BTreeMap, str::FromStr as _, thread};
 
@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 use crate::{cases, consensus::terms};
 
-/// Seeds under which a story must come out the same, unless it names one.
+/// Seeds under which a story must have the same result, unless it names one.
 const SEEDS: [u64; 4] = [0, 1, 7, u64::MAX];
 
-/// A session with all that a lane borrows from.
+/// A session with everything that an eligible session borrows from.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) session: Session,
@@ -191,7 +191,7 @@ fn read_place(given: &toml::Table) -> Place {
     }
 }
 
-/// What comes of the story under one seed, in the words of the file.
+/// The result of the story under one seed, in the words of the file.
 fn outcome(job: &Job, places: &[Place], seed: u64) -> toml::Table {
     let lanes = lanes(places);
     let mut found = toml::Table::new();

@@ -1,4 +1,4 @@
-//! The lifecycle of tasks: told in stories, under random commands, and as documents.
+//! The life of tasks: as stories, under random commands, and as documents.
 
 mod documents;
 mod driven;

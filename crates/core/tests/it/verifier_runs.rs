@@ -1,4 +1,4 @@
-//! What the decision of a round means for the run that it is.
+//! The effect of a round's decision on its verifier run.
 
 use jurat_core::{
     account::ledger::CreditHold,
@@ -146,7 +146,7 @@ fn of_what_is_held_the_cost_is_captured_and_the_rest_goes_back() {
     closing.replicas[0].cost_micros = 300;
     let settled = RoundSettlement::of(&open, &closing);
     assert_eq!((settled.captured_micros, settled.released_micros), (100, 0));
-    // What a provider claims beyond that is not what the run cost.
+    // A cost that a provider claims beyond that is not charged to the run.
     assert_eq!(settled.run.unwrap().cost_micros, 100);
 }
 

@@ -1,4 +1,4 @@
-//! The words of the winners: the output nearest to all, whose it is, and how far numbers lie apart.
+//! The winners' outputs: the one nearest to all, its origin, and the spread of numbers.
 
 use jurat_core::round::{
     consensus::{Consensus, OutputOrigin, TallyInput, agree, nearest_output, output_by, spread},
@@ -82,7 +82,7 @@ fn a_replica_that_was_replaced_adds_nothing() {
     replaced.replaced_by = Some(0);
     assert_eq!(consensus.group_of(&replaced), None);
     replicas.push(replaced);
-    // A seat that nobody counted has no group either.
+    // A seat that does not count has no group, either.
     let unknown = stranger(7, said(json!(70)));
     assert_eq!(consensus.group_of(&unknown), None);
     replicas.push(unknown);

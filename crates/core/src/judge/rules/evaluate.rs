@@ -1,4 +1,4 @@
-//! Decides a rule over the inputs, and says which part of it decided.
+//! Evaluates a rule over the inputs, and names the part of it that decided.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::{
     strict_json,
 };
 
-/// What every reasoning begins with.
+/// The first sentence of every reasoning.
 const OPENING: &str = "This is a rule evaluation; no language model was called.";
-/// How many values a document may have that a path is applied to.
+/// How many values a document may have for a path to be applied to it.
 const MOST_NODES: usize = 20_000;
 
 /// Whether a rule holds.
@@ -21,7 +21,7 @@ const MOST_NODES: usize = 20_000;
 enum RuleTruth {
     Yes,
     No,
-    /// The field is not what the rule is about. This is not turned round by `not`.
+    /// The field does not have the type that the rule needs. `not` does not invert this.
     Unreadable,
 }
 
@@ -106,7 +106,7 @@ fn evaluate(rule: &Rule, inputs: &BTreeMap<&str, String>) -> RuleOutcome {
     }
 }
 
-/// Reads the text as JSON, and asks the rule about it.
+/// Parses the text as JSON and applies the condition to it.
 fn evaluate_path(
     name: &str,
     text: &str,
@@ -128,7 +128,7 @@ fn leaf(holds: RuleTruth, why: String) -> RuleOutcome {
     RuleOutcome { holds, why: vec![why] }
 }
 
-/// Looks at rules until one decides; without one, all of them did together.
+/// Evaluates rules until one decides; if none does, all of them together decide.
 fn every(rules: &[Rule], inputs: &BTreeMap<&str, String>, decides: RuleTruth) -> RuleOutcome {
     let otherwise = if decides == RuleTruth::No { RuleTruth::Yes } else { RuleTruth::No };
     let mut all = RuleOutcome { holds: otherwise, why: Vec::new() };
@@ -152,7 +152,7 @@ fn wanted(found: &[&Value], wants: &PathCondition) -> (bool, String) {
             (*exists != found.is_empty(), format!("finds {count} values"))
         }
         PathCondition::Equals(value) => {
-            // In canonical form, in which `1` and `1.0` are the same.
+            // In canonical form `1` and `1.0` are equal.
             let sought = canonical(value);
             let holds = found.iter().any(|node| canonical(node) == sought);
             let what = if holds { "one of which is" } else { "none of which is" };

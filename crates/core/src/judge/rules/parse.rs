@@ -1,4 +1,4 @@
-//! Reads a criterion as a rule, within bounds, and names the place of what is wrong.
+//! Parses a criterion as a rule, within limits, and names the path of a fault.
 
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
@@ -72,7 +72,7 @@ impl RuleParser {
     }
 }
 
-/// The members of an operator, of which none is unknown.
+/// The members of an operator; an unknown member is a fault.
 fn members<'a>(
     content: &'a Value,
     place: &str,

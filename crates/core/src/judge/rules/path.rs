@@ -1,4 +1,4 @@
-//! `JSONPath` (RFC 9535), narrowed to paths whose work grows with the document and not beyond it.
+//! `JSONPath` (RFC 9535), restricted to paths whose work is linear in the size of the document.
 
 use jsonpath_rust::{
     parser::{model::JpQuery, parse_json_path},
@@ -6,9 +6,9 @@ use jsonpath_rust::{
 };
 use serde_json::Value;
 
-/// The longest path.
+/// The maximum length of a path.
 const PATH_BYTES: usize = 256;
-/// The most alternatives, such as in `$['a','b']`: each step could double what is found.
+/// The maximum number of alternatives, as in `$['a','b']`: each step could double the nodes found.
 const MOST_COMMAS: usize = 4;
 
 #[derive(Debug, Clone)]
@@ -18,19 +18,19 @@ pub(super) struct RulePath {
 }
 
 impl RulePath {
-    /// Reads a path; the error completes a sentence about it.
+    /// Parses a path; the error completes a sentence about it.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let count = |part: &str| text.matches(part).count();
         if PATH_BYTES < text.len() {
             return Err(format!("must have at most {PATH_BYTES} bytes"));
         }
-        // Counted in the text, quoted names included: that is simple, and on the safe side.
+        // Counts the text, including quoted names: that is simple, and errs on the safe side.
         if 1 < count("..") || 1 < count("?") || 1 < count("$") || MOST_COMMAS < count(",") {
             return Err(format!(
                 "may have at most one `..`, one filter, one `$` and {MOST_COMMAS} commas"
             ));
         }
-        // Its own functions compile patterns without a bound.
+        // These functions compile patterns without a limit.
         if text.contains("match(") || text.contains("search(") {
             return Err(
                 "must not use `match` or `search`; use `matches` beside the path".to_owned()
@@ -42,7 +42,7 @@ impl RulePath {
         }
     }
 
-    /// The nodes that it finds.
+    /// The nodes that the path finds.
     pub(super) fn find<'a>(&self, document: &'a Value) -> Vec<&'a Value> {
         let found = js_path_process(&self.query, document).unwrap_or_default();
         found.into_iter().map(|node| node.val).collect()

@@ -62,11 +62,11 @@ impl BoundsOperator {
     }
 }
 
-/// A value and how far from it a number may be.
+/// A value, and how far a number may be from it.
 #[derive(Debug, PartialEq)]
 struct NearLimit {
     value: Number,
-    /// `None` when the number must be the value itself.
+    /// `None` if the number must equal the value.
     tolerance: Option<f64>,
 }
 
@@ -150,7 +150,7 @@ fn positive(value: &Value) -> Option<f64> {
     value.as_f64().filter(|number| number.is_finite() && 0.0 <= *number)
 }
 
-/// The larger of both tolerances, as a distance.
+/// The larger of the two tolerances, as a distance.
 fn widest(value: &Number, absolute: Option<f64>, relative: Option<f64>) -> Option<f64> {
     let size = value.as_f64().unwrap_or_default().abs();
     let relative = relative.map(|share| share * size).filter(|distance| distance.is_finite());
@@ -160,7 +160,7 @@ fn widest(value: &Number, absolute: Option<f64>, relative: Option<f64>) -> Optio
     }
 }
 
-/// Whether some number is on the right side of every limit.
+/// Whether any number can satisfy every limit.
 fn can_be_met(limits: &[BoundsLimit]) -> bool {
     let lower = limits.iter().filter(|limit| limit.side.is_lower());
     lower.into_iter().all(|low| {

@@ -1,8 +1,8 @@
-//! What all checks of one candidate may cost together.
+//! The work budget that all checks of one candidate share.
 
 use crate::schema::{MAX_APPLICATIONS, MAX_REGEX_STEPS, WorkEstimate};
 
-/// Work that is still allowed, and work that was taken.
+/// The work that is allowed, and the work that was taken.
 #[derive(Debug)]
 pub(super) struct WorkBudget {
     most: WorkEstimate,
@@ -10,7 +10,7 @@ pub(super) struct WorkBudget {
 }
 
 impl WorkBudget {
-    /// All that the checks of one candidate may take.
+    /// The whole budget for the checks of one candidate.
     pub(super) fn full() -> Self {
         let most = WorkEstimate {
             applications: MAX_APPLICATIONS,
@@ -20,12 +20,12 @@ impl WorkBudget {
         Self { most, taken: WorkEstimate::default() }
     }
 
-    /// What may be done at once, on the caller's own thread and stack.
+    /// The work that may be done inline, on the caller's own thread and stack.
     pub(super) fn small() -> Self {
         Self { most: WorkEstimate::SMALL, taken: WorkEstimate::default() }
     }
 
-    /// More work than any budget has.
+    /// More work than any budget allows.
     pub(super) const fn exceeded() -> WorkEstimate {
         WorkEstimate { applications: u64::MAX, regex_steps: u64::MAX, stack: u64::MAX }
     }
@@ -35,7 +35,7 @@ impl WorkBudget {
         self.most.applications.saturating_sub(self.taken.applications)
     }
 
-    /// Takes the work if there is enough left; otherwise nothing is taken.
+    /// Takes the work if enough is left; otherwise takes nothing.
     pub(super) fn take(&mut self, work: WorkEstimate) -> bool {
         let taken = self.taken.and(work);
         let fits = taken.is_within(&self.most);

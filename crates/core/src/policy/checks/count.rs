@@ -1,4 +1,4 @@
-//! The check `count`: how many items a list has, or members an object.
+//! The check `count`: the number of items in a list, or of members in an object.
 
 use serde_json::Value;
 

@@ -19,10 +19,10 @@ pub(super) struct DigestCheck {
     wanted: ExpectedDigest,
 }
 
-/// Which bytes are hashed.
+/// The bytes to hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DigestSource {
-    /// The UTF-8 bytes of a text, the canonical JSON of all else.
+    /// The UTF-8 bytes of a text, or the canonical JSON of any other value.
     Value,
     Text,
     Canonical,
@@ -32,7 +32,7 @@ enum DigestSource {
 enum ExpectedDigest {
     /// Bare lower-case hex.
     Literal(String),
-    /// A JSON Pointer to where the output says it.
+    /// A JSON Pointer to the output member that declares it.
     At(String),
 }
 
@@ -91,7 +91,7 @@ impl DigestCheck {
         if hashed == wanted {
             return Ok(());
         }
-        // The first digits tell two hashes apart.
+        // The first digits are enough to tell two hashes apart.
         let (hashed, wanted) = (&hashed[..12], &wanted[..12]);
         let why = format!("{at} has the SHA-256 {hashed}…; it must be {wanted}….");
         Err(CheckFailure::new(reason::CHECK_HASH_DIFFERS, why))
@@ -115,7 +115,7 @@ fn declared(output: &Value, pointer: &str) -> Result<String, CheckFailure> {
     }
 }
 
-/// Sixty-four hex digits in lower case, if the text is a SHA-256.
+/// Returns 64 hex digits in lower case if the text is a SHA-256.
 fn bare_digest(text: &str) -> Option<String> {
     let lower = text.trim().to_ascii_lowercase();
     let bare = lower.strip_prefix("sha256:").unwrap_or(&lower);

@@ -1,4 +1,4 @@
-//! The check `regex`, and the patterns in expressions: linear in time, bounded in size.
+//! The check `regex`, and the patterns in expressions: linear in time, limited in size.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(super) type Patterns = BTreeMap<String, Pattern>;
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     pub(super) regex: Regex,
-    /// States of its automaton.
+    /// The number of states of its automaton.
     pub(super) states: u64,
 }
 
@@ -80,7 +80,7 @@ impl RegexCheck {
     }
 }
 
-/// Why a pattern is refused, in a message about a field.
+/// The reason for refusing a pattern, as part of a message about a field.
 pub(super) fn refusal(why: PatternError) -> String {
     format!("is refused: {why}")
 }

@@ -1,4 +1,4 @@
-//! Reading the checks from `policy_params`, with errors that name the field.
+//! Reads the checks from `policy_params`, with errors that name the field.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ const MAX_CHECKS: usize = 64;
 const MAX_NAME_CHARS: usize = 100;
 const MAX_POINTER_BYTES: usize = 1_024;
 const KINDS: &[&str] = &["schema", "required", "count", "bounds", "regex", "set", "hash", "cel"];
-/// Members of any check, of one kind or another.
+/// The members of all kinds of checks.
 const ALL: &[&str] = &[
     "name", "path", "matches", "schema", "required", "count", "bounds", "regex", "set", "hash",
     "cel",
@@ -40,11 +40,11 @@ pub(super) fn checks(given: &Value) -> Result<(Vec<PolicyCheck>, Patterns), Bind
     Ok((checks, reading.patterns))
 }
 
-/// What all checks have together, which is bounded too.
+/// The totals over all checks, which have limits, too.
 #[derive(Default)]
 struct CheckReader {
     patterns: Patterns,
-    /// Patterns of checks `regex`.
+    /// The number of patterns in `regex` checks.
     regular: usize,
     states: u64,
     schema_bytes: usize,
@@ -62,7 +62,7 @@ impl CheckReader {
         let members = CheckMembers { at, given };
         let known: &[&str] = match kind {
             "regex" => &["name", "path", "regex", "matches"],
-            // An expression names the places itself.
+            // An expression selects its own parts of the output.
             "cel" => &["name", "cel"],
             kind => &["name", "path", kind],
         };
@@ -115,7 +115,7 @@ impl CheckReader {
         read.map_err(|problem| at.refuse(&problem))
     }
 
-    /// Refuses what is too much in all, at the check with which it became so.
+    /// Refuses a total that exceeds its limit, at the check that exceeded it.
     fn refuse_excess(&self, at: &ParamPath) -> Result<(), BindError> {
         if MAX_TEXT < self.schema_bytes {
             let problem = format!(
@@ -133,7 +133,7 @@ impl CheckReader {
     }
 }
 
-/// The one member that says what is checked.
+/// The one member that gives the kind of the check.
 fn kind_of_check(at: &ParamPath, given: &Map<String, Value>) -> Result<&'static str, BindError> {
     let mut kinds = KINDS.iter().filter(|kind| given.contains_key(**kind));
     match (kinds.next(), kinds.next()) {
@@ -163,7 +163,7 @@ fn refuse_unknown(
     Err(at.child(plain(name, 60)).refuse(&problem))
 }
 
-/// Where in the parameters something stands, with dots.
+/// A dotted path in the parameters.
 #[derive(Debug, Clone)]
 pub(super) struct ParamPath(String);
 
@@ -177,7 +177,7 @@ impl ParamPath {
     }
 }
 
-/// The members of a check, or of the terms of one.
+/// The members of a check, or of its terms.
 #[derive(Debug)]
 pub(super) struct CheckMembers<'a> {
     at: ParamPath,
@@ -189,12 +189,12 @@ impl<'a> CheckMembers<'a> {
         &self.at
     }
 
-    /// A member and its place; one that is left out is null.
+    /// A member and its path; an absent member is null.
     pub(super) fn get(&self, name: &str) -> (ParamPath, &'a Value) {
         (self.at.child(name), self.given.get(name).unwrap_or(&Value::Null))
     }
 
-    /// The terms of a check: an object that has no other members than these.
+    /// The terms of a check: an object with no members other than these.
     pub(super) fn terms(&self, name: &str, known: &[&str]) -> Result<Self, BindError> {
         let (at, given) = self.get(name);
         let Value::Object(given) = given else {
@@ -206,7 +206,7 @@ impl<'a> CheckMembers<'a> {
         Ok(terms)
     }
 
-    /// A member that may be left out, read by `read` or refused as not being `what`.
+    /// An optional member, read by `read`, or refused for not being `what`.
     pub(super) fn optional<T>(
         &self,
         name: &str,
@@ -222,7 +222,7 @@ impl<'a> CheckMembers<'a> {
         }
     }
 
-    /// A JSON Pointer that may be left out.
+    /// An optional JSON Pointer.
     pub(super) fn pointer(&self, name: &str) -> Result<Option<String>, BindError> {
         let what = format!("a JSON Pointer such as /a/b, of at most {MAX_POINTER_BYTES} bytes");
         self.optional(name, &what, |value| {

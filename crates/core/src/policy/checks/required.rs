@@ -1,4 +1,4 @@
-//! The check `required`: members that are there and not null.
+//! The check `required`: members that are present and not null.
 
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ impl RequiredCheck {
     }
 }
 
-/// A name stands for itself, a pointer for what is deeper.
+/// A plain name selects a top-level member, a pointer a deeper one.
 fn member(at: &ParamPath, item: &Value) -> Result<RequiredMember, BindError> {
     let refuse = || at.refuse("must be the name of a member, or a JSON Pointer such as /a/b");
     let written = item.as_str().filter(|text| !text.is_empty()).ok_or_else(refuse)?;

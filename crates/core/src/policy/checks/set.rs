@@ -1,4 +1,4 @@
-//! The check `set`: which values a list holds, in any order and however often.
+//! The check `set`: the values of a list, regardless of order and repetition.
 
 use std::{borrow::Borrow, collections::BTreeMap};
 
@@ -19,7 +19,7 @@ use crate::{
 const MAX_VALUES: usize = 10_000;
 /// How many values a note names.
 const MAX_NAMED: usize = 3;
-/// Writing a value canonically and finding its place among others costs more than reading it.
+/// Writing a value canonically and sorting it in costs more than reading it.
 const WRITTEN: u64 = 8;
 
 #[derive(Debug, PartialEq)]
@@ -94,7 +94,7 @@ fn differs(why: String) -> CheckFailure {
     CheckFailure::new(reason::CHECK_SET_DIFFERS, why)
 }
 
-/// The first few values that are not among the others.
+/// The first few values that are missing from the others.
 fn named<V: Borrow<Value>, W>(
     values: &CanonicalValues<V>,
     others: &CanonicalValues<W>,

@@ -1,4 +1,4 @@
-//! What checks look at, and how they speak of it.
+//! The subject of checks, and how messages describe it.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::{
     schema::{MAX_DEPTH, WorkEstimate},
 };
 
-/// The output, and the evidence in the form in which expressions see it.
+/// The output, and the evidence in the form that expressions see.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CheckSubject<'a> {
     pub(super) output: &'a Value,
@@ -19,7 +19,7 @@ pub(super) struct CheckSubject<'a> {
 }
 
 impl CheckSubject<'_> {
-    /// The work of handing everything to expressions.
+    /// The work of passing everything to expressions.
     pub(super) fn work(&self, most: u64) -> WorkEstimate {
         let output = size_within(self.output, most);
         let evidence = size_within(self.evidence, most.saturating_sub(output));
@@ -27,9 +27,9 @@ impl CheckSubject<'_> {
     }
 }
 
-/// The inline evidence as a list of objects with `mime`, `content`, and `json` if it is such.
+/// The inline evidence as a list of objects with `mime`, `content`, and `json` if it is JSON.
 ///
-/// It is read once, and takes no longer than the request itself took to be read.
+/// It is parsed once, which takes no longer than parsing the request did.
 pub(super) fn evidence(candidate: &Candidate) -> Value {
     let items = candidate.evidence.inline.iter().map(|item| {
         let mut seen = json!({ "mime": item.mime, "content": item.content });
@@ -45,7 +45,7 @@ pub(super) fn evidence(candidate: &Candidate) -> Value {
     items.collect()
 }
 
-/// Whether what is recursive can walk the value, two levels further down.
+/// Whether recursive code can walk the value when it is nested two levels deeper.
 fn is_shallow(value: &Value) -> bool {
     let mut stack = vec![(value, 2_usize)];
     while let Some((value, depth)) = stack.pop() {
@@ -66,12 +66,12 @@ pub(super) fn pointer_work(pointer: &str) -> u64 {
     1 + as_u64(pointer.len() / 8)
 }
 
-/// How a note names a part of the output.
+/// The name of a part of the output in a note.
 pub(super) fn part_name(path: &str) -> String {
     if path.is_empty() { "the output".to_owned() } else { format!("`{}`", short(path, 60)) }
 }
 
-/// What sort of value it is, in words.
+/// The type of a value, in words.
 pub(super) const fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,29 +1,29 @@
-//! How sure we may be: a posterior probability that discounts votes which are not independent.
+//! Computes the confidence: a posterior probability that discounts votes that are not independent.
 //!
-//! Every voter is taken to name the right answer with its reliability `r`, and each of the other
-//! answers with an equal share of `1 - r`. With no preference between answers beforehand, the
-//! posterior of an answer is the soft-max of the evidence of the sides.
-//! Voters that share a model or a provider err together, so a vote counts for as much as it adds
-//! to the effective number (Kish) of the votes of its side, the most reliable ones first.
+//! The model assumes that a voter gives the right answer with its reliability `r`, and each other
+//! answer with an equal share of `1 - r`. With a uniform prior over the answers, the posterior of
+//! an answer is the soft-max of the evidence of the sides. Voters that share a model or a provider
+//! make the same errors, so a vote counts for as much as it adds to the effective number (Kish) of
+//! votes on its side, starting with the most reliable.
 
 use std::collections::BTreeMap;
 
 use crate::executor::{Independence, session::Tier};
 
-/// No confidence ever reaches one: there is always a way in which all are wrong.
+/// The confidence never reaches one, because all voters can be wrong together.
 pub(super) const CEILING: f64 = 0.999;
 
-/// The most reliable votes of a side that speak for it. No round has more than five votes at all.
+/// How many votes of a side are counted, the most reliable first. A round has at most five votes.
 const MOST_ON_A_SIDE: usize = 8;
 
-/// Assumed correlation of errors. Language models of different providers correlate at about one
-/// third on public vote data; the nearer the relation, the higher the assumption.
+/// Assumed correlations of errors. Language models of different providers correlate at about one
+/// third on public vote data; closer relations correlate more.
 const SAME_EXECUTOR: f64 = 0.95;
 const SAME_MODEL: f64 = 0.80;
 const SAME_PROVIDER: f64 = 0.60;
 const UNRELATED: f64 = 0.30;
 
-/// The probability that a session of this tier is right, before anything is measured.
+/// The assumed probability that a session of this tier is right, before anything is measured.
 pub const fn reliability_prior(tier: Option<Tier>) -> f64 {
     match tier {
         Some(Tier::Fast) => 0.70,
@@ -33,7 +33,7 @@ pub const fn reliability_prior(tier: Option<Tier>) -> f64 {
     }
 }
 
-/// One vote as the posterior sees it.
+/// A vote as input of the posterior.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WeightedVote<'a> {
     pub(super) group: usize,
@@ -41,7 +41,7 @@ pub(super) struct WeightedVote<'a> {
     pub(super) independence: &'a Independence,
 }
 
-/// How many independent votes these are worth: between one and their number.
+/// The number of independent votes that these votes are worth: between one and their count.
 #[expect(clippy::cast_precision_loss, reason = "a round has at most five votes")]
 pub fn effective_votes(voters: &[&Independence]) -> f64 {
     if voters.is_empty() {
@@ -60,7 +60,7 @@ pub fn effective_votes(voters: &[&Independence]) -> f64 {
     count * count / total
 }
 
-/// The posterior of the winning group. `answers` is how many answers are possible at all.
+/// The posterior of the winning group. `answers` is the number of possible answers.
 #[expect(clippy::cast_precision_loss, reason = "a handful of answers")]
 pub(super) fn posterior(votes: &[WeightedVote<'_>], winner: usize, answers: usize) -> f64 {
     let mut sides: BTreeMap<usize, Vec<WeightedVote<'_>>> = BTreeMap::new();
@@ -68,22 +68,22 @@ pub(super) fn posterior(votes: &[WeightedVote<'_>], winner: usize, answers: usiz
         sides.entry(vote.group).or_default().push(*vote);
     }
     let answers = answers.max(sides.len()).max(2);
-    // An answer that nobody gave has no evidence, which is a weight of one.
+    // An answer that no voter gave has no evidence, which is a weight of one.
     let unnamed = (answers - sides.len()) as f64;
     let won = sides.remove(&winner).map_or(0.0, |side| evidence(side, answers).exp());
     let mut others: Vec<f64> =
         sides.into_values().map(|side| evidence(side, answers).exp()).collect();
-    // One order for all sums, whatever the order of the replicas was.
+    // Sorting makes the sum independent of the order of the replicas.
     others.sort_by(f64::total_cmp);
     (won / (won + unnamed + others.iter().sum::<f64>())).min(CEILING)
 }
 
-/// What the votes of one side say together: each counts for what it adds to the effective number
-/// of those that are at least as reliable.
+/// The evidence of one side: each vote counts for what it adds to the effective number of the votes
+/// that are at least as reliable.
 ///
-/// The effective number of all of them can fall when a copy joins, because it weighs all alike.
-/// So the number of the most independent among them is taken, and that only grows: one more voice
-/// never takes away from its side, whatever it shares with the others and however it is called.
+/// The effective number of all votes can fall when a copy of a voter joins, because it weighs all
+/// votes alike. So the best effective number of any subset is used, which never falls: one more
+/// vote never weakens its side, whatever it shares with the others and however it is named.
 fn evidence(side: Vec<WeightedVote<'_>>, answers: usize) -> f64 {
     let mut side: Vec<(f64, &Independence)> = side
         .into_iter()
@@ -93,8 +93,8 @@ fn evidence(side: Vec<WeightedVote<'_>>, answers: usize) -> f64 {
     side.truncate(MOST_ON_A_SIDE);
     let mut most = 0.0_f64;
     let mut sum = 0.0;
-    // Bit by bit a choice among the votes; all choices among the first come before any that has
-    // a later vote, so what a choice adds is due to the last vote in it.
+    // The bits of `choice` select a subset of the votes. All subsets of the first votes come before
+    // any subset with a later vote, so the last vote of a subset accounts for what it adds.
     for choice in 1..1_usize << side.len() {
         let is_chosen = |slot: &usize| choice >> slot & 1 == 1;
         let voters: Vec<&Independence> =
@@ -107,15 +107,15 @@ fn evidence(side: Vec<WeightedVote<'_>>, answers: usize) -> f64 {
     sum
 }
 
-/// The log-likelihood ratio of a vote. Reliability is kept off its ends, where it would be infinite,
-/// and off chance, below which a vote would count against what it says.
+/// The log-likelihood ratio of a vote. The reliability is clamped below 1, where the ratio would be
+/// infinite, and to at least chance, below which a vote would count against its own answer.
 #[expect(clippy::cast_precision_loss, reason = "a handful of answers")]
 pub(super) fn log_odds(reliability: f64, answers: usize) -> f64 {
     let chance = 1.0 / answers as f64;
-    // What is not a number says nothing, which is chance.
+    // A reliability that is not a number counts as chance.
     let known = if reliability.is_nan() { chance } else { reliability };
     let right = known.clamp(chance, 0.99);
-    // Rounding may put chance itself a hair below no evidence at all.
+    // Rounding can put chance itself slightly below zero evidence.
     (right * (answers - 1) as f64 / (1.0 - right)).ln().max(0.0)
 }
 
@@ -123,7 +123,7 @@ fn correlation(left: &Independence, right: &Independence) -> f64 {
     if left.executor == right.executor {
         SAME_EXECUTOR
     } else if left.model_id == right.model_id {
-        // The same weights err alike, whoever serves them.
+        // The same model makes the same errors, whoever serves it.
         SAME_MODEL
     } else if left.provider_family == right.provider_family {
         SAME_PROVIDER

@@ -1,4 +1,4 @@
-//! When two outputs say the same, and which outputs of a round belong together.
+//! Decides whether two outputs are equivalent, and groups the outputs of a round.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -13,8 +13,8 @@ pub fn equivalent(relation: &Equivalence, left: &Value, right: &Value) -> bool {
     same_form(relation, &form(relation, left), &form(relation, right))
 }
 
-/// What the relation compares of an output. It is made once for each output, however many others
-/// it is then compared with.
+/// The part of an output that the relation compares. It is computed once for each output, however
+/// many others the output is compared with.
 pub(crate) fn form<'a>(relation: &Equivalence, output: &'a Value) -> Cow<'a, Value> {
     match relation {
         Equivalence::Canonical | Equivalence::Numeric { .. } | Equivalence::Buckets(_) => {
@@ -26,7 +26,7 @@ pub(crate) fn form<'a>(relation: &Equivalence, output: &'a Value) -> Cow<'a, Val
     }
 }
 
-/// Whether two outputs of which these are the forms are equivalent.
+/// Whether two outputs with these forms are equivalent.
 pub(crate) fn same_form(relation: &Equivalence, left: &Value, right: &Value) -> bool {
     match relation {
         Equivalence::Numeric { tolerance } => {
@@ -46,18 +46,19 @@ pub(crate) fn same_form(relation: &Equivalence, left: &Value, right: &Value) -> 
 #[derive(Debug)]
 pub(super) enum Relation<'a> {
     Named(&'a Equivalence),
-    /// The caller named none and wants numbers combined: outputs that differ in numbers only belong
-    /// together, beside what belongs together without.
+    /// The caller named no relation and wants numbers combined: outputs that differ only in numbers
+    /// join the same group, in addition to those that the default joins.
     Numbers {
         has_schema: bool,
     },
-    /// The caller named none: canonical, but two strings, or two objects that differ in one string
-    /// member only, are compared as text. Decided pair by pair, so that no third output changes it.
+    /// The caller named no relation: outputs are compared canonically, except that two strings, or
+    /// two objects that differ in one string member, are compared as text. Each pair is decided on
+    /// its own, so that no third output changes it.
     Default,
 }
 
 impl Relation<'_> {
-    /// The name that goes into the answer.
+    /// The name of the relation in the reply.
     pub(super) fn name(&self, outputs: &[&Value]) -> &'static str {
         match self {
             Self::Named(relation) => relation.as_str(),
@@ -108,10 +109,10 @@ pub(super) fn group(relation: &Relation<'_>, outputs: &[&Value]) -> Vec<usize> {
     }
 }
 
-/// Numbers the groups of those that hold together, by first appearance.
+/// Numbers the connected components by first appearance.
 ///
-/// A relation with a tolerance is not transitive, so groups are the connected ones:
-/// that way the order of the outputs does not matter.
+/// A relation with a tolerance is not transitive. Connected components make the order of the
+/// outputs irrelevant.
 fn connected(count: usize, mut holds: impl FnMut(usize, usize) -> bool) -> Vec<usize> {
     let mut root: Vec<usize> = (0..count).collect();
     for index in 0..count {
@@ -135,23 +136,23 @@ fn connected(count: usize, mut holds: impl FnMut(usize, usize) -> bool) -> Vec<u
         .collect()
 }
 
-/// Text without case, variants of width, white space and closing punctuation.
+/// The text without case, width variants, white space and closing punctuation.
 pub(super) fn normalised(text: &str) -> String {
     let folded: String = if text.is_ascii() {
-        // Here there are no variants, and this is much quicker.
+        // ASCII text has no variants, and this is much faster.
         text.to_ascii_lowercase()
     } else {
         text.nfkc().flat_map(char::to_lowercase).collect()
     };
     let words = folded.split_whitespace().collect::<Vec<&str>>().join(" ");
     let kept = words.trim_end_matches(['.', '!', '?', ';', ',', ' ']);
-    // Text that is nothing but marks says what it says: `?` is not `!`.
+    // A text of punctuation alone keeps it: `?` is not `!`.
     if kept.is_empty() { words } else { kept.to_owned() }
 }
 
-/// What the pointers name. Where they name nothing there is nothing that two outputs could agree
-/// on, and the whole is compared. The two cases are lists of different lengths, so that no output
-/// can look like the fields of another.
+/// The values at the pointers. If none of them exists, there is nothing to agree on and the whole
+/// output is compared. The two cases are lists of different lengths, so that no output can imitate
+/// the fields of another.
 fn named_fields(pointers: &[String], output: &Value) -> Value {
     let found: Map<String, Value> = outermost(pointers)
         .into_iter()
@@ -164,11 +165,11 @@ fn named_fields(pointers: &[String], output: &Value) -> Value {
     }
 }
 
-/// The pointers without those that lead into what another of them names: that is compared already,
-/// and would be again for each of them.
+/// The pointers, without those that lead into the value of another one: that value is compared
+/// already.
 fn outermost(pointers: &[String]) -> Vec<&str> {
     let mut ordered: Vec<&str> = pointers.iter().map(String::as_str).collect();
-    // Step by step, so that whatever lies within a place follows it without anything between.
+    // Sorting by path segments puts everything within a value directly after it.
     ordered.sort_by(|left, right| left.split('/').cmp(right.split('/')));
     let mut kept: Vec<&str> = Vec::new();
     for pointer in ordered {
@@ -183,18 +184,18 @@ fn outermost(pointers: &[String]) -> Vec<&str> {
 }
 
 /// Whether two numbers differ by at most the tolerance, as written in decimal: 19.99 and 20 are
-/// within 0.01, although their binary difference is a hair more.
+/// within 0.01, although their binary difference is slightly more.
 pub(crate) fn is_within(tolerance: f64, left: f64, right: f64) -> bool {
     let hair = (f64::EPSILON * left.abs().max(right.abs())).min(tolerance / 1_000.0);
     (left - right).abs() <= tolerance + hair
 }
 
 fn bucket(bounds: &[f64], number: f64) -> usize {
-    // The bounds ascend.
+    // The limits ascend.
     bounds.partition_point(|bound| *bound <= number)
 }
 
-/// Whether two outputs differ in nothing but numbers.
+/// Whether two outputs differ only in numbers.
 fn but_for_numbers(left: &Value, right: &Value) -> bool {
     alike(left, right, &|_, _| true)
 }
@@ -221,7 +222,7 @@ fn alike(left: &Value, right: &Value, numbers: &dyn Fn(f64, f64) -> bool) -> boo
     }
 }
 
-/// The value with all its texts normalised; the names of members are not text.
+/// The value with all its texts normalised, but not the names of members.
 fn normalised_text(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(normalised(text)),
@@ -234,10 +235,10 @@ fn normalised_text(value: &Value) -> Value {
     }
 }
 
-/// In what two outputs differ.
+/// How two outputs differ.
 enum Difference<'a> {
     None,
-    /// Both are texts, or objects of which one member differs, and that is a text in both.
+    /// Both are texts, or objects that differ in one member, which is a text in both.
     OneText {
         at: Option<&'a str>,
         texts: [&'a str; 2],
@@ -264,7 +265,7 @@ fn difference_of_members<'a>(
         return Difference::More;
     }
     let mut found = Difference::None;
-    // Members are sorted by name, so the same names stand at the same places.
+    // Both maps are sorted by name, so equal names come in the same order.
     for ((name, one), (same_name, other)) in left.iter().zip(right) {
         if name == same_name && same_json(one, other) {
             continue;
@@ -398,7 +399,8 @@ mod tests {
             (1.0, 0.0, 1.000_5, false),
             (1e-20, 0.0, 1e-20, true),
             (1e-20, 0.0, 1.000_5e-20, false),
-            // Where floats are further apart than the tolerance, rounding excuses nothing.
+            // If neighbouring floats are further apart than the tolerance, rounding excuses
+            // nothing.
             (1.0, 1e16, 1e16 + 2.0, false),
             (1.0, -3.0, -2.5, true),
             (1.0, -3.0, 3.0, false),
@@ -438,10 +440,10 @@ mod tests {
             assert_eq!(group(&Relation::Default, &outputs), groups);
         }
         check(&[json!("Paris"), json!("paris.")], "text", &[0, 0]);
-        // The same text is the same under any relation.
+        // Equal texts are equal under any relation.
         check(&[json!("Paris"), json!("Paris")], "canonical", &[0, 0]);
         check(&[json!({"a": "x"}), json!({"a": "x"})], "canonical", &[0, 0]);
-        // Under another name it is another answer.
+        // A member of another name is another answer.
         check(&[json!({"a": "x"}), json!({"b": "x"})], "canonical", &[0, 1]);
         check(&[json!({"a": 1}), json!({"b": 1})], "canonical", &[0, 1]);
         check(&[json!({"a": "x"}), json!({"a": "x", "b": "y"})], "canonical", &[0, 1]);
@@ -453,7 +455,7 @@ mod tests {
             "canonical",
             &[0, 1],
         );
-        // A stranger in the round does not change how the others are compared.
+        // An unrelated output does not change how the others are compared.
         check(&[json!("Paris"), json!({"x": 1}), json!("paris.")], "text", &[0, 1, 0]);
     }
 }

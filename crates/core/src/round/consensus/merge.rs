@@ -1,4 +1,5 @@
-//! What the winners say together: the member nearest to all, the field-wise merge, or an average.
+//! Builds the output of the winning group: the member nearest to all others, a field-wise merge, or
+//! an average.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +19,8 @@ use crate::{
     },
 };
 
-/// What the winners say together: for numbers that are averaged, the average; else the member
-/// that is nearest to all others, or a new object of the most frequent members.
+/// The output of the winners: the average if numbers are averaged; otherwise the output nearest to
+/// all others, or a new object with the most frequent members.
 pub(super) fn merged(terms: &AgreementTerms, winners: &[&ReplicaVote]) -> Option<Value> {
     let outputs =
         nearest_first(winners.iter().filter_map(|vote| vote.said.output.as_ref()).collect())?;
@@ -32,26 +33,26 @@ pub(super) fn merged(terms: &AgreementTerms, winners: &[&ReplicaVote]) -> Option
     })
 }
 
-/// The winners' output that is nearest to all others of theirs, untouched by any merging.
+/// The winning output that is nearest to all other winning outputs, without any merging.
 pub fn nearest_output(replicas: &[Replica], consensus: &Consensus) -> Option<Value> {
     nearest_first(winning_outputs(replicas, consensus))?.first().map(|output| (*output).clone())
 }
 
-/// How far the numbers of the winning outputs lie apart, by JSON Pointer.
+/// The spread of the numbers in the winning outputs, by JSON Pointer.
 pub fn spread(replicas: &[Replica], consensus: &Consensus) -> BTreeMap<String, Spread> {
     numeric::spreads(&winning_outputs(replicas, consensus))
 }
 
-/// Whose words the output is.
+/// Whether the output comes from a replica or from a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputOrigin {
-    /// A replica gave it as it is.
+    /// A replica gave exactly this output.
     Replica,
-    /// It was made of several.
+    /// It was merged from several outputs.
     Merge,
 }
 
-/// Whether a replica gave the output, or merging made it; `None` without an output.
+/// The origin of the output; `None` without an output.
 pub fn output_by(replicas: &[Replica], consensus: &Consensus) -> Option<OutputOrigin> {
     let output = consensus.output.as_ref()?;
     let is_given = winning_outputs(replicas, consensus).contains(&output);
@@ -70,7 +71,7 @@ fn winning_outputs<'a>(replicas: &'a [Replica], consensus: &Consensus) -> Vec<&'
         .collect()
 }
 
-/// The outputs in an order of their own, with the one that is nearest to all others in front.
+/// The outputs in an order independent of the replicas, with the one nearest to all others first.
 fn nearest_first(mut outputs: Vec<&Value>) -> Option<Vec<&Value>> {
     outputs.sort_by_cached_key(|output| rank(output));
     let nearest = medoid(&outputs)?;
@@ -114,7 +115,8 @@ fn distance(left: &Value, right: &Value) -> f64 {
     }
 }
 
-/// Between 0 and 1, and never `NaN`: zeros have no size to divide by, and huge ones no sum.
+/// Between 0 and 1, and never `NaN`: two zeros have no scale to divide by, and the difference of
+/// huge numbers overflows.
 fn relative_distance(left: f64, right: f64) -> f64 {
     let scale = left.abs().max(right.abs());
     if scale == 0.0 {
@@ -144,9 +146,9 @@ fn merge_fields(outputs: &[&Value]) -> Value {
     Value::Object(merged)
 }
 
-/// Counted by digest, so that `1` and `1.0` are one value; of equals the first by rank.
+/// Counts by digest, so that `1` and `1.0` are one value; ties go to the first by rank.
 fn most_frequent<'a>(given: &[&'a Value]) -> Option<&'a Value> {
-    // Most members are the same in all outputs, and then there is nothing to digest.
+    // Most members are equal in all outputs and need no digest.
     if let [first, rest @ ..] = given
         && rest.iter().all(|other| other == first)
     {
@@ -159,8 +161,8 @@ fn most_frequent<'a>(given: &[&'a Value]) -> Option<&'a Value> {
     ranked.iter().rev().max_by_key(|(rank, _)| count(&rank.0)).map(|(_, value)| *value)
 }
 
-/// An order that does not depend on the order of the replicas: by digest, and by text where the
-/// digest is the same, because `1` and `1.0` still read differently in the answer.
+/// An order independent of the order of the replicas: by digest, then by text, because `1` and
+/// `1.0` have the same digest but read differently in the reply.
 fn rank(value: &Value) -> (String, usize, String) {
     let text = value.to_string();
     (digest_json(value), text.len(), text)
@@ -224,7 +226,7 @@ mod tests {
         for (outputs, expected) in [
             (vec![json!(1), json!(2), json!(9)], json!(2)),
             (vec![json!("a"), json!("b"), json!("b"), json!("c")], json!("b")),
-            // Of those that only read differently the shorter one comes first.
+            // Of outputs that differ only in writing, the shorter one comes first.
             (vec![json!(1.0), json!(1)], json!(1)),
             (vec![json!([1, 2, 3]), json!([1, 2]), json!([1, 2, 3, 4])], json!([1, 2, 3])),
         ] {

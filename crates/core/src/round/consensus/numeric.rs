@@ -1,4 +1,4 @@
-//! Numbers of a group: averages, medians and their spread.
+//! Combines the numbers of a group: averages, medians and their spread.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use super::{ScoreSummary, rounded};
 use crate::round::job::ScoreAggregation;
 
-/// What one number several stand for.
+/// Combines several numbers into one.
 pub(super) fn combine(method: ScoreAggregation, numbers: &[f64]) -> f64 {
     match method {
         ScoreAggregation::Median => median(numbers),
@@ -15,7 +15,7 @@ pub(super) fn combine(method: ScoreAggregation, numbers: &[f64]) -> f64 {
     }
 }
 
-/// The executors' scores; `None` when nobody gave one.
+/// A summary of the executors' scores; `None` if no executor gave one.
 pub(super) fn summary(method: ScoreAggregation, scores: &[f64]) -> Option<ScoreSummary> {
     if scores.is_empty() {
         return None;
@@ -35,7 +35,7 @@ pub(super) fn summary(method: ScoreAggregation, scores: &[f64]) -> Option<ScoreS
     })
 }
 
-/// How far the numbers at one place of the winning outputs lie apart.
+/// The spread of the numbers at one position of the winning outputs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     pub min: f64,
@@ -43,7 +43,7 @@ pub struct Spread {
     pub deviation: f64,
 }
 
-/// The spread of the numbers in these outputs, by JSON Pointer, where there is one.
+/// The spread of the numbers in these outputs, by JSON Pointer, if they differ.
 pub(super) fn spreads(outputs: &[&Value]) -> BTreeMap<String, Spread> {
     let mut found = BTreeMap::new();
     collect_spreads(outputs, String::new(), &mut found);
@@ -83,7 +83,8 @@ fn collect_spreads(outputs: &[&Value], at: String, found: &mut BTreeMap<String, 
     }
 }
 
-/// One output of many: numbers at the same place are combined, all else is the first's.
+/// Combines outputs: numbers at the same position are combined, everything else comes from the
+/// first output.
 pub(super) fn combine_outputs(method: ScoreAggregation, outputs: &[&Value]) -> Value {
     let Some(first) = outputs.first() else { return Value::Null };
     match first {
@@ -128,7 +129,7 @@ fn mean(numbers: &[f64]) -> f64 {
     if sum.is_finite() {
         return sum / count;
     }
-    // The sum of huge numbers overflows where their mean does not.
+    // The sum of huge numbers can overflow although their mean does not.
     numbers.iter().map(|number| number / count).sum::<f64>().clamp(f64::MIN, f64::MAX)
 }
 

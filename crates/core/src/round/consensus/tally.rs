@@ -1,4 +1,4 @@
-//! Counting: who is with whom, who wins, and what the winners say together.
+//! Counts the votes: groups equal answers, finds the winner, and computes the consensus.
 
 use std::{cell::OnceCell, cmp::Ordering};
 
@@ -20,26 +20,27 @@ use crate::{
     },
 };
 
-/// Answers that are taken to be possible where the set is open.
+/// The assumed number of possible answers if the set is open.
 const OPEN_ANSWERS: usize = 10;
-/// A tie that was broken says no more than a coin.
+/// A broken tie is worth no more than a coin toss.
 const TIE_CEILING: f64 = 0.5;
 
-/// What is to be counted.
+/// The input of a count.
 #[derive(Debug, Clone, Copy)]
 pub struct TallyInput<'a> {
     pub kind: JobKind,
     /// Whether the caller gave an output schema.
     pub has_schema: bool,
     pub terms: &'a AgreementTerms,
-    /// Whoever is counted for each seat, in their order.
+    /// The replica that counts for each seat, in the order of the seats.
     pub replicas: &'a [Replica],
 }
 
 struct VoteGroup {
     members: Vec<usize>,
     evidence: f64,
-    /// The smallest of its members. Digesting reads all of an output, and few rounds need it.
+    /// The smallest digest of its members. Computing it reads whole outputs, and few rounds need
+    /// it.
     digest: OnceCell<String>,
 }
 
@@ -50,7 +51,7 @@ impl VoteGroup {
     }
 }
 
-/// What the replicas agree on. A split is a result; nothing here fails.
+/// Computes the consensus. A split is a result; nothing here fails.
 pub fn agree(ballot: &TallyInput<'_>) -> Consensus {
     let votes = votes(ballot.replicas);
     let relation = relation(ballot);
@@ -110,7 +111,7 @@ pub fn agree(ballot: &TallyInput<'_>) -> Consensus {
     }
 }
 
-/// How the round ended, given whether the largest group, of this size, has agreed.
+/// The outcome, given whether the largest group agrees and how large it is.
 fn outcome(replicas: &[Replica], is_agreed: bool, size: usize) -> Outcome {
     let has_abstained = |it: &&Replica| matches!(it.answer, ReplicaAnswer::Abstained { .. });
     let abstained = replicas.iter().filter(has_abstained).count();
@@ -122,8 +123,8 @@ fn outcome(replicas: &[Replica], is_agreed: bool, size: usize) -> Outcome {
     }
 }
 
-/// The most that one may be sure of a number that was combined. Answers that differ do not confirm
-/// each other, so that together they are worth no more than the best of them.
+/// The maximum confidence in a combined number. Answers that differ do not confirm each other, so
+/// together they are worth no more than the best of them.
 fn combined_ceiling(
     ballot: &TallyInput<'_>,
     relation: &Relation<'_>,
@@ -141,22 +142,22 @@ fn combined_ceiling(
 
 /// Whether no outstanding replica can change the winner any more.
 ///
-/// `ballot.replicas` holds those that have ended; `asked` counts the outstanding ones too.
+/// `ballot.replicas` holds the replicas that have ended; `asked` also counts the outstanding ones.
 pub fn is_settled(ballot: &TallyInput<'_>, asked: usize) -> bool {
     let votes = votes(ballot.replicas);
     if votes.len() * 2 <= asked {
-        // Not even all of them together would do, so there is nothing to compare.
+        // Even all of them together would not be enough, so there is nothing to compare.
         return false;
     }
     let relation = relation(ballot);
     if matches!(relation, Relation::Numbers { .. }) && ballot.kind == JobKind::Delegate {
-        // Every number that is still to come moves the result.
+        // Every outstanding number still moves the result.
         return votes.len() == asked;
     }
     let groups = group_votes(ballot, &relation, &votes);
     let size_of = |group: &usize| groups.iter().filter(|other| *other == group).count();
     let size = groups.iter().map(size_of).max().unwrap_or(0);
-    // A strict majority of all that were asked outweighs everything else together.
+    // A strict majority of all replicas asked outweighs everything else together.
     size * 2 > asked && is_enough(ballot.terms, size, asked)
 }
 
@@ -243,8 +244,8 @@ fn vote_digest(replica: &Replica) -> String {
     }
 }
 
-/// The group that leads, and whether another is of the same size.
-/// Of equals the more reliable side leads, then the one with the smaller digest.
+/// The leading group, and whether another group has the same size. Among equals the more reliable
+/// side leads, then the side with the smaller digest.
 fn leading(replicas: &[Replica], groups: &[VoteGroup]) -> (Option<usize>, bool) {
     let rank = |left: &VoteGroup, right: &VoteGroup| -> Ordering {
         right
@@ -252,7 +253,7 @@ fn leading(replicas: &[Replica], groups: &[VoteGroup]) -> (Option<usize>, bool) 
             .len()
             .cmp(&left.members.len())
             .then_with(|| {
-                // Sums in another order may differ in the last bit; that must not decide.
+                // Sums in another order may differ in the last bit, which must not decide.
                 if (left.evidence - right.evidence).abs() < 1e-9 {
                     Ordering::Equal
                 } else {
@@ -278,8 +279,8 @@ fn has_majority(terms: &AgreementTerms, size: usize, asked: usize, answered: usi
     size * 2 > of && is_enough(terms, size, of)
 }
 
-/// Whether the share reaches `min_agreement`, as a caller who reads the rounded share sees it:
-/// two of three reach 0.6667.
+/// Whether the share reaches `min_agreement`, as a caller sees it after rounding: two of three
+/// reach 0.6667.
 fn is_enough(terms: &AgreementTerms, size: usize, of: usize) -> bool {
     let share = ratio(size, of);
     terms.min_agreement.is_none_or(|least| least <= share || least <= rounded(share))
@@ -293,8 +294,8 @@ const fn possible_answers(kind: JobKind) -> usize {
     }
 }
 
-/// How sure one may be that a candidate is right, by verdicts of executors that are right so often
-/// and share so much: the same measure that a round has for its verdict.
+/// The confidence that a candidate is right, given the verdicts, the reliability and the
+/// independence of executors. It is the same measure as the confidence of a round.
 pub fn verdict_confidence<'a>(
     verdicts: impl Iterator<Item = (bool, f64, &'a Independence)>,
 ) -> f64 {
@@ -347,7 +348,7 @@ fn groups_by_replica(
     groups
 }
 
-/// How many seats nobody was asked for.
+/// How many seats had no session to ask.
 fn unavailable(replicas: &[Replica]) -> usize {
     let code = |replica: &Replica| replica.answer.failure().map(|failure| failure.code);
     replicas.iter().filter(|it| code(it) == Some(FailureCode::Unavailable)).count()

@@ -1,15 +1,15 @@
-//! Lists without order: every list of a value is sorted once, from the innermost outwards.
+//! Compares lists without order: sorts every list of a value once, the innermost first.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// The value with the items of all its lists in one order, so that what differs in order only
-/// becomes the same.
+/// The value with the items of all its lists sorted, so that values that differ only in order
+/// become equal.
 ///
-/// Items are compared as they are, after what is within them is sorted. A comparison reads no more
-/// than the smaller of two items, so a list within a list within a list is not read again at every
-/// level: all of it together takes little more than sorting one long list.
+/// Items are compared after their own lists are sorted. A comparison reads no more than the smaller
+/// of two items, so nested lists are not read again at every level: the whole takes little more
+/// time than sorting one long list.
 pub(super) fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => {
@@ -24,7 +24,7 @@ pub(super) fn sorted(value: &Value) -> Value {
     }
 }
 
-/// Some total order in which those are equal that have the same canonical JSON.
+/// A total order in which values with the same canonical JSON are equal.
 fn order(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Bool(left), Value::Bool(right)) => left.cmp(right),

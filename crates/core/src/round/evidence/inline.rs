@@ -1,27 +1,27 @@
-//! What a contract says about evidence that travels inline.
+//! The limits of a contract on inline evidence.
 
 use serde_json::Value;
 
 use crate::round::candidate::{Evidence, InlineEvidence};
 
-/// What inline evidence may be.
+/// The limits on inline evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InlineTerms {
-    /// The longest content of one item, in bytes.
+    /// The maximum size of one item, in bytes.
     pub most_bytes: u64,
-    /// The same for what is quoted, which every item is.
+    /// The maximum size of a quoted snippet; every item counts as one.
     pub snippet_bytes: u64,
     pub snippet_tokens: u64,
     /// Media types without parameters.
     pub mimes: Vec<String>,
-    /// Whether images, sound and films may be hidden in text.
+    /// Whether text may embed images, audio and video.
     pub may_hold_media: bool,
 }
 
-/// How many bytes count as one token. No tokenizer of one model would be right for all.
+/// How many bytes count as one token. No single model's tokenizer would be right for all models.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// How media begin when they are written as text: as an address, or in Base64.
+/// Prefixes of media embedded in text, as a data URL or in Base64.
 const MEDIA: &[&str] = &[
     "data:image/",
     "data:video/",
@@ -34,7 +34,7 @@ const MEDIA: &[&str] = &[
 ];
 
 impl InlineTerms {
-    /// What is wrong with the evidence of a candidate, if anything is.
+    /// The first fault of a candidate's evidence, if there is one.
     pub fn fault(&self, evidence: &Evidence) -> Option<String> {
         let inline = evidence.inline.iter().enumerate().find_map(|(index, item)| {
             self.fault_of(item).map(|fault| format!("`evidence_inline.{index}` {fault}"))
@@ -62,7 +62,7 @@ impl InlineTerms {
             .then(|| "must not contain images, audio or video; refer to them instead".to_owned())
     }
 
-    /// What is said of an item of so many bytes, where that is too many.
+    /// The fault of an item of this size, if it is too long.
     fn too_long(&self, bytes: u64) -> Option<String> {
         let inline = (self.most_bytes, "max_inline_evidence_bytes");
         let (most, name) = inline.min((self.snippet_bytes, "max_snippet_bytes"));
@@ -133,7 +133,7 @@ mod tests {
         for case in [
             (20, None),
             (21, Some("20 bytes (`evidence_policy.max_snippet_bytes`), and has 21")),
-            // The narrowest of the limits is told, so that what keeps to it is taken.
+            // The message names the narrowest limit, so an item that respects it is accepted.
             (41, Some("20 bytes (`evidence_policy.max_snippet_bytes`), and has 41")),
         ] {
             check(InlineTerms { snippet_bytes: 20, ..terms() }, case);

@@ -1,4 +1,4 @@
-//! What events of the explore stage make of a task.
+//! Applies the events of the explore stage to a task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,8 +48,8 @@ impl Task {
         }
     }
 
-    /// Equal outputs are one candidate. One from knowledge that was left undecided is verified
-    /// again when an executor proposes it, and one that was refused stays refused.
+    /// Equal outputs are one candidate. If an executor proposes an undecided candidate from
+    /// knowledge, voters vote on it again; a rejected one stays rejected.
     fn proposed(&mut self, token: u64, (id, digest): (&str, &str), evidence: &[String]) {
         let Some(claim) = self.claims.remove(&token) else { return };
         let is_known = |it: &String| self.proposals.iter().any(|of| of.evidence.contains(it));
@@ -71,14 +71,15 @@ impl Task {
                 same.revive();
                 same.made_by(holder, evidence);
                 same.wanted = wanted.max(same.voter_count()).min(most);
-                // It is asked for anew: it is compared with other answers now, and refers to more.
+                // Voters are asked again, because the candidate now has other answers to compare
+                // with and more evidence.
                 let id = same.id.clone();
                 self.unfinished.retain(|it| it.candidate.as_ref() != Some(&id));
                 true
             }
             Some(same) if same.is_live() => {
                 same.made_by(holder, evidence);
-                // Nobody verifies while others propose, so no vote is asked for yet.
+                // No voting happens while others propose, so no vote is requested yet.
                 same.wanted = wanted.max(same.voter_count()).min(most);
                 brings_evidence
             }
@@ -89,7 +90,8 @@ impl Task {
 }
 
 impl Proposal {
-    /// One more executor made it. What that one said of it and found before does not count.
+    /// Adds an executor that proposed it. That executor's earlier vote and findings no longer
+    /// count.
     fn made_by(&mut self, holder: String, evidence: &[String]) {
         self.votes.remove(&holder);
         for seen in self.available.values_mut() {
@@ -99,7 +101,7 @@ impl Proposal {
         self.evidence.extend(evidence.iter().cloned());
     }
 
-    /// It is a candidate like any other from now on.
+    /// From now on it is a candidate like any other.
     fn revive(&mut self) {
         self.source = None;
         self.standing = ProposalStanding::Waiting;

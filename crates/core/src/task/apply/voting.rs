@@ -1,4 +1,4 @@
-//! What events of the verify stage make of a task.
+//! Applies the events of the verify stage to a task.
 
 use crate::task::{ProposalStanding, Task, TaskEvent, Vote, VoteGap};
 
@@ -29,7 +29,7 @@ impl Task {
         }
     }
 
-    /// What begins and ends a turn of voting.
+    /// Starts and ends a vote on a candidate.
     fn apply_turn(&mut self, event: &TaskEvent) {
         if let TaskEvent::RevealOpened { candidate, until, .. } = event {
             if let Some(proposal) = self.find(candidate) {

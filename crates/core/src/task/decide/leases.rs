@@ -1,10 +1,10 @@
-//! Who may take up which work.
+//! Decides who may take a lease.
 
 use super::{DecideResult, TaskRefusal};
 use crate::task::{LeaseRelease, Proposal, ProposalStanding, Task, TaskEvent, TaskLease, TaskRole};
 use crate::time::Timestamp;
 
-/// Work is paid for when it begins. Whoever goes on with what was interrupted is not charged again.
+/// Work is charged when it starts. Continuing interrupted work is not charged again.
 pub(super) fn leased(task: &Task, token: u64, claim: &TaskLease, now: Timestamp) -> DecideResult {
     if token <= task.last_token {
         return Err(TaskRefusal::OldToken { given: token, last: task.last_token });
@@ -35,11 +35,11 @@ pub(super) fn leased(task: &Task, token: u64, claim: &TaskLease, now: Timestamp)
     Ok([TaskEvent::Claimed { token, claim }].into_iter().chain(charged).collect())
 }
 
-/// How often in an epoch a node may fail before it counts against whom it asks: a task must not be
-/// tried for ever.
+/// How many failures of a node in an epoch are not counted against the executor: a task must not be
+/// retried for ever.
 const MOST_NODE_FAILURES: u32 = 8;
 
-/// What a failure of a node costs is given back, so often.
+/// Refunds a failure of the node, up to this limit.
 pub(super) fn released(
     task: &Task,
     token: u64,
@@ -87,7 +87,7 @@ fn may_vote<'a>(
         it.id == id
             && matches!(it.standing, ProposalStanding::Waiting | ProposalStanding::Verifying)
     };
-    // Once one is approved nothing else is verified: the rest would cost and change nothing.
+    // Once a candidate is approved, nobody votes on others: that would cost and change nothing.
     let in_turn = task.current_candidate().filter(|_| task.approved().is_none());
     let proposal = in_turn.filter(is_open).ok_or(TaskRefusal::NoCandidate(id))?;
     if task.equivocators.contains(&claim.holder) {

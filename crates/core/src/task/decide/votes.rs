@@ -1,4 +1,4 @@
-//! Which votes are taken, which count, and which are forfeited.
+//! Decides which votes are accepted, which count, and which are forfeited.
 
 use super::{DecideResult, TaskCommand, TaskRefusal, with_role};
 use crate::task::{
@@ -25,7 +25,7 @@ pub(super) fn committed(task: &Task, command: &TaskCommand) -> DecideResult {
     }])
 }
 
-/// A vote counts when it is revealed in time and as it was committed.
+/// A vote counts if it is revealed in time and as it was committed.
 pub(super) fn revealed(
     task: &Task,
     (id, voter): (&str, &str),
@@ -48,7 +48,7 @@ pub(super) fn revealed(
     }
     if let Some(before) = &vote.revealed {
         let verdicts = (before.verdict_digest.clone(), ballot.verdict_digest.clone());
-        // The same once more is no news.
+        // A repeated reveal adds nothing.
         let is_same = before == ballot;
         return if is_same {
             Ok(Vec::new())
@@ -60,12 +60,12 @@ pub(super) fn revealed(
         VoteContext { task: &task.id, epoch: task.epoch, candidate: id, turn: vote.turn, voter };
     let is_committed = commitment(place, ballot, salt) == vote.commitment;
     let (candidate, verifier) = (id.to_owned(), voter.to_owned());
-    // A score that is no number cannot be weighed, nor written down.
+    // A score that is not a number can be neither weighed nor recorded.
     if !is_committed || !ballot.score.is_finite() {
         let why = Forfeit::Mismatch;
         return Ok(vec![TaskEvent::VoteForfeited { candidate, voter: verifier, why }]);
     }
-    // What was there for a verifier tells something of its verdict, so it comes with it.
+    // The evidence that a voter found hints at its verdict, so it is revealed together with it.
     let found = proposal.evidence.iter().filter(|digest| ballot.available.contains(digest));
     let mut events: Vec<TaskEvent> = found
         .map(|digest| TaskEvent::EvidenceSeen {
@@ -78,8 +78,8 @@ pub(super) fn revealed(
     Ok(events)
 }
 
-/// Two different verdicts of one voter on one candidate in one turn cost it its vote. Once the
-/// candidate is decided they are recorded, and change nothing of the decision.
+/// Two different verdicts in one vote on a candidate cost the voter its vote. Once the candidate is
+/// decided, they are recorded and do not change the decision.
 pub(super) fn accused(
     task: &Task,
     (id, voter, turn): (&str, &str, u32),
@@ -106,7 +106,7 @@ pub(super) fn accused(
         verdicts,
     };
     let forfeit = TaskEvent::VoteForfeited { candidate, voter, why: Forfeit::Equivocation };
-    // One that is only remembered and was left undecided is verified again when somebody proposes it.
+    // An undecided candidate from knowledge is voted on again once an executor proposes it.
     let may_revive = proposal.standing == ProposalStanding::Undecided && proposal.source.is_some();
     let is_open = !task.is_over() && (proposal.is_live() || may_revive);
     let counts = is_open && vote.forfeited.is_none();

@@ -1,11 +1,12 @@
-//! What a version of a template says: what lists show of it, and what only the version itself does.
+//! The content of a template version: the summary for lists, and the part that only the version
+//! shows.
 
 use serde_json::{Value, json};
 
 use super::{DesignState, SafetyStatus};
 use crate::verifier::VerifierConfig;
 
-/// What lists and searches show of a version.
+/// The part of a version that lists and searches show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateVersionSummary {
     pub name: String,
@@ -25,7 +26,7 @@ pub struct TemplateContent {
     pub snapshots: Vec<VerifierSnapshot>,
 }
 
-/// What the screen found before the version was published.
+/// The result of screening the version before it was published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateSafety {
     pub status: SafetyStatus,
@@ -33,19 +34,20 @@ pub struct TemplateSafety {
     pub advisory_reasoning: Option<String>,
 }
 
-/// Whether the design holds, as a judge saw it.
+/// A judge's view of the design.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DesignChecks {
-    /// It aims at one result that can be observed.
+    /// It aims at one observable result.
     pub outcome: DesignState,
-    /// It can be followed, also when something goes wrong.
+    /// It can be followed, even if something goes wrong.
     pub runnable: DesignState,
-    /// It checks itself, and says what it is for.
+    /// It checks itself, and states its purpose.
     pub well_formed: DesignState,
     pub criteria: Vec<DesignCriterion>,
     pub guidance: Option<String>,
 }
 
+/// One criterion of the design, with its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DesignCriterion {
     pub criterion: String,
@@ -83,7 +85,7 @@ enum DesignPart {
 }
 
 impl DesignChecks {
-    /// Nobody could judge.
+    /// The design was not judged, for this reason.
     pub fn not_checked(why: &str) -> Self {
         Self {
             outcome: DesignState::NotChecked,
@@ -94,7 +96,7 @@ impl DesignChecks {
         }
     }
 
-    /// What a verdict means for each part. The judge names the points that do not hold; when it
+    /// Turns a verdict into the state of each part. The judge names the points that fail; if it
     /// names none, all of them are in doubt.
     pub fn judged(passed: bool, reasoning: &str) -> Self {
         let failed = if passed { Vec::new() } else { points(reasoning) };
@@ -119,7 +121,7 @@ impl DesignChecks {
     }
 }
 
-/// Text of a judge without what clients read as markup.
+/// The text of a judge without characters that clients read as markup.
 fn plain(text: &str) -> String {
     let plain = |c| match c {
         '[' => '(',
@@ -129,7 +131,7 @@ fn plain(text: &str) -> String {
     text.chars().take(4_000).map(plain).collect()
 }
 
-/// The numbers behind the word "point" in a reasoning, such as in `Points 3 and 4: …`.
+/// The numbers after the word "point" in a reasoning, as in `Points 3 and 4: …`.
 fn points(reasoning: &str) -> Vec<usize> {
     let lower = reasoning.to_lowercase();
     let mut found = Vec::new();
@@ -144,7 +146,8 @@ fn points(reasoning: &str) -> Vec<usize> {
             {
                 found.push(number);
             }
-            // A list of points goes on over commas, spaces and "and"; a colon or a dot ends it.
+            // A list of points continues over commas, spaces and "and"; a colon or a full stop ends
+            // it.
             if !["", " ", ",", "a", "n", "d", "&"].contains(&separator) {
                 break;
             }
@@ -154,6 +157,7 @@ fn points(reasoning: &str) -> Vec<usize> {
 }
 
 impl TemplateVersionSummary {
+    /// The JSON of the summary.
     pub fn document(&self) -> Value {
         let DesignChecks { outcome, runnable, well_formed, criteria, guidance } = &self.design;
         let criteria: Vec<Value> = criteria
@@ -182,7 +186,7 @@ impl TemplateVersionSummary {
         })
     }
 
-    /// Reads a document that [`TemplateVersionSummary::document`] made; `None` when it is not one.
+    /// Reads a document that [`TemplateVersionSummary::document`] wrote; `None` if it is not one.
     pub fn read(document: &Value) -> Option<Self> {
         let (safety, design) = (document.get("safety")?, document.get("design")?);
         let state = |name: &str| design.get(name)?.as_str()?.parse::<DesignState>().ok();
@@ -215,6 +219,7 @@ impl TemplateVersionSummary {
 }
 
 impl TemplateContent {
+    /// The JSON of the content.
     pub fn document(&self) -> Value {
         let snapshots: Vec<Value> = self
             .snapshots
@@ -239,7 +244,7 @@ impl TemplateContent {
         })
     }
 
-    /// Reads a document that [`TemplateContent::document`] made; `None` when it is not one.
+    /// Reads a document that [`TemplateContent::document`] wrote; `None` if it is not one.
     pub fn read(document: &Value) -> Option<Self> {
         let snapshots = document.get("snapshots")?.as_array()?.iter().map(|it| {
             Some(VerifierSnapshot {

@@ -1,4 +1,4 @@
-//! Checks: the same verdict for the same canonical JSON, and no text that stops the program.
+//! Properties of checks: equal canonical JSON gets equal verdicts, and no input panics.
 
 use std::sync::LazyLock;
 
@@ -29,7 +29,7 @@ fn output() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The same canonical JSON, with whole numbers written the other way.
+/// The same canonical JSON, with integers written as floats and back.
 fn rewritten(value: &Value) -> Value {
     match value {
         Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
@@ -42,7 +42,7 @@ fn rewritten(value: &Value) -> Value {
     }
 }
 
-/// One check of every kind, and expressions whose answer could depend on an order.
+/// One check of every kind, and expressions whose result could depend on an order.
 fn checks() -> Value {
     json!([
         {"schema": {"type": ["object", "array"], "maxItems": 3, "maxProperties": 3}},
@@ -107,7 +107,7 @@ proptest! {
     }
 }
 
-/// Reads an expression; one that is taken must be evaluated as well.
+/// Parses an expression; an accepted one must also evaluate.
 fn read(text: &str) -> Result<(), TestCaseError> {
     match bind(&json!([{ "cel": text }])) {
         Ok(policy) => {

@@ -1,4 +1,4 @@
-//! What holds for every choice of sessions, whatever the installation.
+//! Properties of every selection of sessions, whatever the installation.
 
 use std::collections::BTreeSet;
 
@@ -77,7 +77,7 @@ proptest! {
             families.collect::<BTreeSet<String>>().len()
         };
         let there = providers(&mut (0..lanes.len()).filter(|index| can_delegate(&lanes[*index])));
-        // As many providers as there are, or as there are replicas.
+        // As many providers as exist, or as many as there are replicas.
         prop_assert_eq!(providers(&mut chosen.iter().copied()), there.min(chosen.len()));
     }
 

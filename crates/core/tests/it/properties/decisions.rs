@@ -1,4 +1,4 @@
-//! The decision entry: the same bytes for the same decision, and other bytes for any other.
+//! Properties of the decision entry: equal decisions have equal bytes, and different ones do not.
 
 use jurat_core::{
     canonical::digest,
@@ -80,7 +80,7 @@ fn entry() -> impl Strategy<Value = DecisionEntry> {
     )
 }
 
-/// Where every single value of a document stands.
+/// The pointers to all scalar values of a document.
 fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -125,7 +125,7 @@ proptest! {
         prop_assert_eq!(&serde_json::from_value::<DecisionEntry>(document.clone()).unwrap(), &entry);
         let mut fields = Vec::new();
         pointers(&document, "", &mut fields);
-        // Twenty members that are no list, and eight of each replica.
+        // Twenty scalar members, and eight for each replica.
         prop_assert_eq!(fields.len(), 20 + 8 * entry.replicas.len());
         for pointer in fields {
             let mut changed = document.clone();

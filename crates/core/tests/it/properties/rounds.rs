@@ -1,4 +1,4 @@
-//! What holds for every round, whatever the replicas say and on which terms.
+//! Properties of every round, whatever the answers and the terms.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ impl Round {
         }
     }
 
-    /// The same round on terms under which every leading side is named.
+    /// The same round on terms that name every leading side.
     fn at_best(mut self) -> Self {
         self.terms.disagreement = Disagreement::BestEffort;
         self
@@ -72,7 +72,7 @@ fn output() -> impl Strategy<Value = Value> + Clone {
     let inner = leaf.clone();
     let common = [json!(1), json!(1.0), json!("Paris"), json!("paris."), json!({ "a": 1 })];
     prop_oneof![
-        // Often enough the same, in different clothes.
+        // Often the same value, written differently.
         3 => one_of(common.to_vec()),
         1 => leaf.clone(),
         1 => vec(leaf.clone(), 1..3).prop_map(Value::from),
@@ -83,7 +83,7 @@ fn output() -> impl Strategy<Value = Value> + Clone {
     ]
 }
 
-/// A replica without a verdict, by the reason that gives it this label.
+/// A replica without a verdict, with a failure that gives this label.
 fn nothing(label: Label) -> ReplicaAnswer {
     let codes = [
         FailureCode::Timeout,
@@ -121,7 +121,7 @@ fn answer(kind: JobKind) -> impl Strategy<Value = ReplicaAnswer> {
     ]
 }
 
-/// A tier's prior, or whatever an operator says.
+/// A tier's prior, or any value that an operator may set.
 fn reliability() -> impl Strategy<Value = f64> {
     let priors = [None, Some(Tier::Fast), Some(Tier::Safe), Some(Tier::Oracle)];
     prop_oneof![
@@ -207,7 +207,7 @@ fn round() -> impl Strategy<Value = Round> {
     round_of(JobKind::ALL)
 }
 
-/// Groups as sets of session ids, so that numbers do not matter.
+/// Groups as sets of session ids, so that their numbers do not matter.
 fn parties(round: &Round, consensus: &Consensus) -> BTreeSet<BTreeSet<String>> {
     let numbers: BTreeSet<usize> = consensus.groups.iter().flatten().copied().collect();
     let members = |number: usize| -> BTreeSet<String> {
@@ -245,7 +245,7 @@ proptest! {
         prop_assert_eq!(winners(&round, &before), winners(&shuffled, &after));
         let verdicts: Vec<Label> = order.iter().map(|index| before.verdicts[*index]).collect();
         prop_assert_eq!(&verdicts, &after.verdicts);
-        // Everything but the two that are listed by replica is the same, to the last bit.
+        // Everything except the two per-replica lists is equal, to the last bit.
         let unordered = |consensus: Consensus| {
             let text = consensus.output.as_ref().map(Value::to_string);
             (text, Consensus { verdicts: Vec::new(), groups: Vec::new(), winner: None, ..consensus })
@@ -348,7 +348,7 @@ proptest! {
             longer.replicas.push(newcomer);
             longer.agree().confidence
         };
-        // A stranger, somebody who shares this or that with the others, and a copy of a voter.
+        // An unrelated voter, a voter that shares something with the others, and a copy of a voter.
         let mut stranger = stranger(9, round.replicas[voter].answer.clone());
         stranger.reliability = anyone.reliability;
         for newcomer in [stranger, anyone, round.replicas[voter].clone()] {
@@ -360,7 +360,7 @@ proptest! {
     fn a_dissent_in_place_of_a_vote_never_raises_the_confidence(round in round()) {
         let round = round.at_best();
         let before = round.agree();
-        // Numbers that are combined may agree better without one of them.
+        // Combined numbers may agree better without one of them.
         if before.winner.is_none() || before.tie_broken || before.equivalence == "numbers" {
             return Ok(());
         }
@@ -372,7 +372,7 @@ proptest! {
                 let dissent = vote(label, Some(json!(["nobody else says this"])));
                 let changed = round.with_answer(index, dissent);
                 let after = changed.agree();
-                // Only where those who still win are of those who won before.
+                // Only if those who still win are among those who won before.
                 let (won, wins) = (winners(&round, &before), winners(&changed, &after));
                 if !wins.is_empty() && wins.is_subset(&won) && after.groups[index] != after.winner {
                     prop_assert!(after.confidence <= before.confidence);
@@ -405,7 +405,7 @@ proptest! {
     fn what_cannot_change_is_settled(
         labels in vec(one_of(vec![Label::Valid, Label::Invalid]), 0..=5)
     ) {
-        // A strict majority of those asked is never waited upon.
+        // A round never waits once a strict majority of those asked agrees.
         let replicas: Vec<Replica> =
             labels.iter().enumerate().map(|(n, label)| stranger(n, vote(*label, None))).collect();
         let round = Round { kind: JobKind::Validate, has_schema: false, terms: terms(), replicas };

@@ -1,4 +1,4 @@
-//! What holds for the words of the winners, whatever the replicas say and on which terms.
+//! Properties of the winners' outputs, whatever the answers and the terms.
 
 use jurat_core::round::{
     consensus::{Consensus, OutputOrigin, nearest_output, output_by, spread},
@@ -12,7 +12,7 @@ use super::{
     rounds::{Round, round_of, winners},
 };
 
-/// What those said who won.
+/// The outputs of the winners.
 fn words(round: &Round, consensus: &Consensus) -> Vec<Value> {
     let won = winners(round, consensus);
     let spoken = round.replicas.iter().filter(|replica| won.contains(&replica.session_id));

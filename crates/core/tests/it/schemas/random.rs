@@ -1,4 +1,4 @@
-//! Random schemas: nothing panics, verdicts are the validator's own, and the bound is a bound.
+//! Random schemas: nothing panics, verdicts match the validator, and the work limit holds.
 
 use std::sync::{
     Arc,
@@ -112,7 +112,7 @@ fn schema() -> impl Strategy<Value = Value> {
             named.insert("node".to_owned(), json!({"$dynamicAnchor": "node", "x-count": true}));
             root["$defs"] = Value::Object(named);
             if is_anchored {
-                // The validator then finds the name in two places, and the way decides.
+                // The validator then finds the name twice, and the path decides.
                 root["$id"] = json!("https://example.com/root");
                 root["$defs"]["inner"] = json!({"$id": "inner", "$dynamicAnchor": "node",
                     "x-count": true, "items": {"$dynamicRef": "#node", "x-count": true}});
@@ -136,7 +136,7 @@ impl<'i> Keyword<'i> for Count {
     }
 }
 
-/// How often the validator applies a subschema, and what it says.
+/// How often the validator applies a subschema, and its verdict.
 fn counted(schema: &Value, instance: &Value) -> (u64, bool) {
     let count = Arc::new(AtomicU64::new(0));
     let shared = Arc::clone(&count);

@@ -1,4 +1,4 @@
-//! Tasks and their events as documents: what is written is what is read.
+//! Tasks and their events read back as they were written.
 
 use jurat_core::{
     policy::EvaluationStatus,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::driven::{Driven, ballot, terms};
 
-/// A task in the middle of its life, with something in each of its members.
+/// A task in the middle of its life, with every member set.
 fn lived() -> Driven {
     let mut driven = Driven::new(TaskTerms { max_proposers: 3, da_quorum: 1, ..terms() });
     let lost = driven.claim(TaskRole::Propose, "a", None).unwrap();
@@ -77,7 +77,7 @@ fn an_event_says_its_kind_and_who_did_what_where() {
 #[test]
 fn work_whose_outcome_nobody_knows_is_resumed_under_its_execution_id() {
     let driven = lived();
-    // The lease of `c` ran out while it proposed; `a` failed, and begins anew.
+    // The lease of `c` expired while it proposed; `a` failed, and starts from the beginning.
     assert_eq!(driven.task.resumable(TaskRole::Propose, "c", None), Some("exec-3"));
     assert_eq!(driven.task.resumable(TaskRole::Propose, "a", None), None);
     assert_eq!(driven.task.resumable(TaskRole::Verify, "c", Some("c-d1")), None);

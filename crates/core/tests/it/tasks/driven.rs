@@ -1,4 +1,4 @@
-//! A task that is driven as an engine does, with all that happened to it.
+//! A task that is driven as the engine does, with all its events.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(super) fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(i64::try_from(millis).unwrap())
 }
 
-/// Terms under which most stories can be told.
+/// Terms that suit most stories.
 pub(super) fn terms() -> TaskTerms {
     TaskTerms {
         mode: DecisionMode::OneShot,
@@ -57,7 +57,7 @@ pub(super) fn ballot(status: EvaluationStatus, score: f64) -> Ballot {
     Ballot { status, score, reason_codes: Vec::new(), verdict_digest, available: Vec::new() }
 }
 
-/// What a node keeps of a vote until it is revealed, by candidate and voter.
+/// The secret votes that a node keeps until the reveal, by candidate and voter.
 pub(super) type Sealed = BTreeMap<(String, String), (Ballot, String)>;
 
 #[derive(Debug)]
@@ -91,8 +91,8 @@ impl Driven {
         Ok(events)
     }
 
-    /// Claims with the next token; the independence key of a holder is its name unless one is
-    /// given after a slash, and the pool has as many keys as could be needed.
+    /// Takes a lease with the next token. The independence key of a holder is its name, unless one
+    /// is given after a slash, and the pool has as many keys as could be needed.
     pub(super) fn claim(
         &mut self,
         role: TaskRole,
@@ -177,7 +177,7 @@ impl Driven {
             .unwrap()
     }
 
-    /// The task that the events alone make.
+    /// The task rebuilt from the events alone.
     pub(super) fn replayed(&self) -> Task {
         let mut task = Task::created(&self.task.id, self.task.terms.clone(), at(0));
         for (event, at) in &self.events {

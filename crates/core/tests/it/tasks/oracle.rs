@@ -1,4 +1,4 @@
-//! What no sequence of commands may break, told from the events alone and not from the task.
+//! Checks the invariants of a task from its events alone, without looking at the task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use jurat_core::{
     time::Timestamp,
 };
 
-/// A candidate as its events tell of it.
+/// A candidate, rebuilt from its events.
 #[derive(Debug, Default)]
 struct Seen {
     digest: String,
     makers: BTreeSet<String>,
     /// Revealed and not forfeited, by voter.
     counted: BTreeMap<String, Ballot>,
-    /// Committed in this turn.
+    /// Committed in the current vote.
     committed: BTreeSet<String>,
     keys: BTreeMap<String, String>,
     pool_keys: u32,
@@ -26,7 +26,7 @@ struct Seen {
     evidence: BTreeSet<String>,
     /// Which evidence was found, and by whom.
     found: BTreeSet<(String, String)>,
-    /// Whether it was only remembered so far, and was left undecided.
+    /// Whether it is known only from knowledge and was left undecided.
     is_remembered: bool,
     is_undecided: bool,
 }
@@ -46,7 +46,7 @@ fn work(claim: &TaskLease) -> Work {
     (claim.role, claim.holder.clone(), claim.candidate.clone())
 }
 
-/// Reads events one after the other, and panics at the first that must not be.
+/// Reads events one after the other, and panics at the first invalid one.
 #[derive(Debug)]
 pub(super) struct Oracle {
     terms: TaskTerms,
@@ -59,7 +59,7 @@ pub(super) struct Oracle {
     refunds: u32,
     began: Option<Timestamp>,
     unpaid: Option<TaskRole>,
-    /// Paid for and interrupted, by who did what on which candidate.
+    /// Work that was charged and interrupted, by role, holder and candidate.
     left: BTreeMap<Work, String>,
     resumed: Option<TaskRole>,
     approved: Option<String>,
@@ -92,7 +92,7 @@ impl Oracle {
         }
     }
 
-    /// A command with a token that does not hold at this time must have been refused.
+    /// A command with an invalid token must have been refused.
     pub(super) fn accepted(&self, command: &TaskCommand, now: Timestamp) {
         let token = match command {
             TaskCommand::Renew { token, .. }
@@ -178,7 +178,7 @@ impl Oracle {
         }
     }
 
-    /// Work is paid for when it is claimed, unless it was paid for before and interrupted.
+    /// Work is charged when it is leased, unless it was charged before and interrupted.
     fn assert_paid_once(&mut self, event: &TaskEvent) {
         let is_paid = |role: TaskRole| matches!(event, TaskEvent::Charged { role: paid, .. } if *paid == role);
         assert!(self.unpaid.take().is_none_or(is_paid), "work was begun and not paid for");
@@ -220,7 +220,7 @@ impl Oracle {
         }
     }
 
-    /// So often in an epoch, and never more than was paid.
+    /// At most so often in an epoch, and never more than was charged.
     fn refunded(&mut self, role: TaskRole, is_reuse: bool) {
         let spent = &mut self.spent;
         let stage = match role {
@@ -267,12 +267,12 @@ impl Oracle {
             assert!(self.candidates.insert(candidate.to_owned(), seen).is_none());
             return;
         };
-        // One from knowledge that is proposed is verified from the beginning.
+        // A candidate from knowledge that an executor proposes is voted on from the beginning.
         if std::mem::take(&mut same.is_undecided) {
             same.is_remembered = false;
             self.left.retain(|(_, _, on), _| on.as_deref() != Some(candidate));
         }
-        // What it said of the output before does not count from now on.
+        // The proposer's earlier vote on this output no longer counts.
         same.makers.insert(holder.to_owned());
         same.evidence.extend(evidence.iter().cloned());
         same.counted.remove(holder);
@@ -329,7 +329,7 @@ impl Oracle {
         }
     }
 
-    /// Enough different voters approved, under enough keys, and they outweigh those against.
+    /// Enough different voters approved, with enough keys, and they outweigh those against.
     fn assert_approved(&self, candidate: &str) {
         let seen = &self.candidates[candidate];
         let of = |status: EvaluationStatus| {

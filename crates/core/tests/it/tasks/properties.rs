@@ -1,5 +1,4 @@
-//! Tasks under random commands, of honest workers and of hostile ones: whatever comes in whatever
-//! order, what the contract says is kept.
+//! Tasks under random commands of honest and hostile workers: the contract holds in every order.
 
 use jurat_core::{
     policy::EvaluationStatus,
@@ -22,17 +21,17 @@ const STATUSES: [EvaluationStatus; 4] = [
     EvaluationStatus::Passed,
 ];
 
-/// What a random walk does next. Numbers pick among what there is.
+/// The next action of a random walk. Numbers pick among the options.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Does what there is to do, as an honest node would.
+    /// Does the work that is needed, as an honest node would.
     Work(u8, u8),
-    /// Claims something, whether or not it is wanted.
+    /// Takes a lease, whether or not it is needed.
     Claim(u8, u8, u8),
     Propose(u8, u8),
     Vote(u8, u8),
     Reveal(u8),
-    /// Reveals something else, or with another salt.
+    /// Reveals another ballot, or uses another salt.
     WrongReveal(u8, u8),
     Accuse(u8, u8),
     Release(u8, u8),
@@ -68,7 +67,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Terms that can be kept, and are narrow enough for their bounds to be met.
+/// Valid terms that are narrow enough to reach their limits.
 fn any_terms() -> impl Strategy<Value = TaskTerms> {
     let counts = (1..4_u32, 0..3_u32, 1..4_u32, 1..3_u32, 1..3_u32, 0..3_u32);
     let budget = (0..4_u64, 0..6_u64, 1..3_u64, 0..8_u32, 1..6_u64);
@@ -122,18 +121,18 @@ fn proposal(token: u64, digest: u8) -> TaskCommand {
     }
 }
 
-/// All but those who alone may do something.
+/// Everybody except those who alone may do something.
 fn others_than(only: Option<Vec<String>>) -> Vec<String> {
     let all = (0..6).map(|it| format!("e{it}"));
     only.map(|only| all.filter(|it| !only.contains(it)).collect()).unwrap_or_default()
 }
 
-/// A task, and who watches over it.
+/// A task and the oracle that watches it.
 struct Walk {
     driven: Driven,
     oracle: Oracle,
     read: usize,
-    /// What the events alone make.
+    /// The task rebuilt from the events alone.
     replayed: Task,
 }
 
@@ -153,7 +152,7 @@ impl Walk {
         found
     }
 
-    /// Lets the oracle see what it did not see yet.
+    /// Shows the oracle the new events.
     fn read_on(&mut self) {
         for (event, at) in &self.driven.events[self.read..] {
             if let TaskEvent::VoteRevealed { candidate, voter, ballot } = event {
@@ -166,7 +165,7 @@ impl Walk {
         self.read = self.driven.events.len();
     }
 
-    /// Any token that was ever given out, or was not yet, so that late writers are among them.
+    /// Any token that was issued, or the next ones, so that late writers are included.
     fn token(&self, pick: u8) -> u64 {
         u64::from(pick) % (self.driven.task.last_token + 2)
     }
@@ -182,7 +181,7 @@ impl Walk {
         keys.get(usize::from(pick) % keys.len().max(1)).map(|key| (*key).clone())
     }
 
-    /// Two executors each have a key in common.
+    /// Each key is shared by two executors.
     fn claim(&self, role: TaskRole, who: u8, candidate: Option<&str>) -> TaskLease {
         let base = self.driven.claim_of(role, &format!("e{}", who % 6), candidate);
         let pool_keys = 1 + u32::from(who) % 4;
@@ -278,7 +277,7 @@ impl Walk {
         })
     }
 
-    /// Accuses somebody who voted, mostly of something that can be proven.
+    /// Accuses a voter, mostly of something that can be proven.
     fn accusation(&self, pick: u8, how: u8) -> Option<TaskCommand> {
         let (candidate, voter) = self.sealed(pick)?;
         let task = &self.driven.task;
@@ -306,7 +305,7 @@ impl Walk {
         Some(TaskCommand::Reveal { candidate, voter, ballot, salt })
     }
 
-    /// What there is to do is done, and never refused: a claim that is asked for can be had.
+    /// Does the needed work. No such command is refused: a requested lease can be taken.
     fn work(&mut self, who: u8, what: u8) {
         self.driven.tick(false, false);
         self.read_on();
@@ -317,12 +316,12 @@ impl Walk {
         let before = self.read;
         self.do_what(need, who);
         if before == self.read {
-            // Nobody is left for it, and those at work may decide without.
+            // Nobody is left for it, and the leases in progress may decide without.
             self.go_on(what);
         }
     }
 
-    /// Whoever is at work comes to an end.
+    /// Ends the work in progress.
     fn go_on(&mut self, what: u8) {
         let status = STATUSES[usize::from(what % 4)];
         let claims = self.driven.task.claims.clone();
@@ -356,7 +355,7 @@ impl Walk {
         }
     }
 
-    /// Claims for somebody who is free, or says that nobody is.
+    /// Takes a lease for a free executor, or reports that there is none.
     fn take(
         &mut self,
         role: TaskRole,
@@ -391,7 +390,7 @@ impl Walk {
         }
     }
 
-    /// What the state itself must show at any time.
+    /// The invariants of the state itself.
     fn assert_kept(&self) {
         let task = &self.driven.task;
         assert_eq!(self.replayed, *task, "the events make another task");
@@ -411,7 +410,7 @@ impl Walk {
         assert!(fresh <= most, "more candidates than the contract allows");
     }
 
-    /// The clock alone ends the task by its deadline, and settles what was decided.
+    /// The clock alone ends the task at its deadline, and settles its decisions.
     fn assert_ends(mut self) {
         let deadline = self.driven.task.deadline().max(at(self.driven.now));
         for _ in 0..1_000 {
@@ -425,7 +424,7 @@ impl Walk {
             self.driven.tick(false, false);
             self.read_on();
             if before == self.driven.task {
-                // A wait is over, and nobody comes to work.
+                // A wait is over, and no worker comes.
                 self.driven.now += 1_000;
             }
             let is_late = deadline.plus_millis(1_000) < at(self.driven.now);
@@ -467,7 +466,7 @@ proptest! {
             let before = walk.driven.events.len();
             walk.work(who, what);
             if before == walk.driven.events.len() {
-                // Only a wait keeps a panel from work.
+                // Only a wait keeps the executors from working.
                 let wakes = walk.driven.task.wakes_at().unwrap();
                 let now = u64::try_from(wakes.millis()).unwrap();
                 prop_assert!(walk.driven.now < now, "nothing is done and nothing is waited for");

@@ -1,4 +1,4 @@
-//! The language in which stories of tasks are told.
+//! The language of the task stories.
 #![expect(clippy::panic, reason = "a story that cannot be read is a mistake of its writer")]
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use jurat_core::{
 
 use super::driven::{Driven, at, ballot};
 
-/// What came of a step.
+/// The result of a step.
 pub(super) enum Done {
     Told(Result<Vec<TaskEvent>, TaskRefusal>),
     Answer(String),
@@ -55,7 +55,7 @@ fn status(word: &str) -> EvaluationStatus {
     }
 }
 
-/// Does what a step says.
+/// Performs a step.
 pub(super) fn perform(driven: &mut Driven, words: &[&str]) -> Done {
     let step = Step::new(words);
     match step.word(0) {
@@ -190,7 +190,7 @@ fn release(word: &str) -> LeaseRelease {
     }
 }
 
-/// Opens what was sealed, unless the step says what to show instead.
+/// Reveals the secret vote, unless the step says what to reveal instead.
 fn reveal(driven: &Driven, step: &Step<'_>) -> TaskCommand {
     let (candidate, voter) = (step.word(1).to_owned(), step.word(2).to_owned());
     let sealed = driven.sealed.get(&(candidate.clone(), voter.clone())).cloned();

@@ -1,7 +1,8 @@
-//! Stories of tasks, from case files: what is commanded when, and what came of it.
+//! Stories of tasks, from case files: timed commands and their results.
 //!
-//! A step is a line `TIME COMMAND => OUTCOME`. The outcome is the events with what tells them
-//! apart, and behind a bar the phase when it changed; or `refused` with the refusal; or an answer.
+//! A step is a line `TIME COMMAND => OUTCOME`. The outcome lists the events with their
+//! distinguishing members, and after a bar the phase, if it changed; or `refused` with the refusal;
+//! or an answer.
 #![expect(clippy::panic, reason = "a story that cannot be read is a mistake of its writer")]
 
 use std::collections::BTreeSet;
@@ -17,8 +18,7 @@ use super::{
 };
 use crate::cases;
 
-/// The terms of a story: those that most have, with what it says otherwise. A dot leads into the
-/// budget.
+/// The terms of a story: the usual ones, with its changes. A dot leads into the budget.
 fn terms_of(file: &toml::Table) -> TaskTerms {
     let mut document = serde_json::to_value(terms()).unwrap();
     let told = file.get("terms").and_then(toml::Value::as_table).cloned().unwrap_or_default();
@@ -44,7 +44,7 @@ fn begun(file: &toml::Table) -> Driven {
     driven
 }
 
-/// What tells an event apart from others of its name.
+/// The members that distinguish an event from others of its name.
 fn mark(event: &TaskEvent) -> Option<String> {
     let millis = |at: &jurat_core::time::Timestamp| at.millis().to_string();
     match event {
@@ -139,13 +139,13 @@ const REFUSALS: [&str; 19] = [
     "too_early",
 ];
 
-/// What came of a step, as the story tells it.
+/// The result of a step, in the words of the story.
 fn outcome(driven: &mut Driven, words: &[&str]) -> String {
     let before = driven.task.phase;
     match script::perform(driven, words) {
         script::Done::Answer(answer) => answer,
         script::Done::Told(Err(why)) => {
-            // A refusal names no place of this machine, and can be shown to a user.
+            // A refusal can be shown to a user: it contains no markup.
             assert!(!why.to_string().contains(['[', ']']), "{why}");
             format!("refused {}", refusal(&why))
         }
@@ -164,7 +164,7 @@ fn outcome(driven: &mut Driven, words: &[&str]) -> String {
     }
 }
 
-/// The steps with what came of each of them.
+/// The steps with their results.
 fn told(file: &toml::Table) -> (Vec<String>, Driven) {
     let mut driven = begun(file);
     let mut lines = Vec::new();
@@ -182,7 +182,7 @@ fn told(file: &toml::Table) -> (Vec<String>, Driven) {
     (lines, driven)
 }
 
-/// How the task stands at last.
+/// The final state of the task.
 fn standing(driven: &Driven) -> toml::Table {
     let mut found = toml::Table::new();
     found.insert("phase".to_owned(), driven.task.phase.as_str().into());
@@ -204,7 +204,7 @@ fn every_story_of_a_task_ends_as_it_is_told() {
     cases::check("tasks", 50, |file| {
         let (lines, driven) = told(file);
         let mut found = standing(&driven);
-        // The whole story is shown when a step of it comes out otherwise.
+        // The whole story is shown if a step has another result.
         if lines != file["steps"].as_str().unwrap().lines().collect::<Vec<_>>() {
             found.insert("steps".to_owned(), lines.join("\n").into());
         }

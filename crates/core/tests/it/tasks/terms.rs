@@ -1,10 +1,10 @@
-//! Terms that no task can be held to are named by their field.
+//! Terms that no task can satisfy are named by their field.
 
 use jurat_core::task::{BudgetRenewal, DecisionMode, TaskTerms};
 
 use super::driven::{at, terms};
 
-/// A field of the contract, and what makes it wrong.
+/// A field of the contract, and a change that makes it invalid.
 type Case = (&'static str, fn(&mut TaskTerms));
 
 const COUNTS: [Case; 15] = [
