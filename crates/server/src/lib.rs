@@ -1,9 +1,9 @@
 //! The inbound surfaces of Jurat. Each request takes three beats: decode, one engine call, encode.
 
-mod http;
 mod mcp;
 mod openapi;
 mod request;
+mod resources;
 mod transport;
 
 use std::{
@@ -15,17 +15,17 @@ use axum::Router;
 use jurat_engine::Engine;
 use tokio::net::TcpListener;
 
+use crate::{mcp::AllowedHosts, transport::accept::Connections};
 pub use crate::{
-    http::{RouteAccess, RouteInfo, route_table},
     openapi::openapi,
     request::auth::PeerAddress,
+    resources::{RouteAccess, RouteInfo, route_table},
     transport::inbound::{InboundLimits, ServerOptions},
 };
-use crate::{mcp::AllowedHosts, transport::accept::Connections};
 
 /// Every route of the server, for callers on this machine.
 pub fn router(engine: Engine) -> Router {
-    http::router(engine, AllowedHosts::default())
+    resources::router(engine, AllowedHosts::default())
 }
 
 /// Serves until `stop` is done, then finishes what is under way, for a while.
@@ -39,7 +39,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let ServerOptions { inbound, hosts, trusted_proxies } = front;
     let router =
-        http::router(engine.clone(), AllowedHosts::new(listener.local_addr()?.ip(), &hosts));
+        resources::router(engine.clone(), AllowedHosts::new(listener.local_addr()?.ip(), &hosts));
     let connections = Connections::new(engine.clone(), router, (inbound, trusted_proxies));
     let ended = tokio::select! {
         Err(error) = connections.accept(&listener) => Err(error),

@@ -18,7 +18,7 @@ use utoipa::openapi::{
 };
 
 use self::description::SCHEMES;
-use crate::http::{RouteInfo, route_table};
+use crate::resources::{RouteInfo, route_table};
 
 const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and returns one answer with agreement, confidence and each replica's answer.\n\nEvery error is `application/problem+json` with a stable `code`. Every list is paginated: send `next_cursor` as `cursor` to get the next page.";
 

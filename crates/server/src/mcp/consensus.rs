@@ -10,7 +10,7 @@ use super::{
     call::ToolCall,
     watch::{WatchedRound, cancelled, until_end},
 };
-use crate::{http::reply_with, request::encode::engine_problem};
+use crate::{request::encode::engine_problem, resources::reply_with};
 
 pub(super) fn delegate(call: ToolCall<'_>) -> BoxFuture<'_, Result<Value, Problem>> {
     run(call, consensus_request::delegate).boxed()

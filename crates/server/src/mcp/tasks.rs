@@ -24,8 +24,8 @@ use super::{
     watch::cancelled,
 };
 use crate::{
-    http::{agent_runs as run_bodies, knowledge, tasks as task_bodies},
     request::encode::engine_problem,
+    resources::{agent_runs as run_bodies, knowledge, tasks as task_bodies},
 };
 
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]

@@ -37,8 +37,8 @@ use super::{
     tools::{TextAuthor, ToolEffect, ToolEntry},
 };
 use crate::{
-    http::{checked_body, forked, offered_template, pack_body, published},
     request::encode::engine_problem,
+    resources::{checked_body, forked, offered_template, pack_body, published},
 };
 type ToolText = (&'static str, &'static str, &'static str);
 type ToolFn = for<'a> fn(ToolCall<'a>) -> ToolFuture<'a>;

@@ -20,8 +20,8 @@ use super::{
     watch::{WatchedRound, until_end},
 };
 use crate::{
-    http::{cursor_position, listed, listing, measured, verifier_run_request},
     request::encode::engine_problem,
+    resources::{cursor_position, listed, listing, measured, verifier_run_request},
 };
 
 /// A member of runs that only callers without a key get.

@@ -21,8 +21,10 @@ use super::{
     verifiers::now,
 };
 use crate::{
-    http::{envelopes, hit_list, lineage_of, offered, saved as saved_body, single, wanted_hits},
     request::encode::engine_problem,
+    resources::{
+        envelopes, hit_list, lineage_of, offered, saved as saved_body, single, wanted_hits,
+    },
 };
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]

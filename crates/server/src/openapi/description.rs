@@ -17,7 +17,7 @@ use utoipa::{
 };
 
 use super::{parameters, problems};
-use crate::http::{RouteAccess, RouteInfo};
+use crate::resources::{RouteAccess, RouteInfo};
 
 /// The schemes under which a key is sent.
 pub(super) const SCHEMES: [&str; 2] = ["bearer", "api_key"];

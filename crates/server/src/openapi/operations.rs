@@ -40,7 +40,7 @@ use super::{
     description::{EventDescription, OperationDescription},
     examples, parameters,
 };
-use crate::http::RouteInfo;
+use crate::resources::RouteInfo;
 
 pub(super) const CONSENSUS: &str = "consensus";
 pub(super) const ROUNDS: &str = "rounds";

@@ -15,8 +15,8 @@ use utoipa::openapi::{
 };
 
 use crate::{
-    http::{DEFAULT_LIMIT, LARGEST_LIMIT, MOST_ENTRIES},
     request::prefer::LONGEST_WAIT,
+    resources::{DEFAULT_LIMIT, LARGEST_LIMIT, MOST_ENTRIES},
 };
 
 /// The parameters that stand in a path, such as `{name}`.

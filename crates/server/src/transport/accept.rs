@@ -40,11 +40,11 @@ use super::{
     connections::ConnectionPermits,
 };
 use crate::{
-    http,
     request::{
         auth::{self, PeerAddress},
         encode, layers,
     },
+    resources,
 };
 
 /// Accepting fails when the machine is out of something, and it needs time to get it back.
@@ -186,7 +186,7 @@ async fn answer(
     phase: ConnectionPhase,
 ) -> Result<Response<ReplyBody>, Infallible> {
     phase.busy();
-    let is_round = http::is_round(request.method().as_str(), request.uri().path());
+    let is_round = resources::is_round(request.method().as_str(), request.uri().path());
     if is_round && engine.is_late(auth::key(request.headers())) {
         let response = layers::late(&engine);
         return Ok(response.map(|body| ReplyBody { body, phase }));

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::AGENT_EVENTS;
 use crate::{
-    http::RouteInfo,
     openapi::{description::OperationDescription, parameters},
+    resources::RouteInfo,
 };
 
 const AT: &str = "2026-09-21T14:13:20Z";

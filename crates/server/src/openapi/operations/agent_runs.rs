@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use super::AGENT_RUNS;
 use crate::{
-    http::RouteInfo,
     openapi::{
         description::{EventDescription, OperationDescription},
         parameters,
     },
+    resources::RouteInfo,
 };
 
 const AT: &str = "2026-09-21T14:13:20Z";

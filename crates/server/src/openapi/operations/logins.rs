@@ -8,7 +8,7 @@ use jurat_wire::api::logins::{
 use serde_json::{Value, json};
 
 use super::PEOPLE;
-use crate::{http::RouteInfo, openapi::description::OperationDescription};
+use crate::{openapi::description::OperationDescription, resources::RouteInfo};
 
 const SECRET: &str =
     "jrt_live_0000000000000000000001_0000000000000000000002000000000000000000000300abcD";

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::PEOPLE;
 use crate::{
-    http::RouteInfo,
     openapi::{description::OperationDescription, parameters},
+    resources::RouteInfo,
 };
 
 const TEAM: &str = "acct_01KHG5YN40MXBR5YWT0Q2YFEDS";

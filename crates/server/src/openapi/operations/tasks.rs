@@ -14,11 +14,11 @@ use jurat_wire::problem::ProblemBody;
 
 use super::TASKS;
 use crate::{
-    http::RouteInfo,
     openapi::{
         description::{EventDescription, OperationDescription},
         examples, parameters,
     },
+    resources::RouteInfo,
 };
 
 /// The end of a stream, as an example.

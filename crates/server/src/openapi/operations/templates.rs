@@ -17,8 +17,8 @@ use serde_json::json;
 
 use super::{TEMPLATES, WORKFLOW_TOOLS};
 use crate::{
-    http::RouteInfo,
     openapi::{description::OperationDescription, examples::templates as examples, parameters},
+    resources::RouteInfo,
 };
 
 pub(super) fn describe(route: &RouteInfo) -> Option<OperationDescription> {

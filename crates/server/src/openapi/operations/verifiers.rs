@@ -16,11 +16,11 @@ use jurat_wire::problem::ProblemBody;
 
 use super::VERIFIERS;
 use crate::{
-    http::RouteInfo,
     openapi::{
         description::{EventDescription, OperationDescription},
         examples, parameters,
     },
+    resources::RouteInfo,
 };
 
 pub(super) fn describe(route: &RouteInfo) -> Option<OperationDescription> {

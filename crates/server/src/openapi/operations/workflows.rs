@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use super::WORKFLOWS;
 use crate::{
-    http::RouteInfo,
     openapi::{description::OperationDescription, parameters},
+    resources::RouteInfo,
 };
 
 const ID: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";

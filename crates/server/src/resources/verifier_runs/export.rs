@@ -14,8 +14,8 @@ use jurat_engine::{Engine, VerifierRunQuery};
 use jurat_wire::api::verifier_runs;
 
 use crate::{
-    http::LARGEST_LIMIT,
     request::{encode, encode::HandlerResult},
+    resources::LARGEST_LIMIT,
 };
 
 const LINES: &str = "application/x-ndjson";

@@ -14,18 +14,18 @@ use jurat_wire::{
 use serde_json::{Value, json};
 
 use crate::{
-    http::{
-        consensus::wants_stream,
-        follow::{self, EventSource, FollowOutcome, LOOK, NumberedEvent},
-    },
     request::{
         decode::PathText,
         encode::{self, HandlerResult},
         page::{LARGEST_LIMIT, ListQuery, wrong},
     },
+    resources::{
+        consensus::wants_stream,
+        follow::{self, EventSource, FollowOutcome, LOOK, NumberedEvent},
+    },
 };
 
-pub(in crate::http) async fn events(
+pub(in crate::resources) async fn events(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,

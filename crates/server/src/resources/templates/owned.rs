@@ -18,7 +18,7 @@ use crate::request::{
     idempotency::{self, Idempotency},
 };
 
-pub(in crate::http) async fn publish(
+pub(in crate::resources) async fn publish(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -39,7 +39,7 @@ pub(crate) fn published(it: &TemplatePublication) -> Value {
     json!(templates::published(names, it.version, (&summary.safety, &summary.design), told))
 }
 
-pub(in crate::http) async fn fork(
+pub(in crate::resources) async fn fork(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -63,7 +63,7 @@ pub(crate) fn forked(it: &ForkedWorkflow) -> Value {
     ))
 }
 
-pub(in crate::http) async fn unpublish(
+pub(in crate::resources) async fn unpublish(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -81,7 +81,7 @@ pub(in crate::http) async fn unpublish(
     Ok(idempotency::reply(done, |it| encode::ok(&reply(it))))
 }
 
-pub(in crate::http) async fn delete_version(
+pub(in crate::resources) async fn delete_version(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -97,7 +97,7 @@ pub(in crate::http) async fn delete_version(
     Ok(idempotency::reply(done, |it| encode::ok(&reply(it))))
 }
 
-pub(in crate::http) async fn deprecate(
+pub(in crate::resources) async fn deprecate(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -115,7 +115,7 @@ pub(in crate::http) async fn deprecate(
     Ok(idempotency::reply(done, |it| encode::ok(&reply(it))))
 }
 
-pub(in crate::http) async fn archive(
+pub(in crate::resources) async fn archive(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -133,7 +133,7 @@ fn archived(it: &ChangedTemplate) -> Value {
     json!(ArchivedTemplate { template_id: &it.template.id, archived: true })
 }
 
-pub(in crate::http) async fn unarchive(
+pub(in crate::resources) async fn unarchive(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -151,7 +151,7 @@ fn unarchived(it: &ChangedTemplate) -> Value {
     json!(UnarchivedTemplate { template_id: &it.template.id, archived: false })
 }
 
-pub(in crate::http) async fn delete(
+pub(in crate::resources) async fn delete(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -168,7 +168,7 @@ fn deleted(it: &ChangedTemplate) -> Value {
     json!(DeletedTemplate { template_id, slug, deleted: true })
 }
 
-pub(in crate::http) async fn transfer(
+pub(in crate::resources) async fn transfer(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,

@@ -9,11 +9,11 @@ use jurat_core::{code::ProblemCode, workflow::template::TemplateRef};
 use jurat_wire::{api::templates, problem::Problem};
 
 use crate::request::encode;
-use crate::{http::verifiers::version, request::page::QueryFilters};
+use crate::{request::page::QueryFilters, resources::verifiers::version};
 
 /// A template as an address names it, with the rest of the address.
 #[derive(Debug)]
-pub(in crate::http) struct TemplatePath {
+pub(in crate::resources) struct TemplatePath {
     text: String,
     /// The number behind `versions`, where the address has one.
     number: Option<String>,
