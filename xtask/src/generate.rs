@@ -1,4 +1,4 @@
-//! Pages of `docs/reference` that follow from the code, so that they cannot go stale.
+//! Generates the pages of `docs/reference` that follow from the code.
 
 mod cli;
 mod config;
@@ -25,8 +25,8 @@ enum GenerateMode {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct GenerateOptions {
     mode: GenerateMode,
-    /// The program whose help becomes `cli.md`, whose settings `config.md`, and whose document
-    /// `openapi.json`.
+    /// The program whose help becomes `cli.md`, whose settings become `config.md`, and whose
+    /// OpenAPI document becomes `openapi.json`.
     cli: Option<PathBuf>,
 }
 

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What a command has to say.
+/// The output of a command.
 #[derive(Debug)]
 struct CommandReport {
     lines: Vec<String>,

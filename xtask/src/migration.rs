@@ -1,4 +1,4 @@
-//! Makes a pair of migrations with the next number, one for each database.
+//! Creates a pair of migrations with the next number, one for each database.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! The rules of the house that a machine can check.
+//! The house rules that a machine can check.
 
 mod dependencies;
 mod documents;
@@ -15,7 +15,7 @@ use anyhow::Result;
 use self::{dependencies::DenyRules, metadata::Metadata};
 use crate::{CommandReport, tree};
 
-/// One broken rule: where, and a sentence that says what to do about it.
+/// One broken rule: its location, and a sentence with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     path: String,

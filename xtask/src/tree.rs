@@ -1,4 +1,4 @@
-//! The files of the checkout, without what builds and tools leave behind.
+//! The files of the checkout, without the output of builds and tools.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-/// Folders that hold nothing of ours. Folders with a dot in front are skipped as well, these apart.
+/// Folders without files of ours. Hidden folders are skipped as well, with the exceptions below.
 const SKIPPED: &[&str] = &["target", "node_modules"];
 const DOTTED: &[&str] = &[".cargo", ".ci", ".config"];
 
@@ -55,7 +55,7 @@ pub(crate) fn files(root: &Path) -> Result<Vec<SourceFile>> {
     Ok(found)
 }
 
-/// The names in a folder, sorted; none when there is no such folder.
+/// The names in a folder, sorted; empty if there is no such folder.
 pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
     if !folder.exists() {
         return Ok(Vec::new());
@@ -73,7 +73,7 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The path from the root, as it is written in a message.
+/// The path from the root, as messages show it.
 pub(crate) fn relative(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }

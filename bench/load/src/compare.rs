@@ -1,10 +1,10 @@
-//! Puts the same load on several subjects in turns, and sets each against the first.
+//! Puts the same load on several subjects in alternation, and compares each with the first.
 
 use anyhow::{Result, bail, ensure};
 
 use crate::load::{self, LoadPlan, LoadSample, Target};
 
-/// What is measured: who answers, and who works for it.
+/// A measured program, and the processes that work for it.
 #[derive(Debug, Clone)]
 pub struct LoadSubject {
     pub name: String,
@@ -14,7 +14,7 @@ pub struct LoadSubject {
     pub peers: Vec<u32>,
 }
 
-/// The figures of one turn, or a summary of several, in the order of [`METRICS`].
+/// The metrics of one pass, or a summary of several, in the order of [`METRICS`].
 pub type BenchMetrics = [f64; 5];
 
 pub const METRICS: [&str; 5] =
@@ -33,7 +33,7 @@ pub struct SubjectMetrics {
 }
 
 impl LoadComparison {
-    /// Fails when the median of the last subject is so many times that of the first.
+    /// Fails if the median of the last subject is `most` times that of the first.
     pub fn check_flat(&self, what: &str, most: f64) -> Result<()> {
         let (Some(few), Some(many)) = (self.subjects.first(), self.subjects.last()) else {
             return Ok(());
@@ -49,7 +49,7 @@ impl LoadComparison {
     }
 }
 
-/// A subject divided by the baseline, turn by turn.
+/// A subject divided by the baseline, pass by pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     pub median: f64,
@@ -57,7 +57,7 @@ pub struct Ratio {
     pub most: f64,
 }
 
-/// Gives every subject its turn, as often as asked; the first is the baseline.
+/// Measures every subject once in each pass; the first subject is the baseline.
 pub async fn compare(
     subjects: &[LoadSubject],
     plan: LoadPlan,
@@ -86,7 +86,7 @@ async fn measure_pass(subject: &LoadSubject, plan: &LoadPlan) -> Result<BenchMet
 
 fn metrics(sample: &LoadSample) -> BenchMetrics {
     let peers = (1..sample.cpu.len()).map(|place| sample.cpu_us_per_request(place));
-    // A sum would begin at minus zero, and say so when there are no peers.
+    // A sum would start at minus zero, and show it if there are no peers.
     let peers = peers.fold(0.0, |sum, peer| sum + peer);
     [
         sample.per_second(),
@@ -98,14 +98,14 @@ fn metrics(sample: &LoadSample) -> BenchMetrics {
 }
 
 impl SubjectMetrics {
-    /// The middle of each figure over the turns.
+    /// The median of each metric over the passes.
     pub fn medians(&self) -> BenchMetrics {
         std::array::from_fn(|metric| {
             median(self.turns.iter().map(|turn| turn[metric]).collect()).unwrap_or(0.0)
         })
     }
 
-    /// This subject over the baseline; `None` where the baseline is zero.
+    /// This subject divided by the baseline; `None` if the baseline is zero.
     pub fn over(&self, baseline: &Self) -> [Option<Ratio>; 5] {
         std::array::from_fn(|metric| {
             let pairs = self.turns.iter().zip(&baseline.turns);

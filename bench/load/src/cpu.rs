@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// A tick of `/proc/<pid>/stat`: the kernel's interface fixes a hundred a second.
+/// A tick of `/proc/<pid>/stat`: the kernel's interface fixes a hundred per second.
 const TICK: Duration = Duration::from_millis(10);
 
-/// User and system time of all threads of the process, ended ones included.
+/// User and system time of all threads of the process, including ended ones.
 pub fn of_process(pid: u32) -> Result<Duration> {
     let path = format!("/proc/{pid}/stat");
     let stat = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     parse(&stat).with_context(|| format!("cannot understand {path}"))
 }
 
-/// User and system time of the living threads whose name starts so.
+/// User and system time of the living threads whose name has this prefix.
 pub fn of_threads(pid: u32, prefix: &str) -> Result<Duration> {
     let folder = format!("/proc/{pid}/task");
     let mut sum = Duration::ZERO;
     for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {folder}"))? {
-        // A thread that ended between the listing and the reading is no longer a living one.
+        // The thread ended between the listing and the reading.
         let Ok(stat) = fs::read_to_string(entry?.path().join("stat")) else { continue };
         if name(&stat).is_some_and(|name| name.starts_with(prefix)) {
             sum += parse(&stat).with_context(|| format!("cannot understand {folder}"))?;
@@ -29,7 +29,7 @@ pub fn of_threads(pid: u32, prefix: &str) -> Result<Duration> {
     Ok(sum)
 }
 
-/// The name stands in parentheses and may itself contain some, so the last one ends it.
+/// The name is in parentheses and may contain some itself, so the last one ends it.
 fn name(stat: &str) -> Option<&str> {
     let (start, end) = (stat.find('(')?, stat.rfind(')')?);
     stat.get(start + 1..end)

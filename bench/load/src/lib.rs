@@ -1,8 +1,9 @@
-//! What the measurements share: roles in processes of their own, load, CPU time, and the report.
+//! The shared parts of the measurements: roles in processes of their own, load, CPU time, and the
+//! report.
 //!
-//! A measurement is one program that starts itself again once for each role, so that the CPU time
-//! of each is counted apart, and puts the same load on the subjects in turns, so that what else
-//! happens on the machine hits all of them alike.
+//! A measurement is one program that starts itself again for each role, so that the CPU time of
+//! each role is counted separately. It puts the same load on the subjects in alternation, so that
+//! other activity on the machine affects all of them alike.
 
 pub mod compare;
 pub mod cpu;

@@ -1,4 +1,4 @@
-//! A closed loop of requests over kept-alive connections: as many under way as there are of these.
+//! A closed loop of requests over kept-alive connections, with one request in progress on each.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::cpu;
 
-/// What is asked, and how to know a right answer.
+/// The request, and how to recognize a correct answer.
 #[derive(Debug, Clone)]
 pub struct Target {
     pub address: SocketAddr,
@@ -28,33 +28,33 @@ pub struct Target {
     /// Sent as JSON with every request.
     pub body: Bytes,
     pub vary: RequestVariation,
-    /// Stands in every right answer; looked for during the warm-up.
+    /// Occurs in every correct answer; checked during the warm-up.
     pub marker: String,
 }
 
-/// What differs from one request to the next.
+/// The difference between one request and the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestVariation {
     Nothing,
-    /// A number of [`DIGITS`] digits, which stands in the body from each of these places on.
+    /// A number of [`DIGITS`] digits, written into the body at each of these offsets.
     Body {
         at: Vec<usize>,
     },
-    /// A number below this one, of six digits, which is added to the path.
+    /// A number of six digits below this one, appended to the path.
     Path {
         below: u64,
     },
 }
 
-/// How long the number in a body is.
+/// The length of the number in a body.
 pub const DIGITS: usize = 16;
 
-/// Numbers the requests of all connections, so that no two of them are the same.
+/// Numbers the requests of all connections, so that no two of them are equal.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
-/// Prime, so that numbers far from each other come one after the other.
+/// Prime, so that consecutive numbers are far apart.
 const STRIDE: u64 = 7_919;
 
-/// How much is asked.
+/// The amount of load.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadPlan {
     pub connections: usize,
@@ -66,16 +66,16 @@ pub struct LoadPlan {
 #[derive(Debug, Clone, Copy)]
 pub enum LoadStop {
     After(Duration),
-    /// As many in all, over all connections.
+    /// This many in total, over all connections.
     Requests(u64),
 }
 
-/// What one run measured.
+/// The measurements of one run.
 #[derive(Debug, Clone)]
 pub struct LoadSample {
     pub requests: u64,
     pub elapsed: Duration,
-    /// CPU time of the processes that were watched, in their order.
+    /// CPU time of the watched processes, in their order.
     pub cpu: Vec<Duration>,
     /// Nanoseconds, ascending.
     latencies: Vec<u64>,
@@ -99,7 +99,7 @@ impl LoadSample {
         percentile(&self.latencies, share)
     }
 
-    /// Microseconds of the CPU for each request, in the process at this place of `watched`.
+    /// CPU microseconds per request, in the process at this index of `watched`.
     #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 52 bits")]
     pub fn cpu_us_per_request(&self, place: usize) -> f64 {
         let time = self.cpu.get(place).copied().unwrap_or_default();
@@ -109,7 +109,7 @@ impl LoadSample {
 
 /// Puts the load on the target, and reads the CPU time of the processes around the counted part.
 ///
-/// An answer that is not 2xx, or has no marker during the warm-up, ends the run with an error:
+/// An answer other than 2xx, or without the marker during the warm-up, ends the run with an error:
 /// the speed of wrong answers is of no interest.
 pub async fn run(target: &Target, plan: &LoadPlan, watched: &[u32]) -> Result<LoadSample> {
     let mut drivers = JoinSet::new();
@@ -152,7 +152,7 @@ fn read(watched: &[u32]) -> Result<Vec<Duration>> {
     watched.iter().map(|pid| cpu::of_process(*pid)).collect()
 }
 
-/// When a connection stops; shared by all, so that requests are counted over all of them.
+/// When a connection stops; shared, so that requests are counted over all connections.
 #[derive(Debug, Clone)]
 enum ConnectionEnd {
     At(Instant),
@@ -179,7 +179,7 @@ impl ConnectionEnd {
     }
 }
 
-/// One connection and the request that goes over it again and again.
+/// One connection, and the request that it sends repeatedly.
 #[derive(Debug)]
 pub struct LoadConnection {
     sender: SendRequest<Full<Bytes>>,
@@ -190,7 +190,7 @@ pub struct LoadConnection {
 }
 
 impl LoadConnection {
-    /// Connects; what drives the connection goes into the set.
+    /// Connects; the task that drives the connection is added to the set.
     pub async fn connect(target: &Target, drivers: &mut JoinSet<()>) -> Result<Self> {
         let stream = TcpStream::connect(target.address)
             .await
@@ -215,7 +215,7 @@ impl LoadConnection {
     }
 
     async fn warm_up(&mut self, requests: u64, marker: &str) -> Result<()> {
-        // At least one, so that the marker was looked for.
+        // At least one, so that the marker is checked.
         for _ in 0..requests.max(1) {
             let answer = self.ask().await?;
             let text = String::from_utf8_lossy(&answer);
@@ -289,7 +289,7 @@ pub fn percentile(sorted: &[u64], share: f64) -> f64 {
     sorted.get(place).map_or(0.0, |nanos| *nanos as f64 / 1_000.0)
 }
 
-/// The real time, which a measurement is about.
+/// The real time, which a measurement needs.
 #[expect(clippy::disallowed_methods, reason = "a measurement is about the real time")]
 pub fn now() -> Instant {
     Instant::now()

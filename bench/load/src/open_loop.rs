@@ -1,8 +1,8 @@
-//! An open loop: requests are due at times that no answer changes, as those of many callers are.
+//! An open loop: requests are due at times that no answer changes, like those of many callers.
 //!
-//! A latency counts from the moment at which the request was due, not from that at which there was
-//! a connection free to send it. So a server that slows down cannot hide what it did to those who
-//! came while it was slow.
+//! A latency counts from the time at which the request was due, not from the time at which a
+//! connection was free to send it. So a server that slows down cannot hide the delay from the
+//! statistics.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,21 +15,21 @@ use tokio::task::JoinSet;
 
 use crate::load::{LoadConnection, Target, now, percentile};
 
-/// How much is asked, and for how long.
+/// The offered load and its duration.
 #[derive(Debug, Clone, Copy)]
 pub struct OfferedLoad {
-    /// Requests a second, at random moments.
+    /// Requests per second, at random times.
     pub rate: f64,
     /// Connections, each of which carries one request at a time.
     pub lanes: usize,
-    /// The beginning, which is not counted.
+    /// The start, which is not counted.
     pub settle: Duration,
     pub counted: Duration,
-    /// An answer that comes later than this after its request was due is of no use.
+    /// An answer that comes later than this after its request was due is useless.
     pub timeout: Duration,
 }
 
-/// What became of the requests that were due in the time that counts.
+/// The results of the requests that were due in the counted time.
 #[derive(Debug, Clone, Default)]
 pub struct OpenLoopOutcome {
     pub counted: Duration,
@@ -40,7 +40,7 @@ pub struct OpenLoopOutcome {
     pub failed: u64,
     /// No answer in time.
     pub late: u64,
-    /// Of those that went well: nanoseconds, ascending.
+    /// Latencies of the successful requests in nanoseconds, ascending.
     latencies: Vec<u64>,
 }
 
@@ -54,7 +54,7 @@ impl OpenLoopOutcome {
         count as f64 / self.counted.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// The latency in microseconds that this share of the good answers did not exceed.
+    /// The latency in microseconds that this share of the successful answers did not exceed.
     pub fn percentile_us(&self, share: f64) -> f64 {
         percentile(&self.latencies, share)
     }
@@ -88,7 +88,7 @@ enum RequestEnd {
     Late,
 }
 
-/// A request and when it is due.
+/// A request and the time at which it is due.
 #[derive(Debug, Clone, Copy)]
 struct DueRequest {
     due: Instant,
@@ -108,7 +108,7 @@ impl RequestQueue {
         self.ready.add_permits(1);
     }
 
-    /// The next request; `None` when there will be no more.
+    /// The next request; `None` after the last one.
     async fn pop(&self) -> Option<DueRequest> {
         self.ready.acquire().await.ok()?.forget();
         self.tickets.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
@@ -119,7 +119,7 @@ impl RequestQueue {
     }
 }
 
-/// Offers the load, and tells what became of it.
+/// Offers the load, and reports its results.
 pub async fn offer(target: &Target, offer: &OfferedLoad) -> Result<OpenLoopOutcome> {
     let queue = Arc::new(RequestQueue { tickets: Mutex::default(), ready: Semaphore::new(0) });
     let mut lanes = JoinSet::new();
@@ -140,7 +140,7 @@ pub async fn offer(target: &Target, offer: &OfferedLoad) -> Result<OpenLoopOutco
     while let Some(lane) = lanes.join_next().await {
         outcome.add(lane?);
     }
-    // Nobody was free for these in time.
+    // No connection was free for these in time.
     let unsent = queue.tickets.lock().unwrap_or_else(PoisonError::into_inner);
     outcome.late += unsent.iter().filter(|ticket| ticket.is_counted).count() as u64;
     drop(unsent);
@@ -148,7 +148,7 @@ pub async fn offer(target: &Target, offer: &OfferedLoad) -> Result<OpenLoopOutco
     Ok(outcome)
 }
 
-/// Lets requests become due, about a millisecond's worth at a time.
+/// Releases requests when they are due, in batches of about a millisecond.
 async fn issue(offer: &OfferedLoad, queue: &RequestQueue) {
     let mut chance = RandomGaps(0x9e37_79b9_7f4a_7c15);
     let start = now();
@@ -185,7 +185,7 @@ async fn work(
             outcome.note(end, now() - ticket.due);
         }
         if matches!(end, RequestEnd::Failed | RequestEnd::Late) {
-            // The connection may be gone, or an answer may still be on its way in it.
+            // The connection may be closed, or an answer may still be arriving on it.
             drivers.shutdown().await;
             match LoadConnection::connect(&target, &mut drivers).await {
                 Ok(new) => lane = new,

@@ -1,4 +1,4 @@
-//! The options that every measurement takes.
+//! The options of every measurement.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use crate::load::{LoadPlan, LoadStop};
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct LoadOptions {
-    /// Connections, each of which has one request under way at any time.
+    /// Connections, each with one request in progress
     #[arg(long, default_value_t = 16)]
     pub connections: usize,
-    /// How long one turn lasts, after its warm-up.
+    /// Seconds of one pass, after its warm-up
     #[arg(long, default_value_t = 5)]
     pub seconds: u64,
-    /// Ends a turn after this many requests instead.
+    /// End a pass after this many requests instead
     #[arg(long)]
     pub requests: Option<u64>,
-    /// Requests per connection that are not counted, at the start of each turn.
+    /// Requests per connection that are not counted, at the start of each pass
     #[arg(long, default_value_t = 200)]
     pub warm_up: u64,
-    /// How many turns each subject gets.
+    /// Passes for each subject
     #[arg(long, default_value_t = 5)]
     pub rounds: usize,
-    /// Prints the figures as JSON, every turn included.
+    /// Print the metrics as JSON, with every pass
     #[arg(long)]
     pub json: bool,
 }

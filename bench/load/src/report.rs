@@ -1,4 +1,4 @@
-//! The figures as a table for people, or as JSON.
+//! The metrics as a table for people, or as JSON.
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::options::LoadOptions;
 const TITLES: [&str; 5] =
     ["requests/s", "p50 µs", "p99 µs", "CPU µs/request", "peers' CPU µs/request"];
 
-/// Prints the comparison in the form that was asked for.
+/// Prints the comparison in the requested form.
 #[expect(clippy::print_stdout, reason = "the report is what the program is for")]
 pub fn print(comparison: &LoadComparison, options: &LoadOptions) {
     if options.json {
@@ -19,7 +19,7 @@ pub fn print(comparison: &LoadComparison, options: &LoadOptions) {
     }
 }
 
-/// Medians over the turns, and below them the ratios with their range.
+/// Medians over the passes, followed by the ratios with their range.
 pub fn to_table(comparison: &LoadComparison) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);

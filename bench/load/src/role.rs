@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result, bail};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-/// A role that said that it is ready; it ends when this is dropped.
+/// A role that is ready; it ends when this is dropped.
 #[derive(Debug)]
 pub struct RunningRole {
     pub address: SocketAddr,
-    /// What the role said after its port: a key, more ports.
+    /// The rest of the role's line after its port: a key, or more ports.
     pub note: String,
     pub pid: u32,
     _child: Child,
@@ -22,7 +22,7 @@ pub async fn spawn(arguments: &[String]) -> Result<RunningRole> {
     spawn_on(None, arguments).await
 }
 
-/// The same on one processor only, which needs `taskset`.
+/// Like [`spawn`], on one processor only, which needs `taskset`.
 pub async fn spawn_on(processor: Option<usize>, arguments: &[String]) -> Result<RunningRole> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let mut command = match processor {
@@ -35,7 +35,7 @@ pub async fn spawn_on(processor: Option<usize>, arguments: &[String]) -> Result<
     };
     let mut child = command
         .args(arguments)
-        // The role reads to the end of this, which comes when the parent goes, however it goes.
+        // The role reads this pipe to its end, which comes when the parent exits for any reason.
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
@@ -60,7 +60,7 @@ pub fn announce(port: u16, note: &str) {
     println!("ready {port} {note}");
 }
 
-/// Returns when the process that started this role is gone.
+/// Returns when the parent process has exited.
 pub async fn until_parent_goes() {
     let mut ignored = [0; 64];
     let mut stdin = tokio::io::stdin();

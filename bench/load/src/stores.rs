@@ -1,4 +1,4 @@
-//! Where the servers keep what they have: each in a store of its own, on disk.
+//! The stores of the servers: each server has its own, on disk.
 
 use std::{
     path::PathBuf,
@@ -12,15 +12,15 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
 use url::Url;
 
-/// The role that serves: it owns no table, so row security holds for it.
+/// The serving role: it owns no table, so row security applies to it.
 const SERVING: &str = "jurat_serving";
 const ROLE: &str = "do $$ begin create role jurat_serving login; \
     exception when duplicate_object or unique_violation then null; end $$";
 
-/// A store that is gone with its process.
+/// A store that ends with its process.
 pub const MEMORY: &str = "memory";
 
-/// Where the store of an address is.
+/// The location of a store.
 pub fn location(store: &str) -> StoreLocation {
     if store == MEMORY {
         StoreLocation::Memory
@@ -52,7 +52,7 @@ impl BenchStores {
         if self.postgres.is_some() { "PostgreSQL" } else { "SQLite" }
     }
 
-    /// The names of the servers that are measured, each with a store of its own.
+    /// The names of the measured servers, each with a store of its own.
     pub async fn of_servers(&self) -> Result<Vec<(&'static str, String)>> {
         let mut stores = vec![("jurat", self.new_store().await?)];
         if self.postgres.is_none() {
@@ -77,7 +77,7 @@ impl BenchStores {
         Ok(url.into())
     }
 
-    /// Removes what was made on the server; the folder goes by itself.
+    /// Drops the schemas on the server; the folder removes itself.
     pub async fn drop(&self) -> Result<()> {
         for number in 0..self.made.load(Ordering::Relaxed) {
             self.execute(&format!("drop schema if exists {} cascade", schema(number))).await?;

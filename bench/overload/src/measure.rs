@@ -1,4 +1,5 @@
-//! Capacity first, then a part of it, all of it and more, then stalled connections beside a part.
+//! Measures the capacity, then a part of it, all of it and more, then stalled connections besides a
+//! part.
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use jurat_bench_round::{executors, request};
 use crate::{OverloadBenchArgs, report};
 
 pub(crate) const SUBJECTS: [&str; 2] = ["plain", "jurat"];
-/// What is offered, as a share of the capacity.
+/// The offered load, as a share of the capacity.
 pub(crate) const SHARES: [f64; 3] = [0.7, 1.0, 5.0];
 const SETTLE: Duration = Duration::from_secs(1);
-/// A caller who has waited so long is gone.
+/// A caller leaves after this time.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// One load on one subject.
@@ -25,17 +26,17 @@ pub(crate) struct LoadPhase {
     pub(crate) name: String,
     pub(crate) offered: f64,
     pub(crate) outcome: OpenLoopOutcome,
-    /// Seconds of the processor that the server had in each second.
+    /// CPU seconds of the server per second.
     pub(crate) cpu: f64,
     /// Bytes, at the end of the phase.
     pub(crate) resident: u64,
 }
 
-/// All that was measured in one round.
+/// All measurements of one pass.
 #[derive(Debug, Clone)]
 pub(crate) struct OverloadResult {
     pub(crate) capacity: f64,
-    /// Rounds in a second of the processor at that.
+    /// Rounds per CPU second at that rate.
     pub(crate) per_cpu: f64,
     pub(crate) phases: Vec<LoadPhase>,
 }
@@ -56,7 +57,7 @@ pub(crate) async fn run(arguments: &OverloadBenchArgs) -> Result<()> {
     Ok(())
 }
 
-/// Fresh processes for every round, so that none profits from the one before.
+/// Starts new processes for every pass, so that none profits from the previous one.
 async fn measure(arguments: &OverloadBenchArgs) -> Result<OverloadResult> {
     let (own, shared) = if arguments.apart { (Some(1), Some(0)) } else { (None, None) };
     let words = ["executors".to_owned(), arguments.replicas.to_string()];
@@ -82,7 +83,7 @@ async fn measure(arguments: &OverloadBenchArgs) -> Result<OverloadResult> {
         subjects.push(OverloadSubject { name, target, role });
     }
     let seconds = Duration::from_secs_f64(arguments.seconds);
-    // Nobody is refused there, so this is what the handlers can do.
+    // No caller is refused there, so this is the capacity of the handlers.
     let plan = LoadPlan { connections: 32, warm_up: 20, stop: LoadStop::After(seconds) };
     let closed = load::run(&subjects[0].target, &plan, &[subjects[0].role.pid]).await?;
     let capacity = closed.per_second();

@@ -1,11 +1,11 @@
-//! The figures as a table for people, or as JSON, and the aims beside them.
+//! The metrics as a table for people, or as JSON, with the targets.
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
 use crate::measure::{LoadPhase, OverloadResult, SUBJECTS};
 
-/// The figures of a phase, in the order of `TITLES`.
+/// The metrics of a phase, in the order of `TITLES`.
 type PhaseMetrics = [f64; 9];
 
 const TITLES: [&str; 9] = [
@@ -22,7 +22,7 @@ const TITLES: [&str; 9] = [
 const NAMES: [&str; 9] =
     ["offered", "good", "shed", "failed", "late", "p50_ms", "p99_ms", "memory_mib", "cpu"];
 
-/// One line of the table: medians over the rounds.
+/// One row of the table: medians over the passes.
 struct ReportLine {
     subject: &'static str,
     name: String,
@@ -75,7 +75,7 @@ fn metrics(phase: &LoadPhase) -> PhaseMetrics {
     ]
 }
 
-/// What the server is to reach, for each subject.
+/// The targets of the server, for each subject.
 fn aims(capacity: f64, lines: &[ReportLine]) -> Vec<(String, f64)> {
     let mut aims = Vec::new();
     for subject in SUBJECTS {

@@ -1,4 +1,4 @@
-//! Connections that stall in each of the known ways, and come again when they are closed.
+//! Connections that stall in each of the known ways, and return when they are closed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// How often those that drip say one more byte.
+/// How often a dripping connection sends another byte.
 const DRIP: Duration = Duration::from_secs(1);
-/// How long one waits before it comes again, so that the load is that of stalls, not of a flood.
+/// The wait before a connection returns, so that the load consists of stalls and not of a flood.
 const AGAIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ const KINDS: [StallKind; 7] = [
     },
 ];
 
-/// Opens as many connections as asked, says so, and keeps them up.
+/// Opens the requested number of connections, announces it, and keeps them open.
 pub(crate) async fn stall(address: SocketAddr, count: usize) -> Result<()> {
     let opened = Arc::new(Semaphore::new(0));
     let mut stalled = JoinSet::new();

@@ -1,5 +1,4 @@
-//! The least that could run a verifier: asks the judge by the client that the server uses too, and
-//! forgets.
+//! The minimal way to run a verifier: asks the judge with the server's client, and stores nothing.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

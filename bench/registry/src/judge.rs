@@ -1,4 +1,4 @@
-//! A judge that speaks the protocol of OpenAI and finds everything met, at once.
+//! A judge that speaks the protocol of OpenAI and immediately finds every criterion met.
 
 use std::net::Ipv4Addr;
 
@@ -11,7 +11,7 @@ use jurat_bench_load::{announce, until_parent_goes};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-/// Stands in every reply of the judge.
+/// Occurs in every reply of the judge.
 pub(crate) const MARKER: &str = "chat.completion";
 
 pub(crate) async fn serve() -> Result<()> {
@@ -28,7 +28,7 @@ pub(crate) async fn serve() -> Result<()> {
         "usage": { "prompt_tokens": 700, "completion_tokens": 30 },
     });
     let reply = Bytes::from(reply.to_string());
-    // The body is read to its end, as a judge does that looks at it.
+    // The body is read to its end, as a real judge does.
     let judge = async move |_body: Bytes| ([(CONTENT_TYPE, "application/json")], reply.clone());
     let router = Router::new().route("/chat/completions", post(judge));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;

@@ -14,10 +14,10 @@ use tokio::net::TcpListener;
 
 use crate::verifiers;
 
-/// As many requests to the judge at once as there are clients at the most.
+/// The limit of concurrent requests to the judge: the maximum number of clients.
 const CONCURRENCY: usize = 256;
 
-/// Starts the server on a free port; it returns when the parent goes.
+/// Starts the server on a free port; returns when the parent exits.
 pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
     let store = jurat_store::open(&location(store)).await?;
     let engine = Engine::new(EngineParts {
@@ -27,7 +27,7 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
         bounded: Sandbox::default(),
         node_key: NodeSigningKey::from_seed(&[7; 32]).context("no signing key")?,
         secrets: Arc::new(|_| None),
-        // One key stands for all callers, and each of them waits for its answer: nobody is refused
+        // One key serves all callers, and each of them waits for its answer. No caller is refused
         // because the node is late, which bench/overload measures.
         limits: EngineLimits {
             rounds_per_key: usize::MAX,
@@ -59,8 +59,8 @@ pub(crate) async fn serve(judge: &str, count: u32, store: &str) -> Result<()> {
     }
 }
 
-/// With a price, so that a run moves credit as well, and with known verdicts, which no run finds
-/// because no two have the same inputs.
+/// With a price, so that a run moves credit, and with a verdict cache, which no run hits because no
+/// two have the same inputs.
 fn judges(url: &str) -> JudgesConfig {
     let mut settings = ProviderSettings::new(ProviderKind::OpenAi, url);
     settings.concurrency = CONCURRENCY;

@@ -1,4 +1,4 @@
-//! What does a run of a verifier cost beside the call of its judge, and do lists stay as fast?
+//! Measures the cost of a verifier run besides its judge call, and whether lists stay fast.
 #![expect(clippy::print_stdout, reason = "a measurement prints its figures")]
 
 mod bare;
@@ -19,7 +19,7 @@ use mimalloc::MiMalloc;
 use serde_json::json;
 use tokio::runtime::Builder;
 
-/// The allocator that is shipped, for every role alike.
+/// The allocator of the released binary, for every role alike.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -29,55 +29,55 @@ const FIRST_PAGE: &str = "/v1/verifiers?limit=10";
 #[derive(Debug, Parser)]
 #[command(about = "Measures runs of a verifier beside its judge, and lists of many verifiers.")]
 struct RegistryBenchArgs {
-    /// Clients that run the verifier at once, each number for itself.
+    /// Concurrent clients that run the verifier; each number is measured separately
     #[arg(long, value_delimiter = ',', default_values_t = [1, 64])]
     clients: Vec<usize>,
-    /// Verifiers of the account whose list is read, each number in a store of its own.
+    /// Verifiers of the account whose list is read; each number has a store of its own
     #[arg(long, value_delimiter = ',', default_values_t = [10, 1_000, 100_000])]
     verifiers: Vec<u32>,
-    /// How long one turn lasts, after its warm-up.
+    /// Seconds of one pass, after its warm-up
     #[arg(long, default_value_t = 4)]
     seconds: u64,
-    /// Ends a turn after this many requests instead.
+    /// End a pass after this many requests instead
     #[arg(long)]
     requests: Option<u64>,
-    /// Requests per connection that are not counted, at the start of each turn.
+    /// Requests per connection that are not counted, at the start of each pass
     #[arg(long, default_value_t = 50)]
     warm_up: u64,
-    /// How many turns each subject gets.
+    /// Passes for each subject
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Keeps everything on this PostgreSQL server, in schemas that are dropped at the end; by
-    /// default in files of SQLite.
+    /// Keep everything on this PostgreSQL server, in schemas that are dropped at the end; by
+    /// default in SQLite files
     #[arg(long)]
     postgres: Option<String>,
-    /// Fails when the median of a list or of a verifier takes so many times as long with the most
-    /// verifiers as with the fewest.
+    /// Fail if a list or a verifier takes this many times as long with the most verifiers as with
+    /// the fewest
     #[arg(long, default_value_t = 2.0)]
     most_ratio: f64,
-    /// Prints the figures as JSON, every turn included.
+    /// Print the metrics as JSON, with every pass
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
     role: Option<RegistryBenchRole>,
 }
 
-/// What this program does when it is started by itself.
+/// The roles in which this program starts itself.
 #[derive(Debug, Clone, Subcommand)]
 #[command(hide = true)]
 enum RegistryBenchRole {
-    /// A judge that finds everything met, at once.
+    /// A judge that immediately finds every criterion met.
     Judge,
-    /// A handler that asks the judge and keeps nothing.
+    /// A handler that asks the judge and stores nothing.
     Bare { judge: String },
-    /// The real server, with so many verifiers of that judge.
+    /// The real server, with this many verifiers of that judge.
     Jurat { judge: String, verifiers: u32, store: String },
 }
 
 fn main() -> Result<()> {
     let arguments = RegistryBenchArgs::parse();
     match arguments.role.clone() {
-        // The load comes from one thread, so that the roles have the other cores.
+        // The load comes from one thread, which leaves the other cores to the roles.
         None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
         Some(role) => Builder::new_multi_thread().enable_all().build()?.block_on(serve(role)),
     }
@@ -158,7 +158,8 @@ async fn measure_runs(
     Ok(comparisons)
 }
 
-/// The first page of the list, and one verifier after the other, each with few and many of them.
+/// The first page of the list, and one verifier after the other, each with few and with many
+/// verifiers.
 async fn measure_lists(
     stores: &BenchStores,
     judge: &RunningRole,

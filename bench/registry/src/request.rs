@@ -1,4 +1,4 @@
-//! What is asked: of the server and of the handler a run, of the judge what comes of it.
+//! The requests: a run for the server and the handler, and the resulting question for the judge.
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use crate::{judge, verifiers};
 const SOURCE: &str = "The report of the harbour office has the arrivals of each month, and names the \
     ships, their captains and what they carried; for March it has forty-one of them.";
 
-/// A run with inputs that nobody has judged before, so that the server has to ask the judge.
+/// A run with new inputs, so that the server has to ask the judge.
 pub(crate) fn of_run(role: &RunningRole) -> Result<Target> {
     let body = json!({ "inputs": { "response": response(), "source": SOURCE } }).to_string();
     Ok(Target {
@@ -35,13 +35,13 @@ pub(crate) fn of_judge(role: &RunningRole) -> Target {
         path: "/chat/completions".to_owned(),
         headers: Vec::new(),
         body: to_judge(&response(), SOURCE),
-        // The judge looks at nothing, so nothing has to differ.
+        // The judge ignores its input, so nothing has to differ.
         vary: RequestVariation::Nothing,
         marker: judge::MARKER.to_owned(),
     }
 }
 
-/// The same words as the server sends to its judge.
+/// The same question that the server sends to its judge.
 pub(crate) fn to_judge(response: &str, source: &str) -> Bytes {
     let config = verifiers::config();
     let question = Question {
@@ -73,7 +73,7 @@ pub(crate) fn to_judge(response: &str, source: &str) -> Bytes {
     Bytes::from(body.to_string())
 }
 
-/// The bearer token, for a role that has one.
+/// The bearer token, if the role has one.
 pub(crate) fn headers(role: &RunningRole) -> Result<Vec<(HeaderName, HeaderValue)>> {
     if role.note.is_empty() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Verifiers as the program writes them, put into the store many at a time.
+//! Verifiers as the program writes them, stored many at a time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use jurat_core::{
 };
 use jurat_store::{DeployOutcome, NewVerifierVersion, Store};
 
-/// Writes under way at once: as many as SQLite commits together.
+/// Concurrent writes: as many as SQLite commits together.
 const AT_ONCE: usize = 256;
-/// 2026-01-01, and one verifier every second from then on.
+/// 2026-01-01, followed by one verifier every second.
 const FIRST_MS: i64 = 1_767_225_600_000;
 
 /// The provider of the judge.
@@ -71,7 +71,7 @@ pub(crate) fn inputs(response: &str, source: &str) -> BTreeMap<String, String> {
 
 fn deploy(number: u32) -> NewVerifierVersion {
     let at = Timestamp::from_millis(FIRST_MS + i64::from(number) * 1_000);
-    // Identifiers of one second differ in their random bits only; a prime spreads these.
+    // Identifiers of one second differ only in their random bits, which a prime spreads.
     let bits = u128::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
     NewVerifierVersion {
         account: AccountId::admin(),

@@ -1,4 +1,4 @@
-//! The least that could answer the request: asks the executors, counts, and forgets.
+//! The minimal way to answer the request: asks the executors, counts, and stores nothing.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub async fn serve(executors: Vec<String>) -> Result<()> {
     }
 }
 
-/// A client as most programs have it.
+/// A client with common settings.
 #[expect(clippy::disallowed_methods, reason = "the baseline is a plain client without a guard")]
 pub fn client() -> Result<reqwest::Client> {
     reqwest::Client::builder().no_proxy().build().context("cannot build a client")

@@ -1,4 +1,4 @@
-//! Executors that answer at once and pass every candidate, several in one process.
+//! Executors that answer immediately and pass every candidate, several in one process.
 
 use std::net::Ipv4Addr;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// Serves as many as asked, each on a port of its own, and announces all ports in one line.
+/// Serves the requested number, each on a port of its own, and announces all ports in one line.
 pub async fn serve(count: usize) -> Result<()> {
     let mut servers = JoinSet::new();
     let mut ports = Vec::new();
@@ -55,7 +55,7 @@ fn router(number: usize) -> Router {
         .route("/verify", post(verify))
 }
 
-/// An answer of the usual size, which differs with what was asked.
+/// An answer of typical size, which depends on the request.
 fn propose(call: &Value) -> Value {
     json!({
         "candidate_output": {
@@ -67,7 +67,7 @@ fn propose(call: &Value) -> Value {
     })
 }
 
-/// As much of the request as the hash needs.
+/// The part of the request that the hash needs.
 #[derive(Debug, Deserialize)]
 struct VerifyCall {
     candidate: CandidateIds,
@@ -85,7 +85,7 @@ struct PolicyHashField {
     policy_hash: String,
 }
 
-/// What the hash covers, in the order of the keys.
+/// The hashed fields, in the order of the keys.
 #[derive(Debug, Serialize)]
 struct HashInput<'a> {
     candidate_id: &'a str,

@@ -16,28 +16,28 @@ use tokio::net::TcpListener;
 
 use crate::bare::client;
 
-/// Who is measured, the baseline first.
+/// The subjects, the baseline first.
 pub const SUBJECTS: [&str; 3] = ["bare", "jurat", "jurat-memory"];
 
-/// Where the server keeps its rounds.
+/// The location of the server's rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
     OnDisk,
     InMemory,
 }
 
-/// What stands between the network and the handlers.
+/// The layer between the network and the handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrontKind {
-    /// The server's own loop, and its limits.
+    /// The server's own accept loop, with its limits.
     Own,
-    /// `axum::serve`, as most programs use it, and nobody refused for being late.
+    /// `axum::serve`, as most programs use it, without refusals on a late node.
     Plain,
 }
 
-/// Starts the server on a free port with a fresh store and registers an executor per address.
+/// Starts the server on a free port with a new store and registers an executor per address.
 ///
-/// It returns when `until_parent_goes` does.
+/// Returns when the parent exits.
 pub async fn serve(executors: Vec<String>, keeps: StoreKind, front: FrontKind) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let location = match keeps {
@@ -69,7 +69,7 @@ pub async fn serve(executors: Vec<String>, keeps: StoreKind, front: FrontKind) -
     }
 }
 
-/// An engine that works, and the key of its caller.
+/// A working engine, and the key of its caller.
 pub async fn node(store: Arc<dyn Store>, front: FrontKind) -> Result<(Engine, ApiKey)> {
     let engine = Engine::new(EngineParts {
         store,
@@ -78,7 +78,7 @@ pub async fn node(store: Arc<dyn Store>, front: FrontKind) -> Result<(Engine, Ap
         bounded: Sandbox::default(),
         node_key: NodeSigningKey::from_seed(&[7; 32]).context("no signing key")?,
         secrets: Arc::new(|_| None),
-        // One key stands for all callers.
+        // One key serves all callers.
         limits: EngineLimits {
             rounds_per_key: usize::MAX,
             rounds_per_account: usize::MAX,
@@ -96,7 +96,7 @@ pub async fn node(store: Arc<dyn Store>, front: FrontKind) -> Result<(Engine, Ap
     Ok((engine, key))
 }
 
-/// Registers an executor for each address, by the name `executor-` and its number.
+/// Registers an executor for each address, named `executor-` and its number.
 pub async fn register(server: &str, key: &ApiKey, executors: Vec<String>) -> Result<()> {
     let client = client()?;
     for (number, url) in executors.into_iter().enumerate() {

@@ -1,11 +1,11 @@
-//! The roles of the measurement of rounds, which that of overload plays as well.
+//! The roles of the round measurement, which the overload measurement uses, too.
 
 pub mod bare;
 pub mod executors;
 pub mod jurat;
 pub mod request;
 
-/// Reads how many replicas a round has.
+/// Parses the number of replicas of a round.
 pub fn replicas(text: &str) -> Result<usize, String> {
     match text {
         "1" => Ok(1),

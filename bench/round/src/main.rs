@@ -1,4 +1,4 @@
-//! What does a round cost beside a bare fan-out to the same executors?
+//! Measures the cost of a round compared with a bare fan-out to the same executors.
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -10,7 +10,7 @@ use jurat_bench_round::{bare, executors, jurat, replicas, request};
 use mimalloc::MiMalloc;
 use tokio::runtime::Builder;
 
-/// The allocator that is shipped, for every role alike.
+/// The allocator of the released binary, for every role alike.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -19,31 +19,31 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 struct RoundBenchArgs {
     #[command(flatten)]
     options: LoadOptions,
-    /// How many executors are asked: 1, 3 or 5.
+    /// Executors for each round: 1, 3 or 5
     #[arg(long, default_value_t = 3, value_parser = replicas)]
     replicas: usize,
     #[command(subcommand)]
     role: Option<RoundBenchRole>,
 }
 
-/// What this program does when it is started by itself.
+/// The roles in which this program starts itself.
 #[derive(Debug, Clone, Subcommand)]
 #[command(hide = true)]
 enum RoundBenchRole {
-    /// Executors that answer at once, all in one process.
+    /// Executors that answer immediately, all in one process.
     Executors { count: usize },
     /// A handler that asks the executors, takes the majority and stores nothing.
     Bare { executors: Vec<String> },
     /// The real server with its store on disk, and the executors registered.
     Jurat { executors: Vec<String> },
-    /// The same with its store in memory.
+    /// The same server with its store in memory.
     JuratMemory { executors: Vec<String> },
 }
 
 fn main() -> Result<()> {
     let arguments = RoundBenchArgs::parse();
     match arguments.role.clone() {
-        // The load comes from one thread, so that the roles have the other cores.
+        // The load comes from one thread, which leaves the other cores to the roles.
         None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
         Some(role) => Builder::new_multi_thread().enable_all().build()?.block_on(serve(role)),
     }

@@ -1,4 +1,4 @@
-//! The request that every subject gets, and its translation to what an executor gets.
+//! The request for every subject, and its translation for an executor.
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const POLICY: &str = "vp.schema_only.v1";
 
-/// `POST /api/v3/validate`: a claim of the usual size under the policy that is cheapest to check.
+/// `POST /api/v3/validate`: a claim of typical size under the policy that is cheapest to check.
 pub fn body(replicas: usize) -> Bytes {
     let request = json!({
         "claim": {
@@ -33,7 +33,7 @@ pub fn body(replicas: usize) -> Bytes {
     Bytes::from(request.to_string())
 }
 
-/// The bearer token, for a subject that has one.
+/// The bearer token, if the subject has one.
 pub fn headers(key: &str) -> Result<Vec<(HeaderName, HeaderValue)>> {
     if key.is_empty() {
         return Ok(Vec::new());
@@ -41,7 +41,7 @@ pub fn headers(key: &str) -> Result<Vec<(HeaderName, HeaderValue)>> {
     Ok(vec![(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {key}"))?)])
 }
 
-/// What `POST /verify` of an executor gets for such a request.
+/// The body of `POST /verify` for such a request.
 pub fn to_verify(request: &Value, number: u64) -> Bytes {
     let claim = &request["claim"];
     let params = &request["policy"]["policy_params"];

@@ -1,4 +1,5 @@
-//! How long `jurat serve` takes to be ready with a store of a million rounds, beside an empty one.
+//! Measures how long `jurat serve` takes to be ready with a million rounds, compared with an empty
+//! store.
 #![expect(clippy::print_stdout, reason = "a measurement prints its figures")]
 
 mod rounds;
@@ -22,40 +23,40 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Debug, Parser)]
 #[command(about)]
 struct StartBenchArgs {
-    /// Closed rounds in the large store.
+    /// Closed rounds in the large store
     #[arg(long, default_value_t = 1_000_000)]
     rounds: u32,
-    /// Rounds that each turn finds open, as a crash leaves them.
+    /// Rounds that each start finds open, as after a crash
     #[arg(long, default_value_t = 100)]
     open: u32,
-    /// How many times each store is started.
+    /// How many times each store is started
     #[arg(long, default_value_t = 5)]
     turns: usize,
-    /// Keeps the large store in this folder, and uses it when it is there.
+    /// Keep the large store in this folder, and reuse it if it exists
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// Makes the large store and measures nothing.
+    /// Build the large store and measure nothing
     #[arg(long, requires = "folder")]
     make_only: bool,
-    /// The program to start; by default the one beside this program.
+    /// The program to start; by default the one next to this program
     #[arg(long)]
     program: Option<PathBuf>,
-    /// Fails when the large store takes longer than this at any turn.
+    /// Fail if the large store takes longer than this at any start
     #[arg(long, default_value_t = 1_000.0)]
     most_ms: f64,
-    /// Prints the figures as JSON, every turn included.
+    /// Print the metrics as JSON, with every start
     #[arg(long)]
     json: bool,
 }
 
-/// What was measured of one store.
+/// The measurements of one store.
 #[derive(Debug, Default, Serialize)]
 struct StartMetrics {
     name: &'static str,
     rounds: u32,
     ready_ms: Vec<f64>,
     newest_ms: Vec<f64>,
-    /// The slowest of the lists by a kind, an outcome, and both, that find nothing.
+    /// The slowest list by a kind, an outcome, or both, that finds nothing.
     nothing_found_ms: Vec<f64>,
 }
 
@@ -112,7 +113,7 @@ async fn make(folder: &Path, count: u32) -> Result<()> {
     Ok(())
 }
 
-/// Leaves rounds open as a node does that is killed.
+/// Leaves rounds open, like a node that is killed.
 async fn leave_open(folder: &Path, turn: usize, count: u32) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let store = Arc::new(Sqlite::open(&folder.join("jurat.db")).await?);
@@ -136,7 +137,7 @@ fn print(figures: &[StartMetrics], is_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// The median, with the least and the most.
+/// The median, with the minimum and the maximum.
 fn range(values: &[f64]) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

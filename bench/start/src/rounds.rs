@@ -19,14 +19,14 @@ use jurat_core::{
 use jurat_store::{RoundCloseOutcome, Sqlite, Store as _};
 use serde_json::json;
 
-/// Writes under way at once: as many as the store commits together.
+/// Concurrent writes: as many as the store commits together.
 const AT_ONCE: usize = 256;
-/// 2026-01-01, and one round every second from then on.
+/// 2026-01-01, followed by one round every second.
 const FIRST_MS: i64 = 1_767_225_600_000;
 const REPLICAS: usize = 3;
 
-/// Adds closed rounds: three validations for every delegation, and one in twenty a split. None is a
-/// fact check or was abstained in, so that lists of those find nothing.
+/// Adds closed rounds: three validations for every delegation, and one split in twenty. There is no
+/// fact check and no abstention, so that lists of those find nothing.
 pub(crate) async fn fill(store: &Arc<Sqlite>, count: u32) -> Result<()> {
     let walks = stream::iter(0..count).map(|number| {
         let store = Arc::clone(store);
@@ -42,10 +42,10 @@ pub(crate) async fn fill(store: &Arc<Sqlite>, count: u32) -> Result<()> {
     Ok(())
 }
 
-/// Adds rounds that nobody ends.
+/// Adds rounds that stay open.
 pub(crate) async fn leave_open(store: &Arc<Sqlite>, turn: usize, count: u32) -> Result<()> {
     for number in 0..count {
-        // The second half of the identifier tells the turns apart.
+        // The second half of the identifier distinguishes the starts.
         let bits = (u128::try_from(turn)? + 1) << 64 | u128::from(number);
         store.round_open(&open(number, bits), None).await?;
     }

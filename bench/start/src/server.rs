@@ -24,7 +24,7 @@ pub(crate) struct ServerProcess {
     key: String,
 }
 
-/// How long lists take.
+/// The durations of lists.
 #[derive(Debug)]
 pub(crate) struct ListTimes {
     pub(crate) newest_ms: f64,
@@ -82,7 +82,7 @@ impl ServerProcess {
         Ok(took)
     }
 
-    /// Ends it as a power cut would.
+    /// Kills it, like a power failure.
     pub(crate) async fn kill(mut self) -> Result<()> {
         self.process.kill().await?;
         Ok(())

@@ -1,4 +1,5 @@
-//! The least that could do the same: one call to propose, calls to verify, a count, and nothing kept.
+//! The minimal way to do the same: one call to propose, calls to verify, a count, and nothing
+//! stored.
 
 use std::{
     net::Ipv4Addr,

@@ -1,4 +1,4 @@
-//! The real server among the subjects, with a log of some length.
+//! The real server among the subjects, with an event log of a given length.
 
 use std::{net::Ipv4Addr, sync::Arc};
 
@@ -14,14 +14,14 @@ use tokio::net::TcpListener;
 
 use crate::{log, order};
 
-/// The task that the log is made of.
+/// The task that the log is copied from.
 const FIRST: &str = "first";
 
-/// Starts the server on a free port with so many events in its log; it returns when the parent
-/// goes.
+/// Starts the server on a free port with this many events in its log; returns when the parent
+/// exits.
 pub(crate) async fn serve(store: &str, events: u64, executors: Vec<String>) -> Result<()> {
     let store = jurat_store::open(&location(store)).await?;
-    // Everybody waits for the end: nobody is refused because the node is late.
+    // Every client waits for the end, so none is refused because the node is late.
     let (engine, key) = node(Arc::clone(&store), FrontKind::Plain).await?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;

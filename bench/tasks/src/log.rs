@@ -1,4 +1,4 @@
-//! A long log: copies of a task that the server itself brought to its end.
+//! A long event log: copies of a task that the server itself completed.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use jurat_store::{
     TaskEventsQuery, TaskKey, TaskRecord, TaskSubmit, WriteOutcome,
 };
 
-/// Writes under way at once: as many as SQLite commits together.
+/// Concurrent writes: as many as SQLite commits together.
 const AT_ONCE: usize = 256;
 
-/// A task with all that was written of it.
+/// A task with everything that was written about it.
 #[derive(Debug)]
 struct TaskLog {
     record: TaskRecord,
@@ -21,7 +21,7 @@ struct TaskLog {
     with: TaskAppendExtras,
 }
 
-/// Fills the log with copies of the task until it has so many events.
+/// Fills the log with copies of the task until it has this many events.
 pub(crate) async fn fill(store: &Arc<dyn Store>, id: &str, events: u64) -> Result<()> {
     let whole = read(store, id).await?;
     let each = u64::try_from(whole.events.len())?;
@@ -46,7 +46,7 @@ async fn read(store: &Arc<dyn Store>, id: &str) -> Result<TaskLog> {
     Ok(TaskLog { record, events: events.into_iter().map(|it| it.event).collect(), with })
 }
 
-/// Written by the operations that the server writes with.
+/// Writes with the same operations as the server.
 async fn copy(store: &Arc<dyn Store>, whole: &TaskLog, number: u64) -> Result<()> {
     let TaskLog { record, events, with } = whole;
     let behalf = Behalf::Account(record.key.account.clone());

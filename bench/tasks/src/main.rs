@@ -1,4 +1,5 @@
-//! What does a task cost beside the bare calls that it makes, and does a long log slow it?
+//! Measures the cost of a task compared with its bare calls, and whether a long event log slows it
+//! down.
 #![expect(clippy::print_stdout, reason = "a measurement prints its figures")]
 
 mod bare;
@@ -19,65 +20,64 @@ use mimalloc::MiMalloc;
 use serde_json::json;
 use tokio::runtime::Builder;
 
-/// The allocator that is shipped, for every role alike.
+/// The allocator of the released binary, for every role alike.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures tasks beside the bare calls they make, and with logs of any length.")]
 struct TasksBenchArgs {
-    /// Quorums of the tasks, each measured for itself.
+    /// Quorums of the tasks; each is measured separately
     #[arg(long, value_delimiter = ',', default_values_t = [1, 3])]
     quorums: Vec<u32>,
-    /// Clients that submit tasks at once, each waiting for the end of its own.
+    /// Concurrent clients that submit tasks and wait for the end of their own
     #[arg(long, value_delimiter = ',', default_values_t = [1, 16])]
     clients: Vec<usize>,
-    /// Events in the log of a server, each number in a store of its own.
+    /// Events in the log of a server; each number has a store of its own
     #[arg(long, value_delimiter = ',', default_values_t = [10, 10_000, 1_000_000])]
     events: Vec<u64>,
-    /// How long one turn lasts, after its warm-up.
+    /// Seconds of one pass, after its warm-up
     #[arg(long, default_value_t = 4)]
     seconds: u64,
-    /// Ends a turn after this many tasks instead.
+    /// End a pass after this many tasks instead
     #[arg(long)]
     requests: Option<u64>,
-    /// Tasks per client that are not counted, at the start of each turn.
+    /// Tasks per client that are not counted, at the start of each pass
     #[arg(long, default_value_t = 20)]
     warm_up: u64,
-    /// How many turns each subject gets.
+    /// Passes for each subject
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Keeps everything on this PostgreSQL server, in schemas that are dropped at the end; by
-    /// default in files of SQLite.
+    /// Keep everything on this PostgreSQL server, in schemas that are dropped at the end; by
+    /// default in SQLite files
     #[arg(long)]
     postgres: Option<String>,
-    /// Fails when the median of a task takes so many times as long with the longest log as with the
-    /// shortest.
+    /// Fail if a task takes this many times as long with the longest log as with the shortest
     #[arg(long, default_value_t = 1.5)]
     most_ratio: f64,
-    /// Prints the figures as JSON, every turn included.
+    /// Print the metrics as JSON, with every pass
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
     role: Option<TasksBenchRole>,
 }
 
-/// What this program does when it is started by itself.
+/// The roles in which this program starts itself.
 #[derive(Debug, Clone, Subcommand)]
 #[command(hide = true)]
 enum TasksBenchRole {
-    /// Executors that answer at once, all in one process.
+    /// Executors that answer immediately, all in one process.
     Executors { count: usize },
-    /// A handler that makes the calls of a task and keeps nothing.
+    /// A handler that makes the calls of a task and stores nothing.
     Bare { executors: Vec<String> },
-    /// The real server, with the executors registered and so many events in its log.
+    /// The real server, with registered executors and this many events in its log.
     Jurat { store: String, events: u64, executors: Vec<String> },
 }
 
 fn main() -> Result<()> {
     let arguments = TasksBenchArgs::parse();
     match arguments.role.clone() {
-        // The load comes from one thread, so that the roles have the other cores.
+        // The load comes from one thread, which leaves the other cores to the roles.
         None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
         Some(role) => Builder::new_multi_thread().enable_all().build()?.block_on(serve(role)),
     }

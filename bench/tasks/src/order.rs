@@ -1,4 +1,4 @@
-//! The task that every subject gets, and the calls that are made for it.
+//! The task for every subject, and its calls.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use jurat_engine::{Clock as _, SystemClock};
 use jurat_wire::executor::TaskContract;
 use serde_json::{Value, json};
 
-/// No contract ends while it is measured.
+/// No contract expires while it is measured.
 const DAY_MS: u64 = 86_400_000;
 
-/// `POST /v1/tasks`, answered with the end of the task. No two have the same name or inputs, so
-/// that no decision of before can be used.
+/// `POST /v1/tasks`, answered at the end of the task. No two tasks have the same name or inputs, so
+/// no earlier decision can be reused.
 pub(crate) fn target(role: &RunningRole, quorum: u32) -> Result<Target> {
     let mut headers = request::headers(&role.note)?;
     headers.push((HeaderName::from_static("prefer"), HeaderValue::from_static("wait=60")));
@@ -31,7 +31,7 @@ pub(crate) fn target(role: &RunningRole, quorum: u32) -> Result<Target> {
     })
 }
 
-/// One proposes, and as many others as the quorum verify, all at once.
+/// One executor proposes, and as many others as the quorum vote, concurrently.
 pub(crate) fn order(number: &str, quorum: u32) -> Value {
     let tomorrow = SystemClock.now().plus_millis(DAY_MS).millis();
     let tomorrow = u64::try_from(tomorrow).unwrap_or_default();
@@ -44,7 +44,7 @@ pub(crate) fn order(number: &str, quorum: u32) -> Value {
     json!({ "contract": contract, "executors": ["executor-0"], "verifiers": verifiers })
 }
 
-/// What `POST /execute` gets for it.
+/// The body of `POST /execute` for the task.
 pub(crate) fn to_execute(order: &Value, execution_id: &str) -> Value {
     let contract = &order["contract"];
     json!({
@@ -60,7 +60,7 @@ pub(crate) fn to_execute(order: &Value, execution_id: &str) -> Value {
     })
 }
 
-/// What `POST /verify` gets for what came.
+/// The body of `POST /verify` for the proposal.
 pub(crate) fn to_verify(order: &Value, execution_id: &str, output: &Value) -> Value {
     let contract = &order["contract"];
     json!({

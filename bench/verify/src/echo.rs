@@ -1,4 +1,4 @@
-//! The least that a server can do with a body: send it back.
+//! The minimal handler of a body: sends it back.
 
 use std::net::Ipv4Addr;
 

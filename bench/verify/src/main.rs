@@ -1,4 +1,4 @@
-//! What does the runtime's `/verify` with a schema it has seen cost beside an echo of the same body?
+//! Measures `/verify` of the runtime with a cached schema, compared with an echo of the same body.
 
 mod echo;
 mod request;
@@ -12,11 +12,11 @@ use jurat_bench_load::{
 use mimalloc::MiMalloc;
 use tokio::runtime::Builder;
 
-/// The allocator that is shipped, for every role alike.
+/// The allocator of the released binary, for every role alike.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Who is measured and what stands in a right answer, the baseline first.
+/// The subjects with a marker of a correct answer, the baseline first.
 const SUBJECTS: [(&str, &str); 2] = [("echo", "cand-1"), ("runtime", r#""passed":true"#)];
 
 #[derive(Debug, Parser)]
@@ -28,11 +28,11 @@ struct VerifyBenchArgs {
     role: Option<VerifyBenchRole>,
 }
 
-/// What this program does when it is started by itself.
+/// The roles in which this program starts itself.
 #[derive(Debug, Clone, Copy, Subcommand)]
 #[command(hide = true)]
 enum VerifyBenchRole {
-    /// A handler that sends back what it gets.
+    /// A handler that sends the body back.
     Echo,
     /// The runtime, with an executor that checks schemas.
     Runtime,
@@ -41,7 +41,7 @@ enum VerifyBenchRole {
 fn main() -> Result<()> {
     let arguments = VerifyBenchArgs::parse();
     match arguments.role {
-        // The load comes from one thread, so that the roles have the other cores.
+        // The load comes from one thread, which leaves the other cores to the roles.
         None => Builder::new_current_thread().enable_all().build()?.block_on(measure(&arguments)),
         Some(role) => Builder::new_multi_thread().enable_all().build()?.block_on(serve(role)),
     }

@@ -1,10 +1,10 @@
-//! The request that both subjects get.
+//! The request for both subjects.
 
 use bytes::Bytes;
 use jurat_core::canonical::digest;
 use serde_json::{Value, json};
 
-/// `POST /verify` with an output of the usual size, which the schema and the policy let pass.
+/// `POST /verify` with an output of typical size, which passes the schema and the policy.
 pub(crate) fn body() -> Bytes {
     let policy = "vp.schema_only.v1";
     let request = json!({

@@ -1,4 +1,4 @@
-//! The runtime as it is shipped, with an executor that leaves the verdict to the policy.
+//! The runtime as released, with an executor that leaves the verdict to the policy.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use jurat_runtime::ExecutorOptions;
 use jurat_runtime::engines::{EchoExecutor, EchoMode};
 use tokio::net::TcpListener;
 
-/// Serves until the parent goes; the warm-up puts the schema into the cache.
+/// Serves until the parent exits; the warm-up puts the schema into the cache.
 pub(crate) async fn serve() -> Result<()> {
     let executor = Arc::new(EchoExecutor::new("bench", "bench-1", EchoMode::Honest));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;

@@ -1,4 +1,4 @@
-//! The one HTTP client: bounded in time and size, without redirects, proxies or decompression.
+//! The one HTTP client: limited in time and size, without redirects, proxies or decompression.
 
 mod permits;
 
@@ -27,17 +27,19 @@ use self::permits::ReadPermits;
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("jurat/", env!("CARGO_PKG_VERSION")));
 
-/// What a connection may hold before somebody reads it, which also bounds the headers of a reply.
+/// The read buffer of a connection, which also limits the headers of a reply.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Replies up to this size are read at once; larger ones wait for a turn.
+/// Replies up to this size are read immediately; larger ones wait for a permit.
 const SMALL_BYTES: usize = 64 * 1024;
-/// A large reply gets this much address space at once, so that it is not copied while it grows.
+/// A large reply reserves this much up front, so that it is not copied while it grows.
 const LARGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Limits of every call. The deadline comes with the call itself.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientLimits {
+    /// The timeout for connecting.
     pub connect: Duration,
+    /// The maximum size of a reply body.
     pub body_bytes: usize,
 }
 
@@ -47,7 +49,7 @@ impl Default for ClientLimits {
     }
 }
 
-/// Sends requests to addresses that an operator registered; another connector narrows them.
+/// Sends requests to addresses that an operator registered; another connector can restrict them.
 #[derive(Debug, Clone)]
 pub struct OutboundClient<C = HttpConnector> {
     pool: Pool<HttpsConnector<C>, Full<Bytes>>,
@@ -55,8 +57,7 @@ pub struct OutboundClient<C = HttpConnector> {
     turns: ReadPermits,
 }
 
-/// How long a server asks to be left alone: seconds, or a point in time. The time now is that since
-/// 1970.
+/// How long a server asks us to wait: in seconds, or until a point in time. `now` counts from 1970.
 pub fn retry_after(headers: &HeaderMap, now: Duration) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse::<u64>() {
@@ -66,7 +67,7 @@ pub fn retry_after(headers: &HeaderMap, now: Duration) -> Option<Duration> {
     Some(at.saturating_sub(now))
 }
 
-/// A whole reply within the limits.
+/// A complete reply within the limits.
 #[derive(Debug, Clone)]
 pub struct HttpReply {
     pub status: StatusCode,
@@ -85,7 +86,7 @@ pub struct HttpStream {
     read: usize,
 }
 
-/// Why there is no reply. Typed, so that nobody has to read the text.
+/// Why there is no reply. Typed, so that callers never have to parse the text.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     #[error("no answer before the deadline")]
@@ -98,8 +99,8 @@ pub enum CallError {
     TooLarge { limit: usize },
     #[error("the answer is encoded as `{encoding}`, which was not requested")]
     Encoded { encoding: String },
-    /// The host is for the log: it may be one within the operator's network. The rest of the
-    /// address is what the other side says, and stays out even of that.
+    /// The host is for the log: it may be a host of the operator's network. The rest of the address
+    /// comes from the server and is not even logged.
     #[error("a redirect was not followed")]
     Redirect { host: String },
     #[error("TLS is not available on this machine")]
@@ -107,12 +108,12 @@ pub enum CallError {
 }
 
 impl OutboundClient {
-    /// Builds the client; fails only when the TLS set-up of the machine is broken.
+    /// Builds the client; fails only if the TLS setup of the machine is broken.
     pub fn new(limits: ClientLimits) -> Result<Self, CallError> {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(limits.connect));
         connector.set_nodelay(true);
-        // The TLS connector around it takes both schemes.
+        // The TLS connector around it accepts both schemes.
         connector.enforce_http(false);
         Self::with_connector(connector, limits)
     }
@@ -143,7 +144,7 @@ where
         Ok(Self { pool, limits, turns: ReadPermits::default() })
     }
 
-    /// Sends one request and reads the whole reply within `timeout`.
+    /// Sends one request and reads the complete reply within `timeout`.
     ///
     /// Dropping the future cancels the call.
     pub async fn send(
@@ -157,6 +158,7 @@ where
         }
     }
 
+    /// Sends a GET request.
     pub async fn get(
         &self,
         uri: &Uri,
@@ -178,7 +180,7 @@ where
         self.send(request(Method::POST, uri, headers, body), timeout).await
     }
 
-    /// Sends one request and hands out the body as it arrives; `timeout` bounds all of it.
+    /// Sends one request and returns the body as it arrives; `timeout` covers all of it.
     pub async fn stream(
         &self,
         request: Request<Bytes>,
@@ -191,7 +193,7 @@ where
         Ok(HttpStream { status: head.status, headers: head.headers, body, ends_at, limit, read: 0 })
     }
 
-    /// Sends a request and returns its reply with the body still to come.
+    /// Sends a request and returns its reply before the body.
     async fn open(&self, request: Request<Bytes>) -> Result<Response<Incoming>, CallError> {
         let mut request = request.map(Full::new);
         request.headers_mut().insert(header::USER_AGENT, USER_AGENT);
@@ -224,12 +226,12 @@ where
         }
         let mut whole = BytesMut::new();
         let mut turn = None;
-        // Counted while it arrives, so that a body without a declared length is bounded too.
+        // Counted while it arrives, so that a body without a declared length is limited, too.
         while let Some(data) = chunk(&mut body).await? {
             if limit < whole.len() + data.len() {
                 return Err(CallError::TooLarge { limit });
             }
-            // Most replies arrive in one piece, which is then handed on without a copy.
+            // Most replies arrive in one piece, which is passed on without a copy.
             if whole.is_empty() && data.len() == declared && body.is_end_stream() {
                 return Ok(HttpReply { status: head.status, headers: head.headers, body: data });
             }
@@ -264,7 +266,7 @@ fn request(method: Method, uri: &Uri, headers: HeaderMap, body: Bytes) -> Reques
     request
 }
 
-/// The next data of a body; trailers are passed over.
+/// The next data of a body; trailers are skipped.
 async fn chunk(body: &mut Incoming) -> Result<Option<Bytes>, CallError> {
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| CallError::Disconnected(error.into()))?;
@@ -274,7 +276,7 @@ async fn chunk(body: &mut Incoming) -> Result<Option<Bytes>, CallError> {
     }
     Ok(None)
 }
-/// Where a redirect leads, without what else stands in the address.
+/// The host that a redirect leads to, without the rest of the address.
 fn host_of(headers: &HeaderMap) -> String {
     let location = headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
     let address = location.and_then(|text| text.parse::<Uri>().ok());

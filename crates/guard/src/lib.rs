@@ -1,4 +1,4 @@
-//! What touches the untrusted: the one HTTP client, mail, and bounded evaluation of policies.
+//! All contact with untrusted input: the one HTTP client, mail, and evaluation with a work limit.
 
 pub mod client;
 pub mod mail;

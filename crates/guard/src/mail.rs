@@ -1,4 +1,4 @@
-//! Mail that leaves the installation: to a server that takes it, or into a folder.
+//! Sends mail to an SMTP server or into a folder.
 
 use std::{
     fmt,
@@ -15,19 +15,20 @@ use lettre::{
 };
 use tokio::{fs, io::AsyncWriteExt as _};
 
-/// How long a server may take for one mail.
+/// The timeout for one mail.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A mail of plain text.
+/// A plain-text mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mail {
-    /// Of letters, digits and hyphens; nobody else has it.
+    /// Unique, made of letters, digits and hyphens.
     pub id: String,
     pub to: String,
     pub subject: String,
     pub text: String,
 }
 
+/// Why a mail could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
     #[error("mail cannot be sent to the address `{0}`")]
@@ -42,14 +43,15 @@ pub enum MailError {
     File { path: PathBuf, source: std::io::Error },
 }
 
+/// The pending result of sending a mail.
 pub type MailFuture<'a> = Pin<Box<dyn Future<Output = Result<(), MailError>> + Send + 'a>>;
 
-/// Whatever takes mail.
+/// Sends mail.
 pub trait Mailer: fmt::Debug + Send + Sync {
     fn send<'a>(&'a self, mail: &'a Mail) -> MailFuture<'a>;
 }
 
-/// Takes mail and does nothing with it.
+/// Discards mail.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullMailer;
 
@@ -63,8 +65,8 @@ impl Mailer for NullMailer {
 const MOST_MAILS: usize = 1_000;
 const KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Writes each mail to a file of its own, which only the user of this process reads. With each
-/// mail, old ones go.
+/// Writes each mail to a file that only the user of this process can read. Each new mail removes
+/// old ones.
 #[derive(Debug, Clone)]
 pub struct FolderMailer {
     dir: PathBuf,
@@ -72,19 +74,19 @@ pub struct FolderMailer {
 }
 
 impl FolderMailer {
-    /// The folder is made with the first mail.
+    /// The first mail creates the folder.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir, most: MOST_MAILS }
     }
 
-    /// A folder that keeps fewer mails.
+    /// Limits the number of mails in the folder.
     #[must_use]
     pub fn with_most(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// Removes mails that are older than they are kept when the newest was written, and the oldest
-    /// beyond the number that is kept. Only what has the name of a mail is looked at.
+    /// Removes mails that are too old, and the oldest beyond the limit. Only files named like a
+    /// mail are considered.
     async fn prune(&self, newest: &Path) -> io::Result<()> {
         let now = fs::metadata(newest).await?.modified()?;
         let mut mails = Vec::new();
@@ -126,14 +128,15 @@ impl Mailer for FolderMailer {
                 file.sync_all().await
             };
             written.await.map_err(|source| MailError::File { path: path.clone(), source })?;
-            // The mail is there. What cannot be removed now is tried again with the next one.
+            // The mail is written. The next mail retries the removal of files that cannot be
+            // removed now.
             drop(self.prune(&path).await);
             Ok(())
         })
     }
 }
 
-/// Hands mail to a server.
+/// Sends mail through an SMTP server.
 #[derive(Debug, Clone)]
 pub struct SmtpMailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
@@ -141,8 +144,8 @@ pub struct SmtpMailer {
 }
 
 impl SmtpMailer {
-    /// `url` is `smtps://user:password@host`, or `smtp://host:port` with `?tls=required` for TLS
-    /// that begins later.
+    /// `url` is `smtps://user:password@host`, or `smtp://host:port` with `?tls=required` for
+    /// STARTTLS.
     pub fn new(url: &str, from: &str) -> Result<Self, MailError> {
         let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(url);
         let transport = transport.map_err(MailError::Server)?.timeout(Some(TIMEOUT)).build();

@@ -1,4 +1,4 @@
-//! Fetches what callers and executors name: over HTTPS, and from public addresses only.
+//! Fetches addresses that callers and executors name: over HTTPS, and from public addresses only.
 
 mod address;
 mod connector;
@@ -20,9 +20,9 @@ pub use self::{
 };
 use crate::client::{CallError, ClientLimits, OutboundClient};
 
-/// The largest image.
+/// The maximum size of an image.
 pub const IMAGE_BYTES: usize = 5 * 1024 * 1024;
-/// The longest that fetching may take, however much time its round has.
+/// The maximum time for one fetch, however much time its round has.
 const LONGEST: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(5);
 const URL_CHARS: usize = 2_048;
@@ -31,7 +31,7 @@ const ACCEPT: HeaderValue =
     HeaderValue::from_static("image/png, image/jpeg, image/gif, image/webp");
 const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
-/// Fetches what callers name.
+/// Fetches addresses that callers name.
 #[derive(Debug, Clone)]
 pub struct PublicClient {
     client: OutboundClient<Connector>,
@@ -53,13 +53,13 @@ pub enum UrlRefusal {
     TooLong,
 }
 
-/// Why there is no image. Whoever asked is not told whether an address was refused, silent or
-/// empty: otherwise this would tell him what is to be found inside our network.
+/// Why there is no image. The caller does not learn whether an address was refused, silent or
+/// empty: otherwise the error would reveal what exists inside our network.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error("the image could not be fetched from its address")]
     Unavailable {
-        /// For the log of the operator only.
+        /// Only for the operator's log.
         detail: String,
     },
     #[error("the image has more than 5 MiB")]
@@ -69,7 +69,7 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// What the operator may know.
+    /// The details for the operator.
     pub fn detail(&self) -> String {
         match self {
             Self::Unavailable { detail } => detail.clone(),
@@ -79,11 +79,12 @@ impl FetchError {
 }
 
 impl PublicClient {
-    /// Besides public addresses those in the ranges are allowed, also without TLS.
+    /// Allows the ranges besides public addresses, even without TLS.
     pub fn new(allowed: &[Range]) -> Result<Self, CallError> {
         Self::with_resolver(allowed, Arc::new(SystemResolver))
     }
 
+    /// Like [`PublicClient::new`], with another resolver.
     pub fn with_resolver(
         allowed: &[Range],
         resolver: Arc<dyn Resolver>,
@@ -94,12 +95,12 @@ impl PublicClient {
         Ok(Self { client: OutboundClient::with_connector(connector, limits)?, permitted })
     }
 
-    /// Whether an address has the form of one that may be fetched.
+    /// Checks the form of an address.
     pub fn check(&self, text: &str) -> Result<Url, UrlRefusal> {
         check(text, &self.permitted)
     }
 
-    /// Fetches an image within `timeout`. Dropping the future ends it.
+    /// Fetches an image within `timeout`. Dropping the future cancels the fetch.
     pub async fn image(&self, text: &str, timeout: Duration) -> Result<FetchedImage, FetchError> {
         let unavailable = |detail: String| FetchError::Unavailable { detail };
         let url = self.check(text).map_err(|refused| unavailable(refused.to_string()))?;
@@ -123,7 +124,7 @@ impl PublicClient {
     }
 }
 
-/// Asks for an address, uncompressed.
+/// A request for an address, without compression.
 fn plain_get(url: &Url, accept: HeaderValue) -> Result<Request<Bytes>, http::Error> {
     Request::get(url.as_str())
         .header(header::ACCEPT, accept)
@@ -131,7 +132,7 @@ fn plain_get(url: &Url, accept: HeaderValue) -> Result<Request<Bytes>, http::Err
         .body(Bytes::new())
 }
 
-/// Whether an address has the form of one that may be fetched, where only public ones may.
+/// Checks the form of an address if only public ones are allowed.
 pub fn check_media_url(text: &str) -> Result<Url, UrlRefusal> {
     check(text, &AddressFilter::default())
 }
@@ -140,7 +141,8 @@ fn check(text: &str, permitted: &AddressFilter) -> Result<Url, UrlRefusal> {
     if URL_CHARS < text.chars().count() {
         return Err(UrlRefusal::TooLong);
     }
-    // The parser would take these out, and then a log would show another address than was written.
+    // The parser would remove these characters, and a log would show another address than the one
+    // written.
     if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
         return Err(UrlRefusal::NotUrl);
     }
@@ -152,7 +154,7 @@ fn check(text: &str, permitted: &AddressFilter) -> Result<Url, UrlRefusal> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(UrlRefusal::Credentials);
     }
-    // Whatever spelling a number has, it is an address by now.
+    // The parser has normalised any spelling of a numeric address.
     let address = match url.host() {
         Some(Host::Ipv4(address)) => address.into(),
         Some(Host::Ipv6(address)) => address.into(),

@@ -1,4 +1,4 @@
-//! Bounded evaluation: schemas and policies from callers never take a node's threads or stack.
+//! Evaluates schemas and policies from callers on threads of its own, within limits.
 
 mod pool;
 
@@ -27,7 +27,7 @@ use self::pool::ThreadPool;
 
 const QUEUED: usize = 256;
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
-/// About what an entry takes that says no more than why a schema is refused.
+/// The approximate size of a cache entry that holds only a refusal.
 const REFUSAL_BYTES: u32 = 1024;
 
 /// Why there is no compiled schema.
@@ -61,14 +61,14 @@ pub enum PolicyRefusal {
     NotDone(#[from] SandboxError),
 }
 
-/// Threads with large stacks for what callers want checked, and the schemas compiled so far.
+/// Threads with large stacks for work from callers, and a cache of compiled schemas.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     threads: Arc<SandboxThreads>,
     /// By the digest of the schema as it is written.
     schemas: Cache<String, Result<Schema, SchemaRefusal>>,
     refused: Arc<AtomicU64>,
-    /// Whose turn what is sent through this handle takes.
+    /// The account that work sent through this handle counts for.
     account: AccountId,
 }
 
@@ -87,7 +87,7 @@ impl fmt::Debug for SandboxThreads {
     }
 }
 
-/// Why an errand has no result.
+/// Why a job has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SandboxError {
     #[error("too many checks are waiting")]
@@ -97,7 +97,7 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
-    /// What a check amounts to that was not made.
+    /// The evaluation for a check that was not made.
     pub fn evaluation(self) -> Evaluation {
         let note = match self {
             Self::Busy => "Too many checks are waiting, so this one was not run.",
@@ -115,7 +115,7 @@ impl Default for Sandbox {
 
 impl Sandbox {
     /// Starts the threads: so many for one account, and one more for others. They end when the last
-    /// clone is gone.
+    /// clone is dropped.
     pub fn new(threads: usize) -> Self {
         Self::with_queue(threads, QUEUED)
     }
@@ -136,13 +136,13 @@ impl Sandbox {
         }
     }
 
-    /// The same threads for the work of an account, which takes turns with the others.
+    /// A handle to the same threads for an account, which gets its fair share of them.
     #[must_use]
     pub fn of(&self, account: &AccountId) -> Self {
         Self { account: account.clone(), ..self.clone() }
     }
 
-    /// The schema as the rules read it. WattSwarm's reading has nothing to compile.
+    /// The schema as the rules read it. WattSwarm's rules need no compiled schema.
     pub async fn schema_under(
         &self,
         rules: PolicyRules,
@@ -156,7 +156,7 @@ impl Sandbox {
 
     /// The compiled schema, from the cache or from one of the threads.
     pub async fn schema(&self, schema: &Value) -> Result<Schema, SchemaRefusal> {
-        // Writing a value is recursive, so its depth is looked at first.
+        // Writing a value is recursive, so its depth is checked first.
         schema::check_limits(schema)?;
         let key = canonical::sha256_hex(&serde_json::to_vec(schema).unwrap_or_default());
         if let Some(known) = self.schemas.get(&key) {
@@ -164,7 +164,7 @@ impl Sandbox {
         }
         let (schema, schemas, own) = (schema.clone(), self.schemas.clone(), key.clone());
         let compile = move || {
-            // Another errand may have compiled it in the meantime.
+            // Another job may have compiled it meanwhile.
             if let Some(known) = schemas.get(&own) {
                 return known;
             }
@@ -174,7 +174,7 @@ impl Sandbox {
         };
         match self.run(compile).await {
             Ok(compiled) => compiled,
-            // What is busy now may not be later.
+            // A busy sandbox may be free later, so this is not cached.
             Err(SandboxError::Busy) => Err(SchemaRefusal::Busy),
             Err(SandboxError::Crashed) => {
                 self.schemas.insert(key, Err(SchemaRefusal::Crashed));
@@ -183,8 +183,8 @@ impl Sandbox {
         }
     }
 
-    /// The policy of a binding, read at once or, where schemas and expressions are compiled, on one
-    /// of the threads.
+    /// Reads the policy of a binding: inline, or on one of the threads if schemas and expressions
+    /// have to be compiled.
     pub async fn policy(&self, binding: &PolicyBinding) -> Result<Policy, PolicyRefusal> {
         if !Policy::is_compiled(&binding.policy_id) {
             return Ok(Policy::bind(binding)?);
@@ -193,7 +193,7 @@ impl Sandbox {
         Ok(self.run(move || Policy::bind(&binding)).await??)
     }
 
-    /// Decides a candidate: at once when that is little work, on one of the threads otherwise.
+    /// Evaluates a candidate: inline if the work is small, otherwise on one of the threads.
     pub async fn evaluate(
         &self,
         policy: Arc<Policy>,
@@ -203,7 +203,8 @@ impl Sandbox {
         self.try_evaluate(policy, candidate, schema).await.unwrap_or_else(SandboxError::evaluation)
     }
 
-    /// Like `evaluate`, for those who must tell an inconclusive check from one that was not made.
+    /// Like `evaluate`, for callers that must distinguish an inconclusive check from one that was
+    /// not made.
     pub async fn try_evaluate(
         &self,
         policy: Arc<Policy>,
@@ -217,18 +218,18 @@ impl Sandbox {
         self.run(move || policy.evaluate(&candidate, &schema)).await
     }
 
-    /// How many errands wait for a thread.
+    /// How many jobs wait for a thread.
     pub fn waiting(&self) -> usize {
         self.threads.0.waiting()
     }
 
-    /// How many errands were refused so far because too many waited.
+    /// How many jobs were refused so far because the queue was full.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Does work of any kind on one of the threads. If nobody waits for it any more, it is taken
-    /// out of the queue, or another thread takes the place of the one that it keeps.
+    /// Runs any work on one of the threads. If the caller stops waiting, the job leaves the queue,
+    /// or a spare thread replaces the one that it occupies.
     pub async fn run<T: Send + 'static>(
         &self,
         errand: impl FnOnce() -> T + Send + 'static,
@@ -281,7 +282,7 @@ mod tests {
         AccountId::parse(&format!("acct_{name}")).unwrap()
     }
 
-    /// Work that has begun, and that goes on until the sender is dropped.
+    /// Work that has started, and that continues until the sender is dropped.
     async fn block(bounded: &Sandbox) -> (mpsc::Sender<()>, JoinHandle<Result<(), SandboxError>>) {
         let (started, has_started) = oneshot::channel();
         let (release, is_released) = mpsc::channel::<()>();
@@ -289,7 +290,7 @@ mod tests {
         let blocked = spawn(async move {
             let errand = move || {
                 started.send(()).unwrap();
-                // It ends when the other side is dropped.
+                // Returns when the other side is dropped.
                 assert!(is_released.recv().is_err());
             };
             bounded.run(errand).await
@@ -321,7 +322,7 @@ mod tests {
         let (first, second) = (block(&hostile).await, block(&hostile).await);
         let mut third = pin!(hostile.run(|| 3));
         assert!(poll_once(third.as_mut()).is_pending());
-        // Behind work without an end, and served at once.
+        // Served immediately, although other work never ends.
         assert_eq!(bounded.of(&account("honest")).run(|| 7).await, Ok(7));
         assert!(poll_once(third.as_mut()).is_pending());
         drop((first, second));
@@ -345,7 +346,7 @@ mod tests {
             assert!(poll_once(errand.as_mut()).is_pending());
             waiting.push(errand);
         }
-        // One thread does all of it, because `y` keeps the other.
+        // One thread does all of it, because `y` occupies the other.
         drop(release);
         join_all(waiting).await;
         assert_eq!(*order.lock().unwrap(), ["a1", "b1", "a2", "a3"]);
@@ -368,7 +369,7 @@ mod tests {
     async fn abandoned_work_keeps_nobody_from_a_thread() {
         let bounded = Sandbox::new(1);
         let mut releases = Vec::new();
-        // More than there are threads, of one account and of another.
+        // More jobs than threads, from two accounts.
         for who in ["a", "b", "a", "b"] {
             let (release, blocked) = block(&bounded.of(&account(who))).await;
             blocked.abort();

@@ -1,4 +1,4 @@
-//! Takes connections: so many at once, and none that keeps its place without asking for anything.
+//! Accepts connections: a limited number, and none that stays open without a request.
 
 use std::future::Future;
 use std::io;
@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 use crate::background::BackgroundTasks;
 use crate::options::ExecutorLimits;
 
-/// Accepting fails when the machine is out of something, and it needs time to get it back.
+/// The pause after a failed accept: the machine has run out of a resource and needs time to
+/// recover.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Takes connections until `shutdown` resolves, and tells those that are open to finish.
+/// Accepts connections until `shutdown` resolves, then tells the open ones to finish.
 pub(crate) async fn accept(
     listener: TcpListener,
     router: Router,
@@ -30,7 +31,7 @@ pub(crate) async fn accept(
 ) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(limits.connections));
     let stopping = CancellationToken::new();
-    // However this ends, the connections are told.
+    // However this function ends, the connections are told to finish.
     let _stop = stopping.clone().drop_guard();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -50,7 +51,7 @@ pub(crate) async fn accept(
                     drop(place);
                 });
             }
-            // Nothing listens any more.
+            // The listener no longer listens.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {
@@ -64,13 +65,13 @@ pub(crate) async fn accept(
 }
 
 async fn converse(stream: TcpStream, router: Router, idle: Duration, stopping: &CancellationToken) {
-    // An answer is written at once, so that holding it back for more would only cost time.
+    // An answer is written in one piece, so delaying it for more data would only cost time.
     let _ = stream.set_nodelay(true);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(idle);
     let service = TowerToHyperService::new(router);
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-    // How a connection ends is the peer's business: its requests were answered, or it left.
+    // How a connection ends does not matter: its requests were answered, or the peer left.
     tokio::select! {
         _ = connection.as_mut() => {}
         () = stopping.cancelled() => {

@@ -1,4 +1,4 @@
-//! Work that a stop waits for: connections, and executions that may outlive their callers.
+//! Work that a shutdown waits for: connections, and executions that may outlive their callers.
 
 use std::future::Future;
 use std::time::Duration;
@@ -18,8 +18,8 @@ impl BackgroundTasks {
         self.tracker.spawn(async move { out_of_patience.run_until_cancelled(work).await });
     }
 
-    /// Waits for all work. What takes longer than the grace period is dropped where it stands,
-    /// because an executor that hangs would keep the process for ever.
+    /// Waits for all work. Work that takes longer than the grace period is dropped, because an
+    /// executor that hangs would keep the process running for ever.
     pub(crate) async fn stop(&self, grace: Duration) {
         self.tracker.close();
         drop(tokio::time::timeout(grace, self.tracker.wait()).await);

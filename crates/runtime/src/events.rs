@@ -1,4 +1,4 @@
-//! `POST /agent-events`: what the executor is told besides its work, each event once.
+//! `POST /agent-events`: handles each agent event once.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -15,14 +15,14 @@ use crate::options::ExecutorLimits;
 use crate::refusal::RequestRefusal;
 use crate::signature::NodePublicKey;
 
-/// The events that were heard, and those that are being heard.
+/// The events that were handled, and those in progress.
 pub(crate) struct EventInbox {
     now: Mutex<BTreeSet<EventKey>>,
     before: Cache<EventKey, AgentEventCallbackResponse>,
 }
 
-/// By what an event is known. A key counts for who signed the event, so that nobody has another's
-/// event taken for heard by using its key first.
+/// The identity of an event. A key counts per signer, so that nobody can suppress another node's
+/// event by using its key first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct EventKey {
     signer: Option<NodePublicKey>,
@@ -31,7 +31,7 @@ struct EventKey {
 
 impl EventKey {
     fn of(signer: Option<NodePublicKey>, event: &AgentEvent) -> Self {
-        // Without a key of its own an event is known by its name.
+        // An event without a key is identified by its name.
         let key = match &event.dedupe_key {
             Some(key) => format!("key:{key}"),
             None => format!("event:{}", event.event_id),
@@ -54,7 +54,7 @@ impl EventInbox {
         Self { now: Mutex::default(), before }
     }
 
-    /// Holds an event until it is dropped; nothing when somebody else holds it.
+    /// Reserves an event until it is dropped; `None` if it is reserved already.
     fn hold(&self, known: &EventKey) -> Option<EventHold<'_>> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         now.insert(known.clone()).then(|| EventHold { heard: self, known: known.clone() })
@@ -73,7 +73,7 @@ impl Drop for EventHold<'_> {
     }
 }
 
-/// Hands an event to the executor, unless it has heard of it, and says what it decided.
+/// Passes an event to the executor, unless it was handled before, and returns the decision.
 pub(crate) async fn answer(
     shared: &RuntimeState,
     signer: Option<NodePublicKey>,
@@ -81,7 +81,7 @@ pub(crate) async fn answer(
 ) -> Result<AgentEventCallbackResponse, RequestRefusal> {
     let event = decode_agent_event(body)?.event;
     let known = EventKey::of(signer, &event);
-    // Whoever tells of it twice at once is answered when it tells of it again.
+    // A concurrent duplicate gets its answer when it is sent again.
     let _held = shared.heard.hold(&known).ok_or_else(RequestRefusal::overloaded)?;
     if let Some(answer) = shared.heard.before.get(&known) {
         return Ok(answer);

@@ -1,4 +1,4 @@
-//! `POST /execute`: one execution per `execution_id`, however often it is asked for.
+//! `POST /execute`: one execution per `execution_id`, however often it is requested.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,15 +19,16 @@ use crate::http::RuntimeState;
 use crate::options::ExecutorLimits;
 use crate::refusal::RequestRefusal;
 
-/// The executions that run and the answers that were given, by `execution_id`.
+/// The running executions and the given answers, by `execution_id`.
 pub(crate) struct AnswerCache {
-    /// Apart from the cache, which may drop what it holds at any time.
+    /// Separate from the cache, which may drop its entries at any time.
     running: Mutex<BTreeMap<String, AnswerEntry<PendingAnswer>>>,
-    /// Failures are not kept.
+    /// Failures are not cached.
     remembered: Cache<String, AnswerEntry<Bytes>>,
 }
 
-/// Under an id: the digest of the request, so that another one is noticed, and what came of it.
+/// The digest of the request, so that a different request under the same id is noticed, and the
+/// result.
 #[derive(Clone)]
 struct AnswerEntry<T> {
     request: String,
@@ -86,12 +87,12 @@ pub(crate) async fn answer(
     ended.ok().and_then(|outcome| outcome.clone()).unwrap_or_else(|| Err(lost()))
 }
 
-/// The digest of a request. A caller that tries again may count its attempts, and may know more of
-/// earlier decisions than it did.
+/// The digest of a request. A retry may have another attempt number, and may know more earlier
+/// decisions.
 fn digest(body: &mut Value) -> String {
     const OF_THE_TRY: [&str; 2] = ["attempt_id", "seed_bundle"];
     let taken = OF_THE_TRY.map(|name| body.as_object_mut().and_then(|it| it.remove(name)));
-    // As it is written, because canonical JSON would round whole numbers of 64 bits.
+    // As it is written, because canonical JSON would round 64-bit integers.
     let digest = canonical::digest(&serde_json::to_vec(body).unwrap_or_default());
     for (name, value) in OF_THE_TRY.into_iter().zip(taken) {
         if let (Some(value), Some(members)) = (value, body.as_object_mut()) {
@@ -111,7 +112,7 @@ fn find_or_start(
     if let Some(entry) = running.get(&id) {
         return entry.of(&digest);
     }
-    // An execution is remembered before it is taken off the list, so that it is always in one.
+    // An execution is cached before it leaves the list, so it is always in one of the two.
     if let Some(entry) = shared.answers.remembered.get(&id) {
         return Ok(watch::channel(Some(Ok(entry.of(&digest)?))).1);
     }
@@ -119,11 +120,12 @@ fn find_or_start(
         Arc::clone(&shared.slots).try_acquire_owned().map_err(|_| RequestRefusal::overloaded())?;
     let (ended, outcome) = watch::channel(None);
     running.insert(id.clone(), AnswerEntry { request: digest.clone(), held: outcome.clone() });
-    // Before the execution exists, because at its end it takes itself off the list.
+    // Before the execution exists, because it removes itself from the list when it ends.
     drop(running);
     let listed =
         RunningExecution { shared: Arc::clone(shared), id, slot: Some(slot), ended, result: None };
-    // Apart from the handler, which ends when its caller leaves: the work is paid for either way.
+    // Separate from the handler, which ends when its caller leaves: the work costs the same either
+    // way.
     shared.tasks.spawn(async move {
         let result = run(&listed.shared, &request).await;
         listed.end(result, digest);
@@ -131,7 +133,7 @@ fn find_or_start(
     Ok(outcome)
 }
 
-/// An execution on the list of those that run. It leaves the list also when the executor panics.
+/// An entry in the list of running executions. It is removed even if the executor panics.
 struct RunningExecution {
     shared: Arc<RuntimeState>,
     id: String,
@@ -152,7 +154,7 @@ impl RunningExecution {
 
 impl Drop for RunningExecution {
     fn drop(&mut self) {
-        // All of this before anybody hears of the end, who may try again at once.
+        // All of this happens before a waiter learns of the end and possibly retries.
         self.shared.answers.running().remove(&self.id);
         self.slot = None;
         let result = self.result.take().unwrap_or_else(|| {
@@ -181,7 +183,7 @@ async fn run(shared: &RuntimeState, request: &Execute) -> Result<Bytes, RequestR
     Ok(Bytes::from(bytes))
 }
 
-/// The budget of the contract, within the limit of the operator; a budget of zero is none.
+/// The budget of the contract, up to the limit of the operator; a budget of zero counts as none.
 fn time_limit(limits: ExecutorLimits, budget_ms: u64) -> Duration {
     match budget_ms {
         0 => limits.execute,

@@ -1,4 +1,4 @@
-//! What an executor is to its author: one trait.
+//! The trait that the author of an executor implements.
 
 use std::sync::Arc;
 
@@ -11,28 +11,30 @@ use jurat_core::round::candidate::{Candidate, Evidence};
 
 /// A job to do: the body of `POST /execute`.
 pub use jurat_wire::executor::ExecuteRequest as Execute;
-/// What the executor is told besides its work, and what it may decide: `POST /agent-events`.
+/// Events for the executor besides its work, and its possible decisions: `POST /agent-events`.
 pub use jurat_wire::executor::{AgentDecision, AgentEvent};
 
+/// A program or a model that does jobs and judges candidates.
 #[async_trait]
 pub trait ExecutorService: Send + Sync + 'static {
-    /// What `GET /capabilities` says. Jobs of other task types and profiles are refused with it.
+    /// The reply of `GET /capabilities`. The runtime refuses jobs of other task types and profiles.
     fn capabilities(&self) -> Capabilities;
 
-    /// Does the job. The runtime calls this once per `execution_id` and remembers the answer.
+    /// Does the job. The runtime calls this once per `execution_id` and caches the answer.
     async fn execute(&self, request: &Execute) -> Result<Execution, ExecutorError>;
 
-    /// Judges what only a judge can decide: `vp.claim.v1`, or a policy of the executor's own that
-    /// its capabilities name. The runtime has already checked the binding and the schema.
+    /// Judges a candidate that only a judge can decide: under `vp.claim.v1`, or under a policy of
+    /// the executor's own that its capabilities name. The runtime has already checked the binding
+    /// and the schema.
     async fn judge(&self, request: &JudgeRequest) -> Result<Evaluation, ExecutorError> {
         let policy = &request.policy.policy_id;
         Err(ExecutorError::NotSupported(format!("this executor does not judge `{policy}`")))
     }
 
-    /// Has the last word on a verdict that the runtime computed; by default it stands.
+    /// Reviews a verdict that the runtime computed; by default the verdict is kept.
     ///
-    /// An executor may be stricter than the policy. A pass that the policy does not give is found
-    /// by the kernel, which evaluates the same policy itself.
+    /// An executor may be stricter than the policy. The kernel evaluates the same policy itself and
+    /// detects a pass that the policy does not give.
     async fn review(
         &self,
         request: &JudgeRequest,
@@ -42,17 +44,17 @@ pub trait ExecutorService: Send + Sync + 'static {
         Ok(evaluation)
     }
 
-    /// Hears of an event, and may decide about it; by default it is only taken.
+    /// Handles an agent event, and may decide about it; by default the event is only accepted.
     ///
-    /// The runtime calls this once per `dedupe_key`, as long as it remembers, and answers the same
-    /// again.
+    /// The runtime calls this once per `dedupe_key`, as long as its cache holds the answer, and
+    /// repeats the answer after that.
     async fn on_event(&self, event: &AgentEvent) -> Result<Option<AgentDecision>, ExecutorError> {
         let _ = event;
         Ok(None)
     }
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Execution {
     /// Must satisfy `task_contract.output_schema`.
@@ -71,16 +73,16 @@ pub struct JudgeRequest {
 /// Why there is no answer. None of these is a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExecutorError {
-    /// Answered with 422; of a policy it makes the kernel say that more must be specified.
+    /// Answered with 422; for a policy, the kernel reports that more must be specified.
     #[error("{0}")]
     NotSupported(String),
-    /// The request makes no sense to this executor. Answered with 422.
+    /// The request is invalid for this executor. Answered with 422.
     #[error("{problem}")]
     Refused { field: String, problem: String },
-    /// There is too much to do. Answered with 503.
+    /// Too much work is in progress. Answered with 503.
     #[error("too many concurrent requests; try again in a second")]
     Overloaded,
-    /// Something else that the executor needs did not answer properly. Answered with 502.
+    /// A service that the executor needs failed. Answered with 502.
     #[error("{0}")]
     Upstream(String),
     /// Answered with 504.

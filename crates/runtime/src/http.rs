@@ -1,4 +1,4 @@
-//! The endpoints over HTTP.
+//! The HTTP endpoints.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -35,14 +35,14 @@ use crate::refusal::RequestRefusal;
 use crate::signature::{self, SignedHead};
 use crate::{events, execute, verify};
 
-/// What every handler shares.
+/// The state that every handler shares.
 pub(crate) struct RuntimeState {
     pub(crate) executor: Arc<dyn ExecutorService>,
     pub(crate) options: ExecutorOptions,
     pub(crate) answers: AnswerCache,
     pub(crate) heard: EventInbox,
     pub(crate) bounded: Sandbox,
-    /// Fetches evidence; `None` on a machine whose TLS set-up is broken.
+    /// Fetches evidence; `None` if the TLS setup of the machine is broken.
     pub(crate) public: Option<PublicClient>,
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) tasks: BackgroundTasks,
@@ -70,15 +70,16 @@ impl RuntimeState {
     }
 }
 
+/// Why serving ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error("the listener failed")]
     Listener(#[source] std::io::Error),
 }
 
-/// The endpoints as a router, for a server of one's own.
+/// The endpoints as a router, for a server of your own.
 ///
-/// An execution goes on when its caller leaves, and only [`serve`] waits for it at the end.
+/// An execution continues after its caller leaves, and only [`serve`] waits for it at shutdown.
 pub fn router(executor: Arc<dyn ExecutorService>, options: ExecutorOptions) -> Router {
     routes(RuntimeState::new(executor, options, BackgroundTasks::default()))
 }
@@ -102,7 +103,7 @@ fn routes(shared: RuntimeState) -> Router {
 
 const NOT_FOUND: &str = "an executor has GET /health, GET /capabilities, POST /execute, POST /verify and POST /agent-events";
 
-/// Serves the executor until `shutdown` resolves; what runs then gets a grace period to end.
+/// Serves the executor until `shutdown` resolves; work in progress then gets a grace period.
 pub async fn serve(
     listener: TcpListener,
     executor: Arc<dyn ExecutorService>,
@@ -123,7 +124,7 @@ async fn health() -> Json<HealthResponse> {
 
 async fn capabilities(State(shared): State<Arc<RuntimeState>>) -> Json<CapabilitiesResponse> {
     let mut capabilities = shared.executor.capabilities();
-    // WattSwarm's kernel looks for the word itself, and asks for these where nobody says otherwise.
+    // WattSwarm's kernel requires the words themselves, and asks for these by default.
     spell_out(&mut capabilities.task_types, "swarm");
     spell_out(&mut capabilities.profiles, "default");
     Json(capabilities.into())
@@ -184,9 +185,8 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Reads a JSON body within the limits on size, values and time. The policy, which is at the
-/// given path, may be one of WattSwarm's: that system reads whole numbers of 64 bits exactly, and so do
-/// we then.
+/// Reads a JSON body within the limits on size, values and time. The policy at the given path may
+/// be one of WattSwarm's, which reads 64-bit integers exactly; then so do we.
 async fn read(
     shared: &RuntimeState,
     request: Request<Body>,
@@ -214,7 +214,8 @@ async fn read_bytes(
     request: Request<Body>,
 ) -> Result<Bytes, RequestRefusal> {
     let limits = shared.options.limits;
-    // Asking for the type also keeps web pages away: a browser asks before it sends JSON elsewhere.
+    // Requiring the content type also keeps web pages away: a browser asks before it sends JSON to
+    // another origin.
     if !is_plain_json(request.headers()) {
         let message = "send `Content-Type: application/json` and no `Content-Encoding`";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;

@@ -1,4 +1,4 @@
-//! How an executor is served.
+//! The options of an executor server.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,39 +7,42 @@ use jurat_guard::public::Range;
 
 use crate::signature::NodePublicKey;
 
+/// How an executor is served.
 #[derive(Debug, Clone, Default)]
 pub struct ExecutorOptions {
     pub limits: ExecutorLimits,
     pub compat: KernelCompat,
-    /// When set, every endpoint but `/health` wants `Authorization: Bearer <token>`.
+    /// If set, every endpoint except `/health` requires `Authorization: Bearer <token>`.
     pub token: Option<Secret>,
-    /// Ranges that are not public from which evidence may be fetched all the same, also without TLS.
+    /// Ranges that are not public but may serve evidence, even without TLS.
     pub evidence_allow: Vec<Range>,
-    /// When there are some, `/agent-events` takes only what one of these nodes signed a moment ago.
+    /// If there are any, `/agent-events` accepts only events that one of these nodes signed
+    /// recently.
     pub nodes: Vec<NodePublicKey>,
 }
 
+/// The limits of an executor server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExecutorLimits {
-    /// Connections at the same time; more wait until one is free.
+    /// Concurrent connections; more wait until one is free.
     pub connections: usize,
-    /// How long a client may keep a connection before the head of its next request is complete.
+    /// How long a client may keep a connection until the head of its next request is complete.
     pub idle: Duration,
-    /// The largest request body in bytes.
+    /// The maximum size of a request body, in bytes.
     pub body_bytes: usize,
-    /// The most values in a request body, each list and object counted.
+    /// The maximum number of values in a request body, counting lists and objects.
     pub values: usize,
     /// How long a client may take to send its body.
     pub read: Duration,
-    /// Executions and verifications at the same time; more are answered with 503.
+    /// Concurrent executions and verifications; more are answered with 503.
     pub concurrent: usize,
     /// How long one execution or judgement may take.
     pub execute: Duration,
-    /// Memory for remembered answers, in bytes.
+    /// Memory for cached answers, in bytes.
     pub remembered_bytes: u64,
-    /// How long an answer is remembered.
+    /// How long an answer is cached.
     pub remembered: Duration,
-    /// How long requests and executions may take to end after the signal to stop.
+    /// The grace period for requests and executions after the signal to stop.
     pub grace: Duration,
     /// Threads that evaluate policies.
     pub policy_threads: usize,
@@ -49,11 +52,12 @@ impl Default for ExecutorLimits {
     fn default() -> Self {
         Self {
             connections: 1024,
-            // Longer than the 30 seconds for which Jurat keeps an idle connection: otherwise both
-            // sides could use it at the same moment, one to ask and the other to hang up.
+            // Longer than the 30 seconds for which Jurat keeps an idle connection: otherwise one
+            // side could send a request while the other closes the connection.
             idle: Duration::from_secs(35),
             body_bytes: 2 * 1024 * 1024,
-            // More than a node sends: what a caller may ask, and what an executor may answer.
+            // More than a node sends: the limit of a caller's request plus that of an executor's
+            // answer.
             values: 200_000,
             read: Duration::from_secs(30),
             concurrent: 256,
@@ -66,20 +70,21 @@ impl Default for ExecutorLimits {
     }
 }
 
-/// Which kernel the answers are meant for.
+/// The kernel that the answers are meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KernelCompat {
     #[default]
     Jurat,
-    /// The kernel of WattSwarm wants a reason code on every verdict and a hash without prefix.
+    /// WattSwarm's kernel requires a reason code on every verdict and a hash without prefix.
     WattSwarm,
 }
 
-/// A text that does not show up in logs.
+/// A text that never appears in logs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

@@ -1,4 +1,4 @@
-//! Whether a request comes from a node that is known, by its message signature (RFC 9421).
+//! Checks that a known node sent a request, by its message signature (RFC 9421).
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -13,9 +13,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::refusal::RequestRefusal;
 
-/// What a signature of an event must cover.
+/// The components that the signature of an event must cover.
 const COVERED: [&str; 5] = ["@method", "@authority", "@path", "content-digest", "x-jurat-event"];
-/// How far the clock of a node may be from ours, and how long a request may take to come.
+/// The maximum clock difference to a node, plus the time that a request may take to arrive.
 const FRESH_S: u64 = 300;
 
 /// The public key of a node.
@@ -33,7 +33,7 @@ impl FromStr for NodePublicKey {
     }
 }
 
-/// What a signature covers of a request besides its body.
+/// The signed parts of a request besides its body.
 pub(crate) struct SignedHead {
     path: String,
     headers: HeaderMap,
@@ -44,7 +44,7 @@ impl SignedHead {
         Self { path: request.uri().path().to_owned(), headers: request.headers().clone() }
     }
 
-    /// The value of a header that stands once.
+    /// The value of a header that occurs once.
     fn get(&self, name: &str) -> Result<&str, String> {
         let mut all = self.headers.get_all(name).iter();
         let value = all.next().filter(|_| all.next().is_none());
@@ -57,9 +57,8 @@ impl SignedHead {
     }
 }
 
-/// Who signed a request. Where nodes are listed, what none of them signed is refused, and so is
-/// what was signed too long ago. Where none are, anybody may sign, and what is unsigned has no
-/// signer.
+/// The signer of a request. If nodes are configured, requests that none of them signed recently are
+/// refused. If none are, any key may sign, and an unsigned request has no signer.
 pub(crate) fn signer(
     nodes: &[NodePublicKey],
     head: &SignedHead,
@@ -110,11 +109,11 @@ fn checked(
     Ok(input.key)
 }
 
-/// What a signature is about.
+/// The parsed `Signature-Input`.
 struct SignatureInput<'a> {
-    /// The names of what is covered, in order.
+    /// The names of the covered components, in order.
     names: Vec<&'a str>,
-    /// All of it, as it is signed.
+    /// The parameters as they are signed.
     params: &'a str,
     created: u64,
     key: NodePublicKey,
@@ -139,7 +138,7 @@ impl<'a> SignatureInput<'a> {
         Ok(Self { names, params, created, key })
     }
 
-    /// The text that was signed, if it was signed for this request.
+    /// The signed text, if it was signed for this request.
     fn base(&self, head: &SignedHead) -> Result<String, String> {
         let mut base = String::new();
         for name in &self.names {

@@ -39,7 +39,7 @@ pub(crate) async fn answer(
     Ok(response(shared, &judgement, &evaluation))
 }
 
-/// What an answer in the form of `/verify` says, once its status is known to be sound.
+/// The evaluation in an answer of `/verify`, once its status is known to be consistent.
 pub(crate) fn evaluation(answer: &VerifyResponse) -> Result<Evaluation, ShapeError> {
     Ok(Evaluation {
         status: answer.status()?.into(),
@@ -97,7 +97,7 @@ async fn decide(
     Ok(amend(reviewed, &look_at(shared, refs).await))
 }
 
-/// Looks at what the candidate refers to, as the policy asks.
+/// Fetches the references of the candidate, if the policy asks for that.
 async fn look_at(shared: &RuntimeState, refs: &[ArtifactRef]) -> Vec<EvidenceFinding> {
     let mut findings = Vec::with_capacity(refs.len());
     for (index, reference) in refs.iter().enumerate() {
@@ -117,13 +117,13 @@ async fn look_at(shared: &RuntimeState, refs: &[ArtifactRef]) -> Vec<EvidenceFin
     findings
 }
 
-/// The built-in policy of a binding; `None` for one of the executor's own.
+/// The built-in policy of a binding; `None` for a policy of the executor's own.
 async fn bind(
     shared: &RuntimeState,
     binding: &PolicyBinding,
 ) -> Result<Option<Policy>, RequestRefusal> {
     let error = match shared.bounded.policy(binding).await {
-        // A criterion never leaves its registry, so that nobody else can judge by it.
+        // A criterion never leaves its registry, so no other service can judge by it.
         Ok(Policy::Semantic(_)) => {
             let message = "`vp.semantic.v1` is decided by the registry that hosts the verifier";
             return Err(unsupported(message.to_owned()));
@@ -192,7 +192,7 @@ fn response(
     let capabilities = shared.executor.capabilities();
     let compat = shared.options.compat;
     let reason_codes = codes(compat, evaluation);
-    // A score that is no number would not survive the way through JSON.
+    // A score that is not a number would not survive JSON.
     let score = if evaluation.score.is_nan() { 0.0 } else { evaluation.score.clamp(0.0, 1.0) };
     let passed = evaluation.status == EvaluationStatus::Passed;
     let hash = result_hash(&ResultFields {
@@ -220,7 +220,8 @@ fn response(
     }
 }
 
-/// WattSwarm's kernel wants a code on a pass, and one that it knows on an inconclusive verdict.
+/// WattSwarm's kernel requires a code on a pass, and a code that it knows on an inconclusive
+/// verdict.
 fn codes(compat: KernelCompat, evaluation: &Evaluation) -> Vec<u16> {
     let mut codes = evaluation.reason_codes.clone();
     if compat == KernelCompat::Jurat {
@@ -276,7 +277,7 @@ pub(crate) mod tests {
     use crate::engines::{EchoExecutor, EchoMode};
     use crate::options::{ExecutorLimits, ExecutorOptions};
 
-    /// Keeps the only thread busy and fills the queue, while what it returns is alive.
+    /// Keeps the only thread busy and the queue full while the returned set is alive.
     pub(crate) async fn fill(bounded: &Sandbox) -> JoinSet<()> {
         let (release, released) = mpsc::channel::<()>();
         let (started, has_started) = oneshot::channel();
@@ -289,7 +290,7 @@ pub(crate) mod tests {
             drop((thread.run(errand).await, release));
         }]);
         has_started.await.unwrap();
-        // Those that are refused end at once, the others wait as long as the set is there.
+        // Refused jobs end immediately, the others wait as long as the set exists.
         while bounded.refused() == 0 {
             let waiting = bounded.clone();
             blocked.spawn(async move {
@@ -302,7 +303,7 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn a_check_for_which_there_is_no_time_is_no_verdict() {
-        // More than is decided at once, under a schema that is known already.
+        // More work than runs inline, under a schema that is cached already.
         let output: Value = (0..10_000).collect();
         let schema = json!({"items": {"type": "integer"}});
         let limits = ExecutorLimits { policy_threads: 1, ..ExecutorLimits::default() };

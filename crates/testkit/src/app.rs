@@ -1,4 +1,5 @@
-//! A whole Jurat in a test: engine, embedded store and router, with seeded time and chance.
+//! A complete Jurat for tests: engine, embedded store and router, with a manual clock and
+//! repeatable random numbers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,17 +38,17 @@ use crate::{
     mail::Outbox,
 };
 
-/// Time that moves only when told to, and chance that repeats itself.
+/// A clock that moves only when a test moves it, with repeatable random numbers.
 #[derive(Debug)]
 pub struct ManualClock {
     micros: AtomicI64,
-    /// How far somebody has set the clock ahead.
+    /// How far a test has set the clock ahead.
     ahead: AtomicI64,
     draws: AtomicU64,
 }
 
 impl ManualClock {
-    /// A quiet morning in 2026.
+    /// A fixed morning in 2026.
     pub fn new() -> Arc<Self> {
         static CLOCKS: AtomicU64 = AtomicU64::new(0);
         // Two nodes in one test must not draw the same identifiers.
@@ -63,7 +64,7 @@ impl ManualClock {
         self.micros.fetch_add(millis * 1_000, Ordering::SeqCst);
     }
 
-    /// Sets the clock, back where it is negative, while no time passes.
+    /// Sets the clock ahead, or back if negative, while no time passes.
     pub fn set_by_ms(&self, millis: i64) {
         self.ahead.fetch_add(millis * 1_000, Ordering::SeqCst);
     }
@@ -82,7 +83,7 @@ impl Clock for ManualClock {
 
     fn bits(&self) -> u128 {
         let draw = u128::from(self.draws.fetch_add(1, Ordering::SeqCst) + 1);
-        // An odd multiplier spreads a counter over all bits, and the same way every time.
+        // An odd multiplier spreads a counter over all bits, the same way every time.
         draw.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
     }
 }
@@ -96,7 +97,7 @@ pub struct TestApp {
     router: Router,
 }
 
-/// A reply, read to its end.
+/// A complete reply.
 #[derive(Debug)]
 pub struct TestReply {
     pub status: StatusCode,
@@ -115,7 +116,7 @@ impl TestReply {
     }
 }
 
-/// Who sends requests in a test.
+/// The sender of requests in a test.
 #[derive(Debug)]
 pub struct TestCaller<'a> {
     app: &'a TestApp,
@@ -148,7 +149,7 @@ impl TestApp {
         Self::made_of(store, EngineLimits::default(), judges).await
     }
 
-    /// With something that happens at named points, on an embedded store in memory.
+    /// With actions at named fail points, on an embedded store in memory.
     pub async fn with_points(points: Failpoints) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
         Self::assembled(store, EngineLimits::default(), JudgesConfig::default(), points).await
@@ -171,7 +172,8 @@ impl TestApp {
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
         let tokens = BTreeMap::from([
             ("JURAT_TEST_TOKEN", "a-token-for-tests".to_owned()),
-            // Every test application knows the same admin, so that one can be another's executor.
+            // Every test application knows the same admin, so that one can be the executor of
+            // another.
             ("JURAT_TEST_ADMIN", admin_key().reveal()),
         ]);
         let engine = Engine::new(EngineParts {
@@ -213,7 +215,7 @@ impl TestApp {
         TestCaller { app: self, key: Some(key.to_owned()), address: None }
     }
 
-    /// A caller of an account of its own, which is made if it is not there.
+    /// A caller with an account of its own, which is created if necessary.
     pub async fn caller(&self, name: &str, scopes: &[Scope]) -> TestCaller<'_> {
         let account = AccountId::parse(&format!("acct_{name}")).unwrap();
         self.store.account_ensure(&account, self.clock.now()).await.unwrap();
@@ -223,7 +225,8 @@ impl TestApp {
         TestCaller { app: self, key: Some(key.reveal()), address: None }
     }
 
-    /// Starts fakes and registers them with sessions `s1`, `s2`, …, each of a provider and a model of its own.
+    /// Starts fakes and registers them with sessions `s1`, `s2`, …, each with a provider and a
+    /// model of its own.
     pub async fn executors<const N: usize>(&self, behaviours: [Behaviour; N]) -> [FakeExecutor; N] {
         let mut fakes = Vec::with_capacity(N);
         for (index, behaviour) in behaviours.into_iter().enumerate() {
@@ -243,7 +246,7 @@ impl TestApp {
 }
 
 impl TestCaller<'_> {
-    /// The same from this network address.
+    /// The same caller from this network address.
     #[must_use]
     pub fn at(self, address: &str) -> Self {
         Self { address: Some(address.parse().unwrap()), ..self }
@@ -253,7 +256,7 @@ impl TestCaller<'_> {
         self.send("POST", path, Body::from(body.to_string()), &[]).await
     }
 
-    /// Posts with headers of its own.
+    /// Posts with additional headers.
     pub async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> TestReply {
         self.send("POST", path, Body::from(body.to_string()), headers).await
     }
@@ -266,8 +269,8 @@ impl TestCaller<'_> {
         self.send("DELETE", path, Body::empty(), &[]).await
     }
 
-    /// Sends a request as it is; later headers replace earlier ones. The reply must be as the
-    /// OpenAPI document says.
+    /// Sends a request as it is; later headers replace earlier ones. The reply must match the
+    /// OpenAPI document.
     pub async fn send(
         &self,
         method: &str,
@@ -296,7 +299,7 @@ impl TestCaller<'_> {
     }
 }
 
-/// A caller for tests that speak to the engine without HTTP.
+/// A caller for tests that use the engine without HTTP.
 pub fn admin_caller() -> Caller {
     #[expect(clippy::disallowed_methods, reason = "tests make callers without a key")]
     Caller::authenticated(
@@ -307,7 +310,7 @@ pub fn admin_caller() -> Caller {
     )
 }
 
-/// A key as the store keeps it, without limits and without an end, named like its account.
+/// A stored key without limits or expiry, named like its account.
 pub fn key_record(
     key: &ApiKey,
     account: AccountId,
@@ -330,7 +333,7 @@ pub fn key_record(
     KeyRecord { key: known, secret_hash: key.secret_hash(), suspended: false }
 }
 
-/// The key of the operator of every test application.
+/// The operator's key of every test application.
 pub fn admin_key() -> ApiKey {
     ApiKey::new(1, [2, 3])
 }

@@ -1,4 +1,4 @@
-//! Holds every reply that a test gets against the OpenAPI document, so that the document cannot lie.
+//! Checks every reply in a test against the OpenAPI document, so that the document cannot be wrong.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::TestReply;
 
-/// The document, with every object closed: a member that is not described is found too.
+/// The document, with every object closed, so that undescribed members are found, too.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let mut document: Value = serde_json::from_str(jurat_server::openapi()).unwrap();
     for schema in document["components"]["schemas"].as_object_mut().unwrap().values_mut() {
@@ -20,10 +20,10 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     document
 });
 
-/// What the router answers before any operation is reached.
+/// Replies of the router before any operation is reached.
 const UNDESCRIBED: &[StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
 
-/// Fails when a reply is not as the document says, or an error reads like markup.
+/// Fails if a reply does not match the document, or if an error contains markup.
 #[track_caller]
 pub(crate) fn check(method: &str, path: &str, reply: &TestReply) {
     assert_eq!(markup(reply), None, "{method} {path}: a client reads square brackets as markup");
@@ -37,7 +37,7 @@ pub(crate) fn check(method: &str, path: &str, reply: &TestReply) {
     );
 }
 
-/// A text for people with square brackets in it.
+/// A text for people that contains square brackets.
 fn markup(reply: &TestReply) -> Option<String> {
     let content_type = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
     let is_json = |mime: &str| ["application/json", "application/problem+json"].contains(&mime);
@@ -95,7 +95,7 @@ fn compare(method: &str, path: &str, reply: &TestReply) -> Result<(), String> {
     }
 }
 
-/// Each event has a name that is described, and data of its type.
+/// Each event has a described name, and data of its type.
 fn events(types: &Value, text: &str) -> Result<(), String> {
     for block in text.split("\n\n").filter(|block| !block.trim().is_empty()) {
         let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
@@ -108,18 +108,18 @@ fn events(types: &Value, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The operation whose path template takes the path.
+/// The operation whose path template matches the path.
 fn operation(method: &str, path: &str) -> Option<&'static Value> {
     let path = &whole_names(path.split('?').next().unwrap_or_default());
     let paths = DOCUMENT["paths"].as_object().unwrap();
-    // A path without parameters comes before one with them, as in the router.
+    // A path without parameters comes first, as in the router.
     let item = paths.get(path.as_str()).or_else(|| {
         paths.iter().find(|(template, _)| takes(template, path)).map(|(_, item)| item)
     })?;
     item.get(method.to_ascii_lowercase())
 }
 
-/// The path with one part for `@owner/name`: its slash may be sent as it is.
+/// The path with `@owner/name` as one segment: its slash may be sent unescaped.
 fn whole_names(path: &str) -> String {
     match path.split_once("/@") {
         Some((before, rest)) if !before.ends_with("/teams") && !rest.contains("%2F") => {
@@ -151,7 +151,7 @@ fn valid(schema: &Value, body: &Value) -> Result<(), String> {
     if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
 }
 
-/// What validates a schema, made once: most replies of a test are of few types.
+/// The validator of a schema, built once: most replies of a test have few types.
 fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
     static KNOWN: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
     let name = schema.to_string();
@@ -177,7 +177,7 @@ fn problem_schema() -> Value {
     json!({ "$ref": "#/components/schemas/Problem" })
 }
 
-/// An object that lists its properties has no others.
+/// Forbids other properties on an object that lists its properties.
 fn close(schema: &mut Value) {
     if let Some(members) = schema.as_object_mut() {
         if members.contains_key("properties") && !members.contains_key("additionalProperties") {

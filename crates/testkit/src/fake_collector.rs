@@ -1,4 +1,4 @@
-//! An OpenTelemetry collector that takes OTLP over HTTP and remembers all of it.
+//! An OpenTelemetry collector that accepts OTLP over HTTP and records everything.
 
 use std::{
     net::SocketAddr,
@@ -60,21 +60,21 @@ impl FakeCollector {
         format!("http://{}", self.address)
     }
 
-    /// Waits until the spans that arrived are as wanted, and returns them.
+    /// Waits until the received spans satisfy the condition, and returns them.
     pub async fn spans(&self, are_there: impl Fn(&[Span]) -> bool) -> Vec<Span> {
         let mut spans = self.shared.spans.subscribe();
         let there = spans.wait_for(|spans| are_there(spans)).await.unwrap();
         there.clone()
     }
 
-    /// Waits for so many log records, and returns them.
+    /// Waits for this many log records, and returns them.
     pub async fn records(&self, count: usize) -> Vec<LogRecord> {
         let mut records = self.shared.records.subscribe();
         let there = records.wait_for(|records| count <= records.len()).await.unwrap();
         there.clone()
     }
 
-    /// Every body that arrived, as it arrived.
+    /// Every received body, unchanged.
     pub fn bodies(&self) -> Vec<Vec<u8>> {
         lock(&self.shared.bodies).clone()
     }
@@ -124,7 +124,7 @@ async fn logs(
     answer(&ExportLogsServiceResponse::default())
 }
 
-/// The message of a request, if it is protobuf and says so.
+/// The message of a request, if it is declared as protobuf and is valid.
 fn taken<M: Message + Default>(
     shared: &CollectorState,
     headers: HeaderMap,

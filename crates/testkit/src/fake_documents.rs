@@ -1,4 +1,4 @@
-//! A place on the web with documents, which are there, denied, late or endless, as a test wants.
+//! A web server with documents that exist, are denied, late or endless, as a test wants.
 
 use std::{
     collections::BTreeMap,
@@ -17,21 +17,21 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::fake_executor::lock;
 
-/// What is at an address.
+/// The content at an address.
 #[derive(Debug, Clone)]
 pub enum FakeDocument {
     Bytes(Vec<u8>),
-    /// Bytes without a length in the head.
+    /// Content without a declared length.
     Chunks(Vec<u8>),
     Status(u16),
-    /// The head of an answer does not come.
+    /// The head of the answer never comes.
     Silence,
-    /// The answer has no end.
+    /// The answer never ends.
     Endless,
     MovedTo(String),
 }
 
-/// A running place; it ends when it is dropped.
+/// A running server; it stops when it is dropped.
 #[derive(Debug)]
 pub struct FakeDocuments {
     address: SocketAddr,
@@ -60,13 +60,13 @@ impl FakeDocuments {
         lock(&self.shared.documents).insert(path.to_owned(), document);
     }
 
-    /// Puts bytes there and returns a reference to them.
+    /// Publishes content and returns a reference to it.
     pub fn publish(&self, path: &str, bytes: &[u8]) -> Value {
         self.put(path, FakeDocument::Bytes(bytes.to_vec()));
         self.reference(path, bytes)
     }
 
-    /// A reference to what should be there.
+    /// A reference to this content, whether or not it is published.
     pub fn reference(&self, path: &str, bytes: &[u8]) -> Value {
         json!({
             "uri": format!("http://{}{path}", self.address),
@@ -78,7 +78,7 @@ impl FakeDocuments {
         })
     }
 
-    /// The paths that were asked for, in order.
+    /// The requested paths, in order.
     pub fn asked(&self) -> Vec<String> {
         lock(&self.shared.asked).clone()
     }

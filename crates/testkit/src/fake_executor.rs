@@ -1,4 +1,4 @@
-//! Executors that speak real HTTP on a loopback port, well or badly, as a test wants them to.
+//! Executors that speak real HTTP on a loopback port, correctly or not, as a test wants.
 
 mod answer;
 mod behaviour;
@@ -32,7 +32,7 @@ pub use self::words::*;
 pub struct FakeExecutor {
     address: SocketAddr,
     shared: Arc<FakeExecutorState>,
-    /// Holds the accept loop, which in turn holds the connections; dropping it ends them all.
+    /// Holds the accept loop, which holds the connections; dropping it ends them all.
     tasks: JoinSet<()>,
 }
 
@@ -43,14 +43,14 @@ pub struct ReceivedCall {
     /// The request target as it was sent, with its query.
     pub path: String,
     pub headers: HeaderMap,
-    /// The body as JSON; `null` when there was none, a string when it was no JSON.
+    /// The body as JSON; `null` without a body, a string if it is not JSON.
     pub body: Value,
-    /// The body as it was sent, for whoever checks a digest or a signature.
+    /// The body as it was sent, for checks of a digest or a signature.
     pub raw: Bytes,
 }
 
 impl ReceivedCall {
-    /// The value of a header that is there and readable.
+    /// The value of a header, if it is present and readable.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -74,7 +74,8 @@ impl FakeExecutor {
     /// Starts on another loopback address, for tests in which executors must not share a host.
     ///
     /// # Panics
-    /// When there is no free port at that address.
+    ///
+    /// If no port is free at that address.
     #[expect(clippy::expect_used, reason = "without a loopback port no test can go on")]
     pub async fn start_at(host: &str, behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind((host, 0)).await.expect("a free loopback port");
@@ -90,17 +91,17 @@ impl FakeExecutor {
         format!("http://{}", self.address)
     }
 
-    /// Everything that was asked so far, `/health` and `/capabilities` included.
+    /// All calls so far, including `/health` and `/capabilities`.
     pub fn calls(&self) -> Vec<ReceivedCall> {
         lock(&self.shared.calls).clone()
     }
 
-    /// Waits until `n` calls of `/execute` or `/verify` have arrived in all.
+    /// Waits until `n` calls of `/execute` or `/verify` have arrived in total.
     pub async fn wait_for_calls(&self, n: usize) {
         reach(&self.shared.work, n).await;
     }
 
-    /// Waits until `n` calls of `/agent-events` have arrived in all, and returns those that have.
+    /// Waits until `n` calls of `/agent-events` have arrived in total, and returns them.
     pub async fn wait_for_events(&self, n: usize) -> Vec<ReceivedCall> {
         reach(&self.shared.event_count, n).await;
         self.events()
@@ -113,19 +114,19 @@ impl FakeExecutor {
         calls
     }
 
-    /// Waits until the client has left `n` calls in all before it had a whole answer.
+    /// Waits until the client has abandoned `n` calls in total before a complete answer.
     pub async fn abandoned(&self, n: usize) {
         reach(&self.shared.abandoned, n).await;
     }
 
-    /// Behaves so from the next request on; requests under way keep the earlier behaviour. It stays
-    /// who it is, unless the behaviour names another provider or model.
+    /// Changes the behaviour from the next request on; requests in progress keep the earlier one.
+    /// The identity stays the same, unless the behaviour names another provider or model.
     pub fn set(&self, behaviour: Behaviour) {
         let current = self.shared.current();
         self.shared.install(behaviour.named_like(&current.behaviour));
     }
 
-    /// Lets the `gated` answers go, those that wait and those still to come, until the next `set`.
+    /// Releases the `gated` answers, waiting and future ones, until the next `set`.
     pub fn release(&self) {
         lock(&self.shared.gates).iter().for_each(Gate::release);
     }
@@ -136,7 +137,7 @@ impl FakeExecutor {
     }
 }
 
-/// What the server's tasks and the test's handle both see.
+/// The state that the server's tasks and the test's handle share.
 #[derive(Debug)]
 struct FakeExecutorState {
     current: Mutex<Arc<InstalledBehaviour>>,
@@ -144,11 +145,11 @@ struct FakeExecutorState {
     work: watch::Sender<usize>,
     event_count: watch::Sender<usize>,
     abandoned: watch::Sender<usize>,
-    /// The own gates of all behaviours so far: calls may still wait under an earlier one.
+    /// The gates of all behaviours so far: calls may still wait under an earlier one.
     gates: Mutex<Vec<Gate>>,
 }
 
-/// A behaviour in force, with the gate that belongs to this fake alone.
+/// A behaviour in force, with the gate of this fake.
 #[derive(Debug)]
 struct InstalledBehaviour {
     behaviour: Behaviour,
@@ -189,12 +190,12 @@ impl FakeExecutorState {
     }
 }
 
-/// The lock even if another test thread panicked with it: what it guards is whole at any time.
+/// Locks even if another test thread panicked with the lock: the guarded data is always consistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) async fn reach(counter: &watch::Sender<usize>, n: usize) {
-    // The sender outlives the wait, so that the only way out is the number.
+    // The sender outlives the wait, so it ends only when the number is reached.
     let _ = counter.subscribe().wait_for(|count| n <= *count).await;
 }

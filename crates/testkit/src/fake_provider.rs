@@ -1,4 +1,5 @@
-//! A provider of models that speaks both protocols on a loopback port, well or badly, as told.
+//! A provider of models that speaks both protocols on a loopback port, correctly or not, as
+//! scripted.
 
 mod reply;
 mod request;
@@ -23,7 +24,7 @@ pub use self::{
 };
 use crate::fake_executor::{http::ClientConnection, lock, reach};
 
-/// What the provider does about a request.
+/// The reply of the provider to a request.
 type ProviderScript = dyn Fn(&FakeProviderRequest) -> ProviderReply + Send + Sync;
 
 /// A running provider; it stops, with all its connections, when it is dropped.
@@ -38,7 +39,7 @@ struct FakeProviderState {
     script: Box<ProviderScript>,
     asked: Mutex<Vec<FakeProviderRequest>>,
     count: watch::Sender<usize>,
-    /// Tokens that go in and that come out, as every answer counts them.
+    /// The input and output tokens that every answer reports.
     usage: Mutex<Option<(u64, u64)>>,
 }
 
@@ -49,7 +50,7 @@ impl std::fmt::Debug for FakeProviderState {
 }
 
 impl FakeProvider {
-    /// Starts one that does what the script says about each request.
+    /// Starts a provider with a script that answers each request.
     pub async fn start(
         script: impl Fn(&FakeProviderRequest) -> ProviderReply + Send + Sync + 'static,
     ) -> Self {
@@ -66,7 +67,7 @@ impl FakeProvider {
         Self { address, shared, _tasks: tasks }
     }
 
-    /// Starts one that says one thing after the other, and the last one for ever.
+    /// Starts a provider that gives these replies in sequence, and repeats the last one.
     pub async fn saying(says: impl IntoIterator<Item = ProviderReply>) -> Self {
         let queue = Mutex::new(says.into_iter().collect::<VecDeque<_>>());
         Self::start(move |_| {
@@ -77,8 +78,8 @@ impl FakeProvider {
         .await
     }
 
-    /// Starts one that obeys every order outside of the marks of the data: it says `met` as soon as
-    /// it reads the trigger there, and `not_met` otherwise.
+    /// Starts a provider that obeys every order outside of the marked data: it answers `met` if it
+    /// reads the trigger there, and `not_met` otherwise.
     pub async fn obeying(trigger: &'static str) -> Self {
         Self::start(move |asked| {
             let is_led = asked.outside_of_marks().contains(trigger);
@@ -102,12 +103,12 @@ impl FakeProvider {
         lock(&self.shared.asked).last().cloned()
     }
 
-    /// Waits until so many requests have arrived in all.
+    /// Waits until this many requests have arrived in total.
     pub async fn was_asked(&self, times: usize) {
         reach(&self.shared.count, times).await;
     }
 
-    /// How many tokens every answer counts from now on; `None` counts none.
+    /// How many tokens every answer reports from now on; `None` reports none.
     pub fn set_usage(&self, tokens: Option<(u64, u64)>) {
         *lock(&self.shared.usage) = tokens;
     }
@@ -141,7 +142,7 @@ async fn converse(stream: TcpStream, shared: Arc<FakeProviderState>) {
     }
 }
 
-/// A connection that ends as it was meant to.
+/// A connection that ends as intended.
 fn ended() -> io::Error {
     io::ErrorKind::ConnectionAborted.into()
 }

@@ -1,6 +1,6 @@
-//! JSON that different readers read differently, and whether we read it.
+//! JSON documents that parsers read differently, and whether we accept them.
 
-/// A document, by what stands where a value is expected and around the whole.
+/// A document: a value, and the text around the whole.
 #[derive(Debug, Clone)]
 pub struct JsonDocument {
     pub name: &'static str,
@@ -17,7 +17,7 @@ impl JsonDocument {
     }
 }
 
-/// The table. Whatever takes JSON from outside must agree with it.
+/// The table. Every reader of outside JSON must agree with it.
 pub fn documents() -> Vec<JsonDocument> {
     [with_one_reading(), with_more_or_none(), deep(), around()].concat()
 }

@@ -1,4 +1,4 @@
-//! Fakes that speak real HTTP and a whole application, for the tests of the other crates.
+//! Fakes that speak real HTTP and a complete application, for the tests of the other crates.
 #![expect(
     clippy::unwrap_used,
     clippy::missing_panics_doc,

@@ -1,4 +1,4 @@
-//! Mail in tests: a box that keeps it, and a server that takes it over SMTP.
+//! Mail in tests: a mailbox that keeps it, and a server that accepts it over SMTP.
 
 use std::{
     net::SocketAddr,
@@ -13,7 +13,7 @@ use tokio::{
     sync::{Notify, mpsc},
 };
 
-/// A busy machine may take long; a test that hangs ends here.
+/// A busy machine may be slow; a test that hangs ends here.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Keeps mail until a test reads it.
@@ -32,13 +32,13 @@ impl Mailer for Outbox {
 }
 
 impl Outbox {
-    /// To whom mail came that nobody took.
+    /// The recipients of unread mail.
     pub fn addressees(&self) -> Vec<String> {
         let mails = self.mails.lock().unwrap_or_else(PoisonError::into_inner);
         mails.iter().map(|mail| mail.to.clone()).collect()
     }
 
-    /// Waits for the next mail to the address and takes it, with all before it.
+    /// Waits for the next mail to the address and removes it, with all mail before it.
     pub async fn next_to(&self, address: &str) -> Mail {
         loop {
             let came = self.came.notified();
@@ -47,7 +47,7 @@ impl Outbox {
             if let Some(at) = mails.iter().position(|mail| mail.to.eq_ignore_ascii_case(address)) {
                 return mails.swap_remove(at);
             }
-            // A mail that does not come fails the test that waits for it.
+            // A missing mail fails the test that waits for it.
             tokio::time::timeout(TIMEOUT, came).await.unwrap();
         }
     }
@@ -58,14 +58,14 @@ impl Outbox {
     }
 }
 
-/// The first ten digits in a row.
+/// The first ten consecutive digits.
 #[track_caller]
 pub fn code_in(text: &str) -> String {
     let is_code = |word: &&str| word.len() == 10 && word.bytes().all(|b| b.is_ascii_digit());
     text.split_whitespace().find(is_code).unwrap().to_owned()
 }
 
-/// A mail server that takes whatever comes, over a socket.
+/// A mail server that accepts everything, over a socket.
 #[derive(Debug)]
 pub struct FakeSmtp {
     address: SocketAddr,
@@ -92,7 +92,7 @@ impl FakeSmtp {
         format!("smtp://{}", self.address)
     }
 
-    /// Waits for the next mail: who it is from and to, and its lines.
+    /// Waits for the next mail: its sender, its recipient, and its lines.
     pub async fn next(&self) -> String {
         self.mails.lock().await.recv().await.unwrap()
     }

@@ -8,7 +8,7 @@ use std::{
 use jurat_store::{Postgres, StoreLocation};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-/// The role that serves in all tests: it owns nothing and is above nothing.
+/// The serving role of all tests: it owns nothing and bypasses nothing.
 const SERVING: &str = "jurat_serving";
 
 /// A schema that no other test uses.
@@ -33,14 +33,14 @@ impl TestSchema {
         schema
     }
 
-    /// A schema with all tables, as the serving role needs it.
+    /// A schema with all tables, for the serving role.
     pub async fn served() -> Self {
         let schema = Self::new().await;
         Postgres::migrate(&schema.url(), Some(SERVING)).await.unwrap();
         schema
     }
 
-    /// The address of the schema for the role that may do everything.
+    /// The address of the schema for the role with all rights.
     pub fn url(&self) -> String {
         self.url_with(&self.server)
     }
@@ -59,7 +59,7 @@ impl TestSchema {
         url.into()
     }
 
-    /// Makes the tables of another database, and returns its address for the role that serves.
+    /// Creates the tables of another database, and returns its address for the serving role.
     pub async fn serve_database(&self, database: &str) -> String {
         let owner = self.url_of_database(database);
         Postgres::migrate(&owner, Some(SERVING)).await.unwrap();
@@ -74,7 +74,7 @@ impl TestSchema {
         url.into()
     }
 
-    /// The address of the schema for the role that serves.
+    /// The address of the schema for the serving role.
     pub fn serving_url(&self) -> String {
         self.url_of(SERVING)
     }
@@ -87,7 +87,7 @@ impl TestSchema {
         execute(&self.url(), sql).await
     }
 
-    /// The first column of a question, as texts in their order.
+    /// The first column of a query, as texts in order.
     pub async fn texts(&self, sql: &str) -> Vec<String> {
         let mut connection = PgConnection::connect(&self.url()).await.unwrap();
         let found = sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_all(&mut connection);

@@ -1,4 +1,4 @@
-//! A TCP proxy that stops forwarding when it is told to, as a network does that stalls.
+//! A TCP proxy that stops forwarding on request, like a stalled network.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::{
 };
 use url::Url;
 
-/// What the links through a proxy do now.
+/// The current state of all links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LinkFlow {
     Open,
@@ -21,9 +21,9 @@ enum LinkFlow {
 #[derive(Debug)]
 struct Links {
     flow: watch::Sender<LinkFlow>,
-    /// Bytes from clients that wait since the links stalled.
+    /// Bytes from clients held since the links stalled.
     held: watch::Sender<usize>,
-    /// How often all links were cut; a link ends when this number grows.
+    /// How many times all links were cut; a link ends when this number grows.
     cuts: watch::Sender<usize>,
 }
 
@@ -36,7 +36,7 @@ pub struct StallingProxy {
 }
 
 impl StallingProxy {
-    /// Starts a proxy to the server that a URL names.
+    /// Starts a proxy to the server of a URL.
     pub async fn to(server: &str) -> Self {
         let server = Url::parse(server).unwrap();
         let upstream = (server.host_str().unwrap().to_owned(), server.port().unwrap());
@@ -52,7 +52,7 @@ impl StallingProxy {
         Self { port, links, accepting }
     }
 
-    /// The URL of something on the server, through this proxy.
+    /// The same URL through this proxy.
     pub fn url(&self, of: &str) -> String {
         let mut url = Url::parse(of).unwrap();
         url.set_host(Some("127.0.0.1")).unwrap();
@@ -60,24 +60,24 @@ impl StallingProxy {
         url.into()
     }
 
-    /// From now on nothing is forwarded, in either direction.
+    /// Stops forwarding in both directions.
     pub fn stall(&self) {
         self.links.held.send_replace(0);
         self.links.flow.send_replace(LinkFlow::Stalled);
     }
 
-    /// Forwards what was held and all that comes.
+    /// Forwards the held data and everything that follows.
     pub fn go_on(&self) {
         self.links.flow.send_replace(LinkFlow::Open);
     }
 
-    /// Ends every link with what it holds. Links that are made from now on are open.
+    /// Ends every link and drops the data it holds. New links are open.
     pub fn cut(&self) {
         self.links.cuts.send_modify(|count| *count += 1);
         self.go_on();
     }
 
-    /// Waits until a client has sent something that the stall holds back.
+    /// Waits until the stall holds data from a client.
     pub async fn holds_something(&self) {
         let mut held = self.links.held.subscribe();
         held.wait_for(|bytes| 0 < *bytes).await.unwrap();
@@ -113,7 +113,7 @@ async fn link(client: TcpStream, upstream: (String, u16), links: &Links) {
     let (from_server, to_server) = server.into_split();
     let asked = forward(from_client, to_server, &links.flow, Some(&links.held));
     let answered = forward(from_server, to_client, &links.flow, None);
-    // A side that ended has nothing more to say, and hears what the other says.
+    // A side that has ended sends nothing more, but still receives.
     tokio::join!(asked, answered);
 }
 

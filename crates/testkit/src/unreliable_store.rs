@@ -39,28 +39,28 @@ type Result<T> = std::result::Result<T, StoreError>;
 pub enum WriteFault {
     /// It does not happen.
     Refused,
-    /// It happens, and its answer gets lost.
+    /// It happens, but its answer is lost.
     AnswerLost,
 }
 
-/// Fails so many openings or closes of rounds, then works.
+/// Fails a number of openings or closings of rounds, then works.
 #[derive(Debug)]
 pub struct UnreliableStore {
     inner: Arc<dyn Store>,
     fault: WriteFault,
     opens_left: AtomicU32,
     left: AtomicU32,
-    /// A store that is closed, for what is asked of a part that is away.
+    /// A closed store, which answers for a part that is unavailable.
     closed: Arc<dyn Store>,
     tasks: Away,
     sharing: Away,
 }
 
-/// A part of the store that may be away.
+/// A part of the store that may be unavailable.
 #[derive(Debug, Default)]
 struct Away {
     is_now: AtomicBool,
-    /// How often something was asked of it meanwhile.
+    /// How many calls it missed meanwhile.
     missed: watch::Sender<u32>,
 }
 
@@ -73,7 +73,7 @@ impl Away {
         self.is_now.store(false, Ordering::SeqCst);
     }
 
-    /// Whether something is asked of it in vain.
+    /// Whether a call is missed.
     fn misses(&self) -> bool {
         let is_away = self.is_now.load(Ordering::SeqCst);
         if is_away {
@@ -88,7 +88,7 @@ impl UnreliableStore {
         Self::with(fault, (0, times)).await
     }
 
-    /// One that fails openings.
+    /// A store that fails openings.
     pub async fn at_open(fault: WriteFault, times: u32) -> Arc<Self> {
         Self::with(fault, (times, 0)).await
     }
@@ -108,12 +108,12 @@ impl UnreliableStore {
         })
     }
 
-    /// Takes tasks and runs away until so much was asked of them in vain.
+    /// Makes tasks and runs unavailable until this many calls were missed.
     pub async fn without_tasks(&self, questions: u32) {
         self.tasks.until(questions).await;
     }
 
-    /// Takes away what accounts do with each other, and what judge calls cost, in the same way.
+    /// Does the same for sharing and for the costs of judge calls.
     pub async fn without_sharing(&self, questions: u32) {
         self.sharing.until(questions).await;
     }

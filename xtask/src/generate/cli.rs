@@ -1,4 +1,4 @@
-//! What the program prints of itself: its help, and the document of its API.
+//! Pages from the program's own output: its help and its OpenAPI document.
 
 use std::{fmt::Write as _, path::Path, process::Command};
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::pages::NOTICE;
 
-/// Deeper than any command, so that a program that answers every name with help ends too.
+/// Deeper than any command, so that a program that answers every name with help cannot loop for
+/// ever.
 const DEEPEST: usize = 4;
 
 pub(super) fn page(program: &Path) -> Result<String> {
@@ -30,11 +31,12 @@ fn add(text: &mut String, program: &Path, command: &mut Vec<String>) -> Result<(
     Ok(())
 }
 
-/// How deep the OpenAPI document is written line by line: each operation and each schema has one.
+/// How deep the OpenAPI document is written line by line: each operation and each schema has a
+/// line.
 const LINES_DEEP: usize = 3;
 
-/// The OpenAPI document that the program prints, with a line for each operation and each schema, so
-/// that a change shows where it is.
+/// The program's OpenAPI document, with a line for each operation and each schema, so that a
+/// difference shows what changed.
 pub(super) fn openapi(program: &Path) -> Result<String> {
     let text = ask(program, &["openapi".to_owned()])?;
     let document: Value = serde_json::from_str(&text).context("the document is not JSON")?;
@@ -69,7 +71,7 @@ fn help(program: &Path, command: &[String]) -> Result<String> {
 fn ask(program: &Path, args: &[String]) -> Result<String> {
     let output = Command::new(program)
         .args(args)
-        // What the reader of a page has set is not ours to know.
+        // The environment of whoever generates the page must not change it.
         .env_clear()
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")
@@ -83,8 +85,8 @@ fn ask(program: &Path, args: &[String]) -> Result<String> {
     String::from_utf8(output.stdout).context("what the program prints is not UTF-8")
 }
 
-/// The names of the commands between the usage and the options, under one heading or in groups;
-/// `help` itself is left out.
+/// The names of the commands between the usage and the options, under one heading or in groups,
+/// without `help`.
 fn subcommands(help: &str) -> Vec<String> {
     let lists = help.lines().skip_while(|line| !line.starts_with("Usage:")).skip(1);
     lists

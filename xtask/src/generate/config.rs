@@ -1,4 +1,4 @@
-//! The reference of the settings, from the program itself.
+//! Generates the reference of the settings from the program itself.
 
 use std::{fmt::Write as _, path::Path, process::Command};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::pages::{NOTICE, quoted, row};
 
-/// What `jurat config show --json` prints.
+/// The output of `jurat config show --json`.
 #[derive(Debug, Deserialize)]
 struct ConfigListing {
     items: Vec<ConfigItem>,
@@ -43,7 +43,7 @@ pub(super) fn page(program: &Path) -> Result<String> {
 
 fn show(program: &Path) -> Result<String> {
     let output = Command::new(program)
-        // A folder that is not there has no file that could change a value.
+        // A missing folder has no config file that could change a value.
         .args(["--state-dir", "none", "config", "show", "--json"])
         .env_clear()
         .output()

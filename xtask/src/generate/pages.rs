@@ -1,10 +1,10 @@
-//! The tables of codes.
+//! Generates the tables of codes.
 
 use std::fmt::Write as _;
 
 use jurat_core::{code::ProblemCode, metric, reason};
 
-/// Stands at the head of each page.
+/// The first line of each page.
 pub(super) const NOTICE: &str = "<!-- Written by `just generate`. Do not edit. -->\n\n";
 
 pub(super) fn reason_codes() -> String {

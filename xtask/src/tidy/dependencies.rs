@@ -1,4 +1,4 @@
-//! Licences, bans and sources of every package in the lock file, as `deny.toml` has them.
+//! Checks licences, bans and sources of every package in the lock file against `deny.toml`.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ fn licence_objection(package: &Package, rules: &DenyRules) -> Option<String> {
     }
 }
 
-/// Packages come from this checkout or from the public registry, by whatever mirror it is reached.
+/// Packages come from this checkout or from the public registry, through any mirror.
 fn source_objection(package: &Package) -> Option<String> {
     let source = package.source.as_deref()?;
     let is_known =

@@ -1,4 +1,4 @@
-//! Documents that must keep step with the code: a page per error code, every reason code listed.
+//! Checks that documents match the code: a page per error code, and a list of all reason codes.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -40,7 +40,7 @@ fn error_pages(root: &Path) -> Result<Vec<Violation>> {
     Ok(found)
 }
 
-/// A page opens with the code's name and says the same numbers as the code.
+/// Checks that a page starts with the name of its code and gives the same numbers.
 fn check_opening(code: ProblemCode, text: &str) -> Option<Violation> {
     let expected = [
         format!("# `{code}`"),
@@ -53,7 +53,7 @@ fn check_opening(code: ProblemCode, text: &str) -> Option<Violation> {
     Some(Violation::new(format!("{ERRORS}/{code}.md"), differs + 1, text))
 }
 
-/// The example on a page is a body that this code could really have.
+/// Checks that the example on a page is a body that this code could really have.
 fn check_example(code: ProblemCode, text: &str) -> Option<Violation> {
     let path = format!("{ERRORS}/{code}.md");
     let Some((before, rest)) = text.split_once("```json\n") else {

@@ -1,4 +1,4 @@
-//! Who may know whom: the edges between our crates, and which of them may use what from outside.
+//! Checks the layers: which of our crates may depend on which, and who may use which library.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::tree;
 
-/// Each crate with those of ours that it may use. What tests use is free.
+/// The crates of ours that each crate may use. Dependencies of tests are free.
 const LAYERS: &[(&str, &[&str])] = &[
     ("jurat-core", &[]),
     ("jurat-wire", &["jurat-core"]),
@@ -51,7 +51,7 @@ const TESTKIT: &str = "jurat-testkit";
 /// Measurements may use anything.
 const BENCH_PREFIX: &str = "jurat-bench-";
 
-/// All that the core may use from outside.
+/// All libraries that the core may use.
 const CORE_ALLOWED: &[&str] = &[
     "cel",
     "crc32fast",
@@ -74,7 +74,7 @@ const CORE_ALLOWED: &[&str] = &[
     "unicode-normalization",
 ];
 
-/// Dependencies that belong to some crates only, with the reason.
+/// Libraries that are reserved for some crates, with the reason.
 const RESERVED: &[(&str, &[&str], &str)] = &[
     ("anyhow", &["jurat", "xtask", TESTKIT], "a library has an error type of its own"),
     ("axum", &["jurat", "jurat-server", "jurat-runtime", TESTKIT], "only a surface listens"),
@@ -115,7 +115,7 @@ fn layer(name: &str) -> Option<&'static [&'static str]> {
     LAYERS.iter().find(|(known, _)| *known == name).map(|(_, allowed)| *allowed)
 }
 
-/// Why this dependency may not be, if so.
+/// Why this dependency is not allowed, if it is not.
 fn objection(
     package: &Package,
     dependency: &Dependency,

@@ -1,4 +1,4 @@
-//! What `cargo metadata` says, as far as the rules need it.
+//! Reads the parts of `cargo metadata` that the rules need.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! One name, one type: a type that other modules see is declared once in the workspace.
+//! Checks that a public type name is declared once in the workspace.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -41,7 +41,7 @@ fn duplicates<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Viol
     found
 }
 
-/// The name of a type that a line declares for others to see.
+/// The name of the type that a line declares, if other modules can see it.
 fn declared(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("pub")?;
     let rest = match rest.strip_prefix('(') {

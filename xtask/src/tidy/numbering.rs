@@ -1,5 +1,5 @@
-//! Numbered files: decision records without gaps, and migrations in pairs without gaps, of which
-//! all but the newest have fixtures.
+//! Checks numbered files: decision records and migrations without gaps, migrations in pairs, and
+//! fixtures for all but the newest.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -25,8 +25,8 @@ pub(super) fn check(root: &Path) -> Result<Vec<Violation>> {
     Ok(found)
 }
 
-/// Each schema but the newest has rows as its program wrote them, and that program's statements:
-/// the tests of the store migrate the ones and repeat the others.
+/// Every schema except the newest has rows as its program wrote them, and the statements of that
+/// program: the tests of the store migrate the rows and repeat the statements.
 fn without_fixtures(root: &Path, migrations: &[String]) -> Vec<Violation> {
     let Some((_, earlier)) = migrations.split_last() else { return Vec::new() };
     let mut found = Vec::new();

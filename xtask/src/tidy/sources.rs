@@ -1,4 +1,4 @@
-//! Rules on the text of files: how they open, how long they are, and what must not stand in them.
+//! Checks the text of files: the first line, the length, and forbidden words.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ const MOST_BYTES: u64 = 1024 * 1024;
 /// Marks of unfinished work. Written in two parts, so that this file does not contain them.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("#[ign", "ore")];
 
-/// Where the types of the core are documents: the decision, whose JSON is hashed, and tasks with
-/// their events, which are kept as they are.
+/// Core types that are documents: the decision, whose JSON is hashed, and tasks with their events,
+/// which are stored as they are.
 const DOCUMENTS: &[&str] =
     &["crates/core/src/round/decision.rs", "crates/core/src/task.rs", "crates/core/src/task/"];
 
@@ -67,7 +67,7 @@ fn unfinished(path: &str, text: &str) -> Vec<Violation> {
     found
 }
 
-/// Derives of serde's traits, also where the list of a derive spans lines.
+/// Derives of serde's traits, even if the list of a derive spans lines.
 fn serde_derives(path: &str, text: &str) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut is_in_derive = false;

@@ -108,7 +108,7 @@ async fn an_open_loop_asks_as_often_as_it_says_and_tells_refusals_from_failures(
 
 #[tokio::test]
 async fn the_wait_for_a_connection_counts() {
-    // One connection and answers that take a while: all but the first wait for their turn.
+    // One connection and slow answers: all requests except the first wait.
     let slow = async || {
         tokio::time::timeout(Duration::from_millis(50), std::future::pending::<()>())
             .await

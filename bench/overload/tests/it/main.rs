@@ -1,4 +1,4 @@
-//! The measurement runs from end to end and says what it measured.
+//! Runs the measurement from end to end and reads its report.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The measurement runs from end to end and says what it measured.
+//! Runs the measurement from end to end and reads its report.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 fn a_short_run_reports_runs_lists_and_verifiers() {
     let words = "--requests 20 --warm-up 1 --rounds 1 --clients 1,2 --verifiers 2,30 --json";
     let mut program = Command::new(env!("CARGO_BIN_EXE_jurat-bench-registry"));
-    // So short a run says nothing about how long anything takes.
+    // Such a short run says nothing about durations.
     let run = program.args(words.split(' ')).args(["--most-ratio", "1000"]).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let report: Value = serde_json::from_slice(&run.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! The store that is measured is one that the program itself could have written.
+//! The measured store is one that the program itself could have written.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The measurement runs from end to end and says what it measured.
+//! Runs the measurement from end to end and reads its report.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 fn a_short_run_reports_tasks_and_logs() {
     let words = "--requests 10 --warm-up 1 --rounds 1 --quorums 1,3 --clients 2 --events 0,200";
     let mut program = Command::new(env!("CARGO_BIN_EXE_jurat-bench-tasks"));
-    // So short a run says nothing about how long anything takes.
+    // Such a short run says nothing about durations.
     let flags = ["--json", "--most-ratio", "1000"];
     let run = program.args(words.split(' ')).args(flags).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));

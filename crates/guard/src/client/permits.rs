@@ -1,4 +1,4 @@
-//! Turns for large replies, so that many at once from one host take little memory.
+//! Permits to read large replies, so that many replies from one host take little memory.
 
 use std::{
     collections::BTreeMap,
@@ -8,31 +8,31 @@ use std::{
 use http::uri::Authority;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Large replies that are read from one host at once.
+/// How many large replies are read from one host concurrently.
 const AT_ONCE: usize = 2;
-/// Beyond so many hosts, those that nobody reads from or waits for are forgotten.
+/// Beyond this many hosts, idle hosts are forgotten.
 const HOSTS: usize = 1_024;
 
-/// Whoever waits for a turn does not read, so that what was not read yet waits at its sender. Each
-/// host and port has turns of its own, so one that never comes to an end of its reply holds up
-/// only itself. There are never more of them than calls under way, or `HOSTS` and one.
+/// A call without a permit does not read, so that unread data stays with its sender. Each host and
+/// port has its own permits, so a host that never finishes its reply delays only itself. There are
+/// never more entries than calls in progress, or `HOSTS` plus one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadPermits {
     hosts: Arc<Mutex<BTreeMap<String, Arc<Semaphore>>>>,
 }
 
 impl ReadPermits {
-    /// Waits for a turn, which ends when it is dropped.
+    /// Waits for a permit, which is returned when it is dropped.
     pub(super) async fn acquire(&self, host: Option<&Authority>) -> Option<OwnedSemaphorePermit> {
-        // These are never closed.
+        // The semaphores are never closed.
         self.of(host.map_or("", Authority::as_str)).acquire_owned().await.ok()
     }
 
     fn of(&self, host: &str) -> Arc<Semaphore> {
-        // The map is whole at any time, even if another thread panicked with it.
+        // The map is consistent at any time, even if another thread panicked with it.
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         if HOSTS < hosts.len() {
-            // Whoever holds a turn or waits for one has a share of it beside that of the map.
+            // A holder or waiter has a reference of its own besides the map's.
             hosts.retain(|_, turns| 1 < Arc::strong_count(turns));
         }
         let turns =
@@ -47,13 +47,13 @@ mod tests {
 
     use super::*;
 
-    /// A turn, if there is one at once. Nothing here runs in a runtime, which would make a task
-    /// that takes a great many turns wait for other tasks.
+    /// A permit, if one is free. No runtime is involved, whose cooperative budget would make a task
+    /// with many permits yield.
     fn at_once(turns: &ReadPermits, host: &Authority) -> Option<OwnedSemaphorePermit> {
         turns.acquire(Some(host)).now_or_never().flatten()
     }
 
-    /// All the turns of a host, which has no other after them.
+    /// All permits of a host.
     fn all_of(turns: &ReadPermits, host: &Authority) -> Vec<OwnedSemaphorePermit> {
         let held: Vec<_> = std::iter::from_fn(|| at_once(turns, host)).take(AT_ONCE + 1).collect();
         assert_eq!(held.len(), AT_ONCE, "{host} waits for another, or for nobody");
@@ -78,7 +78,7 @@ mod tests {
     fn among_thousands_of_hosts_none_waits_for_another() {
         let turns = ReadPermits::default();
         let held: Vec<_> = hosts().map(|host| all_of(&turns, &host)).collect();
-        // All of them are held, so none was forgotten, however many they are.
+        // All of them are held, so none was forgotten, however many there are.
         for host in hosts() {
             assert!(at_once(&turns, &host).is_none(), "{host} was forgotten");
         }

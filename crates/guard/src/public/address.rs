@@ -1,11 +1,11 @@
-//! Which addresses are public: those that anybody on the internet could reach as well as we can.
+//! Decides which addresses are public: anybody on the internet could reach them as well as we can.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A range of addresses, such as `10.0.0.0/8`.
 pub use ipnet::IpNet as Range;
 
-/// The addresses that may be connected to.
+/// The addresses that we may connect to.
 #[derive(Debug, Default)]
 pub(super) struct AddressFilter {
     ranges: Vec<Range>,
@@ -20,7 +20,7 @@ impl AddressFilter {
         !self.ranges.is_empty()
     }
 
-    /// Without TLS only what an operator allowed.
+    /// Without TLS, only ranges that the operator allowed.
     pub(super) fn allows(&self, address: IpAddr, is_plain: bool) -> bool {
         let address = address.to_canonical();
         let is_allowed = self.ranges.iter().any(|range| range.contains(&address));
@@ -30,40 +30,40 @@ impl AddressFilter {
 
 /// Whether an address is public.
 pub fn is_public(address: IpAddr) -> bool {
-    // An IPv4 address in the clothes of an IPv6 one is what it is.
+    // An IPv4 address mapped into IPv6 is judged as IPv4.
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),
     }
 }
 
-/// What is not public, by its first address and the length of its prefix.
+/// Ranges that are not public, as first address and prefix length.
 const SPECIAL_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
     // Shared between a provider and its customers.
     (Ipv4Addr::new(100, 64, 0, 0), 10),
     (Ipv4Addr::new(127, 0, 0, 0), 8),
-    // Link-local, where clouds keep the secrets of their machines.
+    // Link-local, where clouds serve the secrets of their machines.
     (Ipv4Addr::new(169, 254, 0, 0), 16),
     (Ipv4Addr::new(172, 16, 0, 0), 12),
     (Ipv4Addr::new(192, 0, 0, 0), 24),
     // Documentation, here and below.
     (Ipv4Addr::new(192, 0, 2, 0), 24),
-    // Relays of 6to4.
+    // 6to4 relays.
     (Ipv4Addr::new(192, 88, 99, 0), 24),
     (Ipv4Addr::new(192, 168, 0, 0), 16),
     // Benchmarks.
     (Ipv4Addr::new(198, 18, 0, 0), 15),
     (Ipv4Addr::new(198, 51, 100, 0), 24),
     (Ipv4Addr::new(203, 0, 113, 0), 24),
-    // Multicast, and what is reserved.
+    // Multicast and reserved.
     (Ipv4Addr::new(224, 0, 0, 0), 3),
 ];
 
-/// What is not public among global unicast: much of it holds an IPv4 address.
+/// Ranges of global unicast that are not public: many of them embed an IPv4 address.
 const SPECIAL_V6: &[(Ipv6Addr, u32)] = &[
-    // Protocol assignments, Teredo among them.
+    // Protocol assignments, including Teredo.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     // Documentation.
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
@@ -77,7 +77,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     SPECIAL_V4.iter().all(|(first, prefix)| differs(*first) >> (32 - prefix) != 0)
 }
 
-/// Only global unicast is public, which is one eighth of all.
+/// Only global unicast is public, which is one eighth of all addresses.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let differs = |first: Ipv6Addr| address.to_bits() ^ first.to_bits();
     let is_special =

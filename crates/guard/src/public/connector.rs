@@ -1,4 +1,4 @@
-//! Connects to what was looked at: names are resolved here, and only these addresses are dialled.
+//! Connects only to checked addresses: it resolves names itself and dials the resolved addresses.
 
 use std::{
     fmt,
@@ -21,10 +21,10 @@ use super::address::AddressFilter;
 /// How many addresses of a host are tried.
 const MOST_TRIED: usize = 4;
 
-/// The addresses of a host, still to come.
+/// The pending addresses of a host.
 pub type ResolveFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Finds the addresses of a name.
+/// Resolves names.
 pub trait Resolver: fmt::Debug + Send + Sync {
     fn resolve(&self, host: String) -> ResolveFuture;
 }
@@ -63,8 +63,7 @@ impl Connector {
         connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// The addresses of a name. Whether it is unknown or its resolver does not answer looks alike
-    /// from outside.
+    /// The addresses of a name. An unknown name and a silent resolver look the same from outside.
     async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
         let unknown = |why: String| io::Error::new(io::ErrorKind::NotFound, why);
         match tokio::time::timeout(self.timeout / 2, self.resolver.resolve(host.to_owned())).await {
@@ -81,12 +80,12 @@ impl Connector {
             Ok(address) => vec![address],
             Err(_) => self.resolve(host).await?,
         };
-        // One address that is not public makes the others suspect: no public host has such.
+        // One address that is not public makes the others suspect: no public host has one.
         if let Some(refused) =
             addresses.iter().find(|address| !self.permitted.allows(**address, is_plain))
         {
-            // The kind is that of a name without an address: callers must not learn which names
-            // there are inside. The text is for the log.
+            // The error kind is that of an unknown name: callers must not learn which names exist
+            // inside. The text is for the log.
             let text = format!("`{host}` has the address {refused}, which is not allowed");
             return Err(io::Error::new(io::ErrorKind::NotFound, text));
         }

@@ -1,4 +1,4 @@
-//! Documents that somebody refers to: whether they are there, and are what was declared.
+//! Fetches referenced documents and compares them with their declared size and digest.
 
 use std::{error::Error, io, time::Duration};
 
@@ -11,18 +11,18 @@ use jurat_core::{
 
 use super::{CallError, LONGEST, PublicClient, UrlRefusal, chain, plain_get};
 
-/// The largest document.
+/// The maximum size of a document.
 pub const DOCUMENT_BYTES: usize = 5 * 1024 * 1024;
 
 const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 
-/// What a look at a reference came to, with the document where it is the one.
+/// The result of fetching a reference, with the document if it matches.
 #[derive(Debug, Clone)]
 pub struct EvidenceFetch {
     pub found: EvidenceStatus,
-    /// The bytes, when they are what was declared.
+    /// The content, if it matches the declaration.
     pub bytes: Option<Bytes>,
-    /// For the log of the operator only.
+    /// Only for the operator's log.
     pub detail: String,
 }
 
@@ -33,8 +33,8 @@ impl EvidenceFetch {
 }
 
 impl PublicClient {
-    /// Fetches what a reference names, within `timeout`, and holds it against size and digest.
-    /// Nothing is fetched of which it is known beforehand that it cannot be looked at.
+    /// Fetches a reference within `timeout`, and compares it with its size and digest. Nothing is
+    /// fetched if it is clear in advance that it cannot be compared.
     pub async fn look_at(&self, reference: &ArtifactRef, timeout: Duration) -> EvidenceFetch {
         let Some(digest) = sha256_of(&reference.digest) else {
             return EvidenceFetch::new(
@@ -61,7 +61,7 @@ impl PublicClient {
         }
     }
 
-    /// A document that should have so many bytes. One that has more is read no further.
+    /// Fetches a document of this declared size. A larger one is not read to its end.
     async fn document(
         &self,
         text: &str,
@@ -96,7 +96,7 @@ impl PublicClient {
     }
 }
 
-/// The digest in hex, if it is one of SHA-256.
+/// The digest in hex, if it is a SHA-256.
 fn sha256_of(text: &str) -> Option<String> {
     let hex = text.strip_prefix("sha256:").unwrap_or(text).to_ascii_lowercase();
     (hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(hex)
@@ -106,11 +106,11 @@ fn declared(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// What is said of an address that nothing was sent to.
+/// The result for an address that is refused before anything is sent.
 fn url_refused(refused: UrlRefusal, text: &str) -> EvidenceFetch {
     let is_denied = match refused {
         UrlRefusal::NotPublic | UrlRefusal::Credentials => true,
-        // It could be reached and is not, for the safety of what it says.
+        // It could be reached, but not safely.
         UrlRefusal::Scheme => text.to_ascii_lowercase().starts_with("http:"),
         UrlRefusal::NotUrl | UrlRefusal::TooLong => false,
     };
@@ -146,7 +146,7 @@ fn failed(error: &CallError) -> EvidenceFetch {
     EvidenceFetch::new(found, chain(error))
 }
 
-/// What kind of failure of input or output is behind an error.
+/// The I/O error behind an error, if there is one.
 fn io_cause(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     let mut cause = Some(error);
     let mut kind = None;

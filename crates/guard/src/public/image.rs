@@ -1,16 +1,16 @@
-//! Which image some bytes are, by what they begin with.
+//! Recognizes image formats by their first bytes.
 
 use bytes::Bytes;
 
-/// An image as it was fetched.
+/// A fetched image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedImage {
-    /// The media type that its bytes have.
+    /// The media type that its bytes show.
     pub mime: &'static str,
     pub(super) bytes: Bytes,
 }
 
-/// The image, if its bytes are one and it is declared as such.
+/// The image, if the bytes are one and match the declared type.
 pub(super) fn recognised(declared: &str, bytes: Bytes) -> Option<FetchedImage> {
     let mime = mime(&bytes)?;
     let declared = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

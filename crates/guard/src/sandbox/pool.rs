@@ -1,7 +1,7 @@
-//! Threads with large stacks that accounts take turns on.
+//! Threads with large stacks, shared fairly between accounts.
 //!
-//! A thread cannot be stopped. Work whose caller has gone, or that takes longer than it may, keeps
-//! its thread to its end, but a spare one takes that thread's place, so that nobody waits behind it.
+//! A thread cannot be stopped. Work whose caller has left, or that takes too long, keeps its thread
+//! until it ends, but a spare thread replaces that thread, so that nobody waits behind it.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -11,46 +11,47 @@ use std::{
 
 use jurat_core::{account::fair_share::is_in_share, id::AccountId};
 
-/// What a check may need of stack at the bounds of schema and instance, with a wide margin.
+/// The stack that a check may need at the limits of schema and instance, with a wide margin.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
-/// Spare threads for each one that there is: as much work as that may be abandoned and go on.
+/// Spare threads per regular thread, which limits how much abandoned work may continue.
 const SPARES: usize = 4;
 
 pub(super) type PoolJob = Box<dyn FnOnce() + Send>;
 
-/// The queue is full, for all or for one account.
+/// The queue is full, for all accounts or for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct QueueFull;
 
 pub(super) struct ThreadPool {
     state: Mutex<PoolState>,
     changed: Condvar,
-    /// Errands that one account may have under way.
+    /// How many jobs of one account may run concurrently.
     at_once: usize,
-    /// Threads that are not kept by abandoned work: one more, so that others find one.
+    /// Threads that are not occupied by abandoned work: one more than `at_once`, so that other
+    /// accounts find one.
     threads: usize,
     places: usize,
 }
 
 #[derive(Default)]
 struct PoolState {
-    /// Who waits, each account in the order in which its errands came.
+    /// The queued jobs of each account, the oldest first.
     waiting: BTreeMap<AccountId, VecDeque<(u64, PoolJob)>>,
     queued: usize,
-    /// Errands that somebody waits for, by account.
+    /// The number of running jobs that a caller waits for, by account.
     running: BTreeMap<AccountId, usize>,
-    /// The account of each errand under way; none once it is abandoned.
+    /// The account of each running job; `None` once it is abandoned.
     under_way: BTreeMap<u64, Option<AccountId>>,
-    /// Threads, and those of them whose errand was abandoned.
+    /// The number of threads, and how many of them run abandoned jobs.
     alive: usize,
     abandoned: usize,
     next: u64,
-    /// The account that had the last turn.
+    /// The account that was served last.
     last: Option<AccountId>,
     is_closed: bool,
 }
 
-/// Something that was sent and that its sender waits for. Dropped, it takes the errand back.
+/// A job that its sender waits for. Dropping the ticket abandons the job.
 pub(super) struct PoolTicket {
     pool: Arc<ThreadPool>,
     account: AccountId,
@@ -75,7 +76,7 @@ impl ThreadPool {
         pool
     }
 
-    /// Puts an errand into the queue, unless that is full or holds enough of the account.
+    /// Queues a job, unless the queue is full or the account has its share of it.
     pub(super) fn send(
         self: &Arc<Self>,
         account: &AccountId,
@@ -83,7 +84,7 @@ impl ThreadPool {
     ) -> Result<PoolTicket, QueueFull> {
         let mut state = self.lock();
         let own = state.waiting.get(account).map_or(0, VecDeque::len);
-        // Without any thread nothing is ever done.
+        // Without a thread no job would ever run.
         if state.alive == 0 || !is_in_share(own, 1, self.places.saturating_sub(state.queued)) {
             return Err(QueueFull);
         }
@@ -100,7 +101,7 @@ impl ThreadPool {
         self.lock().queued
     }
 
-    /// Lets the threads end when they have done what waits.
+    /// Lets the threads end after the queued jobs.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
@@ -117,8 +118,8 @@ impl ThreadPool {
         }
     }
 
-    /// Does errands until the pool is closed, or until a spare thread has taken its place. A panic
-    /// ends an errand, never the thread.
+    /// Runs jobs until the pool is closed, or until a spare thread has replaced this one. A panic
+    /// ends a job, never the thread.
     fn work(self: Arc<Self>) {
         while let Some((number, account, errand)) = self.next() {
             drop(catch_unwind(AssertUnwindSafe(errand)));
@@ -144,8 +145,8 @@ impl ThreadPool {
         }
     }
 
-    /// Whose turn it is: of those that have the fewest errands under way, the first after the
-    /// account that had the last turn.
+    /// The next job: among the accounts with the fewest running jobs, the first after the account
+    /// that was served last.
     fn next_fairly(&self, state: &mut PoolState) -> Option<(u64, AccountId, PoolJob)> {
         let place = |account: &AccountId| {
             let running = state.running.get(account).copied().unwrap_or(0);
@@ -164,7 +165,7 @@ impl ThreadPool {
         Some((number, account, errand))
     }
 
-    /// Notes the end of an errand; says whether its thread has a successor.
+    /// Records the end of a job; returns whether its thread was replaced.
     fn done(&self, number: u64, account: &AccountId) -> bool {
         let mut state = self.lock();
         let was_abandoned = state.under_way.remove(&number).is_some_and(|of| of.is_none());
@@ -178,13 +179,12 @@ impl ThreadPool {
             state.alive -= 1;
         }
         drop(state);
-        // What could not run beside it may run now.
+        // Jobs that could not run concurrently with it may run now.
         self.changed.notify_all();
         is_surplus
     }
 
-    /// Gives up on an errand: takes it out of the queue, or lets a spare thread take the place of
-    /// the one that it keeps.
+    /// Abandons a job: removes it from the queue, or replaces the thread that it occupies.
     fn abandon(self: &Arc<Self>, account: &AccountId, number: u64) {
         let mut state = self.lock();
         if let Some(queue) = state.waiting.get_mut(account) {
@@ -199,7 +199,8 @@ impl ThreadPool {
                 return;
             }
         }
-        // Beyond the spares an account keeps its turn, so that it cannot take more by leaving.
+        // Beyond the spares the job keeps counting for its account, which therefore cannot get more
+        // by leaving.
         let is_under_way = state.under_way.get(&number).is_some_and(Option::is_some);
         if !is_under_way || self.threads * SPARES <= state.abandoned {
             return;

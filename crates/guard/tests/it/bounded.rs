@@ -1,4 +1,4 @@
-//! Hostile schemas and policies against the bounded evaluation, from outside.
+//! Hostile schemas and policies against the sandbox, from outside.
 
 use std::{sync::Arc, thread};
 
@@ -146,7 +146,7 @@ async fn many_at_once_are_all_answered() {
 
 #[test]
 fn large_work_is_done_away_from_the_callers_small_stack() {
-    // A little beyond what is done at once, so the caller's own stack does not matter.
+    // Slightly more than runs inline, so the caller's own stack does not matter.
     let caller = thread::Builder::new().stack_size(256 * 1024).spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
@@ -167,7 +167,7 @@ async fn checks_are_compiled_and_made_within_the_bounds() {
     let binding = bind(json!([{"schema": {"$ref": "#"}}]));
     assert!(matches!(bounded.policy(&binding).await, Err(PolicyRefusal::Policy(_))));
 
-    // As deep as an expression can be, on threads whose stacks are large enough.
+    // As deep as an expression can be, on threads with large enough stacks.
     let deep =
         (0..18).fold("true".to_owned(), |inner, level| format!("[1].all(x{level}, {inner})"));
     let policy = bounded.policy(&bind(json!([{ "cel": deep }]))).await.unwrap();

@@ -1,4 +1,4 @@
-//! Tests of what touches the untrusted, from outside.
+//! Tests of the contact with untrusted input, from outside.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod bounded;

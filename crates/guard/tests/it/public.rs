@@ -1,5 +1,5 @@
-//! Images from addresses that callers name: every spelling of an address inside ends before a
-//! connection, and all that is known outside is that there was no image.
+//! Images from addresses that callers name: no spelling of an inside address leads to a connection,
+//! and the caller learns only that there was no image.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and the rest of it";
 const HIDDEN: &str = "the image could not be fetched from its address";
 
-/// Listens on every address of this machine, and counts who comes.
+/// Listens on every address of this machine, and counts connections.
 struct Canary {
     port: u16,
     listeners: Vec<TcpListener>,
@@ -34,7 +34,7 @@ impl Canary {
     fn new() -> Self {
         let first = TcpListener::bind("0.0.0.0:0").unwrap();
         let port = first.local_addr().unwrap().port();
-        // Some machines have no IPv6, and then nobody can come that way.
+        // Some machines have no IPv6, so nothing can arrive that way.
         let listeners: Vec<_> = [Ok(first), TcpListener::bind(("::", port))]
             .into_iter()
             .filter_map(Result::ok)
@@ -50,7 +50,7 @@ impl Canary {
     }
 }
 
-/// A resolver that knows a few names, and gives the answers of each one after the other.
+/// A resolver with a few names, which returns the answers of each name in sequence.
 #[derive(Debug, Default)]
 struct Names {
     answers: BTreeMap<&'static str, Vec<Vec<IpAddr>>>,
@@ -79,7 +79,7 @@ impl Resolver for Names {
     }
 }
 
-/// Ways to write a host inside, each of which was seen to get past somebody's check.
+/// Spellings of an inside host, each of which has bypassed some real check.
 const HOSTS: &[&str] = &[
     "127.0.0.1",
     "127.0.0.2",
@@ -149,7 +149,7 @@ const HOSTS: &[&str] = &[
     "nowhere",
 ];
 
-/// Addresses that are strange as a whole; `PORT` stands for that of the canary.
+/// Addresses that are strange as a whole; `PORT` is replaced by that of the canary.
 const STRANGE: &[&str] = &[
     "https://good@127.0.0.1:PORT/",
     "https://good:word@inside:PORT/",
@@ -231,7 +231,7 @@ async fn a_name_inside_cannot_be_told_from_one_that_nobody_has() {
         let looked = client.look_at(&reference(url), PATIENCE).await;
         assert_eq!(looked.found, EvidenceStatus::Unreachable, "{url}");
     }
-    // A resolver that does not answer says nothing of the name either.
+    // A resolver that does not answer reveals nothing about the name, either.
     let client = PublicClient::with_resolver(&[], Arc::new(Silent)).unwrap();
     let looked = client.look_at(&reference("https://inside/"), PATIENCE).await;
     assert_eq!(looked.found, EvidenceStatus::Unreachable);
@@ -247,7 +247,7 @@ impl Resolver for Silent {
     }
 }
 
-/// Evidence that is said to be at this address.
+/// Evidence at this address.
 fn reference(url: &str) -> ArtifactRef {
     ArtifactRef {
         uri: url.to_owned(),
@@ -267,13 +267,13 @@ async fn a_canary_would_have_seen_somebody() {
     let client = PublicClient::with_resolver(&everything, Names::new(&[])).unwrap();
     for host in ["127.0.0.1", "2130706433", "0x7f.1", "[::ffff:7f00:1]", "0"] {
         let url = format!("https://{host}:{}/a.png", canary.port);
-        // Nobody speaks TLS there, so it stalls until it is given up.
+        // The canary does not speak TLS, so the call stalls until it times out.
         let _ = client.image(&url, Duration::from_millis(200)).await;
         assert_eq!(canary.hits(), 1, "{host}");
     }
 }
 
-/// A web server with one good image and many bad ones.
+/// A web server with one valid image and many invalid ones.
 async fn gallery() -> (u16, Arc<AtomicUsize>, JoinSet<()>) {
     let visits = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&visits);
@@ -371,7 +371,7 @@ async fn a_name_that_changes_its_address_is_looked_at_each_time() {
     let good = format!("http://turncoat:{port}/good.png");
     assert!(client.image(&good, PATIENCE).await.is_ok());
     assert_eq!(names.asked.load(Ordering::SeqCst), 1);
-    // Another port, so that no connection is kept; the name now leads elsewhere.
+    // Another port, so that no connection is reused; the name now leads elsewhere.
     let bad = format!("http://turncoat:{}/good.png", canary.port);
     for _ in 0..2 {
         let error = client.image(&bad, PATIENCE).await.unwrap_err();

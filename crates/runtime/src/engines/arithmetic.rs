@@ -1,9 +1,9 @@
-//! Decides claims of whole-number arithmetic, such as `2 + 2 = 4`.
+//! Decides claims of integer arithmetic, such as `2 + 2 = 4`.
 
-/// Operators inside one another beyond this are not read.
+/// The maximum nesting of operators.
 const MAX_DEPTH: usize = 32;
 
-/// Whether the claim is true; `None` when it is not arithmetic, or overflows.
+/// Whether the claim is true; `None` if it is not arithmetic, or overflows.
 pub fn truth(claim: &str) -> Option<bool> {
     let text = claim.trim().trim_end_matches(['.', '!']).to_lowercase();
     let text = text.replace(" equals ", "=").replace(" is ", "=");
@@ -16,7 +16,7 @@ pub fn truth(claim: &str) -> Option<bool> {
     Some((value(left)? == value(right)?) == wanted)
 }
 
-/// The value of an expression of whole numbers, `+ - * /` and parentheses.
+/// The value of an expression of integers, `+ - * /` and parentheses.
 fn value(text: &str) -> Option<i128> {
     let symbols: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
     // Two numbers side by side are not one number.
@@ -55,7 +55,7 @@ impl ArithmeticReader<'_> {
             self.at += 1;
             let next = self.atom(depth)?;
             total = match sign {
-                // A division that leaves a rest is no matter of whole numbers.
+                // A division with a remainder has no integer result.
                 '/' if total.checked_rem(next)? == 0 => total.checked_div(next)?,
                 '/' => return None,
                 _ => total.checked_mul(next)?,

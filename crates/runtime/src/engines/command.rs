@@ -1,4 +1,5 @@
-//! An executor that runs a local program: a request on its standard input, an answer on its output.
+//! An executor that runs a local program: the request on its standard input, the answer on its
+//! output.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,29 +23,32 @@ use jurat_wire::strict_json;
 use crate::executor::{Execute, Execution, ExecutorError, ExecutorService, JudgeRequest};
 use crate::verify::evaluation;
 
-/// How much of the end of the standard error goes into the log.
+/// How much of the end of the standard error is logged.
 const STDERR_TAIL: usize = 2 * 1024;
 
 /// Runs the program once per request.
 ///
 /// It reads `{"endpoint": "execute" | "judge", "request": {…}}`, where the request is the body of
-/// `/execute` or `/verify`, and writes the answer of that endpoint. For `judge` the hash may be
-/// left out.
+/// `/execute` or `/verify`, and writes the answer of that endpoint. For `judge` the hash is
+/// optional.
 #[derive(Debug, Clone)]
 pub struct CommandExecutor {
     pub capabilities: Capabilities,
     pub program: PathBuf,
     pub arguments: Vec<String>,
-    /// The whole environment of the program. Whoever configures it names what passes.
+    /// The whole environment of the program. Variables that are not listed are not passed on.
     pub environment: BTreeMap<String, String>,
+    /// The time limit for one request.
     pub timeout: Duration,
+    /// The maximum size of the program's output.
     pub output_bytes: usize,
-    /// Whether it is told of events: `{"endpoint": "agent_event", "request": {"event": {…}}}`, to
-    /// which it writes what `/agent-events` answers.
+    /// Whether it receives agent events: `{"endpoint": "agent_event", "request": {"event": {…}}}`,
+    /// which it answers with the reply of `/agent-events`.
     pub hears_events: bool,
 }
 
 impl CommandExecutor {
+    /// An executor with the default limits, only `PATH` in its environment, and no events.
     pub fn new(capabilities: Capabilities, program: PathBuf, arguments: Vec<String>) -> Self {
         let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
         Self {
@@ -79,23 +83,24 @@ impl CommandExecutor {
 
     async fn run(&self, input: Vec<u8>) -> Result<Vec<u8>, ExecutorError> {
         let mut child = self.spawn()?;
-        // Declared after the child and so dropped before it, while the number is still taken.
+        // Declared after the child and therefore dropped before it, while the process id is still
+        // taken.
         let mut group = ProcessGroup(child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)));
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(ExecutorError::Failed("the program has no pipes".to_owned()));
         };
-        // All at once, because a program may answer before it has read everything.
+        // All concurrently, because a program may answer before it has read everything.
         let ((), output, complaint) =
             tokio::try_join!(write(stdin, &input), read(stdout, self.output_bytes), tail(stderr))?;
         let status = child.wait().await.map_err(|error| broken(&error))?;
-        // Its number is free now, and may soon be another's.
+        // Its process id is free now, and may soon belong to another process.
         group.0 = None;
         if status.success() {
             return Ok(output);
         }
-        // For the operator alone: what a program complains about may name paths and secrets.
+        // Only for the operator: the error output of a program may contain paths and secrets.
         let (program, stderr) = (self.program.display(), complaint.trim());
         tracing::warn!(%program, %status, stderr, "the executor's program failed");
         Err(ExecutorError::Upstream(format!("the program ended with {status}")))
@@ -109,7 +114,7 @@ impl CommandExecutor {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A time limit, and a stop of the executor, end the program too.
+            // A timeout, and a shutdown of the executor, end the program, too.
             .kill_on_drop(true)
             .process_group(0)
             .spawn()
@@ -121,13 +126,14 @@ impl CommandExecutor {
     }
 }
 
-/// The program and all that it started, killed together unless the program ends by itself.
+/// The program and all processes that it started, killed together unless the program ends by
+/// itself.
 struct ProcessGroup(Option<Pid>);
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
-            // There may be nobody left, which is as well.
+            // All of them may be gone already.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
@@ -177,7 +183,7 @@ impl ExecutorService for CommandExecutor {
 }
 
 async fn write(mut stdin: ChildStdin, input: &[u8]) -> Result<(), ExecutorError> {
-    // A program that answers without reading everything closes the pipe, which is its right.
+    // A program may answer without reading everything and close the pipe.
     drop(stdin.write_all(input).await);
     drop(stdin.shutdown().await);
     Ok(())

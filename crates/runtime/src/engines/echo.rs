@@ -16,7 +16,7 @@ use super::shaped::shaped;
 use crate::events::now_ms;
 use crate::executor::{Execute, Execution, ExecutorError, ExecutorService, JudgeRequest};
 
-/// Answers with the prompt, and knows whole-number arithmetic.
+/// Answers with the prompt, and can check integer arithmetic.
 ///
 /// Two honest ones agree on every answer, because nothing of their own goes into it.
 #[derive(Debug, Clone)]
@@ -25,18 +25,20 @@ pub struct EchoExecutor {
     pub mode: EchoMode,
 }
 
+/// How an echo executor behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EchoMode {
     Honest,
-    /// Gives wrong answers and turns verdicts round, always in the same way.
+    /// Gives wrong answers and inverts verdicts, always in the same way.
     Lie,
-    /// Is healthy, and never answers a job.
+    /// Is healthy, but never answers a job.
     Hang,
     /// Answers every job with an error.
     Fail,
 }
 
 impl EchoMode {
+    /// Every mode with its name on the command line.
     pub const ALL: &[(Self, &'static str)] =
         &[(Self::Honest, "honest"), (Self::Lie, "lie"), (Self::Hang, "hang"), (Self::Fail, "fail")];
 }
@@ -53,7 +55,7 @@ impl FromStr for EchoMode {
 }
 
 impl EchoExecutor {
-    /// One that takes any task type and profile.
+    /// An executor that accepts any task type and profile.
     pub fn new(provider_family: &str, model_id: &str, mode: EchoMode) -> Self {
         let capabilities = Capabilities {
             task_types: vec!["*".to_owned()],
@@ -65,8 +67,8 @@ impl EchoExecutor {
         Self { capabilities, mode }
     }
 
-    /// A reference to the answer. WattSwarm's kernel counts what a run brings by such references,
-    /// and fetches none; nothing is kept at the address.
+    /// A reference to the answer. WattSwarm's kernel counts the results of a run by such references
+    /// and fetches none; nothing is stored at the address.
     fn reference(&self, request: &Execute, output: &Value) -> ArtifactRef {
         let Execute { task_id, execution_id, .. } = request;
         let record = format!("{task_id}|{execution_id}|{output}");
@@ -140,8 +142,8 @@ impl ExecutorService for EchoExecutor {
     }
 }
 
-/// Says how the answer was checked, without which WattSwarm's `vp.crosscheck.v1` passes nothing. It
-/// is the same for every executor, so that honest ones go on agreeing.
+/// Describes how the answer was checked, which WattSwarm's `vp.crosscheck.v1` requires. The text is
+/// the same for every executor, so that honest ones still agree.
 fn summarize(output: &mut Value, schema: &Value) {
     let kind = schema.pointer("/properties/check_summary/type").and_then(Value::as_str);
     if let (Value::Object(members), None | Some("string")) = (output, kind) {
@@ -178,7 +180,7 @@ fn factcheck(inputs: &Value) -> Value {
     json!({"verdict": verdict, "confidence": confidence, "reasons": [why]})
 }
 
-/// The text of a claim that came as a string, or as an object with one.
+/// The text of a claim, which is a string or an object with one.
 pub(super) fn claim(value: &Value) -> String {
     let named = || ["claim", "statement", "text", "answer"].iter().find_map(|name| value.get(name));
     let text = value.as_str().or_else(|| named().and_then(Value::as_str));
@@ -190,7 +192,7 @@ fn prompt(inputs: &Value) -> String {
     text.as_str().map_or_else(|| text.to_string(), str::to_owned)
 }
 
-/// What a liar says in place of the truth.
+/// A false value instead of the true one.
 fn opposite(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(match text.as_str() {

@@ -24,21 +24,23 @@ use chat::ChatConversation;
 use completion::TokenSpending;
 use prompts::AnswerForm;
 
-/// Confidence in a verdict of the model, which gives none of its own.
+/// The confidence in a verdict of the model, which states none itself.
 const JUDGE_SCORE: f64 = 0.9;
 
+/// The settings of an executor that asks a model.
 #[derive(Debug, Clone)]
 pub struct OpenAiOptions {
     /// Such as `https://api.openai.com/v1`; `/chat/completions` is appended.
     pub base_url: String,
     pub model: String,
     pub key: Option<Secret>,
-    /// How long one call to the model may take.
+    /// The timeout for one call to the model.
     pub timeout: Duration,
-    /// What its tokens cost; without it only tokens are counted.
+    /// The price of its tokens; without it only the tokens are reported.
     pub price: Option<Price>,
 }
 
+/// An executor that asks a model.
 pub struct OpenAiExecutor {
     capabilities: Capabilities,
     options: OpenAiOptions,
@@ -55,13 +57,13 @@ impl std::fmt::Debug for OpenAiExecutor {
 }
 
 impl OpenAiExecutor {
-    /// Fails only when the TLS set-up of the machine is broken.
+    /// Fails only if the TLS setup of the machine is broken.
     pub fn new(capabilities: Capabilities, options: OpenAiOptions) -> Result<Self, CallError> {
         let client = OutboundClient::new(ClientLimits::default())?;
         Ok(Self { capabilities, options, client, bounded: Sandbox::new(1) })
     }
 
-    /// How long a conversation may take: what the contract allows, and no longer than two calls.
+    /// The time limit for a conversation: the budget of the contract, but no more than two calls.
     fn within(&self, budget_ms: u64) -> Duration {
         let most = self.options.timeout * 2;
         match budget_ms {
@@ -70,8 +72,7 @@ impl OpenAiExecutor {
         }
     }
 
-    /// The answer with what it used. What its caller pays is the price of the session, whatever that
-    /// is.
+    /// The answer with its usage. The caller pays the price of the session, whatever the usage was.
     fn traced(&self, output: Value, spent: TokenSpending) -> Execution {
         let trace = json!({
             "kind": "trace",
@@ -147,7 +148,7 @@ mod tests {
             model_id: "m".to_owned(),
             policies: Vec::new(),
         };
-        // Nothing listens there, so that asking would be another error.
+        // Nothing listens there, so asking the model would be another error.
         let base_url = "http://127.0.0.1:1".to_owned();
         let timeout = Duration::from_secs(5);
         let options =

@@ -1,11 +1,11 @@
-//! Gives a plain answer the form that a simple schema asks for.
+//! Gives a plain answer the form of a simple schema.
 
 use serde_json::{Map, Value, json};
 
-/// Wraps the text as the schema wants it; without a schema as `{answer, confidence}`.
+/// Wraps the text as the schema asks; without a schema as `{answer, confidence}`.
 ///
-/// Only what is simple is tried: types, enumerations and the required members of one object. The
-/// policy says in the end whether the output matches.
+/// Only simple schemas are supported: types, enumerations and the required members of one object.
+/// The policy still checks whether the output matches.
 pub(super) fn shaped(text: &str, schema: &Value) -> Value {
     let root = schema.get("type").and_then(Value::as_str).unwrap_or("object");
     if root != "object" {

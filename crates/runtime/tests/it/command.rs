@@ -96,7 +96,7 @@ async fn a_program_that_is_stopped_takes_what_it_started_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // The grandchild holds the pipe open, so that its reader waits until the grandchild is gone.
+    // The grandchild holds the pipe open, so its reader waits until the grandchild is gone.
     let script = r#"exec 3>"$PIPE"; tail -f /dev/null >/dev/null & exec 3>&-; exec yes"#;
     let mut executor = shell(script);
     executor.environment.insert("PIPE".to_owned(), pipe.display().to_string());

@@ -1,4 +1,4 @@
-//! The echo executor and its ways to misbehave.
+//! The echo executor and its faults.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The four endpoints and what they refuse.
+//! The four endpoints, and the requests that they refuse.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ async fn execute_answers_a_request_of_the_real_kernel() {
     let output = &reply.json["candidate_output"];
     assert_eq!((&output["answer"], &output["confidence"]), (&json!("hello"), &json!(0.9)));
     assert_eq!(reply.json["evidence_inline"][0]["mime"], "text/plain");
-    // Without these that kernel finalizes no cross-check, and counts no agent of a run.
+    // Without these, WattSwarm's kernel finalizes no cross-check and counts no agent of a run.
     assert!(!output["check_summary"].as_str().unwrap().trim().is_empty(), "{output}");
     let reference = &reply.json["evidence_refs"][0];
     assert!(reference["digest"].as_str().unwrap().starts_with("sha256:"), "{reference}");
@@ -139,7 +139,7 @@ async fn a_body_of_very_many_values_is_refused_by_their_number() {
         let message = reply.json["message"].as_str().unwrap();
         assert!(message.starts_with("more than 200000 values"), "{path}: {message}");
     }
-    // Nor does a wide number under a policy of WattSwarm's lift the bound.
+    // A wide number under a WattSwarm policy does not lift the limit, either.
     let mut wide: Value =
         serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
     wide["inputs"] = json!({ "id": u64::MAX, "list": many["inputs"]["list"] });
@@ -213,7 +213,7 @@ async fn a_connection_that_asks_for_nothing_is_closed_and_frees_its_place() {
     background(async { serving.await.unwrap() });
     let mut slow = TcpStream::connect(address).await.unwrap();
     slow.write_all(b"GET /health HTTP/1.1\r\nHost:").await.unwrap();
-    // The only place is taken, so this waits until the other is thrown out.
+    // The only slot is taken, so this waits until the other connection is closed.
     assert_eq!(Server::at(address).get("/health").await.status, 200);
     let mut rest = Vec::new();
     slow.read_to_end(&mut rest).await.unwrap();

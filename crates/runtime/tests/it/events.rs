@@ -1,4 +1,4 @@
-//! `POST /agent-events`: each event is heard once, and what is decided is answered.
+//! `POST /agent-events`: each event is handled once, and its decision is returned.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -81,11 +81,11 @@ async fn the_same_event_is_heard_once() {
     let server = Server::start(Declines::default(), ExecutorOptions::default()).await;
     let first = server.post("/agent-events", &event("e1", Some("k"))).await;
     assert_eq!(first.json["decision"]["decision_id"], "d0");
-    // Told again under another name: the key is what counts.
+    // Sent again under another name: the key decides.
     assert_eq!(server.post("/agent-events", &event("e2", Some("k"))).await.json, first.json);
     let other = server.post("/agent-events", &event("e3", Some("other"))).await;
     assert_eq!(other.json["decision"]["decision_id"], "d1");
-    // What went wrong is heard again.
+    // A failed event is handled again.
     let failed = server.post("/agent-events", &event("bad", None)).await;
     assert_eq!((failed.status, &failed.json["error"]), (502, &json!("upstream_failed")));
     server.post("/agent-events", &event("bad", None)).await;
@@ -120,20 +120,20 @@ async fn a_program_hears_of_events_where_it_wants_to() {
     assert_eq!((reply.status, &reply.json["decision"]["decision_id"]), (200, &json!("p")));
 }
 
-/// What a node signs of an event.
+/// The signed parts of an event.
 struct Letter {
     body: String,
     host: String,
     path: &'static str,
     age_s: u64,
-    /// Of the body and its name, what the signature is about beside the address.
+    /// The components that the signature covers besides the address.
     covers: &'static [&'static str],
 }
 
 const ALL: &[&str] = &["content-digest", "x-jurat-event"];
 
 impl Letter {
-    /// The headers by which the executor knows who told it.
+    /// The headers by which the executor identifies the sender.
     fn signed(&self, seed: [u8; 32]) -> Vec<(&'static str, String)> {
         let key = Ed25519KeyPair::from_seed_unchecked(&seed).unwrap();
         let digest = STANDARD.encode(Sha256::digest(self.body.as_bytes()));
@@ -195,12 +195,13 @@ async fn only_what_a_known_node_signed_is_taken() {
     assert!(status == 401 && message.contains("more than 300 seconds"), "{status} {message}");
     let (status, message) = post(&body, &letter(0).signed([8; 32])).await;
     assert!(status == 401 && message.contains("the signing node is unknown"), "{status} {message}");
-    // A signature that leaves the body, or which event it is, to whoever passes it on.
+    // A signature that does not cover the body, or the event, could be reused by anybody who
+    // forwards it.
     for covers in [&ALL[..1], &ALL[1..]] {
         let (status, message) = post(&body, &Letter { covers, ..letter(0) }.signed(NODE)).await;
         assert!(status == 401 && message.contains("must cover"), "{status} {message}");
     }
-    // Another body under the same signature, and the same body for somebody else.
+    // Another body with the same signature, and the same body for another host.
     let other = event("e2", None).to_string();
     let (status, message) = post(&other, &letter(0).signed(NODE)).await;
     assert!(status == 401 && message.contains("does not match the body"), "{status} {message}");
@@ -213,7 +214,7 @@ async fn only_what_a_known_node_signed_is_taken() {
     let mut forged = letter(0).signed([8; 32]);
     forged[2] = letter(0).signed(NODE)[2].clone();
     assert_eq!(post(&body, &forged).await.0, 401);
-    // A signature that leaves out what it is for says nothing.
+    // A signature that does not cover its target is refused.
     let mut narrow = letter(0).signed(NODE);
     narrow[2].1 = narrow[2].1.replace(" \"@path\"", "");
     let (status, message) = post(&body, &narrow).await;
@@ -221,7 +222,7 @@ async fn only_what_a_known_node_signed_is_taken() {
     let mut twice = letter(0).signed(NODE);
     twice.push(("x-jurat-event", "e2".to_owned()));
     assert_eq!(post(&body, &twice).await.0, 401);
-    // The others do not ask.
+    // The other endpoints do not require a signature.
     assert_eq!(server.get("/capabilities").await.status, 200);
 }
 
@@ -241,7 +242,8 @@ async fn a_key_counts_for_who_signed_it() {
         assert_eq!(reply.status, 200, "{reply:?}");
         reply.json["decision"]["decision_id"].as_str().unwrap().to_owned()
     };
-    // Whoever signs nothing, or with a key of his own, answers for no node by using its key first.
+    // An unsigned event, or one with another key, cannot suppress a node's event by using its key
+    // first.
     assert_eq!(told("e1", None).await, "d0");
     assert_eq!(told("e2", Some([8; 32])).await, "d1");
     assert_eq!(told("e3", Some([7; 32])).await, "d2");

@@ -1,4 +1,4 @@
-//! The examples that the guide shows, run as a reader would run them.
+//! Runs the examples of the guide as a reader would.
 
 use std::process::Stdio;
 
@@ -65,7 +65,7 @@ impl Example {
     }
 }
 
-/// What Jurat itself thinks of the hash.
+/// Jurat's own check of the hash.
 fn check(request: &Value, reply: &Value) -> HashCheck {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let codes = reply["reason_codes"].as_array().unwrap().iter();
@@ -84,7 +84,7 @@ fn check(request: &Value, reply: &Value) -> HashCheck {
     check_result_hash(&text(&reply["verifier_result_hash"]), &fields)
 }
 
-/// What every example does that comes in a file of its own.
+/// The tests of every example that has a file of its own.
 macro_rules! stories {
     ($($story:ident),+ $(,)?) => {
         mod python {

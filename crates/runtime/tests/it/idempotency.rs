@@ -73,7 +73,7 @@ impl ExecutorService for Gated {
     }
 }
 
-/// Asks, and hangs up when the execution has started.
+/// Sends a request, and disconnects when the execution has started.
 async fn leave_early(server: &Server, gated: &Gated) {
     tokio::select! {
         reply = execute(server, "e", "hi") => panic!("it was to hang: {reply:?}"),
@@ -136,7 +136,7 @@ async fn a_caller_that_leaves_finds_the_one_execution_when_it_comes_back() {
     let gated = Gated::new(0);
     let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     leave_early(&server, &gated).await;
-    // While it still runs, another request under its id is noticed, and the same one waits.
+    // While it still runs, another request under its id is noticed, and the same request waits.
     assert_eq!(execute(&server, "e", "ho").await.status, 409);
     gated.gate.add_permits(1);
     let reply = execute(&server, "e", "hi").await;

@@ -1,4 +1,4 @@
-//! Executors over real sockets.
+//! Tests of executors over real sockets.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 

@@ -1,4 +1,4 @@
-//! The executor that asks a model, against a model on a socket.
+//! The executor that asks a model, against a fake model on a socket.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -18,10 +18,10 @@ use jurat_runtime::{Capabilities, ExecutorOptions, Secret};
 
 use crate::server::{Reply, Server, background, execute_request, verify_request};
 
-/// One reply: a status, what it says of trying again, and a body.
+/// One reply: a status, `Retry-After`, and a body.
 type Said = (u16, Option<&'static str>, String);
 
-/// A model that says what it was told to say, and remembers what it was asked.
+/// A model with scripted replies, which records its requests.
 #[derive(Clone, Default)]
 struct Model {
     replies: Arc<Mutex<VecDeque<Said>>>,
@@ -38,7 +38,7 @@ impl Model {
         Self { replies: Arc::new(Mutex::new(replies.collect())), ..Self::default() }
     }
 
-    /// Says these first.
+    /// Gives these replies first.
     fn after(self, replies: &[Said]) -> Self {
         let mut queue = self.replies.lock().unwrap();
         for reply in replies.iter().rev() {
@@ -48,7 +48,7 @@ impl Model {
         self
     }
 
-    /// Counts its tokens as 100 that it read and 7 that it wrote, in every reply.
+    /// Reports 100 input and 7 output tokens in every reply.
     fn counting(self) -> Self {
         for (_, _, body) in self.replies.lock().unwrap().iter_mut() {
             let mut counted: Value = serde_json::from_str(body).unwrap();
@@ -223,7 +223,7 @@ async fn an_endpoint_that_enforces_nothing_may_add_and_leave_out_members() {
     assert_eq!(model.count(), 1);
 }
 
-/// A reply that asks to try again at once.
+/// A reply that asks for an immediate retry.
 fn busy(status: u16) -> Said {
     (status, Some("0"), json!({"error": {"message": "key sk-hidden is bad"}}).to_string())
 }
@@ -235,7 +235,7 @@ async fn a_model_that_is_busy_or_fails_is_asked_again() {
     let reply = delegate(&server).await;
     assert_eq!(reply.json["candidate_output"], json!({"sum": 4}), "{reply:?}");
     assert_eq!(model.count(), 4);
-    // A fact check and a judgement are asked for again in the same way.
+    // A fact check and a judgement are retried in the same way.
     let verdict = json!({"reasoning": "r", "evidence_quote": "q", "verdict": "true"}).to_string();
     let model = Model::says(&[&verdict]).after(&[busy(502)]);
     let server = start(&model).await;

@@ -55,7 +55,7 @@ impl Server {
         self.send(request.body(body)).await
     }
 
-    /// With headers of its own.
+    /// Posts with additional headers.
     pub(crate) async fn post_with(
         &self,
         path: &str,
@@ -127,7 +127,7 @@ pub(crate) fn verify_request(
     })
 }
 
-/// The hash that the contract prescribes, computed apart from the code under test.
+/// The hash that the contract prescribes, computed independently of the code under test.
 pub(crate) fn expected_hash(request: &Value, response: &Value) -> String {
     let text = format!(
         r#"{{"candidate_id":{},"execution_id":{},"model_id":{},"passed":{},"policy_hash":{},"provider_family":{},"reason_codes":{},"score":{}}}"#,

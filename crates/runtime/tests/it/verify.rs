@@ -85,7 +85,7 @@ async fn a_policy_that_nobody_declared_is_no_binding() {
     assert!(message.contains("vp.unheard_of.v1"), "{message}");
 }
 
-/// The hash by which WattSwarm knows its policy of schemas.
+/// The hash by which WattSwarm knows its schema policy.
 const FIXED: &str = "a52d250d216f425973eb5a13c392d4dbc172357181b683e86caa4a5c64db94a7";
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn under_a_fixed_hash_a_schema_is_read_as_its_system_reads_it() {
             request["policy"]["policy_hash"] = json!(FIXED);
             let reply = server.post("/verify", &request).await;
             assert_eq!(reply.json["passed"], passed, "{schema} {reply:?}");
-            // Under our own rules such a schema stays what it is: none.
+            // Under our own rules, such a schema is invalid.
             let reply = server.post("/verify", &own).await;
             let is_read = schema["$schema"].is_string() || reply.status == 422;
             assert!(is_read, "{schema} {reply:?}");

@@ -1,4 +1,4 @@
-//! The bodies that a fake executor answers with: `/execute` and `/verify`, hash included.
+//! The bodies of a fake executor's answers to `/execute` and `/verify`, with their hash.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use jurat_core::canonical::digest;
 use jurat_core::executor::Capabilities;
 use serde_json::{Value, json};
 
-/// What `/execute` and `/verify` say.
+/// The answers to `/execute` and `/verify`.
 #[derive(Debug, Clone)]
 pub struct FakeAnswer {
     pub output: Value,
@@ -15,17 +15,17 @@ pub struct FakeAnswer {
     pub verdict: FakeVerdict,
 }
 
-/// What `/verify` says.
+/// The answer to `/verify`.
 #[derive(Debug, Clone)]
 pub struct FakeVerdict {
     pub passed: bool,
-    /// Any JSON, so that a test may write a number in another way or no number at all.
+    /// Any JSON, so that a test may write a number differently, or no number at all.
     pub score: Value,
     pub reason_codes: Vec<u16>,
-    /// `verification_status`; left out when `None`.
+    /// `verification_status`; absent if `None`.
     pub status: Option<String>,
     pub hash: ResultHashForm,
-    /// A status and a body that are sent in place of a verdict.
+    /// A status and a body that are sent instead of a verdict.
     pub refusal: Option<(u16, Value)>,
 }
 
@@ -33,9 +33,9 @@ pub struct FakeVerdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultHashForm {
     Right,
-    /// Right, without the `sha256:` in front.
+    /// Correct, without the `sha256:` prefix.
     Bare,
-    /// In the right form, of something else.
+    /// Well formed, but of something else.
     Wrong,
     /// `sha256:placeholder`.
     Placeholder,
@@ -122,9 +122,10 @@ impl ResultHashForm {
     }
 }
 
-/// `sha256:` and the digest of the eight fields, keys sorted, compact, numbers as `serde_json` writes them.
+/// Returns `sha256:` and the digest of the eight fields, keys sorted, compact, numbers as
+/// `serde_json` writes them.
 ///
-/// Written apart from the code under test on purpose, so that one checks the other.
+/// Deliberately written independently of the code under test, so that one checks the other.
 pub fn result_hash(request: &Value, answer: &Value) -> String {
     let candidate = &request["candidate"];
     let fields = BTreeMap::from([

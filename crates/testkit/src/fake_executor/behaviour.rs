@@ -1,4 +1,4 @@
-//! What a fake executor is and does, put together by a builder.
+//! The identity and behaviour of a fake executor, put together by a builder.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::answer::{FakeAnswer, FakeVerdict};
 use super::fault::ExecutorFault;
 use super::gate::Gate;
 
-/// The whole of a fake: what it declares, how it feels, what it answers.
+/// All properties of a fake: its capabilities, its health, and its answers.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Behaviour {
@@ -21,7 +21,7 @@ pub struct Behaviour {
     /// Done instead of answering `/execute` and `/verify`.
     pub fault: Option<ExecutorFault>,
     pub pace: AnswerPace,
-    /// What is answered to events of these types; others are taken.
+    /// Answers to events of these types; others are accepted.
     pub events: BTreeMap<String, (u16, Value)>,
     /// Done instead of answering `/agent-events`.
     pub events_fault: Option<ExecutorFault>,
@@ -48,7 +48,7 @@ pub enum AnswerPace {
 }
 
 impl Default for Behaviour {
-    /// Well, able to do everything, and of the opinion that everything is valid.
+    /// Healthy, capable of everything, and passes every candidate.
     fn default() -> Self {
         Self {
             capabilities: Capabilities {
@@ -80,7 +80,7 @@ impl Behaviour {
         self
     }
 
-    /// With the provider and the model of another, as far as it has none of its own.
+    /// With the provider and the model of another behaviour, unless it names its own.
     pub(super) fn named_like(mut self, other: &Self) -> Self {
         let (usual, own) = (Self::default().capabilities, &mut self.capabilities);
         if own.provider_family == usual.provider_family {
@@ -112,7 +112,7 @@ impl Behaviour {
         self
     }
 
-    /// Does this instead of telling its capabilities.
+    /// Does this instead of answering `/capabilities`.
     pub fn capabilities_fault(mut self, fault: ExecutorFault) -> Self {
         self.capabilities_fault = Some(fault);
         self
@@ -124,7 +124,7 @@ impl Behaviour {
         self
     }
 
-    /// Answers so to events of a type; `*` is any that has no answer of its own.
+    /// The answer to events of a type; `*` matches any other type.
     pub fn told(mut self, event_type: &str, status: u16, body: Value) -> Self {
         self.events.insert(event_type.to_owned(), (status, body));
         self
@@ -167,7 +167,7 @@ impl Behaviour {
         self
     }
 
-    /// Leaves `verification_status` out.
+    /// Omits `verification_status`.
     pub fn without_status(mut self) -> Self {
         self.answer.verdict.status = None;
         self

@@ -1,4 +1,4 @@
-//! A port that nobody should connect to, and that tells if somebody did.
+//! A port that nobody should connect to, which counts connections.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::task::JoinSet;
 
-/// A listener that counts connections and closes them at once.
+/// A listener that counts connections and closes them immediately.
 #[derive(Debug)]
 pub struct Canary {
     address: SocketAddr,
-    /// The same socket as the task's, to count what has arrived but was not yet taken.
+    /// The same socket as the task's, to count connections that have arrived but were not yet
+    /// accepted.
     listener: TcpListener,
     seen: Arc<AtomicUsize>,
     _task: JoinSet<()>,
@@ -20,7 +21,8 @@ pub struct Canary {
 /// Starts a canary.
 ///
 /// # Panics
-/// Outside of a tokio runtime, and when there is no free loopback port.
+///
+/// Outside of a tokio runtime, and if no loopback port is free.
 #[expect(clippy::expect_used, reason = "without a loopback port no test can go on")]
 pub fn canary() -> Canary {
     start().expect("a free loopback port")
@@ -32,7 +34,7 @@ impl Canary {
         format!("http://{}", self.address)
     }
 
-    /// How many connections were made so far; none that is complete is missed.
+    /// How many connections were made so far; every complete one is counted.
     pub fn connections(&self) -> usize {
         while self.listener.accept().is_ok() {
             self.seen.fetch_add(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! The ways in which a fake executor misbehaves on the wire.
+//! The network faults of a fake executor.
 
 use std::io;
 use std::time::Duration;
@@ -11,56 +11,56 @@ use super::gzip;
 use super::http::{ClientConnection, JSON, head};
 use super::serve::AfterRequest;
 
-/// What is done in place of the right answer.
+/// A fault instead of the correct answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecutorFault {
     /// Never answers.
     Hangs,
-    /// Headers, then a byte now and then, for ever.
+    /// Sends headers, then a byte now and then, for ever.
     Drips,
     /// Closes the connection before any header.
     HangsUp,
     /// Closes the connection before the end of the body.
     HangsUpMidBody,
-    /// Half of the right body, then nothing, with the connection open.
+    /// Sends half of the correct body, then keeps the connection open and silent.
     HangsMidBody,
-    /// Half of the right body, then a reset of the connection.
+    /// Sends half of the correct body, then resets the connection.
     ResetsMidBody,
-    /// A body that is longer than its `Content-Length`.
+    /// Sends a body longer than its `Content-Length`.
     LiesAboutLength,
-    /// The right answer, and behind it another that nobody asked for.
+    /// Sends the correct answer, followed by another that nobody asked for.
     RepliesTwice,
-    /// Another answer, whole and readable.
+    /// Sends another answer, complete and readable.
     Replies {
         status: u16,
         content_type: String,
         body: Vec<u8>,
     },
-    /// A JSON text of a little more than this many bytes.
+    /// Sends a JSON text of slightly more than this many bytes.
     Huge(u64),
-    /// The first half of the right body.
+    /// Sends the first half of the correct body.
     TruncatedJson,
-    /// The right body with one key twice.
+    /// Sends the correct body with a duplicate key.
     DuplicateKeys,
     RedirectsTo {
         status: u16,
         url: String,
     },
-    /// A small body that unpacks to a large one.
+    /// Sends a small body that unpacks to a large one.
     Gzipped,
-    /// Header after header.
+    /// Sends headers without end.
     EndlessHeaders,
 }
 
 const DRIP: Duration = Duration::from_millis(20);
-/// The size of a chunk, and how HTTP writes it.
+/// The size of a chunk, and its HTTP form.
 const CHUNK: usize = 0x1_0000;
 const CHUNKED: (&str, &str) = ("transfer-encoding", "chunked");
 
 impl ExecutorFault {
-    /// Does it, given the body that would have been right.
+    /// Commits the fault, given the correct body.
     ///
-    /// An I/O error means that the client went first.
+    /// An I/O error means that the client left first.
     pub(super) async fn commit(
         &self,
         connection: &mut ClientConnection,
@@ -134,7 +134,7 @@ async fn hang_up_mid_body(stream: &mut TcpStream, right: &str) -> io::Result<Aft
     Ok(AfterRequest::Close)
 }
 
-/// Promises the right body and sends the first half of it.
+/// Announces the correct body and sends the first half of it.
 async fn half(stream: &mut TcpStream, right: &str) -> io::Result<()> {
     let mut text = head(200, &[JSON]);
     text.push_str(&format_length(right.len()));
@@ -150,7 +150,7 @@ async fn drip(stream: &mut TcpStream) -> io::Result<AfterRequest> {
     let mut ticks = interval(DRIP);
     loop {
         ticks.tick().await;
-        // White space, so that no parser can refuse it before the end that never comes.
+        // White space, so that no parser can refuse it before the end, which never comes.
         stream.write_all(b"1\r\n \r\n").await?;
     }
 }
@@ -164,7 +164,7 @@ async fn head_for_ever(stream: &mut TcpStream) -> io::Result<AfterRequest> {
     Ok(AfterRequest::Close)
 }
 
-/// Streams one JSON object whose only member is as long as asked, from one buffer.
+/// Streams one JSON object with a single member of the given size, from one buffer.
 async fn huge(stream: &mut TcpStream, bytes: u64) -> io::Result<()> {
     let mut text = head(200, &[JSON, CHUNKED]);
     text.push_str("\r\nb\r\n{\"filler\":\"\r\n");
@@ -181,7 +181,7 @@ async fn huge(stream: &mut TcpStream, bytes: u64) -> io::Result<()> {
     stream.write_all(b"2\r\n\"}\r\n0\r\n\r\n").await
 }
 
-/// Puts a second value for a key of the contract in front of the right one.
+/// Inserts a second value for a key of the contract before the correct one.
 fn with_a_key_twice(right: &str) -> String {
     let (key, value) = if right.contains("\"candidate_output\"") {
         ("candidate_output", r#"{"answer":"another"}"#)

@@ -1,10 +1,10 @@
-//! A gate that holds answers back until a test lets them go.
+//! A gate that holds answers back until a test releases them.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Clones are the same gate, so that several fakes can wait at one.
+/// Clones share one gate, so that several fakes can wait at it.
 #[derive(Debug, Clone)]
 pub struct Gate(Arc<watch::Sender<bool>>);
 
@@ -13,13 +13,13 @@ impl Gate {
         Self(Arc::new(watch::Sender::new(false)))
     }
 
-    /// Opens the gate for good.
+    /// Opens the gate permanently.
     pub fn release(&self) {
         self.0.send_replace(true);
     }
 
     pub(crate) async fn opened(&self) {
-        // The sender is alive as long as `self` is, so that only an open gate ends this.
+        // The sender lives as long as `self`, so only an open gate ends the wait.
         let _ = self.0.subscribe().wait_for(|is_open| *is_open).await;
     }
 }

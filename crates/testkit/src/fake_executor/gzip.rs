@@ -1,16 +1,17 @@
-//! Makes a small gzip text that unpacks to a large one.
+//! Builds a small gzip text that unpacks to a large one.
 
-/// How much white space is put in front of the text.
+/// The size of a run of white space before the text.
 const BLOCK: usize = 258;
 const BLOCKS: usize = 100 * 1024 * 1024 / BLOCK;
 
-/// A gzip file of about 100 MiB of spaces followed by the text: valid, and valid JSON if that is.
+/// A gzip file of about 100 MiB of spaces followed by the text: valid, and valid JSON if the text
+/// is.
 ///
-/// A repetition of 258 bytes takes 13 bits, which packs it a hundred and fifty times smaller.
+/// A repetition of 258 bytes takes 13 bits, which compresses it about 150 times.
 pub(super) fn bomb(text: &[u8]) -> Vec<u8> {
     let mut bits =
         BitWriter { bytes: vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255], held: 0, count: 0 };
-    // The last block, and fixed codes.
+    // The last block, with fixed codes.
     bits.push(0b011, 3);
     bits.literal(b' ');
     for _ in 0..BLOCKS {
@@ -31,7 +32,7 @@ fn checksum(text: &[u8]) -> [u8; 4] {
     block.update(&[b' '; BLOCK]);
     let mut whole = crc32fast::Hasher::new();
     whole.update(b" ");
-    // Doubling the block and adding it where the count has a one takes a few steps instead of many.
+    // Doubling the block, and adding it for each one bit of the count, takes few steps.
     let mut left = BLOCKS;
     while 0 < left {
         if left % 2 == 1 {
@@ -45,7 +46,7 @@ fn checksum(text: &[u8]) -> [u8; 4] {
     whole.finalize().to_le_bytes()
 }
 
-/// Bits as deflate packs them: the lowest first.
+/// A bit stream as deflate packs it: the lowest bit first.
 struct BitWriter {
     bytes: Vec<u8>,
     held: u32,
@@ -63,7 +64,7 @@ impl BitWriter {
         }
     }
 
-    /// Huffman codes are packed from their highest bit on.
+    /// Huffman codes are packed from their highest bit.
     fn push_code(&mut self, code: u32, width: u32) {
         self.push(code.reverse_bits() >> (32 - width), width);
     }

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as a fake needs: reads a request by its length, writes a plain answer.
+//! The part of HTTP/1.1 that a fake needs: reads a request by its length, writes a plain answer.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use tokio::net::TcpStream;
 
 use super::ReceivedCall;
 
-/// More than any client of ours sends ahead of a body.
+/// More than any of our clients sends before a body.
 const MAX_HEAD: usize = 256 * 1024;
 
-/// One client's connection, and what it sent ahead of its turn.
+/// A client's connection, with the bytes that arrived early.
 #[derive(Debug)]
 pub(crate) struct ClientConnection {
     pub(crate) stream: TcpStream,
@@ -25,7 +25,7 @@ impl ClientConnection {
         Self { stream, buffer: BytesMut::new() }
     }
 
-    /// The next request; `None` when the client closed the connection between two.
+    /// The next request; `None` if the client closed the connection between requests.
     pub(crate) async fn request(&mut self) -> io::Result<Option<ReceivedCall>> {
         let Some(head) = self.head().await? else { return Ok(None) };
         let (method, path, headers) = parse_head(&head).ok_or_else(bad_request)?;
@@ -59,7 +59,7 @@ impl ClientConnection {
         Ok(self.buffer.split_to(length).freeze())
     }
 
-    /// Writes a whole answer with its length.
+    /// Writes a complete answer with its length.
     pub(crate) async fn reply(
         &mut self,
         status: u16,

@@ -1,4 +1,4 @@
-//! The server of a fake: takes connections, records requests, and does as the behaviour says.
+//! The server of a fake: accepts connections, records requests, and follows the behaviour.
 
 use std::io;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use super::fault::ExecutorFault;
 use super::http::ClientConnection;
 use super::{FakeExecutorState, InstalledBehaviour, ReceivedCall};
 
-/// What becomes of the connection after a request.
+/// What happens to the connection after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterRequest {
     KeepAlive,
-    /// The fake closes it, as it meant to.
+    /// The fake closes it, as its behaviour says.
     Close,
-    /// The client closed it before it had a whole answer.
+    /// The client closed it before a complete answer.
     Abandoned,
 }
 
 pub(super) async fn accept(listener: TcpListener, shared: Arc<FakeExecutorState>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        // Those that ended are let go, so that a long test does not collect them.
+        // Ended connections are dropped, so that a long test does not collect them.
         while connections.try_join_next().is_some() {}
         connections.spawn(converse(stream, Arc::clone(&shared)));
     }
 }
 
 async fn converse(stream: TcpStream, shared: Arc<FakeExecutorState>) {
-    // An answer goes out in one piece, so a failure here would only cost speed.
+    // An answer is sent in one piece, so a failure here would only cost speed.
     let _ = stream.set_nodelay(true);
     let mut connection = ClientConnection::new(stream);
     loop {
@@ -44,8 +44,8 @@ async fn converse(stream: TcpStream, shared: Arc<FakeExecutorState>) {
             }
             Ok(None) | Err(_) => return,
         };
-        // The behaviour is taken before the call shows, so that a test which waits for the call
-        // and then sets another behaviour changes the next call and not this one.
+        // The behaviour is taken before the call is recorded, so that a test which waits for the
+        // call and then sets another behaviour changes the next call and not this one.
         let installed = shared.current();
         shared.record(&call);
         let next =
@@ -106,7 +106,7 @@ async fn capabilities(
     Ok(AfterRequest::KeepAlive)
 }
 
-/// Waits for the gate, if there is one, unless the client goes first.
+/// Waits for the gate, if there is one, unless the client leaves first.
 async fn wait(connection: &mut ClientConnection, installed: &InstalledBehaviour) -> AfterRequest {
     let gate = match &installed.behaviour.pace {
         AnswerPace::AtOnce => return AfterRequest::KeepAlive,

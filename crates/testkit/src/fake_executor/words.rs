@@ -1,4 +1,4 @@
-//! One word for each behaviour, so that a test says it in one line.
+//! One word for each behaviour, so that a test needs one line.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub fn says_inconclusive() -> Behaviour {
     Behaviour::default().verdict(FakeVerdict::inconclusive())
 }
 
-/// Refuses `/verify` with 422, as an executor does that does not know the policy.
+/// Refuses `/verify` with 422, like an executor that does not know the policy.
 pub fn needs_spec() -> Behaviour {
     let refusal = Some((422, json!({ "error": "policy_unsupported" })));
     Behaviour::default().verdict(FakeVerdict { refusal, ..FakeVerdict::invalid() })
@@ -43,12 +43,12 @@ pub fn score(score: f64) -> Behaviour {
     says_valid().score(score)
 }
 
-/// Passes with a score that is out of its range.
+/// Passes with a score outside its range.
 pub fn wrong_score() -> Behaviour {
     score(1.7)
 }
 
-/// Says that the candidate passed and, in the same breath, that its status is failed.
+/// Reports that the candidate passed, together with a failed status.
 pub fn contradicts() -> Behaviour {
     says_valid().verdict(FakeVerdict { status: Some("failed".to_owned()), ..FakeVerdict::valid() })
 }
@@ -63,17 +63,17 @@ pub fn placeholder_hash() -> Behaviour {
     hashes(ResultHashForm::Placeholder)
 }
 
-/// Passes, and leaves `verifier_result_hash` out.
+/// Passes, and omits `verifier_result_hash`.
 pub fn no_hash() -> Behaviour {
     hashes(ResultHashForm::Absent)
 }
 
-/// Passes, with the right hash but without `sha256:` in front.
+/// Passes, with the correct hash but without the `sha256:` prefix.
 pub fn bare_hash() -> Behaviour {
     hashes(ResultHashForm::Bare)
 }
 
-/// Takes the request and never answers.
+/// Accepts the request and never answers.
 pub fn hangs() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::Hangs)
 }
@@ -83,12 +83,12 @@ pub fn drips() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::Drips)
 }
 
-/// Takes the request and closes the connection.
+/// Accepts the request and closes the connection.
 pub fn disconnects_before_headers() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::HangsUp)
 }
 
-/// Sends less than `Content-Length` promises and closes the connection.
+/// Sends less than `Content-Length` announces and closes the connection.
 pub fn disconnects_mid_body() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::HangsUpMidBody)
 }
@@ -103,52 +103,52 @@ pub fn status(status: u16) -> Behaviour {
     replies(status, "application/json", r#"{"error":"fake_refusal"}"#)
 }
 
-/// Streams a JSON text of a little more than this many bytes until the client goes.
+/// Streams a JSON text of slightly more than this many bytes until the client leaves.
 pub fn huge(bytes: u64) -> Behaviour {
     Behaviour::default().fault(ExecutorFault::Huge(bytes))
 }
 
-/// Answers valid JSON that is neither an answer of `/execute` nor one of `/verify`.
+/// Answers with valid JSON that fits neither `/execute` nor `/verify`.
 pub fn wrong_json() -> Behaviour {
     replies(200, "application/json", r#"{"passed":"maybe","score":"high","reason_codes":{}}"#)
 }
 
-/// Answers the first half of what would be right.
+/// Answers with the first half of the correct body.
 pub fn truncated_json() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::TruncatedJson)
 }
 
-/// Answers what would be right, with one key twice and a different value for it.
+/// Answers with the correct body, except that one key occurs twice with different values.
 pub fn duplicate_keys() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::DuplicateKeys)
 }
 
-/// Answers 307 and this address.
+/// Redirects with 307 to this address.
 pub fn redirects_to(url: &str) -> Behaviour {
     Behaviour::default().fault(ExecutorFault::RedirectsTo { status: 307, url: url.to_owned() })
 }
 
-/// Answers 302 and this address.
+/// Redirects with 302 to this address.
 pub fn moved_to(url: &str) -> Behaviour {
     Behaviour::default().fault(ExecutorFault::RedirectsTo { status: 302, url: url.to_owned() })
 }
 
-/// Sends half of what would be right, then nothing more.
+/// Sends half of the correct body, then nothing more.
 pub fn hangs_mid_body() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::HangsMidBody)
 }
 
-/// Sends half of what would be right, then resets the connection.
+/// Sends half of the correct body, then resets the connection.
 pub fn resets_mid_body() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::ResetsMidBody)
 }
 
-/// Sends more than its `Content-Length` says.
+/// Sends more than its `Content-Length`.
 pub fn lies_about_length() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::LiesAboutLength)
 }
 
-/// Answers rightly, and at once a second time with something else.
+/// Answers correctly, and immediately a second time with something else.
 pub fn replies_twice(inner: Behaviour) -> Behaviour {
     inner.fault(ExecutorFault::RepliesTwice)
 }
@@ -158,7 +158,7 @@ pub fn gzipped() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::Gzipped)
 }
 
-/// Sends header after header until the client goes.
+/// Sends header after header until the client leaves.
 pub fn endless_headers() -> Behaviour {
     Behaviour::default().fault(ExecutorFault::EndlessHeaders)
 }
@@ -172,12 +172,12 @@ pub fn replies(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Beh
     })
 }
 
-/// Does the inner behaviour's work only after `FakeExecutor::release`.
+/// Answers like the inner behaviour, but only after `FakeExecutor::release`.
 pub fn gated(inner: Behaviour) -> Behaviour {
     Behaviour { pace: AnswerPace::Gated, ..inner }
 }
 
-/// Does the inner behaviour's work only after the gate was released.
+/// Answers like the inner behaviour, but only after the gate was released.
 pub fn late(gate: &Gate, inner: Behaviour) -> Behaviour {
     Behaviour { pace: AnswerPace::Late(gate.clone()), ..inner }
 }

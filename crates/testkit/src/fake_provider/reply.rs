@@ -1,4 +1,4 @@
-//! What a fake provider answers with: judgments and every fault that was seen in the field.
+//! The replies of a fake provider: judgments, and every fault seen in the field.
 
 use std::io;
 
@@ -18,29 +18,29 @@ pub enum ProviderReply {
     Text(String),
     /// Tool calls, one with each document.
     Calls(Vec<Value>),
-    /// Several choices; where a protocol has none, several calls.
+    /// Several choices; in a protocol without choices, several calls.
     Choices(Vec<Value>),
     /// The model declines.
     Refusal,
-    /// A filter of the provider took the answer away.
+    /// A filter of the provider removed the answer.
     Filtered,
-    /// The text was cut at the limit of its length.
+    /// The text was cut at its length limit.
     Truncated(String),
     /// A status with an ordinary error.
     Status(u16),
     /// A status that asks to wait, with the value of `Retry-After`.
     Wait(u16, String),
-    /// A status with a body of its own.
+    /// A status with a custom body.
     Error(u16, Value),
-    /// A whole body with status 200.
+    /// A complete body with status 200.
     Body(String),
     /// More than anybody reads.
     Huge,
-    /// Never an answer.
+    /// No answer, ever.
     Hangs,
     /// The end of the connection.
     HangsUp,
-    /// Whatever it is, once the gate is open.
+    /// This reply, once the gate is open.
     After(Gate, Box<ProviderReply>),
 }
 
@@ -49,7 +49,7 @@ pub fn verdict(word: &str) -> Value {
     json!({ "findings": [], "reasoning": format!("It is {word}."), "verdict": word })
 }
 
-/// What a judge writes down before it sees the candidate.
+/// The expectations that a judge writes down before it sees the candidate.
 pub fn commitment() -> Value {
     json!({ "must_not_show": ["an insult"], "must_show": ["a source for each claim"] })
 }

@@ -1,4 +1,4 @@
-//! A request to the fake provider, read as the model would see it.
+//! A request to the fake provider, as the model would see it.
 
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ impl FakeProviderRequest {
         &self.call.body
     }
 
-    /// The text of the channel for instructions.
+    /// The text of the instruction channel.
     pub fn system(&self) -> String {
         match self.protocol {
             ProviderProtocol::Chat => {
@@ -48,7 +48,7 @@ impl FakeProviderRequest {
         }
     }
 
-    /// The roles and texts of the conversation behind the instructions.
+    /// The roles and texts of the conversation after the instructions.
     pub fn conversation(&self) -> Vec<(String, String)> {
         let messages = self.messages();
         let turns = messages.iter().filter(|message| message["role"] != "system");
@@ -85,7 +85,7 @@ impl FakeProviderRequest {
         serde_json::from_str(last).unwrap_or(Value::Null)
     }
 
-    /// Whether the judge is to write down what it expects.
+    /// Whether the judge is asked to write down its expectations.
     pub fn is_commit(&self) -> bool {
         self.data().get("task").is_some()
     }
@@ -96,7 +96,7 @@ impl FakeProviderRequest {
         unmarked(data["fields"][name].as_str()?, data["mark"].as_str()?)
     }
 
-    /// All that a model reads and that is not marked as data.
+    /// Everything that a model reads outside of the marked data.
     pub fn outside_of_marks(&self) -> String {
         let mut outside = self.system();
         for (_, text) in self.conversation() {
@@ -120,7 +120,7 @@ fn text(message: &Value) -> String {
     parts.iter().filter_map(|part| part["text"].as_str()).collect()
 }
 
-/// A message without what is marked in it; all of it when it is no such message.
+/// A message without its marked data; the whole message if it has none.
 fn without_data(text: &str) -> String {
     let Ok(mut data) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
     let Some(mark) = data["mark"].as_str().map(str::to_owned) else { return text.to_owned() };
@@ -134,7 +134,7 @@ fn without_data(text: &str) -> String {
     data.to_string()
 }
 
-/// The text between the marks; `None` unless every line begins with one and one alone ends it.
+/// The text between the marks; `None` unless every line starts with a mark and a lone mark ends it.
 fn unmarked(text: &str, mark: &str) -> Option<String> {
     let (lines, last) = text.rsplit_once('\n')?;
     if last != mark || mark.len() < 16 {

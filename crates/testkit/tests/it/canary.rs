@@ -1,4 +1,4 @@
-//! The canary tells whether somebody came.
+//! The canary counts connections.
 
 use jurat_testkit::fake_executor::{canary, redirects_to};
 use tokio::net::TcpStream;

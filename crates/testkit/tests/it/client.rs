@@ -1,4 +1,4 @@
-//! A client that hides nothing: it sends a request and shows the bytes that come back.
+//! A raw client: it sends a request and returns the received bytes.
 
 use jurat_testkit::fake_executor::{Behaviour, FakeExecutor};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ impl Client {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// At least `n` bytes of what comes; fewer only when the connection ends before.
+    /// At least `n` received bytes; fewer only if the connection ends first.
     pub(crate) async fn read(&mut self, n: usize) -> String {
         let mut got = Vec::new();
         while got.len() < n && self.0.read_buf(&mut got).await.unwrap() != 0 {}
@@ -45,7 +45,7 @@ impl Client {
         self.read(usize::MAX).await
     }
 
-    /// One answer that names its length, as its head and its body.
+    /// One answer with a declared length, as its head and its body.
     pub(crate) async fn reply(&mut self) -> (String, Vec<u8>) {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -65,7 +65,7 @@ impl Client {
     }
 }
 
-/// Posts to a fresh fake and returns the JSON that it answers.
+/// Posts to a new fake and returns its JSON answer.
 pub(crate) async fn ask(behaviour: Behaviour, path: &str) -> (u16, Value) {
     let fake = FakeExecutor::start(behaviour).await;
     let mut client = Client::connect(&fake).await;
@@ -73,7 +73,7 @@ pub(crate) async fn ask(behaviour: Behaviour, path: &str) -> (u16, Value) {
     client.reply_json().await
 }
 
-/// Posts to a fresh fake; both are handed back for what happens next.
+/// Posts to a new fake; returns both for what happens next.
 pub(crate) async fn posted(behaviour: Behaviour, path: &str) -> (FakeExecutor, Client) {
     let fake = FakeExecutor::start(behaviour).await;
     let mut client = Client::connect(&fake).await;

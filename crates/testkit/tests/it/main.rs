@@ -1,4 +1,4 @@
-//! Tests of the fakes themselves: each does what its name says.
+//! Tests of the fakes themselves.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod canary;

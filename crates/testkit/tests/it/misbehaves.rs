@@ -1,4 +1,4 @@
-//! The bad answers, on both endpoints.
+//! The faulty answers, on both endpoints.
 
 use jurat_testkit::fake_executor::{
     answers, disconnects_before_headers, disconnects_mid_body, drips, duplicate_keys,

@@ -1,4 +1,4 @@
-//! The good answers: capabilities, health, verdicts, outputs, hashes, and when they come.
+//! The correct answers: capabilities, health, verdicts, outputs, hashes, and their timing.
 
 use jurat_core::canonical::digest;
 use jurat_testkit::fake_executor::{

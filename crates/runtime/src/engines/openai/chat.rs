@@ -1,4 +1,5 @@
-//! One conversation with the model: ask, check the form of the answer, ask once more if it is wrong.
+//! One conversation with the model: ask, check the form of the answer, and ask again if it is
+//! wrong.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,11 +25,11 @@ use crate::events::now_ms;
 use crate::executor::ExecutorError;
 use crate::verify::matched;
 
-/// How often one request is sent while the model's side is busy or fails.
+/// How many times one request is sent while the provider is busy or fails.
 const TRIES: usize = 4;
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 
-/// Why a try brought no answer.
+/// Why a try got no answer.
 #[derive(Debug)]
 enum ChatTryError {
     Call(CallError),
@@ -36,8 +37,8 @@ enum ChatTryError {
 }
 
 impl ChatTryError {
-    /// Whether another try may help. A request whose answer got lost may have been paid for, so
-    /// that only those are sent again that were not taken or were answered with an error.
+    /// Whether another try may help. A request whose answer was lost may have been charged, so only
+    /// requests that were not accepted or failed are sent again.
     fn is_passing(&self) -> bool {
         match self {
             Self::Call(error) => matches!(error, CallError::Unreachable(_)),
@@ -48,7 +49,7 @@ impl ChatTryError {
     }
 }
 
-/// A conversation, how long it may take, and what it has used.
+/// A conversation, its time limit, and its usage.
 pub(super) struct ChatConversation<'a> {
     executor: &'a OpenAiExecutor,
     form: &'a AnswerForm,
@@ -66,7 +67,8 @@ impl<'a> ChatConversation<'a> {
         Self { executor, form, deadline, spent: TokenSpending::default() }
     }
 
-    /// Asks until the answer has the form, at most twice. What was used is there in either case.
+    /// Asks until the answer has the right form, at most twice. The usage is returned in either
+    /// case.
     pub(super) async fn ask(
         mut self,
         messages: Vec<ModelMessage>,
@@ -85,7 +87,8 @@ impl<'a> ChatConversation<'a> {
     }
 
     async fn converse(&mut self, mut messages: Vec<ModelMessage>) -> Result<Value, ExecutorError> {
-        // Before the model is asked, because its answer costs money and nothing could check it.
+        // Checked before the model is asked, because an answer that nothing can check still costs
+        // money.
         let schema = match &self.form.demand {
             AnswerDemand::PlainText => None,
             AnswerDemand::Json { schema, rules, .. } => Some(self.compile(schema, *rules).await?),
@@ -120,7 +123,7 @@ impl<'a> ChatConversation<'a> {
         })
     }
 
-    /// The outer error ends the conversation; the inner one is what to tell the model.
+    /// The outer error ends the conversation; the inner one is sent to the model.
     async fn read(
         &self,
         content: &str,
@@ -167,7 +170,7 @@ impl<'a> ChatConversation<'a> {
         text
     }
 
-    /// Sends a request until it is answered, as long as that makes sense before the deadline.
+    /// Sends a request until it is answered, as long as there is time before the deadline.
     async fn send(&self, body: Bytes) -> Result<HttpReply, ExecutorError> {
         let base = self.executor.options.base_url.trim_end_matches('/');
         let url = Uri::try_from(format!("{base}/chat/completions")).map_err(|error| {
@@ -187,7 +190,7 @@ impl<'a> ChatConversation<'a> {
                     ChatTryError::Call(_) => None,
                 };
                 let wait = asked.or(delay).filter(|_| delay.is_some())?;
-                // There is no sense in a wait that ends after the deadline.
+                // A wait that ends after the deadline is pointless.
                 (Instant::now() + wait < self.deadline).then_some(wait)
             })
             .notify(|failed, wait| {
@@ -233,7 +236,7 @@ impl<'a> ChatConversation<'a> {
 }
 
 impl ChatTryError {
-    /// The body of an error is kept out of it: some providers put part of the key there.
+    /// The body of an error is left out: some providers include a part of the key.
     fn words(&self) -> String {
         match self {
             Self::Call(error) => format!("the model: {error}"),
@@ -252,7 +255,7 @@ fn unchecked(problem: String) -> ExecutorError {
     ExecutorError::Refused { field: "task_contract.output_schema".to_owned(), problem }
 }
 
-/// A plain answer as an output. A model that was told nothing of JSON may write it all the same.
+/// A plain answer as an output. A model may write JSON without being asked to.
 fn plain(content: &str) -> Value {
     let document = strict_json::parse(unfenced(content).as_bytes()).ok();
     let is_answer = |it: &Value| it.get("answer").is_some_and(Value::is_string);
@@ -264,7 +267,7 @@ fn about(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }
 
-/// Takes the document out of a fenced block, into which some models put it.
+/// Takes the document out of a fenced block, which some models add.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));

@@ -1,4 +1,4 @@
-//! A request to `/chat/completions`, what its reply says, and what it used.
+//! A request to `/chat/completions`, its reply, and its usage.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ pub(super) struct CompletionRequest<'a> {
     model: &'a str,
     temperature: u8,
     messages: &'a [ModelMessage],
-    /// Left out for plain text, which not every endpoint knows as a format.
+    /// Absent for plain text, which not every endpoint knows as a format.
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
 }
@@ -44,11 +44,11 @@ impl<'a> CompletionRequest<'a> {
     }
 }
 
-/// What a reply says.
+/// The content of a reply.
 pub(super) struct CompletionReply {
-    /// The text of the first choice, or why there is none that can be used.
+    /// The text of the first choice, or why it cannot be used.
     pub(super) text: Result<String, ExecutorError>,
-    /// As the model's side counts them, where it does.
+    /// As the provider counts them, if it does.
     pub(super) tokens: Option<Tokens>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn read(body: &[u8]) -> CompletionReply {
     let tokens = counted.map(|(input, output)| Tokens { input, output });
     let text = || {
         let choice = body.pointer("/choices/0").ok_or_else(|| unusable("has no choice"))?;
-        // What was cut off may look like an answer to something else.
+        // A truncated text may look like the answer to something else.
         if choice.get("finish_reason").and_then(Value::as_str) == Some("length") {
             return Err(unusable("was cut off at its length limit"));
         }
@@ -76,13 +76,13 @@ pub(super) fn read(body: &[u8]) -> CompletionReply {
     CompletionReply { text: text(), tokens }
 }
 
-/// What a conversation used.
+/// The usage of a conversation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TokenSpending {
     pub(super) tokens: Tokens,
     /// Replies of the model.
     pub(super) calls: u32,
-    /// Whether some tokens were not counted by the model's side.
+    /// Whether the provider did not count all tokens.
     pub(super) is_estimated: bool,
 }
 
@@ -93,7 +93,7 @@ impl TokenSpending {
         self.calls += 1;
     }
 
-    /// Nothing where the operator names no price.
+    /// `None` if the operator set no price.
     pub(super) fn cost_micros(self, price: Option<Price>) -> Option<u64> {
         Some(price?.cost_micros(self.tokens, 0))
     }

@@ -1,4 +1,4 @@
-//! What the model is asked, and the form of its answer.
+//! The prompts for the model, and the form of its answer.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -29,15 +29,15 @@ pub(super) struct AnswerForm {
 
 #[derive(Debug, Clone)]
 pub(super) enum AnswerDemand {
-    /// Any text, which is the answer.
+    /// Any text is the answer.
     PlainText,
     Json {
         schema: Value,
-        /// Kept as text, because a model writes the members in the order in which the schema lists
-        /// them: its reasons must come before its verdict.
+        /// Kept as text, because a model writes the members in the order of the schema: its reasons
+        /// must come before its verdict.
         text: Box<RawValue>,
         strict: bool,
-        /// Whose reading of the schema applies.
+        /// The rules by which the schema is read.
         rules: PolicyRules,
     },
 }
@@ -67,19 +67,19 @@ impl AnswerForm {
         )
     }
 
-    /// The schema of a contract, or plain text when it asks for nothing.
+    /// The schema of a contract, or plain text if it has none.
     pub(super) fn of_contract(schema: &Value, rules: PolicyRules) -> Self {
         if schema.as_object().is_none_or(Map::is_empty) {
             return Self { name: "answer", demand: AnswerDemand::PlainText };
         }
         let text = serde_json::value::to_raw_value(schema).unwrap_or_default();
-        // Callers write schemas that the strict mode of the model's side would refuse.
+        // The strict mode of providers would refuse many schemas of callers.
         let demand = AnswerDemand::Json { schema: schema.clone(), text, strict: false, rules };
         Self { name: "output", demand }
     }
 
-    /// The model's side gets the whole schema. Of the answer only some members are demanded:
-    /// many a compatible endpoint enforces nothing and leaves out or adds members.
+    /// The provider gets the whole schema. Only some members of the answer are required: many
+    /// compatible endpoints enforce nothing and omit or add members.
     fn fixed(name: &'static str, demanded: &[&str], text: &str) -> Self {
         let mut schema: Value = serde_json::from_str(text).unwrap_or_default();
         if let Some(members) = schema.as_object_mut() {
@@ -122,7 +122,7 @@ pub(super) fn delegate(inputs: &Value, form: &AnswerForm) -> Vec<ModelMessage> {
     messages
 }
 
-/// The inputs without members that are said already.
+/// The inputs without members that the prompt already contains.
 fn without(inputs: &Value, is_said: impl Fn(&str, &Value) -> bool) -> Value {
     let members = inputs.as_object().into_iter().flatten();
     let rest = members.filter(|(name, value)| !is_said(name, value));
@@ -163,7 +163,7 @@ pub(super) fn judge(candidate: &Candidate) -> Vec<ModelMessage> {
     ]
 }
 
-/// Puts data between marks that it cannot contain, because they are made from its own digest.
+/// Puts data between marks that it cannot contain, because they are derived from its own digest.
 fn untrusted(title: &str, data: &Value) -> ModelMessage {
     let text = data.to_string();
     let digest = canonical::sha256_hex(text.as_bytes());
