@@ -1,5 +1,5 @@
-//! Access: the scope that an operation needs, the account on whose behalf it reads and writes, and the
-//! caller of work that goes on without a request.
+//! Access: the scope that an operation needs, the account that it acts for, and the caller of
+//! background work.
 
 use std::collections::BTreeSet;
 
@@ -20,13 +20,13 @@ pub(crate) fn require_scope(caller: &Caller, scope: Scope) -> Result<(), EngineE
     if caller.may(scope) { Ok(()) } else { Err(EngineError::Forbidden(scope)) }
 }
 
-/// The store sees only what the caller's account may see.
+/// Limits the store to what the caller's account may see.
 pub(crate) fn behalf_of(caller: &Caller) -> Behalf {
     Behalf::Account(caller.account().clone())
 }
 
 /// The account whose own templates a reader sees besides the published ones. A key that may not
-/// read workflows sees the published ones only.
+/// read workflows sees only the published ones.
 pub(crate) fn viewer(caller: Option<&Caller>) -> Option<AccountId> {
     caller.filter(|caller| caller.may(Scope::WorkflowsRead)).map(|caller| caller.account().clone())
 }
@@ -36,7 +36,7 @@ pub(crate) fn behalf_of_viewer(caller: Option<&Caller>) -> Behalf {
     caller.map_or(Behalf::Platform, behalf_of)
 }
 
-/// The key that is kept with what a caller orders.
+/// The key that is stored with work that a caller submits.
 pub(crate) fn submitting_key(caller: &Caller) -> Option<String> {
     let id = &caller.key().id;
     (*id != without_key(caller.account())).then(|| id.clone())
@@ -49,8 +49,8 @@ fn without_key(account: &AccountId) -> String {
 
 impl Engine {
     /// The caller of a task or a run: its account, with the scopes and the limits of the key that
-    /// submitted it. Nothing is done under a key that was revoked or has expired, nor for an account
-    /// that was suspended in the meantime.
+    /// submitted it. No work is done under a key that was revoked or has expired, or for an account
+    /// that was suspended meanwhile.
     pub async fn caller_of(
         &self,
         account: &AccountId,
@@ -62,7 +62,8 @@ impl Engine {
         }
     }
 
-    /// The same for a step that begins, which counts as a request of the key.
+    /// Like [`Engine::caller_of`], for a task call that starts, which counts as a request of the
+    /// key.
     pub(crate) async fn caller_of_task_call(
         &self,
         account: &AccountId,
@@ -74,8 +75,8 @@ impl Engine {
         self.caller_of(account, key).await
     }
 
-    /// The caller of what an account has done without a key: tasks from before keys were kept, and
-    /// what executors say of its tasks. It has places for rounds of its own.
+    /// The caller of work without a key: tasks from before keys were stored, and decisions of
+    /// executors about an account's tasks. It has round permits of its own.
     pub async fn caller_without_key(&self, account: &AccountId) -> Result<Caller, EngineError> {
         let key = CallerKey {
             id: without_key(account),
@@ -90,7 +91,7 @@ impl Engine {
         self.caller_with(account, scopes, key).await
     }
 
-    /// The key that ordered something, if it is known and may still be used.
+    /// The key that submitted some work, if it is known and still valid.
     pub(crate) async fn live_submitting_key(
         &self,
         account: &AccountId,
@@ -107,7 +108,7 @@ impl Engine {
         scopes: BTreeSet<Scope>,
         key: CallerKey,
     ) -> Result<Caller, EngineError> {
-        // Credit is read now: the account may have been suspended since.
+        // The credit mode is read now: the account may have been suspended since.
         let credit = if *account == AccountId::admin() {
             CreditMode::Unmetered
         } else {

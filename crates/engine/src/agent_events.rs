@@ -1,4 +1,4 @@
-//! What executors are told besides their work: an outbox that callers can look into and add to.
+//! Agent events: an outbox of signed messages to executors, which callers can list and add to.
 
 mod decision;
 mod deliver;
@@ -26,16 +26,16 @@ use crate::{
     executors::signature::is_node_id,
 };
 
-/// How long and how often executors are told of events.
+/// How long and how often delivery of agent events is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentEventTerms {
     /// How long an executor may take to answer.
     pub timeout: Duration,
     pub retry_terms: RetryTerms,
-    /// How many events of an account one executor may have to be told of; more are refused, or
-    /// given up where a task causes them.
+    /// How many events of an account may wait for one executor; more are refused, or dropped if a
+    /// task causes them.
     pub pending: u32,
-    /// How old an event becomes once nobody is told of it any more.
+    /// How long an event is kept after its delivery has ended.
     pub keep: Duration,
 }
 
@@ -50,25 +50,25 @@ impl Default for AgentEventTerms {
     }
 }
 
-/// Which events to list.
+/// Selects agent events.
 #[derive(Debug, Clone, Default)]
 pub struct AgentEventQuery {
     pub state: Option<Delivery>,
     pub executor: Option<String>,
-    /// Whether the executor asks for a person to look at it.
+    /// Whether the executor asks for a review by a person.
     pub needs_review: Option<bool>,
-    /// Starts behind this event, towards older ones.
+    /// Starts after this event, towards older ones.
     pub before: Option<ListPosition>,
     pub limit: u32,
 }
 
-/// An event before it has a name.
+/// An event before it has an id.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentNotice {
     pub(crate) direction: EventDirection,
     pub(crate) event_type: AgentEventType,
     pub(crate) executor: String,
-    /// Who says so, as the sender names it; what a task causes comes from this node.
+    /// The origin, as the sender names it; events of tasks come from this node.
     pub(crate) source_node_id: Option<String>,
     pub(crate) target_agent_id: Option<String>,
     pub(crate) agent_envelope: Option<Value>,
@@ -79,7 +79,7 @@ pub(crate) struct AgentNotice {
 }
 
 impl Engine {
-    /// Sends an executor an event from outside. The same key for the same executor is the same
+    /// Sends an event from outside to an executor. The same key for the same executor is the same
     /// event.
     pub async fn agent_event_send(
         &self,
@@ -138,7 +138,7 @@ impl Engine {
         Ok(self.inner.store.tasks().agent_event_page(&behalf_of(caller), &filter).await?)
     }
 
-    /// Nobody is told who did not ask to be.
+    /// Refuses an executor that did not subscribe to events.
     async fn check_listens(&self, name: &str) -> Result<(), EngineError> {
         let found = self.find_executor(name).await?;
         let field = "target_executor";
@@ -192,9 +192,10 @@ impl Engine {
         }
     }
 
-    /// The key by which the executor knows an event. An executor serves several accounts, and one
-    /// that could write the key of another's event would have it taken for heard. It is stored with
-    /// the event, so that a later attempt has the same key, whichever node makes it.
+    /// The key by which the executor recognizes a repeated event. An executor serves several
+    /// accounts, and an account that could write the key of another's event would suppress it. The
+    /// key is stored with the event, so that every attempt has the same key, whichever node makes
+    /// it.
     fn dedupe_key_on_wire(&self, account: &AccountId, notice: &AgentNotice) -> Option<String> {
         let own = notice.dedupe_key.as_deref()?;
         let parts = [account.as_str(), notice.direction.as_str(), &notice.executor, own];
@@ -202,8 +203,8 @@ impl Engine {
     }
 }
 
-/// Nodes sign what they hand on, so nobody else may claim to be one. Those that share a store do not
-/// know each other's keys, so nobody is let speak by a name that has the form of one.
+/// Nodes sign their own messages, so nobody else may claim to be one. Nodes that share a store do
+/// not know each other's keys, so any source name that looks like a node id is refused.
 fn check_source(order: &AgentEventOrder) -> Result<(), EngineError> {
     let letter = order.agent_envelope.as_ref();
     let named = |path: &str| letter.and_then(|it| it.pointer(path)).and_then(Value::as_str);

@@ -1,7 +1,7 @@
-//! Runs of several agents: taken, begun, called off, tried again, and told of.
+//! Agent runs: submit, start, cancel, retry and list them.
 //!
-//! What becomes of a run is decided by `jurat_core::agent_run`. Each of its steps is a task, and
-//! whoever works on runs is in `worker`.
+//! `jurat_core::agent_run` decides what happens to a run. Each of its steps is a task, which
+//! `worker` carries out.
 
 mod change;
 mod follow;
@@ -26,16 +26,16 @@ use crate::{
     access::{behalf_of, require_scope},
 };
 
-/// Which runs to list.
+/// Selects runs.
 #[derive(Debug, Clone, Default)]
 pub struct AgentRunQuery {
     pub status: Option<AgentRunStatus>,
-    /// Starts behind this run, towards older ones.
+    /// Starts after this run, towards older ones.
     pub before: Option<ListPosition>,
     pub limit: u32,
 }
 
-/// A run, and how many events it has.
+/// A run, and the number of its events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunView {
     pub run: AgentRun,
@@ -68,7 +68,7 @@ impl Engine {
         Ok(self.inner.store.tasks().agent_run_page(&behalf_of(caller), &filter).await?)
     }
 
-    /// What happened to a run: behind an event in its order, or before one, the newest first.
+    /// The events of a run: after an event in order, or before one, the newest first.
     pub async fn agent_run_events(
         &self,
         caller: &Caller,
@@ -81,13 +81,13 @@ impl Engine {
         let asked = AgentRunEventsQuery { run: run.clone(), from, limit };
         let found = self.inner.store.tasks().agent_run_events(&behalf_of(caller), &asked).await?;
         if found.is_empty() {
-            // No events beyond this one, or no such run.
+            // Either there are no further events, or no such run.
             self.stored_agent_run(&run).await?;
         }
         Ok(found)
     }
 
-    /// Lets the steps of a run begin.
+    /// Starts the steps of a run.
     pub async fn agent_run_kickoff(
         &self,
         caller: &Caller,
@@ -99,7 +99,7 @@ impl Engine {
         self.agent_run_change_idempotent(caller, &key, command, keyed.as_ref()).await
     }
 
-    /// Tries again what did not succeed of a run that is over.
+    /// Retries the steps of an ended run that did not succeed.
     pub async fn agent_run_retry(
         &self,
         caller: &Caller,
@@ -111,7 +111,7 @@ impl Engine {
         self.agent_run_change_idempotent(caller, &key, command, keyed.as_ref()).await
     }
 
-    /// Calls a run off, with the tasks of those that are at work on it.
+    /// Cancels a run, with the tasks of the steps in progress.
     pub async fn agent_run_cancel(
         &self,
         caller: &Caller,
@@ -125,7 +125,7 @@ impl Engine {
         let IdempotentOutcome::Now(view) = done else { return Ok(done) };
         for step in view.run.steps.iter().filter(|it| it.status == StepStatus::Leased) {
             let task = view.run.task_id(&step.agent_id, step.attempt);
-            // Whoever is at work sees that the run is called off, should this not be done.
+            // If this fails, the worker still notices that the run is cancelled.
             if let Err(error) = self.task_cancel(caller, &task, Some(RUN_CANCELLED)).await {
                 tracing::debug!(error = %error, task.id = task, "the task of a step continues");
             }

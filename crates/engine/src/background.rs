@@ -1,4 +1,4 @@
-//! Background work. Nothing is detached: shutdown tells it to stop and waits.
+//! Tracks background tasks: none is detached, and shutdown stops them and waits.
 
 use std::{future::Future, panic::AssertUnwindSafe};
 
@@ -21,7 +21,7 @@ impl Background {
         self.tracker.spawn(work)
     }
 
-    /// Runs work that has no end of its own.
+    /// Runs work that does not end by itself.
     pub(crate) fn until_shutdown(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stopping = self.stopping.clone();
         self.tracker.spawn(async move { stopping.run_until_cancelled(work).await });

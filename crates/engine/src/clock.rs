@@ -1,4 +1,4 @@
-//! The only source of time and of randomness.
+//! The only source of time and random bits.
 
 use std::{fmt, sync::OnceLock, time::Duration};
 
@@ -6,12 +6,12 @@ use jurat_core::time::Timestamp;
 
 pub trait Clock: fmt::Debug + Send + Sync {
     fn now(&self) -> Timestamp;
-    /// Time since some start, which never goes back: to measure how much has passed.
+    /// Monotonic time since some start, to measure durations.
     fn elapsed(&self) -> Duration {
         Duration::from_micros(self.now().micros().unsigned_abs())
     }
-    /// The time as it would be if nobody had set the clock since this process started: for leases
-    /// that only this process measures.
+    /// The time as if nobody had set the clock since this process started: for leases that only
+    /// this process measures.
     fn steady(&self) -> Timestamp {
         self.now()
     }
@@ -31,7 +31,7 @@ impl Clock for SystemClock {
         Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
     }
 
-    /// The clock of the machine can be set; a limit must not lock anyone out for that.
+    /// The system clock can be set; that must not lock anyone out of a limit.
     fn elapsed(&self) -> Duration {
         static START: OnceLock<std::time::Instant> = OnceLock::new();
         #[expect(clippy::disallowed_methods, reason = "this is the clock")]

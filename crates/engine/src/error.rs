@@ -1,4 +1,4 @@
-//! What the engine cannot do. What an executor does wrong is not in here: that is data.
+//! The errors of the engine. Faults of executors are data, not errors.
 
 use jurat_core::{
     account::{caller::Scope, ledger::usd},
@@ -18,26 +18,26 @@ use crate::LimitExceeded;
 pub enum EngineError {
     #[error("the key lacks the scope `{}`", .0.as_str())]
     Forbidden(Scope),
-    /// The scope is there, and still it may not.
+    /// The key has the scope, but this operation is not allowed.
     #[error("{0}")]
     Denied(&'static str),
     #[error("there is no {what} `{id}`")]
     NotFound { what: &'static str, id: String },
-    /// The caller has none with the name, and reaches those of others by these full names.
+    /// The caller has no object of this name, but reaches those of others by these full names.
     #[error("you have no {what} `{id}`")]
     NamedElsewhere { what: &'static str, id: String, names: Vec<String> },
     #[error("{0}")]
     Conflict(String),
-    /// A rule with a code of its own.
+    /// A rule with an error code of its own.
     #[error("{detail}")]
     Refused { code: ProblemCode, field: Option<&'static str>, detail: String },
-    /// A deploy that does not follow the present version.
+    /// A deploy that does not follow the current version.
     #[error("{problem}")]
     Token { problem: String, current: Option<String> },
-    /// A save that does not follow the present version.
+    /// A save that does not follow the current version.
     #[error("{problem}")]
     SaveToken { problem: String, current: Option<String> },
-    /// A token that leads to nothing that the caller may change by a bare name.
+    /// A token of something that the caller cannot change by a bare name.
     #[error(
         "`expected_version_token` does not belong to a {what} `{id}` that you accepted and may change"
     )]
@@ -79,7 +79,7 @@ pub enum EngineError {
     CreditInUse,
     #[error("the account is suspended")]
     Suspended,
-    /// Said of work that goes on without a request: a request under such a key is not let in.
+    /// For background work: a request under such a key is not admitted at all.
     #[error("the key that submitted it was revoked or has expired")]
     KeyEnded,
     #[error("the daily credit for callers without a key is spent or reserved")]
@@ -103,12 +103,12 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// A rule with a code of its own forbids it.
+    /// A rule with an error code of its own forbids it.
     pub(crate) fn refused(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self::Refused { code, field: None, detail: detail.into() }
     }
 
-    /// To a caller who names a verifier in a policy, what does not fit it is a wrong parameter.
+    /// For a caller that names a verifier in a policy, a misfit is an invalid parameter.
     pub(crate) fn invalid_parameter(error: InputError) -> Self {
         Self::Policy(BindError::Params { field: error.field, problem: error.problem })
     }
@@ -159,7 +159,7 @@ impl EngineError {
         }
     }
 
-    /// The field of the request that is wrong, where there is one.
+    /// The field of the request that is wrong, if there is one.
     pub fn field(&self) -> Option<String> {
         let field = match self {
             Self::Policy(BindError::Params { field, .. }) => {

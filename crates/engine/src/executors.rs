@@ -29,7 +29,7 @@ pub struct NewExecutor {
 }
 
 impl Engine {
-    /// Registers an executor and, where given, a session to it.
+    /// Registers an executor and, optionally, a session to it.
     pub async fn executor_add(
         &self,
         caller: &Caller,
@@ -40,7 +40,7 @@ impl Engine {
         let NewExecutor { executor, session, must_answer } = addition;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
-            // Whoever did it may have left before it was noticed here.
+            // The earlier request may have ended before it invalidated the cache here.
             self.inner.pool.forget();
             return Ok(IdempotentOutcome::Before(answer));
         }
@@ -74,7 +74,7 @@ impl Engine {
                 return Err(EngineError::Conflict(format!("there is already a session `{id}`")));
             }
         }
-        // What was known of an executor that had the name before is not true of this one.
+        // The health of an earlier executor of this name does not apply to this one.
         self.inner.pool.forget_health(&executor.name);
         self.inner.pool.forget();
         tracing::info!(executor.name = %executor.name, "added an executor");
@@ -86,7 +86,7 @@ impl Engine {
         Ok(IdempotentOutcome::Now(view))
     }
 
-    /// Whether an executor that is not registered yet is healthy and says what it can do.
+    /// Checks that an unregistered executor is healthy and declares its capabilities.
     async fn check_answers(&self, executor: &Executor) -> Result<(), EngineError> {
         let probe = self.probe_unregistered(executor).await;
         let Some(why) = probe.as_ref().map_or(Some("it is not a valid URL"), Probe::problem) else {
@@ -97,7 +97,7 @@ impl Engine {
         Err(EngineError::Refused { code, field, detail })
     }
 
-    /// The executors that are registered at the same address under other names.
+    /// The executors registered at the same address under other names.
     async fn executors_at(&self, executor: &Executor) -> Result<Vec<String>, EngineError> {
         let view = self.pool_view().await?;
         let others = view.pool.executors.values();
@@ -126,7 +126,7 @@ impl Engine {
         Ok(self.executor_view(executor))
     }
 
-    /// Asks an executor for its health and its capabilities now.
+    /// Probes the health and the capabilities of an executor now.
     pub async fn executor_check(
         &self,
         caller: &Caller,
@@ -148,7 +148,7 @@ impl Engine {
         require_scope(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
-            // Whoever did it may have left before it was noticed here.
+            // The earlier request may have ended before it invalidated the cache here.
             self.inner.pool.forget();
             return Ok(IdempotentOutcome::Before(answer));
         }

@@ -1,4 +1,4 @@
-//! Requests that their callers want done once, whatever gets lost on the way.
+//! Makes a write under an idempotency key happen once, whatever gets lost on the way.
 
 use std::{fmt, sync::Arc};
 
@@ -9,23 +9,23 @@ use jurat_store::{
 
 use crate::{Engine, EngineError};
 
-/// The caller's key, and what it is asked for with it.
+/// The caller's key, and the operation that it is used for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
     pub key: String,
     pub operation: &'static str,
-    /// Covers the address and the body: the same key with another one is a mistake.
+    /// Covers the address and the body: reusing a key for another request is an error.
     pub request_digest: String,
 }
 
-/// A write under a key, and how its answer reads, which is kept for those who ask again.
+/// A write under a key, and the encoding of its reply, which is stored for repeated requests.
 #[derive(Debug)]
 pub struct IdempotentWrite<T> {
     pub key: IdempotencyKey,
     pub encoder: AnswerEncoder<T>,
 }
 
-/// How an answer is written down.
+/// How a reply is encoded.
 pub struct AnswerEncoder<T> {
     status: u16,
     answer: Arc<dyn Fn(&T) -> String + Send + Sync>,
@@ -53,15 +53,14 @@ impl<T> AnswerEncoder<T> {
     }
 }
 
-/// What a write leaves behind in the account of its caller, which says whether it needs room there.
+/// What a write stores in the account of its caller, which decides whether it needs room there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaves {
     /// Rows of its own.
     Rows,
-    /// The note under its idempotency key, and nothing else that counts.
+    /// Only the record of its idempotency key.
     Note,
-    /// Less than before, or the end of something: only the note under its key needs some room, in
-    /// the reserve of a full account.
+    /// Less than before: only the record of its key needs room, in the reserve of a full account.
     Less,
 }
 
@@ -73,7 +72,8 @@ pub enum IdempotentOutcome<T> {
 }
 
 impl Engine {
-    /// What was answered to the same request before. One that is new needs room for what it leaves.
+    /// The reply to the same request, if it was done before. A new request needs room for what it
+    /// stores.
     pub(crate) async fn done_already<T>(
         &self,
         caller: &Caller,
@@ -103,7 +103,7 @@ impl Engine {
         Ok(found.and_then(|found| found.answer))
     }
 
-    /// The answer of whoever was quicker with the same key.
+    /// The reply of a concurrent request with the same key.
     pub(crate) async fn concurrent_answer<T>(
         &self,
         caller: &Caller,
@@ -115,7 +115,7 @@ impl Engine {
             .ok_or(EngineError::Bug("a repeated write has no answer"))
     }
 
-    /// What the store notes of a write, with the answer as far as it is known.
+    /// The idempotency record of a write, with the reply as far as it is known.
     pub(crate) fn idempotency_record<T>(
         &self,
         caller: &Caller,
@@ -127,7 +127,7 @@ impl Engine {
         keyed.map(|keyed| self.record_for(caller, &keyed.key, known(keyed)))
     }
 
-    /// What the store notes of a write whose answer is known only when it is done.
+    /// The idempotency record of a write whose reply is known only when it is done.
     pub(crate) fn pending_record<T>(
         &self,
         caller: &Caller,
@@ -137,7 +137,7 @@ impl Engine {
         keyed.map(|keyed| self.record_for(caller, &keyed.key, answer(keyed.encoder.clone())))
     }
 
-    /// Does a write once: finds it done before, or does it and notes its answer with it. The inner
+    /// Does a write once: finds it done before, or does it and records its reply with it. The inner
     /// error says why the store refused it.
     pub(crate) async fn write_idempotent<T: 'static, R>(
         &self,
@@ -161,7 +161,7 @@ impl Engine {
         })
     }
 
-    /// Replaces the noted answer by the whole one.
+    /// Replaces the recorded reply by the complete one.
     pub(crate) async fn complete_record<T>(
         &self,
         caller: &Caller,
@@ -173,12 +173,12 @@ impl Engine {
         if let Err(error) =
             self.inner.store.idempotency_answer(caller.account(), key, &answer).await
         {
-            // The note itself is there, so that nothing is done twice.
+            // The record itself exists, so nothing is done twice.
             tracing::warn!(error = %error, "could not complete a reply under its idempotency key");
         }
     }
 
-    /// The round that the same request began before, as it is now.
+    /// The round that the same request started before, in its current state.
     pub(crate) async fn round_under_key(
         &self,
         caller: &Caller,
@@ -191,7 +191,7 @@ impl Engine {
         round.map(Some).ok_or(EngineError::Bug("a noted round is not there"))
     }
 
-    /// What the store notes of a round, which may take the place of one that its node left.
+    /// The idempotency record of a round, which may replace a round that its node abandoned.
     pub(crate) fn round_record(
         &self,
         caller: &Caller,

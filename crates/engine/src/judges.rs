@@ -1,4 +1,5 @@
-//! Judges: asks one of them one question, and hands back what it said, what that cost, or why not.
+//! Judges: asks one judge one question, and returns its verdict with the cost, or why there is
+//! none.
 
 mod completion;
 mod config;
@@ -47,10 +48,10 @@ use self::{
 };
 use crate::{Engine, node::metrics::CacheLookup};
 
-/// The provider of the judges that need no network, and its one model.
+/// The provider of the built-in judge, which needs no network, and its one model.
 pub const BUILTIN_PROVIDER: &str = "builtin";
 pub const RULES_MODEL: &str = "rules";
-/// Stands for the default judge where there is none: whoever asks it gets no verdict.
+/// Stands for the default judge if none is configured: asking it gives no verdict.
 pub(crate) const NO_DEFAULT_JUDGE: &str = "default";
 
 /// One question for one judge.
@@ -59,18 +60,18 @@ pub(crate) struct JudgeQuestion {
     pub(crate) question: Arc<Question>,
     pub(crate) model: ModelRef,
     pub(crate) effort: Option<Effort>,
-    /// The judge writes down what it expects before it sees the candidate.
+    /// Whether the judge writes down its expectations before it sees the candidate.
     pub(crate) commit_first: bool,
-    /// Fetched once, whichever replica needs it first.
+    /// Fetched once, by the replica that needs it first.
     pub(crate) image: Option<Arc<SharedImage>>,
     pub(crate) account: AccountId,
-    /// Whose turn at the provider it takes: that of the account, or of all who have no key.
+    /// Whose fair share of the provider it uses: that of the account, or of all visitors together.
     pub(crate) sharer: AccountId,
     pub(crate) verifier_id: String,
-    /// A verdict that is known from before is not used.
+    /// Whether the verdict cache is skipped.
     pub(crate) is_fresh: bool,
     pub(crate) deadline: Instant,
-    /// Where what it costs is charged; nowhere where no round is paid for.
+    /// The bill that the cost is charged to; `None` if no round is paid for.
     pub(crate) seat_bill: Option<SeatBill>,
 }
 
@@ -80,7 +81,8 @@ impl JudgeQuestion {
     }
 }
 
-/// What came of a task. It costs what the provider counted, also when the answer was no verdict.
+/// The result of a question. It costs what the provider counted, even if the answer was not a
+/// verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JudgeResult {
     pub(crate) outcome: Result<Judgment, ReplicaFailure>,
@@ -93,7 +95,7 @@ impl JudgeResult {
         Self { outcome, usage: JudgeUsage::default(), cost_micros: 0 }
     }
 
-    /// What somebody else was told, or what was said before.
+    /// A verdict from the cache, or one shared with another run.
     fn cached(outcome: Result<Judgment, ReplicaFailure>) -> Self {
         let usage = JudgeUsage { is_cached: true, ..JudgeUsage::default() };
         Self { outcome, usage, cost_micros: 0 }
@@ -101,7 +103,7 @@ impl JudgeResult {
 }
 
 impl Engine {
-    /// What one judge says. Never fails: whatever goes wrong is the outcome, and is no verdict.
+    /// Asks one judge. Never fails: any problem is an outcome, and not a verdict.
     pub(crate) async fn judge(&self, task: &JudgeQuestion) -> JudgeResult {
         if let Err(error) = Question::check_length(task.question.contract, &task.question.inputs) {
             return JudgeResult::free(Err(ReplicaFailure::new(
@@ -149,8 +151,8 @@ impl Engine {
         self.inner.judge_providers.provider(model, &self.inner.secrets).map(drop)
     }
 
-    /// Who pays is not judged by a model that nobody put a price on, where others of its provider
-    /// have one: that would be a way past the prices. What the operator keeps ready is meant so.
+    /// A metered caller cannot use a model without a price if other models of its provider have
+    /// one, because that would bypass the prices. The default judge and the panel are exempt.
     pub(crate) fn check_priced(
         &self,
         credit: CreditMode,
@@ -172,7 +174,7 @@ impl Engine {
         }
     }
 
-    /// The judges that this node was set up with.
+    /// The judges configured on this node.
     pub fn judges_config(&self) -> &JudgesConfig {
         &self.inner.judge_providers.config
     }
@@ -197,7 +199,7 @@ impl Engine {
             JudgeDialogue::new(self, task, provider, pictures, (Arc::clone(&meter), history));
         let asked = tokio::time::timeout_at(task.deadline, asking.judgment()).await;
         let outcome = asked.unwrap_or_else(|_| Err(judge_timeout()));
-        // Metered outside, so that what was sent until the deadline is not lost with the future.
+        // Metered outside, so that the usage up to the deadline is not lost with the future.
         let (usage, cost_micros) = (meter.usage(), meter.charge());
         self.inner.metrics.judges.cost(name, cost_micros);
         self.record_sample(&meter).await;

@@ -1,4 +1,4 @@
-//! Operations on accounts and their credit: what an account sees of its own, and what an admin does.
+//! Operations on accounts and their credit, for the account itself and for an admin.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
-/// Who a caller is.
+/// The identity of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerIdentity {
     /// The key of the request, with its account.
@@ -31,19 +31,19 @@ pub struct CallerIdentity {
     pub is_suspended: bool,
 }
 
-/// What an account has, and what it used in a month.
+/// The credit of an account, and its usage in a month.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountUsage {
     pub balance: Balance,
-    /// Whether it is refused what it has no credit for.
+    /// Whether paid work is refused without credit.
     pub is_metered: bool,
-    /// The month, in UTC.
+    /// The start of the month, in UTC.
     pub since: Timestamp,
     pub until: Timestamp,
     pub spent: Spending,
 }
 
-/// Credit that an operator gives, or takes back when it is negative.
+/// Credit that an operator grants, or takes back if it is negative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCreditGrant {
     pub micros: i64,
@@ -51,7 +51,7 @@ pub struct NewCreditGrant {
 }
 
 impl Engine {
-    /// Who the caller is: any key may ask.
+    /// The identity of the caller; any key may ask.
     pub async fn me_show(&self, caller: &Caller) -> Result<CallerIdentity, EngineError> {
         let known = self.inner.store.key_get(&caller.key().id).await?;
         let known = known.ok_or(EngineError::Bug("the key of a caller is not there"))?;
@@ -63,7 +63,7 @@ impl Engine {
         Ok(CallerIdentity { key: known.key, profile, is_suspended })
     }
 
-    /// What the account has and used: any key of it may ask.
+    /// The credit and usage of the account; any key of the account may ask.
     pub async fn usage_show(&self, caller: &Caller) -> Result<AccountUsage, EngineError> {
         let store = &self.inner.store;
         let state = store.account_get(caller.account()).await?;
@@ -77,7 +77,7 @@ impl Engine {
         })
     }
 
-    /// The lines of the account's ledger, newest first; `before` starts behind a line.
+    /// The account's ledger, newest first; `before` starts after an entry.
     pub async fn transfer_list(
         &self,
         caller: &Caller,
@@ -88,7 +88,7 @@ impl Engine {
         Ok(self.inner.store.credit_transfers(caller.account(), before, limit).await?)
     }
 
-    /// The same of any account, for the operator.
+    /// The ledger of any account, for the operator.
     pub async fn account_transfers(
         &self,
         caller: &Caller,
@@ -100,7 +100,7 @@ impl Engine {
         Ok(self.inner.store.credit_transfers(&account, before, limit).await?)
     }
 
-    /// All accounts by identifier.
+    /// All accounts, by identifier.
     pub async fn account_list(
         &self,
         caller: &Caller,
@@ -121,7 +121,7 @@ impl Engine {
         found.ok_or_else(|| unknown_account(id))
     }
 
-    /// Gives credit to an account, or takes some back.
+    /// Grants credit to an account, or takes some back.
     pub async fn credit_grant(
         &self,
         caller: &Caller,
@@ -157,7 +157,7 @@ impl Engine {
         }
     }
 
-    /// Lets nothing that costs be done for an account any more; rounds under way go on.
+    /// Suspends an account: paid work is refused, and rounds in progress continue.
     pub async fn account_suspend(
         &self,
         caller: &Caller,
@@ -213,7 +213,7 @@ impl Engine {
     }
 }
 
-/// What has not the form of an account names none.
+/// A text that is not an account id names no account.
 fn parse_account(id: &str) -> Result<AccountId, EngineError> {
     AccountId::parse(id).map_err(|_| unknown_account(id))
 }

@@ -1,4 +1,4 @@
-//! How a program comes in without a key: somebody who has an account lets it.
+//! Device logins: a person with an account approves a program that has no key.
 
 use std::net::IpAddr;
 
@@ -20,44 +20,44 @@ use jurat_store::{
 use super::logins::{KeylessRequest, date_text};
 use crate::{Engine, EngineError, IssuedKey, LimitExceeded, access::require_scope};
 
-/// What a program that waits shows, and to whom.
+/// A device login as the program sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceLogin {
     /// The secret of the program.
     pub device_code: String,
-    /// What a person types.
+    /// The code that a person types.
     pub user_code: String,
     pub expires_in_s: i64,
 }
 
-/// What a program that waits is told.
+/// The state of a device login, as its program sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceLoginStatus {
     Pending,
     SlowDown,
     Denied,
-    /// Unknown, used or at its end.
+    /// Unknown, used or expired.
     Gone,
-    /// The token that it changes for a key.
+    /// The token that the program exchanges for a key.
     Token(String),
 }
 
-/// Who lets a program in, on the page for it.
+/// Who approves a program on its page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceApprover {
     /// With a key.
     Key(String),
-    /// With a code that came by mail.
+    /// With a code sent by mail.
     Mail { email: String, code: String },
 }
 
 impl Engine {
-    /// Where people reach this installation, when it is not where it listens.
+    /// The public address of this installation, if it differs from where it listens.
     pub fn public_url(&self) -> Option<&str> {
         self.inner.accounts.public_url.as_deref()
     }
 
-    /// Lets a program wait for somebody.
+    /// Starts a device login.
     pub async fn device_begin(&self, from: Option<IpAddr>) -> Result<DeviceLogin, EngineError> {
         self.admit_keyless(from, KeylessRequest::Login)?;
         let (clock, at) = (&self.inner.clock, self.inner.clock.now());
@@ -80,13 +80,13 @@ impl Engine {
         }
     }
 
-    /// How a program that waits stands.
+    /// The state of a device login.
     pub async fn device_poll(
         &self,
         device_code: &str,
         from: Option<IpAddr>,
     ) -> Result<DeviceLoginStatus, EngineError> {
-        // Programs that ask too often know this answer, and nothing is read for it.
+        // Programs that poll too often get this answer without a read from the store.
         if self.admit_keyless(from, KeylessRequest::Poll).is_err() {
             return Ok(DeviceLoginStatus::SlowDown);
         }
@@ -107,7 +107,7 @@ impl Engine {
         })
     }
 
-    /// Gives a program that was let in its key, once.
+    /// Gives an approved program its key, once.
     pub async fn device_exchange(
         &self,
         token: &str,
@@ -129,7 +129,7 @@ impl Engine {
         }
     }
 
-    /// Whether a program waits under the code that somebody typed.
+    /// Whether a device login waits under the typed code.
     pub async fn device_waits(&self, user_code: &str) -> Result<bool, EngineError> {
         let Some(user_code) = read_user_code(user_code) else { return Ok(false) };
         let asked = DeviceLookup { user_code, at: self.inner.clock.now() };
@@ -137,21 +137,22 @@ impl Engine {
         Ok(found == Some(DeviceState::Pending))
     }
 
-    /// Lets a program in for the caller's account, or turns it away.
+    /// Approves a program for the caller's account, or denies it.
     pub async fn device_answer(
         &self,
         caller: &Caller,
         user_code: &str,
         is_approved: bool,
     ) -> Result<(), EngineError> {
-        // What comes in gets a key, so whoever lets it in may make one.
+        // The program gets a key, so the approver must have the right to create one.
         for scope in Scope::OWN {
             require_scope(caller, scope)?;
         }
         self.answer_device(caller.account(), user_code, is_approved).await
     }
 
-    /// The same for somebody who shows a key or a code instead of coming with one.
+    /// Like [`Engine::device_answer`], for a person who shows a key or a code instead of
+    /// authenticating.
     pub async fn device_answer_by(
         &self,
         approver: &DeviceApprover,

@@ -1,4 +1,4 @@
-//! Operations on handles: what users and teams are known by.
+//! Operations on handles, the names of users and teams.
 
 use jurat_core::{
     account::{
@@ -32,7 +32,7 @@ impl Engine {
         done.map_err(|refused| refusal(refused, &claim))
     }
 
-    /// Gives the caller's account another handle.
+    /// Changes the handle of the caller's account.
     pub async fn handle_rename(
         &self,
         caller: &Caller,
@@ -53,7 +53,7 @@ impl Engine {
     }
 }
 
-/// A handle that somebody may claim.
+/// Checks that a handle can be claimed.
 pub(crate) fn new_handle(text: &str) -> Result<String, EngineError> {
     if !account::is_handle(text) {
         let (fewest, most) = HANDLE_CHARS;
@@ -102,7 +102,7 @@ fn refusal(refused: HandleRefusal, claim: &HandleChange) -> EngineError {
     }
 }
 
-/// Whole days from one time to another, and a part of one counts.
+/// Whole days from one time to another, rounded up.
 fn days_between(from: Timestamp, until: Timestamp) -> i64 {
     let micros = until.micros().saturating_sub(from.micros());
     micros.saturating_add(DAY_MICROS - 1) / DAY_MICROS

@@ -21,14 +21,14 @@ use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
-/// Which of the caller's invitations are wanted.
+/// Selects invitations of the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvitationQuery {
     pub is_received: bool,
     pub is_sent: bool,
     /// Only those that can still be answered.
     pub is_pending: bool,
-    /// Starts behind this one.
+    /// Starts after this one.
     pub before: Option<String>,
     pub limit: u32,
 }
@@ -48,7 +48,7 @@ impl Engine {
         Ok(self.inner.store.sharing().invitation_list(&behalf_of(caller), &filter).await?)
     }
 
-    /// Accepts or declines an invitation, or calls back one that the caller sent.
+    /// Accepts or declines an invitation, or withdraws one that the caller sent.
     pub async fn invitation_answer(
         &self,
         caller: &Caller,
@@ -59,12 +59,12 @@ impl Engine {
         require_scope(caller, Scope::AccountWrite)?;
         let (by, at) = (caller.account().clone(), self.inner.clock.now());
         let answer = InvitationAnswer { id: id.to_owned(), by, resolution, at };
-        // What changes hands belongs to two accounts; the operation itself asks who may answer.
+        // The transferred object concerns two accounts; the operation itself checks who may answer.
         let sharing = self.inner.store.sharing();
         let write = async |once: Option<&_>| {
             sharing.invitation_answer(&Behalf::Platform, &answer, once).await
         };
-        // Whoever accepts may come to own something, with all that it has stored.
+        // Accepting may make the caller the owner of something, with everything stored for it.
         let leaves =
             if resolution == InvitationOutcome::Accepted { Leaves::Rows } else { Leaves::Less };
         let done = self.write_idempotent(caller, keyed.as_ref(), leaves, write).await?;
@@ -73,15 +73,15 @@ impl Engine {
 }
 
 impl Engine {
-    /// Mails what was offered, unless it was offered before or is the caller's already.
+    /// Mails the offer, unless it was made before or the caller already has it.
     pub(crate) fn mail_offer<T>(&self, done: &IdempotentOutcome<OfferOutcome<T>>) {
         if let IdempotentOutcome::Now(OfferOutcome::Invitation(invitation)) = done {
             self.mail_invitation(invitation);
         }
     }
 
-    /// Tells whoever is invited, if they have an address. They are looked up while the request goes
-    /// on: how long that takes would tell whether there is an account.
+    /// Notifies the recipient, if they have an address. The lookup runs in the background: its
+    /// duration would reveal whether the account exists.
     pub(crate) fn mail_invitation(&self, invitation: &Invitation) {
         let (engine, invitation) = (self.clone(), invitation.clone());
         let _sending = self.inner.background.spawn(async move {
@@ -93,7 +93,7 @@ impl Engine {
         });
     }
 
-    /// The address of an account; what is no account is an address.
+    /// The address of an account; any other text is an address itself.
     async fn mail_address(&self, to: &str) -> Result<Option<String>, EngineError> {
         let Ok(account) = AccountId::parse(to) else { return Ok(Some(to.to_owned())) };
         let (name, now) = (AccountName::Id(account), self.inner.clock.now());
@@ -123,7 +123,7 @@ impl Engine {
     }
 }
 
-/// What is offered, in words of ours: the name of a workflow is whatever its owner wrote.
+/// The offer in our words: the name of a workflow is foreign text.
 fn offer_text(invitation: &Invitation) -> String {
     let label = &invitation.target_label;
     match invitation.kind {

@@ -1,4 +1,4 @@
-//! Operations on API keys: an admin's on every account, and an account's own.
+//! Operations on API keys: of every account for an admin, and of the own account for others.
 
 mod admit;
 mod create;
@@ -30,12 +30,12 @@ use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
-/// A key that was made a moment ago, with its clear text, which nobody will see again.
+/// A new key with its clear text, which is shown only now.
 #[derive(Debug, Clone)]
 pub struct IssuedKey {
     pub key: Key,
     pub clear: ApiKey,
-    /// The identifier of the key that it takes the place of.
+    /// The identifier of the key that it replaces.
     pub replaces: Option<String>,
 }
 
@@ -45,16 +45,16 @@ impl IssuedKey {
     }
 }
 
-/// Which key is meant: by its identifier in any account, or by its name in one.
+/// Selects a key: by its identifier in any account, or by its name in one.
 #[derive(Debug, Clone)]
 pub struct KeyRef {
     pub id_or_name: String,
-    /// The account of the name; that of the caller when left out.
+    /// The account of the name; if absent, that of the caller.
     pub account: Option<AccountId>,
 }
 
 impl Engine {
-    /// Makes a key, and its account if that is not there.
+    /// Creates a key, and its account if necessary.
     pub async fn key_create(
         &self,
         caller: &Caller,
@@ -97,8 +97,8 @@ impl Engine {
         }
     }
 
-    /// The keys of an account, or of all, also those that have ended, in the order they were made.
-    /// Whoever is no admin sees those of the own account.
+    /// The keys of an account, or of all, including ended ones, in the order of creation. A caller
+    /// who is not an admin sees those of their own account.
     pub async fn key_list(
         &self,
         caller: &Caller,
@@ -112,7 +112,7 @@ impl Engine {
         Ok(records.into_iter().map(|record| record.key).collect())
     }
 
-    /// Revokes one key, or every key with a name, at once and for ever.
+    /// Revokes one key, or every key with a name, immediately and permanently.
     pub async fn key_revoke(
         &self,
         caller: &Caller,
@@ -154,7 +154,7 @@ impl Engine {
         }
     }
 
-    /// Makes a key that takes the place of another, which ends after a time of grace.
+    /// Creates a key that replaces another, which ends after a grace period.
     pub async fn key_rotate(
         &self,
         caller: &Caller,
@@ -214,7 +214,7 @@ impl Engine {
         Ok(!self.inner.store.key_live(&wanted).await?.is_empty())
     }
 
-    /// Makes sure that the key of the installation's operator is known.
+    /// Ensures that the key of the installation's operator is stored.
     pub async fn key_ensure_admin(&self, key: &ApiKey) -> Result<(), EngineError> {
         let now = self.inner.clock.now();
         let account = AccountId::admin();
@@ -252,8 +252,8 @@ impl Engine {
         ApiKey::new(clock.bits(), [clock.bits(), clock.bits()])
     }
 
-    /// The account of a key. That of an identifier never changes. For whoever is no admin there
-    /// are no other accounts.
+    /// The account of a key. An identifier never changes its account. For a caller who is not an
+    /// admin, other accounts do not exist.
     async fn account_of(&self, caller: &Caller, key: &KeyRef) -> Result<AccountId, EngineError> {
         if let Some(account) = &key.account {
             return Ok(account.clone());
@@ -266,7 +266,7 @@ impl Engine {
     }
 }
 
-/// Refuses an account that is not the caller's own, unless an admin names it.
+/// Refuses an account that is not the caller's own, unless the caller is an admin.
 fn within_own(caller: &Caller, account: Option<&AccountId>) -> Result<(), EngineError> {
     match account {
         Some(account) if account != caller.account() => require_scope(caller, Scope::Admin),

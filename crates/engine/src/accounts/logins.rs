@@ -1,4 +1,4 @@
-//! How people come in without a key: by a code that is sent to their address.
+//! Logins by mail: a person without a key proves their address with a code.
 
 use std::{
     collections::BTreeSet,
@@ -31,15 +31,15 @@ use subtle::ConstantTimeEq as _;
 use super::visitors::visitor_network;
 use crate::{Engine, EngineError, IssuedKey, LimitExceeded};
 
-/// How people get accounts, and how mail reaches them.
+/// How people get accounts and mail.
 #[derive(Debug, Clone)]
 pub struct AccountSettings {
     pub mailer: Arc<dyn Mailer>,
-    /// Whether anybody with an address may have an account.
+    /// Whether anybody with an address may register.
     pub is_open: bool,
     /// The credit of a new account.
     pub grant_micros: i64,
-    /// Where people reach this installation, when it is not where it listens.
+    /// The public address of this installation, if it differs from where it listens.
     pub public_url: Option<String>,
 }
 
@@ -49,29 +49,29 @@ impl Default for AccountSettings {
     }
 }
 
-/// How long what comes without a key is counted.
+/// The window in which requests without a key are counted.
 const KEYLESS_WINDOW: Duration = Duration::from_mins(10);
-/// How much more this machine itself may ask for: all who come through a proxy on it look alike.
+/// How much more this machine itself may request: all clients behind a local proxy look alike.
 const LOCAL_FACTOR: u32 = 10;
-/// How many keys of logins an account has; the oldest makes room.
+/// How many login keys an account may have; a new one revokes the oldest.
 const MOST_LOGIN_KEYS: usize = 20;
 const KEYS_READ: u32 = 1_000;
 
-/// What somebody without a key asks for.
+/// A kind of request without a key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum KeylessRequest {
-    /// To log in, to register, or to let a program in.
+    /// A login, a registration, or a device login.
     Login,
-    /// Whether a program was let in, which asks every few seconds.
+    /// A poll of a device login, every few seconds.
     Poll,
-    /// What is published.
+    /// A read of something published.
     Visit,
-    /// To be let in with a code that was sent to this address.
+    /// A login with a code sent to this address.
     Code(String),
 }
 
 impl KeylessRequest {
-    /// How often one network address may in that time.
+    /// How many such requests one network address may send within the window.
     const fn most(&self) -> u32 {
         match self {
             Self::Login => 60,
@@ -81,7 +81,7 @@ impl KeylessRequest {
     }
 }
 
-/// Requests without a key, by the network address that they come from.
+/// Requests without a key, by network address.
 pub(crate) struct KeylessLimits(
     moka::sync::Cache<(Option<IpAddr>, KeylessRequest), Arc<AtomicU32>>,
 );
@@ -91,11 +91,11 @@ impl KeylessLimits {
         Self(moka::sync::Cache::builder().max_capacity(50_000).time_to_live(KEYLESS_WINDOW).build())
     }
 
-    /// Counts a request; `false` when there were too many.
+    /// Counts a request; `false` if there were too many.
     fn count(&self, from: Option<IpAddr>, knock: KeylessRequest) -> bool {
         let from = from.map(|address| address.to_canonical());
         let is_here = from.is_none_or(|address| address.is_loopback());
-        // Whoever tries codes is not let off for where he sits.
+        // Guessing codes has no higher limit for a local address.
         let is_hidden = is_here && !matches!(knock, KeylessRequest::Code(_));
         let most = knock.most().saturating_mul(if is_hidden { LOCAL_FACTOR } else { 1 });
         let counted = self.0.get_with((from.map(visitor_network), knock), Arc::default);
@@ -104,7 +104,7 @@ impl KeylessLimits {
 }
 
 impl Engine {
-    /// Counts a request that came without a key.
+    /// Counts a request without a key.
     pub(crate) fn admit_keyless(
         &self,
         from: Option<IpAddr>,
@@ -114,8 +114,8 @@ impl Engine {
         is_in_bounds.then_some(()).ok_or(EngineError::Limited(LimitExceeded::Address))
     }
 
-    /// Sends a code to an address. Whether there is an account for it, nobody learns: it takes as
-    /// long, and the mail says the rest.
+    /// Sends a code to an address. The reply and its duration do not reveal whether the account
+    /// exists; the mail does.
     pub async fn login_begin(
         &self,
         purpose: LoginPurpose,
@@ -141,8 +141,8 @@ impl Engine {
         };
         let sharing = self.inner.store.sharing();
         match code_result(sharing.code_put(&Behalf::Platform, &new, None).await?)? {
-            // The one that was sent a moment ago is as good: whoever asks for codes of others can
-            // neither flood them nor end what they have.
+            // The code sent a moment ago is kept: requesting codes for another address can neither
+            // flood it nor invalidate its code.
             LoginCodeOutcome::Kept => {}
             LoginCodeOutcome::Replaced { is_known } => {
                 if is_known || purpose == LoginPurpose::Register {
@@ -153,7 +153,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Sends a mail while the request goes on: how long that takes would tell of the account.
+    /// Sends a mail in the background: its duration would reveal whether the account exists.
     pub(crate) fn mail(&self, mail: Mail) {
         let mailer = Arc::clone(&self.inner.accounts.mailer);
         let _sending = self.inner.background.spawn(async move {
@@ -163,7 +163,7 @@ impl Engine {
         });
     }
 
-    /// Lets in whoever has the code that was sent to the address, with a new key.
+    /// Gives a new key to whoever has the code sent to the address.
     pub async fn login_verify(
         &self,
         address: &str,
@@ -175,7 +175,7 @@ impl Engine {
         self.login_key(profile.account, &name).await
     }
 
-    /// The account of whoever has the code that was sent to the address.
+    /// The account of whoever has the code sent to the address.
     pub(crate) async fn profile_by_code(
         &self,
         address: &str,
@@ -184,12 +184,12 @@ impl Engine {
     ) -> Result<AccountProfile, EngineError> {
         self.admit_keyless(from, KeylessRequest::Login)?;
         let (email, at) = (email(address)?, self.inner.clock.now());
-        // Tries count by where they come from: a stranger uses up his own, and nobody else's.
+        // Tries count per network: an attacker uses up only their own.
         if self.admit_keyless(from, KeylessRequest::Code(email.clone())).is_err() {
             return Err(wrong_code());
         }
         let sharing = self.inner.store.sharing();
-        // The try counts before anything is compared, so that many at once are no more than a few.
+        // The try counts before the code is compared, so that concurrent tries count, too.
         let tried = LoginCodeTry { email: email.clone(), at };
         let stored = code_result(sharing.code_try(&Behalf::Platform, &tried, None).await?)?;
         let stored = stored.unwrap_or_default();
@@ -208,7 +208,7 @@ impl Engine {
         Ok(profile)
     }
 
-    /// Makes a key for somebody who came in without one.
+    /// Creates a key for a login.
     pub(crate) async fn login_key(
         &self,
         account: AccountId,
@@ -218,7 +218,7 @@ impl Engine {
         let key = Key {
             id: clear.id().to_owned(),
             account,
-            // Of the live keys of an account no two have one name.
+            // The live keys of an account have different names.
             name: format!("{name} {}", clear.id().get(..6).unwrap_or_default()),
             scopes: Scope::OWN.into_iter().collect::<BTreeSet<_>>(),
             rate_per_minute: None,
@@ -240,7 +240,7 @@ impl Engine {
         Ok(IssuedKey { key: record.key, clear, replaces: None })
     }
 
-    /// Revokes the oldest keys of logins beyond those that an account may have.
+    /// Revokes the oldest login keys beyond the limit of an account.
     async fn revoke_oldest_logins(&self, newest: &Key) -> Result<(), EngineError> {
         let (store, now) = (&self.inner.store, self.inner.clock.now());
         let wanted = LiveKeys {
@@ -285,7 +285,7 @@ fn code_result<T>(written: WriteOutcome<T, LoginCodeRefusal>) -> Result<T, Engin
     }
 }
 
-/// The day of a time, such as 2026-09-21.
+/// The date of a time, such as 2026-09-21.
 pub(crate) fn date_text(at: Timestamp) -> String {
     jurat_wire::api::kit::time::text(at).chars().take(10).collect()
 }

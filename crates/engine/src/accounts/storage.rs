@@ -1,4 +1,4 @@
-//! What an account may store, what is kept of its rounds, and what goes when it is old.
+//! Enforces storage quotas, stores the payloads of rounds, and prunes old data.
 
 use std::time::Duration;
 
@@ -18,31 +18,31 @@ use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
-/// Rows of each kind that go in one transaction.
+/// Rows of each kind that are removed in one transaction.
 const AT_ONCE: u32 = 200;
-/// As many are counted for somebody who only wants to know.
+/// The upper limit of a count for a dry run.
 const MOST_COUNTED: u32 = 1_000_000;
-/// What was read a moment ago is believed while so much is left.
+/// A cached total is trusted while at least this much is left.
 const AMPLE_BYTES: u64 = 64 * 1024 * 1024;
-/// A sum of more numbers takes a while, so they are summed up.
+/// Beyond this many parts a sum is slow, so the parts are merged.
 const MANY_PARTS: u64 = 1_000;
 const STORED_FRESH_FOR: Duration = Duration::from_secs(1);
 
-/// How much accounts may store, and for how long it is kept.
+/// How much accounts may store, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StorageTerms {
-    /// What one account may have stored; the operator's own account may have more.
+    /// The quota of one account; the operator's own account has none.
     pub quota_bytes: u64,
-    /// How far replies to writes that free storage may go past the quota. More than one write can
+    /// How far replies to writes that free storage may exceed the quota. More than one write can
     /// take an account past it.
     pub reserve_bytes: u32,
-    /// How long answers are kept for those who send the same idempotency key again.
+    /// How long replies are kept for a repeated idempotency key.
     pub answers: Duration,
-    /// How long it is kept what was asked and said in a round that has ended.
+    /// How long requests and answers of ended rounds are kept.
     pub texts: Duration,
-    /// How long a task or a run is kept as a whole when it has ended.
+    /// How long ended tasks and runs are kept in full.
     pub events: Duration,
-    /// Whether it is kept what was asked.
+    /// Whether requests are kept.
     pub keeps_requests: bool,
 }
 
@@ -60,7 +60,7 @@ impl Default for StorageTerms {
     }
 }
 
-/// What accounts had stored a moment ago.
+/// The stored bytes of accounts, read a moment ago.
 pub(crate) struct StoredBytesCache(moka::sync::Cache<AccountId, u64>);
 
 impl StoredBytesCache {
@@ -74,22 +74,22 @@ impl StoredBytesCache {
     }
 }
 
-/// What went, or would go.
+/// The rows that were removed, or would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PruneReport {
     pub pruned: PruneCounts,
-    /// Accounts of which something went.
+    /// Accounts with removed rows.
     pub accounts: u64,
 }
 
 impl Engine {
-    /// Refuses to store more for an account that has stored as much as it may.
+    /// Refuses to store more for an account that has reached its quota.
     pub(crate) async fn require_storage(&self, caller: &Caller) -> Result<(), EngineError> {
         self.require_room_within(caller, self.inner.limits.storage.quota_bytes).await
     }
 
-    /// Lets a write that frees storage keep its reply in a full account, up to the reserve.
-    /// Without a limit, revoking the same thing again under new keys would fill the store.
+    /// Lets a write that frees storage keep its reply in a full account, up to the reserve. Without
+    /// that limit, revoking the same object under new keys would fill the store.
     pub(crate) async fn require_reserve(&self, caller: &Caller) -> Result<(), EngineError> {
         let StorageTerms { quota_bytes, reserve_bytes, .. } = self.inner.limits.storage;
         self.require_room_within(caller, quota_bytes.saturating_add(reserve_bytes.into())).await
@@ -118,8 +118,8 @@ impl Engine {
         Err(full(&StorageFull { account: account.clone(), bytes, quota_bytes }))
     }
 
-    /// How many bytes the caller's account has stored, and how many it may; the operator's own
-    /// account has no limit.
+    /// How many bytes the caller's account has stored, and its quota; the operator's own account
+    /// has none.
     pub async fn storage_show(&self, caller: &Caller) -> Result<(u64, Option<u64>), EngineError> {
         let account = caller.account();
         let behalf = Behalf::Account(account.clone());
@@ -128,7 +128,7 @@ impl Engine {
         Ok((stored.bytes, (caller.credit() != CreditMode::Unmetered).then_some(quota)))
     }
 
-    /// What is to be kept of a round. Nobody reads the rounds of those who have no key.
+    /// The payload to keep for a round. Rounds of visitors keep none, because nobody can read them.
     pub(crate) fn kept_content(
         &self,
         caller: &Caller,
@@ -139,7 +139,7 @@ impl Engine {
         RetainedRequest { asked: is_kept.then(asked), erased_at: None }
     }
 
-    /// Adds what is kept of a round beside its decision.
+    /// Adds the stored payload to a round.
     pub(crate) async fn with_kept_content(&self, mut round: Round) -> Result<Round, EngineError> {
         let account = round.open.account.clone();
         let of = RoundKey { account: account.clone(), round: round.open.id.clone() };
@@ -148,7 +148,7 @@ impl Engine {
         Ok(round)
     }
 
-    /// Adds to each line what was asked.
+    /// Adds the summary of the request to each line.
     pub(crate) async fn with_asked_lines(
         &self,
         account: &AccountId,
@@ -166,8 +166,8 @@ impl Engine {
         Ok(rounds)
     }
 
-    /// Erases what was asked and said in a round that has ended. Its decision stays, with the
-    /// digests of what is gone. Once it is erased, it stays so.
+    /// Erases the request and the answers of an ended round. Its decision stays, with the digests
+    /// of the erased data. Erasing is permanent.
     pub async fn round_erase(
         &self,
         caller: &Caller,
@@ -203,13 +203,13 @@ impl Engine {
         })
     }
 
-    /// Removes what is old of all accounts at once, or counts what would go.
+    /// Prunes the old data of all accounts, or counts it.
     pub async fn prune(&self, caller: &Caller, is_dry: bool) -> Result<PruneReport, EngineError> {
         require_scope(caller, Scope::Admin)?;
         if is_dry { self.prune_accounts(is_dry).await } else { self.prune_stored().await }
     }
 
-    /// Removes what is old. Whoever else does it at the same time removes other rows.
+    /// Prunes old data. Concurrent nodes remove different rows.
     pub(crate) async fn prune_stored(&self) -> Result<PruneReport, EngineError> {
         let mut report = self.prune_accounts(false).await?;
         report.pruned.agent_events = self.prune_agent_events().await?;
@@ -258,8 +258,8 @@ impl Engine {
         }
     }
 
-    /// Whether something is old, or counted in many numbers: most accounts are looked at in vain, and
-    /// a look is no write.
+    /// Whether an account has old data or many parts: most accounts have neither, and a read is
+    /// cheaper than a write.
     async fn has_something_to_prune(
         &self,
         behalf: &Behalf,
@@ -267,7 +267,7 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let storage = self.inner.store.storage();
         let found = storage.prunable(behalf, &self.prune_order(account, 1)).await?;
-        // Events to executors have an operation of their own.
+        // Agent events have a pruning operation of their own.
         if 0 < (PruneCounts { agent_events: 0, ..found }).most() {
             return Ok(true);
         }
@@ -293,7 +293,7 @@ impl Engine {
     }
 }
 
-/// That an account has no room, in words for itself.
+/// The error for an account without room, for the account itself.
 pub(crate) fn full(full: &StorageFull) -> EngineError {
     let StorageFull { bytes, quota_bytes, .. } = full;
     let detail =
@@ -301,7 +301,8 @@ pub(crate) fn full(full: &StorageFull) -> EngineError {
     EngineError::refused(ProblemCode::QuotaExceeded, detail)
 }
 
-/// The same in words for whoever adds to something. Others are not told how much its owner has.
+/// The error for a caller that adds to something of another account. It does not reveal how much
+/// the owner has stored.
 pub(crate) fn no_room(caller: &Caller, found: &StorageFull, what: &str) -> EngineError {
     if found.account == *caller.account() {
         return full(found);

@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Makes a team, which the caller owns.
+    /// Creates a team, which the caller owns.
     pub async fn team_create(
         &self,
         caller: &Caller,
@@ -46,7 +46,7 @@ impl Engine {
         done.map_err(|refused| refusal(refused, handle, ""))
     }
 
-    /// The caller's teams by handle; only those in which it has the role, if one is given.
+    /// The caller's teams by handle, optionally only those in which it has the role.
     pub async fn team_list(
         &self,
         caller: &Caller,
@@ -58,7 +58,7 @@ impl Engine {
         Ok(sharing.team_list(&behalf_of(caller), &wanted).await?)
     }
 
-    /// The members of a team of the caller's.
+    /// The members of one of the caller's teams.
     pub async fn team_members(
         &self,
         caller: &Caller,
@@ -69,7 +69,7 @@ impl Engine {
         found.map(|(_, members)| members).ok_or_else(|| unknown_team(team))
     }
 
-    /// Offers membership, or ownership, of a team of the caller's to somebody.
+    /// Offers membership or ownership of one of the caller's teams.
     pub async fn team_invite(
         &self,
         caller: &Caller,
@@ -90,7 +90,7 @@ impl Engine {
         Ok(done)
     }
 
-    /// Takes a member out of a team: the owner any other, and everybody oneself.
+    /// Removes a member from a team: the owner may remove anybody else, and a member themselves.
     pub async fn team_remove(
         &self,
         caller: &Caller,
@@ -106,7 +106,7 @@ impl Engine {
         done.map_err(|refused| refusal(refused, team, member))
     }
 
-    /// Ends a team of the caller's, with all that is granted to it.
+    /// Deletes one of the caller's teams, with all grants to it.
     pub async fn team_delete(
         &self,
         caller: &Caller,
@@ -114,7 +114,7 @@ impl Engine {
         keyed: Option<IdempotentWrite<Team>>,
     ) -> Result<IdempotentOutcome<Team>, EngineError> {
         let asked = self.team_query(caller, team)?;
-        // What others granted to the team ends too; the operation itself asks who owns it.
+        // Grants of others to the team end, too; the operation itself checks who owns the team.
         let sharing = self.inner.store.sharing();
         let write =
             async |once: Option<&_>| sharing.team_delete(&Behalf::Platform, &asked, once).await;
@@ -130,7 +130,7 @@ impl Engine {
     }
 }
 
-/// `acct_…`, an e-mail address, or a handle with or without its `@`.
+/// Reads `acct_…`, an e-mail address, or a handle with or without its `@`.
 pub(crate) fn parse_account_name(text: &str) -> Option<AccountName> {
     AccountName::parse(text)
         .or_else(|| is_handle(text).then(|| AccountName::Handle(text.to_owned())))

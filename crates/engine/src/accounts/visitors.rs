@@ -1,4 +1,4 @@
-//! Callers without a key: each network address is an account with a little credit of its own.
+//! Visitors: each network address without a key is an account with a little credit of its own.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -12,16 +12,15 @@ use jurat_store::{Behalf, CreditGrant, WriteOutcome};
 use super::logins::KeylessRequest;
 use crate::{Engine, EngineError, KeyAdmission};
 
-/// How many rounds one address may have under way.
+/// How many rounds one address may have in progress.
 const VISITOR_ROUNDS: usize = 4;
 
-/// A caller without a key gives a judge at least so long: a judge that is not waited for costs its
-/// prompt all the same, and nobody is there who would have to pay for many of them.
+/// The minimum timeout of a visitor's judge call. An abandoned call costs its prompt all the same,
+/// and a visitor does not pay for many of them.
 const TIMEOUT_FLOOR_MS: u64 = 10_000;
 
 impl Engine {
-    /// Who a caller without a key is. It may run what is published, and nothing else, and only so
-    /// often.
+    /// Admits a visitor, who may run published verifiers and nothing else, at a limited rate.
     pub fn admit_visitor(&self, address: IpAddr) -> Result<KeyAdmission, EngineError> {
         self.admit_keyless(Some(address), KeylessRequest::Visit)?;
         let account = self.visitor_account(address);
@@ -34,8 +33,8 @@ impl Engine {
         })
     }
 
-    /// The account of an address. The address itself is kept nowhere, and nobody without the key
-    /// of the node finds it by trying all of them.
+    /// The account of an address. The address itself is not stored, and without the node's key
+    /// nobody can find it by trying all addresses.
     fn visitor_account(&self, address: IpAddr) -> AccountId {
         let secret = self.inner.node_key.secret("jurat: accounts of network addresses");
         let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
@@ -45,7 +44,7 @@ impl Engine {
         AccountId::anonymous(u128::from_be_bytes(bits))
     }
 
-    /// Gives the caller the credit of the month, if it has no key and has not had it.
+    /// Grants a visitor the credit of the month, once.
     pub(crate) async fn grant_visitor_credit(&self, caller: &Caller) -> Result<(), EngineError> {
         if caller.credit() != CreditMode::Anonymous {
             return Ok(());
@@ -64,7 +63,7 @@ impl Engine {
     }
 }
 
-/// Whether a caller without a key gives the judge enough time.
+/// Checks that a visitor gives the judge enough time.
 pub(crate) fn check_visitor_timeout(caller: &Caller, timeout_ms: u64) -> Result<(), EngineError> {
     if caller.credit() != CreditMode::Anonymous || TIMEOUT_FLOOR_MS <= timeout_ms {
         return Ok(());
@@ -77,7 +76,7 @@ pub(crate) fn check_visitor_timeout(caller: &Caller, timeout_ms: u64) -> Result<
     })
 }
 
-/// What counts as one address: whoever has one of version 6 has its whole network.
+/// The network that counts as one address: an IPv6 user has a whole network.
 pub(crate) fn visitor_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),

@@ -1,5 +1,5 @@
-//! What a decision of an executor does. An executor is one party: its word declines work that it was
-//! given and objects to what was decided, and never decides anything itself.
+//! Applies the decision of an executor. An executor is one party: it may decline its own work and
+//! dispute a decision, but never decides anything itself.
 
 use jurat_core::task::agent_event::{AgentAction, DecisionRoute};
 use jurat_store::AgentEventRecord;
@@ -11,20 +11,20 @@ use serde_json::Value;
 
 use crate::{Engine, EngineError, tasks::TaskKey};
 
-/// More of a reason is not kept with a task.
+/// A longer reason is cut.
 const LONGEST_REASON: usize = 500;
 
-/// What came of a decision.
+/// The effect of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DecisionEffect {
-    /// It is for others, who read it here.
+    /// It is for other systems, which read it here.
     Noted,
-    /// All that it asks for is done.
+    /// It was carried out completely.
     Done,
 }
 
 impl Engine {
-    /// Does what a decision asks for, or says why not.
+    /// Carries out a decision, or returns why not.
     pub(super) async fn apply_decision(
         &self,
         told: &AgentEventRecord,
@@ -52,13 +52,13 @@ impl Engine {
                     return Err("a reply needs `payload.content`".to_owned());
                 }
             }
-            // These are on record, and nothing else follows from what one executor says.
+            // These are recorded, and one executor's answer has no further effect.
             AgentAction::AcceptResult | AgentAction::HumanReview | AgentAction::Ignore => {}
         }
         Ok(DecisionEffect::Done)
     }
 
-    /// Takes work back from an executor that declines it.
+    /// Releases the work of an executor that declines it.
     async fn decline_work(
         &self,
         told: &AgentEventRecord,
@@ -83,8 +83,8 @@ impl Engine {
         done.map_err(|error| format!("nothing was done: {error}"))
     }
 
-    /// Objects to a final decision, as long as that can be done. What is not final is for the
-    /// votes.
+    /// Disputes a final decision, as long as that is possible. Decisions that are not final are
+    /// left to the votes.
     async fn object_to_decision(
         &self,
         told: &AgentEventRecord,
@@ -97,7 +97,7 @@ impl Engine {
         let epoch = event.payload["epoch"].as_u64().unwrap_or_default();
         let why = decision.reason.as_deref().map_or("no reason given", str::trim);
         let reason = format!("`{}` says {}: {why}", told.event.executor, decision.action);
-        // The rules for who may complain hold for what is said on behalf of an executor too.
+        // The rules about who may dispute also apply on behalf of an executor.
         let feedback = TaskComplaint {
             epoch: Some(epoch),
             reason: short(&reason),
@@ -112,7 +112,7 @@ impl Engine {
     }
 }
 
-/// The action, if it is one that the event allows.
+/// The action, if the event allows it.
 fn allowed(event: &AgentEventBody, decision: &AgentDecision) -> Result<AgentAction, String> {
     let is_allowed = event.allowed_actions.contains(&decision.action);
     let action = decision.action.parse().ok().filter(|_| is_allowed);
@@ -130,7 +130,7 @@ fn part<'a>(decision: &'a AgentDecision, name: &str) -> Option<&'a Value> {
     decision.payload.as_ref()?.get(name)
 }
 
-/// A text within bounds and without signs that nobody sees.
+/// A shortened text without control characters.
 fn short(text: &str) -> String {
     text.chars().filter(|it| !it.is_control()).take(LONGEST_REASON).collect()
 }

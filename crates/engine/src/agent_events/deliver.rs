@@ -1,4 +1,5 @@
-//! When executors are told: takes what is due, tells so many at a time, and sleeps until the next.
+//! Delivers agent events: takes due ones, delivers a limited number concurrently, and sleeps until
+//! the next.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,27 +16,27 @@ use serde_json::json;
 use super::decision::DecisionEffect;
 use crate::Engine;
 
-/// How many events are on their way at a time.
+/// How many deliveries run concurrently.
 const AT_ONCE: usize = 64;
-/// How many may be on their way to one executor before others come first.
+/// How many concurrent deliveries one executor may have before others come first.
 const PER_EXECUTOR: usize = 8;
-/// Beyond the time for an answer, for what is written afterwards.
+/// Added to the timeout of an answer, for the write that follows.
 const MARGIN_MS: u64 = 5_000;
 /// How long to wait for a store that does not answer.
 const TROUBLE_MS: u64 = 1_000;
-/// How long a node sleeps at the most: others may have brought events to the same store.
+/// The maximum sleep of a node: other nodes may have added events to the same store.
 const LONGEST_SLEEP_MS: u64 = 1_000;
-/// How long what is on its way is given when this node ends.
+/// The grace period for deliveries in progress when this node stops.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What is due.
+/// The due events.
 struct DueEvents {
     taken: Vec<AgentEventRecord>,
-    /// When the next one is.
+    /// When the next event is due.
     next: Option<Timestamp>,
 }
 
-/// What the loop waits for.
+/// The events that wake the loop.
 enum DeliveryWake {
     Stop,
     Found(Result<DueEvents, StoreError>),
@@ -48,7 +49,7 @@ type OutboxLookup<'a> = Option<BoxFuture<'a, Result<DueEvents, StoreError>>>;
 type Deliveries<'a> = FuturesUnordered<BoxFuture<'a, String>>;
 
 impl Engine {
-    /// Tells executors of events until this node ends.
+    /// Delivers agent events until this node stops.
     pub fn deliver_agent_events(&self) {
         let engine = self.clone();
         let _telling = self.inner.background.spawn(async move { engine.delivery_loop().await });
@@ -79,13 +80,13 @@ impl Engine {
                 DeliveryWake::Told(executor) => {
                     let count = busy.entry(executor).or_default();
                     *count = count.saturating_sub(1);
-                    // There may be more for it, which was passed over.
+                    // More events may wait for it, which were skipped.
                     if *count + 1 == PER_EXECUTOR || letters.len() + 1 == AT_ONCE {
                         look_at = self.inner.clock.now();
                     }
                     busy.retain(|_, count| 0 < *count);
                 }
-                // What was slept is over, even if somebody set the clock back meanwhile.
+                // The sleep is over, even if the clock was set back meanwhile.
                 DeliveryWake::Woken | DeliveryWake::Time => look_at = self.inner.clock.now(),
             }
         }
@@ -118,7 +119,7 @@ impl Engine {
         tokio::time::timeout(sleep, turn).await.unwrap_or(DeliveryWake::Time)
     }
 
-    /// Takes what is due. Where nothing is, nothing is written.
+    /// Takes due events. If there are none, nothing is written.
     async fn take_due_events(
         &self,
         now: Timestamp,
@@ -151,11 +152,11 @@ impl Engine {
             return Ok(DueEvents { taken, next: Some(now) });
         }
         let next = tasks.agent_event_next(&Behalf::Platform).await?;
-        // What is due and was passed over waits until its executor has taken some.
+        // Due events that were skipped wait until their executor has accepted some.
         Ok(DueEvents { taken, next: next.filter(|at| now < *at) })
     }
 
-    /// Sends what was found, and says when to look again.
+    /// Starts deliveries, and returns when to look again.
     fn start_deliveries<'w>(
         &'w self,
         found: Result<DueEvents, StoreError>,
@@ -177,7 +178,7 @@ impl Engine {
         }
     }
 
-    /// Tells an executor of an event and notes what came of it; returns whom.
+    /// Delivers an event and records the result; returns the executor.
     async fn deliver_event(&self, event: AgentEventRecord) -> String {
         let outcome = self.event_outcome(&event).await;
         let (executor, state) = (event.event.executor, outcome.state);
@@ -195,7 +196,7 @@ impl Engine {
             Ok(WriteOutcome::Refused(_)) => {
                 tracing::debug!(event.id = %outcome.id, "event already taken by another node");
             }
-            // It is told again then, under the same key.
+            // It is delivered again later, under the same key.
             Err(error) => {
                 tracing::warn!(error = %error, event.id = %outcome.id, "could not record the outcome of an agent event");
             }
@@ -234,7 +235,7 @@ impl Engine {
         outcome.last_error = attempt.error;
         if let Some(decision) = &attempt.decision {
             outcome.decision = Some(json!(decision));
-            // Only who says that it took the event decides about it.
+            // Only an executor that accepted the event may decide about it.
             if outcome.state == Delivery::Acked {
                 match self.apply_decision(event, decision).await {
                     Ok(DecisionEffect::Done) => outcome.state = Delivery::Completed,
@@ -247,7 +248,7 @@ impl Engine {
     }
 }
 
-/// Those who have enough to take.
+/// Executors with the maximum number of deliveries.
 fn full(busy: &BTreeMap<String, usize>) -> Vec<String> {
     let full = busy.iter().filter(|(_, count)| PER_EXECUTOR <= **count);
     full.map(|(executor, _)| executor.clone()).collect()

@@ -1,4 +1,4 @@
-//! How many events there may be: those that wait to be told, and those that are kept afterwards.
+//! Limits waiting agent events, and prunes old ones.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::{Engine, EngineError};
 const PRUNED_AT_ONCE: u32 = 1_000;
 
 impl Engine {
-    /// Parts what there is a place for from what is given up, because its executor has so much to
-    /// be told of already. A task goes on all the same.
+    /// Separates events within the quota from events that are dropped because too many wait for
+    /// their executor. A task continues either way.
     pub(crate) async fn within_event_quota(
         &self,
         account: &AccountId,
@@ -41,7 +41,7 @@ impl Engine {
         Ok((fit, given_up))
     }
 
-    /// Removes events that are old, and of which nobody is told any more.
+    /// Removes old events whose delivery has ended.
     pub(crate) async fn prune_agent_events(&self) -> Result<u64, EngineError> {
         let tasks = self.inner.store.tasks();
         let keep = self.inner.limits.agent_events.keep;

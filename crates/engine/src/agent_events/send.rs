@@ -1,4 +1,4 @@
-//! One attempt to tell an executor of an event: the request, and what its reply amounts to.
+//! One attempt to deliver an agent event: the request, and the meaning of its reply.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use jurat_core::{executor::Executor, task::agent_event::DeliveryOutcome};
@@ -20,14 +20,14 @@ use crate::{
 };
 
 const EVENT: HeaderName = HeaderName::from_static("x-jurat-event");
-/// More is not kept of a decision.
+/// The maximum stored size of a decision.
 const MOST_OF_A_DECISION: usize = 64 * 1024;
 
 /// How an attempt ended.
 #[derive(Debug)]
 pub(super) struct DeliveryAttempt {
     pub(super) told: DeliveryOutcome,
-    /// Why it is not as it should be.
+    /// Why it failed.
     pub(super) error: Option<String>,
     pub(super) decision: Option<AgentDecision>,
 }
@@ -38,7 +38,7 @@ impl DeliveryAttempt {
     }
 }
 
-/// Where an executor is told of events.
+/// The address and credentials for the events of an executor.
 struct EventAddress {
     uri: Uri,
     authority: String,
@@ -47,7 +47,7 @@ struct EventAddress {
 }
 
 impl Engine {
-    /// Tells an executor of an event once.
+    /// Makes one attempt to deliver an event.
     pub(super) async fn attempt_delivery(&self, event: &AgentEventRecord) -> DeliveryAttempt {
         let address = match self.events_address(&event.event.executor).await {
             Ok(Ok(address)) => address,
@@ -66,13 +66,13 @@ impl Engine {
         }
     }
 
-    /// An executor as this node knows it; who is strange is looked for once more.
+    /// An executor as this node knows it; an unknown one is read again from the store.
     pub(super) async fn find_executor(&self, name: &str) -> Result<Option<Executor>, EngineError> {
         let known = self.pool_view().await?.pool.executors.get(name).cloned();
         if known.as_ref().is_some_and(|it| it.agent_events_url.is_some()) {
             return Ok(known);
         }
-        // Another node may know better.
+        // Another node may have added it.
         self.pool_refresh().await?;
         Ok(self.pool_view().await?.pool.executors.get(name).cloned())
     }
@@ -126,7 +126,7 @@ impl Engine {
     }
 }
 
-/// The token is for the executor, and goes to no other place than where it works.
+/// The token belongs to the executor, and is sent only to the host where the executor works.
 fn event_address(executor: &Executor, token: Option<String>) -> Option<EventAddress> {
     let base = executor.agent_events_url.as_deref()?;
     let url = Url::parse(base).ok()?;
@@ -140,7 +140,7 @@ fn event_address(executor: &Executor, token: Option<String>) -> Option<EventAddr
     })
 }
 
-/// What it amounts to that there is no reply. One that breaks the rules would break them again.
+/// The outcome of a failed call. A reply that breaks the rules would break them again.
 const fn failed_delivery(error: &CallError) -> DeliveryOutcome {
     match error {
         CallError::Timeout | CallError::Unreachable(_) | CallError::Disconnected(_) => {

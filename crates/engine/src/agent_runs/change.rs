@@ -1,4 +1,4 @@
-//! Lets something happen to a run: read, decided, and written if nothing else happened meanwhile.
+//! Applies a command to a run: reads it, decides, and writes it back unless it changed meanwhile.
 
 use jurat_core::account::caller::Caller;
 use jurat_core::agent_run::{AgentRunCommand, AgentRunRejection, AgentRunStatus};
@@ -9,10 +9,11 @@ use jurat_store::{
 use super::{AgentRunView, record, unknown_run};
 use crate::{Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves};
 
-/// How often a run that others change is read anew. A run has 64 steps, which may all end at once.
+/// How many times a run that others change is read again. A run has up to 64 steps, which may all
+/// end together.
 const TRIES: u32 = 200;
 
-/// Why nothing happened to a run.
+/// Why a command had no effect.
 pub(super) enum AgentRunChangeError {
     Refused(AgentRunRejection, AgentRunStatus),
     Error(EngineError),
@@ -24,12 +25,12 @@ impl From<EngineError> for AgentRunChangeError {
     }
 }
 
-/// What is noted with a write, for a caller who asks again.
+/// The idempotency record written with a change.
 type AgentRunIdempotency<'a> =
     &'a (dyn Fn(&AgentRunView) -> Option<IdempotencyRecord> + Send + Sync);
 
 impl Engine {
-    /// The same, with what a caller is told of a refusal.
+    /// Like `agent_run_decide`, with the error for a caller.
     pub(super) async fn agent_run_change(
         &self,
         key: &AgentRunKey,
@@ -38,7 +39,7 @@ impl Engine {
         self.agent_run_decide(key, command).await.map_err(|why| change_error(&key.id, why))
     }
 
-    /// The same, under the key of a caller.
+    /// Like [`Engine::agent_run_change`], under the idempotency key of a caller.
     pub(super) async fn agent_run_change_idempotent(
         &self,
         caller: &Caller,
@@ -48,7 +49,7 @@ impl Engine {
     ) -> Result<IdempotentOutcome<AgentRunView>, EngineError> {
         let leaves = match &command {
             AgentRunCommand::Cancel { .. } => Leaves::Less,
-            // Each step that begins is a task.
+            // Each started step is a task.
             AgentRunCommand::Kickoff
             | AgentRunCommand::Retry
             | AgentRunCommand::StepEnded { .. } => Leaves::Rows,
@@ -76,7 +77,7 @@ impl Engine {
         written.ok_or_else(|| EngineError::Bug("a write without a key was repeated").into())
     }
 
-    /// Nothing when the same was written before under the same note.
+    /// Writes the change; `None` if it was written before under the same record.
     async fn agent_run_write(
         &self,
         key: &AgentRunKey,
@@ -133,13 +134,13 @@ impl Engine {
         Err(EngineError::Late("the run is changing too fast to be written").into())
     }
 
-    /// Tells those who follow the run, and those who work on runs.
+    /// Wakes the followers of the run and the workers.
     pub(super) fn agent_run_changed(&self, key: &AgentRunKey) {
         self.inner.agent_run_news.tell(key);
     }
 }
 
-/// What a caller is told.
+/// The error for a caller.
 fn change_error(id: &str, why: AgentRunChangeError) -> EngineError {
     match why {
         AgentRunChangeError::Refused(refusal, status) => change_refusal(id, refusal, status),

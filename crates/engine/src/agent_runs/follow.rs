@@ -1,4 +1,4 @@
-//! Waiting for news of a run, on whichever node its steps are done.
+//! Waits for news of a run, whichever node does its steps.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     tasks::{Followers, LongPoll, TaskKey},
 };
 
-/// What this node knows of runs: who follows which, and whether there may be work.
+/// Wakes the followers of runs and the workers of this node.
 #[derive(Debug, Default)]
 pub(crate) struct AgentRunNews {
     followers: Followers,
@@ -23,13 +23,13 @@ pub(crate) struct AgentRunNews {
 }
 
 impl AgentRunNews {
-    /// Something happened to a run, and there may be work.
+    /// A run changed, and there may be work.
     pub(crate) fn tell(&self, key: &AgentRunKey) {
         self.news(key);
         self.step_wake.notify_one();
     }
 
-    /// Something happened to a run.
+    /// A run changed.
     pub(crate) fn news(&self, key: &AgentRunKey) {
         self.followers.wake(&follower_key(key));
     }
@@ -40,7 +40,7 @@ fn follower_key(key: &AgentRunKey) -> TaskKey {
 }
 
 impl Engine {
-    /// The run as it is when it has more events than these, is over, or the time is up.
+    /// The run once it has more events than these, has ended, or the time is up.
     pub async fn agent_run_wait(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! Between a run and how it is stored.
+//! Converts between a run and its stored form.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub(super) fn stored_state(run: &AgentRun) -> AgentRunState {
     }
 }
 
-/// The steps that are not as they were.
+/// The steps that changed.
 pub(super) fn changed_steps(before: &AgentRun, after: &AgentRun) -> Vec<AgentStep> {
     let pairs = before.steps.iter().zip(&after.steps);
     pairs.filter(|(old, new)| old != new).map(|(_, new)| new.clone()).collect()

@@ -1,5 +1,5 @@
-//! Does one step of a run: its task is submitted once, followed to its end, and what came of it is
-//! written, as long as the step is held.
+//! Does one step of a run: submits its task once, follows it to its end, and records the result
+//! while it holds the lease.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -18,17 +18,17 @@ use jurat_wire::api::agent_runs::step_submission;
 use super::{RUN_CANCELLED, change::AgentRunChangeError, record};
 use crate::{Engine, EngineError};
 
-/// How often an outcome that the store does not take is written again, and how long to wait for it.
+/// How many times a result is written if the store fails, and how long to wait in between.
 const WRITES: u32 = 5;
 const BETWEEN_WRITES: Duration = Duration::from_millis(500);
 
-/// How long to wait for a store that does not answer, at first and at the most, and how often where
-/// it answers other questions.
+/// The first and the longest wait for a store that fails, and how many failures end the step if
+/// other reads succeed.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const MOST_STORE_ERRORS: u32 = 20;
 
-/// What is said by a worker that finds its lease gone.
+/// The log message of a worker that has lost its lease.
 const LEASE_LOST: &str = "step already taken by another worker; discarding the outcome";
 
 /// A step that this worker holds.
@@ -42,7 +42,7 @@ pub(super) struct LeasedStep {
 /// How the wait for a task ended.
 enum StepWaitEnd {
     Ended(Box<TaskRecord>),
-    /// Somebody else has the step.
+    /// Another worker has the step.
     Lost,
     Stopped,
 }
@@ -55,7 +55,7 @@ impl Engine {
                 Ok(Some(outcome)) => break outcome,
                 Ok(None) => return,
                 Err(EngineError::Store(_)) if self.is_stopping() => break StepOutcome::Released,
-                // That says nothing of the step, whose task goes on meanwhile.
+                // A store error says nothing about the step, whose task continues meanwhile.
                 Err(EngineError::Store(error)) if troubles < MOST_STORE_ERRORS => {
                     let run = &held.step.run;
                     tracing::warn!(run.id = run.id, error = %error, "waiting for the store to continue a step");
@@ -76,7 +76,7 @@ impl Engine {
         self.record_step_end(&held, outcome).await;
     }
 
-    /// Waits until the store answers again; `false` when the step is somebody else's by then.
+    /// Waits until the store answers again; `false` if another worker has the step by then.
     async fn wait_for_store(&self, held: &LeasedStep, troubles: u32) -> bool {
         // The lease was renewed within its last third.
         let until = self.inner.clock.now().plus_millis(held.lease_ms - held.lease_ms / 3);
@@ -92,7 +92,7 @@ impl Engine {
         true
     }
 
-    /// What becomes of the step; nothing when it is somebody else's.
+    /// The result of the step; `None` if another worker has it.
     async fn outcome_of_step(&self, held: &LeasedStep) -> Result<Option<StepOutcome>, EngineError> {
         let TakenAgentStep { run: key, agent_id } = &held.step;
         let stored = self.stored_agent_run(key).await?;
@@ -129,7 +129,7 @@ impl Engine {
             }
             StepWaitEnd::Stopped => Some(StepOutcome::Released),
             StepWaitEnd::Ended(record) if record.state.decided.is_none() => {
-                // A task that ended with the key of its run is no failure of its agent.
+                // If the task ended because the key of its run ended, the agent did not fail.
                 match self.live_submitting_key(&key.account, ordered_by.as_deref()).await {
                     Err(EngineError::KeyEnded) => Some(self.key_ended(key, &task_id).await?),
                     _ => Some(undecided(&record.state)),
@@ -155,14 +155,15 @@ impl Engine {
         Ok(StepOutcome::Cancelled)
     }
 
-    /// Follows the task to its end, and goes on holding the step meanwhile.
+    /// Follows the task to its end, and keeps the lease meanwhile.
     async fn wait_for_task(
         &self,
         caller: &Caller,
         held: &LeasedStep,
         task_id: &str,
     ) -> Result<StepWaitEnd, EngineError> {
-        // Both go on all the time: what stood still in the middle of a read would keep its connection.
+        // Both futures run all the time: one suspended in the middle of a read would hold its
+        // connection.
         tokio::select! {
             biased;
             () = self.stopping() => Ok(StepWaitEnd::Stopped),
@@ -174,7 +175,7 @@ impl Engine {
         }
     }
 
-    /// Goes on holding the step until it is lost, and calls its task off when its run is.
+    /// Renews the lease until it is lost, and cancels the task if the run is cancelled.
     async fn keep_lease(&self, caller: &Caller, held: &LeasedStep, task_id: &str) {
         let third = Duration::from_millis((held.lease_ms / 3).max(10));
         let mut renewals = tokio::time::interval(third);
@@ -194,7 +195,7 @@ impl Engine {
         }
     }
 
-    /// The task when nothing more is decided in it; nothing when the node stops before.
+    /// The task once nothing more happens in it; `None` if the node stops first.
     async fn task_end(
         &self,
         caller: &Caller,
@@ -214,7 +215,7 @@ impl Engine {
         }
     }
 
-    /// Goes on holding the step, and says how its run stands; nothing when it is lost.
+    /// Renews the lease and returns the status of the run; `None` if the lease is lost.
     async fn renew_lease(&self, held: &LeasedStep) -> Result<Option<AgentRunStatus>, EngineError> {
         let until = self.inner.clock.now().plus_millis(held.lease_ms);
         let (step, token) = (held.step.clone(), held.token.clone());
@@ -230,13 +231,13 @@ impl Engine {
     }
 
     async fn step_task_cancel(&self, caller: &Caller, task_id: &str) {
-        // A task that is not there, or over, needs none.
+        // A missing or ended task needs no cancelling.
         if let Err(error) = self.task_cancel(caller, task_id, Some(RUN_CANCELLED)).await {
             tracing::debug!(error = %error, task.id = task_id, "the task of a step continues");
         }
     }
 
-    /// Why a task was not taken, and whether it would be another time.
+    /// Why a task was not accepted, and whether a retry could help.
     async fn submit_failure(
         &self,
         caller: &Caller,
@@ -244,7 +245,7 @@ impl Engine {
         error: &EngineError,
     ) -> StepOutcome {
         if matches!(error, EngineError::Conflict(_)) {
-            // Another task has the name, or there are too many.
+            // Another task has the id, or there are too many tasks.
             let is_lasting = self.task_get(caller, task_id).await.is_ok();
             return StepOutcome::Failed { error: error.to_string(), is_lasting };
         }
@@ -268,7 +269,8 @@ impl Engine {
         Ok(StepOutcome::Succeeded(conclusion(found)))
     }
 
-    /// Writes what became of the step. Whoever has it by now is right, and this worker late.
+    /// Records the result of the step. If another worker holds the lease by now, this result is
+    /// dropped.
     async fn record_step_end(&self, held: &LeasedStep, outcome: StepOutcome) {
         let TakenAgentStep { run, agent_id } = &held.step;
         let (agent_id, token) = (agent_id.clone(), held.token.clone());
@@ -296,17 +298,17 @@ impl Engine {
             let wait = std::future::pending::<()>();
             let _elapsed = tokio::time::timeout(BETWEEN_WRITES, wait).await;
         }
-        // Its lease runs out, and whoever takes it finds the task as it ended.
+        // The lease expires, and the next worker finds the ended task.
     }
 }
 
-/// What is wrong with an order stays wrong; what is wrong with the world may pass.
+/// A fault of the submission is permanent; a fault of the environment may pass.
 fn failure(error: &EngineError) -> StepOutcome {
     if matches!(error, EngineError::ShuttingDown) {
         return StepOutcome::Released;
     }
     let is_lasting = if let EngineError::Input(wrong) = error {
-        // An executor that is down declares nothing.
+        // An executor that is down declares no capabilities.
         !matches!(wrong.field.as_str(), "task_type" | "profile")
     } else {
         let is_wrong = matches!(error, EngineError::Schema(_) | EngineError::Policy(_));

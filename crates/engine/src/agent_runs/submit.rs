@@ -1,4 +1,4 @@
-//! Taking runs: what could never end well is not begun.
+//! Accepts runs, and refuses a run that could never succeed.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Takes a run. The same spec under the same identifier is the same run.
+    /// Submits a run. The same spec under the same id is the same run.
     pub async fn agent_run_submit(
         &self,
         caller: &Caller,
@@ -42,7 +42,7 @@ impl Engine {
         let mut run = AgentRun::new(spec, now);
         let spec_digest = digest_json(&document);
         let key = key(caller, &run.spec.run_id);
-        // What is there already is not checked again: an executor may be gone by now.
+        // An existing run is not checked again: an executor may be gone by now.
         if !self.is_agent_run_stored(caller, &key, &spec_digest).await? {
             self.require_storage(caller).await?;
             self.agent_run_check(caller, &run).await?;
@@ -102,8 +102,9 @@ impl Engine {
         }
     }
 
-    /// Whether every step could be a task: its executor is known, its schema and its policy can be
-    /// used, and its quorum reached. Whether the executor is well is asked when the step begins.
+    /// Checks that every step could be a task: its executor is known, its schema and policy are
+    /// valid, and its quorum can be reached. The health of the executor is checked when the step
+    /// starts.
     async fn agent_run_check(&self, caller: &Caller, run: &AgentRun) -> Result<(), EngineError> {
         let view = self.pool_view().await?;
         let is_known =
@@ -164,12 +165,12 @@ impl Engine {
             attempt: 1,
         };
         if !Policy::is_builtin(policy_id) {
-            // Only they can say whether they know it.
+            // Only the executors know whether they support it.
             let names = panel.voters.iter().map(String::as_str).collect();
             self.probe_named(&*self.pool_view().await?, &names).await;
         }
         match self.check_task_policy(account, contract, &panel).await {
-            // Whoever is not well is asked when the step begins.
+            // An unhealthy executor is asked again when the step starts.
             Ok(()) | Err(EngineError::Refused { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -177,7 +178,7 @@ impl Engine {
     }
 }
 
-/// The field as it stands in the spec.
+/// Moves the field of an error to its path in the spec.
 fn located(error: EngineError, at: &str, agent: &AgentSpec) -> EngineError {
     let EngineError::Input(InputError { field, problem }) = error else { return error };
     let top = field.split('.').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Works on runs: takes as many steps as there are free places, and never waits for a whole batch.
+//! Works on runs: takes as many steps as it has free slots, without waiting for a whole batch.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use crate::{Engine, EngineError};
 /// How long to wait for a store that does not answer.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
-/// How a worker works.
+/// The settings of a run worker.
 #[derive(Debug, Clone)]
 pub struct RunWorkerSettings {
-    /// How runs call it; empty for the name of the node.
+    /// The name of the worker in runs; empty for the name of the node.
     pub name: String,
-    /// Steps at a time.
+    /// Concurrent steps.
     pub at_once: usize,
-    /// How seldom it looks for steps that others bring.
+    /// The poll interval for steps that other nodes queue.
     pub poll: Duration,
     pub lease_ms: u64,
     pub until: RunWorkerEnd,
 }
 
 impl RunWorkerSettings {
-    /// Those of a node that works on runs beside everything else.
+    /// The settings of a node that works on runs besides everything else.
     pub fn of_a_node(at_once: usize) -> Self {
         Self {
             name: String::new(),
@@ -42,16 +42,16 @@ impl RunWorkerSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunWorkerEnd {
     Stopped,
-    /// There is no step that could be done, now or later.
+    /// There is no step to do, now or later.
     Idle,
 }
 
-/// Each goes on by itself: one that stood still in the middle of a write while others are taken
-/// would keep those who take them waiting for it.
+/// Each step runs in a task of its own: one suspended in the middle of a write would block the
+/// others that wait for the store.
 type StepsInFlight = FuturesUnordered<JoinHandle<()>>;
 
 impl Engine {
-    /// Works on runs of all accounts until this node stops, and then gives back what it holds.
+    /// Works on runs of all accounts until this node stops, then releases its steps.
     pub async fn work_on_agent_runs(
         &self,
         settings: &RunWorkerSettings,
@@ -141,7 +141,7 @@ impl Engine {
     }
 }
 
-/// A step that panicked is taken by somebody else when its lease is over.
+/// Another worker takes a step that panicked once its lease expires.
 fn log_panic(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
         tracing::error!(error = %error, "step of an agent run panicked");

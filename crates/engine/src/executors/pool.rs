@@ -1,4 +1,4 @@
-//! The sessions and executors as this node knows them, and how each executor stands.
+//! The sessions and executors as this node knows them, and the health of each executor.
 
 use std::{
     borrow::Cow,
@@ -26,7 +26,7 @@ use url::Url;
 
 use crate::{Engine, EngineError, node::fair_queue::FairQueue};
 
-/// One executor's address, taken apart once.
+/// The parsed address of an executor.
 #[derive(Debug)]
 pub(crate) struct ExecutorAddress {
     pub(crate) health: Uri,
@@ -39,7 +39,7 @@ pub(crate) struct ExecutorAddress {
     /// The path before `/execute`, usually empty.
     pub(crate) prefix: String,
     pub(crate) token: Option<String>,
-    /// The calls that it may have at once, shared fairly by account.
+    /// The permits for calls, shared fairly between accounts.
     pub(crate) calls: Arc<FairQueue>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct PoolView {
     generation: u64,
 }
 
-/// What this node has seen of an executor.
+/// The state of an executor, as this node sees it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ExecutorHealth {
     pub(crate) probe: Option<Probe>,
@@ -62,13 +62,13 @@ pub(crate) struct ExecutorHealth {
 #[derive(Debug, Default)]
 pub(crate) struct PoolCache {
     view: ArcSwapOption<PoolView>,
-    /// Counts what was forgotten. A view that was read before that is not believed.
+    /// Counts invalidations. A view that was read before the latest one is not used.
     generation: AtomicU64,
     health: Mutex<Arc<BTreeMap<String, Arc<ExecutorHealth>>>>,
 }
 
 impl PoolCache {
-    /// The next look goes to the store.
+    /// Makes the next read go to the store.
     pub(crate) fn forget(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
     }
@@ -78,7 +78,7 @@ impl PoolCache {
         standings.get(executor).cloned().unwrap_or_default()
     }
 
-    /// Changes what is known of an executor; the lock is never held across an await.
+    /// Changes the state of an executor; the lock is never held across an await.
     pub(crate) fn update(&self, executor: &str, change: impl FnOnce(&mut ExecutorHealth)) {
         let mut standings = self.health.lock().unwrap_or_else(PoisonError::into_inner);
         let standings = Arc::make_mut(&mut standings);
@@ -95,7 +95,7 @@ impl PoolCache {
         self.view.load_full()
     }
 
-    /// A snapshot, which later changes do not touch.
+    /// A snapshot, which later changes do not affect.
     fn health_map(&self) -> Arc<BTreeMap<String, Arc<ExecutorHealth>>> {
         Arc::clone(&self.health.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -108,7 +108,7 @@ impl Engine {
         if let Some(view) = known.as_ref().filter(|view| view.generation == generation) {
             return Ok(Arc::clone(view));
         }
-        // The version is read first: a change in between only costs another look.
+        // The version is read first: a change in between only costs another read.
         let version = self.inner.store.pool_version().await?;
         let pool = self.inner.store.pool().await?;
         let addresses = pool
@@ -116,7 +116,7 @@ impl Engine {
             .values()
             .filter_map(|executor| {
                 let address = self.address_for(executor)?;
-                // The same address keeps its count of calls under way.
+                // The same address keeps its permits.
                 let same = known
                     .as_ref()
                     .and_then(|view| view.addresses.get(&executor.name))
@@ -136,13 +136,13 @@ impl Engine {
         Ok(view)
     }
 
-    /// The address of an executor with its token, if it is one.
+    /// The address of an executor with its token, if it is valid.
     pub(crate) fn address_for(&self, executor: &Executor) -> Option<ExecutorAddress> {
         let token = executor.token_env.as_deref().and_then(|name| (self.inner.secrets)(name));
         address(&executor.url, token, self.inner.limits.calls_per_executor)
     }
 
-    /// Drops the view when another node changed executors or sessions.
+    /// Drops the view if another node changed executors or sessions.
     pub(crate) async fn pool_refresh(&self) -> Result<(), EngineError> {
         let Some(view) = self.inner.pool.view.load_full() else { return Ok(()) };
         if self.inner.store.pool_version().await? != view.version {
@@ -151,22 +151,22 @@ impl Engine {
         Ok(())
     }
 
-    /// How all executors stand for everybody.
+    /// The health of all executors for everybody.
     pub(crate) fn pool_health(&self) -> PoolHealth {
         PoolHealth { of: self.inner.pool.health_map(), at: self.inner.clock.now(), account: None }
     }
 
-    /// How all executors stand for an account.
+    /// The health of all executors for an account.
     pub(crate) fn pool_health_for(&self, account: &AccountId) -> PoolHealth {
         PoolHealth { account: Some(account.clone()), ..self.pool_health() }
     }
 }
 
 impl PoolView {
-    /// The lane to an executor that is named with a profile.
+    /// The session to an executor that a caller names with a profile.
     ///
-    /// The sessions of an executor carry what its operator decided, its price above all, so that
-    /// nothing leads past them. Who pays reaches no executor that nobody put a price on.
+    /// The sessions of an executor carry the operator's decisions, above all the price, so nothing
+    /// may bypass them. A metered caller cannot reach an executor without a price.
     pub(crate) fn session_to(
         &self,
         executor: &str,
@@ -195,7 +195,7 @@ impl PoolView {
     }
 }
 
-/// How all executors stand at one moment.
+/// The health of all executors at one moment.
 #[derive(Debug)]
 pub(crate) struct PoolHealth {
     of: Arc<BTreeMap<String, Arc<ExecutorHealth>>>,
@@ -204,7 +204,7 @@ pub(crate) struct PoolHealth {
 }
 
 impl PoolHealth {
-    /// What an executor declares, or why it cannot be asked now.
+    /// The capabilities of an executor, or why it cannot be asked now.
     pub(crate) fn of(&self, executor: &str) -> Result<&Capabilities, String> {
         let unchecked = || format!("executor `{executor}` has not been checked yet");
         let standing = self.of.get(executor).ok_or_else(unchecked)?;
@@ -235,7 +235,7 @@ impl PoolHealth {
     }
 }
 
-/// All sessions with how they stand, and these besides.
+/// All sessions with the health of their executors, plus these.
 pub(crate) fn eligible_sessions<'a>(
     view: &'a PoolView,
     others: &'a [Session],

@@ -1,4 +1,4 @@
-//! Asks executors how they are and what they can do, and keeps the answer current.
+//! Probes the health and the capabilities of executors, and keeps the results current.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -17,25 +17,25 @@ use crate::{Engine, EngineError};
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 const PROBES_AT_ONCE: usize = 16;
 
-/// An executor with how it stands on this node.
+/// An executor with its state on this node.
 #[derive(Debug, Clone)]
 pub struct ExecutorView {
     pub executor: Executor,
     pub circuit: BreakerState,
-    /// Who does without it while the circuit is not closed.
+    /// The accounts for which it is paused while the circuit is not closed.
     pub rests_for: PauseScope,
-    /// Others that are registered at the same address; known only when it is added.
+    /// Other executors registered at the same address; known only when it is added.
     pub same_url: Vec<String>,
 }
 
 impl ExecutorView {
-    /// The state of its circuit, and for whom it holds.
+    /// The state of its circuit, and the accounts that it applies to.
     pub const fn circuit_for(&self) -> (BreakerState, PauseScope) {
         (self.circuit, self.rests_for)
     }
 }
 
-/// Whether somebody listens where an executor wants to be told of events.
+/// Whether anything listens at the events address of an executor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsProbe {
     pub url: String,
@@ -43,7 +43,7 @@ pub struct EventsProbe {
 }
 
 impl Engine {
-    /// Looks whether there is somebody to tell of events, without telling anything.
+    /// Checks whether anything accepts events at an address, without sending one.
     pub(crate) async fn probe_events(
         &self,
         name: &str,
@@ -55,7 +55,7 @@ impl Engine {
         Ok(Some(EventsProbe { url, error }))
     }
 
-    /// Those who take events answer a `GET` with something else than that nothing is there.
+    /// An endpoint for events answers a `GET` with anything but "not found".
     async fn ask_events_url(&self, url: &str) -> Result<(), String> {
         let address = format!("{url}/agent-events").parse().map_err(|_| "it is not a valid URL")?;
         let reply = self.inner.client.get(&address, HeaderMap::new(), PROBE_TIMEOUT).await;
@@ -66,7 +66,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Probes one executor and remembers what was found.
+    /// Probes one executor and stores the result.
     pub(crate) async fn probe(&self, name: &str, address: &ExecutorAddress) -> Probe {
         let probe = self.ask_status(address).await;
         self.inner.pool.update(name, |standing| {
@@ -79,13 +79,13 @@ impl Engine {
         probe
     }
 
-    /// Probes an executor that nobody registered yet, and remembers nothing.
+    /// Probes an unregistered executor, and stores nothing.
     pub(crate) async fn probe_unregistered(&self, executor: &Executor) -> Option<Probe> {
         let address = self.address_for(executor)?;
         Some(self.ask_status(&address).await)
     }
 
-    /// Probes what the job may need and was not probed lately.
+    /// Probes the executors that the job may need, unless they were probed recently.
     pub(crate) async fn probe_stale(&self, job: &Job, view: &PoolView) {
         let mut names: Vec<&str> = view
             .pool
@@ -112,7 +112,7 @@ impl Engine {
         self.probe_all(view, names).await;
     }
 
-    /// Probes those of a name that were not probed lately.
+    /// Probes the named executors that were not probed recently.
     pub(crate) async fn probe_named(&self, view: &PoolView, names: &BTreeSet<&str>) {
         let stale: Vec<&str> = names.iter().filter(|name| self.is_stale(name)).copied().collect();
         if !stale.is_empty() {
@@ -120,8 +120,8 @@ impl Engine {
         }
     }
 
-    /// Whether nobody knows how an executor is now: it was not probed lately, or not since a pause
-    /// of its circuit breaker is over.
+    /// Whether the health of an executor is unknown: it was not probed recently, or not since its
+    /// pause ended.
     fn is_stale(&self, name: &str) -> bool {
         let now = self.inner.clock.now();
         let standing = self.inner.pool.health_of(name);
@@ -130,7 +130,7 @@ impl Engine {
         standing.probe.as_ref().is_none_or(is_old) || standing.conduct.awaits_probe(now)
     }
 
-    /// Probes every executor; called again and again in the background.
+    /// Probes every executor; called repeatedly in the background.
     pub(crate) async fn probe_registered(&self) {
         match self.pool_view().await {
             Ok(view) => {
@@ -210,7 +210,7 @@ impl Engine {
     }
 }
 
-/// The bearer token of an executor, where it has one.
+/// The bearer token of an executor, if it has one.
 pub(crate) fn bearer_headers(address: &ExecutorAddress) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let value = address.token.as_ref().and_then(|token| {

@@ -19,7 +19,7 @@ impl Engine {
         require_scope(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
-            // Whoever did it may have left before it was noticed here.
+            // The earlier request may have ended before it invalidated the cache here.
             self.inner.pool.forget();
             return Ok(IdempotentOutcome::Before(answer));
         }
@@ -67,7 +67,7 @@ impl Engine {
         require_scope(caller, Scope::Admin)?;
         let keyed = keyed.as_ref();
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
-            // Whoever did it may have left before it was noticed here.
+            // The earlier request may have ended before it invalidated the cache here.
             self.inner.pool.forget();
             return Ok(IdempotentOutcome::Before(answer));
         }

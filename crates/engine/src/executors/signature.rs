@@ -15,7 +15,7 @@ pub(crate) const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-d
 pub(crate) const SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
 pub(crate) const SIGNATURE: HeaderName = HeaderName::from_static("signature");
 
-/// The key by which executors know this node.
+/// The key by which executors recognize this node.
 #[derive(Clone)]
 pub struct NodeSigningKey {
     key: Arc<Ed25519KeyPair>,
@@ -34,7 +34,7 @@ pub(crate) struct CoveredParts<'a> {
     pub(crate) authority: &'a str,
     pub(crate) path: &'a str,
     pub(crate) content_digest: &'a str,
-    /// Headers that say what the request is about, by their names in lower case.
+    /// Headers that the signature covers, by their names in lower case.
     pub(crate) about: &'a [(&'a str, &'a str)],
     pub(crate) created: Timestamp,
 }
@@ -59,9 +59,9 @@ impl NodeSigningKey {
         &self.id
     }
 
-    /// A secret for one purpose that follows from the key.
+    /// A secret for one purpose, derived from the key.
     pub(crate) fn secret(&self, purpose: &str) -> [u8; 32] {
-        // Signatures of this kind are the same every time, and nobody else can make them.
+        // Ed25519 signatures are deterministic, and nobody else can compute them.
         Sha256::digest(self.key.sign(purpose.as_bytes())).into()
     }
 
@@ -100,7 +100,7 @@ impl NodeSigningKey {
     }
 }
 
-/// Whether a text could be the id of some node: a public key in hex.
+/// Whether a text looks like the id of a node: a public key in hex.
 pub(crate) fn is_node_id(text: &str) -> bool {
     let text = text.trim();
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())

@@ -1,4 +1,4 @@
-//! What a model's side answered, in either protocol: the text, or why there is none, and its use.
+//! Reads the reply of a provider in either protocol: the text, or why there is none, and the usage.
 
 use jurat_core::{
     canonical::canonical,
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::config::ProviderKind;
 
-/// More than any provider counts; what exceeds it is a mistake and must not overflow.
+/// More than any provider counts; a larger number is an error and must not overflow.
 const MOST_TOKENS: u64 = 1 << 40;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct JudgeCompletion {
     pub(super) text: Result<String, JudgmentError>,
-    /// `None` where the provider does not say.
+    /// `None` if the provider does not count.
     pub(super) tokens: Option<Tokens>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn read_completion(kind: ProviderKind, body: &[u8]) -> JudgeCompletio
     }
 }
 
-/// The members that count what goes in and what comes out.
+/// The members that count input and output tokens.
 type UsageNames = (&'static [&'static str], &'static str);
 const CHAT_USAGE: UsageNames = (&["prompt_tokens"], "completion_tokens");
 const MESSAGE_USAGE: UsageNames =
@@ -101,11 +101,11 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The one answer of all choices, texts and tool calls. Where they differ, none counts.
+/// The one answer of all choices, texts and tool calls. If they differ, none counts.
 fn single_answer(answers: Vec<(String, Vec<String>)>) -> Result<String, JudgmentError> {
     let mut texts = Vec::new();
     for (content, calls) in answers {
-        // Words beside a call are remarks, unless they are an answer of their own.
+        // Text besides a call is a remark, unless it is an answer of its own.
         if calls.is_empty() || is_document(&content) {
             texts.push(content);
         }

@@ -1,4 +1,4 @@
-//! What an operator sets about judges: their providers, prices and limits.
+//! The operator's settings for judges: their providers, prices and limits.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,7 +8,7 @@ use std::{
 use jurat_core::{judge::Price, verifier::ModelRef};
 use jurat_guard::public::Range;
 
-/// The prices of all models of a provider that have none of their own.
+/// The price of all models of a provider without a price of their own.
 pub(super) const ANY_MODEL: &str = "*";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,22 +30,22 @@ impl ProviderKind {
     }
 }
 
-/// A service that runs models.
+/// The settings of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
     pub kind: ProviderKind,
     pub base_url: String,
     /// The environment variable that holds the key; `None` for a service without keys.
     pub key_env: Option<String>,
-    /// Requests under way at once; more wait for their turn.
+    /// Concurrent requests; more wait for a permit.
     pub concurrency: usize,
-    /// How long one request may take.
+    /// The timeout of one request.
     pub timeout: Duration,
     pub max_output_tokens: u32,
-    /// By model, or `*` for all others. Without any, all models cost nothing; where some have one,
-    /// who pays cannot name the others.
+    /// By model, or `*` for all others. Without any, all models are free; if some have a price,
+    /// metered callers cannot name the others.
     pub prices: BTreeMap<String, Price>,
-    /// The models that may be used; `None` is any.
+    /// The allowed models; `None` for any.
     pub models: Option<BTreeSet<String>>,
 }
 
@@ -67,7 +67,7 @@ impl ProviderSettings {
         self.own_price(model).unwrap_or_default()
     }
 
-    /// Whether the operator said what others cost, and nothing of this model.
+    /// Whether other models have a price and this one does not.
     pub(super) fn lacks_price(&self, model: &str) -> bool {
         !self.prices.is_empty() && self.own_price(model).is_none()
     }
@@ -77,7 +77,7 @@ impl ProviderSettings {
     }
 }
 
-/// All that is set about judges.
+/// All settings for judges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgesConfig {
     /// By name, which is the part before the slash in `provider/model`.
@@ -86,18 +86,18 @@ pub struct JudgesConfig {
     pub default_model: Option<ModelRef>,
     /// The judges of a run that asks for several.
     pub panel: Vec<ModelRef>,
-    /// Added to what the providers take.
+    /// Added to the price of the providers.
     pub margin_percent: u32,
-    /// How long a verdict is used again for the same question; `None` is never.
+    /// How long a verdict is reused for the same question; `None` for never.
     pub cache_for: Option<Duration>,
-    /// How many verdicts are kept, of all accounts together.
+    /// The maximum number of cached verdicts, of all accounts together.
     pub cache_most: u32,
-    /// Addresses that are not public from which images and evidence may be fetched all the same.
+    /// Ranges that are not public but may serve images and evidence.
     pub media_allow: Vec<Range>,
 }
 
 impl JudgesConfig {
-    /// Whether the operator keeps this judge ready, whatever it costs.
+    /// Whether the operator configured this judge as default or in the panel, whatever it costs.
     pub(crate) fn keeps_ready(&self, model: &ModelRef) -> bool {
         self.default_model.as_ref() == Some(model) || self.panel.contains(model)
     }

@@ -1,4 +1,4 @@
-//! What a judgment may cost before anybody is asked: at the most, probably, and at the least.
+//! Estimates the cost of a judgment in advance: maximum, likely and minimum.
 
 use jurat_core::{
     account::ledger::CostEstimate,
@@ -19,12 +19,12 @@ use super::{
 };
 use crate::Engine;
 
-/// What a model's side may add to a prompt, such as words about the schema, and the sentence that
-/// asks for an answer once more.
+/// What a provider may add to a prompt, such as text about the schema, plus the sentence that asks
+/// for a corrected answer.
 const ADDED_TOKENS: u64 = 2_048;
 
-/// The most tokens that an image counts as. The largest that providers document is 4,784 for the
-/// one protocol, and 48,169 for a small model of the other.
+/// The maximum number of tokens of an image. The largest documented numbers are 4,784 for one
+/// protocol, and 48,169 for a small model of the other.
 const fn image_tokens(kind: ProviderKind) -> u64 {
     match kind {
         ProviderKind::Anthropic => 5_000,
@@ -32,7 +32,7 @@ const fn image_tokens(kind: ProviderKind) -> u64 {
     }
 }
 
-/// One judgment that is to be reckoned.
+/// A judgment to estimate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CostBasis<'a> {
     pub(crate) question: &'a Question,
@@ -41,26 +41,26 @@ pub(crate) struct CostBasis<'a> {
     pub(crate) commit_first: bool,
 }
 
-/// What follows from the length of a prompt.
+/// The token counts of a prompt.
 struct PromptTokens {
     price: Price,
-    /// The most tokens of the request that asks for the judgment.
+    /// The maximum tokens of the request that asks for the judgment.
     one: Tokens,
-    /// The most tokens of all requests.
+    /// The maximum tokens of all requests.
     all: Tokens,
-    /// The tokens that its text has at the usual four bytes each.
+    /// The tokens of its text at the usual four bytes each.
     usual_input: u64,
 }
 
 impl Engine {
-    /// The most that a judgment can cost: the judge's first words, its answer, and one more try.
+    /// The maximum cost of a judgment: the commitment, the answer, and one correction.
     pub(crate) fn cost_ceiling_micros(&self, judgment: &CostBasis<'_>) -> i64 {
         let Some(lengths) = self.prompt_tokens(judgment) else { return 0 };
         self.micros(lengths.price, lengths.all)
     }
 
-    /// What a judgment may cost, by what earlier ones of the verifier cost the account. Where there
-    /// are none, the most takes the place of what is likely.
+    /// The estimated cost of a judgment, based on earlier ones of the verifier for the account.
+    /// Without a history, the likely cost is the maximum.
     pub(crate) async fn judge_estimate(
         &self,
         judgment: &CostBasis<'_>,
@@ -76,14 +76,15 @@ impl Engine {
         let margin = self.inner.judge_providers.config.margin_percent;
         let likely = history.likely_micros(lengths.one.input, lengths.price, margin);
         let likely = likely.map_or(most_micros, |micros| i64::try_from(micros).unwrap_or(i64::MAX));
-        // What is set aside goes by what was counted so far, also where that is less than usual.
+        // The hold follows the history, even if that is less than usual.
         let prompt = history.prompt_tokens(lengths.one.input).unwrap_or(lengths.usual_input);
         let least = self.micros(lengths.price, Tokens { input: prompt, output: 0 });
         let micros = likely.clamp(1, most_micros);
         CostEstimate { micros, most_micros, least_micros: least.clamp(1, micros) }
     }
 
-    /// What earlier judgments of a verifier used. A store that does not answer knows of none.
+    /// The usage of earlier judgments of a verifier. If the store does not answer, there is no
+    /// history.
     pub(super) async fn history(&self, of: &JudgeHistoryKey) -> UsageHistory {
         let behalf = Behalf::Account(of.account.clone());
         match self.inner.store.sharing().judge_history(&behalf, of).await {
@@ -112,7 +113,7 @@ impl Engine {
         });
         let images = if has_image { 1 + example_images(question) } else { 0 };
         let one = most_tokens(settings, &judged, images);
-        // The one repair is dearer for the judgment than for what comes before it.
+        // The one correction costs more for the judgment than for the commitment.
         let mut all = one.plus(one);
         if commit_first {
             all = all.plus(most_tokens(settings, &commit_prompt(question, None), 0));
@@ -127,7 +128,7 @@ impl Engine {
     }
 }
 
-/// Whose judgments by a judge are looked at.
+/// The judgments that the history looks at.
 pub(super) fn history_of(
     account: &AccountId,
     verifier_id: &str,
@@ -140,16 +141,17 @@ pub(super) fn history_of(
     }
 }
 
-/// What a call uses of which no reply came: the prompt as it was sent and the median answer. The
-/// prompt has the usual tokens of its text, or more where earlier ones had more: a caller who sent
-/// others before does not pay less for it. The longest answer is taken where none is known.
+/// The estimated usage of a call without a reply: the prompt as it was sent and the median answer.
+/// The prompt has the usual tokens of its text, or more if earlier prompts had more: cheaper
+/// prompts before this one do not make it cheaper. Without a history, the longest answer is
+/// assumed.
 fn expected_tokens(history: &UsageHistory, most: Tokens, usual_input: u64) -> Tokens {
     let input = history.prompt_tokens(most.input).unwrap_or(0).max(usual_input);
     let output = history.median_answer().unwrap_or(most.output);
     Tokens { input: input.min(most.input), output: output.min(most.output) }
 }
 
-/// What a request with this prompt uses if no reply comes, and the most that it can use.
+/// The usage of a request with this prompt if no reply comes, and its maximum.
 pub(super) fn call_tokens(
     settings: &ProviderSettings,
     prompt: &Prompt,
@@ -170,14 +172,14 @@ fn example_images(question: &Question) -> u64 {
     u64::try_from(shown.filter(|example| example.media_url.is_some()).count()).unwrap_or(u64::MAX)
 }
 
-/// The most tokens that a request with this prompt can have, whatever its provider says.
+/// The maximum tokens of a request with this prompt, whatever its provider reports.
 fn most_prompt_tokens(settings: &ProviderSettings, prompt: &Prompt) -> Tokens {
     let mut texts = prompt.clone();
     let images = texts.turns.iter_mut().filter_map(|turn| turn.image.take()).count();
     most_tokens(settings, &texts, u64::try_from(images).unwrap_or(u64::MAX))
 }
 
-/// The most tokens of one request: no token is shorter than a byte.
+/// The maximum tokens of one request: no token is shorter than a byte.
 fn most_tokens(settings: &ProviderSettings, prompt: &Prompt, images: u64) -> Tokens {
     let request = ProviderRequest {
         model: "",
@@ -217,7 +219,7 @@ mod tests {
             expected_tokens(&UsageHistory::default(), most, 250),
             Tokens { input: 250, output: 2_048 }
         );
-        // Earlier prompts that counted for little do not make this one cheaper.
+        // Earlier cheap prompts do not make this one cheaper.
         assert_eq!(after(10), Tokens { input: 250, output: 7 });
         assert_eq!(after(600), Tokens { input: 600, output: 7 });
         assert_eq!(after(5_000), Tokens { input: 1_000, output: 7 });

@@ -1,4 +1,5 @@
-//! What the judge calls of a round cost: charged when a request leaves, corrected when it is known.
+//! The cost of the judge calls of a round: charged when a request leaves, corrected when the usage
+//! is known.
 
 use std::{
     collections::BTreeMap,
@@ -22,12 +23,12 @@ use jurat_store::{
 use super::verdict_cache::CACHE_WRITE_TIMEOUT;
 use crate::{Engine, rounds::close::until_it_is_there};
 
-/// The calls of one judgment, each with what it cost or is taken to have cost.
+/// The calls of one judgment, each with its known or estimated cost.
 #[derive(Debug)]
 pub(crate) struct JudgmentMeter {
     price: Price,
     margin_percent: u32,
-    /// Whose history learns from it.
+    /// The history that records its usage.
     of: JudgeHistoryKey,
     calls: Mutex<Vec<MeteredCall>>,
     /// What the replica was charged for it.
@@ -37,25 +38,25 @@ pub(crate) struct JudgmentMeter {
 #[derive(Debug, Clone, Copy)]
 struct MeteredCall {
     tokens: Tokens,
-    /// The size of its prompt: the most tokens that it could have.
+    /// The size of its prompt: an upper limit of its tokens.
     size: u64,
     state: MeteredCallState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MeteredCallState {
-    /// No reply has come, so that its tokens are an estimate.
+    /// No reply has come, so the tokens are an estimate.
     Sent,
-    /// A reply without a count came, so that its tokens are an estimate for good.
+    /// A reply without a count came, so the tokens remain an estimate.
     Estimated,
     /// The provider counted them.
     Counted,
-    /// Nothing was used: it never left, or it was refused.
+    /// Nothing was used: the request never left, or was refused.
     Nothing,
 }
 
 impl JudgmentMeter {
-    /// A meter that is on the bill, where there is one.
+    /// A meter, added to the bill if there is one.
     pub(super) fn new(
         price: Price,
         margin_percent: u32,
@@ -70,19 +71,19 @@ impl JudgmentMeter {
         meter
     }
 
-    /// A request leaves. Until a reply comes it costs what is expected of it.
+    /// Records a request that leaves. Until a reply comes, it costs its estimate.
     pub(super) fn begin_call(&self, expected: Tokens, size: u64) -> usize {
         let mut calls = self.calls();
         calls.push(MeteredCall { tokens: expected, size, state: MeteredCallState::Sent });
         calls.len() - 1
     }
 
-    /// The provider counted what the call used.
+    /// The provider counted the usage of the call.
     pub(super) fn counted(&self, call: usize, tokens: Tokens) {
         self.set(call, tokens, MeteredCallState::Counted);
     }
 
-    /// A reply came that does not say what it used.
+    /// A reply came without a count.
     pub(super) fn estimated(&self, call: usize, tokens: Tokens) {
         self.set(call, tokens, MeteredCallState::Estimated);
     }
@@ -103,7 +104,7 @@ impl JudgmentMeter {
         }
     }
 
-    /// What all calls cost, with one more that is about to leave.
+    /// The cost of all calls, with one more that is about to leave.
     fn cost_with(&self, more: Tokens) -> u64 {
         self.price.cost_micros(sum(&self.calls()).plus(more), self.margin_percent)
     }
@@ -124,7 +125,7 @@ impl JudgmentMeter {
         self.charged_micros.load(Ordering::Relaxed)
     }
 
-    /// What the judgment used, if its provider counted all of it.
+    /// The usage of the judgment, if its provider counted all of it.
     fn sample(&self) -> Option<UsageSample> {
         let calls = self.calls();
         let counted = calls.iter().filter(|call| call.state == MeteredCallState::Counted).count();
@@ -146,7 +147,7 @@ impl JudgmentMeter {
     }
 
     fn calls(&self) -> MutexGuard<'_, Vec<MeteredCall>> {
-        // Nothing that is done under the lock leaves it half done.
+        // No operation under the lock can leave it half done.
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -160,23 +161,23 @@ fn sum(calls: &[MeteredCall]) -> Tokens {
 pub(crate) struct JudgeCosts {
     open: OpenRound,
     meters: Mutex<Vec<(usize, Arc<JudgmentMeter>)>>,
-    /// Notes are written one after the other, so that an older one never replaces a newer one.
+    /// Charges are written one after the other, so that an older one never replaces a newer one.
     charge_writes: tokio::sync::Mutex<()>,
     settled: tokio::sync::Mutex<Option<SettledCost>>,
 }
 
-/// What a round that is on record cost.
+/// The recorded cost of a round.
 #[derive(Debug, Clone, Copy)]
 struct SettledCost {
-    /// What it cost beside the judge calls.
+    /// The cost besides the judge calls.
     besides_micros: i64,
-    /// What was taken for all of it.
+    /// The captured credit for all of it.
     captured_micros: i64,
-    /// How often that was corrected.
+    /// How many times it was corrected.
     corrections: u32,
 }
 
-/// Where a judgment is charged.
+/// The bill of one seat.
 #[derive(Debug, Clone)]
 pub(crate) struct SeatBill {
     pub(crate) costs: Arc<JudgeCosts>,
@@ -193,20 +194,20 @@ impl JudgeCosts {
         })
     }
 
-    /// What the judge calls of a seat cost so far, whatever became of whoever made them.
+    /// The cost of a seat's judge calls so far, even of abandoned ones.
     pub(crate) fn charge(&self, seat: usize) -> u64 {
         let meters = self.meters();
         let of_seat = meters.iter().filter(|(at, _)| *at == seat);
         of_seat.map(|(_, meter)| meter.charge()).fold(0, u64::saturating_add)
     }
 
-    /// The sum of something over all calls.
+    /// Sums a value over all calls.
     fn sum(&self, micros: impl Fn(&JudgmentMeter) -> u64) -> i64 {
         let meters = self.meters();
         as_signed(meters.iter().map(|(_, meter)| micros(meter)).fold(0, u64::saturating_add))
     }
 
-    /// What all seats cost when one more call leaves.
+    /// The cost of all seats if one more call leaves.
     fn costs_with_next(&self, next: &Arc<JudgmentMeter>, expected: Tokens) -> Vec<u64> {
         let mut costs: BTreeMap<usize, u64> = BTreeMap::new();
         for (seat, meter) in self.meters().iter() {
@@ -236,7 +237,7 @@ pub(super) enum ChargeError {
 }
 
 impl Engine {
-    /// Notes a call before it leaves, so that it is charged even if this node stops.
+    /// Records a call before it leaves, so that it is charged even if this node stops.
     pub(super) async fn charge_call(
         &self,
         bill: Option<&SeatBill>,
@@ -261,7 +262,7 @@ impl Engine {
         }
     }
 
-    /// The round is on record with this cost: what is reported from now on corrects it.
+    /// The round is recorded with this cost: later reports correct it.
     pub(crate) async fn settle_judge_costs(
         &self,
         tab: &JudgeCosts,
@@ -276,7 +277,7 @@ impl Engine {
         self.correct_settled(tab, now).await;
     }
 
-    /// A reply came for which nobody waits any more.
+    /// Corrects the cost after a reply that nobody waited for.
     pub(super) async fn correct_late_report(
         &self,
         bill: Option<&SeatBill>,
@@ -285,14 +286,14 @@ impl Engine {
         self.record_sample(meter).await;
         let Some(SeatBill { costs: tab, .. }) = bill else { return };
         let mut settled = tab.settled.lock().await;
-        // A round that is not on record yet looks for differences when it is.
+        // A round that is not recorded yet is corrected when it is.
         if let Some(settled) = settled.as_mut() {
             self.correct_settled(tab, settled).await;
         }
     }
 
-    /// Takes what the calls cost by what is known now. Until that is on record it is owed, and tried
-    /// again with what is reported next.
+    /// Captures the difference to the cost as it is known now. Until that is recorded it is owed,
+    /// and the next report tries again.
     async fn correct_settled(&self, tab: &JudgeCosts, settled: &mut SettledCost) {
         let Some(hold) = tab.open.hold else { return };
         loop {
@@ -313,15 +314,15 @@ impl Engine {
             settled.captured_micros = settled.captured_micros.saturating_add(moved);
             settled.corrections += 1;
             tracing::info!(round.id = %tab.open.id, micros = moved, "provider reported the usage of a judge call later");
-            // An earlier try that was thought to have failed may have moved another amount.
+            // An earlier try that seemed to fail may have moved another amount.
             if !is_repeated {
                 return;
             }
         }
     }
 
-    /// Writes a correction once, however often its answer gets lost. Returns what it moved, and
-    /// whether that was before.
+    /// Writes a correction once, even if its reply gets lost. Returns the moved amount, and whether
+    /// it was moved before.
     async fn write_correction(
         &self,
         tab: &JudgeCosts,
@@ -346,7 +347,7 @@ impl Engine {
             WriteOutcome::Repeated => {
                 let before = || store.idempotency_get(&once.account, &once.key);
                 let answer = until_it_is_there(before).await?.and_then(|before| before.answer);
-                // What was noted without its amount was all of it.
+                // A record without an amount covered all of it.
                 Ok((answer.and_then(|it| it.text.parse().ok()).unwrap_or(micros), true))
             }
         }
@@ -367,9 +368,9 @@ impl Engine {
         }
     }
 
-    /// Lets the history of the verifier know what a judgment used.
+    /// Adds the usage of a judgment to the history of the verifier.
     pub(super) async fn record_sample(&self, meter: &JudgmentMeter) {
-        // What costs nothing is never set aside.
+        // Free judgments need no history, because no credit is held for them.
         let Some(sample) = meter.sample().filter(|_| meter.price != Price::default()) else {
             return;
         };
@@ -387,8 +388,8 @@ impl Engine {
     }
 }
 
-/// The key under which a correction is noted. Those of callers are printable ASCII, so that none of
-/// them is such a key.
+/// The key under which a correction is recorded. Keys of callers are printable ASCII, so none of
+/// them can be equal to it.
 fn correction_key(round: &RoundId, number: u32) -> String {
     format!("\u{b7}correction\u{b7}{round}\u{b7}{number}")
 }

@@ -1,4 +1,4 @@
-//! One judgment: what the judge expects, then what it finds, each asked once more if it is misread.
+//! One judgment: the judge's expectations, then its findings, each asked for again if unreadable.
 
 use std::sync::{
     Arc,
@@ -16,8 +16,8 @@ use jurat_core::{
 use super::{JudgeQuestion, costs::JudgmentMeter, images::JudgeImages, providers::ReadyProvider};
 use crate::Engine;
 
-/// A judgment under way. It is metered outside, so that what it used is known even if it is broken
-/// off.
+/// A judgment in progress. It is metered outside, so that its usage is known even if it is
+/// cancelled.
 #[derive(Debug)]
 pub(super) struct JudgeDialogue<'a> {
     pub(super) engine: &'a Engine,
@@ -25,10 +25,10 @@ pub(super) struct JudgeDialogue<'a> {
     pub(super) provider: ReadyProvider<'a>,
     images: &'a JudgeImages,
     mark: String,
-    /// How often an answer that was misread may still be asked for again.
+    /// How many corrections are left.
     repairs: AtomicU32,
     pub(super) meter: Arc<JudgmentMeter>,
-    /// What earlier judgments used.
+    /// The usage of earlier judgments.
     pub(super) history: UsageHistory,
 }
 
@@ -78,7 +78,7 @@ impl<'a> JudgeDialogue<'a> {
         Ok(judgment)
     }
 
-    /// An answer that can be read; the judge gets one more try for the whole judgment.
+    /// A readable answer; the judge gets one correction for the whole judgment.
     async fn ask_readable<T>(
         &self,
         put: impl Fn(Option<&JudgmentError>) -> Prompt,

@@ -15,10 +15,10 @@ use url::Url;
 use super::JudgeQuestion;
 use crate::Engine;
 
-/// How many examples are shown with their images; others of an image contract are left out.
+/// How many examples are shown with their images; further ones are left out.
 pub(super) const MOST_EXAMPLE_IMAGES: usize = 4;
 
-/// An image that whoever needs it first fetches for all.
+/// An image that the first replica in need fetches for all.
 #[derive(Debug)]
 pub(crate) struct SharedImage {
     url: String,
@@ -34,14 +34,14 @@ impl SharedImage {
 #[derive(Debug, Default)]
 pub(super) struct JudgeImages {
     pub(super) image: Option<JudgeImage>,
-    /// One for each example.
+    /// One entry for each example.
     pub(super) examples: Vec<Option<JudgeImage>>,
-    /// What to say about examples that are not shown.
+    /// Remarks on examples that are not shown.
     pub(super) notes: Vec<String>,
 }
 
 impl Engine {
-    /// Whether an address may be given as that of an image.
+    /// Checks that an address may be used for an image.
     pub fn media_url_check(&self, text: &str) -> Result<Url, UrlRefusal> {
         match self.inner.judge_providers.media_client() {
             Some(client) => client.check(text),
@@ -49,7 +49,7 @@ impl Engine {
         }
     }
 
-    /// The same for the field of a request that may have one.
+    /// Like [`Engine::media_url_check`], for an optional field of a request.
     pub(crate) fn check_media_url(&self, field: &str, url: Option<&str>) -> Result<(), InputError> {
         let checked = url.map(|url| self.media_url_check(url)).transpose();
         checked
@@ -112,7 +112,7 @@ impl Engine {
                 bytes: Arc::from(fetched.bytes().as_ref()),
             }),
             Err(error) => {
-                // The caller does not learn this: it would tell him about our network.
+                // The caller does not learn this: it would reveal our network.
                 tracing::warn!(cause = %error.detail(), "could not fetch an image");
                 Err(failed(error.to_string()))
             }

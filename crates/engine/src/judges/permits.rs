@@ -1,4 +1,4 @@
-//! The requests that a provider may have at once, and which of them give way.
+//! Limits concurrent requests to one provider, and lets abandoned ones give way.
 
 use std::{pin::pin, sync::Arc, task::Poll};
 
@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::node::fair_queue::{FairQueue, QueuePermit};
 
-/// The permits for requests to one provider, shared fairly by account.
+/// The permits for requests to one provider, shared fairly between accounts.
 #[derive(Debug)]
 pub(super) struct ProviderPermits {
     permits: Arc<FairQueue>,
@@ -33,7 +33,7 @@ impl ProviderPermits {
             return Some(permit);
         }
         let mut waiting = pin!(self.permits.take(account));
-        // It is in the queue before those are told who might give way.
+        // It is in the queue before abandoned requests are asked to give way.
         if let Poll::Ready(permit) = poll!(waiting.as_mut()) {
             return Some(permit);
         }
@@ -41,7 +41,7 @@ impl ProviderPermits {
         timeout_at(deadline, waiting).await.ok()
     }
 
-    /// Done when somebody waits for a permit, so that a request that nobody waits for ends.
+    /// Resolves when another request waits for a permit, so that an abandoned request can end.
     pub(super) async fn wanted(&self) {
         let wanted = self.wanted.notified();
         if !self.permits.are_wanted() {

@@ -1,4 +1,4 @@
-//! The request in either protocol, and what to leave out of it when a model's side refuses that.
+//! Writes requests in either protocol, without the parts that a provider refuses.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::config::ProviderKind;
 
-/// A part of a request that not every model takes.
+/// A part of a request that not every model accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum OptionalPart {
     Temperature,
@@ -19,14 +19,14 @@ pub(super) enum OptionalPart {
     Thinking,
     /// The schema of the answer; the system text describes its form as well.
     Format,
-    /// The limit of the answer by its older name, for which the newer one is sent instead.
+    /// The length limit under its older name; without it, the newer name is sent.
     OldLimit,
 }
 
-/// What not to send.
+/// The parts to leave out.
 pub(super) type OmittedParts = BTreeSet<OptionalPart>;
 
-/// All that a request is made of.
+/// Everything that a request is made of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProviderRequest<'a> {
     pub(super) model: &'a str,
@@ -73,7 +73,7 @@ impl ProviderRequest<'_> {
             Some(effort) => {
                 body.insert("reasoning_effort".to_owned(), json!(effort));
             }
-            // Models that reason take no temperature.
+            // Reasoning models accept no temperature.
             None if self.has(OptionalPart::Temperature) => {
                 body.insert("temperature".to_owned(), json!(0));
             }
@@ -126,7 +126,7 @@ impl ProviderRequest<'_> {
     }
 }
 
-/// A member that can be refused, the words by which a message speaks of it, and what to leave out.
+/// A member that can be refused, the words that a message uses for it, and the parts to leave out.
 const REFUSABLE: &[(&str, &[&str], &[OptionalPart])] = &[
     ("/max_tokens", &["max_completion_tokens"], &[OptionalPart::OldLimit]),
     ("/temperature", &["temperature"], &[OptionalPart::Temperature]),
@@ -141,7 +141,7 @@ const REFUSABLE: &[(&str, &[&str], &[OptionalPart])] = &[
     ),
 ];
 
-/// What else to leave out after a refusal with status 400; `None` when it is about something else.
+/// The parts to leave out after a refusal with status 400; `None` if it is about something else.
 pub(super) fn refused_parts(body: &Value, refusal: &[u8]) -> Option<&'static [OptionalPart]> {
     let refusal: Value = serde_json::from_slice(refusal).ok()?;
     let said = |name: &str| refusal.pointer(name).and_then(Value::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The providers as this node knows them: where they are, how busy they are, what they refuse.
+//! The providers as this node knows them: their addresses, permits, and refused request parts.
 
 use std::{
     collections::BTreeMap,
@@ -20,20 +20,20 @@ use super::{
 };
 use crate::SecretLookup;
 
-/// Models whose refusals are remembered.
+/// How many models have their refusals cached.
 const REFUSALS_REMEMBERED: u64 = 1_000;
-/// Images of examples that are kept, and for how long.
+/// The size of the cache of example images, and how long they are kept.
 const IMAGE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 const IMAGES_FRESH_FOR: Duration = Duration::from_mins(10);
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
-/// All that the judges of a node share.
+/// The state that the judges of a node share.
 pub(crate) struct JudgeProviders {
     pub(super) config: JudgesConfig,
     states: BTreeMap<String, ProviderState>,
-    /// What a model's side refused, so that it is not sent again.
+    /// Parts that a provider refused, so that they are not sent again.
     omitted: Cache<String, OmittedParts>,
     media_client: OnceLock<Option<PublicClient>>,
     /// The images of examples, by address.
@@ -46,7 +46,7 @@ impl fmt::Debug for JudgeProviders {
     }
 }
 
-/// One provider's place on the bench.
+/// The state of one provider.
 #[derive(Debug)]
 struct ProviderState {
     uri: Option<Uri>,
@@ -135,7 +135,7 @@ impl JudgeProviders {
         Ok(ReadyProvider { name, settings, uri, headers, permits: &desk.permits })
     }
 
-    /// What is not sent to a model any more.
+    /// The parts that are no longer sent to a model.
     pub(super) fn omitted_parts(&self, model: &ModelRef) -> OmittedParts {
         self.omitted.get(&model.to_string()).unwrap_or_default()
     }
@@ -144,7 +144,7 @@ impl JudgeProviders {
         self.omitted.insert(model.to_string(), without);
     }
 
-    /// The client for what callers and executors name; `None` on a machine whose TLS set-up is
+    /// The client for addresses of callers and executors; `None` if the TLS setup of the machine is
     /// broken.
     pub(crate) fn media_client(&self) -> Option<&PublicClient> {
         let client = || match PublicClient::new(&self.config.media_allow) {

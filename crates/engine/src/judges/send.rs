@@ -1,4 +1,4 @@
-//! Sends a request to a provider: in its turn, within the deadline, and again where that can help.
+//! Sends a request to a provider: with a permit, within the deadline, and again if that can help.
 
 use std::{fmt::Write as _, pin::pin, sync::Arc, time::Duration};
 
@@ -30,18 +30,18 @@ use crate::{
     node::{fair_queue::QueuePermit, metrics::JudgeCallOutcome},
 };
 
-/// How often one request is tried.
+/// How many times one request is tried.
 const TRIES: usize = 3;
 const FIRST_DELAY: Duration = Duration::from_millis(500);
-/// How many things that a model does not take are left out, one after the other.
+/// How many parts that a model does not accept are left out, one after the other.
 const MOST_ADAPTED: usize = 5;
 
-/// Why a try brought no reply that can be read.
+/// Why a try got no readable reply.
 #[derive(Debug)]
 enum JudgeTryError {
-    /// As many requests as the provider may have were under way until the deadline.
+    /// All permits of the provider were in use until the deadline.
     Busy,
-    /// It could not be put on record, so that it did not leave.
+    /// The call could not be recorded, so it did not leave.
     NotCharged(ChargeError),
     Call(CallError),
     Status {
@@ -50,10 +50,10 @@ enum JudgeTryError {
     },
 }
 
-/// What a request may use.
+/// The estimated usage of a request.
 #[derive(Debug, Clone, Copy)]
 struct TokenEstimate {
-    /// What it is charged for while no reply has come.
+    /// The charge while no reply has come.
     expected: Tokens,
     most: Tokens,
 }
@@ -73,8 +73,8 @@ impl JudgeTryError {
 }
 
 impl JudgeDialogue<'_> {
-    /// The text that a model answers with. The outer error ends the judgment, the inner one is what
-    /// is wrong with the answer.
+    /// The text of a model's answer. The outer error ends the judgment, the inner one is the fault
+    /// of the answer.
     pub(super) async fn complete(
         &self,
         prompt: &Prompt,
@@ -158,7 +158,7 @@ impl JudgeDialogue<'_> {
                     JudgeTryError::Busy | JudgeTryError::NotCharged(_) | JudgeTryError::Call(_) => None,
                 };
                 let wait = delay?.max(asked.unwrap_or_default());
-                // There is no sense in a wait that ends after the round.
+                // A wait that ends after the round is pointless.
                 (Instant::now() + wait < self.judge_question.deadline).then_some(wait)
             })
             .notify(|failed, wait| {
@@ -167,7 +167,7 @@ impl JudgeDialogue<'_> {
             .await
     }
 
-    /// One try, and its number on the meter. It is charged from the moment in which it leaves.
+    /// One try, and its number on the meter. It is charged from the moment it leaves.
     async fn try_once(
         &self,
         body: Bytes,
@@ -197,7 +197,7 @@ impl JudgeDialogue<'_> {
         match reply {
             Ok(reply) if reply.status.is_success() => Ok((reply, number)),
             Ok(reply) => {
-                // Who refuses a request charges nothing for it.
+                // A provider that refuses a request does not charge for it.
                 self.meter.nothing(number);
                 let now = engine.inner.clock.now().micros().unsigned_abs();
                 let wait = retry_after(&reply.headers, Duration::from_micros(now));
@@ -212,8 +212,9 @@ impl JudgeDialogue<'_> {
         }
     }
 
-    /// Sends a request that goes on when nobody waits for its reply any more, because what it used
-    /// is still to be reported: until its provider answers, is wanted by others, or the node ends.
+    /// Sends a request that continues when nobody waits for its reply any more, because its usage
+    /// is still to be reported. It ends when the provider answers, when another request needs its
+    /// permit, or when the node stops.
     fn send_detached(
         &self,
         body: Bytes,
@@ -292,7 +293,7 @@ impl JudgeDialogue<'_> {
         }
     }
 
-    /// The body of a refusal stays out of the message: some providers put part of the key there.
+    /// The body of a refusal is left out: some providers include a part of the key.
     fn refused(&self, reply: &HttpReply, wait: Option<Duration>) -> ReplicaFailure {
         let status = reply.status.as_u16();
         let mut detail = format!("the provider `{}` answered {status}", self.provider.name);
@@ -309,7 +310,7 @@ impl JudgeDialogue<'_> {
     }
 }
 
-/// A request that has left, for whoever hears of it when nobody waits any more.
+/// A request that has left, for reporting it when nobody waits any more.
 struct SentRequest {
     engine: Engine,
     kind: ProviderKind,
@@ -331,7 +332,8 @@ impl SentRequest {
         }
     }
 
-    /// What came after all says what the call used; what says nothing leaves the charge as it is.
+    /// A late reply reports the usage of the call; a reply without a count leaves the charge
+    /// unchanged.
     async fn report(self, reply: Result<HttpReply, CallError>) {
         match reply {
             Ok(reply) if reply.status.is_success() => {
@@ -347,7 +349,7 @@ impl SentRequest {
     }
 }
 
-/// Whether the provider never had the request. Of one that was cut off nobody knows.
+/// Whether the provider never got the request. For a connection that was cut, nobody knows.
 fn never_left(error: &CallError) -> bool {
     match error {
         CallError::Unreachable(_) | CallError::Tls(_) | CallError::Redirect { .. } => true,
@@ -358,12 +360,12 @@ fn never_left(error: &CallError) -> bool {
     }
 }
 
-/// Whether there can be so many tokens.
+/// Whether so many tokens are possible.
 fn is_possible(tokens: Tokens, most: Tokens) -> bool {
     tokens.input <= most.input && tokens.output <= most.output
 }
 
-/// In which figure a request is counted.
+/// The metric label of a request.
 fn outcome(reply: &Result<HttpReply, CallError>) -> JudgeCallOutcome {
     match reply {
         Ok(reply) if reply.status.is_success() => JudgeCallOutcome::Answered,
@@ -381,12 +383,12 @@ fn outcome(reply: &Result<HttpReply, CallError>) -> JudgeCallOutcome {
     }
 }
 
-/// Whether a status can mean that a part of the request is not taken.
+/// Whether a status can mean that a part of the request is not accepted.
 fn is_about_the_request(status: StatusCode) -> bool {
     matches!(status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
 }
 
-/// What to write about a failure into the log.
+/// The log text of a failure.
 struct LoggedCause<'a>(&'a JudgeTryError);
 
 impl std::fmt::Debug for LoggedCause<'_> {
@@ -404,7 +406,7 @@ impl std::fmt::Debug for LoggedCause<'_> {
     }
 }
 
-/// The code or type of an error, where it is a plain word.
+/// The code or type of an error, if it is a plain word.
 fn error_word(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let word = |name: &str| body.pointer(name).and_then(Value::as_str);
@@ -415,7 +417,7 @@ fn error_word(body: &[u8]) -> Option<String> {
     is_plain.then(|| word.to_owned())
 }
 
-/// What a provider that counts no tokens probably used: four bytes are about one.
+/// The estimated usage at a provider that counts no tokens: four bytes are about one.
 fn estimated_tokens(prompt: &Prompt, answer_bytes: usize, most: Tokens) -> Tokens {
     let output = u64::try_from(answer_bytes.div_ceil(4)).unwrap_or(u64::MAX);
     Tokens { input: usual_tokens(prompt).min(most.input), output: output.min(most.output) }

@@ -1,4 +1,4 @@
-//! Whose key it is, and whether it may go on. The server turns the answer into a `Caller`.
+//! Finds the account of a key and admits its request. The server turns the result into a `Caller`.
 
 use std::{
     collections::BTreeSet,
@@ -19,17 +19,17 @@ use subtle::ConstantTimeEq as _;
 use super::Allowance;
 use crate::{Engine, EngineError};
 
-/// How long a key that was revoked on another node may still be believed.
+/// How long a key that was revoked on another node may still be accepted.
 const BELIEVED: Duration = Duration::from_secs(5);
 
-/// Who a key speaks for, what it may do, and what it has left.
+/// The account of a key, its rights, and its remaining allowance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyAdmission {
     pub account: AccountId,
     pub scopes: BTreeSet<Scope>,
     pub key: CallerKey,
     pub credit: CreditMode,
-    /// `None` for a key whose requests are not limited.
+    /// `None` for a key without a rate limit.
     pub allowance: Option<Allowance>,
 }
 
@@ -37,7 +37,7 @@ type CachedKey = Option<Arc<KeyRecord>>;
 
 pub(crate) struct KeyCache {
     records: moka::sync::Cache<String, CachedKey>,
-    /// How often something was forgotten.
+    /// How many times an entry was invalidated.
     forgotten: Mutex<u64>,
 }
 
@@ -47,14 +47,14 @@ impl KeyCache {
         Self { records: records.build(), forgotten: Mutex::new(0) }
     }
 
-    /// Lets the next request look the key up again.
+    /// Makes the next request read the key again.
     pub(crate) fn forget(&self, id: &str) {
         let mut forgotten = self.forgotten();
         *forgotten += 1;
         self.records.invalidate(id);
     }
 
-    /// Lets the next request of each key of an account look it up again.
+    /// Makes the next request of each key of an account read it again.
     pub(crate) fn forget_account(&self, account: &AccountId) {
         let mut forgotten = self.forgotten();
         *forgotten += 1;
@@ -65,13 +65,13 @@ impl KeyCache {
         }
     }
 
-    /// Whose key it says it is, if it was used lately. The secret is not looked at.
+    /// The account that a recently used key claims. The secret is not checked.
     pub(crate) fn account_of(&self, text: &str) -> Option<AccountId> {
         let known = self.records.get(ApiKey::parse(text)?.id())?;
         known.map(|record| record.key.account.clone())
     }
 
-    /// Keeps what was read, unless something was forgotten meanwhile: it could be that.
+    /// Caches a record, unless something was invalidated meanwhile: the record could be outdated.
     fn keep(&self, id: &str, record: &CachedKey, forgotten_before: u64) {
         let forgotten = self.forgotten();
         if *forgotten == forgotten_before {
@@ -84,7 +84,7 @@ impl KeyCache {
     }
 }
 
-/// The operator's own account is never refused, whatever is said of it.
+/// The operator's own account is never refused.
 fn credit(record: &KeyRecord) -> CreditMode {
     if record.key.account == AccountId::admin() {
         CreditMode::Unmetered
@@ -96,12 +96,12 @@ fn credit(record: &KeyRecord) -> CreditMode {
 }
 
 impl Engine {
-    /// Lets one request of a key in, if the key allows it; `None` for a key that is unknown, wrong,
-    /// revoked or at its end, which all look alike.
+    /// Admits one request of a key; `None` for a key that is unknown, wrong, revoked or expired,
+    /// which all look alike.
     pub async fn key_admit(&self, text: &str) -> Result<Option<KeyAdmission>, EngineError> {
         let Some(given) = ApiKey::parse(text) else { return Ok(None) };
         let known = self.key_record(given.id()).await?;
-        // An unknown key is compared too, so that it takes as long as a wrong secret.
+        // An unknown key is compared, too, so that it takes as long as a wrong secret.
         let stored = known.as_ref().map_or([0; 32], |record| record.secret_hash);
         let is_right: bool = given.secret_hash().ct_eq(&stored).into();
         let now = self.inner.clock.now();
@@ -117,7 +117,7 @@ impl Engine {
         }))
     }
 
-    /// Counts a request of a key, or a step of a task that it submitted.
+    /// Counts a request of a key, or a call of a task that it submitted.
     pub(crate) fn key_request(&self, key: &Key) -> Result<Option<Allowance>, EngineError> {
         let (limits, now) = (&self.inner.limits, self.inner.clock.now());
         let of_account = limits.requests_per_minute_per_account;
@@ -133,8 +133,8 @@ impl Engine {
         CallerKey { id: key.id.clone(), concurrent_rounds }
     }
 
-    /// A key of an account that may still be used; what was revoked on another node a moment ago
-    /// may still be believed.
+    /// A valid key of an account; a key that another node revoked a moment ago may still be
+    /// accepted.
     pub(crate) async fn live_key(
         &self,
         account: &AccountId,

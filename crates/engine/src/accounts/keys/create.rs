@@ -1,4 +1,4 @@
-//! What a key may be that somebody makes: never more than its maker.
+//! Decides which keys a caller may create: a new key never has more rights than its creator.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use jurat_store::ListPage;
 use super::within_own;
 use crate::{Engine, EngineError, access::require_scope};
 
-/// How many live keys an account may make for itself, and how many there may ever have been.
+/// How many live keys an account may create for itself, and how many it may ever have had.
 const MOST_LIVE: usize = 100;
 const MOST_EVER: u32 = 1_000;
 
 impl Engine {
-    /// The key as it may be made, with all that was left out.
+    /// Completes the new key within the rights of its creator.
     pub(super) async fn allowed_key(
         &self,
         caller: &Caller,
@@ -29,7 +29,7 @@ impl Engine {
             || new.concurrent_rounds.is_some()
             || new.expires_at.is_some();
         let usual = || match is_admin {
-            // A limit would mean little if its key could make others.
+            // A limit would be useless if its key could create others.
             true if is_limited => {
                 Scope::OWN.into_iter().filter(|scope| *scope != Scope::KeysWrite).collect()
             }
@@ -43,7 +43,7 @@ impl Engine {
         Ok(NewKey { scopes: Some(scopes), ..new })
     }
 
-    /// With the limits and the end of the key that makes it, unless it asks for less.
+    /// Gives the key the limits and the expiry of its creator's key, unless it asks for less.
     async fn limited_by_maker(&self, caller: &Caller, new: NewKey) -> Result<NewKey, EngineError> {
         let store = &self.inner.store;
         let page = ListPage { after: None, limit: MOST_EVER };

@@ -1,5 +1,5 @@
-//! The one place where a key meets its limits: how often it asks, and how much it does at a time.
-//! They hold for this node; other nodes count for themselves.
+//! The rate and the concurrency of each key and account. The limits apply to this node; other nodes
+//! count separately.
 
 use std::{
     collections::BTreeMap,
@@ -28,22 +28,22 @@ use crate::{
     node::capacity::{CapacityPermit, capacity_owner},
 };
 
-/// How often the last use of a key is written, at the most.
+/// The minimum interval between two writes of a key's last use.
 const WRITTEN_EVERY_MS: u64 = 60_000;
-/// After this time without a request a key has its whole quota back, and can be forgotten.
+/// After this time without a request, a key has its whole quota again and can be forgotten.
 const KEY_IDLE_MS: u64 = 60_000;
 
-/// What is left to a key whose requests are limited.
+/// The remaining allowance of a key with a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
     pub per_minute: u32,
-    /// Requests that it may send at once.
+    /// Requests that it may send now.
     pub remaining: u32,
-    /// Within how many seconds there is one more.
+    /// Seconds until one more request is allowed.
     pub more_in_s: u64,
 }
 
-/// What a key or its account has used up.
+/// The limit that a key or its account has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LimitExceeded {
     #[error("the key may send {} per minute", requests(.0.per_minute))]
@@ -66,13 +66,13 @@ pub enum LimitExceeded {
     AgentEvents(u32),
 }
 
-/// The keys that are in use on this node.
+/// The keys in use on this node.
 pub(crate) struct KeysInUse {
     clock: Arc<dyn Clock>,
     keys: Mutex<BTreeMap<String, Arc<KeyInUse>>>,
-    /// How often the keys of an account ask together, where that is limited.
+    /// The request rate of all keys of an account together, if it is limited.
     accounts: Mutex<BTreeMap<AccountId, AccountInUse>>,
-    /// How many rounds each key has under way; keys without one are not in it.
+    /// How many rounds each key has in progress; keys without rounds have no entry.
     rounds: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
@@ -90,14 +90,14 @@ struct KeyInUse {
 #[derive(Clone, Copy)]
 struct KeyUses {
     last: Timestamp,
-    /// The last one that the store knows.
+    /// The latest use that was written to the store.
     written: Option<Timestamp>,
 }
 
 type RequestLimiter =
     RateLimiter<NotKeyed, InMemoryState, LimiterClock, StateInformationMiddleware>;
 
-/// Our clock as the limiter reads it.
+/// Our clock, as the limiter reads it.
 #[derive(Debug, Clone)]
 struct LimiterClock(Arc<dyn Clock>);
 
@@ -109,14 +109,14 @@ impl governor::clock::Clock for LimiterClock {
     }
 }
 
-/// A round of a key that is under way until this is dropped.
+/// A round of a key in progress, until this is dropped.
 #[derive(Debug)]
 struct KeyRoundPermit {
     key: String,
     rounds: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
-/// What a round holds until its end.
+/// Everything that a round holds until it ends.
 #[derive(Debug)]
 pub(crate) struct RoundPermit {
     _of_key: KeyRoundPermit,
@@ -125,8 +125,7 @@ pub(crate) struct RoundPermit {
 }
 
 impl Engine {
-    /// Takes a place for a round: of those that its key, its account and the node have, and the
-    /// memory that it needs.
+    /// Takes a permit for a round from its key, its account and the node, and reserves its memory.
     pub(crate) fn round_permit(
         &self,
         caller: &Caller,
@@ -143,8 +142,8 @@ impl Engine {
         Ok(RoundPermit { _of_key: of_key, _of_account: of_account, _memory: memory })
     }
 
-    /// Writes down when keys were last used, and forgets those that are not in use any more.
-    /// Called again and again in the background.
+    /// Writes the last uses of keys, and forgets keys that are no longer in use. Called repeatedly
+    /// in the background.
     pub async fn key_uses_write(&self) -> Result<(), EngineError> {
         let now = self.inner.clock.now();
         let due = self.inner.keys_in_use.due_uses(now);
@@ -162,7 +161,7 @@ impl KeysInUse {
         Self { clock, keys: Mutex::default(), accounts: Mutex::default(), rounds: Arc::default() }
     }
 
-    /// Counts a request; tells what is left where the key has a limit.
+    /// Counts a request; returns the remaining allowance if the key has a limit.
     pub(super) fn request(
         &self,
         key: &Key,
@@ -176,7 +175,7 @@ impl KeysInUse {
         self.check(limiter, per_minute).map(Some).map_err(LimitExceeded::Rate)
     }
 
-    /// Counts a request for the account of its key, which may have many of them.
+    /// Counts a request for the account of its key, which may have several keys.
     pub(super) fn request_of_account(
         &self,
         account: &AccountId,
@@ -191,7 +190,7 @@ impl KeysInUse {
         self.check(&in_use.limiter, quota.get()).map(drop).map_err(LimitExceeded::AccountRate)
     }
 
-    /// Takes one request, or says when there is one again.
+    /// Takes one request, or says when the next one is allowed.
     fn check(&self, limiter: &RequestLimiter, per_minute: u32) -> Result<Allowance, Allowance> {
         match limiter.check() {
             Ok(state) => Ok(Allowance {
@@ -236,7 +235,7 @@ impl KeysInUse {
         Ok(KeyRoundPermit { key: key.id.clone(), rounds: Arc::clone(&self.rounds) })
     }
 
-    /// The uses that the store should know of by now.
+    /// The uses that are due to be written.
     fn due_uses(&self, now: Timestamp) -> BTreeMap<String, Timestamp> {
         let mut due = BTreeMap::new();
         for (id, in_use) in &*lock(&self.keys) {
@@ -260,7 +259,7 @@ impl KeysInUse {
         }
     }
 
-    /// Forgets keys of which nothing would be lost.
+    /// Forgets keys without losing information.
     fn forget_idle(&self, now: Timestamp) {
         lock(&self.accounts).retain(|_, in_use| now.millis_since(in_use.last) < KEY_IDLE_MS);
         lock(&self.keys).retain(|_, in_use| {
@@ -288,7 +287,7 @@ fn requests(count: u32) -> String {
     if count == 1 { "1 request".to_owned() } else { format!("{count} requests") }
 }
 
-/// Whole seconds, at least one: who comes back earlier is refused again.
+/// Whole seconds, at least one: a caller that returns earlier is refused again.
 fn seconds(time: Duration) -> u64 {
     let whole = if time.subsec_nanos() == 0 { time.as_secs() } else { time.as_secs() + 1 };
     whole.max(1)
@@ -349,7 +348,7 @@ mod tests {
         assert_eq!(lock(&in_use.keys).len(), 1);
         let due = in_use.due_uses(clock.now());
         in_use.uses_written(&due);
-        // Not yet: a moment before, less than a minute has passed.
+        // Not yet: less than a minute has passed.
         in_use.forget_idle(Timestamp::from_millis(59_999));
         assert_eq!(lock(&in_use.keys).len(), 1);
         in_use.forget_idle(clock.now());
@@ -371,7 +370,7 @@ mod tests {
             }
         }
         assert_eq!(writes, [0, 60, 120]);
-        // What an earlier process wrote counts too.
+        // A use that an earlier process wrote counts, too.
         let known = Key { last_used_at: Some(Timestamp::from_millis(179_000)), ..key("k2") };
         assert_eq!(in_use.request(&known, None, clock.now()), Ok(None));
         assert!(!in_use.due_uses(clock.now()).contains_key("k2"));
