@@ -1,4 +1,4 @@
-//! The operations of Jurat. Each exists once, here; every surface is a way to say it.
+//! The operations of Jurat. Each exists once, here, and every surface calls it.
 
 mod access;
 mod accounts;
@@ -116,7 +116,7 @@ use crate::{
 /// Finds the value of a named secret, such as an environment variable.
 pub type SecretLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What an engine is made of.
+/// Everything that an engine is built from.
 pub struct EngineParts {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
@@ -136,44 +136,44 @@ impl fmt::Debug for EngineParts {
     }
 }
 
-/// How much is done at once.
+/// The limits of a node and its accounts.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineLimits {
-    /// Rounds in flight on this node; more are refused.
+    /// Concurrent rounds on this node; more are refused.
     pub rounds: usize,
-    /// Calls in flight to one executor; more wait for their turn.
+    /// Concurrent calls to one executor; more wait for a permit.
     pub calls_per_executor: usize,
-    /// How long a probe is believed.
+    /// How long the result of a probe is trusted.
     pub probe_fresh_ms: u64,
-    /// Requests a minute of a key that has no limit of its own; `None` is as many as it likes.
+    /// Requests per minute of a key without a limit of its own; `None` for no limit.
     pub requests_per_minute_per_key: Option<u32>,
-    /// Rounds in flight of a key that has no limit of its own; more are refused.
+    /// Concurrent rounds of a key without a limit of its own; more are refused.
     pub rounds_per_key: usize,
-    /// Requests a minute of all keys of an account together; `None` is as many as they like.
+    /// Requests per minute of all keys of an account together; `None` for no limit.
     pub requests_per_minute_per_account: Option<u32>,
-    /// Rounds in flight of all keys of an account together; more are refused.
+    /// Concurrent rounds of all keys of an account together; more are refused.
     pub rounds_per_account: usize,
-    /// Memory that requests and rounds under way may take on this node, in bytes.
+    /// Memory for requests and rounds in progress on this node, in bytes.
     pub bytes: usize,
-    /// The same for those of one account.
+    /// The same for one account.
     pub bytes_per_account: usize,
     /// How late this process may be before new rounds are refused; `None` refuses none.
     pub lag: Option<Duration>,
-    /// What a network address without a key is given each month, in micro-credits.
+    /// The monthly credit of a visitor, in micro-credits.
     pub anonymous_grant_micros: i64,
-    /// What all callers without a key may spend in a day together, in micro-credits.
+    /// The daily spending limit of all visitors together, in micro-credits.
     pub anonymous_day_micros: i64,
-    /// Tasks that this node drives at a time; more wait for their turn.
+    /// Tasks that this node drives concurrently; more wait.
     pub tasks: usize,
-    /// Tasks of an account that are not over; more are refused.
+    /// Open tasks of an account; more are refused.
     pub open_tasks: u32,
-    /// Runs of an account that are not over; more are refused.
+    /// Open runs of an account; more are refused.
     pub open_agent_runs: u32,
-    /// Steps of runs that are with one executor at a time, on all nodes together.
+    /// Concurrent steps with one executor, on all nodes together.
     pub steps_per_executor: u32,
-    /// How executors are told of events.
+    /// How agent events are delivered.
     pub agent_events: AgentEventTerms,
-    /// What accounts may store, and for how long.
+    /// How much accounts may store, and for how long.
     pub storage: StorageTerms,
 }
 
@@ -223,7 +223,7 @@ struct EngineInner {
     round_capacity: Arc<SharedCapacity>,
     memory_capacity: Arc<SharedCapacity>,
     stored_bytes: StoredBytesCache,
-    /// Places for fetching documents.
+    /// Permits to fetch documents.
     fetches: Semaphore,
     rounds_in_flight: Arc<RoundsInFlight>,
     pool: PoolCache,
@@ -233,13 +233,13 @@ struct EngineInner {
     keyless_limits: KeylessLimits,
     keys_in_use: KeysInUse,
     background: Background,
-    /// The tasks that are driven on this node.
+    /// The tasks that this node drives.
     tasks_in_flight: TasksInFlight,
     task_followers: Followers,
     agent_run_news: AgentRunNews,
-    /// There is an event that an executor is to be told of.
+    /// Signals that an agent event is due.
     agent_event_wake: Notify,
-    /// No round begins once it is cancelled.
+    /// No round starts once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
     pressure: Pressure,
@@ -296,7 +296,7 @@ impl Engine {
         &*self.inner.clock
     }
 
-    /// Whether the store answers, and this node is not about to end.
+    /// Whether the store answers, and this node is not shutting down.
     pub async fn ready(&self) -> Result<(), EngineError> {
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
@@ -304,9 +304,9 @@ impl Engine {
         Ok(self.inner.store.ping().await?)
     }
 
-    /// Waits for what is under way, then closes the store.
+    /// Waits for the work in progress, then closes the store.
     pub async fn shutdown(&self) {
-        // Tasks are given up, so that others take them over at once.
+        // Tasks are released, so that other nodes take them over immediately.
         self.stop_rounds();
         self.inner.background.shutdown().await;
         if let Err(error) = self.key_uses_write().await {

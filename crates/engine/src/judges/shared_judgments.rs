@@ -1,4 +1,4 @@
-//! Judgments that several runs of an account want at once: one asks, and all have what it was told.
+//! Shares one judgment between equal runs of an account: one run asks, and all get its answer.
 
 use std::{
     collections::BTreeMap,
@@ -12,27 +12,28 @@ use jurat_core::{
 };
 use tokio::sync::watch;
 
-/// What a judge said to whoever asked.
+/// The answer of a judge.
 pub(crate) type JudgmentOutcome = Result<Judgment, ReplicaFailure>;
 
 /// By account and the digest of the question.
 type JudgmentKey = (AccountId, String);
 
-/// The judgments under way on this node.
+/// The judgments in progress on this node.
 #[derive(Debug, Default)]
 pub(crate) struct SharedJudgments {
     in_flight: Mutex<BTreeMap<JudgmentKey, watch::Receiver<Option<JudgmentOutcome>>>>,
 }
 
-/// What somebody who wants a judgment does.
+/// The role of a run that needs a judgment.
 pub(super) enum JudgmentRole {
-    /// Asks for all.
+    /// Asks on behalf of all.
     Lead(JudgmentLeader),
-    /// Waits for whoever asks.
+    /// Waits for the run that asks.
     Wait(watch::Receiver<Option<JudgmentOutcome>>),
 }
 
-/// Whoever asks for all. Those who wait ask themselves when it is gone without having told them.
+/// The run that asks on behalf of all. If it ends without an answer, the waiting runs ask
+/// themselves.
 #[derive(Debug)]
 pub(crate) struct JudgmentLeader {
     judgments: Arc<SharedJudgments>,
@@ -60,8 +61,8 @@ impl SharedJudgments {
 }
 
 impl JudgmentLeader {
-    /// Tells all who wait what the judge said, or that it cannot be asked or read. What kept only
-    /// this one from being told, such as the end of its time or of its round, says nothing to them.
+    /// Tells all waiting runs the answer, or that the judge cannot be asked or read. A failure of
+    /// this run alone, such as its deadline or the end of its round, is not shared.
     pub(crate) fn publish(&self, outcome: &JudgmentOutcome) {
         let is_of_judge = match outcome {
             Ok(_) => true,

@@ -1,4 +1,4 @@
-//! Judges over real sockets: what they are sent, and what their answers and faults amount to.
+//! Judges over real sockets: the requests they get, and the meaning of their answers and faults.
 
 mod cache;
 mod costs;
@@ -36,11 +36,11 @@ use super::{
 };
 use crate::{Clock, Engine, EngineLimits, EngineParts, NodeSigningKey};
 
-/// The key of every fake; no log may have it.
+/// The key of every fake; it must not appear in any log.
 const KEY: &str = "sk-test-0123456789";
 const BOTH: [ProviderKind; 2] = [ProviderKind::OpenAi, ProviderKind::Anthropic];
 
-/// Time that moves only when told to, and chance that repeats itself.
+/// A clock that moves only when a test moves it, with repeatable random numbers.
 #[derive(Debug)]
 struct JudgeTestClock {
     micros: AtomicI64,
@@ -145,7 +145,7 @@ fn task(question: Question) -> JudgeQuestion {
         image: None,
         account: AccountId::admin(),
         sharer: AccountId::admin(),
-        // Verdicts are kept only for verifiers that are there, and this one always is.
+        // Verdicts are cached only for existing verifiers, and this one always exists.
         verifier_id: "system:test".to_owned(),
         is_fresh: false,
         deadline: Instant::now() + Duration::from_mins(1),

@@ -1,4 +1,4 @@
-//! Verdicts that were given before to the same question, and are used again for a while.
+//! Caches verdicts, so that the same question is not asked again for a while.
 
 use std::time::Duration;
 
@@ -16,29 +16,29 @@ use super::{
 };
 use crate::{Engine, EngineError, node::metrics::CacheLookup};
 
-/// How long the store may take to keep a verdict or what it used, for which nobody waits longer.
+/// How long the store may take to cache a verdict or its usage.
 pub(super) const CACHE_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Verdicts that are removed in one transaction.
 const PRUNED_AT_ONCE: u32 = 1_000;
 
-/// What is at hand for a seat before its round opens.
+/// What is available for a seat before its round opens.
 #[derive(Debug)]
 pub(crate) enum VerdictLookup {
-    /// Nothing, so that a judge is asked. What it says is told to those who wait for the same.
+    /// Nothing, so a judge is asked. Its answer is shared with the runs that wait for it.
     Nothing(Option<JudgmentLeader>),
-    /// What is known from before, or what an equal run was told a moment ago, which may be that its
-    /// judge failed. Nobody is asked for it.
+    /// A cached verdict, or the answer that an equal run just got, which may be a failure of the
+    /// judge. No judge is asked.
     Told(Box<JudgeResult>),
 }
 
 impl VerdictLookup {
-    /// Whether the one in the seat costs nothing. A spare may still be asked in its place.
+    /// Whether the judge in the seat costs nothing. A spare may still be asked.
     pub(crate) fn is_free(&self) -> bool {
         matches!(self, Self::Told(_))
     }
 
-    /// Whether the seat is filled for good, so that no spare is asked.
+    /// Whether the seat is filled, so that no spare is asked.
     pub(crate) fn is_verdict(&self) -> bool {
         matches!(self, Self::Told(judged) if judged.outcome.is_ok())
     }
@@ -61,8 +61,8 @@ pub(super) fn question_digest(
 }
 
 impl Engine {
-    /// What is at hand for each of these tasks, which are those of one round. Of equal runs of an
-    /// account one asks, and the others wait for what it is told.
+    /// Looks up the verdicts of all questions of one round. Among equal runs of an account one
+    /// asks, and the others wait for its answer.
     pub(crate) async fn look_up_verdicts(&self, tasks: &[JudgeQuestion]) -> Vec<VerdictLookup> {
         let mut digests = Vec::with_capacity(tasks.len());
         for (index, task) in tasks.iter().enumerate() {
@@ -80,7 +80,7 @@ impl Engine {
         found
     }
 
-    /// The digest of a question whose answer may be at hand; `None` where it never is.
+    /// The digest of a question whose answer may be available; `None` if it never is.
     async fn digest_of(&self, task: &JudgeQuestion) -> Option<String> {
         if task.is_fresh || task.model.provider == BUILTIN_PROVIDER {
             return None;
@@ -96,7 +96,8 @@ impl Engine {
             let mut others = match self.inner.shared_judgments.join(&task.account, digest) {
                 JudgmentRole::Wait(others) => others,
                 JudgmentRole::Lead(asker) => {
-                    // Looked up only now: whoever asked before may have left it a moment ago.
+                    // Looked up only now: the run that asked before may have cached it a moment
+                    // ago.
                     let Some(known) = self.cached_verdict(task, digest).await else {
                         return VerdictLookup::Nothing(Some(asker));
                     };
@@ -110,19 +111,19 @@ impl Engine {
                 Ok(Some(outcome)) => {
                     return VerdictLookup::Told(Box::new(JudgeResult::cached(outcome)));
                 }
-                // Whoever asked was told nothing by the judge, or is gone.
+                // The run that asked got no answer from the judge, or is gone.
                 Ok(None) => {}
                 Err(_) => return VerdictLookup::Nothing(None),
             }
         }
     }
 
-    /// Whether a verdict that is known is used for the task.
+    /// Whether a cached verdict may answer the question.
     pub(super) fn uses_verdict_cache(&self, task: &JudgeQuestion) -> bool {
         !task.is_fresh && self.inner.judge_providers.config.cache_for.is_some()
     }
 
-    /// A verdict that is known. A store that does not answer costs a judgment, not the run.
+    /// A cached verdict. If the store does not answer, the judge is asked.
     pub(super) async fn cached_verdict(
         &self,
         task: &JudgeQuestion,
@@ -148,7 +149,8 @@ impl Engine {
         judgment
     }
 
-    /// Keeps a verdict. Only what decides is kept: anything else may be decided another time.
+    /// Caches a verdict. Only decisive verdicts are cached: anything else may be decided another
+    /// time.
     pub(super) async fn cache_verdict(
         &self,
         task: &JudgeQuestion,
@@ -169,7 +171,7 @@ impl Engine {
         }
     }
 
-    /// Removes the verdicts that are not used any more, and of the others all but the newest.
+    /// Removes expired verdicts, and the oldest beyond the limit.
     pub(crate) async fn prune_verdicts(&self) -> Result<u64, EngineError> {
         let judges = &self.inner.judge_providers.config;
         let pruning = VerdictPruning {

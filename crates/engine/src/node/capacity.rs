@@ -1,5 +1,5 @@
-//! What accounts share on this node: places for rounds, and the memory that requests and rounds take.
-//! Each account has a limit, and some is always left for the next one.
+//! Shares the capacity of this node between accounts: round permits, and the memory of requests and
+//! rounds. Each account has a limit, and some capacity is always left for the next account.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,16 +14,16 @@ use tokio::sync::Notify;
 
 use crate::{Engine, EngineError, LimitExceeded};
 
-/// Values that a body may hold, each list and object counted.
+/// The maximum number of values in a body, counting lists and objects.
 const MOST_BODY_VALUES: usize = 50_000;
-/// The same without a key.
+/// The maximum without a key.
 const MOST_VISITOR_VALUES: usize = 10_000;
 
-/// Something that accounts hold parts of.
+/// A limited capacity that accounts share.
 #[derive(Debug)]
 pub(crate) struct SharedCapacity {
     shares: Mutex<FairShares>,
-    /// A part was given back.
+    /// A permit was returned.
     released: Notify,
 }
 
@@ -58,7 +58,7 @@ impl SharedCapacity {
         self.lock().held(account)
     }
 
-    /// Waits until nobody holds anything.
+    /// Waits until nothing is held.
     pub(crate) async fn idle(&self) {
         loop {
             let returned = self.released.notified();
@@ -78,7 +78,7 @@ impl SharedCapacity {
 }
 
 impl CapacityPermit {
-    /// Holds another amount from now on.
+    /// Changes the held amount.
     fn resize(&mut self, amount: usize, most: usize) -> Result<(), FairShareRefusal> {
         let mut shares = self.of.lock();
         if amount <= self.amount {
@@ -99,8 +99,8 @@ impl Drop for CapacityPermit {
     }
 }
 
-/// The memory that one request takes, counted from its first byte to its answer, and further where
-/// something of it is kept longer.
+/// The memory of one request, counted from its first byte to its reply, or longer if a part of it
+/// is kept.
 #[derive(Debug)]
 pub struct RequestMemory {
     share: Mutex<CapacityPermit>,
@@ -109,20 +109,20 @@ pub struct RequestMemory {
 }
 
 impl RequestMemory {
-    /// Counts so many bytes for the request, in place of those counted before.
+    /// Counts this many bytes for the request, instead of those counted before.
     pub fn hold(&self, bytes: usize) -> Result<(), EngineError> {
         let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
         share.resize(bytes, self.most).map_err(|refused| memory_exceeded(refused, self.most))
     }
 
-    /// How many values its body may hold.
+    /// The maximum number of values in its body.
     pub const fn most_values(&self) -> usize {
         self.most_values
     }
 }
 
 impl Engine {
-    /// Begins to count the memory that a request takes.
+    /// Starts to count the memory of a request.
     pub fn request_memory(&self, caller: &Caller) -> RequestMemory {
         match caller.credit() {
             CreditMode::Anonymous => self.visitor_memory(),
@@ -132,7 +132,7 @@ impl Engine {
         }
     }
 
-    /// The same for whoever is not known.
+    /// Starts to count the memory of a request without a known caller.
     pub fn visitor_memory(&self) -> RequestMemory {
         self.memory_of(AccountId::anonymous(0), MOST_VISITOR_VALUES)
     }
@@ -144,7 +144,7 @@ impl Engine {
         RequestMemory { share: Mutex::new(share), most, most_values }
     }
 
-    /// Takes the memory that a round takes until its end.
+    /// Takes the memory that a round needs until its end.
     pub(crate) fn round_memory(
         &self,
         caller: &Caller,
@@ -156,7 +156,7 @@ impl Engine {
     }
 }
 
-/// Who a share belongs to: the account, or all who have no key together.
+/// The owner of a share: the account, or all visitors together.
 pub(crate) fn capacity_owner(caller: &Caller) -> AccountId {
     match caller.credit() {
         CreditMode::Anonymous => AccountId::anonymous(0),

@@ -1,4 +1,5 @@
-//! The check-up: how the store and the executors stand, and whether every decision is what it says.
+//! The check-up: the state of the store, the executors and the judges, and whether every decision
+//! is intact.
 
 mod executors;
 mod judges;
@@ -14,12 +15,12 @@ use jurat_store::{EndedRoundsQuery, StoreCheckup, StoreError, StoreErrorKind};
 
 use crate::{Engine, EngineError, access::require_scope};
 
-/// Records that are read at once; each may hold several answers of executors.
+/// How many records are read concurrently; each may hold several answers of executors.
 const READ_AT_ONCE: usize = 4;
-/// Clocks are never quite alike.
+/// Clocks always differ a little.
 const CLOCK_TOLERANCE_MS: u64 = 2_000;
 
-/// What a check-up found.
+/// The findings of a check-up.
 #[derive(Debug, Clone)]
 pub struct Diagnosis {
     pub findings: Vec<CheckupFinding>,
@@ -27,26 +28,26 @@ pub struct Diagnosis {
     pub ended_rounds: u64,
 }
 
-/// Which decisions to check.
+/// Selects the decisions to check.
 #[derive(Debug, Clone)]
 pub struct EntryCheckQuery {
-    /// Starts behind this round.
+    /// Starts after this round.
     pub after: Option<(AccountId, RoundId)>,
-    /// Leaves out older rounds.
+    /// Skips older rounds.
     pub since: Option<RoundId>,
     pub limit: u32,
 }
 
-/// Decisions that were checked.
+/// The result of checking decisions.
 #[derive(Debug, Clone)]
 pub struct EntryCheckReport {
     pub checked: usize,
     pub faults: Vec<EntryFault>,
-    /// The last one, when there may be more.
+    /// The last checked round, if there may be more.
     pub next: Option<(AccountId, RoundId)>,
 }
 
-/// What is wrong with the decision of one round.
+/// The fault of one round's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryFault {
     pub account: AccountId,
@@ -55,7 +56,7 @@ pub struct EntryFault {
 }
 
 impl Engine {
-    /// Looks at the store, the judges and what is open, and asks every executor how it is.
+    /// Checks the store, the judges and the open work, and probes every executor.
     pub async fn doctor(&self, caller: &Caller) -> Result<Diagnosis, EngineError> {
         require_scope(caller, Scope::Admin)?;
         let checkup = self.inner.store.check().await?;
@@ -68,7 +69,7 @@ impl Engine {
         Ok(Diagnosis { findings, ended_rounds: checkup.ended_rounds })
     }
 
-    /// The round from which the newest so many decisions begin.
+    /// The oldest of the newest `count` decisions.
     pub async fn doctor_since(
         &self,
         caller: &Caller,
@@ -78,7 +79,7 @@ impl Engine {
         Ok(self.inner.store.ended_since(newest).await?)
     }
 
-    /// Compares the decisions of all accounts with all that is stored beside them.
+    /// Compares the decisions of all accounts with everything stored besides them.
     pub async fn doctor_entries(
         &self,
         caller: &Caller,
@@ -117,7 +118,7 @@ impl Engine {
                     texts
                 }
             },
-            // A row that cannot be read is what is looked for; a store that is gone is not.
+            // An unreadable row is a finding; a missing store is an error.
             Err(error @ StoreError { kind: StoreErrorKind::Corrupt { .. }, .. }) => {
                 let source = std::error::Error::source(&error).map(ToString::to_string);
                 vec![format!("{error}: {}", source.unwrap_or_default())]

@@ -1,4 +1,4 @@
-//! Tells of each verdict as an event, in the words of the conventions of OpenTelemetry.
+//! Emits each verdict as an event, in the words of the OpenTelemetry conventions.
 
 use jurat_core::{
     reason,
@@ -11,12 +11,12 @@ use tracing::Level;
 
 /// The target of these events; the log leaves them out unless its filter names it.
 pub const TARGET: &str = "jurat::evaluation";
-/// Names of models and providers come from executors, so they are cut.
+/// Executors choose the names of models and providers, so they are cut.
 const LONGEST_NAME: usize = 100;
 const MOST_REASONS: usize = 5;
 
-/// Tells of every replica of a round and of the round itself. No content is told, only verdicts,
-/// and of votes not even these: they are secret until they are revealed.
+/// Emits the verdict of every replica and of the round, without any content. Votes are not emitted
+/// at all: they are secret until the reveal.
 pub(crate) fn emit(open: &OpenRound, closing: &RoundClosing) {
     if open.is_vote() {
         return;
@@ -25,7 +25,7 @@ pub(crate) fn emit(open: &OpenRound, closing: &RoundClosing) {
         emit_replica(open, closing, replica);
     }
     let consensus = &closing.consensus;
-    // Without a verdict there is nothing that was evaluated, and a zero would read like one.
+    // Without a verdict nothing was evaluated, and a zero would look like a score.
     let verdict = consensus.verdict.map(Label::as_str);
     let failure = match (verdict, closing.ending) {
         (Some(_), _) => None,
@@ -53,7 +53,7 @@ pub(crate) fn emit(open: &OpenRound, closing: &RoundClosing) {
 fn emit_replica(open: &OpenRound, closing: &RoundClosing, replica: &Replica) {
     let said = replica.answer.content();
     let failure = replica.answer.failure().map(|failure| failure.code.as_str());
-    // Only a verdict has a label; why there is none is in `error.type`.
+    // Only a verdict has a label; `error.type` says why there is none.
     let label = failure.is_none().then(|| replica.answer.label().as_str());
     let explanation =
         failure.map_or_else(|| reasons(said.map_or(&[], |said| &said.reason_codes)), str::to_owned);
@@ -79,7 +79,7 @@ fn emit_replica(open: &OpenRound, closing: &RoundClosing, replica: &Replica) {
     );
 }
 
-/// The names of the reason codes, or the numbers of those that nobody knows.
+/// The names of the reason codes, or the numbers of unknown ones.
 fn reasons(codes: &[u16]) -> String {
     let name = |code: &u16| {
         let known = reason::ALL.iter().find(|(known, _, _)| known == code);

@@ -1,49 +1,49 @@
-//! Named points before and after what is written and asked. Tests let the process end at one, to
-//! see that nothing is lost or done twice; elsewhere passing one does nothing.
+//! Named points before and after every write and call. Tests end the process at one of them, to see
+//! that nothing is lost or done twice; otherwise they do nothing.
 
 use std::{fmt, sync::Arc};
 
-/// Every point that a process can pass, so that a test can see whether it ended a process at all of
-/// them. What is between two of them is one write, or one call of somebody else.
+/// Every fail point, so that a test can check that it ended a process at all of them. Between two
+/// points there is one write, or one call to another service.
 ///
-/// There is none before steps or tasks are taken: whoever looks for work does so again and again, and
-/// has changed nothing before it found some.
+/// There is none before steps or tasks are taken: looking for work repeats itself, and changes
+/// nothing until it finds some.
 pub const FAILPOINTS: [&str; 21] = [
-    // The round of a step is recorded, before anybody is asked, and closed with what came.
+    // A round is recorded before any executor is asked, and closed with the answers.
     "round_open_before",
     "round_open_after",
     "round_close_before",
     "round_close_after",
-    // A task is taken over from its caller, and taken up by a node.
+    // A task is accepted from its caller, and taken by a node.
     "task_submit_before",
     "task_submit_after",
     "task_take_after",
-    // A node writes what happened to a task, and asks for a step of it.
+    // A node records the events of a task, and makes a task call.
     "task_append_before",
     "task_append_after",
     "task_ask_before",
     "task_ask_after",
-    // What evidence refers to was fetched, and nobody knows yet.
+    // Evidence was fetched, and not recorded yet.
     "evidence_fetch_after",
-    // Events to executors are taken up by a node, and told before that is noted.
+    // Agent events are taken by a node, and delivered before that is recorded.
     "event_take_after",
     "event_tell_after",
-    // A run is taken over from its caller, and its steps are taken up by a worker.
+    // A run is accepted from its caller, and its steps are taken by a worker.
     "run_submit_before",
     "run_submit_after",
     "run_take_after",
-    // A worker writes what became of a step, and whoever else changes a run what they want.
+    // A worker records the result of a step, or a caller changes a run.
     "run_write_before",
     "run_write_after",
-    // A worker goes on holding a step.
+    // A worker renews its lease on a step.
     "run_renew_before",
     "run_renew_after",
 ];
 
-/// What happens at a point.
+/// The action at a fail point.
 pub type FailpointHook = Arc<dyn Fn(&'static str) + Send + Sync>;
 
-/// The points of a process.
+/// The fail points of a process.
 #[derive(Clone, Default)]
 pub struct Failpoints(Option<FailpointHook>);
 

@@ -1,5 +1,5 @@
-//! A limited number of permits, shared fairly by account. The account with the fewest permits comes
-//! first; of those with as many, the one that has waited longest since its last permit.
+//! Hands out a limited number of permits fairly between accounts. The account with the fewest
+//! permits comes first; a tie goes to the account that has waited longest since its last permit.
 
 use std::{
     collections::BTreeMap,
@@ -21,11 +21,11 @@ pub(crate) struct FairQueue {
 #[derive(Debug)]
 struct FairQueueState {
     shares: FairShares,
-    /// The waiters of each account, in the order in which they came.
+    /// The waiters of each account, the oldest first.
     waiting: BTreeMap<AccountId, BTreeMap<u64, oneshot::Sender<QueuePermit>>>,
     /// When each account got its last permit. Accounts that neither hold one nor wait are removed.
     last: BTreeMap<AccountId, u64>,
-    /// Numbers permits and waiters in the order in which they come.
+    /// Numbers permits and waiters in their order.
     next: u64,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct QueuePermit {
     account: AccountId,
 }
 
-/// A place in the queue, given up when this is dropped.
+/// An entry in the queue, removed when this is dropped.
 struct QueueWaiter<'a> {
     queue: &'a FairQueue,
     account: &'a AccountId,
@@ -45,15 +45,15 @@ struct QueueWaiter<'a> {
 
 impl FairQueue {
     pub(crate) fn new(permits: usize) -> Arc<Self> {
-        // With none, nothing would ever be done.
+        // Without a permit nothing would ever be done.
         let shares = FairShares::new(permits.max(1));
         let (waiting, last) = (BTreeMap::new(), BTreeMap::new());
         Arc::new(Self { state: Mutex::new(FairQueueState { shares, waiting, last, next: 1 }) })
     }
 
-    /// Returns a permit if the account may have one at once.
+    /// Returns a permit if the account may have one now.
     pub(crate) fn try_take(self: &Arc<Self>, account: &AccountId) -> Option<QueuePermit> {
-        // While permits are free, those who wait hold too many to get another one.
+        // If permits are free, the waiting accounts hold too many to get another one.
         self.lock().take(account).ok()?;
         Some(QueuePermit { of: Arc::clone(self), account: account.clone() })
     }
@@ -95,11 +95,11 @@ impl FairQueue {
         QueueWaiter { queue: self, account, number }
     }
 
-    /// Hands the free permits to the waiters that come first.
+    /// Hands the free permits to the first waiters.
     fn give(self: &Arc<Self>) {
         let called = self.lock().called();
         for (account, tell) in called {
-            // If the waiter has just gone, the permit is dropped, which hands it to the next.
+            // If the waiter has just left, the permit is dropped, which hands it to the next.
             drop(tell.send(QueuePermit { of: Arc::clone(self), account }));
         }
     }

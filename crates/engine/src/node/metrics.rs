@@ -1,4 +1,4 @@
-//! The figures of this node: one explicit registry, and what is counted into it.
+//! The metrics of this node, in one explicit registry.
 
 mod agent_events;
 mod executors;
@@ -46,14 +46,14 @@ use self::{
 use super::pressure::WritesInFlight;
 use crate::{Engine, EngineError, access::require_scope, trace};
 
-/// Labels are pairs of a name and a word out of a bounded set.
+/// Labels are pairs of a name and a word from a limited set.
 type LabelPairs<const N: usize> = [(&'static str, &'static str); N];
 
-/// Bounds for what takes from a fraction of a millisecond to a minute.
+/// Bucket limits for durations from a fraction of a millisecond to a minute.
 const SECONDS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
 
-/// How figures are written.
+/// The text format of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricFormat {
     /// The text format of Prometheus, version 0.0.4, which everything reads.
@@ -61,7 +61,7 @@ pub enum MetricFormat {
     OpenMetrics,
 }
 
-/// Everything that a node counts. Nothing of it is global.
+/// All metrics of a node. None of them is global.
 pub struct Metrics {
     registry: Mutex<Registry>,
     requests: RequestMetrics,
@@ -109,18 +109,18 @@ impl Metrics {
         }
     }
 
-    /// What the surfaces count.
+    /// The metrics of the surfaces.
     pub fn requests(&self) -> &RequestMetrics {
         &self.requests
     }
 
-    /// Counts what a check under a policy said.
+    /// Counts the verdict of a policy check.
     pub(crate) fn verdict(&self, policy: &Policy, evaluation: &Evaluation) {
         let labels = [("policy", policy.id()), ("status", evaluation.status.as_str())];
         self.policies.get_or_create(&labels).inc();
     }
 
-    /// The writes to the store that are under way.
+    /// The writes to the store in progress.
     pub(crate) fn writes(&self) -> Arc<WritesInFlight> {
         Arc::clone(&self.writes_in_flight)
     }
@@ -136,19 +136,19 @@ impl Metrics {
 }
 
 impl Engine {
-    /// The figures that surfaces count into.
+    /// The metrics that surfaces count.
     pub fn metrics(&self) -> &Metrics {
         &self.inner.metrics
     }
 
-    /// All figures, as text.
+    /// All metrics, as text.
     pub async fn metrics_show(
         &self,
         caller: &Caller,
         form: MetricFormat,
     ) -> Result<String, EngineError> {
         require_scope(caller, Scope::MetricsRead)?;
-        // Figures are wanted most when the store is gone.
+        // Metrics matter most when the store is gone.
         if let Err(error) = self.pool_view().await {
             tracing::warn!(error = %error, "could not read the executors for the metrics");
         }
@@ -174,9 +174,9 @@ impl Engine {
     }
 }
 
-/// Enters a figure under its name and description.
+/// Registers a metric under its name and description.
 fn register(registry: &mut Registry, figure: &MetricSpec, metric: impl Metric) {
-    // The registry ends the sentence itself.
+    // The registry adds the full stop itself.
     registry.register(figure.name, figure.help.trim_end_matches('.'), metric);
 }
 
@@ -203,7 +203,7 @@ where
     family
 }
 
-/// Makes histograms of durations.
+/// Builds histograms of durations.
 #[derive(Debug, Clone, Copy)]
 struct SecondsBuckets;
 
@@ -213,7 +213,7 @@ impl MetricConstructor<Histogram> for SecondsBuckets {
     }
 }
 
-/// Makes histograms of shares between 0 and 1.
+/// Builds histograms of shares between 0 and 1.
 #[derive(Debug, Clone, Copy)]
 struct RatioBuckets;
 

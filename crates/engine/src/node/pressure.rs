@@ -1,9 +1,8 @@
-//! How late this process is, and how many new rounds it can take because of that.
+//! Measures how late this process is, and limits new rounds accordingly.
 //!
-//! What counts is the time for which work that is ready waits for its turn, never how many rounds
-//! wait for executors: those may take a minute, and cost nothing meanwhile. Two waits are watched:
-//! that of a task for a thread, as far as this process is to blame for it, and that of a write for
-//! the store.
+//! The measure is how long ready work waits to run, never how many rounds wait for executors: those
+//! may take a minute, and cost nothing meanwhile. Two waits are watched: that of a task for a
+//! thread, as far as this process causes it, and that of a write for the store.
 
 mod controller;
 mod writes;
@@ -24,23 +23,23 @@ use self::controller::{LagSample, RateController};
 pub(crate) use self::writes::WritesInFlight;
 use crate::{Engine, EngineError};
 
-/// How often the lag is looked at while rounds begin.
+/// How often the lag is sampled while rounds start.
 const SAMPLE_EVERY: Duration = Duration::from_millis(2);
-/// After so many looks at nothing the watch sleeps until a round begins.
+/// After this many idle samples the watch sleeps until a round starts.
 const LOOKS_AT_NOTHING: u32 = 250;
-/// How many rounds may begin at once while the rate is limited.
+/// How many rounds may start together while the rate is limited.
 const ROUND_BURST: u64 = 8;
-/// A write that waits longer means that the store has stopped, for now.
+/// A longer wait of a write means that the store has stalled.
 const STALLED_AFTER: Duration = Duration::from_millis(500);
 
-/// How many rounds are under way.
+/// Whether many rounds are in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadLevel {
     Light,
     Heavy,
 }
 
-/// Decides whether a round may begin. Cheap to ask.
+/// Decides whether a round may start. Cheap to ask.
 #[derive(Debug)]
 pub(crate) struct Pressure {
     started: Instant,
@@ -71,7 +70,7 @@ impl Pressure {
         }
     }
 
-    /// Whether a round would be refused now. Asking takes no place away.
+    /// Whether a round would be refused now. Asking takes no slot.
     pub(crate) fn is_full(&self, load: LoadLevel) -> bool {
         if self.is_stalled.load(Ordering::Relaxed) {
             return true;
@@ -83,7 +82,7 @@ impl Pressure {
         gap != 0 && self.nanos() < self.due.load(Ordering::Relaxed)
     }
 
-    /// Counts a round that was refused without asking for a place.
+    /// Counts a round that was refused without asking for a slot.
     pub(crate) fn note_refusal(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
@@ -92,7 +91,7 @@ impl Pressure {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Whether one more round may begin now.
+    /// Whether one more round may start now.
     pub(crate) fn admit(&self, load: LoadLevel) -> Result<(), EngineError> {
         if self.is_asleep.load(Ordering::Relaxed) {
             self.round_wake.notify_one();
@@ -109,7 +108,8 @@ impl Pressure {
         admitted
     }
 
-    /// Takes a place in a row of rounds that are a gap apart, unless that place is yet to come.
+    /// Takes a slot in a sequence of rounds that are a gap apart, unless that slot is still in the
+    /// future.
     fn is_in_rate(&self) -> bool {
         let gap = self.gap.load(Ordering::Relaxed);
         if gap == 0 {
@@ -117,14 +117,14 @@ impl Pressure {
         }
         let now = self.nanos();
         let take = |due: u64| {
-            // Places that nobody took are kept for a few only.
+            // Only a few unused slots are kept.
             let due = due.max(now.saturating_sub(gap.saturating_mul(ROUND_BURST)));
             (due <= now).then(|| due.saturating_add(gap))
         };
         self.due.try_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Lets so many rounds begin in a second, or as many as come.
+    /// Lets this many rounds start per second, or any number.
     pub(crate) fn limit(&self, rate: Option<f64>) {
         #[expect(
             clippy::cast_possible_truncation,
@@ -146,10 +146,10 @@ impl Pressure {
         loop {
             ticks.tick().await;
             let (ready, had) = (Instant::now(), cpu_time());
-            // Comes back when all that was ready before has had its turn.
+            // Resumes once all work that was ready before has run.
             tokio::task::yield_now().await;
             let now = Instant::now();
-            // Work of this process that was ready, not the time that others took from it.
+            // Ready work of this process, not time that other processes took.
             let own = cpu_time().saturating_sub(had) / workers;
             let seen = LagSample {
                 elapsed: now - last,
@@ -172,7 +172,7 @@ impl Pressure {
         }
     }
 
-    /// Waits until somebody asks for a round.
+    /// Waits until a round is requested.
     async fn sleep(&self) {
         self.is_asleep.store(true, Ordering::Relaxed);
         self.round_wake.notified().await;
@@ -180,7 +180,7 @@ impl Pressure {
     }
 }
 
-/// The time of the processors that this process has had.
+/// The CPU time of this process.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
@@ -199,7 +199,7 @@ fn log_change(was_limited: bool, rate: Option<f64>) {
 }
 
 impl Engine {
-    /// Watches the lag until the node ends, if it is to be watched.
+    /// Watches the lag until the node stops, if a limit is set.
     pub(crate) fn watch_pressure(&self) {
         let Some(target) = self.inner.limits.lag else { return };
         let engine = self.clone();
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((0..1_000).filter(|_| pressure.admit(LoadLevel::Heavy).is_ok()).count(), 1_000);
         pressure.limit(Some(100.0));
         tokio::time::advance(Duration::from_secs(1)).await;
-        // A few at once, for the time when nobody came.
+        // A few together, for the time without requests.
         let at_once = (0..1_000).filter(|_| pressure.admit(LoadLevel::Heavy).is_ok()).count();
         assert_eq!(at_once, usize::try_from(ROUND_BURST).unwrap() + 1);
         let mut taken = 0;

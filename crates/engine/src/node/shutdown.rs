@@ -1,4 +1,4 @@
-//! The end of a node: no round begins any more, and those under way end or are released.
+//! Admits rounds, and drains or releases them when the node stops.
 
 use jurat_core::{account::caller::Caller, id::AccountId};
 
@@ -8,13 +8,13 @@ use super::{
 };
 use crate::{Engine, EngineError, rounds::in_flight::StopReason};
 
-/// So many rounds may always be under way, however late the node is.
+/// This many rounds may always be in progress, however late the node is.
 const FREE_ROUNDS: usize = 32;
-/// So many of one account as well: it is the others that make the node late.
+/// This many rounds of one account, too: other accounts make the node late.
 const FREE_ACCOUNT_ROUNDS: usize = 4;
 
 impl Engine {
-    /// Whether a round may begin now. Asked before the body of a request is read.
+    /// Whether a round may start now. Checked before the body of a request is read.
     pub fn admit(&self, caller: &Caller) -> Result<(), EngineError> {
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
@@ -26,9 +26,9 @@ impl Engine {
         load(&self.inner.round_capacity, account)
     }
 
-    /// Whether a round would be refused because this node is late. Cheaper than to ask for one, and
-    /// nobody's place is taken; the refusal is counted. The key is not checked here, only whose it
-    /// says it is; one that nobody has used lately is let on.
+    /// Whether a round would be refused because this node is late. Cheaper than asking for a
+    /// permit, and takes none; the refusal is counted. The key is not checked, only the account
+    /// that it claims; a key that was not used recently is let through.
     pub fn is_late(&self, key: Option<&str>) -> bool {
         let account = match key {
             Some(key) => self.inner.keys.account_of(key),
@@ -42,35 +42,35 @@ impl Engine {
         is_full
     }
 
-    /// From now on no round begins; those under way go on.
+    /// From now on no round starts; those in progress continue.
     pub fn stop_rounds(&self) {
         self.inner.stopping.cancel();
     }
 
-    /// Whether this node is about to end.
+    /// Whether this node is shutting down.
     pub fn is_stopping(&self) -> bool {
         self.inner.stopping.is_cancelled()
     }
 
-    /// Done when this node is about to end, for those who wait for something that takes long.
+    /// Resolves when this node shuts down, for long waits.
     pub async fn stopping(&self) {
         self.inner.stopping.cancelled().await;
     }
 
-    /// Waits until no round is under way; those that come in meanwhile are refused.
+    /// Waits until no round is in progress; new ones are refused meanwhile.
     pub async fn drain(&self) {
         self.inner.round_capacity.idle().await;
     }
 
-    /// Ends the rounds that are still under way as expired, at once instead of after their lease.
+    /// Ends the rounds still in progress as expired, without waiting for their leases.
     pub async fn release(&self) {
         self.inner.rounds_in_flight.stop_all(StopReason::Node);
         self.drain().await;
     }
 }
 
-/// Few rounds under way cannot be what makes a node late, and refusing one would help nobody. Nor can
-/// the few of one account: whoever has more waits, so that accounts take turns.
+/// A few rounds cannot make a node late, so refusing one would not help. Neither can a few rounds
+/// of one account; further ones wait, so that accounts share the node fairly.
 fn load(rounds: &SharedCapacity, account: &AccountId) -> LoadLevel {
     let is_light = rounds.in_use() < FREE_ROUNDS || rounds.held_by(account) < FREE_ACCOUNT_ROUNDS;
     if is_light { LoadLevel::Light } else { LoadLevel::Heavy }
@@ -89,13 +89,13 @@ mod tests {
         pressure.limit(Some(0.001));
         let rounds = SharedCapacity::new(1_024);
         let [alice, bob] = ["acct_alice", "acct_bob"].map(|it| AccountId::parse(it).unwrap());
-        // Takes a place if a round of the account may begin.
+        // Takes a permit if a round of the account may start.
         let begins = |account: &AccountId| -> Option<CapacityPermit> {
             pressure.admit(load(&rounds, account)).ok()?;
             rounds.take(account, 1, 1_024).ok()
         };
         let held: Vec<CapacityPermit> = (0..200).filter_map(|_| begins(&alice)).collect();
-        // Those that make no node late, and what the limit lets through at once.
+        // The rounds that never make a node late, plus the burst of the limit.
         assert!((FREE_ROUNDS..FREE_ROUNDS + 16).contains(&held.len()), "{}", held.len());
         assert!(begins(&alice).is_none());
         let others: Vec<CapacityPermit> = (0..200).filter_map(|_| begins(&bob)).collect();

@@ -1,4 +1,4 @@
-//! Verdicts that are known: used again for the same question, and for nobody else.
+//! Cached verdicts are reused for the same question of the same account.
 
 use std::{sync::Arc, time::Duration};
 
@@ -71,11 +71,11 @@ async fn a_verdict_is_forgotten_after_its_time() {
     assert!(court.judge(&task).await.usage.is_cached);
     court.clock.advance(Duration::from_secs(1));
     assert!(!court.judge(&task).await.usage.is_cached);
-    // It was asked anew, and is known again.
+    // It was asked again, and is cached again.
     assert!(court.judge(&task).await.usage.is_cached);
 }
 
-/// Empties the store of verdicts, and says how many there were.
+/// Empties the verdict cache, and returns how many entries it had.
 async fn emptied(court: &JudgeTestNode) -> u64 {
     let before = Timestamp::from_micros(i64::MAX);
     let all = VerdictPruning { before, most: 0, limit: u32::MAX };
@@ -223,7 +223,7 @@ async fn equal_questions_at_once_are_asked_once_even_where_nothing_is_kept() {
     let Some(VerdictLookup::Nothing(Some(asker))) = found.pop() else { panic!("{found:?}") };
     let mut second = std::pin::pin!(court.engine.look_up_verdicts(std::slice::from_ref(&task)));
     assert!(futures::poll!(second.as_mut()).is_pending());
-    // Another account, and whoever wants a fresh verdict, waits for nobody.
+    // Another account, and a run that wants a fresh verdict, does not wait.
     let other = AccountId::parse("acct_other").unwrap();
     for apart in [
         JudgeQuestion { account: other, ..task.clone() },
@@ -249,7 +249,7 @@ async fn whoever_waits_asks_itself_when_the_first_is_gone_without_an_answer() {
     let mut second = std::pin::pin!(court.engine.look_up_verdicts(std::slice::from_ref(&task)));
     assert!(futures::poll!(second.as_mut()).is_pending());
     let [VerdictLookup::Nothing(Some(asker))] = first.as_slice() else { panic!("{first:?}") };
-    // What kept the first from being told says nothing about the second.
+    // A failure of the first run alone says nothing about the second.
     for code in [
         FailureCode::Timeout,
         FailureCode::Busy,

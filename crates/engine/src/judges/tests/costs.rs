@@ -1,4 +1,4 @@
-//! What a judgment costs, and that this never exceeds what is set aside for it.
+//! The cost of a judgment never exceeds the credit held for it.
 
 use jurat_core::{judge::Price, verifier::ModelRef};
 use jurat_testkit::fake_provider::{FakeProvider, ProviderReply, commitment, verdict};
@@ -7,7 +7,7 @@ use super::{BOTH, JudgeQuestion, JudgeTestNode, failure_of, question, task, verd
 use crate::judges::CostBasis;
 
 impl JudgeTestNode {
-    /// The most that the task can cost.
+    /// The maximum cost of the question.
     fn cost_ceiling(&self, task: &JudgeQuestion) -> i64 {
         self.engine.cost_ceiling_micros(&CostBasis {
             question: &task.question,
@@ -24,7 +24,7 @@ async fn a_margin_is_added_and_the_sum_is_rounded_up_once() {
     fake.set_usage(Some((1, 1)));
     let court = JudgeTestNode::with(BOTH[0], &fake, |judges| judges.margin_percent = 10).await;
     let judged = court.judge(&task(question("x"))).await;
-    // 18 micro-credits and a tenth of them.
+    // 18 micro-credits plus a margin of a tenth.
     assert_eq!(judged.cost_micros, 20);
 }
 
@@ -72,7 +72,7 @@ async fn a_provider_that_counts_no_tokens_is_estimated() {
 
 #[tokio::test]
 async fn a_provider_that_counts_what_cannot_be_is_estimated() {
-    // More went in than was sent, or more came out than may.
+    // More input than was sent, or more output than is allowed.
     for absurd in [(900_000_000, 20), (100, 2_049), (1 << 52, 1 << 52)] {
         for kind in BOTH {
             let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
@@ -91,7 +91,8 @@ async fn a_provider_that_counts_what_cannot_be_is_estimated() {
 
 #[tokio::test]
 async fn no_judgment_costs_more_than_was_set_aside() {
-    // Every byte of the request is a token, every answer has the full length, and the first is misread.
+    // Every byte of the request is a token, every answer has the full length, and the first is
+    // unreadable.
     for kind in BOTH {
         for commits in [false, true] {
             let fake = FakeProvider::start(move |asked| {

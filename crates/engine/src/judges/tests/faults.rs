@@ -1,4 +1,4 @@
-//! Every fault of a provider ends in its own failure, and none in a verdict.
+//! Every fault of a provider has its own failure code, and none becomes a verdict.
 
 use jurat_core::{judge::JudgeVerdict, round::replica::FailureCode};
 use jurat_testkit::fake_provider::{FakeProvider, ProviderReply, verdict};

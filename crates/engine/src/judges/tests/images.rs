@@ -1,4 +1,5 @@
-//! Images: fetched once for a round, shown to the judge as images, and refused from inside.
+//! Images are fetched once for a round, shown to the judge as images, and refused from inside the
+//! network.
 
 use std::sync::{
     Arc,
@@ -23,7 +24,7 @@ use super::{BOTH, JudgeTestNode, SharedImage, failure_of, question, task, verdic
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and so on";
 
-/// A server of one image that counts how often it is asked.
+/// A server with one image that counts its requests.
 struct ImageServer {
     url: String,
     visits: Arc<AtomicUsize>,
@@ -79,7 +80,7 @@ async fn an_image_is_fetched_once_for_all_replicas_and_shown_as_an_image() {
         let asked = fake.asked();
         let expected = ("image/png".to_owned(), STANDARD.encode(PNG));
         assert!(asked.iter().all(|asked| asked.images() == [expected.clone()]));
-        // The example has no image, so that it would show nothing.
+        // The example has no image, so it would show nothing.
         assert!(asked.iter().all(|asked| asked.conversation().len() == 1));
         let notes = &judged[0].outcome.as_ref().unwrap().notes;
         assert_eq!(notes, &["1 examples were not shown: their images were not available"]);

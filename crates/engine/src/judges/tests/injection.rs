@@ -1,4 +1,5 @@
-//! No candidate gets out of its string: what a judge obeys is the same whatever the data says.
+//! No candidate escapes its string: the instructions of a judge are the same whatever the data
+//! contains.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ fn with_text(field: &str, text: &str) -> Question {
     question
 }
 
-/// All of a request but the candidate itself.
+/// A request without the candidate itself.
 fn frame(asked: &FakeProviderRequest) -> (String, Value, Vec<(String, String)>) {
     let mut body = asked.body().clone();
     body.as_object_mut().unwrap().remove("messages");
@@ -44,7 +45,7 @@ fn check_data(asked: &FakeProviderRequest, field: &str) {
     assert!(!asked.outside_of_marks().contains(TRIGGER));
 }
 
-/// Puts every hostile text into a field, and looks at what the judge was sent.
+/// Puts every hostile text into a field, and checks the requests to the judge.
 async fn no_text_gets_out(kind: ProviderKind, field: &str) {
     let texts = texts();
     assert!(200 <= texts.len());
@@ -131,7 +132,8 @@ async fn examples_are_data_as_well() {
 #[tokio::test]
 async fn a_judge_that_is_asked_again_or_commits_first_is_not_led_either() {
     for kind in BOTH {
-        // It repeats what it was told to say, which is misread, and must not come back as an order.
+        // It repeats the order, which is unreadable as an answer, and must not come back as an
+        // instruction.
         let fake = FakeProvider::start(|asked| {
             if asked.is_commit() {
                 return ProviderReply::Answer(commitment());

@@ -1,4 +1,4 @@
-//! What is written into the log about judges: neither keys nor what they were asked.
+//! The log contains neither keys nor questions and answers of judges.
 
 use std::{
     io,

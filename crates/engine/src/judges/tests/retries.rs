@@ -1,4 +1,4 @@
-//! Providers that are busy, late or gone: how often and how long they are asked, and what follows.
+//! Providers that are busy, late or gone: how often and how long they are asked.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::{Instant, advance};
 
 use super::{BOTH, JudgeQuestion, JudgeTestNode, failure_of, question, task, verdict_of};
 
-/// Time that stands still until it is moved, whatever sockets do meanwhile.
+/// Time that stands still until a test moves it, whatever sockets do meanwhile.
 struct PausedTime(
     #[expect(dead_code, reason = "dropping it lets time go on")] std::sync::mpsc::Sender<()>,
 );
@@ -22,22 +22,22 @@ impl PausedTime {
     fn begin() -> Self {
         tokio::time::pause();
         let (end, is_over) = std::sync::mpsc::channel::<()>();
-        // As long as a thread works for the runtime, paused time does not move by itself.
+        // Paused time does not advance while a thread works for the runtime.
         tokio::task::spawn_blocking(move || is_over.recv());
         Self(end)
     }
 }
 
 impl JudgeTestNode {
-    /// Returns when nobody asks the provider, although somebody did.
+    /// Returns when no request is in progress, after this many.
     async fn waits(&self, fake: &FakeProvider, asked: usize) {
         fake.was_asked(asked).await;
         self.rests().await;
     }
 
-    /// Returns when no request is under way.
+    /// Returns when no request is in progress.
     async fn rests(&self) {
-        // Whoever has waited long enough may begin first.
+        // A task whose wait is over may run first.
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }
@@ -56,7 +56,7 @@ fn soon(task: JudgeQuestion, seconds: u64) -> JudgeQuestion {
 
 #[tokio::test]
 async fn a_provider_that_asks_to_wait_is_left_alone_for_as_long() {
-    // The clock of the courts stands at 2026-09-21 14:13:20.
+    // The test clock stands at 2026-09-21 14:13:20.
     for wait in ["20", "Mon, 21 Sep 2026 14:13:40 GMT"] {
         let says =
             [ProviderReply::Wait(429, wait.to_owned()), ProviderReply::Answer(verdict("met"))];
@@ -109,8 +109,8 @@ async fn what_may_pass_is_tried_three_times() {
             assert_eq!(failure_of(&judged).0, FailureCode::JudgeUnavailable, "{says:?}");
             assert!(!failure_of(&judged).1.contains("sk-leak"));
             assert_eq!((fake.asked().len(), judged.usage.calls), (3, 3), "{says:?}");
-            // Who refuses charges nothing; of a connection that was cut nobody knows, so that each
-            // try costs its prompt and the longest answer.
+            // A refusal costs nothing; after a cut connection the usage is unknown, so each try
+            // costs its prompt and the longest answer.
             let longest = if matches!(says, ProviderReply::HangsUp) { 3 * 2_048 * 15 } else { 0 };
             assert_eq!(longest == 0, judged.cost_micros == 0, "{says:?}");
             assert!(longest <= judged.cost_micros, "{says:?}: {}", judged.cost_micros);
@@ -239,7 +239,7 @@ async fn accounts_take_turns_at_a_provider_however_many_requests_one_of_them_has
     let court = JudgeTestNode::with(BOTH[0], &fake, |judges| {
         let provider = judges.providers.get_mut("fake").unwrap();
         provider.concurrency = 1;
-        // Without a price no history is looked at, so that they come in this order.
+        // Without a price no history is read, so they arrive in this order.
         provider.prices.clear();
     })
     .await;

@@ -1,4 +1,4 @@
-//! Judges that are not there, keys, rules, and what is written down first.
+//! Missing judges, keys, rules, and commitments.
 
 use std::sync::Arc;
 

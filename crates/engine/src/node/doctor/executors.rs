@@ -1,4 +1,4 @@
-//! How the executors and sessions stand, and whether enough of them are independent.
+//! Checks the executors and sessions, and whether enough of them are independent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +17,13 @@ use crate::{
     },
 };
 
-/// Executors that are asked at a time whether they hear of events.
+/// How many executors are asked about events concurrently.
 const ASKED_AT_ONCE: usize = 16;
-/// What a round with three replicas needs.
+/// The needs of a round with three replicas.
 const THREE: usize = 3;
 
 impl Engine {
-    /// Asks every executor now, because what was found a minute ago may be over.
+    /// Probes every executor now, because an earlier result may be outdated.
     pub(super) async fn executor_findings(&self) -> Result<Vec<CheckupFinding>, EngineError> {
         self.probe_registered().await;
         let view = self.pool_view().await?;
@@ -93,7 +93,7 @@ impl Engine {
     }
 }
 
-/// An executor that wants to be told of events, and does not hear them.
+/// An executor that wants events but does not receive them.
 fn unheard_events(name: &str, probe: EventsProbe) -> Option<CheckupFinding> {
     let why = probe.error?;
     let detail = format!("`{name}` does not receive events at `{}`: {why}", probe.url);
@@ -101,7 +101,7 @@ fn unheard_events(name: &str, probe: EventsProbe) -> Option<CheckupFinding> {
     Some(CheckupFinding::warning("agent-events", detail, advice))
 }
 
-/// Executors that are one service under several names, which rounds take for independent ones.
+/// Executors that are one service under several names, which rounds would count as independent.
 fn shared_addresses(pool: &SessionPool) -> Vec<CheckupFinding> {
     let mut names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for executor in pool.executors.values() {
@@ -116,7 +116,7 @@ fn shared_addresses(pool: &SessionPool) -> Vec<CheckupFinding> {
     shared.collect()
 }
 
-/// Sessions that lead nowhere, and executors that none leads to.
+/// Sessions without an executor, and executors without a session.
 fn session_findings(pool: &SessionPool) -> Vec<CheckupFinding> {
     let lost = pool.sessions.values().filter(|it| !pool.executors.contains_key(&it.executor));
     let lost = lost.map(|session| {
@@ -137,7 +137,7 @@ fn session_findings(pool: &SessionPool) -> Vec<CheckupFinding> {
     lost.chain(idle).collect()
 }
 
-/// Whether three can be asked that do not fail together.
+/// Whether three independent executors are available.
 fn independence_findings(lanes: &[EligibleSession<'_>]) -> Vec<CheckupFinding> {
     let able: Vec<&EligibleSession<'_>> =
         lanes.iter().filter(|lane| lane.standing.is_ok()).collect();

@@ -1,4 +1,4 @@
-//! Whether the providers of judges can be asked, and whether what they do is paid for.
+//! Checks that the providers of judges can be asked, and that their work has a price.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::{Engine, EngineError, JudgesConfig, ProviderSettings};
 const ENOUGH_ACCOUNTS: u32 = 2;
 
 impl Engine {
-    /// Nobody is asked: a request to a provider costs.
+    /// No provider is asked: a request costs money.
     pub(super) async fn judge_findings(&self) -> Result<Vec<CheckupFinding>, EngineError> {
         let providers = &self.judges_config().providers;
         if providers.is_empty() {
@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// Whether there is any account but the operator's own.
+    /// Whether there is any account besides the operator's own.
     async fn has_paying_accounts(&self) -> Result<bool, EngineError> {
         let page = ListPage { after: None, limit: ENOUGH_ACCOUNTS };
         let accounts = self.inner.store.account_list(&page).await?;
@@ -60,8 +60,8 @@ impl Engine {
     }
 }
 
-/// Models that nobody said the cost of: without any price all are for nothing, and with some the
-/// others are for the operator alone, but for those that the operator keeps ready.
+/// Models without a price. Without any price all models are free; with some, the others are only
+/// for the operator, except the default judge and the panel.
 fn unpriced(name: &str, judges: &JudgesConfig, settings: &ProviderSettings) -> Vec<CheckupFinding> {
     let has_price = |model: &str| settings.prices.contains_key(model);
     if has_price("*") {

@@ -1,17 +1,17 @@
-//! Whether tasks, runs and events to executors go on, or wait for somebody who does not come.
+//! Checks whether tasks, runs and agent events progress, or wait in vain.
 
 use jurat_core::{checkup::CheckupFinding, time::Timestamp};
 use jurat_store::{Behalf, OpenWorkCounts, TaskRecord};
 
 use crate::{Engine, EngineError};
 
-/// How long something may wait before it is worth a word.
+/// How long something may wait before it is reported.
 const OVERDUE_AFTER_MS: u64 = 60_000;
-/// An executor that is away may be back within this time.
+/// An executor that is away may return within this time.
 const EVENTS_OVERDUE_MS: u64 = 300_000;
-/// Events that were given up longer ago are history.
+/// Older undelivered events are not reported.
 const RECENT_MS: i64 = 24 * 3_600_000;
-/// How many are named, and how far is counted.
+/// How many are named, and how far they are counted.
 const NAMED: usize = 3;
 const MOST_TASKS: u32 = 100;
 const MOST_EVENTS: u32 = 10_000;
@@ -29,7 +29,7 @@ impl Engine {
         Ok(findings)
     }
 
-    /// Events of all accounts that nobody was told of.
+    /// Recent events of all accounts that were not delivered.
     async fn recently_given_up(&self, now: Timestamp) -> Result<u32, EngineError> {
         let tasks = self.inner.store.tasks();
         let since = Timestamp::from_millis(now.millis() - RECENT_MS);
@@ -87,7 +87,7 @@ fn task_count(count: usize) -> String {
     format!("{count} or more are")
 }
 
-/// The first of them, and for how long they have been due.
+/// The first of them, with how long they have been due.
 fn names(records: &[&TaskRecord], now: Timestamp) -> String {
     let named = records.iter().take(NAMED).map(|it| {
         let seconds = it.due_at.map_or(0, |due| now.millis_since(due) / 1_000);

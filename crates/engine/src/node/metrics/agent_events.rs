@@ -1,4 +1,4 @@
-//! What is counted of events to executors.
+//! The metrics of agent events.
 
 use jurat_core::{metric, task::agent_event::Delivery};
 use prometheus_client::{
@@ -17,7 +17,7 @@ impl AgentEventMetrics {
     pub(super) fn new(registry: &mut Registry) -> Self {
         let figures = Self { ended: Family::default() };
         let states = Delivery::ALL.iter().filter(|it| it.is_over()).map(|it| it.as_str());
-        // Rates begin with the first one only where there was a zero before.
+        // A rate includes the first event only if there was a zero before.
         for outcome in states.chain(["crowded", "refused"]) {
             drop(figures.ended.get_or_create(&[("outcome", outcome)]));
         }
@@ -25,19 +25,19 @@ impl AgentEventMetrics {
         figures
     }
 
-    /// Counts an event that is told no more.
+    /// Counts an event whose delivery has ended.
     pub(crate) fn ended(&self, state: Delivery) {
         if state.is_over() {
             self.ended.get_or_create(&[("outcome", state.as_str())]).inc();
         }
     }
 
-    /// Counts events of tasks that were given up because too many waited.
+    /// Counts events of tasks that were dropped because too many waited.
     pub(crate) fn crowded(&self, count: usize) {
         self.count("crowded", count);
     }
 
-    /// Counts an event that was not taken because too many waited.
+    /// Counts an event that was refused because too many waited.
     pub(crate) fn refused(&self) {
         self.count("refused", 1);
     }

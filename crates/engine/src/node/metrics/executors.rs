@@ -1,5 +1,5 @@
-//! What is counted of executors. Their names come from the registry of executors, and the series
-//! of one that was removed go with it.
+//! The metrics of executors. Their names come from the registry, and removing an executor removes
+//! its series.
 
 use std::{
     collections::BTreeSet,
@@ -45,7 +45,7 @@ struct CircuitLabels {
 
 #[derive(Debug)]
 pub(crate) struct ExecutorMetrics {
-    /// Those that have series.
+    /// Executors with series.
     known: Mutex<BTreeSet<String>>,
     replicas: Family<ReplicaLabels, Counter>,
     seconds: HistogramFamily<ExecutorLabels>,
@@ -74,7 +74,7 @@ impl ExecutorMetrics {
         figures
     }
 
-    /// Counts replicas that have ended.
+    /// Counts ended replicas.
     pub(crate) fn ended(&self, replicas: &[Replica]) {
         for replica in replicas {
             self.count(replica);
@@ -92,7 +92,7 @@ impl ExecutorMetrics {
         self.replicas.get_or_create(&labels).inc();
         let labels = ExecutorLabels { executor: executor.clone() };
         let failure = replica.answer.failure();
-        // Who was not called took no time.
+        // An executor that was not called took no time.
         if failure.is_none_or(|failure| failure.code != FailureCode::Unavailable) {
             self.seconds.get_or_create(&labels).observe(seconds(replica.latency_ms));
         }
@@ -102,7 +102,7 @@ impl ExecutorMetrics {
         }
     }
 
-    /// Reads how the executors stand, and forgets those that are gone.
+    /// Reads the health of the executors, and drops the series of removed ones.
     pub(super) fn refresh(&self, engine: &Engine) {
         self.circuit.clear();
         self.up.clear();
@@ -134,7 +134,7 @@ impl ExecutorMetrics {
         }
     }
 
-    /// Drops the series of an executor that was removed.
+    /// Drops the series of a removed executor.
     pub(crate) fn forget(&self, name: &str) {
         for label in Label::ALL {
             self.replicas

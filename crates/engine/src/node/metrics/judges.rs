@@ -1,5 +1,5 @@
-//! What is counted of judges. Providers are those of the configuration; models are not counted
-//! apart, because callers name them.
+//! The metrics of judges. Providers come from the configuration; models have no label, because
+//! callers name them.
 
 use jurat_core::{judge::Tokens, metric};
 use prometheus_client::{
@@ -34,7 +34,7 @@ struct CacheLookupLabels {
     result: &'static str,
 }
 
-/// What came of a request to a provider.
+/// The outcome of a request to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JudgeCallOutcome {
     Answered,
@@ -42,12 +42,12 @@ pub(crate) enum JudgeCallOutcome {
     RateLimited,
     /// Another status below 500.
     Refused,
-    /// A status from 500 on.
+    /// A status of 500 or more.
     Failed,
     Timeout,
     Unreachable,
     Unreadable,
-    /// The round was called off meanwhile.
+    /// The round was cancelled meanwhile.
     BrokenOff,
 }
 
@@ -66,7 +66,7 @@ impl JudgeCallOutcome {
     }
 }
 
-/// Whether a verdict was known.
+/// Whether a verdict was cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheLookup {
     Hit,
@@ -82,7 +82,7 @@ pub(crate) struct JudgeMetrics {
     lookups: Family<CacheLookupLabels, Counter>,
 }
 
-/// A request to a provider that is under way; it is counted when it is dropped, however it ends.
+/// A request to a provider in progress; it is counted when this is dropped, however it ends.
 #[derive(Debug)]
 pub(crate) struct JudgeCallTimer<'a> {
     metrics: &'a JudgeMetrics,
@@ -108,7 +108,7 @@ impl JudgeMetrics {
         figures
     }
 
-    /// Begins a request that has to end by the deadline.
+    /// Starts a request that must end by the deadline.
     pub(crate) fn call<'a>(&'a self, provider: &'a str, deadline: Instant) -> JudgeCallTimer<'a> {
         JudgeCallTimer { metrics: self, provider, started: Instant::now(), deadline, outcome: None }
     }

@@ -1,4 +1,4 @@
-//! How much is under way and how much waits, read when somebody looks.
+//! The metrics of work in progress and of queues, read on demand.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! How much is open in the store, looked at now and then.
+//! The metrics of open work in the store, read now and then.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ use prometheus_client::{
 use super::{LabelPairs, register};
 use crate::Engine;
 
-/// How long counts are shown before the store is asked again, however often they are wanted.
+/// How long counts are shown before the store is read again.
 const FRESH_MS: u64 = 10_000;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl OpenWorkMetrics {
         figures
     }
 
-    /// Asks the store, unless somebody did a moment ago.
+    /// Reads the store, unless it was read a moment ago.
     pub(super) async fn refresh(&self, engine: &Engine) {
         if !self.is_due(engine.inner.clock.now()) {
             return;
@@ -66,7 +66,7 @@ impl OpenWorkMetrics {
         for phase in TaskPhase::ALL {
             let found = counts.tasks.iter().find(|(it, _)| it == phase);
             let count = found.map_or(0, |(_, count)| *count);
-            // Of those that can be over, only what waits for its next epoch is open.
+            // Of the ended phases, only a task that waits for its next epoch is open.
             let is_end =
                 matches!(phase, TaskPhase::Failed | TaskPhase::Expired | TaskPhase::Cancelled);
             if !is_end || count != 0 {

@@ -1,4 +1,5 @@
-//! What the system says of this process. Where it does not say it, the figure stays out.
+//! The metrics of this process, as the system reports them. A metric that it does not report is
+//! left out.
 
 use std::{
     fs,
@@ -15,7 +16,7 @@ use super::{LabelPairs, register, seconds};
 
 #[derive(Debug, Default)]
 pub(super) struct ProcessMetrics {
-    /// Families without labels, because those are left out as long as they are empty.
+    /// Families without labels, because empty families are left out.
     memory: Family<LabelPairs<0>, Gauge>,
     fds: Family<LabelPairs<0>, Gauge>,
     cpu: Family<LabelPairs<0>, Counter<f64, AtomicU64>>,
@@ -57,7 +58,7 @@ fn resident_bytes() -> Option<i64> {
 #[expect(clippy::cast_precision_loss, reason = "ticks of a few centuries fit")]
 fn cpu_seconds() -> Option<f64> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program may hold spaces, and stands in brackets.
+    // The name of the program is in parentheses, and may contain spaces.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;

@@ -1,12 +1,12 @@
-//! The older text format of Prometheus, made from that of OpenMetrics.
+//! Converts OpenMetrics text to the older text format of Prometheus.
 
 use std::fmt::Write as _;
 
-/// The same samples, described as readers of the older format know them: a counter by the name of its
-/// samples, an info as a gauge, and neither units nor a mark of the end.
+/// The same samples, described for readers of the older format: a counter by the name of its
+/// samples, an info metric as a gauge, and neither units nor an end mark.
 pub(super) fn prometheus_text(open: &str) -> String {
     let mut text = String::with_capacity(open.len());
-    // A description comes before the type that says how it is called, so it waits for that.
+    // A description comes before the type that determines its name, so it waits for the type.
     let mut help = None;
     for line in open.lines() {
         let Some(comment) = line.strip_prefix("# ") else {

@@ -1,4 +1,4 @@
-//! What a surface counts: requests, how long they took, and keys that were refused.
+//! The metrics of a surface: requests, their durations, and refused keys.
 
 use jurat_core::{code::ProblemCode, metric};
 use prometheus_client::{
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{HistogramFamily, LabelPairs, SecondsBuckets, histograms, register, since};
 
-/// What is counted of requests. Whoever counts passes templates and classes, never what a caller sent.
+/// The metrics of requests. Labels are templates and classes, never input of a caller.
 #[derive(Debug)]
 pub struct RequestMetrics {
     ended: Family<RequestLabels, Counter>,
@@ -22,7 +22,7 @@ pub struct RequestMetrics {
     key_refusals: Family<LabelPairs<1>, Counter>,
 }
 
-/// A connection that is open for as long as this lives.
+/// An open connection, for as long as this lives.
 #[derive(Debug)]
 pub struct OpenConnection(Gauge);
 
@@ -45,7 +45,8 @@ struct RequestLabels {
     status: &'static str,
 }
 
-/// A request under way. It is counted when it ends, or when it is dropped because its caller left.
+/// A request in progress. It is counted when it ends, or when it is dropped because its caller
+/// left.
 #[derive(Debug)]
 pub struct RequestInFlight<'a> {
     metrics: &'a RequestMetrics,
@@ -73,7 +74,7 @@ impl RequestMetrics {
         figures
     }
 
-    /// Begins to count a request by the template of its route.
+    /// Starts to count a request by the template of its route.
     pub fn begin(&self, method: &'static str, route: &str) -> RequestInFlight<'_> {
         self.in_flight.inc();
         let labels = RequestLabels { method, route: route.to_owned(), status: "gone" };
@@ -91,7 +92,7 @@ impl RequestMetrics {
         OpenConnection(self.connections.clone())
     }
 
-    /// Counts a connection for which there was no place.
+    /// Counts a connection that was refused because the limit was reached.
     pub fn connection_refused(&self) {
         self.connections_refused.inc();
     }

@@ -1,4 +1,4 @@
-//! What is counted of rounds.
+//! The metrics of rounds.
 
 use jurat_core::{
     code::ProblemCode,
@@ -38,7 +38,7 @@ impl RoundMetrics {
         }
     }
 
-    /// Counts a round whose end is on record.
+    /// Counts a round whose end is recorded.
     pub(crate) fn ended(&self, open: &OpenRound, closing: &RoundClosing) {
         let kind = ("kind", open.kind.as_str());
         let outcome = match closing.ending {
@@ -55,7 +55,7 @@ impl RoundMetrics {
         self.confidence.get_or_create(&[kind]).observe(closing.consensus.confidence);
     }
 
-    /// Counts a round that was refused, or that broke off.
+    /// Counts a round that was refused or failed.
     pub(crate) fn failed(&self, kind: JobKind, code: ProblemCode) {
         let labels = [("kind", kind.as_str()), ("code", code.as_str())];
         self.errors.get_or_create(&labels).inc();

@@ -1,4 +1,4 @@
-//! What is counted of tasks and of runs of several agents.
+//! The metrics of tasks and agent runs.
 
 use jurat_core::{
     agent_run::{AgentRun, AgentRunEvent, AgentRunEventKind},
@@ -50,7 +50,7 @@ impl TaskMetrics {
         figures
     }
 
-    /// Counts events of a task that are on record, and the task that they made.
+    /// Counts recorded events of a task, and the resulting state.
     pub(crate) fn task_written(&self, task: &Task, events: &[TaskEvent], at: Timestamp) {
         for event in events {
             if let TaskEvent::Released { reason, .. } = event {
@@ -64,7 +64,7 @@ impl TaskMetrics {
         }
     }
 
-    /// Counts events of a run that are on record, and the run that they made.
+    /// Counts recorded events of a run, and the resulting state.
     pub(crate) fn agent_run_written(&self, run: &AgentRun, events: &[AgentRunEvent]) {
         for outcome in events.iter().filter_map(|event| step_outcome_label(event.kind)) {
             self.steps.get_or_create(&[("outcome", outcome)]).inc();
@@ -78,7 +78,7 @@ impl TaskMetrics {
         }
     }
 
-    /// How much is under way now, and since when something is due.
+    /// Reads how much is in progress, and since when work is due.
     pub(super) fn refresh(&self, engine: &Engine, due: Option<Timestamp>) {
         let inner = &engine.inner;
         self.in_flight.set(whole(inner.tasks_in_flight.count()));
@@ -89,7 +89,7 @@ impl TaskMetrics {
     }
 }
 
-/// How a task ended, or its epoch, where an event ends it.
+/// How a task or its epoch ended, if the event ends it.
 fn task_end_label(event: &TaskEvent) -> Option<&'static str> {
     match event.name() {
         "DECISION_FINALIZED" => Some("finalized"),
@@ -100,7 +100,7 @@ fn task_end_label(event: &TaskEvent) -> Option<&'static str> {
     }
 }
 
-/// How an attempt at a step ended, where an event ends it.
+/// How an attempt at a step ended, if the event ends it.
 fn step_outcome_label(kind: AgentRunEventKind) -> Option<&'static str> {
     match kind.as_str() {
         "STEP_COMPLETED" => Some("succeeded"),
@@ -121,7 +121,7 @@ const fn release_label(reason: &LeaseRelease) -> &'static str {
     }
 }
 
-/// Makes histograms of what takes up to a day.
+/// Builds histograms of durations up to a day.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DayBuckets;
 

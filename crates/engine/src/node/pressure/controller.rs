@@ -1,25 +1,26 @@
-//! Sets the rate of new rounds from the lag: none while the lag is short, then as much as keeps it so.
+//! Sets the rate of new rounds from the lag: no limit while the lag is short, then as much as keeps
+//! it short.
 
 use std::time::Duration;
 
-/// How often the rate is set anew, and for how long the lag must last to be more than a hiccup.
+/// How often the rate is adjusted, and how long a lag must last to count.
 const WINDOW: Duration = Duration::from_millis(20);
-/// So many looks are needed to tell a lag from a hiccup.
+/// The minimum number of samples that tell a lag from a hiccup.
 const LOOKS: usize = 3;
-/// After so long without a refusal there is no limit any more.
+/// After this time without a refusal the limit is lifted.
 const CALM: Duration = Duration::from_secs(1);
-/// The least rate, in rounds a second: so few are never too many.
+/// The minimum rate, in rounds per second: so few are never too many.
 const LEAST: f64 = 20.0;
-/// The least share of the most that was done lately; that is forgotten by half in 14 seconds.
+/// The minimum share of the recent peak, which decays by half in 14 seconds.
 const FLOOR: f64 = 0.25;
 const FORGETS: f64 = 0.999;
-/// How much of the rate is given up, and won back, in one window at the most.
+/// The maximum decrease and increase of the rate in one window.
 const DOWN: f64 = 0.1;
 const UP: f64 = 0.04;
-/// How much is won back while it is not known yet how much can be done.
+/// The increase while the capacity is still unknown.
 const SEARCH: f64 = 0.25;
 
-/// What was seen since the last look.
+/// The sample since the last look.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LagSample {
     pub(super) elapsed: Duration,
@@ -33,25 +34,25 @@ pub(super) struct RateController {
     target: Duration,
     rate: Option<f64>,
     window: LagWindow,
-    /// The rounds a second that began in the windows before.
+    /// The rounds per second that started in earlier windows.
     usual: f64,
-    /// The most of that, which is forgotten slowly.
+    /// Their peak, which decays slowly.
     most: f64,
     calm: Duration,
     search: RateSearch,
 }
 
-/// How the right rate is looked for after a limit began.
+/// How the right rate is found after a limit is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RateSearch {
-    /// What has piled up is worked off.
+    /// The backlog is worked off.
     WorksOff,
-    /// The rate grows fast until the lag is above the target again.
+    /// The rate grows fast until the lag exceeds the target again.
     Grows,
     Done,
 }
 
-/// What was seen since the rate was set.
+/// The samples since the rate was set.
 #[derive(Debug, Default)]
 struct LagWindow {
     length: Duration,
@@ -77,7 +78,7 @@ impl RateController {
         self.rate
     }
 
-    /// The rate from now on, in rounds a second; `None` for no limit.
+    /// The new rate, in rounds per second; `None` for no limit.
     pub(super) fn next(&mut self, seen: LagSample) -> Option<f64> {
         let window = &mut self.window;
         window.length += seen.elapsed;
@@ -99,7 +100,7 @@ impl RateController {
             None if 0.0 < excess => {
                 self.calm = Duration::ZERO;
                 self.search = RateSearch::WorksOff;
-                // What began before the lag grew is about what can be done.
+                // The rate before the lag grew is close to the capacity.
                 Some((self.usual * 0.8).max(LEAST))
             }
             None => None,
@@ -120,18 +121,18 @@ impl RateController {
         };
         let step = match self.search {
             _ if 0.0 < excess => -DOWN * excess.min(1.0),
-            // A rate that nobody asks for does not grow on.
+            // A rate that is not used up does not grow.
             _ if window.refused == 0 => 0.0,
             RateSearch::Grows => -SEARCH * excess,
             RateSearch::WorksOff | RateSearch::Done => -UP * excess,
         };
-        // The refusals themselves can make the node late, and then fewer rounds would not help it.
+        // The refusals themselves can make the node late, and then fewer rounds would not help.
         Some((rate * (1.0 + step)).max(self.most * FLOOR).max(LEAST))
     }
 }
 
 impl LagWindow {
-    /// By how many times the target the median lag is above it; negative below.
+    /// How far the median lag exceeds the target, as a multiple of it; negative below.
     fn excess(&self, target: Duration) -> f64 {
         let mut lags = self.lags.clone();
         lags.sort_unstable();
@@ -152,7 +153,7 @@ mod tests {
     const TARGET: Duration = Duration::from_millis(1);
     const STEP: Duration = Duration::from_millis(2);
 
-    /// A node that can do so many rounds a second, each of which waits for a thread ten times.
+    /// A node with this capacity, in which each round waits for a thread ten times.
     struct SimulatedNode {
         controller: RateController,
         capacity: f64,
@@ -171,7 +172,7 @@ mod tests {
             Self { controller: RateController::new(TARGET), capacity, waiting: 0.0, tokens: 0.0 }
         }
 
-        /// Lets a second pass in which so much is offered.
+        /// Simulates a second of offered load.
         fn second(&mut self, offered: f64) -> SimulatedSecond {
             let mut second = SimulatedSecond { done: 0.0, refused: 0.0, longest: 0.0 };
             for _ in 0..500 {

@@ -1,4 +1,4 @@
-//! The writes that wait for the store, and since when.
+//! Tracks the writes that wait for the store.
 
 use std::{
     collections::BTreeMap,
@@ -11,14 +11,14 @@ use tokio::time::Instant;
 #[derive(Debug, Default)]
 pub(crate) struct WritesInFlight(Mutex<WriteQueue>);
 
-/// In the order in which they began, because the number grows.
+/// In the order in which they started, because the number grows.
 #[derive(Debug, Default)]
 struct WriteQueue {
     next: u64,
     waiting: BTreeMap<u64, Instant>,
 }
 
-/// A write that waits, until this is dropped.
+/// A waiting write, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct WriteGuard<'a>(&'a WritesInFlight, u64);
 
@@ -31,7 +31,7 @@ impl WritesInFlight {
         WriteGuard(self, number)
     }
 
-    /// For how long the oldest one has waited.
+    /// How long the oldest one has waited.
     pub(super) fn longest(&self) -> Duration {
         let oldest = self.queue().waiting.first_key_value().map(|(_, began)| *began);
         oldest.map_or(Duration::ZERO, |began| began.elapsed())
