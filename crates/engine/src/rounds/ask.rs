@@ -1,4 +1,4 @@
-//! Asks one session: the request it gets, and what its reply amounts to.
+//! Asks one session, and reads its reply.
 
 mod execute;
 pub(crate) mod judge;
@@ -44,31 +44,31 @@ use crate::{
 
 const ROUND_HEADER: HeaderName = HeaderName::from_static("x-jurat-round");
 const REPLICA_HEADER: HeaderName = HeaderName::from_static("x-jurat-replica");
-/// Values that the answer of an executor may hold, each list and object counted.
+/// The maximum number of values in an executor's answer, counting lists and objects.
 const MOST_REPLY_VALUES: usize = 100_000;
 pub(crate) const CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id");
 
-/// What every replica of a round is sent out with.
+/// Everything that the replicas of a round need.
 #[derive(Debug)]
 pub(crate) struct ReplicaPlan {
     pub(crate) round: RoundId,
     pub(crate) job: Job,
     pub(crate) checks: RoundChecks,
     pub(crate) targets: SeatTargets,
-    /// Those who may take the seat of one that fails.
+    /// Sessions that may replace a failed one.
     pub(crate) spares: Vec<Seat>,
     pub(crate) opened_at: Timestamp,
     pub(crate) deadline: Instant,
     pub(crate) account: AccountId,
-    /// What is found for the candidate, where its references are to be looked at.
+    /// The findings about the candidate's references, if they are to be fetched.
     pub(crate) findings: Option<SharedFindings>,
-    /// What was at hand for each seat of a judge before the round opened.
+    /// The verdicts that were available for judges before the round opened.
     verdict_lookups: Vec<VerdictLookup>,
-    /// What judge calls cost.
+    /// The cost of judge calls.
     pub(crate) judge_costs: Arc<JudgeCosts>,
     /// The body of `/verify`, the same for all replicas.
     verify: Option<OutboundBody>,
-    /// What `/execute` is given, the same for all replicas.
+    /// The inputs of `/execute`, the same for all replicas.
     inputs: Option<Box<RawValue>>,
 }
 
@@ -101,7 +101,7 @@ impl ReplicaPlan {
             }
             _ => None,
         };
-        // From here on the candidate is in the checks alone.
+        // From here on only the checks hold the candidate.
         if let JobWork::Validate { output, .. } = &mut job.work {
             *output = Value::Null;
         }
@@ -122,13 +122,13 @@ impl ReplicaPlan {
         }
     }
 
-    /// Where the judge calls of a seat are charged.
+    /// The bill for the judge calls of a seat.
     fn seat_bill(&self, seat: usize) -> SeatBill {
         SeatBill { costs: Arc::clone(&self.judge_costs), seat }
     }
 }
 
-/// What one session said, and what that costs.
+/// The answer of one session, and its cost.
 #[derive(Debug)]
 pub(crate) struct ReplicaReply {
     pub(crate) answer: ReplicaAnswer,
@@ -137,21 +137,21 @@ pub(crate) struct ReplicaReply {
 }
 
 impl ReplicaReply {
-    /// An answer that is none, after which only what was sent to judges is paid.
+    /// A cut-off answer, for which only judge calls are paid.
     pub(crate) fn cut_off(answer: ReplicaAnswer, cost_micros: u64) -> Self {
         Self { answer, cost_micros, usage: None }
     }
 }
 
 impl From<ReplicaAnswer> for ReplicaReply {
-    /// An answer that nobody is paid for.
+    /// An answer that costs nothing.
     fn from(answer: ReplicaAnswer) -> Self {
         Self { answer, cost_micros: 0, usage: None }
     }
 }
 
 impl Engine {
-    /// What one session says, in the light of the evidence. Never fails: whatever goes wrong is the
+    /// Asks one session, and amends its answer by the evidence. Never fails: any problem is an
     /// answer.
     pub(crate) async fn ask(&self, errand: &Arc<ReplicaPlan>, index: usize) -> ReplicaReply {
         let (mut asked, findings) =
@@ -172,7 +172,7 @@ impl Engine {
                     return ReplicaAnswer::nothing(FailureCode::Unavailable, problem).into();
                 }
                 let mut asked = self.ask_executor(errand, index, place).await;
-                // Who did not answer is not paid.
+                // A session that did not answer is not paid.
                 if asked.answer.content().is_some() {
                     asked.cost_micros = asked.cost_micros.saturating_add(place.price_micros);
                 }
@@ -220,7 +220,7 @@ impl Engine {
         asked
     }
 
-    /// Remembers how a call went, so that an executor that fails is left alone for a while.
+    /// Records how a call went, so that a failing executor is paused.
     fn note_call(
         &self,
         errand: &ReplicaPlan,
@@ -277,13 +277,13 @@ impl Engine {
                 heads.insert(name, value);
             }
         }
-        // Not covered by the signature, because whoever passes a trace on writes it anew.
+        // Not covered by the signature, because intermediaries rewrite traces.
         trace::inject(&mut heads);
         heads
     }
 }
 
-/// The JSON of a reply that went well, or why there is none.
+/// The JSON of a successful reply, or why there is none.
 fn reply_content(reply: &HttpReply) -> Result<Value, ReplicaFailure> {
     if !reply.status.is_success() {
         let detail = format!("the executor answered {}: {}", reply.status, excerpt(&reply.body));
@@ -293,7 +293,7 @@ fn reply_content(reply: &HttpReply) -> Result<Value, ReplicaFailure> {
         .map_err(|error| ReplicaFailure::new(FailureCode::NotJson, error.to_string()))
 }
 
-/// The first words of a body, for people who look for the cause.
+/// The start of a body, for people who look for the cause.
 pub(crate) fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(400)]);
     let plain: String = text.chars().filter(|c| !c.is_control()).take(200).collect();

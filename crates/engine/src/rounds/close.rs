@@ -1,4 +1,4 @@
-//! The end of the walk: counts the votes and records what was decided.
+//! The end of the walk: counts the votes and records the decision.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use jurat_store::{RoundCloseOutcome, StoreError, StoreErrorKind};
 use super::{ask::ReplicaPlan, in_flight::StopReason, walk::ReplicaResults};
 use crate::{Engine, EngineError, RoundProgress, RoundWatcher, node::evaluation};
 
-/// A store that is gone for a moment must not cost a round that is paid for.
+/// A brief outage of the store must not cost a paid round.
 const TRIES: usize = 6;
 const FIRST_DELAY: Duration = Duration::from_millis(50);
 const LONGEST_RECHECK: Duration = Duration::from_secs(2);
@@ -37,15 +37,15 @@ impl Engine {
         let replicas = Arc::new(replicas);
         let (ending, consensus) = match stopped {
             None => (RoundEnding::Closed, self.decide(&errand, &replicas).await?),
-            // What some said before the others were cancelled is on record, and decides nothing.
+            // Answers that came before the others were cancelled are recorded, and decide nothing.
             Some(StopReason::Caller) => (RoundEnding::Cancelled, no_consensus(&replicas)),
             Some(StopReason::Node) => (RoundEnding::Expired, no_consensus(&replicas)),
         };
         let mut replicas = Arc::unwrap_or_clone(replicas);
         replicas.extend(replaced);
         replicas.sort_by_key(|replica| replica.index);
-        // A round that its node interrupts is run again, and its executors are paid for then. What
-        // was sent to judges is paid now.
+        // A round that its node interrupts is run again, and its executors are paid then. Judge
+        // calls are paid now.
         if ending == RoundEnding::Expired {
             for replica in &mut replicas {
                 replica.cost_micros = errand.judge_costs.charge(replica.index);
@@ -67,13 +67,13 @@ impl Engine {
         let recording = self.record_close(&open, closing);
         let closing = self.inner.metrics.write("round_close", recording).await?;
         self.inner.failpoints.pass("round_close_after");
-        // Where another round of the same execution was paid for, nothing is to be corrected later.
+        // If another round of the same execution was paid for, nothing has to be corrected later.
         if cost(&closing.replicas) == charged {
             self.settle_judge_costs(&errand.judge_costs, open.hold, charged).await;
         }
         self.inner.metrics.rounds.ended(&open, &closing);
         evaluation::emit(&open, &closing);
-        // Told only now: nobody may act on a decision that is not on record.
+        // Sent only now: nobody may act on a decision that is not recorded.
         watcher.send(|| RoundProgress::Decided {
             round: open.id.clone(),
             closing: Box::new(closing.clone()),
@@ -92,8 +92,8 @@ impl Engine {
         Ok(consensus)
     }
 
-    /// Records the end of a round, and returns it as it is on record. Whether the round is paid for
-    /// is decided in the same transaction, so that each try may be the one that counts.
+    /// Records the end of a round, and returns it as recorded. The same transaction decides whether
+    /// the round is paid for, so each try may be the one that counts.
     async fn record_close(
         &self,
         open: &OpenRound,
@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// What an earlier try recorded, whose answer was lost.
+    /// The closing that an earlier try recorded, whose reply was lost.
     async fn recorded_close(
         &self,
         open: &OpenRound,
@@ -125,8 +125,8 @@ impl Engine {
         Ok(stored.filter(|stored| stored.receipt_id == closing.receipt_id))
     }
 
-    /// A merged output is nobody's answer, so the policy must pass it like any other; one that it
-    /// does not pass gives way to the answer that is nearest to all others.
+    /// A merged output is not the answer of any replica, so it must pass the policy, too; otherwise
+    /// the answer nearest to all others replaces it.
     async fn recheck_merged(
         &self,
         errand: &ReplicaPlan,
@@ -160,8 +160,8 @@ impl Engine {
     }
 }
 
-/// Asks a store that is gone for a moment again. What is asked must come to the same if only the
-/// answer was lost.
+/// Retries while the store is briefly unavailable. The request must have the same effect if only
+/// the reply was lost.
 pub(crate) async fn until_it_is_there<T, F: Future<Output = Result<T, StoreError>>>(
     ask: impl FnMut() -> F,
 ) -> Result<T, StoreError> {

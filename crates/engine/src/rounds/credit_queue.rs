@@ -1,4 +1,4 @@
-//! Accounts whose credit is enough for one call at a time: their rounds take turns.
+//! Queues the rounds of an account whose credit covers one call at a time.
 
 use std::{
     collections::BTreeMap,
@@ -18,24 +18,24 @@ use tokio::{
 
 use crate::{Engine, EngineError};
 
-/// How soon, and how seldom, it is looked whether a round of another node has ended.
+/// The first and the longest interval between checks for the end of another node's round.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The queues of accounts that take turns on this node, as long as anybody is in them.
+/// The queues of accounts on this node, as long as they are in use.
 #[derive(Debug, Default)]
 pub(crate) struct CreditQueues {
     queues: Mutex<BTreeMap<AccountId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// The head of an account's queue. Whoever has it is the next to open a round.
+/// The head of an account's queue. Its holder is the next to open a round.
 type CreditQueueHead = OwnedMutexGuard<()>;
 
 impl CreditQueues {
-    /// The queue of an account, if anybody is in it.
+    /// The queue of an account, if it is in use.
     fn busy_queue(&self, account: &AccountId) -> Option<Arc<tokio::sync::Mutex<()>>> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        // Only this table knows a queue that nobody is in.
+        // Only this table refers to an unused queue.
         queues.retain(|_, queue| 1 < Arc::strong_count(queue));
         queues.get(account).cloned()
     }
@@ -47,8 +47,8 @@ impl CreditQueues {
 }
 
 impl Engine {
-    /// Records a round as open. Where the credit of its account is enough for one call at a time and
-    /// another is under way, it waits for its turn until the deadline.
+    /// Records a round as open. If the credit of its account covers one call at a time and another
+    /// is in progress, it waits until the deadline.
     pub(crate) async fn open_with_credit(
         &self,
         open: &mut OpenRound,
@@ -56,7 +56,7 @@ impl Engine {
         deadline: Instant,
     ) -> Result<RoundOpenOutcome, EngineError> {
         let mut turn = None;
-        // What is free waits for nobody.
+        // A free round does not wait.
         let is_limited = open.hold.is_some_and(|hold| hold.is_limited);
         if let Some(queue) =
             self.inner.credit_queues.busy_queue(&open.account).filter(|_| is_limited)
@@ -111,7 +111,7 @@ impl Engine {
         }
     }
 
-    /// The hold of a round that is on record, which may be less than was asked for.
+    /// The hold of a recorded round, which may be less than requested.
     pub(crate) fn opened_as(stored: &Round) -> RoundOpenOutcome {
         match stored.open.hold {
             Some(hold) => RoundOpenOutcome::WithLess { held_micros: hold.micros },

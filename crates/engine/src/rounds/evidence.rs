@@ -1,4 +1,4 @@
-//! Looks at what evidence refers to: fetched through the guarded client, and held against its digest.
+//! Fetches the references of a candidate through the guarded client, and compares their digests.
 
 use std::time::Duration;
 
@@ -18,26 +18,26 @@ use tokio::{sync::OnceCell, time::Instant};
 use super::ask::ReplicaPlan;
 use crate::{Engine, EngineError};
 
-/// References of one candidate that are fetched at the same time.
+/// References of one candidate that are fetched concurrently.
 const FETCHES_AT_ONCE: usize = 4;
-/// Documents that this node fetches at the same time; others wait within their deadline.
+/// Documents that this node fetches concurrently; others wait within their deadline.
 pub(crate) const FETCH_PERMITS: usize = 16;
 
-/// How long evidence that was seen is believed to be there.
+/// How long a fetched document counts as available.
 const EVIDENCE_FRESH_MS: i64 = 24 * 60 * 60 * 1_000;
-/// What one account keeps of it; the oldest goes first.
+/// The maximum stored evidence of one account; the oldest is removed first.
 const MOST_KEPT_BYTES: u64 = 256 * 1024 * 1024;
 const PRUNED_AT_ONCE: u32 = 500;
-/// How long the store may take to keep it, which waits for nothing else.
+/// How long the store may take to keep a document, for which nothing else waits.
 const EVIDENCE_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 const MOST_MIME: usize = 200;
 
-/// What was found where the evidence of a round refers to, by whoever needs it first.
+/// The findings about a candidate's references, fetched by the replica that needs them first.
 pub(crate) type SharedFindings = OnceCell<Vec<EvidenceFinding>>;
 
 impl Engine {
-    /// Looks at each reference once, and ends by the deadline. Never fails: what could not be
-    /// looked at is a finding.
+    /// Fetches each reference once, until the deadline. Never fails: an unreachable reference is a
+    /// finding.
     pub async fn evidence_check(
         &self,
         account: &AccountId,
@@ -76,7 +76,7 @@ impl Engine {
         let looked = client.look_at(reference, left).await;
         self.inner.failpoints.pass("evidence_fetch_after");
         if looked.found != EvidenceStatus::Seen {
-            // Callers learn the code alone: the cause could tell them about our network.
+            // Callers learn only the code: the cause could reveal our network.
             tracing::warn!(
                 account.id = %account,
                 found = looked.found.as_str(),
@@ -90,9 +90,9 @@ impl Engine {
         looked.found
     }
 
-    /// Whether it was seen lately, at the same address and for the same account: what one account
-    /// may read is not known to be open to another, and what is at one address is not known to be
-    /// at another. A store that does not answer costs a fetch, not the verdict.
+    /// Whether it was fetched recently, at the same address and for the same account: access of one
+    /// account does not imply access of another, and neither does one address for another. If the
+    /// store does not answer, the document is fetched.
     async fn is_evidence_cached(
         &self,
         account: &AccountId,
@@ -135,7 +135,7 @@ impl Engine {
         }
     }
 
-    /// Removes evidence that is too old to be believed, and what is more than an account may keep.
+    /// Removes outdated evidence, and evidence beyond the limit of an account.
     pub(crate) async fn prune_evidence(&self) -> Result<u64, EngineError> {
         let pruning = EvidencePruning {
             before: Timestamp::from_millis(self.inner.clock.now().millis() - EVIDENCE_FRESH_MS),
@@ -148,7 +148,7 @@ impl Engine {
         }
     }
 
-    /// What was found for the candidate of a round, where its references are to be looked at.
+    /// The findings about the candidate of a round, if its references are to be fetched.
     pub(crate) async fn findings<'a>(
         &self,
         errand: &'a ReplicaPlan,
@@ -160,7 +160,7 @@ impl Engine {
     }
 }
 
-/// A place for findings, where the job asks for them. What is delegated has its evidence later.
+/// A cell for findings, if the job asks for them. A delegated job has its evidence later.
 pub(crate) fn findings_cell(job: &jurat_core::round::job::Job) -> Option<SharedFindings> {
     let JobWork::Validate { evidence, .. } = &job.work else { return None };
     let by_step = job.step.as_ref().is_some_and(|step| step.fetch_evidence);
@@ -168,7 +168,7 @@ pub(crate) fn findings_cell(job: &jurat_core::round::job::Job) -> Option<SharedF
     (is_asked && !evidence.refs.is_empty()).then(SharedFindings::new)
 }
 
-/// A digest as it is kept: with its prefix, in small letters.
+/// A digest as it is stored: with its prefix, in lower case.
 fn normalized_digest(digest: &str) -> String {
     let small = digest.to_ascii_lowercase();
     if small.starts_with("sha256:") { small } else { format!("sha256:{small}") }

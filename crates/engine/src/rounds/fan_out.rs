@@ -1,4 +1,4 @@
-//! Asks all chosen sessions at once. Each ends by the deadline, and none gets lost.
+//! Asks all chosen sessions concurrently. Each ends by the deadline, and none is lost.
 
 use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
@@ -25,15 +25,15 @@ use super::{
 };
 use crate::{Engine, RoundProgress, RoundWatcher, trace};
 
-/// Outputs of so many values are compared on a thread of their own.
+/// Outputs of this many values are compared on a sandbox thread.
 const MANY_VALUES: usize = 5_000;
 
-/// A call that is under way.
+/// A call in progress.
 #[derive(Debug, Clone, Copy)]
 struct ReplicaCall {
-    /// Who is asked: a seat, or after them a spare.
+    /// The replica: a seat, or after the seats a spare.
     index: usize,
-    /// For which seat.
+    /// The seat that it is asked for.
     seat: usize,
     started_at: Timestamp,
 }
@@ -43,14 +43,14 @@ struct SeatProgress<'a> {
     open: &'a OpenRound,
     errand: &'a ReplicaPlan,
     watcher: &'a RoundWatcher,
-    /// Those who have not been asked.
+    /// Spares that have not been asked.
     spares: Vec<usize>,
     in_flight: Vec<ReplicaCall>,
     ended: Vec<Replica>,
 }
 
 impl Engine {
-    /// Asks every seat, and replaces one that fails with a spare while there is time.
+    /// Asks every seat, and replaces a failed one with a spare while there is time.
     pub(crate) async fn fan_out(
         &self,
         open: &OpenRound,
@@ -71,7 +71,7 @@ impl Engine {
         let mut stopping = pin!(entered.stopped());
         let mut stopped = None;
         loop {
-            // What has arrived counts, even if the round is stopped in the same moment.
+            // An answer that has arrived counts, even if the round is stopped at the same moment.
             let next = tokio::select! {
                 biased;
                 next = calls.next() => next,
@@ -93,7 +93,7 @@ impl Engine {
                 break;
             }
         }
-        // Dropping the calls cancels what is still under way.
+        // Dropping the calls cancels those in progress.
         drop(calls);
         let replicas = seats.finish(stopped, now());
         self.count_calls(&errand, &replicas);
@@ -104,7 +104,7 @@ impl Engine {
         ReplicaResults { plan: errand, replicas, replaced, stopped }
     }
 
-    /// Judges are no executors: their names come from callers, and figures have none of those.
+    /// Judges are not executors: callers choose their names, which must not become metric labels.
     fn count_calls(&self, errand: &ReplicaPlan, replicas: &[Replica]) {
         if errand.targets.are_executors() {
             self.inner.metrics.executors.ended(replicas);
@@ -122,11 +122,11 @@ impl Engine {
         ended.sort_by_key(|replica| replica.seat);
         let asked = open.seats.len();
         let count = move |ballot: &TallyInput<'_>| is_settled(ballot, asked);
-        // A count that fails stops nothing.
+        // A failed count does not stop the round.
         self.count_votes(errand, &Arc::new(ended), count).await.unwrap_or(false)
     }
 
-    /// Counts votes: at once when the outputs are small, else where it holds up nobody.
+    /// Counts votes: inline if the outputs are small, otherwise on a sandbox thread.
     pub(crate) async fn count_votes<T: Send + 'static>(
         &self,
         errand: &Arc<ReplicaPlan>,
@@ -153,14 +153,14 @@ impl Engine {
             return Ok(work());
         }
         match bounded.run(work.clone()).await {
-            // Answers that are there must be counted, even if it holds somebody up.
+            // Existing answers must be counted, even if that delays other work.
             Err(SandboxError::Busy) => Ok(work()),
             ended => ended,
         }
     }
 }
 
-/// What stands for a replica whose answer was not waited for.
+/// The answer of a replica that was not waited for.
 fn unfinished_answer(stopped: Option<StopReason>) -> ReplicaAnswer {
     match stopped {
         None => ReplicaAnswer::nothing(
@@ -198,7 +198,7 @@ impl<'a> SeatProgress<'a> {
         attempt
     }
 
-    /// Takes in what came of a call, and says which spare is to be asked in its place.
+    /// Records the end of a call, and returns the spare to ask instead.
     fn end_call(
         &mut self,
         attempt: ReplicaCall,
@@ -219,10 +219,10 @@ impl<'a> SeatProgress<'a> {
         spare
     }
 
-    /// All replicas; what is still under way is not waited for.
+    /// All replicas; those in progress are not waited for.
     fn finish(mut self, stopped: Option<StopReason>, now: Timestamp) -> Vec<Replica> {
         for attempt in std::mem::take(&mut self.in_flight) {
-            // What was sent to a judge is paid, whoever did not wait for its answer.
+            // A judge call is paid even if nobody waited for its answer.
             let sent_micros = self.errand.judge_costs.charge(attempt.index);
             let asked = ReplicaReply::cut_off(unfinished_answer(stopped), sent_micros);
             let replica = self.replica(attempt, asked, now);
@@ -249,7 +249,7 @@ impl<'a> SeatProgress<'a> {
         }
     }
 
-    /// The spare, of those left, that replaces a replica that failed.
+    /// The remaining spare that replaces a failed replica.
     fn next_spare(&self, failed: &Replica) -> Option<usize> {
         let failure = failed.answer.failure()?;
         let has_answered = failed.answer.content().is_some();
@@ -262,7 +262,7 @@ impl<'a> SeatProgress<'a> {
         let all = self.ended.iter().chain([failed]);
         let all_failed: Vec<&Independence> =
             all.filter(has_failed).map(|it| &it.independence).collect();
-        // In each of the other seats sits whoever was asked last for it.
+        // The replica in each other seat is the one asked last for it.
         let occupant = |seat: usize| {
             let of_seat = self.ended.iter().filter(|it| it.seat == seat);
             of_seat.filter_map(|it| it.replaced_by).next_back().unwrap_or(seat)
@@ -274,7 +274,7 @@ impl<'a> SeatProgress<'a> {
     }
 }
 
-/// Who is asked: those with a seat first, then the spares.
+/// The seat of a replica: seats first, then spares.
 fn seat_of<'a>(open: &'a OpenRound, errand: &'a ReplicaPlan, index: usize) -> &'a Seat {
     open.seats.get(index).unwrap_or_else(|| &errand.spares[index - open.seats.len()])
 }

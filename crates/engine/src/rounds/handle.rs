@@ -1,4 +1,4 @@
-//! A round that was begun, and the wait for its end.
+//! A handle to a started round, and the wait for its end.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use tokio::task::{JoinError, JoinHandle};
 use super::walk::{LEASE_GRACE_MS, RoundStart, is_abandoned};
 use crate::{Engine, EngineError};
 
-/// How long after its lease a round that its node left is surely swept up.
+/// How long after its lease an abandoned round is certainly closed.
 const SWEEP_MS: u64 = 15_000;
 
 pub(crate) type WalkHandle = JoinHandle<Result<Option<Round>, EngineError>>;
 
-/// A round that is open and on its way, or that the same request began before.
+/// A round in progress, or one that the same request started before.
 #[derive(Debug)]
 pub struct RoundHandle {
     /// As it was when it was found: open, unless it is repeated.
     pub round: Round,
-    /// Whether an earlier request with the same idempotency key began it.
+    /// Whether an earlier request with the same idempotency key started it.
     pub is_repeated: bool,
-    /// `None` when somebody else walks it, or nobody any more.
+    /// `None` if another node walks it, or no node any more.
     walk: Option<WalkHandle>,
-    /// The request, which is run again should the node stop that walks the round.
+    /// The request, to run it again if the node that walks the round stops.
     retry: Option<Box<RoundStart>>,
     engine: Engine,
 }
@@ -39,12 +39,12 @@ impl RoundHandle {
         Self { round, is_repeated: true, walk: None, retry, engine }
     }
 
-    /// The round when it has ended.
+    /// Waits for the end of the round.
     pub async fn wait(self) -> Result<Round, EngineError> {
         Ok(self.wait_or_retry().await?.0)
     }
 
-    /// The round when it has ended, and whether it is one that an earlier request began.
+    /// Waits for the end of the round, and returns whether an earlier request started it.
     pub async fn wait_or_retry(mut self) -> Result<(Round, bool), EngineError> {
         loop {
             if let Some(walk) = self.walk.take() {
@@ -66,12 +66,12 @@ impl RoundHandle {
         }
     }
 
-    /// The round as it is when it ends, or when the time is up.
+    /// The round when it ends, or when the time is up.
     pub async fn wait_within(mut self, within: Duration) -> Result<Round, EngineError> {
         let Some(mut walk) = self.walk.take() else {
             let open = &self.round.open;
             let round = self.engine.wait_for_round(&open.account, &open.id, within).await?;
-            // One that is run again has hardly begun when the time is up.
+            // A round that is run again has barely started when the time is up.
             return Ok(self.retry_if_abandoned(&round).await?.map_or(round, |again| again.round));
         };
         match tokio::time::timeout(within, &mut walk).await {
@@ -80,10 +80,10 @@ impl RoundHandle {
         }
     }
 
-    /// Runs the request again where the node stopped that was at it; nothing where it did not.
+    /// Runs the request again if the node of the round stopped; `None` if it did not.
     async fn retry_if_abandoned(&mut self, round: &Round) -> Result<Option<Self>, EngineError> {
         match self.retry.take() {
-            // Boxed: it seldom happens, and would make every wait for a round as large as a round.
+            // Boxed: it is rare, and would make every wait for a round as large as a round.
             Some(start) if is_abandoned(round) => {
                 Box::pin(self.engine.begin_round(*start)).await.map(Some)
             }

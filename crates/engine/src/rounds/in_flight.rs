@@ -1,4 +1,4 @@
-//! The rounds under way on this node: who waits for their end, and what calls them off.
+//! The rounds in progress on this node, so that they can be awaited and cancelled.
 
 use std::{
     collections::BTreeMap,
@@ -15,12 +15,12 @@ use jurat_core::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Why a round ends before its replicas have.
+/// Why a round ends before its replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopReason {
-    /// Its caller called it off.
+    /// Its caller cancelled it.
     Caller,
-    /// The node ends.
+    /// The node stops.
     Node,
 }
 
@@ -33,15 +33,15 @@ pub(crate) struct RoundsInFlight {
 #[derive(Debug, Default)]
 struct RoundTable {
     in_flight: BTreeMap<RoundId, Arc<RoundInFlight>>,
-    /// What is told to rounds that begin when the node ends already.
+    /// The reason for stopping rounds that start while the node stops.
     stop: Option<StopReason>,
 }
 
-/// A round under way.
+/// A round in progress.
 #[derive(Debug)]
 pub(crate) struct RoundInFlight {
     account: AccountId,
-    /// Whether it is on record, and not only about to be.
+    /// Whether it is recorded, not only about to be.
     is_open: AtomicBool,
     stop: watch::Sender<Option<StopReason>>,
     ended: CancellationToken,
@@ -49,7 +49,7 @@ pub(crate) struct RoundInFlight {
 
 impl RoundInFlight {
     pub(crate) fn stop(&self, why: StopReason) {
-        // The first reason stands.
+        // The first reason is kept.
         self.stop.send_if_modified(|stop| {
             let is_first = stop.is_none();
             *stop = stop.or(Some(why));
@@ -57,14 +57,14 @@ impl RoundInFlight {
         });
     }
 
-    /// Waits until the round is off the list, which is after its record.
+    /// Waits until the round is removed from the list, which happens after it is recorded.
     pub(crate) async fn ended(&self) {
         self.ended.cancelled().await;
     }
 }
 
 impl RoundsInFlight {
-    /// Lists a round until what is returned is dropped.
+    /// Lists a round until the returned guard is dropped.
     pub(crate) fn enter(self: &Arc<Self>, open: &OpenRound) -> RoundInFlightGuard {
         let mut rounds = self.rounds();
         let running = Arc::new(RoundInFlight {
@@ -82,7 +82,7 @@ impl RoundsInFlight {
         found.filter(|running| running.account == *account)
     }
 
-    /// A round of the account that is on record.
+    /// A recorded round of the account.
     pub(crate) fn open_of(&self, account: &AccountId) -> Option<Arc<RoundInFlight>> {
         let rounds = self.rounds();
         let is_open = |running: &&Arc<RoundInFlight>| {
@@ -91,7 +91,7 @@ impl RoundsInFlight {
         rounds.in_flight.values().find(is_open).cloned()
     }
 
-    /// Stops every round that is under way, and every one that begins from now on.
+    /// Stops every round in progress, and every round that starts from now on.
     pub(crate) fn stop_all(&self, why: StopReason) {
         self.released.cancel();
         let mut rounds = self.rounds();
@@ -101,13 +101,13 @@ impl RoundsInFlight {
         }
     }
 
-    /// Waits until every round is stopped, for those that have not begun yet.
+    /// Resolves when all rounds are stopped, for those that have not started yet.
     pub(crate) async fn released(&self) {
         self.released.cancelled().await;
     }
 
     fn rounds(&self) -> MutexGuard<'_, RoundTable> {
-        // Nothing that is done under the lock leaves it half done.
+        // No operation under the lock can leave it half done.
         self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,12 +121,12 @@ pub(crate) struct RoundInFlightGuard {
 }
 
 impl RoundInFlightGuard {
-    /// The round is on record.
+    /// Marks the round as recorded.
     pub(crate) fn mark_open(&self) {
         self.round.is_open.store(true, Ordering::SeqCst);
     }
 
-    /// Waits until something calls the round off.
+    /// Waits until the round is stopped.
     pub(crate) async fn stopped(&self) -> StopReason {
         let mut stop = self.round.stop.subscribe();
         match stop.wait_for(Option::is_some).await.map(|stop| *stop) {

@@ -1,4 +1,4 @@
-//! One check of a candidate under a policy, in the sight of those who watch.
+//! Checks one candidate under a policy, in a span of its own.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use jurat_guard::sandbox::SandboxError;
 use crate::{Engine, trace};
 
 impl Engine {
-    /// Decides a candidate within the bounds on work, and counts the verdict.
+    /// Evaluates a candidate within the work limits, and counts the verdict.
     pub(crate) async fn check_candidate(
         &self,
         account: &AccountId,

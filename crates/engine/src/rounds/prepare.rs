@@ -1,4 +1,4 @@
-//! Prepares a job's policy and schema once per round, before anyone is asked.
+//! Prepares a job's policy and schema once per round, before any session is asked.
 
 use std::sync::Arc;
 
@@ -20,21 +20,21 @@ use super::ask::{judge::JudgeBrief, review::AnswerReview};
 use super::{seats::SeatCandidates, semantic::BoundVerifier};
 use crate::{Engine, EngineError, executors::pool::PoolView};
 
-/// A policy that can be evaluated, and what it says of the caller's own candidate.
+/// A prepared policy, and its evaluation of the caller's own candidate.
 #[derive(Debug)]
 pub(crate) struct RoundChecks {
     /// `None` for a policy that only executors know.
     pub(crate) policy: Option<Arc<Policy>>,
-    /// What of it needs nobody's judgement; a judge is asked only about what passes that.
+    /// The part of it that needs no judge; a judge is asked only about candidates that pass it.
     pub(crate) own_policy: Option<Arc<Policy>>,
     pub(crate) schema: Schema,
     /// The candidate under validation; delegate and factcheck have none yet.
     pub(crate) candidate: Option<Arc<Candidate>>,
-    /// Our own evaluation of that candidate, where the policy needs no judge.
+    /// Our own evaluation of that candidate, if the policy needs no judge.
     pub(crate) own_evaluation: Option<Evaluation>,
-    /// What the judges of a verifier are asked about the candidate, where they decide.
+    /// The question to the judges about the candidate, if they decide.
     pub(crate) judge_brief: Option<Arc<JudgeBrief>>,
-    /// How the answers of executors are judged, where a verifier decides those.
+    /// How the answers of executors are judged, if a verifier decides them.
     pub(crate) review: Option<AnswerReview>,
 }
 
@@ -77,7 +77,7 @@ impl Engine {
             let candidate = Arc::clone(candidate);
             let verdict = self.check_candidate(account, policy, candidate, schema.clone()).await;
             let verdict = verdict.map_err(|_| EngineError::ChecksBusy)?;
-            // Without a check of our own nothing would keep a false pass out.
+            // Without a check of our own, nothing would expose a false pass.
             if verdict.reason_codes.contains(&reason::EVALUATION_REFUSED) {
                 return Err(EngineError::TooMuchWork(verdict.notes.join("; ")));
             }
@@ -145,8 +145,8 @@ impl Engine {
     }
 }
 
-/// What we can check of a candidate without anybody's judgement. A judge may fail what matches the
-/// schema, and never passes what does not.
+/// The check that needs no judge. A judge may fail a candidate that matches the schema, but never
+/// passes one that does not.
 fn own_check(policy: Option<&Arc<Policy>>, schema: &Schema) -> Option<Arc<Policy>> {
     match policy {
         Some(policy) if !policy.needs_judge() => Some(Arc::clone(policy)),
@@ -157,8 +157,8 @@ fn own_check(policy: Option<&Arc<Policy>>, schema: &Schema) -> Option<Arc<Policy
     }
 }
 
-/// The candidate of a validate job. Context travels as evidence that is marked as such, with what
-/// else the caller says to the executors.
+/// The candidate of a validate job. The context is sent as marked evidence, with the other members
+/// for the executors.
 fn candidate(round: &RoundId, job: &Job) -> Option<Candidate> {
     let JobWork::Validate { output, evidence } = &job.work else { return None };
     let mut evidence = evidence.clone();

@@ -1,4 +1,4 @@
-//! What happens in a round while it runs, for those who watch.
+//! The progress of a round, for its watcher.
 
 use jurat_core::{
     id::RoundId,
@@ -13,7 +13,7 @@ pub enum RoundProgress {
     Decided { round: RoundId, closing: Box<RoundClosing> },
 }
 
-/// Where progress goes; to nobody when there is no watcher.
+/// The receiver of progress, if there is one.
 #[derive(Debug, Clone, Default)]
 pub struct RoundWatcher(Option<mpsc::UnboundedSender<RoundProgress>>);
 
@@ -22,7 +22,7 @@ impl RoundWatcher {
         Self(None)
     }
 
-    /// A round has two events for each seat and each spare, so the channel needs no bound.
+    /// A round has two events for each seat and each spare, so the channel needs no limit.
     pub fn new() -> (Self, mpsc::UnboundedReceiver<RoundProgress>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(Some(sender)), receiver)
@@ -30,7 +30,7 @@ impl RoundWatcher {
 
     pub(crate) fn send(&self, progress: impl FnOnce() -> RoundProgress) {
         if let Some(sender) = &self.0 {
-            // A watcher that went away does not stop the round.
+            // A watcher that left does not stop the round.
             let _gone = sender.send(progress());
         }
     }

@@ -1,4 +1,4 @@
-//! Reading rounds.
+//! Shows and lists rounds.
 
 use jurat_core::{
     account::caller::{Caller, Scope},
@@ -10,7 +10,7 @@ use jurat_store::RoundFilter;
 
 use crate::{Engine, EngineError, access::require_scope};
 
-/// Which rounds to list.
+/// Selects rounds.
 #[derive(Debug, Clone, Default)]
 pub struct RoundQuery {
     pub kind: Option<JobKind>,
@@ -30,14 +30,14 @@ impl Engine {
         self.round_of(caller.account(), id).await
     }
 
-    /// The caller's rounds, newest first, without what was said in them.
+    /// The caller's rounds, newest first, without their answers.
     pub async fn round_list(
         &self,
         caller: &Caller,
         query: RoundQuery,
     ) -> Result<Vec<RoundSummary>, EngineError> {
         require_scope(caller, Scope::RoundsRead)?;
-        // Identifiers begin with the time, so that they can stand for it.
+        // Identifiers start with the time, so they can be compared with one.
         let until = query.until.map(|at| RoundId::new(at, 0));
         let mut filter = RoundFilter {
             kind: query.kind,
@@ -47,7 +47,7 @@ impl Engine {
             before: query.before.into_iter().chain(until).min(),
             after: query.since.map(|at| RoundId::new(at, 0)),
         };
-        // How a round ended that is not shown as ended yet must not be found out by a filter.
+        // A filter must not reveal how a round ended that is still shown as open.
         let is_about_ends =
             query.outcome.is_some() || query.state.is_some_and(|it| it != RoundStatus::Open);
         let wanted = usize::try_from(query.limit).unwrap_or(usize::MAX);

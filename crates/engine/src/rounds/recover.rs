@@ -1,4 +1,4 @@
-//! Ends rounds that a stopped node left open, and keeps the node's view of the world current.
+//! Starts the background loops of a node, and expires rounds that a stopped node left open.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::close::no_consensus;
 use crate::{Engine, EngineError};
 
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
-/// Sooner than a probe is too old to be believed, so that callers seldom wait for one.
+/// Sooner than a probe expires, so that callers rarely wait for one.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 const CANCELLED_EVERY: Duration = Duration::from_secs(1);
@@ -27,12 +27,12 @@ const TAKEOVERS_AT_ONCE: u32 = 100;
 pub enum SoleNode {
     /// This process holds the exclusive lock: every open round is an orphan.
     Yes,
-    /// Other nodes may be at work: only rounds whose lease is over are.
+    /// Other nodes may be running: only rounds with an expired lease are orphans.
     No,
 }
 
 impl Engine {
-    /// Ends what an earlier process left open, then keeps watch in the background.
+    /// Expires the rounds of an earlier process, then starts the background loops.
     pub async fn start(&self, alone: SoleNode) -> Result<(), EngineError> {
         let orphans = match alone {
             SoleNode::Yes => TakeoverScope::All,
@@ -70,7 +70,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes what is kept for a while only.
+    /// Prunes expired data periodically.
     fn prune_periodically(&self) {
         let engine = self.clone();
         self.inner.background.repeat_every(PRUNE_EVERY, move || {
@@ -108,8 +108,7 @@ impl Engine {
         });
     }
 
-    /// Looks for what other nodes changed, and for what this one changed without its caller
-    /// waiting for the end of the request.
+    /// Polls for changes by other nodes, and for changes by this one whose caller left early.
     fn watch_for_changes(&self) {
         let engine = self.clone();
         self.inner.background.repeat_every(REFRESH_EVERY, move || {
@@ -131,13 +130,13 @@ impl Engine {
         });
     }
 
-    /// Closes orphaned rounds as expired and returns how many there were. One that cannot be closed
-    /// hinders no other; it is tried again when its lease is over.
+    /// Closes orphaned rounds as expired and returns their number. A round that cannot be closed
+    /// does not block others; it is tried again when its lease is over.
     pub async fn expire_orphans(&self, orphans: TakeoverScope) -> Result<usize, EngineError> {
         let (mut ended, mut first_error) = (0, None);
         loop {
-            // A clock that is set forward must not end rounds that go on, and one that is set back
-            // must not end those that are opened afterwards.
+            // Setting the clock forward must not expire active rounds, and setting it back must not
+            // expire rounds opened afterwards.
             let now = self.inner.clock.now().min(self.inner.clock.steady());
             let claim = RoundTakeover {
                 node: self.inner.node.clone(),
@@ -167,7 +166,7 @@ impl Engine {
         tracing::warn!(round.id = %open.id, "expired a round that a stopped node left open");
         let behalf = Behalf::Account(open.account.clone());
         let store = self.inner.store.sharing();
-        // What was sent to judges is paid, although nobody knows any more what they answered.
+        // Judge calls are paid, although their answers are lost.
         let sent = store.judge_calls_sent(&behalf, &open.account, &open.id).await?;
         // A spare that was asked has no replica here, but is paid as well.
         let spares: u64 = sent.iter().skip(open.seats.len()).sum();
@@ -209,7 +208,7 @@ impl Engine {
             receipt_id: entry.digest,
             entry: entry.text,
         };
-        // Another node may have been quicker; then the round has ended all the same.
+        // Another node may have been faster; the round has ended either way.
         if self.inner.store.round_close(open, &closing).await? != RoundCloseOutcome::Lost {
             self.inner.metrics.rounds.ended(open, &closing);
         }

@@ -1,4 +1,5 @@
-//! Who takes the seats of a round: sessions of executors, or the judges of a verifier.
+//! Decides who takes the seats of a round: sessions of executors, judges of a verifier, or the node
+//! itself.
 
 use std::{
     borrow::Cow,
@@ -37,11 +38,11 @@ use crate::{
 
 pub(crate) use jurat_core::executor::session::JUDGE_SESSION_PREFIX as JUDGE_PREFIX;
 
-/// What a node computes by itself proves the form of a candidate, not that it is true: nobody may be
-/// surer of it than of the word of one executor of the lowest tier.
+/// The node's own evaluation proves the form of a candidate, not its truth: it counts no more than
+/// an executor of the lowest tier.
 pub(crate) const NODE_RELIABILITY: f64 = reliability_prior(Some(Tier::Fast));
 
-/// Where a chosen session is, and how it wants to be asked.
+/// The target of a chosen session, and how to ask it.
 #[derive(Debug)]
 pub(crate) struct SeatTarget {
     pub(crate) address: Arc<ExecutorAddress>,
@@ -49,33 +50,33 @@ pub(crate) struct SeatTarget {
     /// The executor's own name for the task type; validation has none.
     pub(crate) task_type: Option<String>,
     pub(crate) price_micros: u64,
-    /// Provider and model as declared, for answers that leave them out.
+    /// Provider and model as declared, for answers that omit them.
     pub(crate) declared: jurat_core::executor::Independence,
-    /// Why it cannot be asked. Then its seat has failed from the start.
+    /// Why it cannot be asked, so that its seat has failed from the start.
     pub(crate) problem: Option<String>,
 }
 
-/// Who was chosen for a round.
+/// The seats chosen for a round.
 #[derive(Debug)]
 pub(crate) struct SeatChoice {
     pub(crate) seats: Vec<Seat>,
-    /// Those who may take the seat of one that fails.
+    /// Sessions that may replace a failed one.
     pub(crate) spares: Vec<Seat>,
-    /// Behind all of them.
+    /// The targets of all of them.
     pub(crate) targets: SeatTargets,
 }
 
-/// Behind each seat in its order, and then behind each spare.
+/// The targets of the seats in order, followed by those of the spares.
 #[derive(Debug)]
 pub(crate) enum SeatTargets {
     Executors(Vec<SeatTarget>),
     Judges(Vec<ModelRef>),
-    /// This node, in the one seat there is.
+    /// This node, in its only seat.
     Node,
 }
 
 impl SeatTargets {
-    /// Why the one behind this seat is not asked at all.
+    /// Why the target of this seat is not asked.
     pub(crate) fn problem(&self, index: usize) -> Option<&str> {
         match self {
             Self::Executors(places) => places.get(index)?.problem.as_deref(),
@@ -92,10 +93,10 @@ impl SeatTargets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SeatCandidates {
     Executors,
-    /// The judges of a verifier. Where the candidate is yet to come, executors take the seats, and
-    /// what they answer is judged.
+    /// The judges of a verifier. If the candidate does not exist yet, executors take the seats, and
+    /// their answers are judged.
     Judges,
-    /// This node, which decides by a policy that needs nobody else.
+    /// This node, under a policy that needs no judge.
     Node,
 }
 
@@ -111,7 +112,7 @@ impl SeatCandidates {
     }
 }
 
-/// The judges that may take seats, as lanes like those of sessions.
+/// The judges that may take seats, as eligible sessions.
 struct JudgeSeats {
     models: Vec<ModelRef>,
     sessions: Vec<Session>,
@@ -121,7 +122,8 @@ struct JudgeSeats {
 }
 
 impl Engine {
-    /// Chooses who answers. A verifier is judged beside the registry: its criterion never leaves.
+    /// Chooses the seats. A verifier is judged on this node: its criterion never leaves the
+    /// registry.
     pub(crate) fn choose_seats(
         &self,
         job: &Job,
@@ -180,8 +182,8 @@ impl Engine {
         })
     }
 
-    /// The judge that the verifier pins, those that the caller names, and for several replicas
-    /// those that the operator keeps ready.
+    /// The judge that the verifier pins, those that the caller names, and for several replicas the
+    /// operator's panel.
     fn judge_seats(&self, job: &Job, bound: &BoundVerifier) -> JudgeSeats {
         let named = job.terms.pool.iter().filter_map(|entry| match entry {
             PoolEntry::Session(id) => id.strip_prefix(JUDGE_PREFIX)?.parse().ok(),
@@ -218,7 +220,8 @@ impl Engine {
         panel
     }
 
-    /// How many judges a run can have that names none: the version's own and the operator's panel.
+    /// How many judges are available to a run that names none: the version's own and the operator's
+    /// panel.
     pub(crate) fn judges_ready(&self, version: &VerifierVersion) -> usize {
         let own = &version.config.judge.model;
         self.judges_config().panel.iter().chain([own]).collect::<BTreeSet<_>>().len()
@@ -229,8 +232,8 @@ impl Engine {
             || self.judges_config().providers.contains_key(&model.provider)
     }
 
-    /// Tells judges at the same host from others. The host itself is the operator's, and callers
-    /// see this, so that it goes by the first provider there.
+    /// Identifies judges at the same host. Callers see this value, and the host itself is private
+    /// to the operator, so the first provider at the host stands for it.
     fn host_of_judge(&self, model: &ModelRef) -> String {
         let providers = &self.judges_config().providers;
         let host = |settings: &ProviderSettings| {
@@ -242,8 +245,7 @@ impl Engine {
         first.map_or(&model.provider, |(name, _)| name).clone()
     }
 
-    /// What is at hand for the judges with a seat before the round opens; nothing where others
-    /// answer.
+    /// Looks up the verdicts of judges with a seat before the round opens; empty if others answer.
     pub(crate) async fn verdict_lookups(
         &self,
         choice: &SeatChoice,
@@ -260,7 +262,7 @@ impl Engine {
         self.look_up_verdicts(&tasks).await
     }
 
-    /// The credit that a round sets aside: what it probably costs. Nothing for one that is free.
+    /// The credit to hold for a round: its likely cost. `None` for a free round.
     pub(crate) async fn credit_hold(
         &self,
         caller: &Caller,
@@ -276,8 +278,8 @@ impl Engine {
                     |place: &SeatTarget| i64::try_from(place.price_micros).unwrap_or(i64::MAX);
                 let able = places.iter().filter(|place| place.problem.is_none());
                 let mut prices: Vec<i64> = able.map(price).collect();
-                // Who leaves a seat to a spare did not answer and is not paid, so that each seat is
-                // paid for once, whoever answers in it.
+                // A session that is replaced by a spare did not answer and is not paid, so each
+                // seat is paid once, whoever answers in it.
                 prices.sort_unstable_by(|left, right| right.cmp(left));
                 for price in prices.into_iter().take(choice.seats.len()) {
                     let price = CostEstimate::firm(price).plus(judged.unwrap_or_default());
@@ -285,9 +287,9 @@ impl Engine {
                 }
             }
             (SeatTargets::Judges(models), Some(judging)) => {
-                // A judge that does not answer in time is paid all the same, and so is its spare.
-                // Seats whose verdicts are at hand never fail, and need no spare; one whose failure
-                // is at hand leaves its seat to one.
+                // A judge that misses the deadline is paid all the same, and so is its spare. Seats
+                // with an available verdict never fail, and need no spare; a seat with a shared
+                // failure may get one.
                 let is_free = |index: usize| at_hand.get(index).is_some_and(VerdictLookup::is_free);
                 let is_filled =
                     |index: usize| at_hand.get(index).is_some_and(VerdictLookup::is_verdict);
@@ -335,7 +337,7 @@ fn seat_of_session(lane: &EligibleSession<'_>) -> Seat {
     }
 }
 
-/// Lanes to executors that the job names and that have no session.
+/// Sessions to executors that the job names and that have none.
 fn unregistered_sessions(
     job: &Job,
     view: &PoolView,
@@ -370,7 +372,7 @@ fn seat_target(
     })
 }
 
-/// The node as the one lane of its pool.
+/// The node as the only session of its pool.
 fn choose_node(job: &Job, seed: u64) -> Result<SeatChoice, EngineError> {
     let session = unregistered_session(BUILTIN_SESSION.to_owned(), BUILTIN_SESSION.to_owned());
     let capabilities = Capabilities {
@@ -392,12 +394,12 @@ fn choose_node(job: &Job, seed: u64) -> Result<SeatChoice, EngineError> {
 }
 
 fn judge_session(model: &ModelRef, is_configured: bool) -> Session {
-    // Callers name models, so only providers that the operator knows become names of executors.
+    // Callers name models, so only configured providers become names of executors.
     let provider = if is_configured { &model.provider } else { "unknown" };
     unregistered_session(format!("{JUDGE_PREFIX}{model}"), format!("{JUDGE_PREFIX}{provider}"))
 }
 
-/// A session that nobody registered.
+/// A session that is not registered.
 fn unregistered_session(id: String, executor: String) -> Session {
     Session {
         id,

@@ -1,7 +1,7 @@
-//! Verdicts are secret until their votes are revealed, also in the rounds in which they were given.
+//! Hides secret votes: a verdict stays secret until its vote is revealed, even in its round.
 //!
-//! Every round that a caller reads comes through here. One whose verdict is secret is shown as one
-//! that goes on: its end would tell the verdict.
+//! Every round that a caller reads passes through here. A round with a secret verdict is shown as
+//! open: its end would reveal the verdict.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Engine {
         Ok(lines)
     }
 
-    /// Whether a task is not over.
+    /// Whether a task is open.
     pub(crate) async fn is_task_open(
         &self,
         account: &AccountId,
@@ -74,8 +74,8 @@ impl Engine {
     }
 }
 
-/// The task whose vote the end of a round may tell. There is none where nobody answered, nor where
-/// the round was stopped.
+/// The task whose vote the end of a round may reveal. `None` if nobody answered, or if the round
+/// was stopped.
 fn may_reveal_vote(open: &OpenRound, end: Option<(RoundEnding, Outcome)>) -> Option<&str> {
     let step = open.step.as_ref().filter(|_| open.is_vote())?;
     let (ending, outcome) = end?;

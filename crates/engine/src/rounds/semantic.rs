@@ -1,4 +1,5 @@
-//! `vp.semantic.v1` in a round: finds the verifier, pins its version, and says what its judge is asked.
+//! `vp.semantic.v1` in a round: finds the verifier, pins its version, and writes the question for
+//! its judge.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,10 +23,10 @@ use crate::{
     workflows::shares::names_listed,
 };
 
-/// How long a text credit is set aside for where nobody says so.
+/// The text length to hold credit for if the caller names none.
 const USUAL_CHARS: usize = 20_000;
 
-/// The verifier that decides a round, at one version, with what is measured of it.
+/// The verifier that decides a round, at one version, with its measurements.
 #[derive(Debug)]
 pub(crate) struct BoundVerifier {
     pub(crate) version: Arc<VerifierVersion>,
@@ -34,7 +35,7 @@ pub(crate) struct BoundVerifier {
     caller: Caller,
 }
 
-/// A verifier that was found before the round begins.
+/// A verifier that was found before the round starts.
 #[derive(Debug, Clone)]
 pub(crate) struct ResolvedVerifier {
     pub(crate) version: Arc<VerifierVersion>,
@@ -43,7 +44,7 @@ pub(crate) struct ResolvedVerifier {
 
 impl Engine {
     /// The verifier that the policy of a job names, if it names one. The version is pinned in the
-    /// policy, so that its hash says which one decided.
+    /// policy, so that its hash identifies the version that decided.
     pub(crate) async fn bind_verifier(
         &self,
         caller: &Caller,
@@ -67,14 +68,14 @@ impl Engine {
         job.policy = PolicyBinding::new(SEMANTIC, policy.pinned(id, version));
         let ResolvedVerifier { version, measured } = found;
         let bound = BoundVerifier { version, measured, policy, caller: caller.clone() };
-        // Judges that take seats are looked at when they are chosen.
+        // Judges that take seats are checked when they are chosen.
         if SeatCandidates::of(job) != SeatCandidates::Judges {
             bound.check_judge(self, bound.judge())?;
         }
         Ok(Some(Arc::new(bound)))
     }
 
-    /// Whether the verifier that a policy names is there for an account, and takes its parameters.
+    /// Checks that the verifier of a policy exists for an account, and accepts its parameters.
     pub(crate) async fn check_verifier(
         &self,
         account: &AccountId,
@@ -83,7 +84,7 @@ impl Engine {
         let Policy::Semantic(policy) = Policy::bind(binding).map_err(EngineError::Policy)? else {
             return Ok(());
         };
-        // It is found in the name of the account, as it will be when a candidate is judged.
+        // Looked up for the account, as it will be when a candidate is judged.
         let caller = self.caller_without_key(account).await?;
         let found = self.find_verifier(&caller, &policy).await?;
         policy.check(&found.version.config).map_err(EngineError::invalid_parameter)
@@ -95,7 +96,7 @@ impl Engine {
         policy: &SemanticParams,
     ) -> Result<ResolvedVerifier, EngineError> {
         let found = self.verifier_resolve(caller, &policy.verifier).await;
-        // To a caller of validate this is a wrong parameter, not a wrong address.
+        // For a caller of validate this is an invalid parameter, not an unknown address.
         let wrong = |problem| {
             let field = "policy_params.verifier".to_owned();
             EngineError::Policy(BindError::Params { field, problem })
@@ -122,7 +123,7 @@ impl Engine {
         Ok(ResolvedVerifier { version: Arc::new(version), measured: Arc::new(measured) })
     }
 
-    /// What the judges are asked about a candidate, if it has all that the verifier takes.
+    /// The question to the judges about a candidate, if it has all inputs of the verifier.
     pub(crate) fn judge_brief(
         &self,
         bound: &BoundVerifier,
@@ -135,8 +136,8 @@ impl Engine {
         Ok(JudgeBrief::new(bound, bound.question(given.inputs), given.media_url))
     }
 
-    /// What the judgment of a candidate may cost that is not there yet. One that could cost more is
-    /// not judged.
+    /// The estimated cost of judging a candidate that does not exist yet. A candidate that could
+    /// cost more is not judged.
     pub(crate) async fn review_estimate(&self, bound: &BoundVerifier) -> CostEstimate {
         let config = &bound.version.config;
         let each =
@@ -159,13 +160,13 @@ impl BoundVerifier {
         &self.version.config.judge.model
     }
 
-    /// Whether this judge may be asked on behalf of whoever pays.
+    /// Checks that this judge may be asked on behalf of the payer.
     pub(crate) fn check_judge(&self, engine: &Engine, model: &ModelRef) -> Result<(), EngineError> {
         let Err(unpriced) = engine.check_priced(self.caller.credit(), model) else { return Ok(()) };
         if model != self.judge() {
             return Err(unpriced.into());
         }
-        // Nobody named it but the verifier.
+        // Only the verifier named it.
         let field = "policy_params.verifier".to_owned();
         let problem = format!("names a verifier that is judged for nobody who pays: {unpriced}");
         Err(EngineError::Policy(BindError::Params { field, problem }))
@@ -187,7 +188,7 @@ impl BoundVerifier {
         }
     }
 
-    /// The id of the verifier; none for one that comes with the program.
+    /// The id of the verifier; `None` for a built-in one.
     pub(crate) fn stored_id(&self) -> Option<String> {
         let id = &self.version.verifier.id;
         (!id.starts_with(SYSTEM_PREFIX)).then(|| id.clone())
@@ -197,7 +198,7 @@ impl BoundVerifier {
         self.caller.account()
     }
 
-    /// Whose share of what is scarce it takes.
+    /// The account whose fair share it uses.
     pub(crate) fn sharer(&self) -> AccountId {
         capacity_owner(&self.caller)
     }

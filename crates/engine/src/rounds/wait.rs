@@ -1,4 +1,4 @@
-//! Waiting for the end of a round, on whichever node it is.
+//! Waits for the end of a round on any node, and cancels rounds.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use tokio::time::Instant;
 use super::in_flight::StopReason;
 use crate::{Engine, EngineError, access::require_scope};
 
-/// How soon, and how seldom, a round of another node is looked at.
+/// The first and the longest interval between reads of another node's round.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a call-off waits for the round to end.
+/// How long a cancellation waits for the round to end.
 const CANCEL_WAIT: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// The round as it is when it ends, or when the time is up.
+    /// The round when it ends, or when the time is up.
     pub async fn round_wait(
         &self,
         caller: &Caller,
@@ -30,14 +30,14 @@ impl Engine {
         self.wait_for_round(caller.account(), id, within).await
     }
 
-    /// Calls a round off: outstanding replicas are cancelled, and it ends without a verdict.
-    /// A round that is still about to end is returned open.
+    /// Cancels a round: outstanding replicas are cancelled, and it ends without a verdict. A round
+    /// that is about to end is returned as open.
     pub async fn round_cancel(&self, caller: &Caller, id: &RoundId) -> Result<Round, EngineError> {
         require_scope(caller, Scope::RoundsCreate)?;
         let account = caller.account();
         let round = self.round_unredacted(account, id).await?;
         if let Some(step) = &round.open.step {
-            // Whoever could stop single votes would choose who votes.
+            // A caller that could stop single votes would choose the voters.
             let task = &step.task_id;
             return Err(EngineError::Conflict(format!(
                 "the round `{id}` belongs to the task `{task}` and ends with it; cancel the task instead, with `jurat task cancel {task}` or `POST /v1/tasks/{task}/cancel`"
@@ -48,7 +48,7 @@ impl Engine {
         } else if let Some(running) = self.inner.rounds_in_flight.find(account, id) {
             running.stop(StopReason::Caller);
         } else {
-            // The round's node looks for these.
+            // The node of the round polls for this.
             let now = self.inner.clock.now();
             self.inner.store.round_cancel(account, id, now).await?;
         }
@@ -59,7 +59,7 @@ impl Engine {
         Ok(round)
     }
 
-    /// Stops the rounds of this node that were called off through another.
+    /// Stops rounds of this node that were cancelled through another.
     pub(crate) async fn stop_cancelled(&self) -> Result<(), EngineError> {
         for (account, id) in self.inner.store.rounds_cancelled(&self.inner.node).await? {
             if let Some(running) = self.inner.rounds_in_flight.find(&account, &id) {
@@ -81,7 +81,7 @@ impl Engine {
             // Looked up before the round is read, so that an end in between is not missed.
             let running = self.inner.rounds_in_flight.find(account, id);
             let round = self.round_of(account, id).await?;
-            // A node that ends waits for its own rounds only.
+            // A stopping node waits only for its own rounds.
             let is_over = until <= Instant::now() || (running.is_none() && self.is_stopping());
             if round.closing.is_some() || is_over {
                 return Ok(round);
@@ -106,7 +106,7 @@ impl Engine {
         self.with_kept_content(round).await
     }
 
-    /// The round with what its owner may not see yet.
+    /// The round, including parts that its owner may not see yet.
     async fn round_unredacted(
         &self,
         account: &AccountId,
@@ -117,7 +117,7 @@ impl Engine {
     }
 }
 
-/// A round that ended otherwise before is not called off.
+/// A round that ended otherwise cannot be cancelled.
 fn not_ended_before(id: &RoundId, ending: RoundEnding) -> Result<(), EngineError> {
     if ending == RoundEnding::Cancelled {
         return Ok(());

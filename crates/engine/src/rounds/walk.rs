@@ -1,4 +1,4 @@
-//! The walk of a job: select, open, fan out, verify, agree, close.
+//! The walk of a round: select, open, fan out, verify, agree, close.
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,26 +31,26 @@ use crate::{
 /// How long after its deadline a round still belongs to its node.
 pub(crate) const LEASE_GRACE_MS: u64 = 10_000;
 
-/// What a walk begins with.
+/// The input of a walk.
 #[derive(Debug)]
 pub(crate) struct RoundStart {
     pub(crate) caller: Caller,
     pub(crate) job: Job,
     pub(crate) watcher: RoundWatcher,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
-    /// The run of a verifier that the round is.
+    /// The verifier run that the round carries out.
     pub(crate) verifier_run: Option<(VerifierRunTicket, ResolvedVerifier)>,
 }
 
 enum RoundAdmission {
-    /// With a place among the rounds under way, and the round of the same request that its node left.
+    /// With a permit, and the abandoned round of the same request, if there is one.
     Now(RoundPermit, Option<RoundId>),
-    /// The same request began it before.
+    /// The same request started it before.
     Before(Box<Round>),
 }
 
 impl Engine {
-    /// Runs a job on as many sessions as its terms ask for, and returns what they agree on.
+    /// Runs a job on as many sessions as its terms ask for, and returns the consensus.
     pub async fn round_run(
         &self,
         caller: &Caller,
@@ -62,9 +62,9 @@ impl Engine {
 
     /// Opens a round and lets it run.
     ///
-    /// From then on it goes to its end and is recorded even if the caller goes away; before that,
-    /// nothing is begun for a caller who is gone. A request that began a round before under the same
-    /// key gets that one; where its node stopped over it, the request is run again.
+    /// From then on it runs to its end and is recorded even if the caller leaves; before that,
+    /// nothing starts for a caller who has left. A request that started a round before under the
+    /// same key gets that round; if the round's node stopped, the request is run again.
     pub async fn round_begin(
         &self,
         caller: &Caller,
@@ -94,7 +94,7 @@ impl Engine {
         let (place, instead_of) = match admitted.inspect_err(failed)? {
             RoundAdmission::Now(place, instead_of) => (place, instead_of),
             RoundAdmission::Before(round) => {
-                // One that has ended is not run again, and its request is not kept.
+                // An ended round is not run again, so its request is not kept.
                 let again = round.closing.is_none().then_some(start);
                 return Ok(RoundHandle::existing(self, *round, again));
             }
@@ -112,14 +112,15 @@ impl Engine {
         if let Ok(open) = opening.await {
             return Ok(RoundHandle::walking(self, open, walk));
         }
-        // It ended before it opened a round: by an error, or because another was quicker.
+        // It ended before it opened a round: with an error, or because a concurrent request was
+        // faster.
         walk.await.map_err(|_| EngineError::Bug("a round ended in a panic"))??;
         let round = self.round_under_key(&caller, once.as_ref()).await?;
         let round = round.ok_or(EngineError::Bug("no round was begun"))?;
         Ok(RoundHandle::existing(self, round, None))
     }
 
-    /// Finds out whether a round is to be walked at all.
+    /// Decides whether a round is walked at all.
     async fn admit_round(
         &self,
         (caller, scope): (&Caller, Scope),
@@ -129,7 +130,7 @@ impl Engine {
     ) -> Result<RoundAdmission, EngineError> {
         require_scope(caller, scope)?;
         let before = self.round_under_key(caller, once).await?;
-        // One that its node left has no answer, and never will: the request is run again.
+        // An abandoned round will never have an answer, so the request is run again.
         let instead_of = match before {
             Some(round) if !is_abandoned(&round) => {
                 return Ok(RoundAdmission::Before(Box::new(round)));
@@ -140,19 +141,19 @@ impl Engine {
         if caller.credit() == CreditMode::Suspended {
             return Err(EngineError::Suspended);
         }
-        // A task that was taken goes on; its contract bounds what it stores.
+        // An accepted task continues; its contract limits what it stores.
         if !is_step {
             self.require_storage(caller).await?;
         }
-        // Whether the node is late was asked before the body was read.
+        // Whether the node is late was checked before the body was read.
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
         }
         Ok(RoundAdmission::Now(self.round_permit(caller, memory)?, instead_of))
     }
 
-    /// Returns nothing when no round was opened and that is no error. `opened` is told when the
-    /// round is on record; nobody listens when the caller is gone.
+    /// Returns `None` if no round was opened and that is not an error. `opened` receives the
+    /// recorded round; nobody listens if the caller has left.
     async fn walk(
         &self,
         start: RoundStart,
@@ -191,7 +192,7 @@ impl Engine {
         if opened.is_closed() {
             return Ok(None);
         }
-        // Listed before it can be seen, so that nobody fails to call it off.
+        // Listed before it is visible, so that it can always be cancelled.
         let entered = self.inner.rounds_in_flight.enter(&open);
         self.inner.failpoints.pass("round_open_before");
         let answer = self.open_with_credit(&mut open, once.as_ref(), deadline).await?;
@@ -200,12 +201,12 @@ impl Engine {
         }
         entered.mark_open();
         self.inner.failpoints.pass("round_open_after");
-        // It is on record, and may be large.
+        // It is recorded, and may be large.
         if let Some(asked) = &mut open.kept.asked {
             asked.request = None;
         }
         job.request = None;
-        // A caller who went away in this moment gets the round by its key or from the list.
+        // A caller that left just now gets the round by its key or from the list.
         let _gone = opened.send(open.clone());
 
         let errand = ReplicaPlan::new(&open, job, checks, (choice, at_hand), deadline);
@@ -223,7 +224,8 @@ impl Engine {
         deadline: Instant,
     ) -> Result<RoundChecks, EngineError> {
         if SeatCandidates::of(job) == SeatCandidates::Executors {
-            // Probing takes a part of the time at the most; whom it did not reach is not chosen.
+            // Probing takes at most a part of the time; executors that it did not reach are not
+            // chosen.
             let probing = self.probe_stale(job, view);
             let within = Duration::from_millis(job.timeout_ms / 4);
             let _elapsed = tokio::time::timeout(within, probing).await;
@@ -233,8 +235,8 @@ impl Engine {
         preparing.map_err(|_| EngineError::ChecksBusy)?
     }
 
-    /// Records the round, also when the answer to a first try is lost: a round that is on record
-    /// and that nobody walks would keep its caller waiting.
+    /// Records the round, even if the reply to a first try is lost: a recorded round that nobody
+    /// walks would keep its caller waiting.
     pub(crate) async fn record_open(
         &self,
         open: &OpenRound,
@@ -303,15 +305,16 @@ impl Engine {
 #[derive(Debug)]
 pub(crate) struct ReplicaResults {
     pub(crate) plan: Arc<ReplicaPlan>,
-    /// Whoever is counted for each seat, in their order.
+    /// The replica that counts for each seat, in the order of the seats.
     pub(crate) replicas: Vec<Replica>,
-    /// Those in whose place another was asked.
+    /// The replaced replicas.
     pub(crate) replaced: Vec<Replica>,
-    /// What ended it before all replicas had.
+    /// The reason, if it ended before all replicas had.
     pub(crate) stopped: Option<StopReason>,
 }
 
-/// Whether a round is on record; not where the same request was quicker. Otherwise why it is refused.
+/// Whether the round is recorded; `false` if a concurrent request was faster. Otherwise why it is
+/// refused.
 fn opened_or_refused(answer: RoundOpenOutcome, open: &OpenRound) -> Result<bool, EngineError> {
     match answer {
         RoundOpenOutcome::Opened | RoundOpenOutcome::WithLess { .. } => Ok(true),

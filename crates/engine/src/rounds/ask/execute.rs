@@ -1,4 +1,4 @@
-//! `/execute`: the request of a delegate or factcheck job, and what its reply amounts to.
+//! `/execute`: the request of a delegate or factcheck job, and how its reply is read.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use crate::{Engine, rounds::seats::SeatTarget};
 
 const DEFAULT_MAX_STEPS: u32 = 10;
 
-/// The inputs of a job, as the text that every replica gets. They are taken out of the job: as
-/// values they may take a hundred times the memory.
+/// The inputs of a job, as the text for every replica. They are taken out of the job: as values
+/// they may take a hundred times the memory.
 pub(super) fn take_inputs(job: &mut Job) -> Option<Box<RawValue>> {
     let is_step = job.step.is_some();
     let inputs = match &mut job.work {
@@ -92,7 +92,7 @@ pub(super) fn execute_request(errand: &ReplicaPlan, index: usize, place: &SeatTa
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-/// What the executor of a step gets: the contract as it was given, and its inputs as they are.
+/// The request for a task call: the contract as it was submitted, and its inputs unchanged.
 fn task_call_request(inputs: Option<&RawValue>, step: &TaskCall, place: &SeatTarget) -> Vec<u8> {
     let body = ExecuteRequest::<&Value, Option<&RawValue>> {
         task_id: step.task_id.clone(),
@@ -162,8 +162,8 @@ fn label(work: &JobWork, said: &AnswerContent) -> Label {
     }
 }
 
-/// A candidate that is no vote: for delegate it says so, for factcheck it is an answer of a wrong
-/// shape.
+/// A candidate that is not a vote: in a delegate job it is reported as such, in a factcheck it is
+/// an answer of the wrong shape.
 fn refused_answer(work: &JobWork, code: FailureCode, said: AnswerContent) -> ReplicaAnswer {
     let detail = if said.notes.is_empty() {
         "the output fails the policy".to_owned()
@@ -177,7 +177,7 @@ fn refused_answer(work: &JobWork, code: FailureCode, said: AnswerContent) -> Rep
     ReplicaAnswer::failed(ReplicaFailure { code, detail }, Some(said))
 }
 
-/// The executor's own confidence, where the output states one.
+/// The executor's own confidence, if the output states one.
 fn own_confidence(output: &Value) -> Option<f64> {
     output.get("confidence").and_then(Value::as_f64).filter(|score| (0.0..=1.0).contains(score))
 }

@@ -1,4 +1,4 @@
-//! Asks a judge of a verifier, and reads what it said as the answer of a replica.
+//! Asks a judge of a verifier, and reads its judgment as the answer of a replica.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use crate::{
     rounds::semantic::BoundVerifier,
 };
 
-/// What every judge of a round is asked.
+/// The question for every judge of a round.
 #[derive(Debug)]
 pub(crate) struct JudgeBrief {
     pub(crate) question: Arc<Question>,
-    /// Fetched once, whoever needs it first.
+    /// Fetched once, by the replica that needs it first.
     pub(crate) image: Option<Arc<SharedImage>>,
     effort: Option<Effort>,
     pub(crate) commit_first: bool,
@@ -55,7 +55,7 @@ impl JudgeBrief {
         }
     }
 
-    /// The same for one judge.
+    /// The question for one judge.
     pub(crate) fn question_for(
         &self,
         model: &ModelRef,
@@ -133,12 +133,12 @@ impl Engine {
         ReplicaReply { answer, cost_micros, usage: Some(usage) }
     }
 
-    /// The most that one judge's answer can cost.
+    /// The maximum cost of one judge's answer.
     pub(crate) fn judge_cost_ceiling(&self, judging: &JudgeBrief, model: &ModelRef) -> i64 {
         self.cost_ceiling_micros(&judging.cost_basis(model))
     }
 
-    /// What one judge's answer may cost.
+    /// The estimated cost of one judge's answer.
     pub(crate) async fn judge_brief_estimate(
         &self,
         judging: &JudgeBrief,
@@ -149,7 +149,7 @@ impl Engine {
     }
 }
 
-/// The reason code of a verdict; none for a pass.
+/// The reason code of a verdict; `None` for a pass.
 pub(super) fn reason_code(verdict: JudgeVerdict) -> Option<u16> {
     match verdict {
         JudgeVerdict::Met => None,
@@ -181,7 +181,7 @@ fn judgment_answer(judgment: &Judgment) -> ReplicaAnswer {
     }
 }
 
-/// What stands for a judge that need not be asked: the candidate does not match its schema.
+/// The answer if no judge needs to be asked, because the candidate does not match its schema.
 fn answer_without_judge(own: &Evaluation) -> ReplicaAnswer {
     let output: Value = json!({ REASONING: own.notes.join("; ") });
     let said = AnswerContent {

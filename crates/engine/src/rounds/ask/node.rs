@@ -1,4 +1,4 @@
-//! What the node itself says of a candidate, under a policy that needs nobody's judgement.
+//! Evaluates a candidate on the node itself, under a policy that needs no judge.
 
 use jurat_core::{
     policy::EvaluationStatus,

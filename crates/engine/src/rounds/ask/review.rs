@@ -1,4 +1,4 @@
-//! Checks what an executor answered: by the policy, and by the judge of a verifier where one decides.
+//! Checks an executor's answer: by the policy, and by the judge if a verifier decides.
 
 use std::{
     collections::BTreeMap,
@@ -27,10 +27,10 @@ use crate::{Engine, judges::JudgeResult, rounds::semantic::BoundVerifier};
 #[derive(Debug)]
 pub(crate) struct AnswerReview {
     verifier: Arc<BoundVerifier>,
-    /// What the judgment of one answer may cost.
+    /// The estimated cost of judging one answer.
     pub(crate) estimate: CostEstimate,
-    /// One lock for each answer that is different, so that the judge is not asked twice at once
-    /// about the same and the second one finds the verdict of the first.
+    /// One lock for each distinct answer, so that the judge is not asked about the same answer
+    /// concurrently, and the second check finds the verdict of the first.
     locks: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -45,16 +45,16 @@ impl AnswerReview {
     }
 }
 
-/// What the check of an answer came to.
+/// The result of checking an answer.
 #[derive(Debug, Default)]
 pub(super) struct ReviewResult {
-    /// Why it is no vote; `None` for a pass.
+    /// Why it is not a vote; `None` for a pass.
     pub(super) refused: Option<FailureCode>,
     pub(super) reason_codes: Vec<u16>,
     pub(super) notes: Vec<String>,
-    /// What the judge said, as evidence.
+    /// The judgment, as evidence.
     pub(super) judgment: Option<InlineEvidence>,
-    /// What the judge cost and used.
+    /// The cost and usage of the judge.
     pub(super) cost_micros: u64,
     pub(super) usage: Option<JudgeUsage>,
 }
@@ -83,7 +83,7 @@ impl From<Evaluation> for ReviewResult {
 }
 
 impl Engine {
-    /// What needs no judge comes first, so that nobody is paid for an answer that cannot stand.
+    /// Checks without a judge come first, so that no judge is paid for an answer that fails anyway.
     pub(super) async fn review(
         &self,
         errand: &ReplicaPlan,
@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// What an answer refers to must be what it says, where the policy asks for that.
+    /// Checks the references of an answer, if the policy asks for that.
     pub(super) async fn review_evidence(
         &self,
         errand: &ReplicaPlan,
@@ -189,7 +189,7 @@ fn judged_result(judgment: &Judgment, judge: &str) -> ReviewResult {
     }
 }
 
-/// A judge that fails says nothing about the answer, and nothing about the executor either.
+/// A failed judge says nothing about the answer, and nothing about the executor.
 fn failed_result(failure: ReplicaFailure) -> ReviewResult {
     let is_of_judge = matches!(
         failure.code,
@@ -198,7 +198,7 @@ fn failed_result(failure: ReplicaFailure) -> ReviewResult {
             | FailureCode::MediaUnavailable
             | FailureCode::Internal
     );
-    // A deadline that passed while the judge had the answer is none that the executor missed.
+    // If the deadline passed while the judge had the answer, the executor did not miss it.
     let code = if is_of_judge { failure.code } else { FailureCode::OutputUnchecked };
     ReviewResult::refused(code, Some(reason::JUDGE_FAILED), failure.detail)
 }

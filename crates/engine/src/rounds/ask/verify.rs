@@ -1,4 +1,4 @@
-//! `/verify`: the request of a validate job, and what its reply amounts to.
+//! `/verify`: the request of a validate job, and how its reply is read.
 
 use http::{StatusCode, header::CONTENT_TYPE};
 use jurat_core::{
@@ -19,7 +19,7 @@ use jurat_wire::executor::{
 use super::{ReplicaPlan, RoundChecks, excerpt, reply_content};
 use crate::rounds::seats::SeatTarget;
 
-/// The bytes that every replica gets.
+/// The body for every replica.
 pub(super) fn verify_request(open: &OpenRound, job: &Job, checks: &RoundChecks) -> Vec<u8> {
     let Some(candidate) = &checks.candidate else { return Vec::new() };
     let (created_at, producer) = match job.step.as_ref().and_then(|step| step.candidate.as_ref()) {
@@ -38,7 +38,7 @@ pub(super) fn read_verify_reply(
 ) -> ReplicaAnswer {
     let is_refusal =
         matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY);
-    // A page in HTML comes from something in between, not from the executor.
+    // An HTML page comes from a proxy, not from the executor.
     if is_refusal && !is_html(reply) {
         // The executor refuses the binding: it cannot decide under this policy.
         let said = AnswerContent { notes: vec![excerpt(&reply.body)], ..AnswerContent::default() };
@@ -65,7 +65,7 @@ fn vote_of(
         (VerificationStatus::Failed, _) => {
             ReplicaAnswer::Vote(ReplicaVote { label: Label::Invalid, said })
         }
-        // A pass that our own evaluation of the same policy does not bear out is no vote.
+        // A pass that our own evaluation of the same policy does not confirm is not a vote.
         (VerificationStatus::Passed, Some(own)) if own.status != EvaluationStatus::Passed => {
             let detail = format!(
                 "the executor passed the candidate, but this server's evaluation is {}, with reason codes {:?}: {}",
@@ -84,7 +84,7 @@ fn vote_of(
     })
 }
 
-/// The content of the reply, if its hash is right or was left out.
+/// The content of the reply, if its hash is correct or absent.
 fn checked_content(
     errand: &ReplicaPlan,
     place: &SeatTarget,
@@ -131,8 +131,8 @@ fn checked_content(
     })
 }
 
-/// What speaks against an answer that names another provider or model than was asked: replicas
-/// count as independent by what their executors declare.
+/// The objection to an answer that names another provider or model than declared: replicas count as
+/// independent by the declarations of their executors.
 fn identity_mismatch(declared: &Independence, response: &VerifyResponse) -> Option<String> {
     let named = [
         ("provider_family", response.provider_family.as_deref(), &declared.provider_family),
