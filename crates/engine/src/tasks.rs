@@ -1,7 +1,7 @@
-//! Tasks: jobs under a contract, driven to their end by whichever node looks at them.
+//! Tasks: jobs under a contract, which any node drives to their end.
 //!
-//! The lifecycle is decided by `jurat_core::task`. Here it meets the world: the `Desk` is where a task
-//! is kept, the `Hands` are those who work for it, `driver` brings it forward, and `driver::scheduler` says when.
+//! `jurat_core::task` decides the life of a task. Here it meets the world: `ports` connects it to
+//! the store and the workers, `driver` moves it forward, and `driver::scheduler` decides when.
 
 mod announce;
 pub(crate) mod call;
@@ -50,14 +50,14 @@ pub(crate) use self::{
     submit::check_scopes,
 };
 
-/// A task as the desk keeps it.
+/// A task as the store holds it.
 #[derive(Debug, Clone)]
 pub struct TaskSnapshot {
     pub task: Task,
-    /// How many events made it.
+    /// How many events it has had.
     pub seq: u64,
     pub contract: Arc<Value>,
     pub roster: TaskRoster,
-    /// The key that submitted it, whose scopes and limits hold for its steps.
+    /// The key that submitted it, whose scopes and limits apply to its calls.
     pub submitted_by: Option<String>,
 }

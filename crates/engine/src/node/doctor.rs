@@ -69,7 +69,7 @@ impl Engine {
         Ok(Diagnosis { findings, ended_rounds: checkup.ended_rounds })
     }
 
-    /// The oldest of the newest `count` decisions.
+    /// The oldest of the newest decisions, `newest` of them.
     pub async fn doctor_since(
         &self,
         caller: &Caller,

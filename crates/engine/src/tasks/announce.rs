@@ -1,7 +1,7 @@
-//! What executors are told of a task: events of its lifecycle become events to those concerned.
+//! Turns the events of a task into agent events for the executors concerned.
 //!
-//! Nothing of a vote is told, and of a candidate only its name before a decision is final: whoever is
-//! still to propose or to vote must not know what others say.
+//! Nothing about a vote is announced, and before a decision is final only the id of a candidate: an
+//! executor that is still to propose or vote must not know the others' answers.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::TaskRoster;
 
-/// A task, and what is about to be written of it.
+/// A task, and the events about to be written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaskUpdate<'a> {
     /// Before the events.
@@ -28,7 +28,7 @@ pub(super) struct TaskUpdate<'a> {
     pub(super) output: Option<&'a Value>,
 }
 
-/// An event to one executor.
+/// An event for one executor.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Announcement {
     pub(super) executor: String,
@@ -39,14 +39,14 @@ pub(super) struct Announcement {
 }
 
 impl Announcement {
-    /// The same for the same cause, whoever announces it.
+    /// Equal for the same cause, whichever node announces it.
     pub(super) fn dedupe_key(&self, task: &str) -> String {
         let (epoch, seq) = self.cause;
         format!("task:{task}:{epoch}:{seq}:{}", self.executor)
     }
 }
 
-/// Whether anybody may be told of an event; of what happens most often nobody is.
+/// Whether an event is announced at all; the most frequent ones are not.
 pub(super) fn is_announced(event: &TaskEvent) -> bool {
     !matches!(
         event,
@@ -60,7 +60,7 @@ pub(super) fn is_announced(event: &TaskEvent) -> bool {
     )
 }
 
-/// What those who listen are told, in the order of what happened.
+/// The announcements for subscribed executors, in the order of the events.
 pub(super) fn announce(told: &TaskUpdate<'_>, listening: &BTreeSet<String>) -> Vec<Announcement> {
     let mut task = told.task.clone();
     let mut announced = Vec::new();
@@ -85,13 +85,13 @@ fn payload(told: &TaskUpdate<'_>, task: &str, (epoch, seq): (u64, u64), says: &V
         ("seq".to_owned(), json!(seq)),
     ]);
     let said = says.as_object().into_iter().flatten();
-    // What does not apply is left out.
+    // Members that do not apply are left out.
     let said = said.filter(|(_, value)| !value.is_null());
     members.extend(said.map(|(name, value)| (name.clone(), value.clone())));
     Value::Object(members)
 }
 
-/// One thing that is told, and to whom.
+/// A notice and its recipients.
 struct TaskNotice {
     kind: AgentEventType,
     to: BTreeSet<String>,
@@ -162,7 +162,7 @@ fn notice(task: &Task, event: &TaskEvent, told: &TaskUpdate<'_>) -> Option<TaskN
     })
 }
 
-/// One that is known already was told of.
+/// A candidate that is known already was announced before.
 fn of_proposal(task: &Task, token: u64, candidate: &str, panel: &TaskRoster) -> Option<TaskNotice> {
     let author = &task.claims.get(&token)?.holder;
     let mut to = roster_members(panel);
@@ -172,7 +172,7 @@ fn of_proposal(task: &Task, token: u64, candidate: &str, panel: &TaskRoster) -> 
     is_new.then(|| TaskNotice::new(AgentEventType::TaskResultReceived, to, says))
 }
 
-/// Only who holds a claim is told of it. The node makes decisions final by itself.
+/// Only the holder of a lease is notified. The node itself makes decisions final.
 fn of_lease(claim: &TaskLease) -> Option<TaskNotice> {
     let says = json!({
         "event_kind": "task_claimed",
@@ -194,7 +194,7 @@ fn of_release(claim: &TaskLease, reason: &LeaseRelease) -> Option<TaskNotice> {
         LeaseRelease::LeaseRanOut => ("lease_ran_out", None, None),
         LeaseRelease::Failed { code, detail } => ("failed", Some(code), Some(detail)),
         LeaseRelease::GivenUp { detail } => ("given_up", None, Some(detail)),
-        // What is wrong with the node is nothing for those outside.
+        // Executors do not learn about faults of the node.
         LeaseRelease::NodeFailed { .. } => ("node_failed", None, None),
     };
     let says = json!({
@@ -211,7 +211,7 @@ fn of_release(claim: &TaskLease, reason: &LeaseRelease) -> Option<TaskNotice> {
     Some(TaskNotice::new(AgentEventType::TaskClaimDecisionReceived, to, says))
 }
 
-/// The votes are revealed by now, and whoever proposed the candidate is told what they came to.
+/// The votes are revealed by now, so the proposers of the candidate learn the result.
 fn of_votes(
     task: &Task,
     candidate: &str,
@@ -227,7 +227,7 @@ fn of_votes(
     Some(TaskNotice::new(AgentEventType::TaskCompletionDecisionReceived, to, says))
 }
 
-/// Why is not told: those who are asked again must not know how others voted.
+/// The reason is left out: voters that are asked again must not know how others voted.
 fn of_retry(role: TaskRole, at: Timestamp, to: BTreeSet<String>) -> TaskNotice {
     let says = json!({
         "event_kind": "task_retry_scheduled", "role": role.as_str(), "retry_at": at.millis(),
@@ -244,7 +244,7 @@ fn roster_members(panel: &TaskRoster) -> BTreeSet<String> {
     panel.proposers.iter().chain(&panel.voters).cloned().collect()
 }
 
-/// Who may verify a candidate.
+/// The executors that may vote on a candidate.
 fn voters(task: &Task, panel: &TaskRoster, candidate: Option<&str>) -> BTreeSet<String> {
     let proposal = candidate.and_then(|id| task.proposal(id));
     let is_author = |it: &String| proposal.is_some_and(|found| found.proposers.contains(it));
@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    /// Who is told what, by type and by kind.
+    /// The recipients of each announcement, with type and kind.
     fn heard<'a>(announced: &'a [Announcement]) -> Vec<(&'a str, &'a str, &'a str)> {
         let kind = |it: &'a Announcement| it.payload["event_kind"].as_str().unwrap();
         announced
@@ -374,7 +374,7 @@ mod tests {
                 ("c", "task_result_received", "candidate_proposed"),
             ]
         );
-        // Neither who proposed it nor what it is: others are still to say what they think.
+        // Neither its author nor its content: others are still to vote.
         let text = proposed[0].payload.to_string();
         assert!(!text.contains("sha256") && !text.contains("output"), "{text}");
         let voted = story.vote("c");

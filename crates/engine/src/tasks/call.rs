@@ -1,4 +1,4 @@
-//! A step of a task: a round with one seat, whose executor proposes or verifies.
+//! Makes a task call: a round with one seat, whose executor proposes or votes.
 
 mod job;
 mod result;
@@ -20,28 +20,28 @@ use crate::{
     rounds::{in_flight::StopReason, walk::RoundStart},
 };
 
-/// What one executor is asked to do for a task.
+/// The work that one executor does for a task.
 #[derive(Debug, Clone)]
 pub struct TaskCallOrder {
     pub task_id: String,
-    /// Executors are idempotent on it: whoever asks again for the same uses the same.
+    /// Executors are idempotent on it: repeating the same work uses the same id.
     pub execution_id: String,
-    /// Which try of this executor it is, from 1.
+    /// The number of this executor's try, from 1.
     pub attempt: u32,
-    /// The contract as it was given.
+    /// The contract as it was submitted.
     pub contract: Arc<Value>,
     pub target: TaskCallTarget,
     pub timeout_ms: u64,
     pub work: TaskCallWork,
 }
 
-/// Who does it.
+/// Who does the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskCallTarget {
-    /// An executor by its name. A name such as `judge:provider/model` is a judge of this node, for
-    /// verdicts under `vp.semantic.v1`.
+    /// An executor by name. A name such as `judge:provider/model` is a judge of this node, for
+    /// votes under `vp.semantic.v1`.
     Executor { name: String, profile: String },
-    /// This node, for verdicts that need nobody else.
+    /// This node, for votes that need nobody else.
     Node,
 }
 
@@ -54,9 +54,9 @@ pub enum TaskCallWork {
         /// With the identifiers of its proposal.
         candidate: Box<Candidate>,
         proposed_at: Timestamp,
-        /// Who proposed it.
+        /// The executor that proposed it.
         producer: String,
-        /// Which time votes are committed on it.
+        /// The number of the vote on it.
         turn: u32,
         /// Other answers to the same task, for a policy that compares: their identifiers and
         /// outputs.
@@ -66,22 +66,22 @@ pub enum TaskCallWork {
     },
 }
 
-/// What came of a step.
+/// The result of a task call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskCallResult {
-    /// `None` where no round was opened, because the executor cannot take the step.
+    /// `None` if no round was opened, because the executor cannot do the work.
     pub round_id: Option<RoundId>,
     pub receipt_id: Option<String>,
     /// As the round names it: the executor, `builtin:policies` or a provider of judges.
     pub executor: String,
-    /// What the executor shares with others, such as a model.
+    /// The properties that the executor shares with others, such as a model.
     pub independence: String,
-    /// Probability that it is right, as assumed or measured beforehand.
+    /// The probability that it is right, as assumed or measured in advance.
     pub reliability: f64,
     pub outcome: TaskCallOutcome,
-    /// What was found where the candidate refers to; empty where nobody looked.
+    /// The findings about the candidate's references; empty if they were not fetched.
     pub evidence: Vec<EvidenceFinding>,
-    /// Digests of what was there for this verifier, which did not miss any of it itself.
+    /// Digests of the evidence that this voter could see.
     pub available: Vec<String>,
     pub latency_ms: u64,
     pub cost_micros: u64,
@@ -91,9 +91,9 @@ pub struct TaskCallResult {
 pub enum TaskCallOutcome {
     Candidate(Candidate),
     Verdict(TaskCallVerdict),
-    /// Neither, for the reason given; never a verdict.
+    /// Neither, for this reason; never a verdict.
     Failed {
-        /// A word: that of a failure, or that of an error.
+        /// A word: a failure code or an error code.
         code: &'static str,
         detail: String,
     },
@@ -105,21 +105,21 @@ pub struct TaskCallVerdict {
     /// Confidence in the verdict, from 0 to 1.
     pub score: f64,
     pub reason_codes: Vec<u16>,
-    /// Digest of what the verifier answered, without what this node found out about evidence.
+    /// The digest of the voter's answer, without this node's findings about evidence.
     pub result_hash: String,
     pub notes: Vec<String>,
 }
 
 impl Engine {
-    /// Makes one step of a task, as a round with one seat: opened, paid, signed, recorded and
-    /// counted like any other. Dropping the future calls the round off.
+    /// Makes one task call, as a round with one seat: opened, paid, signed, recorded and counted
+    /// like any other. Dropping the future cancels the round.
     ///
-    /// A step that was answered under the same `execution_id` before, and whose answer is on record,
-    /// is neither asked for nor paid for again. Where several rounds ask for it at once, because
-    /// nobody knew what came of the first, the one that captures first is the one that is paid for.
+    /// A call that was answered under the same `execution_id` before, and whose answer is recorded,
+    /// is neither made nor paid again. If several rounds ask concurrently, because the result of
+    /// the first was unknown, the one that captures first is paid.
     ///
-    /// What the executor cannot do or does wrong is the outcome. An error is what this node cannot
-    /// do: the account is suspended or has no credit, the node is full or about to end.
+    /// Faults of the executor are the outcome. An error is a fault of this node: the account is
+    /// suspended or has no credit, or the node is full or shutting down.
     pub async fn task_call(
         &self,
         caller: &Caller,
@@ -156,7 +156,7 @@ impl Engine {
     }
 }
 
-/// Calls a round off whose step nobody waits for any more. One that has ended is not on the list.
+/// Cancels a round whose call nobody waits for any more. An ended round is not on the list.
 struct CancelOnDrop {
     engine: Engine,
     account: AccountId,
@@ -166,7 +166,7 @@ struct CancelOnDrop {
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if let Some(running) = self.engine.inner.rounds_in_flight.find(&self.account, &self.round) {
-            // A step that the node gives up is no wish of its account.
+            // If the node gives the call up, that is not a wish of its account.
             running.stop(if self.engine.is_stopping() {
                 StopReason::Node
             } else {

@@ -1,5 +1,5 @@
-//! What somebody does to a task from outside, whoever drives it: decided and written, if nobody else
-//! wrote meanwhile.
+//! Applies a command from outside to a task, whichever node drives it, and writes it unless the
+//! task changed meanwhile.
 
 use std::fmt;
 
@@ -12,17 +12,17 @@ use super::{
 };
 use crate::Clock;
 
-/// How often others may write in between before it is given up.
+/// How many concurrent writes are tolerated before it fails.
 const TRIES: u32 = 64;
 
-/// Says what is noted with a write, for those who ask again.
+/// The idempotency record of a write.
 pub type TaskIdempotency<'a> =
     Box<dyn Fn(&TaskWrite) -> Option<IdempotencyRecord> + Send + Sync + 'a>;
 
-/// What is to happen to a task.
+/// A change of a task.
 pub struct TaskChange<'a> {
     pub command: TaskCommand,
-    /// How often each voter is right, should a vote be counted on the way.
+    /// How often each voter is right, in case votes are counted on the way.
     pub weigher: VoterReliability,
     pub idempotency: TaskIdempotency<'a>,
 }
@@ -33,17 +33,17 @@ impl fmt::Debug for TaskChange<'_> {
     }
 }
 
-/// What came of it, with the task as it is then.
+/// The outcome, with the resulting task.
 #[derive(Debug)]
 pub enum TaskChangeOutcome {
     Done(TaskSnapshot),
     Refused(TaskRefusal, TaskSnapshot),
-    /// The same was done before under the key of the caller.
+    /// It was done before under the key of the caller.
     Before,
     Missing,
 }
 
-/// Decides a command on a task and writes what follows from it.
+/// Decides a command on a task and writes its events.
 pub async fn change_task(
     desk: &impl TaskStorePort,
     clock: &dyn Clock,
@@ -53,7 +53,7 @@ pub async fn change_task(
     for _ in 0..TRIES {
         let Some(mut filed) = desk.load(key).await? else { return Ok(TaskChangeOutcome::Missing) };
         let mut draft = TaskDraft::new(&filed, clock.now(), &wanted.weigher);
-        // What the clock made due is written even where the rest is refused because of it.
+        // Events due by the clock are written even if they cause the command to be refused.
         draft.tick(ExhaustedRoles::default());
         let refused = draft.decide(&wanted.command).err();
         if let (true, Some(refusal)) = (draft.is_empty(), &refused) {
@@ -61,7 +61,7 @@ pub async fn change_task(
         }
         let (mut append, _) = draft.finish(key, &filed);
         if !needs(&append.task, append.at).is_empty() {
-            // Perhaps nobody drives it, and somebody is to look at once.
+            // Perhaps no node drives it, so one must look at it soon.
             append.due_at = append.due_at.map(|at| at.min(append.at));
         }
         append.idempotency = if refused.is_none() { (wanted.idempotency)(&append) } else { None };

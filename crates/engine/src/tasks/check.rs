@@ -1,4 +1,4 @@
-//! What is checked before a task is taken: nothing that could never end well is begun.
+//! Checks a task before it is accepted, and refuses one that could never succeed.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ use crate::{
 const USUAL_PROFILE: &str = "default";
 
 impl Engine {
-    /// Who works for a task that can be taken, or the field that is wrong.
+    /// The roster of an acceptable task, or the field that is wrong.
     pub(super) async fn task_check(
         &self,
         caller: &Caller,
@@ -42,8 +42,7 @@ impl Engine {
         Ok(panel)
     }
 
-    /// Verifiers that are named vote alone. When none of them can be asked, nothing would come of
-    /// what is proposed.
+    /// Named voters vote alone. If none of them can be asked, no proposal could be approved.
     fn check_task_voters(
         &self,
         order: &TaskSubmission,
@@ -60,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// The panel with the votes of those who count, or that the quorum cannot be reached.
+    /// The roster with the voters that count, or an error if the quorum cannot be reached.
     pub(crate) fn check_task_quorum(
         &self,
         contract: &TaskContract,
@@ -72,7 +71,7 @@ impl Engine {
             if name.starts_with(JUDGE_PREFIX) {
                 return policy_id == SEMANTIC;
             }
-            // Who cannot be asked now may be well when its vote is needed.
+            // An executor that cannot be asked now may be healthy when its vote is needed.
             standings.of(name).map_or(true, |declared| {
                 let knows = Policy::is_builtin(policy_id) || declared.policies.contains(policy_id);
                 knows && declared.has_profile(&profile)
@@ -120,7 +119,7 @@ impl Engine {
         })
     }
 
-    /// A policy that only executors know: one of those who verify must say that it does.
+    /// A policy that only executors know: one of the voters must declare it.
     fn check_custom_policy(
         &self,
         contract: &TaskContract,
@@ -182,7 +181,7 @@ impl Engine {
         if able.is_empty() {
             return Err(declaring.refusal(&asked));
         }
-        // Those that are named stay, in case that they declare it later.
+        // Named executors stay, in case they declare it later.
         let executors = if order.executors.is_empty() { able } else { asked };
         let verifiers =
             if order.verifiers.is_empty() { executors.clone() } else { order.verifiers.clone() };
@@ -209,7 +208,7 @@ pub(crate) fn profile_of(order: &TaskSubmission) -> &str {
     order.profile.as_deref().unwrap_or(USUAL_PROFILE)
 }
 
-/// The executors that an account can reach in a profile, or why it reaches none of them.
+/// The executors that an account can reach in a profile, or why it reaches none.
 fn reachable(
     view: &PoolView,
     profile: &str,
@@ -229,13 +228,13 @@ fn reachable(
     }
 }
 
-/// What is wrong with the field that names an executor, or with the profile in which it is asked.
+/// The fault of the field that names an executor, or of the profile.
 pub(crate) fn no_session(field: &str, error: &SelectError) -> InputError {
     let field = if matches!(error, SelectError::NoSession { .. }) { "profile" } else { field };
     InputError { field: field.to_owned(), problem: format!("cannot be used: {error}") }
 }
 
-/// Who declares what a task needs.
+/// Which executors declare the needs of a task.
 struct DeclarationCheck<'a> {
     view: &'a PoolView,
     standings: PoolHealth,
@@ -245,7 +244,7 @@ struct DeclarationCheck<'a> {
 
 impl DeclarationCheck<'_> {
     fn task_type(&self, name: &str) -> bool {
-        // Whether the account may use it was asked before.
+        // Whether the account may use it was checked before.
         let Ok(session) = self.view.session_to(name, self.profile, CreditMode::Unmetered) else {
             return false;
         };
@@ -287,7 +286,7 @@ impl DeclarationCheck<'_> {
     }
 }
 
-/// Nothing is wrong with the submission that could not be right at another time.
+/// The submission could be valid at another time.
 fn unhealthy(field: &'static str, why: &str) -> EngineError {
     let detail = format!("`{field}` has no executor that can be called now: {why}");
     EngineError::Refused { code: ProblemCode::ValidationError, field: Some(field), detail }

@@ -1,5 +1,4 @@
-//! What is about to be written of a task: commands are decided one after another, and their events
-//! are written together.
+//! A draft of a write: decides commands one after another, and writes their events together.
 
 use jurat_core::{
     task::{
@@ -11,12 +10,12 @@ use jurat_core::{
 
 use super::{NewCandidate, SecretBallot, TaskKey, TaskSnapshot, TaskWrite};
 
-/// A claim that is about to be written. Its work begins once it is.
+/// A lease about to be written. Its work starts once it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PendingLease {
     pub(super) token: u64,
     pub(super) claim: TaskLease,
-    /// The turn of verification that it is about.
+    /// The number of the vote that it is for.
     pub(super) turn: u32,
 }
 
@@ -66,16 +65,16 @@ impl<'a> TaskDraft<'a> {
         Ok(())
     }
 
-    /// What the clock made due, and what follows where nobody is left.
+    /// Adds the events due by the clock, and those that follow if nobody is left.
     pub(super) fn tick(&mut self, exhausted: ExhaustedRoles) {
-        // A tick is refused by no task.
+        // No task refuses a tick.
         let _refused = self.decide(&TaskCommand::Tick { exhausted });
     }
 
     pub(super) fn lease(&mut self, claim: TaskLease) -> Result<u64, TaskRefusal> {
         let token = self.task.last_token + 1;
         self.decide(&TaskCommand::TakeLease { token, claim })?;
-        // As it was written: a lease that is too long was cut off.
+        // As it was written: a lease that was too long is cut.
         if let Some(claim) = self.task.claims.get(&token).cloned()
             && claim.role != TaskRole::Finalize
         {
@@ -86,14 +85,14 @@ impl<'a> TaskDraft<'a> {
         Ok(token)
     }
 
-    /// What is to be written to the task that it was made for, and the work that begins when it is.
+    /// The write for the task that it was made from, and the work that starts after it.
     pub(super) fn finish(
         self,
         key: &TaskKey,
         before: &TaskSnapshot,
     ) -> (TaskWrite, Vec<PendingLease>) {
         let lease_end = self.now.plus_millis(self.task.terms.lease_ms);
-        // What could be done now is due when whoever writes this must have done it.
+        // Work that could be done now is due when its writer must have done it.
         let is_due = !needs(&self.task, self.now).is_empty();
         let wakes_at = self.task.wakes_at();
         let append = TaskWrite {

@@ -1,7 +1,7 @@
-//! Drives one task: what is due is written, who is needed is claimed and asked, what comes is written.
+//! Drives one task: writes due events, leases and makes the needed calls, and writes their results.
 //!
-//! Any number of nodes may drive the same task. What they write is fenced twice: by the number of
-//! events that the writer knew of, and by the token of the claim.
+//! Any number of nodes may drive the same task. Their writes are fenced twice: by the number of
+//! events that the writer knew, and by the token of the lease.
 
 mod calls_in_flight;
 pub(crate) mod choose;
@@ -20,11 +20,11 @@ use self::task_driver::TaskDriver;
 use super::{TaskKey, TaskStorePort, WorkerPort};
 use crate::Clock;
 
-/// How long the desk is given when this node ends.
+/// How long the store is given when this node stops.
 const GIVE_UP_WITHIN: Duration = Duration::from_secs(2);
 const GIVE_UP_TRIES: u32 = 5;
 
-/// What a node drives tasks with.
+/// Everything that a node drives tasks with.
 pub struct DriverContext<'a, D, H> {
     pub store: &'a D,
     pub workers: &'a H,
@@ -39,31 +39,31 @@ impl<D, H> fmt::Debug for DriverContext<'_, D, H> {
     }
 }
 
-/// What a driver is told while it is at work.
+/// Signals to a running driver.
 #[derive(Debug, Default)]
 pub struct DriverSignals {
-    /// Somebody else wrote to the task.
+    /// Another writer changed the task.
     pub changed: Notify,
-    /// This node ends.
+    /// This node stops.
     pub stop: CancellationToken,
 }
 
-/// How a driver left a task.
+/// Why a driver left a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriverExit {
     Over,
     /// There is nothing to do before this time.
     Waiting(Timestamp),
-    /// The desk does not answer, and this node holds nothing of the task.
+    /// The store does not answer, and this node holds no lease of the task.
     Trouble,
-    /// This node ends; it holds nothing of the task any more, unless the desk did not answer.
+    /// This node stops; it holds no lease of the task any more, unless the store did not answer.
     Stopped,
     /// There is no such task.
     Missing,
 }
 
 impl<D: TaskStorePort, H: WorkerPort> DriverContext<'_, D, H> {
-    /// Brings a task as far as it can come now.
+    /// Moves a task as far forward as possible now.
     pub async fn drive_task(&self, key: &TaskKey, signals: &DriverSignals) -> DriverExit {
         let filed = match self.store.load(key).await {
             Ok(Some(filed)) => filed,

@@ -1,5 +1,4 @@
-//! What callers do to tasks that were submitted: call them off, complain of what they decided, and
-//! begin the next epoch of those that go on.
+//! Commands of callers on submitted tasks: cancel one, dispute a decision, or start the next epoch.
 
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use jurat_core::{
@@ -22,13 +21,13 @@ use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
-/// How far the clock of a signer may be from this one.
+/// The maximum difference between the clock of a signer and ours.
 const SKEW_MS: u64 = 300_000;
-/// All that can be said of a decision: nobody is asked to praise it.
+/// The only outcome that can be reported about a decision.
 const OUTCOME: &str = "BAD";
 
 impl Engine {
-    /// Calls a task off. One that is over otherwise stays as it is, and that is a conflict.
+    /// Cancels a task. A task that ended otherwise stays as it is, and that is a conflict.
     pub async fn task_cancel(
         &self,
         caller: &Caller,
@@ -43,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// The same, under the key of the caller.
+    /// Like [`Engine::task_cancel`], under the idempotency key of the caller.
     pub async fn task_cancel_idempotent(
         &self,
         caller: &Caller,
@@ -70,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Begins the next epoch of a continuous task whose decision is final.
+    /// Starts the next epoch of a continuous task whose decision is final.
     pub async fn task_next_epoch(
         &self,
         caller: &Caller,
@@ -92,7 +91,7 @@ impl Engine {
         Ok(done)
     }
 
-    /// Says that a final decision was wrong, while it can be said.
+    /// Disputes a final decision, while that is possible.
     pub async fn task_complain(
         &self,
         caller: &Caller,
@@ -116,7 +115,7 @@ impl Engine {
         changed.map_err(|(refusal, _)| EngineError::Conflict(refusal.to_string()))
     }
 
-    /// Takes work back from an executor that declines it.
+    /// Releases the work of an executor that declines it.
     pub(crate) async fn task_decline(
         &self,
         key: &TaskKey,
@@ -140,7 +139,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes what a command makes of a task; the inner error says why nothing was written.
+    /// Writes the events of a command; the inner error says why nothing was written.
     async fn task_change(
         &self,
         caller: &Caller,
@@ -175,7 +174,7 @@ impl Engine {
         })
     }
 
-    /// How often each voter is right, where votes that weigh by it may be counted on the way.
+    /// How often each voter is right, if votes that are weighted by it may be counted on the way.
     async fn task_weights(&self, record: &TaskRecord) -> Result<VoterReliability, EngineError> {
         let is_weighed = record.state.terms.aggregation == VoteAggregation::ReputationWeighted;
         if record.state.is_at_rest() || !is_weighed {
@@ -185,7 +184,7 @@ impl Engine {
         hands.weights(&record.clone().into()).await.map_err(|error| not_written(record, &error))
     }
 
-    /// The signature of a complaint, where the contract says who may complain.
+    /// The signature of a complaint, if the contract names who may dispute.
     fn checked_signature(
         &self,
         record: &TaskRecord,
@@ -230,7 +229,7 @@ impl Engine {
         }
     }
 
-    /// Whether something was signed after the decision and before now.
+    /// Checks that it was signed after the decision and before now.
     fn check_signing_time(
         &self,
         record: &TaskRecord,
@@ -252,14 +251,13 @@ impl Engine {
     }
 }
 
-/// The beginning of the text that is signed. Tasks of two accounts may have one name and one
-/// authority, so that the account is a part of it: otherwise anybody could repeat a complaint of
-/// one task about the other.
+/// The start of the signed text. Tasks of two accounts may share a name and an authority, so the
+/// account is part of it: otherwise a complaint about one task could be replayed against the other.
 fn signed_prefix(record: &TaskRecord, epoch: u64) -> String {
     format!("{}|{}|{epoch}|{OUTCOME}", record.key.account, record.key.id)
 }
 
-/// The task as it is when what is to be written is.
+/// The task after the write.
 fn record_after(record: &TaskRecord, append: &TaskWrite) -> TaskRecord {
     let count = u64::try_from(append.events.len()).unwrap_or(u64::MAX);
     let ended = append.task.is_over().then_some(append.at);

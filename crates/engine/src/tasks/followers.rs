@@ -1,4 +1,4 @@
-//! Who waits for news of a task or a run, on whichever node it is worked on.
+//! Waits for news of a task or a run, whichever node works on it.
 
 use std::{
     collections::BTreeMap,
@@ -12,30 +12,30 @@ use tokio::{sync::watch, time::Instant};
 use super::TaskKey;
 use crate::{Engine, EngineError};
 
-/// How soon, and how seldom, what another node works on is looked at.
+/// The first and the longest interval between reads of another node's work.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What was written of a task.
+/// The news of a write to a task.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TaskNews {
     /// How many events there are by now.
     pub(crate) events: u64,
-    /// Whether nothing more is done unless somebody asks.
+    /// Whether nothing more happens unless a caller asks for it.
     pub(crate) is_at_rest: bool,
 }
 
-/// The tasks that somebody follows.
+/// The followed tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Followers {
     tasks: Mutex<BTreeMap<TaskKey, Arc<watch::Sender<TaskNews>>>>,
 }
 
 impl Followers {
-    /// Tells all who follow a task what was written.
+    /// Tells all followers of a task about a write.
     pub(crate) fn tell(&self, key: &TaskKey, news: TaskNews) {
         if let Some(sender) = self.lock().get(key) {
-            // Of two who wrote, the first may be the last to tell.
+            // Of two writers, the first may be the last to report.
             sender.send_if_modified(|known| {
                 let is_news = known.events < news.events;
                 if is_news {
@@ -46,7 +46,7 @@ impl Followers {
         }
     }
 
-    /// Lets all who follow it look for themselves.
+    /// Lets all followers read it again.
     pub(crate) fn wake(&self, key: &TaskKey) {
         if let Some(sender) = self.lock().get(key) {
             sender.send_replace(TaskNews { events: 0, is_at_rest: true });
@@ -64,7 +64,7 @@ impl Followers {
     }
 }
 
-/// Somebody follows a task until this is dropped.
+/// A follower of a task, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Follower<'a> {
     followers: &'a Followers,
@@ -74,10 +74,10 @@ pub(crate) struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    /// Until there are more events than these, or nothing more is done.
+    /// Waits until there are more events than these, or nothing more happens.
     async fn until(&mut self, after: u64) {
         loop {
-            // The sender is held here, so there is always somebody who could tell.
+            // The sender is held here, so the channel never closes.
             if self.news.changed().await.is_err() {
                 return std::future::pending().await;
             }
@@ -92,14 +92,14 @@ impl Follower<'_> {
 impl Drop for Follower<'_> {
     fn drop(&mut self) {
         let mut tasks = self.followers.lock();
-        // The list's own and this one: nobody else follows it.
+        // Only the list and this follower hold it: nobody else follows the task.
         if Arc::strong_count(&self.sender) <= 2 {
             tasks.remove(&self.key);
         }
     }
 }
 
-/// For how long somebody waits, and for how many events.
+/// How long to wait, and for how many events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LongPoll {
     /// How many events are known already.
@@ -108,8 +108,8 @@ pub(crate) struct LongPoll {
 }
 
 impl Engine {
-    /// Reads again what is followed until it is as somebody wants it, or the time is up. It must be
-    /// followed before, so that nothing is missed between two looks.
+    /// Reads repeatedly until the condition holds or the time is up. The follower must exist
+    /// before, so that nothing is missed between two reads.
     pub(crate) async fn follow<'a, T>(
         &self,
         mut following: Follower<'_>,

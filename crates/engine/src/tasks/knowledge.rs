@@ -1,4 +1,4 @@
-//! What is remembered of decisions, and how it is handed to those who decide on the like.
+//! Remembers decisions, and gives them to executors with similar inputs.
 
 use jurat_core::{
     canonical::digest_json,
@@ -19,17 +19,17 @@ use serde_json::{Value, json};
 
 use super::{PriorDecision, TaskRoster, TaskWrite};
 
-/// How many decisions a bundle carries, and how like the inputs must be.
+/// How many decisions a bundle holds, and how similar the inputs must be.
 const MOST_SIMILAR: usize = 5;
 const LEAST_SIMILARITY: f64 = 0.3;
-/// How many of the newest others are looked through.
+/// How many of the newest others are searched.
 pub(super) const LOOKED_THROUGH: u32 = 200;
-/// How many decisions on the same are looked at, without their outputs.
+/// How many decisions on the same inputs are considered, without their outputs.
 pub const MOST_SAME: u32 = 64;
-/// How many decisions on the same an executor is told of, and an answer is compared with.
+/// How many decisions on the same inputs an executor sees, and an answer is compared with.
 const MOST_EXACT: usize = 3;
 const MOST_PRIOR: usize = 8;
-/// The largest answer of before that is handed on, and the largest bundle, in bytes.
+/// The largest earlier answer that is passed on, and the largest bundle, in bytes.
 const LARGEST_PAYLOAD: u64 = 32_768;
 const LARGEST_BUNDLE: usize = 65_536;
 
@@ -50,7 +50,7 @@ fn digests(contract: &Value) -> KnowledgeDigests {
     }
 }
 
-/// What to ask for before work on a contract begins.
+/// The query before work on a contract starts.
 pub fn knowledge_query(
     account: &AccountId,
     contract: &Value,
@@ -65,11 +65,11 @@ pub fn knowledge_query(
     }
 }
 
-/// How many decisions of before are tried at the most.
+/// How many earlier decisions are tried.
 const MOST_REUSED: usize = 4;
 
-/// The decisions on the same that a task may take over, as they are ranked. The next epoch of a task
-/// is there to decide anew.
+/// The decisions on the same inputs that a task may reuse, ranked. The next epoch of a task decides
+/// afresh and reuses none.
 pub fn reusable<'a>(
     exact: &'a [KnowledgeSummary],
     task: &'a str,
@@ -79,20 +79,20 @@ pub fn reusable<'a>(
     exact.iter().filter(is_other).filter(|it| could_be_of(it, panel)).take(MOST_REUSED)
 }
 
-/// Whether a decision may stand for a proposal of this panel: everybody who proposed it could
-/// propose for the panel too, and under the same profile.
+/// Whether a decision may count as a proposal of this roster: everybody who proposed it could also
+/// propose for the roster, and under the same profile.
 fn could_be_of(known: &KnowledgeSummary, panel: &TaskRoster) -> bool {
     let is_there = |it: &String| panel.proposers.contains(it);
     let are_there = !known.proposers.is_empty() && known.proposers.iter().all(is_there);
     are_there && known.profile == panel.profile
 }
 
-/// A decision on the same, as a candidate that is verified anew. In each epoch it is another one.
+/// A decision on the same inputs, as a candidate to vote on. It is a new candidate in each epoch.
 pub fn prior_decision(
     (known, epoch): (&KnowledgeSummary, u64),
     made: TaskCandidateRow,
 ) -> PriorDecision {
-    // However often it was taken over: where it was made.
+    // The original decision, however often it was reused.
     let source = known.source.as_ref().unwrap_or(&known.key);
     PriorDecision {
         source: source_name(source),
@@ -106,24 +106,24 @@ pub fn prior_decision(
     }
 }
 
-/// What a decision is called as the source of another.
+/// The name of a decision as the source of another.
 pub fn source_name(key: &KnowledgeKey) -> String {
     format!("knowledge:{}#{}", key.task_id, key.epoch)
 }
 
-/// Reads what `name` wrote.
+/// Reads what [`source_name`] wrote.
 fn parse_source(source: &str) -> Option<KnowledgeKey> {
     let (task, epoch) = source.strip_prefix("knowledge:")?.rsplit_once('#')?;
     Some(KnowledgeKey { task_id: task.to_owned(), epoch: epoch.parse().ok()? })
 }
 
-/// The decision that an event takes over.
+/// The decision that an event reuses.
 pub fn reused_key(event: &TaskEvent) -> Option<KnowledgeKey> {
     let TaskEvent::Reused { source, .. } = event else { return None };
     parse_source(source)
 }
 
-/// What is to be remembered of a decision that an append makes final.
+/// The knowledge from a decision that a write makes final.
 pub fn knowledge_of(append: &TaskWrite, (epoch, seq): (u64, u64), made: &Candidate) -> Knowledge {
     let filed = &append.before;
     let contract = &filed.contract;
@@ -177,7 +177,7 @@ fn codes(proposal: &Proposal) -> Vec<u16> {
     ballots.flat_map(|ballot| ballot.reason_codes.iter().copied()).collect()
 }
 
-/// How likely the decision is right: what a round would say of these verdicts.
+/// The confidence in the decision: what a round would compute from these verdicts.
 fn confidence(proposal: &Proposal, known: &VoterReliability) -> f64 {
     let verdicts: Vec<(bool, f64, Independence)> = proposal
         .votes
@@ -195,7 +195,7 @@ fn confidence(proposal: &Proposal, known: &VoterReliability) -> f64 {
     verdict_confidence(verdicts.iter().map(|(is_for, right, shared)| (*is_for, *right, shared)))
 }
 
-/// A decision that an executor is to be told of.
+/// A decision for an executor.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct KnowledgePick {
     key: KnowledgeKey,
@@ -203,8 +203,8 @@ pub(super) struct KnowledgePick {
     similarity: f64,
 }
 
-/// The few decisions that say most about a contract, the best first. None of their outputs was read
-/// so far.
+/// The few decisions that say most about a contract, the best first. Their outputs are not read
+/// yet.
 pub(super) fn picks(hits: &KnowledgeHits, contract: &Value) -> Vec<KnowledgePick> {
     let words = WordCounts::of(&contract["inputs"]);
     let fits = |bytes: u64| bytes <= LARGEST_PAYLOAD;
@@ -231,9 +231,9 @@ pub(super) fn keys(picks: &[KnowledgePick]) -> Vec<KnowledgeKey> {
     picks.iter().map(|it| it.key.clone()).collect()
 }
 
-/// The decisions on the same that an answer is compared with, the newest first: each that was made
-/// anew is one voice, and what was taken from another adds none. Nothing confirms itself, so that
-/// the one from which the answer is taken is left out.
+/// The decisions on the same inputs that an answer is compared with, the newest first: each
+/// original decision counts once, and reused ones add nothing. The decision that the answer itself
+/// comes from is left out, because nothing confirms itself.
 pub fn prior(hits: &KnowledgeHits, taken_from: Option<&str>) -> Vec<KnowledgeKey> {
     let own = taken_from.and_then(parse_source);
     let counts = |it: &&KnowledgeSummary| it.source.is_none() && own.as_ref() != Some(&it.key);
@@ -242,12 +242,12 @@ pub fn prior(hits: &KnowledgeHits, taken_from: Option<&str>) -> Vec<KnowledgeKey
     found.map(|it| it.key.clone()).take(MOST_PRIOR).collect()
 }
 
-/// A question for the outputs of some decisions.
+/// A query for the outputs of some decisions.
 pub(super) fn output_query(account: &AccountId, keys: Vec<KnowledgeKey>) -> KnowledgeFetch {
     KnowledgeFetch { account: account.clone(), keys, largest: LARGEST_PAYLOAD }
 }
 
-/// Earlier decisions for an executor that proposes, as the executor contract has them.
+/// Earlier decisions for an executor that proposes, in the form of the executor contract.
 pub(super) fn bundle(
     (picks, learned): (&[KnowledgePick], &[KnowledgeRecord]),
     contract: &Value,
@@ -279,7 +279,7 @@ pub(super) fn bundle(
         if hits.is_empty() || bundle.to_string().len() <= LARGEST_BUNDLE {
             return Some(bundle);
         }
-        // The least similar stands last.
+        // The least similar is last.
         hits.pop();
     }
 }
@@ -295,7 +295,7 @@ fn hit(pick: &KnowledgePick, KnowledgeRecord { task_id, knowledge }: &KnowledgeR
         "reuse_payload": knowledge.output,
         "evidence_digests": [],
         "reason_codes_summary": { "reason_codes": knowledge.reason_codes },
-        // Never surer than the decision itself was.
+        // Never surer than the decision itself.
         "confidence_hint": pick.similarity * knowledge.confidence,
     })
 }

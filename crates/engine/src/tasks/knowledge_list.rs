@@ -1,4 +1,4 @@
-//! Reading what is remembered of the decisions of an account.
+//! Lists the knowledge of an account.
 
 use jurat_core::account::caller::{Caller, Scope};
 use jurat_store::{
@@ -10,17 +10,17 @@ use crate::{
     access::{behalf_of, require_scope},
 };
 
-/// Which decisions to list.
+/// Selects decisions.
 #[derive(Debug, Clone)]
 pub struct KnowledgeQuery {
     pub of: KnowledgeScope,
-    /// Starts behind this decision, towards older ones.
+    /// Starts after this decision, towards older ones.
     pub before: Option<KnowledgePosition>,
     pub limit: u32,
 }
 
 impl Engine {
-    /// What is remembered of a type of tasks or of one task, the newest decision first.
+    /// The knowledge about a type of tasks or about one task, the newest decision first.
     pub async fn knowledge_list(
         &self,
         caller: &Caller,
@@ -31,7 +31,7 @@ impl Engine {
         let page = KnowledgePageQuery { account: caller.account().clone(), of, before, limit };
         let found = self.inner.store.tasks().knowledge_export(&behalf_of(caller), &page).await?;
         if let (true, KnowledgeScope::Task(id)) = (found.is_empty(), page.of) {
-            // Nothing is remembered of the task, or there is none.
+            // Either nothing is remembered of the task, or there is none.
             self.task_of(&TaskKey { account: page.account, id }).await?;
         }
         Ok(found)

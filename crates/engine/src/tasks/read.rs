@@ -1,4 +1,4 @@
-//! Reading tasks: one, a list, what happened, and what was decided.
+//! Reads tasks: one, a list, the events, and the decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,30 +17,30 @@ use crate::{
     access::{behalf_of, require_scope},
 };
 
-/// Which tasks to list.
+/// Selects tasks.
 #[derive(Debug, Clone, Default)]
 pub struct TaskQuery {
     pub state: Option<TaskPhase>,
     pub task_type: Option<String>,
-    /// Starts behind this task, towards older ones.
+    /// Starts after this task, towards older ones.
     pub before: Option<ListPosition>,
     pub limit: u32,
 }
 
-/// What a task decided, as far as it did.
+/// The decision of a task, as far as there is one.
 #[derive(Debug, Clone)]
 pub struct TaskDecision {
     pub record: TaskRecord,
-    /// What the votes approved.
+    /// The approved candidate.
     pub candidate: Option<TaskCandidateRow>,
-    /// Who proposed it, also where it is taken from an earlier decision.
+    /// The executor that proposed it, even if it comes from an earlier decision.
     pub executor: Option<String>,
-    /// Provider and model of who proposed it, as declared now.
+    /// Provider and model of the proposer, as declared now.
     pub declared: Option<(String, String)>,
-    /// How likely it is right, and the digest of the decision, once it is final.
+    /// The confidence in it, and the digest of the decision, once it is final.
     pub confidence: Option<f64>,
     pub final_hash: Option<String>,
-    /// The rounds in which the revealed votes were cast, by voter.
+    /// The rounds of the revealed votes, by voter.
     pub rounds: BTreeMap<String, String>,
 }
 
@@ -67,7 +67,7 @@ impl Engine {
         Ok(self.inner.store.tasks().task_page(&behalf_of(caller), &filter).await?)
     }
 
-    /// What happened to a task behind an event, in its order.
+    /// The events of a task after an event, in order.
     pub async fn task_events(
         &self,
         caller: &Caller,
@@ -80,7 +80,7 @@ impl Engine {
         let asked = TaskEventsQuery { task: task.clone(), after, limit };
         let found = self.inner.store.tasks().task_events(&behalf_of(caller), &asked).await?;
         if found.is_empty() {
-            // No events behind this one, or no such task.
+            // Either there are no further events, or no such task.
             self.task_of(&task).await?;
         }
         Ok(found)
@@ -120,7 +120,7 @@ impl Engine {
         Ok(TaskDecision { record, candidate, executor, declared, confidence, final_hash, rounds })
     }
 
-    /// A contract to begin with; a name is drawn where none is given.
+    /// A sample contract; a name is drawn if none is given.
     pub fn task_sample(
         &self,
         caller: &Caller,
@@ -150,7 +150,7 @@ impl Engine {
         Ok(capabilities.map(|it| (it.provider_family, it.model_id)))
     }
 
-    /// Nothing of a vote is told before it is revealed.
+    /// Nothing about a vote is shown before it is revealed.
     async fn vote_rounds(
         &self,
         caller: &Caller,
@@ -174,7 +174,7 @@ impl Engine {
         Ok(rounds)
     }
 
-    /// What is remembered of the decision of this epoch: its confidence and its digest.
+    /// The confidence and the digest of this epoch's decision.
     async fn final_decision_of(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! Who may work for a task, and whether they are enough.
+//! Decides which executors may propose and vote, and whether they are enough.
 
 use std::collections::BTreeSet;
 
@@ -11,25 +11,25 @@ use serde_json::{Value, json};
 
 use crate::rounds::seats::JUDGE_PREFIX;
 
-/// Who may work for a task.
+/// The workers that may take part in a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRoster {
     /// Executors that propose.
     pub proposers: Vec<String>,
-    /// Executors that verify.
+    /// Executors that vote.
     pub voters: Vec<String>,
     pub profile: String,
-    /// Whether this node votes as well, because the others are too few for the quorum.
+    /// Whether this node votes as well, because there are too few others for the quorum.
     pub has_node: bool,
-    /// Whether this node may vote when those who verify are gone: it can decide the policy alone,
-    /// and the submission named nobody for it.
+    /// Whether this node may vote if the voters are gone: it can decide the policy alone, and the
+    /// submission named no voters.
     pub has_spare: bool,
-    /// Which attempt at a step of a run the task is; 1 where it is none.
+    /// The attempt at a step of a run that the task is; 1 if it is none.
     pub attempt: u32,
 }
 
 impl TaskRoster {
-    /// As it is stored.
+    /// The stored form.
     pub fn write(&self) -> Value {
         json!({
             "executors": self.proposers,
@@ -58,8 +58,8 @@ impl TaskRoster {
         }
     }
 
-    /// Lets the node vote where it must and may, and refuses a quorum that nobody can reach. Where
-    /// verifiers are named, they alone vote. Those who never can do not count.
+    /// Lets the node vote if it must and may, and refuses a quorum that cannot be reached. Named
+    /// voters vote alone. Voters that never can vote do not count.
     pub fn for_quorum(
         mut self,
         quorum: u32,
@@ -67,12 +67,12 @@ impl TaskRoster {
         can_vote: impl Fn(&str) -> bool,
     ) -> Result<Self, InputError> {
         if policy_id == SEMANTIC {
-            // What a verifier of the registry judges never leaves this node.
+            // The criterion of a verifier never leaves this node.
             self.voters.retain(|it| it.starts_with(JUDGE_PREFIX));
         }
         let able: Vec<&String> = self.voters.iter().filter(|it| can_vote(it)).collect();
         let is_both = able.iter().any(|it| self.proposers.contains(it));
-        // Whoever proposes has no vote, and it may be any of those who could.
+        // A proposer has no vote, and any of those who could propose may be it.
         let voters = able.len() - usize::from(is_both);
         let quorum = usize::try_from(quorum).unwrap_or(usize::MAX);
         self.has_spare &= decides_alone(policy_id);
@@ -92,8 +92,7 @@ impl TaskRoster {
         Err(InputError { field: "acceptance.quorum_threshold".to_owned(), problem })
     }
 
-    /// The member of a submission that asks for another panel than this one. What it leaves out is
-    /// as it is.
+    /// The member of a submission that asks for another roster than this one. Absent members match.
     pub(super) fn differs(&self, order: &TaskSubmission) -> Option<&'static str> {
         let is_other = |asked: &[String], has: &[String]| {
             let (asked, has): (BTreeSet<_>, BTreeSet<_>) =
@@ -114,7 +113,7 @@ impl TaskRoster {
     }
 }
 
-/// Whether this node can vote under a policy: nobody's judgement is needed.
+/// Whether this node can vote under a policy, which needs no judge.
 fn decides_alone(policy_id: &str) -> bool {
     Policy::is_builtin(policy_id) && policy_id != CLAIM && policy_id != SEMANTIC
 }
@@ -152,7 +151,7 @@ mod tests {
     fn a_quorum_that_nobody_can_reach_is_refused() {
         let refused = panel(&["a", "b"], &["a", "b"]).for_quorum(3, "vp.schema_only.v1", all);
         assert_eq!(refused.unwrap_err().field, "acceptance.quorum_threshold");
-        // A judgement is nothing that the node can make alone.
+        // The node cannot judge alone.
         for policy in ["vp.claim.v1", "vp.semantic.v1", "their.own.policy"] {
             assert!(panel(&["a"], &["a"]).for_quorum(1, policy, all).is_err(), "{policy}");
         }

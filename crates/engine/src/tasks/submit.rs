@@ -1,4 +1,4 @@
-//! Taking tasks, and waiting for them.
+//! Accepts tasks, and waits for them.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Takes a task. The same contract under the same identifier is the same task.
+    /// Submits a task. The same contract under the same id is the same task.
     pub async fn task_submit(
         &self,
         caller: &Caller,
@@ -31,7 +31,7 @@ impl Engine {
         self.task_submit_at(caller, order, keyed, 1).await
     }
 
-    /// Takes a task that is this attempt at a step of a run.
+    /// Submits a task that is this attempt at a step of a run.
     pub(crate) async fn task_submit_at(
         &self,
         caller: &Caller,
@@ -49,7 +49,7 @@ impl Engine {
         let digest = digest_json(&contract);
         let mut tries = 0;
         let done = loop {
-            // What is there already is not checked again: its contract may have ended meanwhile.
+            // An existing task is not checked again: its contract may have expired meanwhile.
             let panel = match self.task_already_submitted(caller, &order, &digest).await? {
                 Some(known) if keyed.is_none() => return Ok(IdempotentOutcome::Now(known)),
                 Some(known) => known.record.panel,
@@ -65,7 +65,7 @@ impl Engine {
                 Ok(done) => break done,
                 Err(TaskSubmitRefusal::Taken) => return Err(id_taken(id)),
                 Err(TaskSubmitRefusal::TooManyOpen) => return Err(self.too_many_open()),
-                // Somebody submitted it at the same moment. It is there now, and is compared with.
+                // A concurrent request submitted it. It exists now, and is compared with this one.
                 Err(TaskSubmitRefusal::OtherPanel) if tries < 2 => {}
                 Err(TaskSubmitRefusal::OtherPanel) => {
                     return Err(EngineError::Bug("the panel of a task changed"));
@@ -122,7 +122,7 @@ impl Engine {
         ))
     }
 
-    /// The task that has the identifier already, if its contract is the same.
+    /// The task that has the id already, if its contract is the same.
     async fn task_already_submitted(
         &self,
         caller: &Caller,
@@ -145,8 +145,8 @@ impl Engine {
         }
     }
 
-    /// The task as it is when it has more events than these, nothing more is done for it unless
-    /// somebody asks, or the time is up.
+    /// The task once it has more events than these, nothing more happens unless a caller asks for
+    /// it, or the time is up.
     pub async fn task_wait(
         &self,
         caller: &Caller,
@@ -163,7 +163,7 @@ impl Engine {
     }
 }
 
-/// Whether the key may do what the steps of a task do in its name.
+/// Checks that the key may do what the calls of a task do on its behalf.
 pub(crate) fn check_scopes(caller: &Caller, contract: &TaskContract) -> Result<(), EngineError> {
     require_scope(caller, Scope::TasksWrite)?;
     require_scope(caller, Scope::RoundsCreate)?;

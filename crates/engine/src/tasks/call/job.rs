@@ -1,4 +1,4 @@
-//! The job that a step of a task is.
+//! Builds the job of a task call.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -55,7 +55,7 @@ pub(super) fn task_call_job(order: &TaskCallOrder) -> Result<Job, EngineError> {
     })
 }
 
-/// A proposal must have the form that the contract asks for, as whoever verifies it reads that.
+/// A proposal must have the form that the contract asks for, read by the same rules as the voters'.
 fn form_policy(verifier_policy: &PolicyBinding) -> PolicyBinding {
     let peers = match verifier_policy.rules() {
         PolicyRules::WattSwarm => PolicyBinding::of_wattswarm(SCHEMA_ONLY, json!({})),
@@ -89,7 +89,7 @@ fn task_call(order: &TaskCallOrder) -> TaskCall {
     }
 }
 
-/// Other answers travel as evidence that is marked as such, where the policy compares.
+/// Other answers are sent as marked evidence if the policy compares.
 fn evidence(candidate: &Candidate, others: &[(String, Value)], policy: &PolicyBinding) -> Evidence {
     let mut evidence = candidate.evidence.clone();
     if policy.policy_id == CROSSCHECK {
@@ -104,8 +104,8 @@ fn evidence(candidate: &Candidate, others: &[(String, Value)], policy: &PolicyBi
     evidence
 }
 
-/// Who may take the one seat. What a verifier of the registry judges never leaves this node, so
-/// that no executor can be asked.
+/// Who may take the only seat. The criterion of a verifier never leaves this node, so no executor
+/// can be asked.
 fn seat_pool(
     by: &TaskCallTarget,
     policy: &PolicyBinding,

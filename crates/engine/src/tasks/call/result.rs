@@ -1,4 +1,4 @@
-//! What the one answer of a step's round amounts to.
+//! Reads the result of a task call from its round.
 
 use jurat_core::{
     canonical::digest_json,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::EngineError;
 
-/// Why a verifier that refuses the policy has no verdict.
+/// Why a voter that refuses the policy has no verdict.
 const POLICY_UNSUPPORTED: &str = "policy_unsupported";
 
 pub(super) fn task_call_result(
@@ -41,7 +41,7 @@ pub(super) fn task_call_result(
     let evidence = checked.map(|checked| checked.findings).unwrap_or_default();
     let outcome = match (ending, answer) {
         (RoundEnding::Closed, answer) => answer_outcome(order, policy_hash, &executor, answer),
-        // What was said before the round was stopped decides nothing.
+        // Answers that came before the round was stopped decide nothing.
         (RoundEnding::Expired | RoundEnding::Cancelled, answer) => {
             let failure = answer.failure().cloned().unwrap_or_else(|| {
                 ReplicaFailure::new(
@@ -66,7 +66,7 @@ pub(super) fn task_call_result(
     })
 }
 
-/// What an earlier round of the same step came to; nothing where its answer cannot be used.
+/// The result of an earlier round of the same call; `None` if its answer cannot be used.
 pub(super) fn earlier_result(
     order: &TaskCallOrder,
     round: Round,
@@ -75,7 +75,7 @@ pub(super) fn earlier_result(
     Ok((!matches!(done.outcome, TaskCallOutcome::Failed { .. })).then_some(done))
 }
 
-/// A step that no round was opened for. What this node cannot do is an error.
+/// A call without a round. A fault of this node is an error.
 pub(super) fn refused_result(
     order: &TaskCallOrder,
     error: EngineError,
@@ -140,7 +140,7 @@ fn proposal_outcome(order: &TaskCallOrder, said: AnswerContent) -> TaskCallOutco
             "the proposal has no output",
         ));
     };
-    // It was read when the job was made.
+    // It was read when the job was built.
     let terms = read_task_contract(&order.contract).map(|it| it.evidence_policy.terms());
     if let Some(fault) = terms.ok().and_then(|terms| terms.fault(&said.evidence)) {
         return failed_outcome(ReplicaFailure::new(FailureCode::InvalidOutput, fault));
@@ -159,7 +159,7 @@ fn vote_outcome(
     said: AnswerContent,
 ) -> TaskCallOutcome {
     if label == Label::NeedsSpec {
-        // Whoever cannot decide under the policy is no verifier of it, and somebody else is asked.
+        // An executor that cannot decide under the policy is not a voter, and another one is asked.
         let said = said.notes.first().map_or("no reason given", String::as_str);
         let detail = format!("`{executor}` refuses the policy binding: {said}");
         return TaskCallOutcome::Failed { code: POLICY_UNSUPPORTED, detail };
@@ -170,7 +170,7 @@ fn vote_outcome(
     };
     let no_doubt = if status == EvaluationStatus::Inconclusive { 0.0 } else { 1.0 };
     let score = said.score.unwrap_or(no_doubt);
-    // What this node found out about evidence is no part of what the verifier answered.
+    // This node's findings about evidence are not part of the voter's answer.
     let before = evidence::evidence_check(&said);
     let (said_label, said_codes) = before
         .as_ref()

@@ -1,4 +1,4 @@
-//! The calls of one driver: those under way, and those that ended and are not on record.
+//! The calls of one driver: those in progress, and those that ended and are not recorded.
 
 use std::{collections::BTreeSet, future::Future, pin::pin};
 
@@ -9,14 +9,14 @@ use super::worker_answer::FinishedTaskCall;
 #[derive(Default)]
 pub(crate) struct TaskCallsInFlight<'a> {
     pub(crate) calls: FuturesUnordered<BoxFuture<'a, FinishedTaskCall>>,
-    /// The claims of the calls.
+    /// The leases of the calls.
     pub(crate) leases: BTreeSet<u64>,
-    /// Calls that ended and are not on record.
+    /// Calls that ended and are not recorded.
     pub(crate) finished: Vec<FinishedTaskCall>,
 }
 
 impl TaskCallsInFlight<'_> {
-    /// Waits for a call to end; for ever, when there is none.
+    /// Waits for a call to end; for ever if there is none.
     pub(crate) async fn next(&mut self) {
         match self.calls.next().await {
             Some(ended) => {
@@ -27,8 +27,8 @@ impl TaskCallsInFlight<'_> {
         }
     }
 
-    /// Does something else, and lets the calls go on. One that stood still meanwhile might keep what
-    /// the other waits for, such as a connection to the store.
+    /// Does other work while the calls continue. A suspended call might hold a resource that the
+    /// other work needs, such as a connection to the store.
     pub(crate) async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {

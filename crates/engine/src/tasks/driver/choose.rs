@@ -1,4 +1,4 @@
-//! Who proposes and who verifies: distinct, as independent as the panel allows, and never the same
+//! Chooses proposers and voters: distinct, as independent as the roster allows, and never the same
 //! for both.
 
 use std::collections::BTreeSet;
@@ -8,44 +8,44 @@ use jurat_core::{
     time::Timestamp,
 };
 
-/// Somebody of the panel of a task.
+/// A worker on the roster of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskWorker {
     pub name: String,
-    /// What it has in common with others, such as a model.
+    /// Its independence key, such as its model.
     pub independence: String,
     pub proposes: bool,
     pub votes: bool,
-    /// Whether it can be asked now: it is well, and it declares what the task needs.
+    /// Whether it can be asked now: it is healthy and declares what the task needs.
     pub is_ready: bool,
     pub kind: TaskWorkerKind,
 }
 
-/// Who works. This node comes last, and votes only where others are too few.
+/// The kind of a worker. This node comes last, and votes only if there are too few others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskWorkerKind {
     Executor,
     Node,
-    /// This node, where the panel is large enough: it votes when too many of them are gone.
+    /// This node, if the roster is large enough: it votes if too many others are gone.
     Spare,
 }
 
-/// Work for somebody.
+/// Work for a chosen worker.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WorkerChoice<'a> {
     pub(crate) worker: &'a TaskWorker,
     pub(crate) role: TaskRole,
     pub(crate) candidate: Option<String>,
-    /// How many different keys there are among all who could do it.
+    /// How many independence keys exist among all who could do it.
     pub(crate) pool_keys: u32,
-    /// The execution under which it was begun before.
+    /// The execution id under which it was started before.
     pub(crate) earlier_execution: Option<String>,
 }
 
-/// Who does next what is needed; nobody, when nobody is left or nobody is needed.
+/// The next worker for some work; `None` if nobody is left or needed.
 ///
-/// Those who began it before come first, then those who are least like the others. This node comes
-/// last.
+/// Workers that started it before come first, then those that share least with the others. This
+/// node comes last.
 pub(crate) fn choose_worker<'a>(
     task: &Task,
     need: &TaskNeed,
@@ -98,8 +98,8 @@ pub(crate) fn choose_worker<'a>(
     }
 }
 
-/// What there is nobody left for. Those who cannot be asked now count as gone: what is tried again
-/// after a pause finds them well, or ends.
+/// The roles that nobody is left for. Workers that cannot be asked now count as gone: a retry after
+/// a pause finds them healthy, or ends.
 pub(crate) fn exhausted(task: &Task, now: Timestamp, workers: &[TaskWorker]) -> ExhaustedRoles {
     let mut exhausted = ExhaustedRoles::default();
     for need in needs(task, now) {
@@ -120,20 +120,20 @@ fn available<'a>(
     workers.iter().filter(|it| it.is_ready && !without.contains(&it.name))
 }
 
-/// Whether nobody else alone may do it.
+/// Whether the work is not reserved for others.
 fn is_eligible(worker: &TaskWorker, only: Option<&Vec<String>>) -> bool {
     only.is_none_or(|only| only.contains(&worker.name))
 }
 
-/// Whether fewer can be asked for a verdict now than are still needed, but for this node.
+/// Whether fewer voters than needed can be asked now, besides this node.
 fn needs_spare(count: u32, without: &[String], workers: &[TaskWorker]) -> bool {
     let others =
         available(workers, without).filter(|it| it.votes && it.kind != TaskWorkerKind::Spare);
     others.count() < usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// Whether enough are left to verify when this one proposes as well, and all propose the same. The
-/// first may always propose: a panel that is too small for that is not taken.
+/// Whether enough voters remain if this one proposes as well, and all propose the same. The first
+/// may always propose: a roster that is too small for that is not accepted.
 fn leaves_a_quorum(task: &Task, worker: &TaskWorker, workers: &[TaskWorker]) -> bool {
     let proposing = task.claims.values().filter(|it| it.role == TaskRole::Propose);
     let mut authors: BTreeSet<&str> = proposing.map(|it| it.holder.as_str()).collect();
@@ -149,7 +149,7 @@ fn leaves_a_quorum(task: &Task, worker: &TaskWorker, workers: &[TaskWorker]) -> 
     usize::try_from(task.terms.quorum).is_ok_and(|quorum| quorum <= voters.count())
 }
 
-/// What those of a name have in common with others.
+/// The independence keys of the named workers.
 fn keys_of<'a, 'n>(
     workers: &'a [TaskWorker],
     names: impl Iterator<Item = &'n String>,
@@ -159,7 +159,7 @@ fn keys_of<'a, 'n>(
     named.map(|it| it.independence.as_str()).collect()
 }
 
-/// How many different keys there are among all who could verify a candidate, had nobody yet.
+/// How many independence keys exist among all who could vote on a candidate, had nobody voted yet.
 fn pool_keys<'a>(
     task: &Task,
     proposal: &Proposal,
@@ -276,7 +276,7 @@ mod tests {
         let need = needs(&task, NOW).into_iter().next().unwrap();
         let enough = [spare.clone(), b.clone(), c];
         let choice = choose_worker(&task, &need, &enough).unwrap();
-        // Its key is none that the others could have had.
+        // Its key is not one that the others could have had.
         assert_eq!((choice.worker.name.as_str(), choice.pool_keys), ("b", 1));
         let too_few = [spare.clone(), b];
         let choice = choose_worker(&task, &need, &too_few).unwrap();

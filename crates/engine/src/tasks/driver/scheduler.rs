@@ -1,4 +1,4 @@
-//! When a task is driven: takes what is due, drives so many at a time, and sleeps until the next.
+//! Takes due tasks, drives a limited number of them, and sleeps until the next.
 
 use std::{
     collections::BTreeMap,
@@ -20,18 +20,18 @@ use crate::tasks::{
 };
 use crate::{Clock, Engine};
 
-/// For how long a task that was taken is left to its taker, who writes before that.
+/// How long a taken task is left to its node, which writes to it before that.
 const TAKEN_MS: u64 = 2_000;
-/// How long to wait for a desk that does not answer.
+/// How long to wait for a store that does not answer.
 const TROUBLE_MS: u64 = 1_000;
 
-/// The tasks that are driven on this node.
+/// The tasks that this node drives.
 #[derive(Debug, Default)]
 pub struct TasksInFlight {
     tasks: Mutex<BTreeMap<TaskKey, Arc<DriverSignals>>>,
-    /// Something is due at once.
+    /// A task is due now.
     pub wake: Notify,
-    /// The node ends.
+    /// The node stops.
     pub stop: CancellationToken,
 }
 
@@ -41,7 +41,7 @@ impl TasksInFlight {
         Self { stop, ..Self::default() }
     }
 
-    /// Tells the driver of a task, if it is on this node, that somebody else wrote to it.
+    /// Tells the driver of a task, if it runs on this node, that another writer changed it.
     pub fn tell(&self, key: &TaskKey) {
         if let Some(signals) = self.lock().get(key) {
             signals.changed.notify_one();
@@ -62,7 +62,7 @@ impl TasksInFlight {
         counts
     }
 
-    /// Enters a task; nothing when it is under way already.
+    /// Enters a task; `None` if it is driven already.
     fn enter(&self, key: &TaskKey) -> Option<Arc<DriverSignals>> {
         let mut tasks = self.lock();
         if tasks.contains_key(key) {
@@ -83,9 +83,9 @@ impl TasksInFlight {
     }
 }
 
-/// How a task that was taken is driven.
+/// Drives a task that was taken.
 pub trait DriverPort: Send + Sync {
-    /// Brings a task as far as it can come now.
+    /// Moves a task as far forward as possible now.
     fn drive(
         &self,
         key: &TaskKey,
@@ -93,21 +93,21 @@ pub trait DriverPort: Send + Sync {
     ) -> impl Future<Output = DriverExit> + Send;
 }
 
-/// Beside the schedule: what is not polled does not go on.
+/// Runs inside the scheduler: it only progresses while it is polled.
 impl<D: TaskStorePort, H: WorkerPort> DriverPort for DriverContext<'_, D, H> {
     async fn drive(&self, key: &TaskKey, signals: &Arc<DriverSignals>) -> DriverExit {
         self.drive_task(key, signals).await
     }
 }
 
-/// Drives what is due, so many tasks at a time.
+/// Drives due tasks, a limited number at a time.
 pub struct TaskScheduler<'a, D, W> {
     pub store: &'a D,
     pub driver: &'a W,
     pub clock: &'a dyn Clock,
     pub in_flight: &'a TasksInFlight,
     pub at_once: usize,
-    /// How long it sleeps at the most: other nodes may have brought work.
+    /// The maximum sleep: other nodes may have added work.
     pub longest_sleep: Duration,
 }
 
@@ -117,16 +117,16 @@ impl<D, W> fmt::Debug for TaskScheduler<'_, D, W> {
     }
 }
 
-/// What the last look showed.
+/// The result of the last look.
 #[derive(Default)]
 struct DueCursor {
-    /// Whether tasks wait for a place.
+    /// Whether tasks wait for a slot.
     some_wait: bool,
-    /// The account that it came to.
+    /// The account that it reached.
     looked_to: Option<AccountId>,
 }
 
-/// What the schedule waits for.
+/// The events that wake the scheduler.
 enum SchedulerWake {
     Stop,
     Found(Result<DueTasks, TaskPortError>),
@@ -139,7 +139,7 @@ type DueLookup<'a> = Option<BoxFuture<'a, Result<DueTasks, TaskPortError>>>;
 type ActiveDrivers<'a> = FuturesUnordered<BoxFuture<'a, DriverExit>>;
 
 impl<D: TaskStorePort, W: DriverPort> TaskScheduler<'_, D, W> {
-    /// Goes on until the node ends, and then until its drivers have given up what they hold.
+    /// Runs until the node stops, and then until its drivers have released their leases.
     pub async fn run(&self) {
         let mut walks: ActiveDrivers<'_> = FuturesUnordered::new();
         let mut looking: DueLookup<'_> = None;
@@ -152,7 +152,7 @@ impl<D: TaskStorePort, W: DriverPort> TaskScheduler<'_, D, W> {
                 looking = Some(self.store.take_due(self.take(now, free, &seen)).boxed());
                 look_at = now.plus_millis(millis(self.longest_sleep));
             }
-            // With no place free there is nothing to look for before one is.
+            // Without a free slot there is nothing to look for.
             let sleep = if free == 0 { self.longest_sleep } else { span(now, look_at) };
             match self.next_wake(&mut looking, &mut walks, sleep).await {
                 SchedulerWake::Stop => break,
@@ -160,7 +160,7 @@ impl<D: TaskStorePort, W: DriverPort> TaskScheduler<'_, D, W> {
                     looking = None;
                     look_at = look_at.min(self.drive_due(found, &mut seen, &walks));
                 }
-                // There is a place for those who wait for one.
+                // A slot is free for waiting tasks.
                 SchedulerWake::Left(_) if seen.some_wait => look_at = self.clock.now(),
                 SchedulerWake::Left(DriverExit::Waiting(until)) => look_at = look_at.min(until),
                 SchedulerWake::Left(
@@ -169,7 +169,7 @@ impl<D: TaskStorePort, W: DriverPort> TaskScheduler<'_, D, W> {
                     | DriverExit::Trouble
                     | DriverExit::Stopped,
                 ) => {}
-                // What was slept is over, even if somebody set the clock back meanwhile.
+                // The sleep is over, even if the clock was set back meanwhile.
                 SchedulerWake::Woken | SchedulerWake::Time => look_at = self.clock.now(),
             }
         }
@@ -211,7 +211,7 @@ impl<D: TaskStorePort, W: DriverPort> TaskScheduler<'_, D, W> {
         tokio::time::timeout(sleep, turn).await.unwrap_or(SchedulerWake::Time)
     }
 
-    /// Drives what was found, and says when to look again.
+    /// Drives the tasks that were found, and returns when to look again.
     fn drive_due<'w>(
         &'w self,
         found: Result<DueTasks, TaskPortError>,
@@ -235,14 +235,14 @@ impl<D: TaskStorePort, W: DriverPort> TaskScheduler<'_, D, W> {
         let is_entered = walks.len() - before == number;
         *seen = DueCursor { some_wait: taken.some_wait, looked_to: taken.looked_to };
         if seen.some_wait && !is_entered {
-            // What is under way already needed no place.
+            // A task that is driven already needs no slot.
             return now;
         }
         next.unwrap_or_else(|| now.plus_millis(millis(self.longest_sleep)))
     }
 
     async fn drive_entered(&self, key: TaskKey, signals: Arc<DriverSignals>) -> DriverExit {
-        // It is left also when the walk panics or is dropped.
+        // The entry is removed even if the driver panics or is dropped.
         let _entered = TaskInFlightGuard { in_flight: self.in_flight, key: &key };
         self.driver.drive(&key, &signals).await
     }
@@ -263,15 +263,15 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// From now until then, in whole milliseconds and never too short.
+/// The time from now until then, in whole milliseconds and never too short.
 fn span(now: Timestamp, until: Timestamp) -> Duration {
     Duration::from_millis(until.millis_since(now) + 1)
 }
 
-/// How long a node sleeps at the most: others may have brought work to the same store.
+/// The maximum sleep of a node: others may have added work to the same store.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// Each task apart from the others, so that none of them waits for the work of another.
+/// Drives each task in a background task of its own, so that none waits for another.
 struct SpawningDriver {
     engine: Engine,
 }
@@ -295,7 +295,7 @@ impl DriverPort for SpawningDriver {
 }
 
 impl Engine {
-    /// Drives the tasks of the store until this node ends.
+    /// Drives the tasks of the store until this node stops.
     pub fn drive_tasks(&self) {
         let engine = self.clone();
         let _driving = self.inner.background.spawn(async move {

@@ -1,4 +1,4 @@
-//! One driver's way through a task: what it knows, what it holds, and what it waits for.
+//! One driver's pass over a task: its knowledge, its leases, and its waits.
 
 use std::{mem, time::Duration};
 
@@ -25,20 +25,20 @@ use crate::tasks::{
     draft::{PendingLease, TaskDraft},
 };
 
-/// How long to wait for a desk that does not answer, at first and at the most.
+/// The first and the longest wait for a store that does not answer.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How many claims that may be on record are remembered.
+/// How many leases with an unknown write are remembered.
 const MOST_UNSURE: usize = 16;
-/// For how long a write waits for those who could work, which are mostly known at once.
+/// How long a write waits to learn who can work, which is mostly known immediately.
 const PROMPT: Duration = Duration::from_millis(50);
 
-/// What the desk says beyond the task itself, for one look at it.
+/// What the store holds besides the task itself, for one pass.
 #[derive(Default)]
 struct TaskLookup {
-    /// Ballots that are to be revealed.
+    /// Ballots to reveal.
     ballots: Vec<SecretBallot>,
-    /// Voters that said two things, as commands.
+    /// Accusations of voters that gave two verdicts, as commands.
     accusations: Vec<TaskCommand>,
     remembered: Vec<PriorDecision>,
 }
@@ -49,18 +49,18 @@ pub(crate) struct TaskDriver<'a, D, H> {
     snapshot: TaskSnapshot,
     /// Whether others may have written since.
     is_stale: bool,
-    /// How often each is right, as it was known last.
+    /// How often each voter is right, as it was last known.
     weigher: VoterReliability,
     workers: Vec<TaskWorker>,
-    /// Whether the workers are those of this look at the task.
+    /// Whether the workers were read in this pass.
     is_fresh: bool,
-    /// The question who can work, and what came of it.
+    /// The pending question about who can work, and its result.
     asking: Option<BoxFuture<'a, Result<Vec<TaskWorker>, TaskPortError>>>,
     asked: Option<Result<Vec<TaskWorker>, TaskPortError>>,
     calls: TaskCallsInFlight<'a>,
-    /// Claims that may be on record: the desk did not say.
+    /// Leases that may be recorded: the store did not answer.
     unsure: Vec<PendingLease>,
-    /// Verdicts whose claims were lost, as long as their voters may say something else.
+    /// Verdicts with lost leases, as long as their voters may give another verdict.
     late_verdicts: Vec<LateVerdict>,
     pause: Duration,
 }
@@ -88,20 +88,20 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         }
     }
 
-    /// Whether nothing is lost when it ends here.
+    /// Whether nothing is lost if the driver ends here.
     pub(crate) fn is_idle(&self) -> bool {
         self.calls.calls.is_empty()
             && self.calls.finished.is_empty()
             && self.late_verdicts.is_empty()
     }
 
-    /// Whether it ends here when the desk does not answer: it was asked often enough, and nothing
-    /// is lost that is known to be on record.
+    /// Whether the driver may end here if the store does not answer: it was asked often enough, and
+    /// no recorded lease is lost.
     pub(crate) fn may_leave(&self) -> bool {
         self.is_idle() && self.pause == LONGEST_PAUSE
     }
 
-    /// Writes all that can be written now. Nothing: there is something to wait for.
+    /// Writes everything that can be written now. `None` means that there is something to wait for.
     pub(crate) async fn advance(&mut self) -> Result<Option<DriverExit>, TaskPortError> {
         self.is_fresh = false;
         loop {
@@ -109,11 +109,11 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
                 return Ok(Some(DriverExit::Missing));
             }
             if self.snapshot.task.is_over() {
-                // Nobody needs the answers any more, but for those that contradict others.
+                // Nobody needs the answers any more, except those that contradict others.
                 self.calls.calls.clear();
                 self.calls.leases.clear();
             }
-            // A lease that runs out meanwhile is lost, so nothing else comes before it.
+            // A lease that expires meanwhile is lost, so renewals come first.
             let known = self.weigher.clone();
             if let Some(renewals) = self.renewals(&known) {
                 self.write(renewals).await?;
@@ -134,10 +134,10 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
                 continue;
             }
             if late < self.late_verdicts.len() {
-                // The desk was not asked yet what these voters said instead.
+                // The store was not asked yet for the recorded verdicts of these voters.
                 continue;
             }
-            // Whoever voted and said nothing else is believed.
+            // A voter whose recorded vote does not contradict is trusted.
             self.late_verdicts
                 .retain(|it| !self.snapshot.task.is_over() && !has_voted(&self.snapshot, it));
             let left = self.snapshot.task.wakes_at().map_or(DriverExit::Over, DriverExit::Waiting);
@@ -146,7 +146,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         }
     }
 
-    /// Cancels a task for which nothing more may be done; what is under way for it is dropped.
+    /// Cancels a task that may not continue; its work in progress is dropped.
     async fn cancel_on_objection(&mut self) -> Result<bool, TaskPortError> {
         if self.snapshot.task.is_at_rest() {
             return Ok(false);
@@ -163,7 +163,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         Ok(true)
     }
 
-    /// Reads the task again; `false` when it is gone.
+    /// Reads the task again; `false` if it is gone.
     async fn load(&mut self) -> Result<bool, TaskPortError> {
         let loading = self.context.store.load(self.key);
         let Some(filed) = self.calls.meanwhile(loading).await? else { return Ok(false) };
@@ -174,7 +174,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
             if task.claims.get(&start.token) == Some(&start.claim) {
                 self.begin_call(start);
             } else if task.last_token < start.token {
-                // It may still be on its way to the desk.
+                // The write may still reach the store.
                 self.unsure.push(start);
             }
         }
@@ -184,7 +184,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
     async fn look_up(&mut self) -> Result<TaskLookup, TaskPortError> {
         let (driver, key) = (self.context, self.key);
         let mut told = TaskLookup::default();
-        // Only what is on record is revealed, and only when no more votes are taken.
+        // Only recorded votes are revealed, and only once no more votes are accepted.
         for need in needs(&self.snapshot.task, driver.clock.now()) {
             let TaskNeed::Reveals { candidate, voters } = need else { continue };
             let turn = self.snapshot.task.vote_context(&candidate, "").turn;
@@ -206,7 +206,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         Ok(told)
     }
 
-    /// Whether a decision of before may be tried: nobody has begun anything else.
+    /// Whether an earlier decision may be tried: no other work has started.
     fn may_reuse(&self) -> bool {
         let task = &self.snapshot.task;
         let is_idle = !task.is_over() && task.claims.is_empty() && task.proposed.is_empty();
@@ -215,14 +215,14 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         is_open && task.reuses < task.terms.budget.reuse_max_attempts
     }
 
-    /// All that needs nobody else.
+    /// Everything that needs no worker.
     fn compose<'k>(&mut self, told: &TaskLookup, known: &'k VoterReliability) -> TaskDraft<'k> {
         let now = self.context.clock.now();
         let mut draft = TaskDraft::new(&self.snapshot, now, known);
         draft.tick(ExhaustedRoles::default());
         self.write_finished(&mut draft);
         for accusation in &told.accusations {
-            // What proves nothing any more is refused.
+            // An accusation that proves nothing any more is refused.
             let _refused = draft.decide(accusation);
         }
         for SecretBallot { candidate, voter, ballot, salt, .. } in told.ballots.iter().cloned() {
@@ -238,15 +238,15 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         draft
     }
 
-    /// Claims the work that there is for those who can do it. Where it takes long to learn who can,
-    /// what else is in the draft does not wait for it.
+    /// Leases the needed work to workers that can do it. If it takes long to learn who can, the
+    /// rest of the draft does not wait for it.
     async fn lease_work(&mut self, draft: &mut TaskDraft<'_>) -> Result<(), TaskPortError> {
         if !has_work(&draft.task, draft.now()) {
             (self.asking, self.asked) = (None, None);
             return Ok(());
         }
         if let Err(error) = self.find_workers().await {
-            // What came is written first, and then it is asked again.
+            // Results are written first, and the question is repeated then.
             return if draft.is_empty() { Err(error) } else { Ok(()) };
         }
         if !self.is_fresh {
@@ -262,7 +262,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         }
     }
 
-    /// Learns who can work, if that is known soon; otherwise it is heard of while it waits.
+    /// Learns who can work, if that is known soon; otherwise the answer arrives during the wait.
     async fn find_workers(&mut self) -> Result<(), TaskPortError> {
         if self.is_fresh {
             return Ok(());
@@ -284,7 +284,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         Ok(())
     }
 
-    /// Notes what came, and drops what came too late.
+    /// Records results, and drops those that came too late.
     fn write_finished(&mut self, draft: &mut TaskDraft<'_>) {
         let mut kept = Vec::new();
         for finished in mem::take(&mut self.calls.finished) {
@@ -304,7 +304,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
             kept.into_iter().map(|(it, is_noted)| FinishedTaskCall { is_noted, ..it }).collect();
     }
 
-    /// When a claim is to be renewed: at a third of its lease.
+    /// When a lease is renewed: after a third of its length.
     fn renew_at(&self, token: u64) -> Option<Timestamp> {
         let until = self.snapshot.task.claims.get(&token)?.until;
         let lease_ms = self.snapshot.task.terms.lease_ms;
@@ -312,8 +312,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         Some(Timestamp::from_micros(until.micros() - i64::try_from(rest).ok()?))
     }
 
-    /// The renewals that are due. A claim that does not hold any more is not renewed, and what it
-    /// brings is refused.
+    /// The due renewals. An invalid lease is not renewed, and its result is refused.
     fn renewals<'k>(&self, known: &'k VoterReliability) -> Option<TaskDraft<'k>> {
         let now = self.context.clock.now();
         let is_due = |token: &&u64| self.renew_at(**token).is_some_and(|at| at <= now);
@@ -327,7 +326,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         (!draft.is_empty()).then_some(draft)
     }
 
-    /// Claims one piece of work that is needed; `false` when there is none, or nobody for it.
+    /// Leases one piece of needed work; `false` if there is none, or nobody for it.
     fn lease_next(&self, draft: &mut TaskDraft<'_>) -> bool {
         for need in needs(&draft.task, draft.now()) {
             if let TaskNeed::Final { candidate } = need {
@@ -355,7 +354,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         false
     }
 
-    /// The node itself makes a decision final, and asks nobody for it.
+    /// The node itself makes a decision final, without a call.
     fn finalize(&self, draft: &mut TaskDraft<'_>, candidate: &str) -> bool {
         let claim = TaskLease {
             role: TaskRole::Finalize,
@@ -381,7 +380,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         format!("exec-{letter}-{}", jurat_core::id::uuid(clock.now(), clock.bits()))
     }
 
-    /// An error says that nobody knows whether it was written.
+    /// After an error it is unknown whether the draft was written.
     async fn write(&mut self, draft: TaskDraft<'_>) -> Result<(), TaskPortError> {
         let (append, starts) = draft.finish(self.key, &self.snapshot);
         let (task, count) = (append.task.clone(), append.events.len());
@@ -411,7 +410,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         Ok(())
     }
 
-    /// Asks for the work of a claim that is on record.
+    /// Makes the call of a recorded lease.
     fn begin_call(&mut self, start: PendingLease) {
         let now = self.context.clock.now();
         self.calls.leases.insert(start.token);
@@ -433,7 +432,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         self.calls.calls.push(work.boxed());
     }
 
-    /// Half of what is left, where another could be asked in the other half.
+    /// Half of the remaining time, if another worker could be asked in the other half.
     fn time_for(&self, claim: &TaskLease, now: Timestamp) -> Duration {
         let left = Duration::from_millis(self.snapshot.task.deadline().millis_since(now));
         let does_the_same = |it: &&TaskWorker| match claim.role {
@@ -444,22 +443,22 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         if others.filter(does_the_same).count() == 0 { left } else { left / 2 }
     }
 
-    /// Waits until a call ends, something falls due, or somebody says that there is news.
+    /// Waits until a call ends, something falls due, or a signal arrives.
     pub(crate) async fn wait(&mut self, signals: &DriverSignals) {
         let now = self.context.clock.now();
         let task = &self.snapshot.task;
-        // Who waits for what others write looks for it now and then.
+        // A driver that waits for the writes of others polls for them.
         let look =
             (!self.late_verdicts.is_empty()).then(|| now.plus_millis(task.terms.lease_ms / 3));
         self.is_stale |= look.is_some();
         let renewals = self.calls.leases.iter().filter_map(|it| self.renew_at(*it)).chain(look);
         let until = renewals.chain(task.wakes_at()).min().unwrap_or(now);
-        // Never before its time, and it is looked at in whole milliseconds.
+        // Never too early: the store counts in whole milliseconds.
         let span = Duration::from_millis(until.millis_since(now) + 1);
         self.wait_at_most(span, signals).await;
     }
 
-    /// Waits before the desk is asked again; calls go on meanwhile.
+    /// Waits before the store is asked again; calls continue meanwhile.
     pub(crate) async fn wait_for_store(&mut self, signals: &DriverSignals) {
         let pause = self.pause;
         self.pause = LONGEST_PAUSE.min(pause * 4);
@@ -483,7 +482,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         let _elapsed = tokio::time::timeout(span, waiting).await;
     }
 
-    /// Writes what came, and releases what did not, so that others go on at once.
+    /// Writes results, and releases the other leases, so that other nodes continue immediately.
     pub(crate) async fn give_up(&mut self, tries: u32) {
         for _ in 0..tries {
             if self.is_stale && !matches!(self.load().await, Ok(true)) {
@@ -512,14 +511,14 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
     }
 }
 
-/// Whether there is something for others to do.
+/// Whether there is work for workers.
 fn has_work(task: &Task, now: Timestamp) -> bool {
     let is_work =
         |it: &TaskNeed| matches!(it, TaskNeed::Proposals { .. } | TaskNeed::Verdicts { .. });
     needs(task, now).iter().any(is_work)
 }
 
-/// What comes of a question, if there is one.
+/// The answer to a pending question, if there is one.
 async fn next_answer<T>(asking: &mut Option<BoxFuture<'_, T>>) -> T {
     match asking {
         Some(asking) => asking.await,
@@ -527,7 +526,7 @@ async fn next_answer<T>(asking: &mut Option<BoxFuture<'_, T>>) -> T {
     }
 }
 
-/// Whether the voter of a late verdict has said something else on record, or may do so.
+/// Whether the voter of a late verdict has recorded another one, or may do so.
 fn may_matter(filed: &TaskSnapshot, late: &LateVerdict) -> bool {
     let Some(proposal) = filed.task.proposal(&late.candidate) else { return false };
     match proposal.votes.get(&late.voter).filter(|it| it.turn == late.turn) {
@@ -542,7 +541,7 @@ fn has_voted(filed: &TaskSnapshot, late: &LateVerdict) -> bool {
     vote.is_some_and(|it| it.turn == late.turn)
 }
 
-/// A voter said one thing when its claim was lost, and another thing on record.
+/// A voter gave one verdict when its lease was lost, and another one on record.
 fn contradiction(late: &LateVerdict, cast: SecretBallot) -> Option<TaskCommand> {
     let digest = cast.ballot.verdict_digest;
     (digest != late.verdict_digest).then(|| TaskCommand::Accuse {
@@ -553,7 +552,7 @@ fn contradiction(late: &LateVerdict, cast: SecretBallot) -> Option<TaskCommand> 
     })
 }
 
-/// Takes the first of what was decided before that the task does not refuse.
+/// Takes the first earlier decision that the task does not refuse.
 fn reuse_decision(draft: &mut TaskDraft<'_>, remembered: &[PriorDecision]) {
     for PriorDecision { source, candidate, proposers } in remembered.iter().cloned() {
         let digest = digest_json(&candidate.output);

@@ -1,4 +1,4 @@
-//! What a call came to, as a command to the task.
+//! Turns the result of a call into a command on the task.
 
 use jurat_core::{
     canonical::digest_json,
@@ -10,27 +10,27 @@ use crate::tasks::{
     draft::{PendingLease, TaskDraft},
 };
 
-/// A call that has ended, and is not on record yet.
+/// A call that has ended, and is not recorded yet.
 #[derive(Debug)]
 pub(crate) struct FinishedTaskCall {
     pub(crate) lease: PendingLease,
     pub(crate) answer: WorkerAnswer,
-    /// Drawn once, so that a second try to write it writes the same.
+    /// Drawn once, so that a second try writes the same.
     pub(crate) salt: String,
     /// Whether it is in the draft that is about to be written.
     pub(crate) is_noted: bool,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub(crate) enum WorkerAnswer {
     Candidate(Box<ProposerAnswer>),
     Verdict(Box<VoterAnswer>),
-    /// Nothing that can be used. It is no verdict.
+    /// Nothing usable. It is not a verdict.
     Nothing(WorkerFailure),
 }
 
-/// A verdict that came when its claim was lost already.
+/// A verdict that came after its lease was lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LateVerdict {
     pub(crate) candidate: String,
@@ -40,7 +40,7 @@ pub(crate) struct LateVerdict {
 }
 
 impl FinishedTaskCall {
-    /// Whether there is room for it in a draft, which carries one document of a kind.
+    /// Whether it fits into a draft, which carries one document of a kind.
     pub(crate) fn fits(&self, draft: &TaskDraft<'_>) -> bool {
         match self.answer {
             WorkerAnswer::Candidate(_) => draft.candidate.is_none(),
@@ -49,7 +49,7 @@ impl FinishedTaskCall {
         }
     }
 
-    /// Notes it in a draft. Whoever lost the claim meanwhile is refused.
+    /// Adds it to a draft. If the lease was lost meanwhile, it is refused.
     pub(crate) fn write_to(&self, draft: &mut TaskDraft<'_>) -> Result<(), TaskRefusal> {
         match &self.answer {
             WorkerAnswer::Candidate(made) => self.write_candidate(draft, made),
@@ -115,7 +115,7 @@ impl FinishedTaskCall {
         Ok(())
     }
 
-    /// What is left of a verdict whose claim is lost: the voter may say something else elsewhere.
+    /// A verdict whose lease is lost: the voter may give another one elsewhere.
     pub(crate) fn into_late_verdict(self) -> Option<LateVerdict> {
         let WorkerAnswer::Verdict(verdict) = self.answer else { return None };
         Some(LateVerdict {

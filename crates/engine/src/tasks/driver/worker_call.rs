@@ -1,4 +1,4 @@
-//! One call of a worker, for a claim that is on record.
+//! One call of a worker, for a recorded lease.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::tasks::{
     WorkerPort,
 };
 
-/// How often, and how far apart, a candidate is looked for before a verifier is asked.
+/// How many times, and at which interval, a candidate is read before a voter is asked.
 const CANDIDATE_TRIES: u32 = 5;
 const CANDIDATE_PAUSE: Duration = Duration::from_millis(50);
 
-/// Asks whom a claim names for what it is about.
+/// Makes the call that a lease is for.
 pub(crate) async fn call_worker<D: TaskStorePort, H: WorkerPort>(
     driver: &DriverContext<'_, D, H>,
     key: &TaskKey,
@@ -49,7 +49,7 @@ pub(crate) async fn call_worker<D: TaskStorePort, H: WorkerPort>(
     }
 }
 
-/// A desk that does not answer is asked again, since the claim is paid for.
+/// Repeats the read if the store does not answer, since the lease is paid for.
 async fn find_candidate(
     desk: &impl TaskStorePort,
     key: &TaskKey,
@@ -72,13 +72,13 @@ async fn find_candidate(
     None
 }
 
-/// Whether it refers to all that must be found before it can be final.
+/// Whether it carries all references that must be available before it can be final.
 fn has_all(candidate: &Candidate, proposal: &Proposal) -> bool {
     let refs = &candidate.evidence.refs;
     proposal.evidence.iter().all(|digest| refs.iter().any(|it| it.digest == *digest))
 }
 
-/// Lets it refer to what the others who made it refer to. Those of earlier epochs are not meant.
+/// Adds the references of the others who proposed it. Those of earlier epochs are left out.
 fn refer_to_all(candidate: &mut Candidate, proposal: &Proposal, references: Vec<ArtifactRef>) {
     let refs = &mut candidate.evidence.refs;
     for reference in references {

@@ -1,4 +1,4 @@
-//! Where tasks are kept: the store, or the one of the simulation.
+//! The port to the store of tasks, which the simulation replaces.
 
 use std::future::Future;
 
@@ -12,16 +12,16 @@ use jurat_store::{IdempotencyRecord, TakenTasks, TaskTake};
 
 use crate::tasks::{TaskKey, TaskSnapshot};
 
-/// Where tasks are kept. Each method is one transaction.
+/// The store of tasks. Each method is one transaction.
 pub trait TaskStorePort: Send + Sync {
     fn load(
         &self,
         key: &TaskKey,
     ) -> impl Future<Output = Result<Option<TaskSnapshot>, TaskPortError>> + Send;
 
-    /// Writes events and what came with them, if the task has as many as the writer knew of.
+    /// Writes events and their documents, if the task has as many events as the writer knew.
     ///
-    /// After an error nobody knows whether it was written.
+    /// After an error it is unknown whether they were written.
     fn append(
         &self,
         append: TaskWrite,
@@ -34,15 +34,15 @@ pub trait TaskStorePort: Send + Sync {
         id: &str,
     ) -> impl Future<Output = Result<Option<Candidate>, TaskPortError>> + Send;
 
-    /// What all candidates of a task refer to whose output has this digest. Equal outputs are one
-    /// candidate, and each who made it may refer to something else.
+    /// The references of all candidates of a task whose output has this digest. Equal outputs are
+    /// one candidate, and each proposer may add references.
     fn references(
         &self,
         key: &TaskKey,
         digest: &str,
     ) -> impl Future<Output = Result<Vec<ArtifactRef>, TaskPortError>> + Send;
 
-    /// The sealed ballots on a candidate in one turn of its verification.
+    /// The secret ballots in one vote on a candidate.
     fn ballots(
         &self,
         key: &TaskKey,
@@ -50,27 +50,26 @@ pub trait TaskStorePort: Send + Sync {
         turn: u32,
     ) -> impl Future<Output = Result<Vec<SecretBallot>, TaskPortError>> + Send;
 
-    /// What was decided before for the same inputs, schema and policy, the newest first.
+    /// Earlier decisions for the same inputs, schema and policy, the newest first.
     fn prior_decisions(
         &self,
         key: &TaskKey,
         filed: &TaskSnapshot,
     ) -> impl Future<Output = Result<Vec<PriorDecision>, TaskPortError>> + Send;
 
-    /// Takes tasks that are due and moves them to a later time, so that nobody else looks at them
-    /// before.
+    /// Takes due tasks and postpones them, so that no other node looks at them before.
     fn take_due(
         &self,
         take: TaskTake,
     ) -> impl Future<Output = Result<DueTasks, TaskPortError>> + Send;
 }
 
-/// The desk did not answer, or not as it should.
+/// The store did not answer, or not as expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TaskPortError(pub String);
 
-/// What is to be written in one transaction.
+/// A write in one transaction.
 #[derive(Debug, Clone)]
 pub struct TaskWrite {
     pub key: TaskKey,
@@ -78,41 +77,41 @@ pub struct TaskWrite {
     pub before: Box<TaskSnapshot>,
     pub at: Timestamp,
     pub events: Vec<TaskEvent>,
-    /// The task that they make.
+    /// The task after the events.
     pub task: Task,
-    /// When somebody must look at it, should the writer be gone; never, when it is over.
+    /// When a node must look at it if the writer is gone; `None` if it has ended.
     pub due_at: Option<Timestamp>,
     pub candidate: Option<NewCandidate>,
     pub ballot: Option<SecretBallot>,
     /// How often each voter is right, as far as that is known.
     pub weigher: VoterReliability,
-    /// What is kept for a caller who asks for the same again.
+    /// The idempotency record for a caller who repeats the request.
     pub idempotency: Option<IdempotencyRecord>,
 }
 
-/// A candidate that comes with its event.
+/// A candidate that is written with its event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewCandidate {
-    /// The executor that made it, also where it is remembered.
+    /// The executor that proposed it, even if it is remembered.
     pub proposer: String,
     pub candidate: Candidate,
-    /// Of the output.
+    /// The digest of the output.
     pub digest: String,
-    /// The round in which it was made.
+    /// The round that produced it.
     pub round_id: Option<RoundId>,
 }
 
-/// A decision that can be tried again.
+/// An earlier decision that can be tried again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriorDecision {
     /// `knowledge:<task>#<epoch>`.
     pub source: String,
     pub candidate: Candidate,
-    /// Who proposed it then.
+    /// The executors that proposed it for the earlier decision.
     pub proposers: Vec<String>,
 }
 
-/// A ballot that nobody may see before votes are revealed.
+/// A ballot that stays hidden until the reveal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SecretBallot {
     pub candidate: String,
@@ -127,16 +126,16 @@ pub struct SecretBallot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskWriteOutcome {
     Written,
-    /// Others wrote meanwhile, or complained of what was to be taken over, and nothing was written.
+    /// The task changed meanwhile, or the decision to reuse was disputed, and nothing was written.
     Stale,
-    /// The same was written before under the same note.
+    /// It was written before under the same idempotency record.
     Repeated,
 }
 
-/// Tasks that are due.
+/// Due tasks.
 #[derive(Debug, Clone)]
 pub struct DueTasks {
     pub taken: TakenTasks,
-    /// When the next one is due of those that were not taken, where that is known.
+    /// When the next task is due that was not taken, if known.
     pub next: Option<Timestamp>,
 }

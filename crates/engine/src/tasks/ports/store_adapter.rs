@@ -1,4 +1,4 @@
-//! The desk of a node: tasks as the store keeps them.
+//! Implements the store port on the real store.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::tasks::{
 };
 use crate::{Engine, agent_events::AgentNotice};
 
-/// The store as a desk.
+/// The store as a port.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskStoreAdapter {
     pub(crate) engine: Engine,
@@ -149,8 +149,7 @@ impl TaskStorePort for TaskStoreAdapter {
 }
 
 impl TaskStoreAdapter {
-    /// The write as the store wants it, with what is to be remembered of a decision and what
-    /// executors are told of.
+    /// The write in the form of the store, with the knowledge from a decision and the agent events.
     async fn task_append(&self, append: TaskWrite) -> Result<TaskAppend, TaskPortError> {
         let listening = self.listening(&append.events).await?;
         let finalized = append.events.iter().enumerate().find_map(|(place, event)| {
@@ -187,7 +186,7 @@ impl TaskStoreAdapter {
         })
     }
 
-    /// The executors that want to be told, if there is something to tell.
+    /// The executors that subscribed to events, if there is one to announce.
     async fn listening(&self, events: &[TaskEvent]) -> Result<BTreeSet<String>, TaskPortError> {
         if !events.iter().any(announce::is_announced) {
             return Ok(BTreeSet::new());

@@ -1,4 +1,4 @@
-//! The hands of a node: each call of a task is a step, which is a round with one seat.
+//! Implements the worker port with task calls, each of which is a round with one seat.
 
 use std::{
     borrow::Cow,
@@ -32,7 +32,7 @@ use crate::{
     rounds::seats::{JUDGE_PREFIX, NODE_RELIABILITY},
 };
 
-/// How many other candidates a verifier that compares is shown.
+/// How many other candidates a comparing voter sees.
 const MOST_OTHERS: usize = 32;
 
 /// The executors and judges of a node, and the node itself.
@@ -80,8 +80,8 @@ impl WorkerPort for WorkerAdapter {
         let mut workers: Vec<TaskWorker> =
             names.into_iter().map(|name| self.worker(filed, name, (&view, &standings))).collect();
         let spare = panel.has_spare.then_some(TaskWorkerKind::Spare);
-        // Where answers are compared, those who answer are worth more than those who look on: as many
-        // as the contract allows propose, and the node has the vote that is then missing.
+        // If answers are compared, proposers are worth more than voters: as many as the contract
+        // allows propose, and the node casts the missing vote.
         let votes = panel.has_node || panel.has_spare && compares(&filed.contract);
         workers.extend(votes.then_some(TaskWorkerKind::Node).or(spare).map(node_worker));
         Ok(workers)
@@ -162,7 +162,7 @@ impl WorkerPort for WorkerAdapter {
 }
 
 impl WorkerAdapter {
-    /// The executors that this node knows, and those that others know where a name is strange.
+    /// The executors that this node knows; the store is read again for an unknown name.
     async fn view(&self, names: &BTreeSet<&str>) -> Result<Arc<PoolView>, TaskPortError> {
         let trouble = |error: EngineError| TaskPortError(error.to_string());
         let view = self.engine.pool_view().await.map_err(trouble)?;
@@ -189,7 +189,7 @@ impl WorkerAdapter {
         done
     }
 
-    /// Earlier decisions for whoever proposes. Without them an executor can work as well.
+    /// Earlier decisions for a proposer. An executor can also work without them.
     async fn seed_bundle(&self, account: &AccountId, filed: &TaskSnapshot) -> Option<Value> {
         let (tasks, behalf) = (self.engine.inner.store.tasks(), Behalf::Account(account.clone()));
         let counts = (knowledge::MOST_SAME, knowledge::LOOKED_THROUGH);
@@ -202,7 +202,7 @@ impl WorkerAdapter {
         knowledge::bundle((&picks, &learned), &filed.contract, &refused)
     }
 
-    /// What was decided on the same before, where the policy counts that as further answers.
+    /// Earlier decisions on the same inputs, if the policy counts them as further answers.
     async fn prior_outputs(
         &self,
         order: &VoteOrder,
@@ -224,7 +224,7 @@ impl WorkerAdapter {
             .collect())
     }
 
-    /// Who made a candidate and when, and what others answered where the policy compares.
+    /// The author and time of a candidate, and the other answers if the policy compares.
     async fn candidate_and_others(
         &self,
         order: &VoteOrder,
@@ -304,13 +304,13 @@ fn roster_names(panel: &TaskRoster) -> BTreeSet<&str> {
     panel.proposers.iter().chain(&panel.voters).map(String::as_str).collect()
 }
 
-/// How an executor is reached. Whether the account may use a lane without a price is asked when the
-/// task is submitted, and with every step.
+/// The session to an executor. Whether the account may use a session without a price is checked
+/// when the task is submitted, and with every call.
 fn session_to<'a>(view: &'a PoolView, name: &str, profile: &str) -> Option<Cow<'a, Session>> {
     view.session_to(name, profile, CreditMode::Unmetered).ok()
 }
 
-/// Whether the policy of a contract compares what several executors answer.
+/// Whether the policy of a contract compares the answers of several executors.
 fn compares(contract: &Value) -> bool {
     let Ok(contract) = read_task_contract(contract) else { return false };
     let policy = Policy::bind(&contract.acceptance.verifier_policy.into());
@@ -328,9 +328,9 @@ fn node_worker(kind: TaskWorkerKind) -> TaskWorker {
     }
 }
 
-/// The answers of this epoch that a candidate is compared with, each as the candidate that it is
-/// and a name of its own: each who answered is one voice. Equal outputs are one candidate, of which
-/// the first who made it is the one that is compared. What is only remembered is no answer.
+/// The answers of this epoch that a candidate is compared with, each with its candidate and a
+/// distinct name: each executor that answered counts once. Equal outputs are one candidate, whose
+/// first proposer is the one that is compared. A remembered candidate is not an answer.
 pub fn voices(task: &Task, own: &str) -> Vec<(String, String)> {
     let answers = task.proposals.iter().filter(|it| it.source.is_none() || it.id == own);
     let voices = answers.flat_map(|it| {
@@ -341,12 +341,12 @@ pub fn voices(task: &Task, own: &str) -> Vec<(String, String)> {
     voices.take(MOST_OTHERS).collect()
 }
 
-/// What this node could not do, or may not for this account. It says nothing of who was asked.
+/// A fault of this node, or of the account. It says nothing about the executor.
 fn node_failure(code: &str, detail: &str) -> WorkerFailure {
     WorkerFailure { code: code.to_owned(), detail: detail.to_owned(), is_ours: true }
 }
 
-/// What came of asking somebody. A round may also end because this node failed, or stopped.
+/// The failure of a call. A round may also end because this node failed or stopped.
 fn worker_failure(code: &'static str, detail: String) -> WorkerFailure {
     let ours = [FailureCode::Internal, FailureCode::NodeStopped];
     let is_ours = ours.iter().any(|it| it.as_str() == code);

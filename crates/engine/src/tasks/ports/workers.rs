@@ -1,4 +1,4 @@
-//! Who does the work of a task: executors, or those of the simulation.
+//! The port to the workers of a task, which the simulation replaces.
 
 use std::{future::Future, time::Duration};
 
@@ -10,9 +10,9 @@ use jurat_core::{
 
 use crate::tasks::{TaskKey, TaskPortError, TaskSnapshot, TaskWorker};
 
-/// Who does the work. A call that fails is no verdict: it says why, and that is all.
+/// The workers. A failed call is not a verdict: it only carries its reason.
 pub trait WorkerPort: Send + Sync {
-    /// Why nothing more may be done for a task, if so: it is then cancelled for this reason.
+    /// Why a task may not continue, if so: it is then cancelled for this reason.
     fn objection(
         &self,
         _task: &TaskKey,
@@ -21,14 +21,14 @@ pub trait WorkerPort: Send + Sync {
         std::future::ready(Ok(None))
     }
 
-    /// How often each of the panel is right, as far as that is known. Nobody is asked for it.
+    /// How often each worker is right, as far as that is known. No executor is asked.
     fn weights(
         &self,
         filed: &TaskSnapshot,
     ) -> impl Future<Output = Result<VoterReliability, TaskPortError>> + Send;
 
-    /// All of the panel, as they are now. They may be asked how they are, which takes its time, so
-    /// this is for when there is work to give out. An error says nothing about them.
+    /// All workers on the roster in their current state. They may be probed, which takes time, so
+    /// this is called only if there is work. An error says nothing about them.
     fn workers(
         &self,
         filed: &TaskSnapshot,
@@ -40,25 +40,25 @@ pub trait WorkerPort: Send + Sync {
         order: ProposeOrder,
     ) -> impl Future<Output = Result<ProposerAnswer, WorkerFailure>> + Send;
 
-    /// Lets an executor, or this node, verify.
+    /// Lets an executor, or this node, vote.
     fn vote(
         &self,
         order: VoteOrder,
     ) -> impl Future<Output = Result<VoterAnswer, WorkerFailure>> + Send;
 }
 
-/// What somebody is to propose.
+/// An order to propose.
 #[derive(Debug, Clone)]
 pub struct ProposeOrder {
     pub key: TaskKey,
     pub snapshot: TaskSnapshot,
     pub executor: String,
-    /// The same for the same work, so that an executor that is asked again does it once.
+    /// Equal for the same work, so that an executor that is asked again does it once.
     pub execution_id: String,
     pub within: Duration,
 }
 
-/// What somebody is to verify.
+/// An order to vote.
 #[derive(Debug, Clone)]
 pub struct VoteOrder {
     pub key: TaskKey,
@@ -69,25 +69,25 @@ pub struct VoteOrder {
     pub within: Duration,
 }
 
-/// What an executor proposed.
+/// The proposal of an executor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProposerAnswer {
     pub candidate: Candidate,
-    /// The round in which it was made.
+    /// The round that produced it.
     pub round_id: Option<RoundId>,
 }
 
-/// Why nothing came of a call.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerFailure {
-    /// A word: that of a failure, or that of an error.
+    /// A word: a failure code or an error code.
     pub code: String,
     pub detail: String,
-    /// Whether this node failed, and not who was asked.
+    /// Whether this node failed, not the executor.
     pub is_ours: bool,
 }
 
-/// What a verifier said.
+/// The answer of a voter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VoterAnswer {
     pub ballot: Ballot,
