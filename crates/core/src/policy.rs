@@ -1,7 +1,6 @@
 //! Policies: rule sets that decide a candidate.
 
 mod checks;
-mod cost;
 mod crosscheck;
 mod equivalence_params;
 mod params;

@@ -1,55 +1,19 @@
-//! JSON Schemas from callers, compiled within bounds.
+//! JSON Schemas from callers, with their digest and the dialect in which they are read.
 
-mod error;
-mod graph;
-mod keywords;
-mod pattern;
-mod rehearsal;
-mod scan;
-mod unique;
 mod wattswarm;
-mod work_limit;
 
 use std::{fmt, sync::Arc};
 
-use jsonschema::{PatternOptions, Validator};
+use jurat_limits::schema::LimitedSchema;
+pub use jurat_limits::{
+    schema::{MAX_DEPTH, MAX_TEXT, SchemaError, SchemaMatch, WorkLimitError, check_limits},
+    work::WorkEstimate,
+};
 use serde_json::Value;
 
-pub(crate) use self::{
-    error::PatternError, graph::MAX_STATES, pattern::compile as compile_pattern,
-};
-pub use self::{
-    error::{SchemaError, WorkLimitError},
-    scan::scan as check_limits,
-    work_limit::WorkEstimate,
-};
-use self::{graph::SchemaGraph, scan::InstanceShape, work_limit::WorkLimit};
 use crate::canonical;
 
-/// Canonical text of a schema, in bytes.
-pub const MAX_TEXT: usize = 64 * 1024;
-/// Containers within containers, of a schema and of an instance.
-pub const MAX_DEPTH: usize = 64;
-pub const MAX_SUBSCHEMAS: usize = 2_000;
-pub const MAX_ENUM: usize = 1_000;
-pub const MAX_PATTERNS: usize = 50;
-pub const MAX_PATTERN_BYTES: usize = 512;
-/// Subschemas that apply one another to the same value, one after the other.
-pub const MAX_IN_PLACE: usize = 200;
-/// Applications of subschemas to one value, by one subschema.
-pub const MAX_EXPANSION: u64 = 10_000;
-/// Applications of subschemas to the values of one instance.
-pub const MAX_APPLICATIONS: u64 = 1_000_000;
-/// String bytes times states of the patterns that read them.
-pub const MAX_REGEX_STEPS: u64 = 100_000_000;
-
-/// Listing every mismatch costs more than finding one, in time and in memory.
-const MAX_LISTED_APPLICATIONS: u64 = 20_000;
-const MAX_MESSAGES: usize = 5;
-const MAX_MESSAGE_CHARS: usize = 200;
-const MAX_REGEX_BYTES: usize = 4 * 1024 * 1024;
-
-/// A compiled schema with a bound on the work it takes. Cheap to clone.
+/// A compiled schema with a limit on the work that it causes. Cheap to clone.
 #[derive(Clone)]
 pub struct Schema {
     compiled: Arc<CompiledSchema>,
@@ -59,56 +23,37 @@ struct CompiledSchema {
     source: Value,
     digest: String,
     text_bytes: usize,
-    reading: SchemaDialect,
+    dialect: SchemaDialect,
 }
 
 /// How a schema is read.
 enum SchemaDialect {
     /// Every keyword of its draft.
-    Whole { validator: Box<Validator>, bound: WorkLimit },
+    Whole(LimitedSchema),
     /// The few keywords that WattSwarm knows.
     WattSwarm,
 }
 
-/// Whether an instance matches.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SchemaMatch {
-    Yes,
-    /// The first few mismatches, each with the place in the instance.
-    No(Vec<String>),
-}
-
 impl Schema {
-    /// Compiles a schema, or says why it is refused. Draft 2020-12 unless `$schema` names another.
+    /// Compiles a schema, as draft 2020-12 unless `$schema` names another draft.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let text = limited_text(schema)?;
-        let graph = SchemaGraph::of(schema)?;
-        let bound = WorkLimit::of(&graph)?;
-        rehearsal::rehearse(&graph)?;
-        let validator = jsonschema::options()
-            .with_pattern_options(
-                PatternOptions::regex().size_limit(MAX_REGEX_BYTES).dfa_size_limit(MAX_REGEX_BYTES),
-            )
-            .with_keyword("uniqueItems", unique::keyword)
-            .offline()
-            .build(schema)
-            .map_err(|error| SchemaError::invalid(&error))?;
-        let reading = SchemaDialect::Whole { validator: Box::new(validator), bound };
-        Ok(Self::read(schema, &text, reading))
+        let dialect = SchemaDialect::Whole(LimitedSchema::compile(schema)?);
+        Ok(Self::read(schema, &text, dialect))
     }
 
-    /// Takes a schema as WattSwarm does, which ignores all but a few keywords. Only one that is too
-    /// large or too deep is refused.
+    /// Reads a schema as WattSwarm does, which ignores all but a few keywords. Refuses only a schema
+    /// that is too large or too deep.
     pub fn for_wattswarm(schema: &Value) -> Result<Self, SchemaError> {
         Ok(Self::read(schema, &limited_text(schema)?, SchemaDialect::WattSwarm))
     }
 
-    fn read(schema: &Value, text: &[u8], reading: SchemaDialect) -> Self {
+    fn read(schema: &Value, text: &[u8], dialect: SchemaDialect) -> Self {
         let compiled = CompiledSchema {
             source: schema.clone(),
             digest: canonical::digest(text),
             text_bytes: text.len(),
-            reading,
+            dialect,
         };
         Self { compiled: Arc::new(compiled) }
     }
@@ -123,11 +68,11 @@ impl Schema {
         &self.compiled.source
     }
 
-    /// Whether the schema is `{}` or `true` and so takes anything.
+    /// Whether the schema is `{}` or `true`, and so accepts any value.
     pub fn is_open(&self) -> bool {
         match self.source() {
             Value::Object(members) => members.is_empty(),
-            Value::Bool(takes_all) => *takes_all,
+            Value::Bool(accepts_all) => *accepts_all,
             Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
         }
     }
@@ -141,8 +86,8 @@ impl Schema {
 
     /// States of all its patterns together.
     pub(crate) fn states(&self) -> u64 {
-        match &self.compiled.reading {
-            SchemaDialect::Whole { bound, .. } => bound.states(),
+        match &self.compiled.dialect {
+            SchemaDialect::Whole(schema) => schema.states(),
             SchemaDialect::WattSwarm => 0,
         }
     }
@@ -152,10 +97,10 @@ impl Schema {
         self.compiled.text_bytes
     }
 
-    /// An upper bound on the work to check this instance.
+    /// An upper limit of the work to check this instance.
     pub fn estimate(&self, instance: &Value) -> WorkEstimate {
-        match &self.compiled.reading {
-            SchemaDialect::Whole { bound, .. } => bound.work(&InstanceShape::of(instance)),
+        match &self.compiled.dialect {
+            SchemaDialect::Whole(schema) => schema.estimate(instance),
             SchemaDialect::WattSwarm => wattswarm::work(self.source()),
         }
     }
@@ -165,38 +110,20 @@ impl Schema {
         wattswarm::matches(instance, self.source())
     }
 
-    /// Whether the instance matches, unless finding out could take too much work.
+    /// Checks an instance, unless that could take too much work.
     pub fn check(&self, instance: &Value) -> Result<SchemaMatch, WorkLimitError> {
-        let SchemaDialect::Whole { validator, bound } = &self.compiled.reading else {
-            let mismatch = || vec!["The instance does not match the schema.".to_owned()];
-            let is_match = self.matches_as_wattswarm(instance);
-            return Ok(if is_match { SchemaMatch::Yes } else { SchemaMatch::No(mismatch()) });
-        };
-        let shape = InstanceShape::of(instance);
-        if MAX_DEPTH < shape.depth() {
-            return Err(WorkLimitError::TooDeep);
+        match &self.compiled.dialect {
+            SchemaDialect::Whole(schema) => schema.check(instance),
+            SchemaDialect::WattSwarm if self.matches_as_wattswarm(instance) => Ok(SchemaMatch::Yes),
+            SchemaDialect::WattSwarm => Ok(SchemaMatch::unlisted()),
         }
-        let work = bound.work(&shape);
-        if MAX_APPLICATIONS < work.applications {
-            return Err(WorkLimitError::Applications);
-        }
-        if MAX_REGEX_STEPS < work.regex_steps {
-            return Err(WorkLimitError::RegexSteps);
-        }
-        if validator.is_valid(instance) {
-            return Ok(SchemaMatch::Yes);
-        }
-        if MAX_LISTED_APPLICATIONS < work.applications {
-            return Ok(SchemaMatch::No(vec!["The instance does not match the schema.".to_owned()]));
-        }
-        let errors = validator.iter_errors(instance);
-        Ok(SchemaMatch::No(errors.take(MAX_MESSAGES).map(|error| message(&error)).collect()))
     }
 }
 
 /// The canonical text of a schema that is neither too deep nor too large.
 fn limited_text(schema: &Value) -> Result<Vec<u8>, SchemaError> {
-    scan::scan(schema)?;
+    // Writing a value is recursive, so its depth is checked first.
+    check_limits(schema)?;
     let text = canonical::canonical(schema);
     if MAX_TEXT < text.len() { Err(SchemaError::TooLarge) } else { Ok(text) }
 }
@@ -213,8 +140,29 @@ impl PartialEq for Schema {
     }
 }
 
-fn message(error: &jsonschema::ValidationError<'_>) -> String {
-    let path = error.instance_path().as_str();
-    let place = if path.is_empty() { "the root" } else { path };
-    error::cut(&format_args!("at {place}: {error}"), MAX_MESSAGE_CHARS)
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn equal_schemas_have_equal_digests() {
+        let one = Schema::compile(&json!({"type": "number", "minimum": 1.0})).unwrap();
+        let same = Schema::compile(&json!({"minimum": 1, "type": "number"})).unwrap();
+        assert_eq!(one.digest(), same.digest());
+        assert!(one.digest().starts_with("sha256:"));
+        assert!(Schema::compile(&json!({})).unwrap().is_open());
+        assert!(!one.is_open());
+    }
+
+    #[test]
+    fn the_length_of_the_canonical_text_is_limited() {
+        // Shorter than the limit without its punctuation, and longer with it.
+        let members: Vec<String> = (0..9_000).map(|n| format!("m{n}")).collect();
+        let long = json!({ "required": members });
+        assert_eq!(check_limits(&long), Ok(()));
+        assert_eq!(Schema::compile(&long).unwrap_err(), SchemaError::TooLarge);
+        assert_eq!(Schema::for_wattswarm(&long).unwrap_err(), SchemaError::TooLarge);
+    }
 }

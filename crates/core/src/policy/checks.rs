@@ -1,7 +1,6 @@
 //! `vp.checks.v1`: structural and functional checks of the output, without a model.
 
 mod bounds;
-mod budget;
 mod cel;
 mod count;
 mod hash;
@@ -13,18 +12,21 @@ mod subject;
 
 use std::sync::Arc;
 
+use jurat_limits::{
+    cel::{CelContext, CelExpression, CelSubject},
+    pattern::Patterns,
+    work::WorkBudget,
+};
 use serde_json::Value;
 
 use self::{
     bounds::BoundsCheck,
-    budget::WorkBudget,
-    cel::{CelContext, CelExpression},
     count::CountCheck,
     hash::DigestCheck,
-    pattern::{Patterns, RegexCheck},
+    pattern::RegexCheck,
     required::RequiredCheck,
     set::SetCheck,
-    subject::{CheckSubject, kind_of, part_name},
+    subject::{kind_of, part_name},
 };
 use super::{Evaluation, Policy, params::BindError, schema_only};
 use crate::{
@@ -97,18 +99,18 @@ pub(super) fn estimate(checks: &Checks, candidate: &Candidate) -> WorkEstimate {
     let held = checks.held.as_ref();
     // Parsing evidence is work of its own, which must not be done twice.
     if held.uses_evidence() && !candidate.evidence.inline.is_empty() {
-        return WorkBudget::exceeded();
+        return WorkEstimate::EXCEEDED;
     }
-    let subject = CheckSubject { output: &candidate.output, evidence: &Value::Null };
+    let subject = CelSubject { output: &candidate.output, evidence: &Value::Null };
     let mut budget = WorkBudget::small();
     if held.uses_cel() && !budget.take(subject.work(budget.left())) {
-        return WorkBudget::exceeded();
+        return WorkEstimate::EXCEEDED;
     }
     let fits = held.checks.iter().all(|check| {
         let work = check.work(&subject, &held.patterns, budget.left());
         budget.take(work)
     });
-    if fits { budget.taken() } else { WorkBudget::exceeded() }
+    if fits { budget.taken() } else { WorkEstimate::EXCEEDED }
 }
 
 pub(super) fn evaluate(checks: &Checks, candidate: &Candidate, schema: &Schema) -> Evaluation {
@@ -118,7 +120,7 @@ pub(super) fn evaluate(checks: &Checks, candidate: &Candidate, schema: &Schema) 
     }
     let held = checks.held.as_ref();
     let evidence = if held.uses_evidence() { subject::evidence(candidate) } else { Value::Null };
-    let subject = CheckSubject { output: &candidate.output, evidence: &evidence };
+    let subject = CelSubject { output: &candidate.output, evidence: &evidence };
     held.decide(&subject)
 }
 
@@ -140,18 +142,18 @@ impl CheckSet {
         })
     }
 
-    /// Makes every check. A failed check decides, even if another check was too much work.
-    fn decide(&self, subject: &CheckSubject<'_>) -> Evaluation {
+    /// Runs every check. A failed one decides, even if another was too much work.
+    fn decide(&self, subject: &CelSubject<'_>) -> Evaluation {
         let mut budget = WorkBudget::full();
         let is_seen = self.uses_cel() && budget.take(subject.work(budget.left()));
-        let world = is_seen.then(|| CelContext::of(subject, &self.patterns));
+        let context = is_seen.then(|| CelContext::of(subject, &self.patterns));
         let (mut unmet, mut refused) = (Vec::new(), Vec::new());
         for check in &self.checks {
-            let is_blind = world.is_none() && matches!(check.kind, CheckKind::Cel(_));
+            let is_blind = context.is_none() && matches!(check.kind, CheckKind::Cel(_));
             let work = check.work(subject, &self.patterns, budget.left());
             if is_blind || !budget.take(work) {
                 refused.push(format!("Check `{}` would take too much work.", check.name));
-            } else if let Err(found) = check.judge(subject, world.as_ref()) {
+            } else if let Err(found) = check.judge(subject, context.as_ref()) {
                 unmet.push((found.code, note(&check.name, &found.why)));
             }
         }
@@ -183,12 +185,9 @@ fn note(name: &str, why: &str) -> String {
 }
 
 impl PolicyCheck {
-    /// An upper limit of the work; work beyond `most` may be counted only in part.
-    fn work(&self, subject: &CheckSubject<'_>, patterns: &Patterns, most: u64) -> WorkEstimate {
-        let followed = WorkEstimate {
-            applications: subject::pointer_work(&self.path),
-            ..WorkEstimate::default()
-        };
+    /// An upper limit of the work; more than `most` may be counted only in part.
+    fn work(&self, subject: &CelSubject<'_>, patterns: &Patterns, most: u64) -> WorkEstimate {
+        let followed = WorkEstimate::of_applications(subject::pointer_work(&self.path));
         let Some(found) = subject.output.pointer(&self.path) else { return followed };
         followed.and(match &self.kind {
             CheckKind::Schema(schema) => schema.estimate(found),
@@ -203,8 +202,8 @@ impl PolicyCheck {
 
     fn judge(
         &self,
-        subject: &CheckSubject<'_>,
-        world: Option<&CelContext<'_>>,
+        subject: &CelSubject<'_>,
+        context: Option<&CelContext<'_>>,
     ) -> Result<(), CheckFailure> {
         let found = subject.output.pointer(&self.path);
         let found = found
@@ -217,8 +216,8 @@ impl PolicyCheck {
             CheckKind::Regex(regular) => regular.judge(found, &self.part_name()),
             CheckKind::Set(set) => set.judge(found, &self.part_name()),
             CheckKind::Hash(hash) => hash.judge(found, subject.output, &self.part_name()),
-            CheckKind::Cel(expression) => match world {
-                Some(world) => world.judge(expression),
+            CheckKind::Cel(expression) => match context {
+                Some(context) => cel::judge(context, expression),
                 None => Err(CheckFailure::unusable("the output could not be read.".to_owned())),
             },
         }
@@ -229,7 +228,7 @@ impl PolicyCheck {
     }
 }
 
-fn matched(schema: &Schema, found: &Value, place: &str) -> Result<(), CheckFailure> {
+fn matched(schema: &Schema, found: &Value, part: &str) -> Result<(), CheckFailure> {
     let mismatches = match schema.check(found) {
         Ok(SchemaMatch::Yes) => return Ok(()),
         Ok(SchemaMatch::No(mismatches)) => mismatches,
@@ -238,6 +237,6 @@ fn matched(schema: &Schema, found: &Value, place: &str) -> Result<(), CheckFailu
         Err(refused) => vec![refused.to_string()],
     };
     let first = mismatches.into_iter().next().unwrap_or_default();
-    let why = format!("{place} does not match its schema: {first}");
+    let why = format!("{part} does not match its schema: {first}");
     Err(CheckFailure::new(reason::CHECK_SCHEMA_FAILED, why))
 }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use jurat_limits::size::{as_u64, size};
 use serde_json::Value;
 
 use super::{
     EquivalenceError, Evaluation, Policy, PolicyRules,
-    cost::{as_u64, size},
     params::{self, BindError},
     parse_equivalence, schema_only,
 };

@@ -1,5 +1,6 @@
 //! Reads `policy_params`, with errors that name the field.
 
+use jurat_limits::quote::plain;
 use serde_json::{Map, Value};
 
 /// Why a binding cannot be evaluated.
@@ -83,37 +84,7 @@ pub(super) fn list<'a>(
     }
 }
 
-/// A foreign text in a note: shortened, and on one line.
-pub(super) fn short(text: &str, most_chars: usize) -> String {
-    let cut = text.chars().nth(most_chars).map_or("", |_| "…");
-    let first = text.chars().take(most_chars);
-    let visible = first.map(|letter| if letter.is_control() { ' ' } else { letter });
-    visible.collect::<String>() + cut
-}
-
-/// A foreign text in a message: also without square brackets, which some clients read as markup.
-pub(super) fn plain(text: &str, most_chars: usize) -> String {
-    short(text, most_chars).replace('[', "(").replace(']', ")")
-}
-
-/// Suggests known names for an unknown one, as a clause of a message.
-pub(super) fn did_you_mean(name: &str, known: &[&str]) -> String {
-    const MOST: usize = 3;
-    // Names are short, so a long one is not a typo.
-    if 100 < name.len() {
-        return String::new();
-    }
-    let mut near: Vec<(usize, &str)> = known
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(name, known), *known))
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 3)
-        .collect();
-    near.sort_unstable();
-    let near: Vec<String> = near.iter().take(MOST).map(|(_, name)| format!("`{name}`")).collect();
-    if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
-}
-
-/// Whether the text is a JSON Pointer (RFC 6901).
+/// Whether a text is a JSON Pointer (RFC 6901).
 pub(super) fn is_pointer(text: &str) -> bool {
     let is_rooted = text.is_empty() || text.starts_with('/');
     is_rooted && text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']))

@@ -2,18 +2,22 @@
 
 use std::{cmp::Ordering, fmt};
 
+use jurat_limits::{
+    quote::plain,
+    size::{size, text_size},
+    work::MAX_APPLICATIONS,
+};
 use serde_json::{Map, Number, Value};
 
 use super::{
     Evaluation, Policy, PolicyRules,
-    cost::{size, text_size},
     params::{self, BindError, is_pointer},
     schema_only,
 };
 use crate::{
     canonical::same_json,
     reason,
-    schema::{MAX_APPLICATIONS, Schema, WorkEstimate},
+    schema::{Schema, WorkEstimate},
 };
 
 const MAX_THRESHOLDS: usize = 1_000;
@@ -141,7 +145,7 @@ fn threshold(index: usize, item: &Value) -> Result<Threshold, BindError> {
         members.keys().find(|name| !["path", "op", "value"].contains(&name.as_str()))
     {
         return Err(BindError::params(
-            format!("{here}.{}", params::plain(name, 60)),
+            format!("{here}.{}", plain(name, 60)),
             "is not part of a threshold; known are: path, op, value",
         ));
     }

@@ -1,11 +1,12 @@
 //! WattSwarm's small part of JSON Schema: `type`, `required`, and `type` of each property.
 
+use jurat_limits::size::as_u64;
 use serde_json::{Map, Value};
 
-use super::work_limit::WorkEstimate;
+use super::WorkEstimate;
 
-/// Whether a value matches. Nothing matches a schema that is no object, and what else a schema says is
-/// ignored, however wrong it is as JSON Schema.
+/// Whether a value matches. No value matches a schema that is not an object. All other keywords are
+/// ignored, even if they are not valid JSON Schema.
 pub(super) fn matches(value: &Value, schema: &Value) -> bool {
     let Value::Object(schema) = schema else { return false };
     if !has_type(value, schema) {
@@ -43,16 +44,12 @@ fn has_type(value: &Value, schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// An upper bound on the work of `matches`.
+/// An upper limit of the work of `matches`.
 pub(super) fn work(schema: &Value) -> WorkEstimate {
     let named = |name: &str| match schema.get(name) {
         Some(Value::Object(members)) => members.len(),
         Some(Value::Array(items)) => items.len(),
         Some(_) | None => 0,
     };
-    let applications = 1 + named("required") + named("properties");
-    WorkEstimate {
-        applications: u64::try_from(applications).unwrap_or(u64::MAX),
-        ..WorkEstimate::default()
-    }
+    WorkEstimate::of_applications(as_u64(1 + named("required") + named("properties")))
 }

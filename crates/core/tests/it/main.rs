@@ -10,7 +10,6 @@ mod consensus;
 mod large_outputs;
 mod policies;
 mod properties;
-mod schemas;
 mod select;
 mod tasks;
 mod verifier_runs;

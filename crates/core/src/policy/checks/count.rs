@@ -1,12 +1,10 @@
 //! The check `count`: the number of items in a list, or of members in an object.
 
+use jurat_limits::size::as_u64;
 use serde_json::Value;
 
 use super::{CheckFailure, kind_of, read::CheckMembers};
-use crate::{
-    policy::{cost::as_u64, params::BindError},
-    reason,
-};
+use crate::{policy::params::BindError, reason};
 
 #[derive(Debug, PartialEq)]
 pub(super) struct CountCheck {

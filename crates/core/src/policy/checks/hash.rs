@@ -1,14 +1,12 @@
 //! The check `hash`: the SHA-256 of a text, or of any value as canonical JSON.
 
+use jurat_limits::{quote::short, size::size_within};
 use serde_json::Value;
 
 use super::{CheckFailure, kind_of, part_name, read::CheckMembers, subject::pointer_work};
 use crate::{
     canonical::{canonical, sha256_hex},
-    policy::{
-        cost::size_within,
-        params::{BindError, short},
-    },
+    policy::params::BindError,
     reason,
     schema::WorkEstimate,
 };

@@ -1,14 +1,19 @@
 //! Reads the checks from `policy_params`, with errors that name the field.
 
+use jurat_limits::{
+    cel::CelExpression,
+    pattern::{MAX_PATTERNS, MAX_STATES, Pattern, Patterns},
+    quote::{did_you_mean, plain},
+};
 use serde_json::{Map, Value};
 
 use super::{
-    BoundsCheck, CelExpression, CheckKind, CountCheck, DigestCheck, Patterns, PolicyCheck,
-    RegexCheck, RequiredCheck, SetCheck,
+    BoundsCheck, CheckKind, CountCheck, DigestCheck, PolicyCheck, RegexCheck, RequiredCheck,
+    SetCheck,
 };
 use crate::{
-    policy::params::{self, BindError, did_you_mean, is_pointer, plain},
-    schema::{MAX_PATTERNS, MAX_STATES, MAX_TEXT, Schema},
+    policy::params::{self, BindError, is_pointer},
+    schema::{MAX_TEXT, Schema},
 };
 
 const MAX_CHECKS: usize = 64;
@@ -108,9 +113,9 @@ impl CheckReader {
     fn expression(&mut self, members: &CheckMembers<'_>) -> Result<CelExpression, BindError> {
         let (at, given) = members.get("cel");
         let text = given.as_str().ok_or_else(|| at.refuse("must be an expression, as a string"))?;
-        let before: u64 = self.patterns.values().map(|pattern| pattern.states).sum();
+        let before: u64 = self.patterns.values().map(Pattern::states).sum();
         let read = CelExpression::compile(text, &mut self.patterns);
-        let after: u64 = self.patterns.values().map(|pattern| pattern.states).sum();
+        let after: u64 = self.patterns.values().map(Pattern::states).sum();
         self.states = self.states.saturating_add(after - before);
         read.map_err(|problem| at.refuse(&problem))
     }

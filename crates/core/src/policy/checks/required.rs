@@ -1,5 +1,6 @@
 //! The check `required`: members that are present and not null.
 
+use jurat_limits::quote::short;
 use serde_json::Value;
 
 use super::{
@@ -8,7 +9,7 @@ use super::{
     subject::{kind_of, pointer_work},
 };
 use crate::{
-    policy::params::{BindError, is_pointer, short},
+    policy::params::{BindError, is_pointer},
     reason,
     schema::WorkEstimate,
 };

@@ -2,16 +2,13 @@
 
 use std::{borrow::Borrow, collections::BTreeMap};
 
+use jurat_limits::size::{as_u64, size_within};
 use serde_json::Value;
 
 use super::{CheckFailure, kind_of, read::CheckMembers};
 use crate::{
     canonical::canonical,
-    policy::{
-        cost::{as_u64, size_within},
-        params::BindError,
-        schema_thresholds::shown,
-    },
+    policy::{params::BindError, schema_thresholds::shown},
     reason,
     schema::WorkEstimate,
 };

@@ -1,35 +1,13 @@
 //! The subject of checks, and how messages describe it.
 
+use jurat_limits::{quote::short, size::as_u64};
 use serde_json::{Value, json};
 
-use crate::{
-    policy::{
-        cost::{as_u64, size_within},
-        params::short,
-    },
-    round::candidate::Candidate,
-    schema::{MAX_DEPTH, WorkEstimate},
-};
+use crate::{round::candidate::Candidate, schema::MAX_DEPTH};
 
-/// The output, and the evidence in the form that expressions see.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CheckSubject<'a> {
-    pub(super) output: &'a Value,
-    pub(super) evidence: &'a Value,
-}
-
-impl CheckSubject<'_> {
-    /// The work of passing everything to expressions.
-    pub(super) fn work(&self, most: u64) -> WorkEstimate {
-        let output = size_within(self.output, most);
-        let evidence = size_within(self.evidence, most.saturating_sub(output));
-        WorkEstimate { applications: output.saturating_add(evidence), ..WorkEstimate::default() }
-    }
-}
-
-/// The inline evidence as a list of objects with `mime`, `content`, and `json` if it is JSON.
+/// The inline evidence as a list of objects with `mime`, `content`, and `json` for JSON.
 ///
-/// It is parsed once, which takes no longer than parsing the request did.
+/// Reading it takes no longer than reading the request did.
 pub(super) fn evidence(candidate: &Candidate) -> Value {
     let items = candidate.evidence.inline.iter().map(|item| {
         let mut seen = json!({ "mime": item.mime, "content": item.content });

@@ -1,4 +1,4 @@
-//! Reads an expression: parses it within bounds, checks its names, and puts our own parts in.
+//! Compiles an expression: parses it within limits, checks its names, and replaces some parts.
 
 use cel::{
     IdedExpr,
@@ -12,18 +12,20 @@ use cel::{
     },
 };
 
-use super::{ACCUMULATOR, CelExpression, MATCHES, ORDERED, Patterns, number};
-use crate::policy::checks::pattern::{Pattern, refusal};
-use crate::policy::params::{did_you_mean, plain};
+use super::{ACCUMULATOR, CelExpression, MATCHES, ORDERED, number};
+use crate::{
+    pattern::{Pattern, Patterns},
+    quote::{did_you_mean, plain},
+};
 
 const MAX_BYTES: usize = 2_048;
-/// Words and signs. What is recursive in the parser goes no deeper than this.
+/// Words and signs. The recursion of the parser goes no deeper than this.
 const MAX_TOKENS: usize = 500;
-/// Parentheses, brackets and arguments within one another.
+/// Nested parentheses, brackets and arguments.
 const MAX_NESTED: u16 = 32;
 const MAX_CONDITIONALS: usize = 32;
 /// The depth of the tree, in which a sum of ten terms is ten deep.
-pub(super) const MAX_TREE_DEPTH: usize = 64;
+const MAX_TREE_DEPTH: usize = 64;
 
 const VARIABLES: &[&str] = &["output", "evidence"];
 const TYPES: &[&str] =
@@ -59,7 +61,7 @@ const FUNCTIONS: &[(&str, CallForm, usize)] = &[
     ("dyn", CallForm::Global, 1),
 ];
 
-/// What the parser makes of signs, and what loops are made of.
+/// The functions that the parser turns signs and loops into.
 const OPERATORS: &[&str] = &[
     operators::CONDITIONAL,
     operators::LOGICAL_AND,
@@ -97,7 +99,7 @@ pub(super) fn compile(text: &str, patterns: &mut Patterns) -> Result<CelExpressi
     Ok(CelExpression { source: text.to_owned(), tree, depth, uses_evidence })
 }
 
-/// Counts the tokens, because some of the parser and all that walks a tree is recursive.
+/// Counts the tokens, because parts of the parser and every walk of a tree are recursive.
 fn refuse_long(text: &str) -> Result<(), String> {
     let mut lexer = Lexer::new(text);
     let (mut tokens, mut conditionals) = (0, 0);
@@ -132,7 +134,7 @@ fn not_parsed(errors: &ParseErrors) -> String {
 
 struct ExpressionReader<'p> {
     patterns: &'p mut Patterns,
-    /// The variables of the loops around, innermost last.
+    /// The variables of the enclosing loops, innermost last.
     variables: Vec<String>,
     uses_evidence: bool,
     deepest: usize,
@@ -202,13 +204,13 @@ impl ExpressionReader<'_> {
         Ok(Expr::Map(map))
     }
 
-    /// A loop: its range is put into a fixed order, and its variable is known inside it.
+    /// A loop: its range gets a fixed order, and its variable is known inside it.
     fn comprehension(&mut self, held: ComprehensionExpr, depth: usize) -> Result<Expr, String> {
         let name = held.iter_var.clone();
         if VARIABLES.contains(&name.as_str()) || TYPES.contains(&name.as_str()) {
             return Err(format!("names a loop variable `{name}`; choose another name"));
         }
-        // One more level for what is put around it.
+        // One more level for the call of `ORDERED`.
         let range = self.read(held.iter_range, depth + 2)?;
         let range = IdedExpr {
             id: range.id,
@@ -252,7 +254,7 @@ impl ExpressionReader<'_> {
         }
     }
 
-    /// A pattern stands in the expression itself, so that it is measured and compiled here.
+    /// Compiles the pattern here, which is why it must be a literal.
     fn matches(&mut self, call: CallExpr) -> Result<Expr, String> {
         let mut args: Vec<IdedExpr> = call.target.map(|target| *target).into_iter().collect();
         args.extend(call.args);
@@ -266,7 +268,7 @@ impl ExpressionReader<'_> {
         let text = pattern.inner();
         if !self.patterns.contains_key(text) {
             let compiled = Pattern::compile(text)
-                .map_err(|why| format!("has a pattern that {}", refusal(why)))?;
+                .map_err(|why| format!("has a pattern that is refused: {why}"))?;
             self.patterns.insert(text.to_owned(), compiled);
         }
         Ok(Expr::Call(CallExpr { func_name: MATCHES.to_owned(), target: None, args }))
@@ -295,7 +297,7 @@ fn refuse_unknown(call: &CallExpr) -> Result<(), String> {
     }
 }
 
-/// Whether this is the step of a loop that adds to what the loop has gathered.
+/// Whether this is the step of a loop that adds to its accumulator.
 fn is_own_step(call: &CallExpr) -> bool {
     let is_gathered =
         |node: &IdedExpr| matches!(&node.expr, Expr::Ident(name) if name == ACCUMULATOR);

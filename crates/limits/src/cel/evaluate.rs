@@ -1,6 +1,9 @@
-//! Runs expressions on a candidate.
+//! Evaluates expressions on a subject.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    fmt,
+    sync::{Arc, LazyLock},
+};
 
 use cel::{
     Context, Env, ExecutionError, Value as Computed,
@@ -14,32 +17,38 @@ use cel::{
 };
 use serde_json::{Map, Number, Value};
 
-use super::{CelExpression, MATCHES, ORDERED, number};
-use crate::policy::checks::{CheckFailure, CheckSubject, Patterns};
-use crate::{policy::params::short, reason};
+use super::{CelExpression, CelSubject, MATCHES, ORDERED, number};
+use crate::{pattern::Patterns, quote::short};
 
-/// Functions that do not depend on the candidate.
+/// Functions that do not depend on the subject.
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::default().with_optional_support(false).with_stdlib();
     number::declare(&mut env);
-    // The name is ours alone, so nothing is declared twice.
+    // The name is ours alone, so declaring it cannot fail.
     drop(env.add_overload(ORDERED, ORDERED, vec![DYN_TYPE], ordered));
     Arc::new(env)
 });
 
-/// All that expressions can see.
-pub(crate) struct CelContext<'v> {
+/// The variables and functions that expressions can use.
+pub struct CelContext<'v> {
     context: Context<'v, 'v>,
 }
 
+impl fmt::Debug for CelContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CelContext").finish_non_exhaustive()
+    }
+}
+
 impl<'v> CelContext<'v> {
-    pub(crate) fn of(subject: &CheckSubject<'v>, patterns: &Patterns) -> Self {
+    /// The context of one subject, with the patterns of the expressions that will read it.
+    pub fn of(subject: &CelSubject<'v>, patterns: &Patterns) -> Self {
         let mut context = Context::with_env(Arc::clone(&ENV));
         context.add_variable_as_val("output", seen(subject.output));
         context.add_variable_as_val("evidence", seen(subject.evidence));
         let patterns = patterns.clone();
         let matches = move |text: Arc<String>, pattern: Arc<String>| {
-            patterns.get(pattern.as_str()).is_some_and(|held| held.regex.is_match(&text))
+            patterns.get(pattern.as_str()).is_some_and(|held| held.is_match(&text))
         };
         let sum = |This(list): This<Arc<Vec<Computed>>>| number::sum(&list);
         let min = |This(list): This<Arc<Vec<Computed>>>| {
@@ -48,7 +57,7 @@ impl<'v> CelContext<'v> {
         let max = |This(list): This<Arc<Vec<Computed>>>| {
             number::extreme("max", &list, |left, right| right < left)
         };
-        // None of these names is one of the standard functions, so nothing is in the way.
+        // None of these is the name of a standard function, so declaring them cannot fail.
         drop(context.add_function(MATCHES, matches));
         drop(context.add_function("sum", sum));
         drop(context.add_function("min", min));
@@ -56,26 +65,15 @@ impl<'v> CelContext<'v> {
         Self { context }
     }
 
-    pub(crate) fn judge(&self, expression: &CelExpression) -> Result<(), CheckFailure> {
-        let source = short(&expression.source, 60);
-        let cannot = |why: String| {
-            let why = format!("`{source}` cannot be evaluated on this output: {why}.");
-            Err(CheckFailure::new(reason::CHECK_CEL_ERROR, why))
-        };
-        let result = match Computed::resolve_val(&expression.tree, &self.context) {
-            Ok(result) => result,
-            Err(error) => return cannot(explained(&error)),
-        };
-        match result.downcast_ref::<CelBool>().map(|held| *held.inner()) {
-            Some(true) => Ok(()),
-            Some(false) => {
-                Err(CheckFailure::new(reason::CHECK_CEL_FALSE, format!("`{source}` is false.")))
-            }
-            None => {
-                let kind = result.get_type().name();
-                cannot(format!("it returns a value of type `{kind}`, not true or false"))
-            }
-        }
+    /// Whether the expression is true. The error is a clause that says why it has no value.
+    pub fn evaluate(&self, expression: &CelExpression) -> Result<bool, String> {
+        let result = Computed::resolve_val(&expression.tree, &self.context)
+            .map_err(|error| explained(&error))?;
+        let truth = result.downcast_ref::<CelBool>().map(|held| *held.inner());
+        truth.ok_or_else(|| {
+            let kind = result.get_type().name();
+            format!("it returns a value of type `{kind}`, not true or false")
+        })
     }
 }
 
@@ -96,8 +94,8 @@ impl CelContext<'_> {
     }
 }
 
-/// A JSON value as expressions see it. Whole numbers are `int` however they are written, because
-/// `3` and `3.0` are the same canonical JSON.
+/// A JSON value as expressions see it. A whole number is an `int` in any notation, because `3` and
+/// `3.0` are the same canonical JSON.
 fn seen(value: &Value) -> Box<dyn Val + '_> {
     match value {
         Value::Null => Box::new(CelNull),
@@ -132,7 +130,7 @@ fn numeric(number: &Number) -> Box<dyn Val> {
     Box::new(CelDouble::from(float))
 }
 
-/// A list as it is; of an object the names of its members, sorted.
+/// A list as it is, or the sorted names of an object's members.
 fn ordered<'b, 'v>(mut values: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let Some(value) = values.pop() else {
         return Err(ExecutionError::missing_argument_or_target());
@@ -145,7 +143,7 @@ fn ordered<'b, 'v>(mut values: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Ex
     Ok(CowVal::owned(CelList::from(keys)))
 }
 
-/// What went wrong, without the values themselves, which may be long.
+/// Explains an error without the values, which may be long.
 #[expect(clippy::wildcard_enum_match_arm, reason = "there may be more kinds in later versions")]
 fn explained(error: &ExecutionError) -> String {
     match error {

@@ -6,15 +6,13 @@ use referencing::{Draft, Registry, Resolver, Retrieve, Uri};
 use serde_json::{Map, Value};
 
 use super::{
-    MAX_ENUM, MAX_PATTERNS, MAX_SUBSCHEMAS,
-    error::{PatternError, SchemaError, quote},
+    MAX_ENUM, MAX_SUBSCHEMAS,
+    error::{SchemaError, quote},
     keywords::{self, ApplicationTarget},
-    pattern,
     scan::join,
 };
+use crate::pattern::{self, MAX_PATTERNS, MAX_STATES, PatternError};
 
-/// States of all patterns of a schema together.
-pub(crate) const MAX_STATES: u64 = 100_000;
 /// The base that the validator assumes for a schema without an `$id`.
 const DEFAULT_BASE: &str = "json-schema:///";
 
@@ -262,7 +260,7 @@ impl<'r> SchemaVisitor<'r> {
             return Err(SchemaError::TooManyPatterns { at: at.to_owned() });
         }
         let refused = |why| SchemaError::Pattern { at: at.to_owned(), why };
-        let states = pattern::states(text).map_err(refused)?;
+        let states = pattern::schema_states(text).map_err(refused)?;
         self.states = self.states.saturating_add(states);
         if MAX_STATES < self.states {
             return Err(refused(PatternError::TooLarge));

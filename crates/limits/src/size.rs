@@ -1,19 +1,19 @@
-//! Counts the cost of comparing values before they are compared.
+//! The size of a value, which is the cost of comparing it.
 
 use serde_json::Value;
 
-/// The approximate number of bytes of text that cost as much as one value.
+/// Bytes of text that cost about as much as one value.
 const BYTES_A_VALUE: usize = 64;
 
-/// The number of values within a value, without recursion; long texts and names count more.
+/// Counts the values within a value, without recursion; long texts and names count for more.
 ///
 /// Comparing two values costs no more than the size of the smaller one.
-pub(super) fn size(value: &Value) -> u64 {
+pub fn size(value: &Value) -> u64 {
     size_within(value, u64::MAX)
 }
 
-/// Like [`size`], but stops counting soon after `most`, so that it takes no longer than that.
-pub(super) fn size_within(value: &Value, most: u64) -> u64 {
+/// Like `size`, but stops counting soon after `most`, so that counting itself has a limit.
+pub fn size_within(value: &Value, most: u64) -> u64 {
     let mut total = 0_u64;
     let mut stack = vec![value];
     while let Some(value) = stack.pop() {
@@ -39,12 +39,13 @@ pub(super) fn size_within(value: &Value, most: u64) -> u64 {
     total
 }
 
-/// The cost of a text in addition to the value that holds it.
-pub(super) fn text_size(text: &str) -> u64 {
+/// The extra size of a long text.
+pub fn text_size(text: &str) -> u64 {
     as_u64(text.len() / BYTES_A_VALUE)
 }
 
-pub(super) fn as_u64(length: usize) -> u64 {
+/// A length as a number to count with.
+pub fn as_u64(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use jsonschema::{Keyword, ValidationError};
-use jurat_core::schema::{Schema, SchemaMatch};
+use jurat_limits::schema::{LimitedSchema, SchemaMatch};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -158,7 +158,7 @@ proptest! {
         schema in schema(),
         instances in prop::collection::vec(instance(), 4),
     ) {
-        let Ok(compiled) = Schema::compile(&schema) else { return Ok(()) };
+        let Ok(compiled) = LimitedSchema::compile(&schema) else { return Ok(()) };
         for instance in instances {
             let Ok(said) = compiled.check(&instance) else { continue };
             let (applied, is_valid) = counted(&schema, &instance);

@@ -1,10 +1,12 @@
 //! Why a schema, or the work of checking an instance, is refused.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
-use super::{
-    MAX_APPLICATIONS, MAX_DEPTH, MAX_ENUM, MAX_EXPANSION, MAX_IN_PLACE, MAX_PATTERN_BYTES,
-    MAX_PATTERNS, MAX_REGEX_STEPS, MAX_SUBSCHEMAS, MAX_TEXT,
+use super::{MAX_DEPTH, MAX_ENUM, MAX_EXPANSION, MAX_IN_PLACE, MAX_SUBSCHEMAS, MAX_TEXT};
+use crate::{
+    pattern::{MAX_PATTERNS, PatternError},
+    quote::cut,
+    work::{MAX_APPLICATIONS, MAX_REGEX_STEPS},
 };
 
 const MAX_QUOTE_CHARS: usize = 150;
@@ -75,20 +77,6 @@ pub enum SchemaError {
     Invalid { at: String, detail: String },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PatternError {
-    #[error("it has more than {MAX_PATTERN_BYTES} bytes; make it shorter")]
-    TooLong,
-    #[error(
-        "it is not a regular expression that can be matched in linear time; correct it, and avoid look-around and back-references"
-    )]
-    Syntax,
-    #[error(
-        "its automaton is too large, alone or together with those of the other patterns; lower its repetition counts"
-    )]
-    TooLarge,
-}
-
 impl SchemaError {
     /// A short stable name.
     pub const fn slug(&self) -> &'static str {
@@ -121,7 +109,7 @@ impl SchemaError {
     }
 }
 
-/// An instance that is not checked, because that could take too much work.
+/// Why an instance is not checked: it could take too much work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WorkLimitError {
     #[error("The output nests deeper than {MAX_DEPTH}.")]
@@ -139,31 +127,4 @@ pub enum WorkLimitError {
 /// A quotation from a schema, cut so that an error stays readable.
 pub(super) fn quote(text: &str) -> String {
     cut(&text, MAX_QUOTE_CHARS)
-}
-
-/// The first characters of a text; what is beyond is not even formatted.
-pub(super) fn cut(text: &impl fmt::Display, max_chars: usize) -> String {
-    let mut cut = CutWriter { text: String::new(), left: max_chars };
-    if write!(cut, "{text}").is_err() {
-        cut.text.push('…');
-    }
-    cut.text
-}
-
-struct CutWriter {
-    text: String,
-    left: usize,
-}
-
-impl fmt::Write for CutWriter {
-    fn write_str(&mut self, piece: &str) -> fmt::Result {
-        for character in piece.chars() {
-            if self.left == 0 {
-                return Err(fmt::Error);
-            }
-            self.text.push(character);
-            self.left -= 1;
-        }
-        Ok(())
-    }
 }

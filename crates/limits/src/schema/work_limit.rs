@@ -10,44 +10,7 @@ use super::{
     graph::{SchemaGraph, SchemaNode},
     scan::InstanceShape,
 };
-
-/// An upper bound on the work of one check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WorkEstimate {
-    /// Applications of subschemas to values.
-    pub applications: u64,
-    /// Bytes of strings times the states of the patterns that read them.
-    pub regex_steps: u64,
-    /// Longest chain of subschemas on one value times the depth of the instance.
-    pub stack: u64,
-}
-
-impl WorkEstimate {
-    /// What may be done at once, on the caller's own thread and stack.
-    pub(crate) const SMALL: Self = Self { applications: 5_000, regex_steps: 1_000_000, stack: 256 };
-
-    /// Whether it may be done at once, on the caller's own thread and stack.
-    pub const fn is_small(&self) -> bool {
-        self.is_within(&Self::SMALL)
-    }
-
-    /// Whether it is no more than this in any respect.
-    pub(crate) const fn is_within(&self, most: &Self) -> bool {
-        self.applications <= most.applications
-            && self.regex_steps <= most.regex_steps
-            && self.stack <= most.stack
-    }
-
-    /// Both of two works, one after the other.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            applications: self.applications.saturating_add(other.applications),
-            regex_steps: self.regex_steps.saturating_add(other.regex_steps),
-            stack: self.stack.max(other.stack),
-        }
-    }
-}
+use crate::{size::as_u64, work::WorkEstimate};
 
 #[derive(Debug)]
 pub(super) struct WorkLimit {
@@ -89,7 +52,7 @@ impl WorkLimit {
 
     pub(super) fn work(&self, shape: &InstanceShape) -> WorkEstimate {
         if shape.is_cut() {
-            return WorkEstimate { applications: u64::MAX, regex_steps: u64::MAX, stack: u64::MAX };
+            return WorkEstimate::EXCEEDED;
         }
         let mut work = WorkEstimate::default();
         let mut beneath = 0_u64;
@@ -102,7 +65,7 @@ impl WorkLimit {
             let read = level.bytes.saturating_mul(at(&self.states));
             work.regex_steps = work.regex_steps.saturating_add(read);
         }
-        let levels = u64::try_from(shape.levels().len()).unwrap_or(u64::MAX);
+        let levels = as_u64(shape.levels().len());
         work.stack = self.in_place.saturating_mul(levels);
         work
     }
@@ -153,7 +116,7 @@ impl SubschemaOrder {
             return Err(SchemaError::ChainTooLong { at: graph.nodes[node].at.clone() });
         }
         let longest = chain.iter().max().copied().unwrap_or_default();
-        Ok(Self { order, longest: u64::try_from(longest).unwrap_or(u64::MAX) })
+        Ok(Self { order, longest: as_u64(longest) })
     }
 
     /// Counts for each depth what happens `here`, at a value, and `beneath`, at each of its members.

@@ -1,9 +1,8 @@
-//! A bound on the work of an expression, from its tree and the shape of what it reads.
+//! An upper limit of the work of an expression, from its tree and the shape of the values it reads.
 //!
-//! Each part of the tree is walked once. For its value there is an extent: how large it can be,
-//! and how many items it and what is beneath can have, by depth. A loop costs the bound of its
-//! body times the items of its range. Nothing that is not in the extents can be computed, so the
-//! bound is sound whatever the values are.
+//! Each part of the tree is visited once. Its value has an extent: how large it can be, and how many
+//! items it and the values below it can have, by depth. A loop costs its body times the items of its
+//! range. An expression cannot compute a value beyond its extent, so the limit is sound.
 
 use cel::{
     IdedExpr,
@@ -14,23 +13,24 @@ use cel::{
 };
 use serde_json::Value;
 
-use super::{ACCUMULATOR, CelExpression, CheckSubject, MATCHES, ORDERED, Patterns, number};
+use super::{ACCUMULATOR, CelExpression, CelSubject, MATCHES, ORDERED, number};
 use crate::{
-    policy::cost::{as_u64, size_within, text_size},
-    schema::WorkEstimate,
+    pattern::{Pattern, Patterns},
+    size::{as_u64, size_within, text_size},
+    work::WorkEstimate,
 };
 
-/// What one turn of a loop costs beside its parts.
+/// The cost of one iteration of a loop besides its parts.
 const ITERATION: u64 = 4;
-/// How many levels of a schema take as much stack as one of a tree.
+/// Levels of a schema that take as much stack as one level of a tree.
 const STACK: u64 = 16;
 /// Bytes of text in one unit of size.
 const BYTES: u64 = 64;
 
-/// More than `most`, or the work of running the expression.
+/// The work of the expression; more than `most` may be counted only in part.
 pub(super) fn work(
     expression: &CelExpression,
-    subject: &CheckSubject<'_>,
+    subject: &CelSubject<'_>,
     patterns: &Patterns,
     most: u64,
 ) -> WorkEstimate {
@@ -47,11 +47,11 @@ pub(super) fn work(
     }
 }
 
-/// The work of an expression, and the most that its value can be; for tests of the bound itself.
+/// The work of an expression, and the largest size of its value; for tests of the limit itself.
 #[cfg(test)]
 pub(super) fn extent(
     expression: &CelExpression,
-    subject: &CheckSubject<'_>,
+    subject: &CelSubject<'_>,
     patterns: &Patterns,
     most: u64,
 ) -> Option<(WorkEstimate, u64)> {
@@ -63,23 +63,23 @@ pub(super) fn extent(
 
 struct WorkLimitExceeded;
 
-/// What is known of a value before it is computed.
+/// The knowledge of a value before it is computed.
 #[derive(Debug, Clone)]
 enum ValueExtent<'a> {
-    /// It is this very value.
+    /// Exactly this value.
     Known(&'a Value),
-    /// A number or the like: neither text nor anything with parts.
+    /// A value that is neither a text nor a container.
     Scalar,
-    /// Bounds on it, and on what is beneath, by depth.
+    /// Limits of the value and of the values below it, by depth.
     Within(Vec<ExtentLevel>),
 }
 
-/// The most that one value at a depth can have.
+/// The limits of one value at a depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ExtentLevel {
     /// Items, or members.
     len: u64,
-    /// Values and text, all that is beneath included.
+    /// Size of the value with everything below it.
     size: u64,
 }
 
@@ -101,10 +101,10 @@ impl PartCost<'_> {
 }
 
 struct CostVisitor<'a, 's> {
-    subject: &'s CheckSubject<'a>,
+    subject: &'s CelSubject<'a>,
     patterns: &'s Patterns,
     most: u64,
-    /// What finding out has cost so far, because that is work as well.
+    /// The cost of measuring values so far, because that is work as well.
     walked: u64,
     scope: Vec<(&'s str, ValueExtent<'a>)>,
 }
@@ -128,7 +128,7 @@ impl<'a, 's> CostVisitor<'a, 's> {
     }
 
     fn variable(&self, name: &str) -> PartCost<'a> {
-        // Names are looked up in every loop around.
+        // Names are looked up in every enclosing loop.
         let work = applications(1 + as_u64(self.scope.len()));
         let bound = self.scope.iter().rev().find(|(known, _)| *known == name);
         let extent = match (bound, name) {
@@ -143,7 +143,7 @@ impl<'a, 's> CostVisitor<'a, 's> {
 
     fn select(&mut self, select: &'s SelectExpr) -> Result<PartCost<'a>, WorkLimitExceeded> {
         let operand = self.cost(&select.operand)?;
-        // A chain of names is put together once for each of its links.
+        // A chain of names is built once for each of its links.
         let work = operand.work.and(applications(2 + as_u64(self.scope.len())));
         let extent = match operand.extent {
             ValueExtent::Known(value) => {
@@ -152,7 +152,7 @@ impl<'a, 's> CostVisitor<'a, 's> {
             ValueExtent::Within(levels) => beneath(levels),
             ValueExtent::Scalar => ValueExtent::Scalar,
         };
-        // Whether something is there is no longer what is there.
+        // A test for presence gives a boolean, not the member.
         let extent = if select.test { ValueExtent::Scalar } else { extent };
         Ok(PartCost { work, extent })
     }
@@ -273,7 +273,7 @@ impl<'a, 's> CostVisitor<'a, 's> {
         let ExtentLevel { len: turns, size } = first(&levels);
         let start = self.cost(&held.accu_init)?;
         let gathers = matches!(held.accu_init.expr, Expr::List(_));
-        // What was gathered before does not count for what one turn adds.
+        // An iteration is charged for what it adds, not for what was there before.
         let gathered = if gathers { ValueExtent::Within(vec![SCALAR]) } else { start.extent };
         self.scope.push((ACCUMULATOR, gathered));
         self.scope.push((held.iter_var.as_str(), beneath(levels)));
@@ -286,8 +286,8 @@ impl<'a, 's> CostVisitor<'a, 's> {
         let one = first(&added);
         let turn =
             condition.work.and(step.work).and(applications(one.size.saturating_add(ITERATION)));
-        // The items are copied one by one, and the names of an object sorted before that.
-        let work = range.work.and(start.work).and(result.work).and(times(turn, turns));
+        // The items are copied one by one, and the names of an object are sorted first.
+        let work = range.work.and(start.work).and(result.work).and(turn.times(turns));
         let work = work.and(applications(size.saturating_mul(3)));
         if !gathers {
             return Ok(PartCost::scalar(work));
@@ -299,13 +299,13 @@ impl<'a, 's> CostVisitor<'a, 's> {
         Ok(PartCost { work, extent: ValueExtent::Within(added) })
     }
 
-    /// Steps of the pattern that a call of `matches` names, on a text of that size.
+    /// Steps of the pattern of a call of `matches`, on a text of that size.
     fn steps(&self, call: &CallExpr, sizes: &[u64]) -> u64 {
         let states = match call.args.get(1).map(|pattern| &pattern.expr) {
             Some(Expr::Literal(LiteralValue::String(text))) => self.patterns.get(text.inner()),
             _ => None,
         };
-        let states = states.map_or(u64::MAX, |pattern| pattern.states);
+        let states = states.map_or(u64::MAX, Pattern::states);
         let size = sizes.first().copied().unwrap_or_default();
         size.saturating_mul(BYTES).saturating_mul(states)
     }
@@ -325,7 +325,7 @@ impl<'a, 's> CostVisitor<'a, 's> {
     fn levels(&mut self, extent: &ValueExtent<'a>) -> Result<Vec<ExtentLevel>, WorkLimitExceeded> {
         match extent {
             ValueExtent::Known(value) => {
-                // Counted first, because what follows does not stop halfway.
+                // Counted first, because `measure` does not stop halfway.
                 let size = size_within(value, self.most);
                 self.pay(size)?;
                 let mut levels = Vec::new();
@@ -355,9 +355,9 @@ impl<'a, 's> CostVisitor<'a, 's> {
         Ok(ValueExtent::Within(levels))
     }
 
-    /// Two texts or two lists, one behind the other.
+    /// Two texts or two lists, joined.
     fn joined(&mut self, found: &[ValueExtent<'a>]) -> Result<ValueExtent<'a>, WorkLimitExceeded> {
-        // A number is added to numbers only.
+        // A number can only be added to numbers.
         let is_scalar = |extent: &ValueExtent<'_>| match extent {
             ValueExtent::Scalar => true,
             ValueExtent::Known(value) => !value.is_array() && !value.is_string(),
@@ -418,22 +418,14 @@ fn literal_cost<'a>(literal: &LiteralValue) -> PartCost<'a> {
 }
 
 const fn applications(applications: u64) -> WorkEstimate {
-    WorkEstimate { applications, regex_steps: 0, stack: 0 }
-}
-
-fn times(work: WorkEstimate, turns: u64) -> WorkEstimate {
-    WorkEstimate {
-        applications: work.applications.saturating_mul(turns),
-        regex_steps: work.regex_steps.saturating_mul(turns),
-        stack: work.stack,
-    }
+    WorkEstimate::of_applications(applications)
 }
 
 fn first(levels: &[ExtentLevel]) -> ExtentLevel {
     levels.first().copied().unwrap_or(SCALAR)
 }
 
-/// What an item or a member can be.
+/// The extent of an item or a member.
 fn beneath<'a>(mut levels: Vec<ExtentLevel>) -> ValueExtent<'a> {
     if !levels.is_empty() {
         levels.remove(0);
@@ -441,7 +433,7 @@ fn beneath<'a>(mut levels: Vec<ExtentLevel>) -> ValueExtent<'a> {
     ValueExtent::Within(levels)
 }
 
-/// Raises the levels from a depth on to what another value has.
+/// Raises the levels from a depth on to those of another value.
 fn raise(levels: &mut Vec<ExtentLevel>, from: usize, others: &[ExtentLevel]) {
     if levels.len() < from + others.len() {
         levels.resize(from + others.len(), SCALAR);
@@ -452,7 +444,7 @@ fn raise(levels: &mut Vec<ExtentLevel>, from: usize, others: &[ExtentLevel]) {
     }
 }
 
-/// Notes the extent of a value and of all beneath, and gives its size.
+/// Records the extent of a value and of everything below it, and returns its size.
 fn measure(value: &Value, depth: usize, levels: &mut Vec<ExtentLevel>) -> u64 {
     let mut own = SCALAR;
     match value {
@@ -467,7 +459,7 @@ fn measure(value: &Value, depth: usize, levels: &mut Vec<ExtentLevel>) -> u64 {
         Value::Object(members) => {
             own.len = as_u64(members.len());
             for (name, member) in members {
-                // In a loop, it is the names that are the items.
+                // A loop over an object iterates over its names.
                 let name = text_size(name);
                 raise(levels, depth + 1, &[ExtentLevel { len: 0, size: 1 + name }]);
                 own.size += name + measure(member, depth + 1, levels);

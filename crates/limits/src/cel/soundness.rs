@@ -1,4 +1,4 @@
-//! The bound is sound: no made-up expression takes more turns, or makes more, than was said.
+//! The limit is sound: no random expression takes more iterations or makes a larger value.
 
 use std::sync::{
     Arc,
@@ -15,13 +15,12 @@ use proptest::{
 };
 use serde_json::{Value, json};
 
-use super::{CelContext, CelExpression, work_limit};
-use crate::policy::checks::CheckSubject;
-use crate::policy::checks::Patterns;
+use super::{CelContext, CelExpression, CelSubject, work_limit};
+use crate::pattern::Patterns;
 
 const TICK: &str = "@tick";
 
-/// What a part of an expression is meant to be, so that most of them can be evaluated.
+/// The type that a part of an expression should have, so that most can be evaluated.
 #[derive(Clone, Copy)]
 enum ExpressionSort {
     List,
@@ -31,7 +30,7 @@ enum ExpressionSort {
     Any,
 }
 
-/// Makes an expression of choices. Without choices it ends with the first of each.
+/// Builds an expression from choices. If they run out, it takes the first of each.
 struct ExpressionMaker<'c> {
     choices: &'c mut dyn Iterator<Item = u8>,
     loops: usize,
@@ -141,7 +140,7 @@ fn output() -> Value {
     })
 }
 
-/// Counts the turns of every loop, by a call around its condition.
+/// Counts the iterations of every loop, by a call around its condition.
 fn ticking(mut node: IdedExpr) -> IdedExpr {
     node.expr = match node.expr {
         Expr::Comprehension(mut held) => {
@@ -186,7 +185,7 @@ fn ticking(mut node: IdedExpr) -> IdedExpr {
     node
 }
 
-/// The size of a value that was computed, in the units of the bound.
+/// The size of a computed value, in the units of the limit.
 fn size(value: &Computed) -> u64 {
     match value {
         Computed::List(items) => 1 + items.iter().map(size).sum::<u64>(),
@@ -221,7 +220,7 @@ proptest! {
     })]
 
     #[test]
-    fn no_expression_takes_more_than_its_bound(
+    fn no_expression_exceeds_its_limit(
         choices in proptest::collection::vec(any::<u8>(), 8..60),
         depth in 1..5_usize,
     ) {
@@ -230,7 +229,7 @@ proptest! {
         let mut patterns = Patterns::new();
         let Ok(mut expression) = CelExpression::compile(&text, &mut patterns) else { return Ok(()) };
         let (output, evidence) = (output(), Value::Null);
-        let subject = CheckSubject { output: &output, evidence: &evidence };
+        let subject = CelSubject { output: &output, evidence: &evidence };
         let Some((work, most)) = work_limit::extent(&expression, &subject, &patterns, 1_000_000) else {
             return Ok(());
         };
@@ -255,9 +254,9 @@ proptest! {
 }
 
 #[test]
-fn most_made_up_expressions_can_be_evaluated() {
+fn most_random_expressions_can_be_evaluated() {
     let (output, evidence) = (output(), Value::Null);
-    let subject = CheckSubject { output: &output, evidence: &evidence };
+    let subject = CelSubject { output: &output, evidence: &evidence };
     let mut evaluated = 0;
     for seed in 0..200_u32 {
         let mut state = seed.wrapping_mul(2_654_435_761);
@@ -271,5 +270,5 @@ fn most_made_up_expressions_can_be_evaluated() {
         let world = CelContext::of(&subject, &patterns);
         evaluated += u32::from(world.compute(&expression).is_ok());
     }
-    assert!(100 < evaluated, "only {evaluated} of 200 say something about the bound");
+    assert!(100 < evaluated, "only {evaluated} of 200 can be evaluated");
 }

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::{MAX_DEPTH, MAX_TEXT, error::SchemaError};
+use crate::{size::as_u64, work::MAX_APPLICATIONS};
 
 /// More values than this are refused whatever the schema, so counting stops.
-const MAX_COUNTED: u64 = super::MAX_APPLICATIONS + 1;
+const MAX_COUNTED: u64 = MAX_APPLICATIONS + 1;
 
 /// Refuses a schema that is too deep or too large for the recursive parts that follow.
 pub fn scan(schema: &Value) -> Result<(), SchemaError> {
@@ -126,8 +127,4 @@ impl InstanceShape {
         }
         &mut self.levels[depth]
     }
-}
-
-fn as_u64(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
 }

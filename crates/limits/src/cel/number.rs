@@ -1,4 +1,4 @@
-//! Numbers of any kind together: JSON knows only one, where expressions know three.
+//! Arithmetic on mixed numbers: JSON has one kind of number, and expressions have three.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ pub(super) fn lenient(operator: &str) -> Option<&'static str> {
     LENIENT.iter().find(|(theirs, ..)| *theirs == operator).map(|(_, ours, _)| *ours)
 }
 
-/// Whether the name is that of our own sum, which joins texts and lists too.
+/// Whether the name is that of our own addition, which also joins texts and lists.
 pub(super) fn is_addition(name: &str) -> bool {
     name == "@add"
 }
 
-/// Adds our own forms to what expressions can call.
+/// Declares our own operators.
 pub(super) fn declare(env: &mut Env) {
     for (_, name, function) in LENIENT {
-        // The names are ours alone, so nothing is declared twice.
+        // The names are ours alone, so declaring them cannot fail.
         drop(env.add_overload(name, name, vec![DYN_TYPE, DYN_TYPE], function));
     }
 }
@@ -92,7 +92,7 @@ fn float(value: &Value) -> f64 {
         Value::Int(whole) => *whole as f64,
         Value::UInt(whole) => *whole as f64,
         Value::Float(number) => *number,
-        // Nobody asks for these.
+        // Only numbers get here.
         Value::List(_)
         | Value::Map(_)
         | Value::Function(..)
