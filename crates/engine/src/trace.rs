@@ -1,7 +1,7 @@
-//! Spans: what belongs to a request, a round, a replica, a check or a write, for log and traces.
+//! Spans of a request, a round, a replica, a check or a write, shared by log and traces.
 //!
-//! All of them have the level of errors, so that a line of the log names its request and its round
-//! whatever the filter is. Nothing that a caller or an executor wrote goes into a span.
+//! All of them have the level of errors, so that every log line names its request and its round,
+//! whatever the filter is. A span contains no text of a caller or an executor.
 
 use std::future::Future;
 
@@ -27,20 +27,20 @@ use crate::{
     rounds::{ask::ReplicaReply, seats::JUDGE_PREFIX},
 };
 
-/// The most that a caller may hand on to executors in `tracestate`.
+/// The maximum length of `tracestate` that a caller may pass on to executors.
 const LONGEST_STATE: usize = 512;
 
-/// Makes the span of a request part of the trace that its caller began.
+/// Makes the span of a request part of its caller's trace.
 pub fn adopt(span: &Span, headers: &HeaderMap) {
     if headers.contains_key("traceparent") {
         let parent = TraceContextPropagator::new()
             .extract_with_context(&Context::new(), &IncomingHeaders(headers));
-        // It fails when nobody traces, and then there is nothing to do.
+        // It fails if tracing is off, and then there is nothing to do.
         let _untraced = span.set_parent(parent);
     }
 }
 
-/// Notes how a request was answered.
+/// Records the status of a reply.
 pub fn record_answer(span: &Span, status: StatusCode) {
     span.set_attribute("http.response.status_code", i64::from(status.as_u16()));
     if status.is_server_error() {
@@ -49,7 +49,7 @@ pub fn record_answer(span: &Span, status: StatusCode) {
     }
 }
 
-/// The span of a round, whose name is not known yet.
+/// The span of a round, whose id is not known yet.
 pub(crate) fn round_span(kind: JobKind) -> Span {
     error_span!("round", jurat.round.id = Empty, jurat.round.kind = kind.as_str())
 }
@@ -58,7 +58,7 @@ pub(crate) fn name_round(id: &RoundId) {
     Span::current().record("jurat.round.id", id.as_str());
 }
 
-/// Asks one session within a span of its own, which learns what came of it.
+/// Asks one session within a span of its own, which records the result.
 pub(crate) async fn trace_replica(
     open: &OpenRound,
     (index, seat): (usize, &Seat),
@@ -69,7 +69,7 @@ pub(crate) async fn trace_replica(
         JobKind::Validate => "POST /verify",
         JobKind::Delegate | JobKind::Factcheck => "POST /execute",
     };
-    // Callers name the models of judges, so these go by their provider.
+    // Callers name the models of judges, so the provider is recorded instead.
     let session = if name == "judge" { &seat.executor } else { &seat.session_id };
     let span = error_span!(
         "replica",
@@ -90,13 +90,13 @@ pub(crate) async fn trace_replica(
     asked
 }
 
-/// Lets the executor that is asked go on with the trace.
+/// Passes the trace on to the executor.
 pub(crate) fn inject(headers: &mut HeaderMap) {
     let context = Span::current().context();
     TraceContextPropagator::new().inject_context(&context, &mut HeaderInjector(headers));
 }
 
-/// Notes whom a replica asked, and the status of the reply.
+/// Records the executor of a replica, and the status of its reply.
 pub(crate) fn record_reply(address: &ExecutorAddress, reply: &Result<HttpReply, CallError>) {
     let span = Span::current();
     span.set_attribute("http.request.method", "POST");
@@ -106,7 +106,7 @@ pub(crate) fn record_reply(address: &ExecutorAddress, reply: &Result<HttpReply, 
     }
 }
 
-/// Makes a check within a span of its own, which learns the verdict.
+/// Makes a check within a span of its own, which records the verdict.
 pub(crate) async fn trace_check<E>(
     policy: &Policy,
     checking: impl Future<Output = Result<Evaluation, E>>,
@@ -123,7 +123,7 @@ pub(crate) fn write_span(name: &'static str) -> Span {
     error_span!("store_write", otel.kind = "client", db.operation.name = name)
 }
 
-/// The headers of a request, as far as they are believed.
+/// The trusted headers of a request.
 struct IncomingHeaders<'a>(&'a HeaderMap);
 
 impl Extractor for IncomingHeaders<'_> {

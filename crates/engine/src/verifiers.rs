@@ -1,5 +1,5 @@
-//! Operations on verifiers. They belong to an account, which may share them through workflows;
-//! what a caller cannot reach does not exist for it.
+//! Operations on verifiers. They belong to an account, which may share them through workflows; an
+//! unreachable verifier does not exist for a caller.
 
 mod default_judge;
 mod deploy;
@@ -31,17 +31,17 @@ use crate::{
     access::{behalf_of, require_scope},
 };
 
-/// A version with what was found when it was measured, the newest of each purpose.
+/// A version with its latest measurement of each purpose.
 #[derive(Debug, Clone)]
 pub struct VerifierView {
     pub version: VerifierVersion,
     pub measured: Vec<Measurement>,
 }
 
-/// A part of the list of verifiers.
+/// A page of the list of verifiers.
 #[derive(Debug, Clone)]
 pub struct VerifierListQuery {
-    /// Starts behind this name and id.
+    /// Starts after this name and id.
     pub after: Option<(String, String)>,
     pub limit: u32,
 }
@@ -54,7 +54,7 @@ pub struct VerifierVersionList {
 }
 
 impl Engine {
-    /// The active verifiers that the caller reaches, by name.
+    /// The active verifiers that the caller can reach, by name.
     pub async fn verifier_list(
         &self,
         caller: &Caller,
@@ -69,7 +69,7 @@ impl Engine {
         Ok(self.inner.store.sharing().verifier_list(&behalf_of(caller), &query).await?)
     }
 
-    /// A version in full: the one that is pinned, or the current one.
+    /// A version in full: the pinned one, or the current one.
     pub async fn verifier_get(
         &self,
         caller: &Caller,
@@ -82,7 +82,7 @@ impl Engine {
         Ok(VerifierView { version, measured })
     }
 
-    /// The versions of a verifier, newest first; `before` starts behind a version.
+    /// The versions of a verifier, newest first; `before` starts after a version.
     pub async fn verifier_versions(
         &self,
         caller: &Caller,
@@ -105,8 +105,8 @@ impl Engine {
         Ok(VerifierVersionList { verifier, versions })
     }
 
-    /// The version that a run or a policy means: of a verifier that comes with the program, or of
-    /// one that the caller may run. All that cannot be reached is missing in the same words.
+    /// The version that a run or a policy names: of a built-in verifier, or of one that the caller
+    /// may run. Everything unreachable gives the same error.
     pub(crate) async fn verifier_resolve(
         &self,
         caller: &Caller,
@@ -121,7 +121,7 @@ impl Engine {
         }
     }
 
-    /// A version that a live template was published with: everybody may run exactly that.
+    /// A version that a live template was published with: everybody may run exactly that version.
     async fn verifier_published(
         &self,
         caller: &Caller,
@@ -144,8 +144,8 @@ impl Engine {
         Some(known.version(self.judge_of_platform()))
     }
 
-    /// A version of a verifier with which the caller may do this. Absent, revoked, foreign and
-    /// system verifiers are looked for by the same query. Whoever uses one of another accepts it.
+    /// A version of a verifier on which the caller has this role. Absent, revoked, foreign and
+    /// system verifiers are looked up by the same query. Using a shared verifier accepts it.
     pub(crate) async fn verifier_reached(
         &self,
         caller: &Caller,
@@ -171,7 +171,7 @@ impl Engine {
     }
 }
 
-/// Refuses a pinned version where only the whole verifier can be meant.
+/// Refuses a pinned version if the operation concerns the whole verifier.
 fn require_unpinned(reference: &VerifierRef) -> Result<(), EngineError> {
     match reference.version {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Operations on workflows. What a caller does not reach does not exist for it.
+//! Operations on workflows. An unreachable workflow does not exist for a caller.
 
 mod grants;
 pub(crate) mod instructions;
@@ -30,19 +30,19 @@ use crate::{
     access::{behalf_of, require_scope},
 };
 
-/// Which workflows to list, newest first.
+/// Selects workflows, newest first.
 #[derive(Debug, Clone)]
 pub struct WorkflowFilter {
     pub whose: OwnershipFilter,
     pub with_archived: bool,
     pub tag: Option<String>,
     pub search: Option<String>,
-    /// Starts behind this id.
+    /// Starts after this id.
     pub before: Option<String>,
     pub limit: u32,
 }
 
-/// What to search for.
+/// A search for workflows.
 #[derive(Debug, Clone)]
 pub struct WorkflowSearch {
     pub query: String,
@@ -77,7 +77,7 @@ impl Engine {
         Ok(self.inner.store.sharing().workflow_list(&behalf_of(caller), &query).await?)
     }
 
-    /// Workflows that fit some words, the best first.
+    /// Workflows that match some words, the best first.
     pub async fn workflow_search(
         &self,
         caller: &Caller,
@@ -98,7 +98,7 @@ impl Engine {
         Ok(hits.collect())
     }
 
-    /// A version in full: the one that is pinned, or the current one.
+    /// A version in full: the pinned one, or the current one.
     pub async fn workflow_get(
         &self,
         caller: &Caller,
@@ -112,7 +112,7 @@ impl Engine {
         Ok(view)
     }
 
-    /// Those files of a version that are there.
+    /// The existing files among those requested.
     pub async fn workflow_files_found(
         &self,
         caller: &Caller,
@@ -127,7 +127,7 @@ impl Engine {
         Ok(found.files)
     }
 
-    /// Files of a version, in the order in which they are asked for; all must be there.
+    /// Files of a version, in the requested order; all must exist.
     pub async fn workflow_files(
         &self,
         caller: &Caller,
@@ -145,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// What became of the template that a workflow was forked from.
+    /// The state of the template that a workflow was forked from.
     pub async fn workflow_lineage(
         &self,
         caller: &Caller,
@@ -157,15 +157,15 @@ impl Engine {
         found_one(found, reference)
     }
 
-    /// Where a run says that it comes from, checked: a workflow that the caller does not see is
-    /// missing, in the words of one that is not there.
+    /// Checks the provenance of a run: a workflow that the caller cannot see gives the same error
+    /// as a missing one.
     pub(crate) async fn provenance_checked(
         &self,
         caller: &Caller,
         given: &Provenance,
     ) -> Result<Provenance, EngineError> {
         let id = given.workflow_id.as_deref();
-        // What begins with `@` may name a template, which everybody sees.
+        // A name that starts with `@` may be a template, which everybody can see.
         let named = given.workflow_ref.as_deref().filter(|text| !text.starts_with('@'));
         let mut checked = Provenance { workflow_id: None, ..given.clone() };
         for text in [id, named].into_iter().flatten() {
@@ -210,7 +210,7 @@ pub(crate) fn workflow_query(caller: &Caller, reference: &WorkflowRef) -> Workfl
     }
 }
 
-/// The one that was found. All that cannot be reached is missing in the same words.
+/// The found workflow. Everything unreachable gives the same error.
 fn found_one<T>(found: NameMatch<T>, reference: &WorkflowRef) -> Result<T, EngineError> {
     match found {
         NameMatch::One(it) => Ok(*it),
@@ -226,7 +226,7 @@ fn unknown_workflow(reference: &WorkflowRef) -> EngineError {
     EngineError::NotFound { what: "workflow", id: reference.to_string() }
 }
 
-/// Refuses a pinned version where only the whole workflow can be meant.
+/// Refuses a pinned version if the operation concerns the whole workflow.
 fn require_unpinned(reference: &WorkflowRef) -> Result<(), EngineError> {
     match reference.version {
         None => Ok(()),
@@ -237,7 +237,7 @@ fn require_unpinned(reference: &WorkflowRef) -> Result<(), EngineError> {
     }
 }
 
-/// Why the store changed nothing, for a workflow that was named so.
+/// Why the store changed nothing, for a workflow under this name.
 fn refusal(refused: WorkflowRefusal, named: &str) -> EngineError {
     let token = |problem: String, current| EngineError::SaveToken { problem, current };
     match refused {
@@ -296,7 +296,7 @@ fn refusal(refused: WorkflowRefusal, named: &str) -> EngineError {
     }
 }
 
-/// The field of a request that the store could not take.
+/// The field of a request that the store refused.
 fn wrong_field(wrong: &WrongField) -> InputError {
     let input = |field: &str, problem: String| InputError { field: field.to_owned(), problem };
     match wrong {

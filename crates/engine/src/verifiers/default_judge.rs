@@ -1,4 +1,4 @@
-//! Which judge a version gets that names none.
+//! Chooses the judge of a version that names none.
 
 use jurat_core::{
     account::caller::Caller,
@@ -13,7 +13,7 @@ use crate::{
 
 impl Engine {
     /// The judge of a new version: the one that it names, else the default of the installation,
-    /// else the built-in one, which must be able to read the criterion.
+    /// else the built-in one, if it can read the criterion.
     pub(super) fn judge_of(
         &self,
         caller: &Caller,
@@ -47,7 +47,7 @@ impl Engine {
         warning.into_iter().collect()
     }
 
-    /// The judge of the verifiers that come with the program.
+    /// The judge of the built-in verifiers.
     pub(super) fn judge_of_platform(&self) -> ModelRef {
         self.default_judge().unwrap_or_else(|| built_in(NO_DEFAULT_JUDGE))
     }
@@ -61,7 +61,7 @@ fn check_criterion(new: &VerifierDraft) -> Result<(), RulesError> {
     check_rules(&new.criterion)?.check_fields(new.contract, &new.fields)
 }
 
-/// Who named no judge may not have meant rules.
+/// A caller that named no judge may not have meant rules.
 fn rules_problem(error: RulesError, is_named: bool) -> InputError {
     let RulesError { field, mut problem } = error;
     if !is_named {

@@ -1,4 +1,4 @@
-//! Deploying: the first version of a verifier, or the next one.
+//! Deploys the first version of a verifier, or the next one.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Makes a verifier, or adds a version to the one with the name.
+    /// Creates a verifier, or adds a version to the one with the name.
     pub async fn verifier_deploy(
         &self,
         caller: &Caller,
@@ -77,8 +77,7 @@ impl Engine {
         }
     }
 
-    /// A new verifier cannot have the name of one that comes with the program; one that had it
-    /// before keeps it.
+    /// A new verifier cannot have the name of a built-in one; one that had it before keeps it.
     async fn check_reserved(&self, caller: &Caller, name: &str) -> Result<(), EngineError> {
         if !system::names().any(|reserved| reserved == name) {
             return Ok(());
@@ -116,7 +115,7 @@ impl Engine {
     }
 }
 
-/// Why nothing was deployed, with the token that the next version needs where there is one.
+/// Why nothing was deployed, with the token that the next version needs, if there is one.
 fn refusal(problem: String, current: Option<String>) -> EngineError {
     EngineError::Token { problem, current }
 }

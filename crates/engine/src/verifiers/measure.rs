@@ -1,4 +1,4 @@
-//! Measures a version of a verifier: on examples whose label is known, or on known injections.
+//! Measures a version of a verifier: on examples with known labels, or on known injections.
 
 mod cases;
 mod parallel;
@@ -31,22 +31,22 @@ pub struct MeasureRequest {
     pub judges: Vec<ModelRef>,
     /// 1, 3 or 5 judges for each case.
     pub replicas: u8,
-    /// Whether verdicts that are known from before do not count.
+    /// Whether the verdict cache is skipped.
     pub is_fresh: bool,
-    /// Whether the version before is measured on the same cases, if it was not.
+    /// Whether the previous version is measured on the same cases, if it was not.
     pub compare: bool,
-    /// Of each case.
+    /// The timeout of each case.
     pub timeout_ms: u64,
 }
 
 impl MeasureRequest {
-    /// Whether the judge of the version decides, and it alone.
+    /// Whether only the judge of the version decides.
     fn has_no_judges(&self) -> bool {
         self.judges.is_empty() && self.replicas == 1
     }
 }
 
-/// Told of each case that is judged.
+/// Receives each judged case.
 pub type CaseWatcher = mpsc::UnboundedSender<CaseProgress>;
 
 #[derive(Debug, Clone)]
@@ -57,8 +57,8 @@ pub struct CaseProgress {
 }
 
 impl Engine {
-    /// Lets the judges of a version decide cases whose answer is known, and keeps what was found.
-    /// Every case is a run, and costs what a run costs.
+    /// Lets the judges of a version decide cases with known answers, and stores the result. Every
+    /// case is a run, and costs as much as a run.
     pub async fn verifier_measure(
         &self,
         caller: &Caller,
@@ -80,8 +80,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// A version that the caller may tune. Those that come with the program are never shown, and a
-    /// measurement would show them.
+    /// A version that the caller may tune. Built-in verifiers are private, and a measurement would
+    /// reveal them.
     async fn measurable(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! Revoking, which keeps the runs, and deleting, which keeps nothing.
+//! Revokes verifiers, which keeps their runs, and deletes them, which keeps nothing.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Deactivates a verifier for ever; its name stays taken and its runs can be read.
+    /// Deactivates a verifier permanently; its name stays taken and its runs stay readable.
     pub async fn verifier_revoke(
         &self,
         caller: &Caller,
@@ -41,8 +41,8 @@ impl Engine {
         }
     }
 
-    /// Erases a verifier with its versions, measurements and runs, also one that was revoked. Only
-    /// an id can mean it, so that nobody erases the wrong one by a name that moved.
+    /// Erases a verifier with its versions, measurements and runs, even if it was revoked. It must
+    /// be named by id, so that nobody erases the wrong one by a reused name.
     pub async fn verifier_delete(
         &self,
         caller: &Caller,

@@ -28,7 +28,7 @@ use crate::{
     rounds::{seats::JUDGE_PREFIX, semantic::ResolvedVerifier, walk::RoundStart},
 };
 
-/// What a run is asked for.
+/// The request for a verifier run.
 #[derive(Debug, Clone)]
 pub struct VerifierRunOrder {
     pub reference: VerifierRef,
@@ -36,33 +36,33 @@ pub struct VerifierRunOrder {
     pub media_url: Option<String>,
     /// 1, 3 or 5 judges.
     pub replicas: u8,
-    /// Who judges; the verifier's own judge and the operator's panel when empty.
+    /// The judges; if empty, the verifier's own judge and the operator's panel.
     pub judges: Vec<ModelRef>,
-    /// Whether a verdict that is known from before does not count.
+    /// Whether the verdict cache is skipped.
     pub is_fresh: bool,
-    /// Overrules the verifier.
+    /// Overrides the setting of the verifier.
     pub commit_first: Option<bool>,
     pub timeout_ms: u64,
     pub provenance: Provenance,
     pub request_digest: String,
     pub purpose: VerifierRunPurpose,
-    /// The calibration example that the judge does not see, and that is the one under test.
+    /// The calibration example under test, which the judge does not see.
     pub leave_out: Option<usize>,
 }
 
-/// A run that has ended, with all that is known of it.
+/// An ended run, with all its details.
 #[derive(Debug, Clone)]
 pub struct VerifierRunView {
     pub run: VerifierRun,
     pub round: Round,
     pub verifier_name: String,
     pub measured: Vec<Measurement>,
-    /// Whether an earlier request with the same idempotency key began it.
+    /// Whether an earlier request with the same idempotency key started it.
     pub is_repeated: bool,
 }
 
 impl Engine {
-    /// Lets the judge of a verifier decide. What the judge cannot do is the end of a run, not an
+    /// Lets the judge of a verifier decide. A failure of the judge is the end of a run, not an
     /// error; inputs that do not fit the contract are an error, and leave no trace.
     pub async fn verifier_run(
         &self,
@@ -91,7 +91,8 @@ impl Engine {
         verifier_run_view(round, &found, is_repeated)
     }
 
-    /// Whether the request fits the contract of the version, and names judges that may be asked.
+    /// Checks that the request fits the contract of the version, and names judges that may be
+    /// asked.
     fn check_verifier_run(
         &self,
         caller: &Caller,
@@ -150,7 +151,7 @@ fn repeated_judge(judges: &[ModelRef]) -> Option<&ModelRef> {
     judges.iter().enumerate().find(|(at, model)| judges[..*at].contains(model)).map(|(_, it)| it)
 }
 
-/// What is judged, as a candidate.
+/// The judged inputs, as a candidate.
 fn candidate(request: &VerifierRunOrder) -> Value {
     let mut members: Map<String, Value> =
         request.inputs.iter().map(|(field, text)| (field.clone(), json!(text))).collect();

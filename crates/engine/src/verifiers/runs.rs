@@ -1,4 +1,4 @@
-//! Reading the runs of verifiers.
+//! Reads verifier runs.
 
 use jurat_core::{
     account::caller::{Caller, Scope},
@@ -16,23 +16,23 @@ use jurat_store::{Measurement, VerifierRunFilter};
 
 use crate::{Engine, EngineError, access::require_scope};
 
-/// Which runs to list.
+/// Selects runs.
 #[derive(Debug, Clone, Default)]
 pub struct VerifierRunQuery {
     pub verifier: Option<VerifierRef>,
     pub verdict: Option<VerifierRunVerdict>,
     pub version: Option<u32>,
     pub purpose: Option<VerifierRunPurpose>,
-    /// Begun at this time or later.
+    /// Started at this time or later.
     pub since: Option<Timestamp>,
-    /// Begun before this time.
+    /// Started before this time.
     pub until: Option<Timestamp>,
-    /// Starts behind this run, towards older ones.
+    /// Starts after this run, towards older ones.
     pub before: Option<String>,
     pub limit: u32,
 }
 
-/// A run with its round, in which the judges are.
+/// A run with its round, which holds the judges.
 #[derive(Debug, Clone)]
 pub struct VerifierRunRecord {
     pub run: VerifierRun,
@@ -60,8 +60,7 @@ impl Engine {
         Ok(VerifierRunRecord { run, round, measured })
     }
 
-    /// The account's runs, newest first. An id finds the runs of a verifier also when it was
-    /// revoked.
+    /// The account's runs, newest first. An id finds the runs of a verifier even if it was revoked.
     pub async fn verifier_run_list(
         &self,
         caller: &Caller,
@@ -106,7 +105,8 @@ impl Engine {
         Ok(self.inner.store.verifier_run_list(caller.account(), &filter).await?)
     }
 
-    /// Whose a verifier is that the caller ran: the caller's own when it cannot be reached any more.
+    /// The owner of a verifier that the caller ran: the caller itself if the verifier is no longer
+    /// reachable.
     async fn owner_of(&self, caller: &Caller, id: &str) -> Result<AccountId, EngineError> {
         let reference = VerifierRef { which: VerifierSelector::Id(id.to_owned()), version: None };
         match self.verifier_reached(caller, &reference, VerifierRole::Exec).await {
@@ -116,7 +116,7 @@ impl Engine {
         }
     }
 
-    /// What stands in the rows of runs; only a name must be looked up.
+    /// The id in the rows of runs; only a name must be looked up.
     async fn id_of(&self, caller: &Caller, reference: &VerifierRef) -> Result<String, EngineError> {
         Ok(match &reference.which {
             VerifierSelector::Id(id) => id.clone(),

@@ -1,4 +1,4 @@
-//! Who else may use a workflow.
+//! Grants on workflows: access for other accounts.
 
 use jurat_core::{
     account::{
@@ -21,20 +21,20 @@ use crate::{
     accounts::invitations,
 };
 
-/// Somebody to share with, as a request names them.
+/// A recipient of a share, as a request names it.
 pub type Sharee = AccountName;
 
-/// A grant to be made.
+/// A requested grant.
 #[derive(Debug, Clone)]
 pub struct NewWorkflowGrant {
     pub grantee: Sharee,
     pub role: AccessRole,
-    /// Whether the versions before the current one are shared too.
+    /// Whether the versions before the current one are shared, too.
     pub with_history: bool,
 }
 
 impl Engine {
-    /// Lets somebody use a workflow, or changes what they may do.
+    /// Grants a role on a workflow, or changes it.
     pub async fn workflow_grant(
         &self,
         caller: &Caller,
@@ -60,7 +60,7 @@ impl Engine {
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
 
-    /// Takes a grant back.
+    /// Revokes a grant.
     pub async fn workflow_revoke(
         &self,
         caller: &Caller,
@@ -84,7 +84,7 @@ impl Engine {
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
 
-    /// Takes back what the caller was granted directly.
+    /// Gives up the caller's own direct grant.
     pub async fn workflow_leave(
         &self,
         caller: &Caller,
@@ -102,7 +102,7 @@ impl Engine {
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
 
-    /// Asks somebody to own a workflow, with the verifiers that it names.
+    /// Offers ownership of a workflow, with the verifiers that it names.
     pub async fn workflow_transfer(
         &self,
         caller: &Caller,
@@ -139,7 +139,7 @@ impl Engine {
         Ok(done)
     }
 
-    /// Who may use a workflow. Who may not share it sees only what reaches themselves.
+    /// The grants on a workflow. A caller that may not share it sees only their own access.
     pub async fn workflow_grants(
         &self,
         caller: &Caller,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What an agent wants to do.
+/// The task of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionKind {
     Design,
@@ -12,12 +12,12 @@ pub enum InstructionKind {
     OptimizeDescription,
 }
 
-/// A text to follow, and texts that it refers to by their paths.
+/// A text to follow, and the texts that it refers to by path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstructionPack {
     pub text: String,
     pub references: BTreeMap<&'static str, &'static str>,
-    /// For a loop: how often it goes around at the most.
+    /// For a loop: the maximum number of iterations.
     pub max_iterations: Option<u32>,
 }
 
@@ -29,7 +29,7 @@ const CHECKLIST: (&str, &str) =
     ("references/checklist.md", include_str!("instructions/references/checklist.md"));
 
 impl InstructionKind {
-    /// How often a loop goes around when nobody says.
+    /// The default number of iterations of a loop.
     pub const fn iterations(self) -> Option<u32> {
         match self {
             Self::Optimize => Some(20),
@@ -59,7 +59,7 @@ impl InstructionKind {
     }
 }
 
-/// The instructions for a workflow, or for any. A loop gets the number of turns that is asked for.
+/// The instructions for one workflow, or for any. A loop gets the requested number of iterations.
 pub fn instructions_for(
     kind: InstructionKind,
     workflow: Option<(&str, &str)>,
@@ -79,7 +79,7 @@ pub fn instructions_for(
     }
 }
 
-/// The name of a workflow is somebody's text: it stays one line, and within its quotes.
+/// The name of a workflow is foreign text: it stays on one line, and inside its quotes.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| !c.is_control() && *c != '`').take(200).collect()
 }

@@ -1,4 +1,4 @@
-//! Saving, putting away and erasing.
+//! Saves, archives, unarchives and deletes workflows.
 
 use jurat_core::{
     account::caller::{Caller, Scope},
@@ -30,7 +30,7 @@ pub struct NewFilePatch {
 }
 
 impl Engine {
-    /// Makes a workflow, or adds a version to one.
+    /// Creates a workflow, or adds a version to one.
     pub async fn workflow_save(
         &self,
         caller: &Caller,
@@ -64,7 +64,7 @@ impl Engine {
         Ok(done)
     }
 
-    /// Adds a version that differs in its files only. The file `SKILL.md` is the body.
+    /// Adds a version that differs only in its files. The file `SKILL.md` is the body.
     pub async fn workflow_patch_files(
         &self,
         caller: &Caller,
@@ -98,7 +98,7 @@ impl Engine {
         done.map_err(|refused| unsaved(caller, refused, &reference.to_string()))
     }
 
-    /// Puts a workflow away: it is gone for all but its owner.
+    /// Archives a workflow: only its owner still sees it.
     pub async fn workflow_archive(
         &self,
         caller: &Caller,
@@ -113,7 +113,7 @@ impl Engine {
         .await
     }
 
-    /// Brings a workflow back, with its grants.
+    /// Unarchives a workflow, with its grants.
     pub async fn workflow_unarchive(
         &self,
         caller: &Caller,
@@ -206,7 +206,7 @@ impl Engine {
     }
 }
 
-/// Why nothing was saved. The owner of a workflow need not be who saves it.
+/// Why nothing was saved. An editor need not be the owner of the workflow.
 fn unsaved(caller: &Caller, refused: WorkflowRefusal, named: &str) -> EngineError {
     if let WorkflowRefusal::Full(full) = &refused {
         return no_room(caller, full, "workflow");

@@ -1,4 +1,4 @@
-//! Operations on what others share with the caller.
+//! Operations on workflows that others share with the caller.
 
 use jurat_core::{
     account::caller::{Caller, Scope},
@@ -15,12 +15,12 @@ use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
-/// Which shares to list, newest workflow first.
+/// Selects shares, newest workflow first.
 #[derive(Debug, Clone)]
 pub struct ShareFilter {
-    /// Only those in this state; without one, all but those that were declined.
+    /// Only those in this state; if absent, all except declined ones.
     pub state: Option<ShareState>,
-    /// Starts behind this id.
+    /// Starts after this id.
     pub before: Option<String>,
     pub limit: u32,
 }
@@ -42,7 +42,7 @@ impl Engine {
         Ok(self.inner.store.sharing().share_list(&behalf_of(caller), &query).await?)
     }
 
-    /// Accepts or declines a share, or declines all that its owner shares, now and later.
+    /// Accepts or declines a share, or declines everything that its owner shares, now and later.
     pub async fn share_answer(
         &self,
         caller: &Caller,
@@ -74,7 +74,7 @@ impl Engine {
         })
     }
 
-    /// Whoever uses what is shared by its id or full name accepts it.
+    /// Using a share by its id or full name accepts it.
     pub(crate) async fn share_used(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! Operations on templates: everybody may read what is live, and only owners change how it stands.
+//! Operations on templates: everybody may read live ones, and only owners change their state.
 
 mod fork;
 mod publish;
@@ -31,25 +31,25 @@ use crate::{
     accounts::{invitations, teams::parse_user},
 };
 
-/// A version as somebody sees it.
+/// A version as a reader sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TemplateView {
     pub found: TemplateVersion,
     pub is_owner: bool,
-    /// Where it is, when it was looked for where it was.
+    /// The new name, if it was looked up under an old one.
     pub moved: Option<TemplateMove>,
 }
 
-/// From one handle to another.
+/// A move from one handle to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateMove {
     pub from: String,
     pub to: String,
-    /// The present name, with the version that was asked for.
+    /// The current name, with the requested version.
     pub name: String,
 }
 
-/// A file with its bytes.
+/// A file with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateFileView {
     pub file: TemplateFile,
@@ -72,8 +72,7 @@ impl Engine {
         Ok(self.inner.store.sharing().template_list(&behalf_of_viewer(caller), &filter).await?)
     }
 
-    /// The templates that fit a question best, best first and each with the reason; anybody may
-    /// ask.
+    /// The templates that match a query best, best first and each with the reason; anybody may ask.
     pub async fn template_search(
         &self,
         caller: Option<&Caller>,
@@ -110,7 +109,7 @@ impl Engine {
         Ok(TemplateView { found, is_owner, moved })
     }
 
-    /// The bytes of a file of a version that the caller may see.
+    /// The content of a file of a version that the caller may see.
     pub async fn template_file(
         &self,
         caller: Option<&Caller>,
@@ -133,7 +132,7 @@ impl Engine {
         Ok(TemplateFileView { file, content, moved: view.moved })
     }
 
-    /// Changes how a template of the caller stands.
+    /// Changes the state of one of the caller's templates.
     pub async fn template_change(
         &self,
         caller: &Caller,
@@ -164,7 +163,7 @@ impl Engine {
         done.await?.map_err(|refused| refusal(&refused, wanted))
     }
 
-    /// Offers a template of the caller to somebody, who may accept it.
+    /// Offers ownership of one of the caller's templates.
     pub async fn template_offer(
         &self,
         caller: &Caller,

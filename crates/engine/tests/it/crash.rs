@@ -1,4 +1,4 @@
-//! A node that stops between opening and closing a round leaves a trace, and the round is ended.
+//! A node that stops between opening and closing a round leaves a trace, and the round is expired.
 
 use jurat_core::{
     code::ProblemCode,
@@ -14,7 +14,7 @@ use jurat_testkit::{
 };
 use serde_json::json;
 
-/// A file store with one round that its node left open, as a kill leaves it.
+/// A file store with one round that its node left open, as after a kill.
 async fn abandoned_round(folder: &std::path::Path) -> RoundId {
     let app = TestApp::with_store(&StoreLocation::File(folder.join("jurat.db"))).await;
     let [fake] = app.executors([gated(says_valid())]).await;
@@ -26,7 +26,7 @@ async fn abandoned_round(folder: &std::path::Path) -> RoundId {
         () = fake.wait_for_calls(1) => {}
     }
     let list = app.admin().get("/v1/rounds").await.json();
-    // The store closes under the running round, so that it can never close it.
+    // The store closes under the running round, so that it can never be closed.
     app.store.close().await;
     RoundId::parse(list["items"][0]["round_id"].as_str().unwrap()).unwrap()
 }

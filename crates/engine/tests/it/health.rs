@@ -1,4 +1,4 @@
-//! Health is kept current, and an executor is asked before it is used.
+//! Health is kept current, and an executor is probed before it is used.
 
 use futures::future::join_all;
 use jurat_core::{account::caller::Scope, executor::session::Session};
@@ -142,7 +142,7 @@ async fn after_the_rest_a_look_at_its_health_decides_and_no_call_is_spent() {
     assert_eq!(refused["code"], "sessions_unavailable", "{refused}");
     let calls = fake.calls().into_iter().filter(|call| call.endpoint() == "verify").count();
     assert_eq!(calls, 5, "a call was spent on finding out");
-    // The second rest is twice as long.
+    // The second pause is twice as long.
     fake.set(says_valid());
     app.clock.advance_ms(5_000);
     let refused = app.admin().post("/api/v3/validate", &body).await.json();
@@ -151,13 +151,13 @@ async fn after_the_rest_a_look_at_its_health_decides_and_no_call_is_spent() {
     assert_eq!(app.admin().post("/api/v3/validate", &body).await.json()["verdict"], "VALID");
 }
 
-/// Five requests at once, each of which runs into its deadline.
+/// Five concurrent requests, each of which misses its deadline.
 async fn all_time_out(app: &TestApp, caller: &TestCaller<'_>, fake: &FakeExecutor) {
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 1_200 } });
     let requests = join_all((0..5).map(|_| caller.post("/api/v3/validate", &body)));
     let clock = async {
         fake.wait_for_calls(5).await;
-        // Whatever the clock of the node says: the executor has had a second.
+        // Whatever the clock of the node says, the executor has had a second.
         app.clock.advance_ms(6_000);
     };
     let (replies, ()) = tokio::join!(requests, clock);
@@ -191,7 +191,7 @@ async fn one_tenant_does_not_put_an_executor_to_rest_for_others() {
     let body = json!({ "claim": "x" });
     let reply = victim.post("/api/v3/validate", &body).await.json();
     assert_eq!(reply["verdict"], "VALID", "{reply}");
-    // It rests for the one for whom it failed, and the operator sees that.
+    // It is paused for the account for which it failed, and the operator sees that.
     let shown = app.admin().get("/v1/executors/s1").await.json();
     assert_eq!(shown["circuit"]["rests_for"], "some", "{shown}");
     let reply = hasty.post("/api/v3/validate", &body).await.json();
@@ -235,14 +235,14 @@ async fn a_change_that_was_not_noticed_is_seen_soon_on_a_single_node_too() {
         created_at: app.clock.now(),
         probe: None,
     };
-    // As a caller leaves it who goes away while the store commits.
+    // As if a caller left while the store committed.
     let session = app.store.session_get("s1").await.unwrap().unwrap();
     let session = Session { id: "late".to_owned(), executor: "late".to_owned(), ..session };
     app.store.executor_add(&other, Some(&session), None).await.unwrap();
     let body = json!({ "claim": "x", "consensus": { "session_pool": ["late"] } });
     let first = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(first["code"], "session_unknown");
-    // Only from here on does anybody look: on a slow machine a look could come before the request.
+    // Polling starts only here: on a slow machine it could otherwise come before the request.
     app.start(SoleNode::Yes).await;
     loop {
         let reply = app.admin().post("/api/v3/validate", &body).await.json();

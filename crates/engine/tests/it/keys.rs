@@ -1,4 +1,4 @@
-//! Keys on a node that ends, and on two that share a store.
+//! Keys on a node that stops, and on two nodes that share a store.
 
 use std::sync::Arc;
 

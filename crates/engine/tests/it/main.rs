@@ -1,4 +1,4 @@
-//! The engine under faults: nodes that stop, stores that fail, executors that come and go.
+//! Tests of the engine under faults: nodes that stop, stores that fail, executors that come and go.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 

@@ -1,4 +1,4 @@
-//! More than a node can do at once is refused, not queued for ever.
+//! A full node refuses work instead of queuing it for ever.
 
 use futures::future::join_all;
 use http::StatusCode;

@@ -1,4 +1,4 @@
-//! Two nodes on one PostgreSQL.
+//! Two nodes on one PostgreSQL database.
 
 use jurat_core::{
     account::ledger::Movement,
@@ -65,7 +65,7 @@ async fn a_node_does_not_take_a_round_whose_lease_still_runs() {
     schema.drop().await;
 }
 
-/// Two nodes ask for one execution, because the link of the first to the database stalls when its
+/// Two nodes make one execution, because the first node's link to the database stalls after its
 /// executor has answered. `then` says how the stall ends.
 async fn stalled(then: fn(&StallingProxy)) {
     let schema = TestSchema::served().await;
@@ -85,7 +85,7 @@ async fn stalled(then: fn(&StallingProxy)) {
         proxy.stall();
         fake.release();
         proxy.holds_something().await;
-        // The lease of the first is over by now, so that the second goes on with the work.
+        // The lease of the first is over by now, so the second continues the work.
         let caller = two.engine.caller_without_key(&team()).await.unwrap();
         let done = two.engine.task_call(&caller, order.clone()).await.unwrap();
         then(&proxy);
@@ -101,7 +101,7 @@ async fn stalled(then: fn(&StallingProxy)) {
     let lines = two.store.credit_transfers(&team(), None, 100).await.unwrap();
     assert_eq!(lines.iter().filter(|it| it.movement == Movement::Capture).count(), 1);
     assert_eq!(two.store.credit_check().await.unwrap(), [] as [&str; 0]);
-    // Whoever asks once more gets what is on record, and pays nothing.
+    // A further request gets the recorded answer, and pays nothing.
     let caller = one.engine.caller_without_key(&team()).await.unwrap();
     one.engine.task_call(&caller, order).await.unwrap();
     assert_eq!(crate::steps::work(&fake).len(), 2);
@@ -180,7 +180,7 @@ async fn the_connections_are_among_the_figures() {
     schema.drop().await;
 }
 
-/// A task with a quorum of two, on a panel of three.
+/// A task with a quorum of two, on a roster of three.
 async fn submit_panel(node: &TestApp, id: &str) {
     let task = crate::tasks::with_quorum(crate::tasks::contract(node, id), 2);
     crate::tasks::submit(node, crate::tasks::order(task, &["s1", "s2", "s3"])).await.unwrap();
@@ -209,7 +209,7 @@ async fn what_a_node_left_behind_is_taken_over_when_its_lease_is_over() {
     let task = crate::tasks::contract(&one, "t1");
     crate::tasks::submit(&one, crate::tasks::order(task, &["s1"])).await.unwrap();
     slow.wait_for_calls(1).await;
-    // The clock of the first stands still: for the others its lease runs out.
+    // The clock of the first stands still: for the others its lease expires.
     two.clock.advance_ms(5_000);
     two.start(SoleNode::No).await;
     slow.wait_for_calls(2).await;
@@ -222,7 +222,7 @@ async fn what_a_node_left_behind_is_taken_over_when_its_lease_is_over() {
         .filter_map(|it| it.body["execution_id"].as_str().map(str::to_owned))
         .collect();
     assert_eq!(executions.len(), 1, "the same work was asked for under one name");
-    // Whoever came late wrote nothing: one candidate, one final decision.
+    // The late writer wrote nothing: one candidate, one final decision.
     let story = crate::tasks::events(&two, "t1").await;
     let finals = story.iter().filter(|it| matches!(it, TaskEvent::Finalized { .. })).count();
     assert_eq!((finals, record.state.proposals.len()), (1, 1));

@@ -80,7 +80,7 @@ async fn a_claim_that_cannot_be_checked_here_is_not_left_to_the_executors() {
     assert!(fake[0].calls().iter().all(|call| call.endpoint() != "verify"));
 }
 
-/// Doubles its work with every level of what it is applied to.
+/// Doubles its work with every level of the instance.
 fn explosive() -> Value {
     json!({
         "$defs": { "t": { "anyOf": [

@@ -28,10 +28,10 @@ use self::{
     world::World,
 };
 
-/// How many worlds every run of the tests visits; `just simulate` visits more.
+/// How many worlds every run of the tests simulates; `just simulate` simulates more.
 const WORLDS: u64 = 500;
 
-/// A number that whoever runs the tests may set.
+/// A number that the environment may set.
 fn told() -> Option<u64> {
     #[expect(clippy::disallowed_methods, reason = "a test is told how many worlds to visit")]
     let told = std::env::var("JURAT_SIMULATE");
@@ -52,12 +52,12 @@ fn live(plan: Plan) -> Arc<World> {
         .build()
         .unwrap();
     let world = runtime.block_on(World::run(plan));
-    // What is still under way is gone before the world is looked at.
+    // Work in progress is dropped before the world is checked.
     drop(runtime);
     world
 }
 
-/// One node, one plain task that has a minute, and a desk that is always there.
+/// One node, one plain task with a minute of time, and a store that is always available.
 fn quiet() -> Plan {
     let mut plan = Plan::new(4);
     plan.nodes = vec![Vec::new()];
@@ -74,7 +74,7 @@ fn quiet() -> Plan {
     plan
 }
 
-/// How the worlds of each weather ended, and what went wrong in them.
+/// How the worlds of each weather ended, and their faults.
 #[derive(Default)]
 struct Visited {
     by_weather: [Report; 3],
@@ -88,7 +88,7 @@ impl Visited {
     }
 }
 
-/// Visits worlds on all cores.
+/// Simulates worlds on all cores.
 fn visit_all(seeds: std::ops::Range<u64>) -> Visited {
     let next = AtomicU64::new(seeds.start);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -121,7 +121,8 @@ fn whatever_goes_wrong_tasks_end_once_and_within_their_contract() {
     many(told().unwrap_or(WORLDS));
 }
 
-/// Visits so many worlds, says how they ended, and sees that everything happened often enough.
+/// Simulates this many worlds, prints how they ended, and checks that everything happened often
+/// enough.
 #[expect(clippy::print_stdout, reason = "whoever visits many worlds wants to know how they ended")]
 fn many(worlds: u64) {
     let Visited { by_weather, wrongs } = visit_all(0..worlds);
@@ -143,7 +144,7 @@ fn many(worlds: u64) {
         wrongs.join("\n")
     );
     if worlds < WORLDS {
-        // They are no sample.
+        // A single world is not a sample.
         return;
     }
     assert!(is_fair, "too few tasks were decided");
@@ -165,7 +166,7 @@ fn the_same_seed_is_the_same_world() {
 fn a_desk_that_takes_nothing_is_not_besieged() {
     let world = live(Plan { is_read_only: true, ..quiet() });
     let writes = world.writes.load(Ordering::SeqCst);
-    // It is tried again and again, and no more than a few times in each of its seventy seconds.
+    // It is tried repeatedly, but only a few times in each of its seventy seconds.
     assert!((30..250).contains(&writes), "{writes} tries");
 }
 
@@ -182,13 +183,13 @@ fn leases_hold_however_long_it_takes_to_learn_who_can_work() {
     assert!(check(&world).is_ok(), "{story}");
     assert!(story.contains("Finalized"), "{story}");
     assert!(!story.contains("LeaseRanOut"), "{story}");
-    // Nobody asks for those who can work where there is nothing to give out.
+    // Nobody asks who can work if there is no work.
     let asks = world.asks.load(Ordering::SeqCst);
     let renewals = story.matches("Renewed").count();
     assert!(asks <= 8 && 20 <= renewals, "{asks} questions, {renewals} renewals\n{story}");
 }
 
-/// For whoever looks into one world: prints its story.
+/// For debugging one world: prints its story.
 #[test]
 fn one_world_that_is_named() {
     one(told().unwrap_or(0));

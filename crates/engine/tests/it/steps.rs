@@ -1,4 +1,4 @@
-//! A step of a task is a round with one seat: what its executor receives, and what comes of it.
+//! A task call is a round with one seat: the request of its executor, and its result.
 
 mod evidence;
 pub(crate) mod money;
@@ -21,7 +21,7 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-/// A request that the kernel of WattSwarm sent, and one that it sent to verify.
+/// Recorded requests of WattSwarm's kernel, to execute and to verify.
 const EXECUTE: &str = include_str!("../../../runtime/tests/it/golden/wattswarm-execute.json");
 const VERIFY: &str = include_str!("../../../runtime/tests/it/golden/wattswarm-verify.json");
 
@@ -33,7 +33,7 @@ pub(crate) fn contract() -> Value {
     golden_execute()["task_contract"].clone()
 }
 
-/// The contract under a policy of ours.
+/// The contract under one of our policies.
 pub(crate) fn under(policy: &PolicyBinding) -> Value {
     let mut contract = contract();
     contract["acceptance"]["verifier_policy"] = json!({
@@ -49,7 +49,7 @@ pub(crate) fn by(name: &str) -> TaskCallTarget {
     TaskCallTarget::Executor { name: name.to_owned(), profile: "default".to_owned() }
 }
 
-/// The name of an execution; another one each time that a test asks for one.
+/// The id of an execution; a new one for each call.
 fn execution_id() -> String {
     thread_local! {
         static GIVEN: Cell<u32> = const { Cell::new(0) };
@@ -238,7 +238,7 @@ async fn each_kind_of_verdict_is_told_from_the_others() {
     assert_eq!(of("s2").await, (EvaluationStatus::Failed, 0.8, vec![101]));
     let (status, _, codes) = of("s3").await;
     assert_eq!((status, codes), (EvaluationStatus::Inconclusive, vec![200]));
-    // Whoever refuses the policy says nothing about the candidate.
+    // A refusal of the policy says nothing about the candidate.
     let done = run(&app, verify(contract(), by("s4"), candidate(json!({ "answer": "x" })))).await;
     let TaskCallOutcome::Failed { code, detail } = &done.outcome else { panic!("{done:?}") };
     assert_eq!(*code, "policy_unsupported");

@@ -1,4 +1,4 @@
-//! Runs of several agents on a real store with executors behind sockets.
+//! Agent runs on a real store with executors behind sockets.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use jurat_testkit::{
 use jurat_wire::api::agent_runs::decode_submit;
 use serde_json::{Value, json};
 
-/// The longest that a test waits for what must come.
+/// The longest wait of a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn says(answer: &str) -> Behaviour {
@@ -38,7 +38,7 @@ fn worker(name: &str) -> RunWorkerSettings {
     }
 }
 
-/// A node that drives tasks, with a worker for runs.
+/// A node that drives tasks, with a run worker.
 async fn node() -> TestApp {
     let app = TestApp::new().await;
     app.start(SoleNode::Yes).await;
@@ -46,7 +46,7 @@ async fn node() -> TestApp {
     app
 }
 
-/// A spec whose agents have the executors `s1`, `s2`, … in their order.
+/// A spec whose agents have the executors `s1`, `s2`, … in order.
 fn spec(id: &str, agents: &[&str]) -> Value {
     let agent = |(number, name): (usize, &&str)| {
         json!({
@@ -96,7 +96,7 @@ async fn ended(app: &TestApp, id: &str) -> AgentRunView {
     wait_until(app, id, |view| view.run.status.is_over()).await
 }
 
-/// What happened to a run, in its order.
+/// The events of a run, in order.
 async fn told(app: &TestApp, id: &str) -> Vec<(String, Value)> {
     let from = EventsStart::After(0);
     let events = app.engine.agent_run_events(&admin_caller(), id, from, 200).await.unwrap();
@@ -203,7 +203,7 @@ async fn a_store_that_is_away_for_a_while_costs_a_step_no_attempt() {
     let [fake] = app.executors([gated(says("yes"))]).await;
     submit(&app, &spec("r1", &["a"]), true).await.unwrap();
     fake.wait_for_calls(1).await;
-    // All who look for something now have looked in vain, the step among them.
+    // Every read now has failed, including that of the step.
     store.without_tasks(12).await;
     fake.release();
     let view = ended(&app, "r1").await;
@@ -222,7 +222,7 @@ async fn an_agent_that_fails_is_tried_again_with_another_task() {
         "budget": { "max_steps": 2 }, "assignment": { "explore": { "max_retries": 0 } },
     });
     submit(&app, &spec, true).await.unwrap();
-    // Nothing else is under way when the time goes on.
+    // Nothing else is in progress when time moves on.
     let waiting = |view: &AgentRunView| {
         let [a, b] = [0, 1].map(|index| view.run.steps[index].status);
         (a, b) == (StepStatus::Succeeded, StepStatus::RetryWait)
@@ -288,7 +288,7 @@ async fn what_would_fail_again_fails_at_once() {
     assert!(view.run.error.unwrap().starts_with("no agent succeeded; a: "));
     assert!(!executed(&fake).is_empty());
     assert_eq!(kinds(&app, "r1").await.last().unwrap(), "RUN_FAILED");
-    // It is tried again when somebody asks for it, with another task.
+    // A caller retries it, with another task.
     fake.set(
         answers(json!({ "decision": "go" }))
             .task_types(&["swarm"])
@@ -353,7 +353,7 @@ async fn a_run_that_could_never_end_well_is_refused_with_the_field() {
     let error = submit(&app, &late, true).await.unwrap_err();
     assert_eq!(error.field().as_deref(), Some("contract.expiry_ms"));
     assert!(error.to_string().contains("milliseconds since 1970"), "{error}");
-    // No profile leads around the price of a session.
+    // No profile bypasses the price of a session.
     let mut unpriced = spec("r1", &["a"]);
     unpriced["agents"][0]["profile"] = json!("unheard-of");
     let error = submit(&app, &unpriced, true).await.unwrap_err();
@@ -363,7 +363,7 @@ async fn a_run_that_could_never_end_well_is_refused_with_the_field() {
     other["agents"][0]["prompt"] = json!("another");
     let error = submit(&app, &other, true).await.unwrap_err();
     assert!(matches!(error, EngineError::Conflict(_)), "{error}");
-    // The same is the same, also when its executor is gone.
+    // The same spec is the same run, even after its executor is gone.
     app.admin().delete("/v1/executors/s1").await;
     assert!(!submit(&app, &spec("r1", &["a"]), false).await.unwrap().is_new);
 }
@@ -414,7 +414,7 @@ async fn an_executor_is_given_only_so_many_steps_at_once() {
     app.engine.shutdown().await;
 }
 
-/// Takes a step as a worker does that stops right after it.
+/// Takes a step like a worker that stops right after it.
 async fn taken_and_left(store: &dyn Store, app: &TestApp, until_ms: u64) -> Vec<TakenAgentStep> {
     let now = app.clock.now();
     let take = AgentStepTake {

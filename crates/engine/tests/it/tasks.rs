@@ -1,4 +1,4 @@
-//! Tasks on a real store with executors behind sockets: driven to their end, called off, taken over.
+//! Tasks on a real store with executors behind sockets: driven to their end, cancelled, taken over.
 
 pub(crate) mod asleep;
 mod decided;
@@ -27,10 +27,10 @@ use jurat_testkit::{
 use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
 use serde_json::{Value, json};
 
-/// The longest that a test waits for what must come.
+/// The longest wait of a test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A contract whose leases are short, so that nobody waits long for those who are gone.
+/// A contract with short leases, so that tests do not wait long.
 pub(crate) fn contract(app: &TestApp, id: &str) -> TaskContract {
     let now = u64::try_from(app.clock.now().millis()).unwrap();
     let mut contract = TaskContract::sample(id, now);
@@ -44,7 +44,7 @@ pub(crate) fn order(contract: TaskContract, executors: &[&str]) -> TaskSubmissio
     TaskSubmission { contract, executors, verifiers: Vec::new(), profile: None }
 }
 
-/// Asks for so many votes, and lets as many be given at a time.
+/// Requires this many votes, and allows as many concurrently.
 pub(crate) fn with_quorum(mut contract: TaskContract, quorum: u32) -> TaskContract {
     contract.acceptance.quorum_threshold = quorum;
     contract.assignment.verify.max_verifiers = quorum;
@@ -52,7 +52,7 @@ pub(crate) fn with_quorum(mut contract: TaskContract, quorum: u32) -> TaskContra
     contract
 }
 
-/// Lets another policy decide.
+/// Sets another policy.
 pub(crate) fn under(contract: &mut TaskContract, policy_id: &str, params: Value) {
     let binding = &mut contract.acceptance.verifier_policy;
     binding.policy_hash = jurat_core::policy::policy_hash(policy_id, &params);
@@ -77,7 +77,7 @@ pub(crate) async fn node() -> TestApp {
     app
 }
 
-/// Waits until a task is as it should be.
+/// Waits until a task satisfies the condition.
 pub(crate) async fn wait_until(
     app: &TestApp,
     id: &str,
@@ -106,12 +106,12 @@ pub(crate) async fn events(app: &TestApp, id: &str) -> Vec<TaskEvent> {
     events.into_iter().map(|it| it.event).collect()
 }
 
-/// An executor that answers and verifies rightly.
+/// An executor that answers and votes correctly.
 pub(crate) fn able() -> Behaviour {
     answers(json!({ "answer": "42", "confidence": 0.9 })).task_types(&["swarm"])
 }
 
-/// How often an executor was asked for something.
+/// How many times an endpoint of an executor was called.
 pub(crate) fn asked(fake: &FakeExecutor, endpoint: &str) -> usize {
     fake.calls().iter().filter(|call| call.endpoint() == endpoint).count()
 }

@@ -1,4 +1,4 @@
-//! A store that fails for a moment costs no round that is paid for.
+//! A brief outage of the store costs no paid round.
 
 use jurat_engine::EngineLimits;
 use jurat_testkit::{
@@ -13,7 +13,7 @@ async fn a_round_survives(fault: WriteFault, times: u32) {
     let [fake] = app.executors([says_valid()]).await;
     let reply = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
     assert_eq!(reply.json()["verdict"], "VALID", "{}", reply.text());
-    // The executor was asked once, and there is one round on record.
+    // The executor was asked once, and one round is recorded.
     assert_eq!(fake.calls().iter().filter(|call| call.endpoint() == "verify").count(), 1);
     let list = app.admin().get("/v1/rounds").await.json();
     assert_eq!(list["items"].as_array().unwrap().len(), 1);

@@ -1,4 +1,5 @@
-//! The cases of a measurement: given, the version's own examples, those of before, or attacks.
+//! Collects the cases of a measurement: given ones, the version's own examples, earlier ones, or
+//! attacks.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +19,20 @@ use serde_json::{Value, json};
 use super::{MeasureReport, MeasureRequest, MeasuredCase};
 use crate::{Engine, EngineError};
 
-/// More cases are several measurements.
+/// More cases need several measurements.
 const MOST_CASES: usize = 1_000;
-/// How many digits of its digest name a case that has no name.
+/// How many digits of its digest name an unnamed case.
 const NAME_DIGITS: usize = 12;
 
-/// What a version is measured on.
+/// The cases that a version is measured on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MeasureData {
-    /// Its own calibration examples, each without itself.
+    /// Its own calibration examples, each hidden from its own judgment.
     Own,
     Given(Vec<ExpectedCase>),
-    /// The cases of the newest test of the version before.
+    /// The cases of the newest test of the previous version.
     Previous,
-    /// Known injections; of these families, or of all when empty.
+    /// Known injections; of these families, or of all if empty.
     Attacks(Vec<String>),
 }
 
@@ -44,20 +45,20 @@ impl MeasureData {
     }
 }
 
-/// A case whose answer is known.
+/// A case with a known answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedCase {
-    /// Tells it from the others, in every version that is measured on it.
+    /// Identifies the case in every version that is measured on it.
     pub id: String,
     pub inputs: BTreeMap<String, String>,
     pub media_url: Option<String>,
     pub passed: bool,
-    /// Of an attack.
+    /// Only for an attack.
     pub family: Option<AttackFamily>,
 }
 
 impl ExpectedCase {
-    /// A case without a name of its own goes by its content.
+    /// A case without a name gets one from its content.
     pub fn new(
         id: Option<String>,
         inputs: BTreeMap<String, String>,
@@ -86,7 +87,7 @@ impl ExpectedCase {
     }
 }
 
-/// Tells whether two measurements used the same cases, in whatever order.
+/// Identifies the set of cases, in any order.
 pub(super) fn data_digest<'a>(cases: impl Iterator<Item = &'a ExpectedCase>) -> String {
     let mut documents: Vec<Value> = cases.map(ExpectedCase::document).collect();
     documents.sort_by_key(canonical);
@@ -123,7 +124,7 @@ impl Engine {
         measured.and_then(|measured| read(&measured)).ok_or_else(nothing)
     }
 
-    /// The version before with its verdicts on the same cases, where they are known or asked for.
+    /// The previous version with its verdicts on the same cases, if they are known or requested.
     pub(super) async fn measured_before(
         &self,
         caller: &Caller,
@@ -137,7 +138,7 @@ impl Engine {
         let (account, id) = (&version.verifier.account, &version.verifier.id);
         let store = &self.inner.store;
         let measured = store.measurement_get(account, id, before, VerifierRunPurpose::Test).await?;
-        // What the judge of the version said tells nothing of others.
+        // The verdicts of the version's own judge say nothing about other judges.
         let same = measured
             .filter(|it| request.has_no_judges() && it.data_digest == data_digest(cases.iter()));
         if let Some(known) = same.as_ref().and_then(MeasureReport::cases_of) {
@@ -150,7 +151,7 @@ impl Engine {
         let reference = VerifierRef { which, version: Some(before) };
         let earlier = self.verifier_reached(caller, &reference, VerifierRole::Tune).await?;
         if check(&earlier.config, cases).is_err() {
-            // It reads other fields, so that there is nothing to compare.
+            // It reads other fields, so there is nothing to compare.
             return Ok(None);
         }
         let report = self.judge_cases(caller, &earlier, request, (cases, None)).await?;
@@ -181,8 +182,8 @@ fn attack_cases(
     let mut cases = Vec::new();
     for attack in attack::attacks().iter().filter(is_meant) {
         for one in attack::tries(attack, &config.fields, &base) {
-            // A text that a run may not have, such as one that nobody sees, is refused before any
-            // judge could be fooled by it.
+            // A text that a run refuses, such as an invisible one, never reaches a judge that it
+            // could fool.
             if config.check_inputs(&one.inputs, media_url.as_deref()).is_err() {
                 continue;
             }
@@ -216,7 +217,7 @@ fn check(config: &VerifierConfig, cases: &[ExpectedCase]) -> Result<(), EngineEr
     for (at, case) in cases.iter().enumerate() {
         if let Some(first) = cases[..at].iter().position(|other| other.id == case.id) {
             let id: String = case.id.chars().take(60).collect();
-            // Without names of their own, cases go by their content.
+            // Unnamed cases are identified by their content.
             let problem = if cases[first].inputs == case.inputs {
                 format!("is the same case as `cases.{first}`; leave one out, or give each an `id`")
             } else {

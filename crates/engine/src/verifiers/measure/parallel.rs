@@ -1,4 +1,4 @@
-//! Judges the cases of a measurement, as many at a time as the credit and the key allow.
+//! Judges the cases of a measurement, as many concurrently as the credit and the key allow.
 
 use std::collections::VecDeque;
 
@@ -8,22 +8,22 @@ use jurat_core::{account::caller::Caller, id, verifier::VerifierVersion};
 use super::{CaseProgress, CaseWatcher, ExpectedCase, MeasureReport, MeasureRequest, MeasuredCase};
 use crate::{Engine, EngineError};
 
-/// Cases that are judged at a time; more would only wait for the provider.
+/// Cases that are judged concurrently; more would only wait for the provider.
 const AT_ONCE: usize = 4;
 
-/// Where the cases of a measurement stand.
+/// The progress of a measurement.
 struct MeasureProgress<'a> {
     cases: &'a [ExpectedCase],
     waiting: VecDeque<usize>,
     judged: Vec<Option<MeasuredCase>>,
     at_once: usize,
-    /// Why no more cases are begun.
+    /// Why no more cases are started.
     stopped: Option<EngineError>,
 }
 
 impl Engine {
-    /// The report of all cases. What was judged is paid for, so that an error ends a measurement
-    /// without a report only if it comes before the first verdict.
+    /// The report of all cases. Judged cases are paid for, so an error ends a measurement without a
+    /// report only if it comes before the first verdict.
     pub(super) async fn judge_cases(
         &self,
         caller: &Caller,
@@ -45,7 +45,7 @@ impl Engine {
                 Ok(case) => {
                     if let Some(watcher) = &watcher {
                         let total = cases.len();
-                        // Whoever watched may be gone; the measurement goes on.
+                        // The watcher may be gone; the measurement continues.
                         let _gone = watcher.send(CaseProgress { index, total, case: case.clone() });
                     }
                     progress.judged[index] = Some(case);
@@ -71,8 +71,8 @@ impl<'a> MeasureProgress<'a> {
         }
     }
 
-    /// What others of the measurement hold comes back when they end, so that the case waits for
-    /// one of them. When nothing else is under way, there is nothing to wait for.
+    /// Other cases of the measurement release their resources when they end, so the case waits for
+    /// one of them. If no other case is in progress, there is nothing to wait for.
     fn put_back(&mut self, index: usize, error: EngineError, others: usize) {
         if is_transient(&error) && 0 < others && self.stopped.is_none() {
             self.at_once = self.at_once.min(others);
@@ -83,7 +83,7 @@ impl<'a> MeasureProgress<'a> {
         self.stopped.get_or_insert(error);
     }
 
-    /// All cases in their order; those that were not judged say why.
+    /// All cases in order; unjudged ones say why.
     fn end(self) -> Result<(Vec<MeasuredCase>, Option<EngineError>), EngineError> {
         let Some(error) = self.stopped else {
             return Ok((self.judged.into_iter().flatten().collect(), None));
@@ -99,7 +99,7 @@ impl<'a> MeasureProgress<'a> {
     }
 }
 
-/// Whether a case can be judged when another one has ended.
+/// Whether a case can be judged once another one has ended.
 fn is_transient(error: &EngineError) -> bool {
     matches!(
         error,

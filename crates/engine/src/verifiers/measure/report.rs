@@ -1,4 +1,5 @@
-//! What a measurement found: the figures, each case, and what changed since the version before.
+//! The report of a measurement: the statistics, each case, and the changes since the previous
+//! version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{VerifierRunView, rounds::seats::JUDGE_PREFIX};
 
-/// A case, and what the judges said of it.
+/// A case, and the verdicts of the judges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredCase {
     pub id: String,
@@ -29,25 +30,25 @@ pub struct MeasuredCase {
     pub media_url: Option<String>,
     pub family: Option<AttackFamily>,
     pub expected: bool,
-    /// `None` where there is no verdict.
+    /// `None` if there is no verdict.
     pub got: Option<bool>,
     pub reasoning: Option<String>,
     pub error: Option<(VerifierRunError, String)>,
-    /// `None` where the case was not judged.
+    /// `None` if the case was not judged.
     pub run_id: Option<String>,
     pub cost_micros: i64,
-    /// What each judge said by itself.
+    /// The verdict of each judge.
     pub by_judge: Vec<(String, Option<bool>)>,
 }
 
-/// What changed since the version before, on the same cases.
+/// The changes since the previous version, on the same cases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VersionComparison {
     pub with_version: u32,
     pub flips: Vec<VerdictFlip>,
     /// Whether more cases are wrong than before.
     pub is_worse: bool,
-    /// How likely such a difference is when both are equally good.
+    /// The probability of such a difference if both are equally good.
     pub p_value: f64,
 }
 
@@ -62,13 +63,13 @@ pub struct MeasureReport {
     pub replicas: u8,
     /// The families of attacks that were tried; empty for a test.
     pub families: Vec<AttackFamily>,
-    /// Whether it speaks for the version: its own judge alone decided, and nothing was left out.
+    /// Whether it counts for the version: only its own judge decided, and no case was left out.
     pub is_own: bool,
     pub data_digest: String,
     pub figures: CalibrationStats,
     /// How often attacks succeeded; `None` for a test.
     pub attacks: Option<AttackStats>,
-    /// How likely each judge is to be right, as far as the cases tell.
+    /// The estimated reliability of each judge, as far as the cases allow.
     pub reliability: BTreeMap<String, f64>,
     pub cases: Vec<MeasuredCase>,
     pub compared: Option<VersionComparison>,
@@ -96,7 +97,7 @@ impl MeasuredCase {
         }
     }
 
-    /// A case that nobody was asked about, because the measurement could not go on.
+    /// A case that was not judged, because the measurement could not continue.
     pub(super) fn not_judged(case: &ExpectedCase, why: &str) -> Self {
         Self {
             id: case.id.clone(),
@@ -158,7 +159,7 @@ impl MeasuredCase {
 }
 
 impl MeasureReport {
-    /// Of cases that may not all have been judged.
+    /// A report; some cases may be unjudged.
     pub(super) fn new(
         (id, at): (String, Timestamp),
         version: &VerifierVersion,
@@ -193,7 +194,7 @@ impl MeasureReport {
             figures: CalibrationStats::of(&outcomes),
             attacks,
             reliability: match purpose {
-                // Attacks are no sample of what a judge usually sees.
+                // Attacks are not a representative sample for a judge.
                 VerifierRunPurpose::Attack => BTreeMap::new(),
                 VerifierRunPurpose::Test | VerifierRunPurpose::Run => reliability(&judges, &cases),
             },
@@ -218,7 +219,7 @@ impl MeasureReport {
         self
     }
 
-    /// What `show` and every run tell of the measurement.
+    /// The part of the measurement that `show` and every run include.
     pub(super) fn summary(&self) -> Value {
         json!({
             "own": self.is_own,
@@ -231,7 +232,7 @@ impl MeasureReport {
         })
     }
 
-    /// The figures as they are stored and shown: those of a test, or how often attacks succeeded.
+    /// The statistics as they are stored and shown: of a test, or of attacks.
     pub fn shown_figures(&self) -> Value {
         let Some(attacks) = &self.attacks else { return figures_document(&self.figures) };
         let families = attacks.families.iter().map(|it| {
@@ -326,7 +327,7 @@ fn rate_document(rate: &Rate) -> Value {
     })
 }
 
-/// Four places: no measurement is as exact as that.
+/// Four decimals: no measurement is that precise.
 fn rounded(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }

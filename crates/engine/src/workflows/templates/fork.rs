@@ -13,11 +13,11 @@ use crate::{
     access::require_scope,
 };
 
-/// What is forked, and how the fork is called.
+/// The template to fork, and the name of the fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkOrder {
     pub wanted: TemplateRef,
-    /// The name of the template when left out.
+    /// If absent, the name of the template.
     pub name: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Engine {
         let mut verifiers = Vec::new();
         for snapshot in found.content.snapshots {
             let new_id = id::uuid(at, clock.bits());
-            // The body names verifiers by id, and the fork has others.
+            // The body names verifiers by id, and the fork has new ones.
             let pinned = format!("{}@{}", snapshot.verifier_id, snapshot.version);
             body = body.replace(&pinned, &new_id).replace(&snapshot.verifier_id, &new_id);
             verifiers.push(ForkedVerifier {

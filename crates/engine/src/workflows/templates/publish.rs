@@ -1,4 +1,4 @@
-//! Publishes a workflow: looked at, screened, and then frozen in one transaction.
+//! Publishes a workflow: checks it, screens it, and then freezes it in one transaction.
 
 use jurat_core::{
     account::caller::{Caller, Scope},
@@ -20,16 +20,16 @@ use crate::{
     accounts::handles::no_handle, workflows::workflow_query,
 };
 
-/// What is to be published.
+/// The workflow to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishOrder {
-    /// The id of a workflow of the caller, or its slug.
+    /// The id of one of the caller's workflows, or its slug.
     pub workflow: String,
     pub release_notes: Option<String>,
 }
 
 impl Engine {
-    /// Publishes the current version of a workflow of the caller under the caller's handle.
+    /// Publishes the current version of one of the caller's workflows under the caller's handle.
     pub async fn template_publish(
         &self,
         caller: &Caller,
@@ -72,7 +72,7 @@ impl Engine {
         }
     }
 
-    /// A workflow of the caller as it could be published now.
+    /// One of the caller's workflows, if it could be published now.
     async fn publishable(
         &self,
         caller: &Caller,
@@ -86,7 +86,7 @@ impl Engine {
         }
     }
 
-    /// Why a workflow that is not the caller's cannot be published: who sees it is told so.
+    /// Why a workflow of another owner cannot be published: a caller that can see it is told so.
     async fn not_own(&self, caller: &Caller, workflow: &str) -> Result<EngineError, EngineError> {
         let id: String = workflow.chars().take(200).collect();
         let absent = EngineError::NotFound { what: "workflow", id };
@@ -105,7 +105,7 @@ impl Engine {
         })
     }
 
-    /// The verifiers that the workflow names, each at the version that it means now.
+    /// The verifiers that the workflow names, each at its current version.
     async fn snapshots(
         &self,
         caller: &Caller,

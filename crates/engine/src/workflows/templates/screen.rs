@@ -1,4 +1,5 @@
-//! The screen: judges of the platform look at what others would run, at the caller's cost.
+//! Screens a workflow before it is published: judges of the platform look at what readers would
+//! run, at the caller's cost.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +20,13 @@ use jurat_store::{Behalf, PublishableWorkflow, TemplateFileLookup, WorkflowView}
 
 use crate::{Engine, EngineError, RoundWatcher, VerifierRunOrder, access};
 
-/// How long one judge of the screen may take.
+/// The timeout of one screening judge.
 const TIMEOUT_MS: u64 = 60_000;
 const BLOCK: &str = "safety-block";
 const ADVISORY: &str = "safety-advisory";
 const DESIGN: &str = "workflow-design-qa";
 
-/// What a judge of the screen said.
+/// The result of a screening judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScreenResult {
     pub verifier_id: String,
@@ -43,7 +44,7 @@ pub enum ScreenVerdict {
     Error,
 }
 
-/// What the screen found about a workflow or a template.
+/// The screening result of a workflow or a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SafetyReport {
     /// `workflow` or `template`.
@@ -53,12 +54,12 @@ pub struct SafetyReport {
     pub status: SafetyStatus,
     pub block: ScreenResult,
     pub advisory: ScreenResult,
-    /// The parts that were too long to be seen whole.
+    /// The parts that were too long to be shown in full.
     pub cut: Vec<String>,
 }
 
 impl Engine {
-    /// Has a version of a template screened; anybody may ask, and pays for it.
+    /// Screens a version of a template; anybody may ask, and pays for it.
     pub async fn template_check_safety(
         &self,
         caller: &Caller,
@@ -70,7 +71,7 @@ impl Engine {
         self.check_safety(caller, ("template", id, version), &seen).await
     }
 
-    /// Has a version of a workflow screened that the caller sees.
+    /// Screens a version of a workflow that the caller can see.
     pub async fn workflow_check_safety(
         &self,
         caller: &Caller,
@@ -115,7 +116,7 @@ impl Engine {
         Ok(SafetyReport { what, id, version, status, block, advisory, cut })
     }
 
-    /// What must hold before anything is published. A judge that cannot decide keeps it back.
+    /// The conditions for publishing. If a judge cannot decide, it is not published.
     pub(super) async fn screen(
         &self,
         caller: &Caller,
@@ -149,7 +150,8 @@ impl Engine {
         Ok(TemplateSafety { status, advisory_run_id, advisory_reasoning })
     }
 
-    /// What a judge says of the design. Without one it is not checked, which keeps nothing back.
+    /// The judge's view of the design. Without a judge it is not checked, which does not prevent
+    /// publishing.
     pub(super) async fn check_design(
         &self,
         caller: &Caller,
@@ -159,7 +161,7 @@ impl Engine {
         if self.judges_config().default_model.is_none() {
             return Ok(DesignChecks::not_checked("the installation has no default judge."));
         }
-        // A field cannot be empty, and a judge sees what is not there.
+        // A field cannot be empty, and the judge must see that a part is absent.
         let given =
             |text: &str| if text.trim().is_empty() { "(none)".to_owned() } else { text.to_owned() };
         let inputs = BTreeMap::from([
@@ -219,7 +221,7 @@ impl Engine {
         })
     }
 
-    /// All that a reader of a version would run.
+    /// Everything that a reader of a version would run.
     async fn screened_template(
         &self,
         caller: &Caller,
@@ -254,7 +256,7 @@ impl Engine {
     }
 }
 
-/// All that a reader of a workflow would run.
+/// Everything that a reader of a workflow would run.
 pub(crate) fn screened_workflow(
     workflow: &PublishableWorkflow,
     criteria: &[(String, String)],

@@ -1,5 +1,5 @@
-//! Callers of a simulated world: they call tasks off, complain, and begin the next epoch, whenever
-//! they like.
+//! Callers of a simulated world: they cancel tasks, dispute decisions, and start the next epoch at
+//! any time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use super::{
 };
 
 impl World {
-    /// Asks a node for something until it says how that ended.
+    /// Repeats a request to a node until its result is known.
     pub(super) async fn grant(self: Arc<Self>, key: TaskKey, place: usize, wish: Wish) {
         pause(Duration::from_millis(wish.after)).await;
         let node = wish.node % self.machines.len();
@@ -48,7 +48,7 @@ impl World {
                 TaskCommand::Complain { epoch, reason: "it is wrong".to_owned(), signed: None }
             }
         };
-        // What is asked for again under the same key is done once.
+        // A repeated request under the same key is done once.
         let note = format!("{} {place}", key.id);
         let once = move |append: &jurat_engine::tasks::TaskWrite| {
             Some(IdempotencyRecord {

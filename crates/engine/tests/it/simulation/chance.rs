@@ -1,4 +1,4 @@
-//! All chance of a simulated world comes from one seed.
+//! The random numbers of a simulated world, all from one seed.
 
 /// A small generator that is the same on every machine (`SplitMix64`).
 #[derive(Debug, Clone)]
@@ -9,7 +9,7 @@ impl Chance {
         Self(seed)
     }
 
-    /// A generator that belongs to a text: the same text, the same chances.
+    /// A generator for a text: the same text gives the same numbers.
     pub(super) fn of(seed: u64, text: &str) -> Self {
         let mixed = text.bytes().fold(seed, |sum, byte| {
             (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3).rotate_left(5)
@@ -29,7 +29,7 @@ impl Chance {
         (u128::from(self.next()) << 64) | u128::from(self.next())
     }
 
-    /// From `low` to `high`, both included.
+    /// From `low` to `high`, inclusive.
     pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low + 1)
     }

@@ -1,4 +1,4 @@
-//! What must be true of every world, whatever went wrong in it.
+//! Checks the invariants of a simulated world, whatever went wrong in it.
 
 mod calls;
 mod ends;
@@ -17,7 +17,7 @@ use jurat_engine::tasks::TaskKey;
 use self::features::FLOORS;
 use super::{shelf::Kept, world::World};
 
-/// How a world ended, or many.
+/// How one or more worlds ended.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Report {
     pub(super) worlds: u32,
@@ -41,7 +41,7 @@ impl Report {
         }
     }
 
-    /// What happened in too few worlds. The floors are for 500.
+    /// What happened in too few worlds. The minimums are for 500 worlds.
     pub(super) fn missed(&self) -> Vec<String> {
         let rate = |count: u32| f64::from(count) * 500.0;
         let seen = |what: &str| self.seen.get(what).copied().unwrap_or_default();
@@ -58,7 +58,7 @@ impl Report {
 /// The events of one epoch.
 type Epoch<'a> = &'a [(Timestamp, TaskEvent)];
 
-/// What became of a world, or what is wrong with it.
+/// The report on a world, or its fault.
 pub(super) fn check(world: &World) -> Result<Report, String> {
     let shelf = world.shelf.lock().unwrap();
     if let Some(wrong) = shelf.wrongs.first() {
@@ -93,7 +93,7 @@ fn check_task(key: &TaskKey, kept: &Kept) -> Result<(), String> {
     money::is_known(kept)
 }
 
-/// The events in parts, each of which ends with its epoch.
+/// The events by epoch.
 fn epochs(events: &[(Timestamp, TaskEvent)]) -> impl Iterator<Item = Epoch<'_>> {
     events.split_inclusive(|(_, it)| matches!(it, TaskEvent::EpochEnded { .. }))
 }
@@ -102,12 +102,12 @@ const fn is_final(event: &TaskEvent) -> bool {
     matches!(event, TaskEvent::Finalized { .. })
 }
 
-/// How many events are such.
+/// How many events match.
 fn count(events: Epoch<'_>, is_such: impl Fn(&TaskEvent) -> bool) -> usize {
     events.iter().filter(|(_, it)| is_such(it)).count()
 }
 
-/// The projection that is stored, also when it was written down and read.
+/// The stored projection equals the replayed events, also after it was written and read.
 fn is_the_fold_of_its_events(key: &TaskKey, kept: &Kept) -> Result<(), String> {
     let Some((at, TaskEvent::Created { terms })) = kept.events.first() else {
         return Err("does not begin with its creation".to_owned());

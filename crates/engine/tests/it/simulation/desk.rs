@@ -1,4 +1,4 @@
-//! A desk in memory behind a network that loses, delays, repeats and reorders.
+//! A store in memory behind a network that loses, delays, repeats and reorders messages.
 
 use std::{
     sync::{Arc, Mutex, atomic::Ordering},
@@ -17,10 +17,10 @@ use super::{
     world::{World, pause, spawn},
 };
 
-/// How long a node waits for the desk.
+/// How long a node waits for the store.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The desk as one node reaches it.
+/// The store as one node reaches it.
 #[derive(Debug, Clone)]
 pub(super) struct SimDesk {
     pub(super) world: Arc<World>,
@@ -28,7 +28,7 @@ pub(super) struct SimDesk {
 }
 
 impl SimDesk {
-    /// Sends a request. It arrives whether or not its sender is still there.
+    /// Sends a request. It arrives even if its sender is gone.
     pub(super) async fn send<T: Send + 'static>(
         &self,
         request: impl Fn(&mut Shelf) -> T + Send + 'static,
@@ -119,7 +119,7 @@ impl TaskStorePort for SimDesk {
     }
 
     async fn take_due(&self, take: TaskTake) -> Result<DueTasks, TaskPortError> {
-        // A repeated request would take what nobody hears of; that is a task that waits.
+        // A repeated request would take tasks that nobody learns of; such a task waits.
         self.send(move |shelf| shelf.take_due(&take)).await
     }
 }

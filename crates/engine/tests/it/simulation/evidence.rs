@@ -1,4 +1,4 @@
-//! What candidates of a simulated world refer to, and what is found there.
+//! The references of candidates in a simulated world, and what is found there.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::{
     world::{World, pause},
 };
 
-/// What a candidate refers to.
+/// The references of a candidate.
 pub(super) fn refs(chance: &mut Chance, matter: u64, order: &ProposeOrder) -> Vec<ArtifactRef> {
     let is_wanted = order.snapshot.task.terms.da_quorum > 0;
     if !chance.percent(if is_wanted { 85 } else { 30 }) {
@@ -34,7 +34,7 @@ pub(super) fn refs(chance: &mut Chance, matter: u64, order: &ProposeOrder) -> Ve
     [first].into_iter().chain(second).map(reference).collect()
 }
 
-/// Looks at what is referred to: what the answer of a verifier is then, and what was there for it.
+/// Fetches the references: the amended answer of a voter, and the evidence that it could see.
 pub(super) async fn fetch(
     world: &World,
     answer: ReplicaAnswer,
@@ -58,7 +58,7 @@ async fn look(world: &World, uri: &str) -> EvidenceStatus {
         EvidenceStatus::Denied,
         EvidenceStatus::Mismatch,
     ];
-    // Most of it is there, or is not there, for everybody.
+    // Most of it exists, or does not exist, for everybody.
     let lasting = Chance::of(world.plan.seed, uri).between(0, 19);
     let found = match (world.plan.weather, lasting) {
         (Weather::Calm, _) | (Weather::Showers, 0..14) | (_, 0..10) => EvidenceStatus::Seen,

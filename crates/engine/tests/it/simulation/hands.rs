@@ -1,4 +1,5 @@
-//! Executors that fail, hang, lie, change their minds, and die; and the node itself, which does not.
+//! Executors that fail, hang, lie, change their minds, and die; and the node itself, which does
+//! not.
 
 use std::{
     sync::{Arc, LazyLock, atomic::Ordering},
@@ -31,7 +32,7 @@ use super::{
     world::{Call, World, matter_of, pause},
 };
 
-/// Takes anything.
+/// Accepts anything.
 static OPEN: LazyLock<Schema> = LazyLock::new(|| Schema::compile(&json!({})).unwrap());
 
 #[derive(Debug, Clone)]
@@ -40,11 +41,12 @@ pub(super) struct SimHands {
     pub(super) node: usize,
 }
 
-/// Other answers by their names.
+/// Other answers by name.
 type Others = Vec<(String, Value)>;
 
 impl SimHands {
-    /// What happens to a call before there is an answer; the chances are those of its execution.
+    /// What happens to a call before there is an answer; the random numbers are those of its
+    /// execution.
     async fn reach(
         &self,
         name: &str,
@@ -74,7 +76,7 @@ impl SimHands {
         Ok((character, chance))
     }
 
-    /// What a candidate is compared with: other answers, and what was decided before.
+    /// The answers that a candidate is compared with: other answers, and earlier decisions.
     async fn others(&self, order: &VoteOrder) -> Result<(Others, Others), WorkerFailure> {
         let Rule::Compared { prior } = self.world.rule_of(&order.snapshot) else {
             return Ok((Vec::new(), Vec::new()));
@@ -175,7 +177,7 @@ impl WorkerPort for SimHands {
 }
 
 impl SimHands {
-    /// What somebody honest says of a candidate.
+    /// An honest evaluation of a candidate.
     fn judge(
         &self,
         order: &VoteOrder,
@@ -199,7 +201,7 @@ impl SimHands {
         Policy::bind(&binding).unwrap().evaluate(&candidate, &OPEN)
     }
 
-    /// What somebody says who saw that.
+    /// The answer of an executor with this character after such an evaluation.
     fn say(&self, seen: Evaluation, character: &Character, chance: &mut Chance) -> ReplicaAnswer {
         let flip = |status: EvaluationStatus| match status {
             EvaluationStatus::Passed => EvaluationStatus::Failed,
@@ -209,11 +211,11 @@ impl SimHands {
             if chance.percent(character.lies) { flip(seen.status) } else { seen.status };
         let mut reason_codes = if status == seen.status { seen.reason_codes } else { Vec::new() };
         if chance.percent(character.inconclusive) {
-            // Some say that they could not look at the evidence, whatever else they say.
+            // Some report that they could not reach the evidence, whatever else they answer.
             reason_codes.extend(chance.percent(50).then_some(reason::EVIDENCE_UNREACHABLE));
             status = if chance.percent(60) { EvaluationStatus::Inconclusive } else { status };
         }
-        // Whoever equivocates says something else each time, under the same execution.
+        // An equivocator gives another verdict each time, under the same execution id.
         if self.world.draw(|chance| chance.percent(character.equivocates)) {
             status = flip(status);
         }
@@ -243,7 +245,7 @@ fn status_of(answer: &ReplicaAnswer) -> EvaluationStatus {
     }
 }
 
-/// The answer to a matter.
+/// The right answer to a matter.
 pub(super) const fn right(matter: u64) -> u64 {
     42 + matter
 }

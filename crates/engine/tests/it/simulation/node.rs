@@ -83,7 +83,7 @@ impl Node {
     }
 }
 
-/// A process: what is not polled does not go on, and what is dropped is gone.
+/// A process: it progresses only while it is polled, and is gone when it is dropped.
 struct Process {
     under_way: Arc<TasksInFlight>,
     running: Pin<Box<dyn Future<Output = ()> + Send>>,

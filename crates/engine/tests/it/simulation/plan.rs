@@ -1,4 +1,4 @@
-//! What happens in a simulated world: who is there, what they are asked, and what goes wrong when.
+//! The plan of a simulated world: its executors, its tasks, and its faults.
 
 mod order;
 
@@ -7,25 +7,25 @@ use jurat_core::time::Timestamp;
 pub(super) use self::order::{Asked, Order, Wish};
 use super::chance::Chance;
 
-/// When the worlds begin.
+/// When the worlds start.
 pub(super) const BEGINNING: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 
-/// By when all mishaps are over.
+/// When all mishaps are over.
 pub(super) const HEALED: u64 = 20_000;
 
 /// How bad a world is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weather {
-    /// Honest executors, and little goes wrong.
+    /// Honest executors, and few faults.
     Calm,
-    /// Some things go wrong.
+    /// Some faults.
     Showers,
-    /// Everything goes wrong.
+    /// All kinds of faults.
     Storm,
 }
 
 impl Weather {
-    /// So many in a hundred, as far as the weather lets it happen.
+    /// A percentage, scaled by the weather.
     pub(super) const fn of_hundred(self, in_storm: u64) -> u64 {
         match self {
             Self::Calm => 0,
@@ -43,29 +43,29 @@ pub(super) struct Plan {
     pub(super) nodes: Vec<Vec<Mishap>>,
     pub(super) matters: Vec<Matter>,
     pub(super) tasks: Vec<Order>,
-    /// From when to when the desk does not answer.
+    /// When the store does not answer.
     pub(super) outages: Vec<(u64, u64)>,
-    /// Of a hundred messages to the desk so many are slow, lost on the way back, or come twice.
+    /// The percentages of messages to the store that are slow, lost on the way back, or repeated.
     pub(super) slow: u64,
     pub(super) lost: u64,
     pub(super) twice: u64,
-    /// Of a hundred calls so many fail because of the node that makes them.
+    /// The percentage of calls that fail because of their node.
     pub(super) ours: u64,
     /// How long it takes to learn who can work.
     pub(super) probe_ms: u64,
-    /// Whether nothing is ever written at the desk.
+    /// Whether the store refuses all writes.
     pub(super) is_read_only: bool,
 }
 
-/// What tasks are about: those about the same may use what the others decided.
+/// The subject of tasks: tasks on the same matter may reuse each other's decisions.
 #[derive(Debug, Clone)]
 pub(super) struct Matter {
     pub(super) rule: Rule,
-    /// What was decided on it before the world began.
+    /// The decision on it before the world started.
     pub(super) before: Option<Before>,
 }
 
-/// By what a candidate is verified.
+/// How a candidate is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
     /// Everybody can see whether it is right.
@@ -77,11 +77,11 @@ pub(super) enum Rule {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Before {
     pub(super) is_right: bool,
-    /// When somebody complains of it.
+    /// When it is disputed.
     pub(super) deprecated_at: Option<u64>,
 }
 
-/// What an executor is like. The numbers are chances in a hundred.
+/// The character of an executor. The numbers are percentages.
 #[derive(Debug, Clone)]
 pub(super) struct Character {
     pub(super) name: String,
@@ -94,12 +94,12 @@ pub(super) struct Character {
     pub(super) equivocates: u64,
     pub(super) slowest_ms: u64,
     pub(super) dies_at: Option<u64>,
-    /// From when to when nobody asks it, because it failed too often.
+    /// When it is paused, because it failed too often.
     pub(super) rests: (u64, u64),
 }
 
 impl Character {
-    /// Somebody with whom nothing is wrong.
+    /// An executor without faults.
     pub(super) fn honest(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -120,13 +120,13 @@ impl Character {
 /// What happens to a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Mishap {
-    /// It is gone from one moment to the next, and comes back after so long.
+    /// It disappears suddenly, and returns after this time.
     Crash { after: u64, back_after: u64 },
-    /// It is told to end, and comes back.
+    /// It is told to stop, and returns.
     Stop { after: u64, back_after: u64 },
-    /// It does nothing for so long, and knows nothing of it.
+    /// It is suspended for this time, without noticing.
     Pause { after: u64, span: u64 },
-    /// Somebody sets its clock so far ahead, or back.
+    /// Its clock is set ahead or back.
     Clock { after: u64, ahead_ms: i64 },
 }
 
@@ -176,7 +176,7 @@ impl Plan {
         plan
     }
 
-    /// Nodes that stand still while verifiers answer, and verifiers that answer each node otherwise.
+    /// Nodes that pause while voters answer, and voters that answer each node differently.
     fn be_two_faced(&mut self, chance: &mut Chance) {
         for executor in &mut self.executors {
             (executor.fails, executor.hangs, executor.wrong, executor.dies_at) = (0, 0, 0, None);
@@ -238,7 +238,7 @@ fn character(chance: &mut Chance, index: u64, weather: Weather) -> Character {
     }
 }
 
-/// The times are spans: each mishap comes so long after the one before.
+/// The times are relative: each mishap follows the previous one after its span.
 fn mishaps(chance: &mut Chance, weather: Weather) -> Vec<Mishap> {
     let count = match weather {
         Weather::Calm => 0,

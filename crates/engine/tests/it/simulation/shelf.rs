@@ -1,5 +1,5 @@
-//! What the desk of a simulated world keeps: tasks with all that belongs to them, and what is
-//! remembered of decisions.
+//! The content of the simulated store: tasks with their documents, and the knowledge from
+//! decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,16 +24,16 @@ use jurat_store::{
 };
 use serde_json::{Value, json};
 
-/// A task with all that is kept of it.
+/// A task with everything that is stored for it.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     pub(super) filed: TaskSnapshot,
     pub(super) events: Vec<(Timestamp, TaskEvent)>,
-    /// Which node wrote each of the events, and when.
+    /// The writer of each event, and the time.
     pub(super) writers: Vec<(usize, u64)>,
     pub(super) due_at: Option<Timestamp>,
     pub(super) candidates: BTreeMap<String, TaskCandidateRow>,
-    /// By candidate, turn and voter.
+    /// By candidate, number of the vote, and voter.
     pub(super) ballots: BTreeMap<(String, u32, String), SecretBallot>,
 }
 
@@ -50,7 +50,7 @@ impl Kept {
         }
     }
 
-    /// Adds what came with events; `false` where that was there already.
+    /// Adds the documents of events; `false` if they existed already.
     fn add(&mut self, append: &TaskWrite) -> bool {
         let made = append.candidate.as_ref().map(|it| stored(it, append.at));
         let before = made.and_then(|it| self.candidates.insert(it.id.clone(), it));
@@ -88,15 +88,15 @@ pub(super) fn plain(it: &TaskCandidateRow) -> Candidate {
 pub(super) struct Shelf {
     pub(super) tasks: BTreeMap<TaskKey, Kept>,
     knowledge: Vec<KnowledgeRecord>,
-    /// The keys of callers under which something was done.
+    /// The idempotency keys of callers that were used.
     notes: BTreeSet<String>,
-    /// How often something was not done again under such a key.
+    /// How many times a request was not repeated under such a key.
     pub(super) repeated: u32,
-    /// How often something was not remembered because somebody had complained of it.
+    /// How many times a decision was not remembered because it was disputed.
     pub(super) left_out: u32,
-    /// How often somebody complained of a decision just before it was taken over.
+    /// How many times a decision was disputed just before it was reused.
     pub(super) withdrawn: u32,
-    /// What must never happen.
+    /// Violations of invariants.
     pub(super) wrongs: Vec<String>,
 }
 
@@ -146,7 +146,7 @@ impl Shelf {
         TaskWriteOutcome::Written
     }
 
-    /// What is taken from a decision that somebody complained of meanwhile is not used either.
+    /// A decision derived from a disputed one is not used, either.
     fn derived(&self, mut learned: KnowledgeRecord) -> KnowledgeRecord {
         let source = learned.knowledge.source.as_ref();
         let source = self.knowledge.iter().find(|it| source == Some(&it.key()));
@@ -154,7 +154,7 @@ impl Shelf {
         learned
     }
 
-    /// Lets a decision not be used any more, nor any other with the same output on the same.
+    /// Marks a decision as not reusable, and all others with the same output on the same inputs.
     pub(super) fn deprecate(&mut self, key: &KnowledgeKey, at: Timestamp) {
         let Some(wrong) = self.knowledge.iter().find(|it| it.key() == *key) else { return };
         let (digests, output) =
@@ -166,7 +166,7 @@ impl Shelf {
         }
     }
 
-    /// Decisions on the same, the newest first.
+    /// Decisions on the same inputs, the newest first.
     pub(super) fn hits(&mut self, asked: &KnowledgeLookup) -> KnowledgeHits {
         let mut exact = Vec::new();
         for it in self.knowledge.iter().rev().filter(|it| it.knowledge.digests == asked.digests) {
@@ -197,7 +197,7 @@ impl Shelf {
         found.map(|it| knowledge::prior_decision((it, filed.task.epoch), made(it))).collect()
     }
 
-    /// A candidate of a task from before the world began.
+    /// A candidate of a task from before the world started.
     fn made_before(&self, it: &KnowledgeSummary) -> TaskCandidateRow {
         let output = self.output(&it.key).map(|(_, output)| output).unwrap_or_default();
         TaskCandidateRow {
@@ -212,7 +212,7 @@ impl Shelf {
         }
     }
 
-    /// What was decided before the world began.
+    /// A decision from before the world started.
     pub(super) fn remember(&mut self, task: &str, contract: &Value, answer: u64) {
         let asked = knowledge::knowledge_query(&AccountId::admin(), contract, (1, 0));
         let output = json!({ "answer": answer });
@@ -263,7 +263,7 @@ fn is_deprecated(knowledge: &[KnowledgeRecord], key: &KnowledgeKey) -> bool {
     knowledge.iter().any(|it| it.key() == *key && it.knowledge.deprecated_at.is_some())
 }
 
-/// What is to be remembered of a write that makes a decision final.
+/// The knowledge from a write that makes a decision final.
 fn learn(append: &TaskWrite, kept: &Kept) -> Option<KnowledgeRecord> {
     let (place, epoch, candidate) =
         append.events.iter().enumerate().find_map(|(place, event)| {
@@ -284,7 +284,7 @@ fn known(it: &KnowledgeRecord) -> KnowledgeSummary {
     KnowledgeSummary { key, candidate, output_bytes, profile, proposers, source, final_hash }
 }
 
-/// Votes that others could copy: their rounds can be seen before they are revealed.
+/// Votes that others could copy: their rounds are visible before the reveal.
 fn shown(task: &Task) -> impl Iterator<Item = String> {
     let live = task.proposals.iter().filter(|it| it.is_live() && !task.is_at_rest());
     live.flat_map(move |proposal| {

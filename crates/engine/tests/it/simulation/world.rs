@@ -1,5 +1,5 @@
-//! A simulated world: nodes that run the real scheduler and driver, on a desk and with executors of
-//! its own, in a time that nobody waits for.
+//! A simulated world: nodes that run the real scheduler and driver, with a store and executors of
+//! its own, in simulated time.
 
 use std::{
     future::Future,
@@ -34,10 +34,10 @@ use super::{
     shelf::Kept,
 };
 
-/// When a world is looked at for the last time.
+/// When a world is checked for the last time.
 const END: u64 = 70_000;
 
-/// Somebody was asked.
+/// A call of an executor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) at: u64,
@@ -45,9 +45,9 @@ pub(super) struct Call {
     pub(super) role: TaskRole,
     pub(super) executor: String,
     pub(super) execution_id: String,
-    /// Of what it was asked for.
+    /// The digest of the request.
     pub(super) content: String,
-    /// How many other answers, and decisions of before, it was shown.
+    /// How many other answers, and earlier decisions, it was shown.
     pub(super) compared: (usize, usize),
 }
 
@@ -64,8 +64,8 @@ impl Call {
         }
     }
 
-    /// What was decided meanwhile may be more than it was when it was asked for the first time, and
-    /// is no part of what is asked.
+    /// There may be more earlier decisions than at the first request, so they are not part of the
+    /// content.
     pub(super) fn verify(
         order: &VoteOrder,
         others: &[(String, Value)],
@@ -92,24 +92,24 @@ impl Call {
     }
 }
 
-/// What happens to one message to the desk.
+/// The fate of one message to the store.
 #[derive(Debug)]
 pub(super) struct Trip {
     pub(super) there: Duration,
     pub(super) back: Duration,
-    /// After how long it comes a second time.
+    /// The delay after which it arrives a second time.
     pub(super) again: Option<Duration>,
     pub(super) is_lost: bool,
 }
 
-/// A machine, as the rest of the world knows it.
+/// A machine, as the rest of the world sees it.
 #[derive(Debug, Default)]
 pub(super) struct Machine {
-    /// How far somebody set its clock ahead.
+    /// How far its clock was set ahead.
     pub(super) ahead_ms: AtomicI64,
-    /// What the process on it drives.
+    /// The tasks that its process drives.
     pub(super) under_way: Mutex<Arc<TasksInFlight>>,
-    /// From when to when it stood still.
+    /// When it was suspended.
     pub(super) pauses: Mutex<Vec<(u64, u64)>>,
 }
 
@@ -119,16 +119,16 @@ pub(super) struct World {
     pub(super) shelf: SharedShelf,
     pub(super) machines: Vec<Machine>,
     pub(super) calls: Mutex<Vec<Call>>,
-    /// How often somebody tried to write.
+    /// How many writes were tried.
     pub(super) writes: AtomicU64,
-    /// How often somebody asked who can work.
+    /// How many times a node asked who can work.
     pub(super) asks: AtomicU64,
     chance: Mutex<Chance>,
     start: Instant,
 }
 
 impl World {
-    /// Lets a world run until all its tasks are over, or its time is.
+    /// Runs a world until all its tasks have ended, or its time has.
     pub(super) async fn run(plan: Plan) -> Arc<Self> {
         let world = Arc::new(Self {
             chance: Mutex::new(Chance::new(plan.seed)),
@@ -174,7 +174,7 @@ impl World {
         self.plan.matters[usize::try_from(matter_of(filed)).unwrap()].rule
     }
 
-    /// How often each is right.
+    /// How often each voter is right.
     pub(super) fn weights(&self) -> VoterReliability {
         let executors = self.plan.executors.iter().map(|it| it.name.clone());
         executors.chain([BUILTIN_SESSION.to_owned()]).map(|it| (it, 0.8)).collect()
@@ -200,7 +200,7 @@ impl World {
         })
     }
 
-    /// All that happened, a line for each event and each call.
+    /// Everything that happened, a line for each event and each call.
     pub(super) fn story(&self) -> String {
         let shelf = self.shelf.lock().unwrap();
         let line = |key: &TaskKey, at: &Timestamp, event: &TaskEvent| {
@@ -223,7 +223,7 @@ impl World {
         shelf.tasks.len() == self.plan.tasks.len() && shelf.tasks.values().all(is_over)
     }
 
-    /// Lets be known what was decided before on what a task is about.
+    /// Stores the earlier decision on the matter of a task.
     fn remember(self: &Arc<Self>, order: &Order) {
         let matter = &self.plan.matters[order.matter];
         let Some(Before { is_right, deprecated_at }) = matter.before else { return };
@@ -261,7 +261,7 @@ impl World {
     }
 }
 
-/// The clock of a node, which goes a little wrong, and sometimes much.
+/// The clock of a node, which is slightly wrong, and sometimes very wrong.
 #[derive(Debug)]
 pub(super) struct SimClock {
     pub(super) world: Arc<World>,
@@ -283,18 +283,18 @@ impl Clock for SimClock {
     }
 }
 
-/// What a task is about.
+/// The matter of a task.
 pub(super) fn matter_of(filed: &TaskSnapshot) -> u64 {
     filed.contract["inputs"]["matter"].as_u64().unwrap_or_default()
 }
 
-/// Lets something happen beside all else, as long as its world is there.
+/// Runs work in the background, as long as its world exists.
 pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) {
     #[expect(clippy::disallowed_methods, reason = "the runtime of a world ends with it")]
     drop(tokio::spawn(work));
 }
 
-/// Lets simulated time go by.
+/// Lets simulated time pass.
 pub(super) async fn pause(span: Duration) {
     let _elapsed = tokio::time::timeout(span, std::future::pending::<()>()).await;
 }

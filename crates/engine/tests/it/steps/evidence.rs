@@ -1,4 +1,4 @@
-//! What a candidate refers to is fetched and checked, and says what a verdict is worth.
+//! The references of a candidate are fetched and checked, and amend the verdict.
 
 use jurat_core::{
     policy::{EvaluationStatus, PolicyBinding},
@@ -154,7 +154,7 @@ async fn private_addresses_are_denied_unless_the_operator_allows_them() {
         assert_eq!(verdict(&done).reason_codes, [202], "{denied}");
         assert_eq!(verdict(&done).status, EvaluationStatus::Inconclusive);
     }
-    // A name inside is not told from one that nobody has.
+    // An inside name looks like an unknown one.
     for unreachable in [
         at("https://localhost/a"),
         at("artifact://reference/x"),
@@ -285,7 +285,7 @@ async fn what_was_seen_at_one_address_is_not_there_at_another() {
     let there = web.publish("/a", b"a document");
     let done = run(&app, looking(by("s1"), std::slice::from_ref(&there))).await;
     assert_eq!((found(&done), done.available.len()), (vec![EvidenceStatus::Seen], 1));
-    // The same digest, where nothing is.
+    // The same digest at an address without content.
     let dead = web.reference("/nothing", b"a document");
     let done = run(&app, looking(by("s1"), std::slice::from_ref(&dead))).await;
     assert_eq!(found(&done), [EvidenceStatus::Unreachable]);

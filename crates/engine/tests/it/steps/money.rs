@@ -1,4 +1,5 @@
-//! Steps are paid like rounds: once for an answer, not at all for none, and by accounts that may.
+//! Task calls are paid like rounds: once for an answer, not for a failure, and only by accounts
+//! with credit.
 
 use jurat_core::{
     account::{
@@ -23,7 +24,7 @@ pub(crate) fn team() -> AccountId {
     AccountId::parse("acct_team").unwrap()
 }
 
-/// An account with a credit, and a session of `s1` with a price.
+/// An account with credit, and a session of `s1` with a price.
 pub(crate) async fn priced(app: &TestApp, credit_usd: &str) {
     app.caller("team", &[]).await;
     let credit = json!({ "amount_usd": credit_usd });
@@ -54,7 +55,7 @@ async fn the_price_of_a_session_is_taken_once_for_an_answer_and_not_for_none() {
     assert_eq!(balance(&app).await, paid);
 }
 
-/// A step by `s1` in a profile that no session has.
+/// A call of `s1` in a profile that no session has.
 fn unpriced() -> TaskCallTarget {
     TaskCallTarget::Executor { name: "s1".to_owned(), profile: "unheard-of".to_owned() }
 }
@@ -87,7 +88,7 @@ async fn an_account_that_pays_does_not_reach_an_executor_that_nobody_priced() {
     };
     assert!(detail.contains("--price-micros"), "{detail}");
     assert!(super::work(&fake).is_empty());
-    // The operator's own account is not metered.
+    // The operator's own account is unmetered.
     let done = super::run(&app, propose(contract(), by("s1"))).await;
     assert!(matches!(done.outcome, TaskCallOutcome::Candidate(_)), "{:?}", done.outcome);
 }
@@ -136,7 +137,7 @@ async fn a_step_that_is_tried_again_after_its_node_stopped_is_paid_once() {
         () = fake.wait_for_calls(1) => {}
     }
     assert_eq!(balance(&app).await.held, PRICE);
-    // The store closes under the running step, as if the node were killed.
+    // The store closes under the running call, as if the node were killed.
     app.store.close().await;
     drop(step);
 
@@ -167,7 +168,7 @@ async fn a_step_whose_answer_is_on_record_is_neither_asked_for_nor_paid_for_agai
     assert_eq!(super::work(&fake).len(), 1);
     assert_eq!(balance(&app).await.spent, PRICE);
 
-    // What came to nothing is asked for again, until the executor is given a rest.
+    // A failed call is repeated, until the executor is paused.
     fake.set(status(500));
     let mut other = propose(contract(), by("s1"));
     for tries in 2..6 {

@@ -1,4 +1,4 @@
-//! What an executor cannot do or does wrong is the outcome of a step, and never a verdict.
+//! Faults of an executor are the outcome of a task call, and never a verdict.
 
 use jurat_core::{id::AccountId, policy::PolicyBinding};
 use jurat_engine::{EngineError, TaskCallOutcome, TaskCallResult, TaskCallTarget};
@@ -69,7 +69,7 @@ async fn the_operator_reaches_an_executor_without_a_session_by_a_plain_lane() {
     let path = format!("/v1/rounds/{}", done.round_id.unwrap());
     let round = app.admin().get(&path).await.json();
     assert_eq!(round["replicas"][0]["session_id"], "executor:s1");
-    // Callers of the API cannot name such a lane.
+    // Callers of the API cannot name such a session.
     let body = json!({ "claim": "x", "consensus": { "session_pool": ["executor:s1"] } });
     let reply = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(reply["code"], "session_unknown", "{reply}");

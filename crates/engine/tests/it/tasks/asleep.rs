@@ -1,4 +1,4 @@
-//! What falls due while no node runs is done by the next one.
+//! Work that falls due while no node runs is done by the next one.
 
 use jurat_core::{
     policy::EvaluationStatus,
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::{able, asked, contract, ended, events, order, submit, wait_until};
 
-/// Stories that begin on one node, which then is gone, and end on another one.
+/// Stories that start on one node, which then disappears, and end on another one.
 macro_rules! on_a_file {
     ($($story:ident as $name:ident),* $(,)?) => {
         $(#[tokio::test]
@@ -41,7 +41,7 @@ on_a_file!(
     expired_in_secret as a_contract_that_ended_before_votes_were_revealed_expires,
 );
 
-/// The next node, so long after the one before.
+/// The next node, this long after the previous one.
 async fn next_node(location: &StoreLocation, millis: i64) -> TestApp {
     let app = TestApp::with_store(location).await;
     app.clock.advance_ms(millis);
@@ -83,7 +83,7 @@ pub(crate) async fn retried(location: &StoreLocation) {
     second.engine.shutdown().await;
 }
 
-/// A task of which a node that then died had written all but the reveals: `s1` proposed, and `s2`
+/// A task of which a dead node had written everything except the reveals: `s1` proposed, and `s2`
 /// voted for it.
 async fn left_before_the_reveal(
     location: &StoreLocation,
@@ -139,7 +139,7 @@ async fn left_before_the_reveal(
     fakes
 }
 
-/// The vote of `s2`, sealed in the store.
+/// The secret vote of `s2` in the store.
 async fn vote(app: &TestApp) {
     let ballot = Ballot {
         status: EvaluationStatus::Passed,
@@ -165,7 +165,7 @@ async fn vote(app: &TestApp) {
     write(app, commit, Some(with)).await;
 }
 
-/// Writes what follows from a command, as the driver of a task does.
+/// Writes the events of a command, as the driver of a task does.
 async fn write(app: &TestApp, command: TaskCommand, with: Option<TaskAppendExtras>) {
     let (now, caller) = (app.clock.now(), admin_caller());
     let record = app.engine.task_get(&caller, "t1").await.unwrap();
@@ -177,7 +177,7 @@ async fn write(app: &TestApp, command: TaskCommand, with: Option<TaskAppendExtra
     let append = TaskAppend {
         task: TaskKey { account: caller.account().clone(), id: "t1".to_owned() },
         expected_seq: record.seq,
-        // Somebody must look again when the one at work is gone.
+        // A node must look again if the working one is gone.
         due_at: state.wakes_at().map(|at| at.min(now.plus_millis(300))),
         events,
         state,
@@ -211,7 +211,7 @@ pub(crate) async fn forfeited(location: &StoreLocation) {
     let is_late =
         |it: &TaskEvent| matches!(it, TaskEvent::VoteForfeited { why: Forfeit::Late, .. });
     assert_eq!(story.iter().filter(|it| is_late(it)).count(), 1, "{story:?}");
-    // What was proposed stands, and the vote is given anew.
+    // The proposal is kept, and the vote is repeated.
     assert_eq!((asked(&proposer, "execute"), asked(&verifier, "verify")), (0, 1));
     second.engine.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! Who decides, by what, and how sure one may be of it.
+//! Who decides, on what basis, and with which confidence.
 
 use jurat_core::task::{TaskEvent, TaskPhase};
 use jurat_testkit::{
@@ -18,7 +18,7 @@ async fn the_node_votes_when_the_only_other_executor_dies() {
     submit(&app, order(contract(&app, "t1"), &["s1", "s2"])).await.unwrap();
     let record = ended(&app, "t1").await;
     assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
-    // Whoever is well is asked before the node.
+    // Healthy executors are asked before the node.
     assert_eq!(asked(&dying, "verify"), 1);
     let voters: Vec<&String> = record.state.proposals[0].votes.keys().collect();
     assert_eq!(voters, ["builtin:policies"]);
@@ -56,7 +56,7 @@ async fn verifiers_that_are_named_vote_alone_whatever_becomes_of_them() {
     app.engine.shutdown().await;
 }
 
-/// One that compares what executors answer.
+/// A contract that compares the answers of executors.
 fn comparing(mut contract: TaskContract, proposers: u32) -> TaskContract {
     under(&mut contract, "vp.crosscheck.v1", json!({}));
     contract.assignment.explore.max_proposers = proposers;
@@ -70,7 +70,7 @@ fn says(answer: &str) -> jurat_testkit::fake_executor::Behaviour {
 #[tokio::test]
 async fn two_who_answer_the_same_confirm_each_other() {
     let app = node().await;
-    // The third dies, so that the node compares.
+    // The third dies, so the node compares.
     let dying = disconnects_before_headers().task_types(&["other"]);
     let _fakes = app.executors([says("42"), says("42"), dying]).await;
     let task = comparing(contract(&app, "t1"), 2);
@@ -105,7 +105,7 @@ async fn one_liar_among_three_has_no_veto() {
     assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     let decision = app.engine.task_decision(&admin_caller(), "t1").await.unwrap();
     assert_eq!(decision.candidate.unwrap().output["answer"], "42");
-    // As many propose as the contract says, though that leaves the vote to the node.
+    // As many propose as the contract allows, although that leaves the vote to the node.
     for fake in &fakes {
         assert_eq!(asked(fake, "execute"), 1);
     }

@@ -22,7 +22,7 @@ async fn one_executor_is_enough_because_the_node_verifies() {
     let record = ended(&app, "t1").await;
     assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t1").await);
     assert_eq!(asked(&fake, "execute"), 1);
-    // It has no vote on what it proposed.
+    // A proposer has no vote on its own candidate.
     assert_eq!(asked(&fake, "verify"), 0);
     let voters: Vec<&String> = record.state.proposals[0].votes.keys().collect();
     assert_eq!(voters, ["builtin:policies"]);
@@ -171,7 +171,7 @@ async fn a_node_that_starts_anew_goes_on_where_the_last_one_stopped() {
     second.start(SoleNode::Yes).await;
     let record = ended(&second, "t1").await;
     assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&second, "t1").await);
-    // It was asked again for the same, under the same name.
+    // It was asked again for the same work, under the same execution id.
     let executions: BTreeSet<String> = fake
         .calls()
         .iter()
@@ -205,7 +205,7 @@ async fn a_decision_on_the_same_is_verified_again_before_it_is_trusted() {
     submit(&app, order(contract(&app, "t2"), &["s1"])).await.unwrap();
     let record = ended(&app, "t2").await;
     assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&app, "t2").await);
-    // Nobody proposed anew, and somebody verified.
+    // Nobody proposed again, and one voted.
     assert_eq!(asked(&fake, "execute"), 1);
     assert_eq!((record.state.spent.explore, record.state.spent.verify), (0, 1));
     assert_eq!(record.state.proposals[0].source.as_deref(), Some("knowledge:t1#1"));

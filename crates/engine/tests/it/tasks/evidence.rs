@@ -1,5 +1,5 @@
-//! Evidence keeps to the contract where it travels inline, and counts by reference: what was there,
-//! for whom.
+//! Inline evidence respects the contract, and references count if they were available to the
+//! voters.
 
 use std::collections::BTreeSet;
 
@@ -67,7 +67,7 @@ async fn who_missed_something_itself_confirms_nothing_and_all_of_it_comes_with_t
     assert_eq!(record.state.phase, TaskPhase::Finalized, "{story:?}");
     let seen = &record.state.proposals[0].available[&digest(&there)];
     assert_eq!(*seen, BTreeSet::from(["s3".to_owned(), "s4".to_owned()]));
-    // Whether it was there tells something of a verdict, so it is as secret.
+    // The availability hints at a verdict, so it is as secret.
     let is_reveal = |it: &TaskEvent| matches!(it, TaskEvent::RevealOpened { .. });
     let is_seen = |it: &TaskEvent| matches!(it, TaskEvent::EvidenceSeen { .. });
     let opened = story.iter().position(is_reveal).unwrap();
@@ -121,7 +121,7 @@ async fn a_snippet_that_is_too_long_is_a_failure_of_who_sent_it() {
             if code == "invalid_output" && detail == told)
     };
     assert!(story.iter().any(is_told), "{story:?}");
-    // Tokens are another limit on the same, and somebody else is asked instead.
+    // Tokens are another limit on the same snippet, and another executor is asked instead.
     let mut task = order(limited("t2"), &["s1", "s2"]);
     task.contract.evidence_policy.max_snippet_bytes = 8_192;
     task.contract.evidence_policy.max_snippet_tokens = 25;

@@ -40,7 +40,7 @@ async fn revoke(app: &TestApp, id: &str) {
     assert!(reply.status.is_success(), "{}", reply.text());
 }
 
-/// The code for which this node could not do a step.
+/// The codes for which this node could not make a call.
 async fn refusals(app: &TestApp, id: &str) -> Vec<String> {
     let refusal = |event: TaskEvent| {
         let TaskEvent::Released { reason: LeaseRelease::NodeFailed { code, .. }, .. } = event
@@ -65,13 +65,13 @@ async fn tasks_have_no_more_rounds_under_way_than_their_key_may() {
     wait_until(&app, "two", is_released).await;
     assert_eq!(refusals(&app, "two").await.first().map(String::as_str), Some("rate_limited"));
     assert_eq!(asked(&fake, "execute"), 1, "the key may have one round under way");
-    // What a key asks for itself counts together with its tasks.
+    // Requests of a key count together with its tasks.
     let reply = caller.post("/api/v3/validate", &json!({ "claim": "x" })).await;
     assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS, "{}", reply.text());
     fake.release();
     let record = ended(&app, "one").await;
     assert!(matches!(record.state.end, Some(TaskEnd::Finalized { .. })), "{:?}", record.state.end);
-    // The other is tried again after a while.
+    // The other is tried again later.
     app.clock.advance_ms(30_000);
     let record = ended(&app, "two").await;
     assert!(matches!(record.state.end, Some(TaskEnd::Finalized { .. })), "{:?}", record.state.end);
@@ -100,13 +100,13 @@ async fn a_task_is_cancelled_with_the_key_that_submitted_it() {
     assert_eq!(record.state.end, Some(TaskEnd::Cancelled { reason: ENDED.to_owned() }));
     assert_eq!(asked(&fake, "execute"), 1);
     assert_eq!(asked(&fake, "verify"), 0);
-    // The others of the account go on.
+    // The other tasks of the account continue.
     fake.set(able());
     submit(&app, &app.admin(), "two").await;
     assert!(matches!(ended(&app, "two").await.state.end, Some(TaskEnd::Finalized { .. })));
 }
 
-/// A task that was submitted while nobody drove tasks, and whose key ended before somebody did.
+/// A task that was submitted while no node drove tasks, and whose key ended before one did.
 async fn ends_after_a_restart(location: &StoreLocation) {
     let before = TestApp::with_store(location).await;
     let [fake] = before.executors([able()]).await;

@@ -1,4 +1,4 @@
-//! Two nodes on one store: what one of them leaves the other takes over, and nobody writes late.
+//! Two nodes on one store: one takes over the work of the other, and late writes are refused.
 
 use jurat_core::task::{LeaseRelease, TaskEvent, TaskPhase, TaskRole};
 use jurat_engine::{Clock as _, SoleNode};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{able, contract, ended, events, order, submit, wait_until};
 
-/// Two nodes on one file; each has a clock of its own, which stands still until it is told.
+/// Two nodes on one file; each has a manual clock of its own.
 async fn nodes(folder: &TempDir) -> (TestApp, TestApp) {
     let location = StoreLocation::File(folder.path().join("jurat.db"));
     let one = TestApp::with_store(&location).await;
@@ -27,12 +27,12 @@ async fn what_a_paused_node_holds_is_taken_over_and_what_it_writes_late_is_refus
     submit(&paused, order(contract(&paused, "t1"), &["s1"])).await.unwrap();
     fake.wait_for_calls(1).await;
     fake.set(able());
-    // For the other one the lease has run out; the first does not know how late it is.
+    // For the other node the lease has expired; the first does not know how late it is.
     other.clock.advance_ms(1_000);
     other.start(SoleNode::No).await;
     let record = ended(&other, "t1").await;
     assert_eq!(record.state.phase, TaskPhase::Finalized, "{:?}", events(&other, "t1").await);
-    // It writes what came before it ends.
+    // It writes its results before it stops.
     fake.release();
     paused.engine.shutdown().await;
     let story = events(&other, "t1").await;
@@ -94,7 +94,7 @@ async fn a_verifier_that_says_something_else_to_a_paused_node_is_proven_to_equiv
     slow.set(says_valid().task_types(&["other"]));
     other.clock.advance_ms(1_000);
     other.start(SoleNode::No).await;
-    // The decision stands when the other verdict comes, and the proof is written down all the same.
+    // The decision stays when the other verdict comes, and the proof is recorded all the same.
     let decided = ended(&other, "t1").await;
     assert_eq!(decided.state.phase, TaskPhase::Finalized, "{:?}", events(&other, "t1").await);
     early.release();

@@ -1,4 +1,4 @@
-//! What is refused at submission, with the field.
+//! Submissions that are refused, with the field.
 
 use jurat_core::id::AccountId;
 use jurat_engine::EngineError;
@@ -89,7 +89,7 @@ async fn no_task_of_an_account_that_pays_leads_around_a_price() {
     let error = app.engine.task_submit(&caller, unpriced.clone(), None).await.unwrap_err();
     assert_eq!(error.field().as_deref(), Some("executors"), "{error}");
     assert!(error.to_string().contains("--price-micros"), "{error}");
-    // The operator's own account is not metered.
+    // The operator's own account is unmetered.
     submit(&app, unpriced).await.unwrap();
     app.store.close().await;
 }

@@ -1,4 +1,4 @@
-//! What is remembered of decisions: for whom it stands for a proposal, and what it counts for.
+//! Knowledge: when an earlier decision counts as a proposal, and what it is worth.
 
 use jurat_core::task::TaskPhase;
 use jurat_engine::TaskRecord;
@@ -30,7 +30,7 @@ fn source(record: &TaskRecord) -> Option<&str> {
     record.state.proposals[0].source.as_deref()
 }
 
-/// What an executor was told of earlier decisions when it was last asked to propose.
+/// The earlier decisions in the latest request to propose.
 fn told(fake: &FakeExecutor) -> Value {
     let calls = fake.calls();
     let last = calls.iter().rev().find(|call| call.endpoint() == "execute").unwrap();
@@ -57,11 +57,11 @@ async fn an_executor_that_decided_nothing_of_it_works_itself() {
     let decision = app.engine.task_decision(&admin_caller(), "t2").await.unwrap();
     assert_eq!(decision.executor.as_deref(), Some("s2"));
     assert_eq!(decision.candidate.unwrap().output["answer"], "beta's");
-    // It is told what others decided.
+    // It receives the decisions of others.
     let hit = &told(&beta)[0];
     assert_eq!(hit["hit_type"], "Exact");
     assert_eq!(hit["reuse_payload"]["answer"], "alpha's");
-    // Whoever made a decision has it taken over, also when others decided since.
+    // A decision is reused for its own proposer, even if others decided since.
     let record = decided(&app, contract(&app, "t3"), &["s1"]).await;
     assert_eq!(source(&record), Some("knowledge:t1#1"));
     assert_eq!((asked(&alpha, "execute"), asked(&beta, "execute")), (1, 1));
@@ -98,7 +98,7 @@ async fn all_who_proposed_a_decision_count_also_when_its_task_went_on() {
     submit(&app, order(both, &["s1", "s2", "s3"])).await.unwrap();
     let record = wait_until(&app, "t1", |it| it.state.phase == TaskPhase::Finalized).await;
     assert_eq!(record.state.proposals[0].proposers.len(), 2);
-    // The task goes on, and nothing is proposed in its next epoch so far.
+    // The task continues, and nothing is proposed in its next epoch so far.
     for fake in [&first, &second] {
         fake.set(gated(says("42")));
     }
@@ -159,7 +159,7 @@ async fn decisions_that_are_too_large_to_be_told_hide_none_that_is_not() {
 #[tokio::test]
 async fn decisions_of_before_are_answers_to_compare_with_where_the_policy_says_so() {
     let app = node().await;
-    // Nobody who verifies is well, so that the node compares.
+    // No voter is healthy, so the node compares.
     let dying = disconnects_before_headers().task_types(&["other"]);
     let _fakes = app.executors([says("42"), says("42"), dying, says("42"), says("41")]).await;
     let comparing = |id: &str, params: Value| {
@@ -173,7 +173,7 @@ async fn decisions_of_before_are_answers_to_compare_with_where_the_policy_says_s
     first.assignment.explore.max_proposers = 2;
     decided(&app, first, &["s1", "s2", "s3"]).await;
 
-    // One alone is confirmed by what two decided, or contradicted.
+    // A single answer is confirmed or contradicted by what two decided.
     let record = decided(&app, comparing("t2", prior()), &["s4"]).await;
     assert_eq!(source(&record), None);
     submit(&app, order(comparing("t3", prior()), &["s5"])).await.unwrap();
@@ -183,7 +183,7 @@ async fn decisions_of_before_are_answers_to_compare_with_where_the_policy_says_s
     let record = ended(&app, "t4").await;
     assert_eq!(record.reason.as_deref(), Some("the voters reached no decision"));
 
-    // What somebody complained of counts no more.
+    // A disputed decision no longer counts.
     complain(&app, "t1").await;
     submit(&app, order(comparing("t5", prior()), &["s5"])).await.unwrap();
     let record = ended(&app, "t5").await;

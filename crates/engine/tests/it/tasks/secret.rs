@@ -1,4 +1,4 @@
-//! Nobody sees a verdict before it is revealed, wherever they look.
+//! A verdict stays hidden until its vote is revealed, on every surface.
 
 use jurat_core::task::{TaskEvent, TaskPhase};
 use jurat_testkit::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{able, contract, ended, events, node, order, submit, wait_until, with_quorum};
 
-/// The round in which somebody voted.
+/// The round of a vote.
 async fn round_of_vote(app: &TestApp, id: &str) -> String {
     let story = events(app, id).await;
     let round = story.into_iter().find_map(|event| {
@@ -25,7 +25,7 @@ async fn listed(app: &TestApp, query: &str, round: &str) -> Option<Value> {
     found.cloned()
 }
 
-/// What tells a verdict, where it is shown.
+/// Members that would reveal a verdict.
 const TELLING: [&str; 8] = [
     "closed_at",
     "outcome",
@@ -63,14 +63,14 @@ async fn a_verdict_cannot_be_read_from_its_round_before_the_votes_are_revealed()
         }
         assert!(!body.to_string().contains("INVALID"), "{body}");
     }
-    // Nor can it be found out by what it is filtered by.
+    // Filters do not reveal it, either.
     for query in ["&state=closed", "&outcome=agreed", "&outcome=abstained", "&outcome=failed"] {
         assert_eq!(listed(&app, query, &round).await, None, "{query}");
     }
     let refused = app.admin().post(&format!("{path}/cancel"), &json!({})).await;
     assert_eq!(refused.status, 409);
     assert!(!refused.text().contains("INVALID"));
-    // Nor can the vote that is yet to come be called off, so that another is asked instead.
+    // A pending vote cannot be cancelled, because that would select another voter.
     let page = app.admin().get("/v1/rounds?kind=validate").await.json();
     let votes = page["items"].as_array().unwrap();
     assert_eq!(votes.len(), 2, "{page}");

@@ -1,4 +1,4 @@
-//! What is taken as the same task, and who counts when a task is taken.
+//! Which submissions are the same task, and which executors count when a task is accepted.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ async fn the_same_contract_is_the_same_task_after_its_end_too() {
     let first = task();
     submit(&app, first.clone()).await.unwrap();
     app.clock.advance_ms(700_000);
-    // Nobody has to be there any more either.
+    // Its executor does not have to exist any more, either.
     fake.stop().await;
     assert!(!submit(&app, first.clone()).await.unwrap().is_new);
     let mut late = first;
@@ -48,7 +48,7 @@ async fn the_same_contract_with_another_panel_is_a_conflict() {
     let _fakes = app.executors([able(), able()]).await;
     let task = |executors: &[&str]| order(contract(&app, "t1"), executors);
     submit(&app, task(&["s1", "s2"])).await.unwrap();
-    // What is left out is as it is, and the order of names says nothing.
+    // Absent members match, and the order of names does not matter.
     for same in [task(&[]), task(&["s2", "s1"])] {
         assert!(!submit(&app, same).await.unwrap().is_new);
     }
@@ -68,7 +68,7 @@ async fn the_same_contract_with_another_panel_is_a_conflict() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_two_panels_that_are_submitted_at_once_one_is_a_conflict() {
-    // Both have looked whether the task is there before one of them writes it.
+    // Both have checked that the task does not exist before one of them writes it.
     let meeting = Meeting::default();
     let app = TestApp::with_points(Failpoints::new(Arc::new(move |name| {
         assert!(name != "task_submit_before" || meeting.meets(), "only one came so far");
@@ -106,13 +106,13 @@ async fn those_who_are_down_are_named_by_where_they_were_named() {
     let (field, detail) = refused(&app, order(contract(&app, "t1"), &["s2", "s3"])).await;
     assert_eq!(field, "executors", "{detail}");
     assert!(detail.contains("`s2` is unhealthy"), "{detail}");
-    // Those that are named to verify vote alone, and some of them may be well again later.
+    // Named voters vote alone, and some of them may recover later.
     let task = || order(contract(&app, "t1"), &["s1"]);
     let (field, detail) = refused(&app, verified_by(task(), &["s2", "s3"])).await;
     assert_eq!(field, "verifiers", "{detail}");
     assert!(detail.contains("`s2` is unhealthy"), "{detail}");
     submit(&app, verified_by(task(), &["s2", "s4"])).await.unwrap();
-    // Whether they know the policy cannot be said.
+    // Whether they know the policy is unknown.
     let mut task = contract(&app, "t2");
     under(&mut task, OWN, json!({}));
     let (field, detail) = refused(&app, verified_by(order(task, &["s1"]), &["s2"])).await;

@@ -1,4 +1,4 @@
-//! What goes wrong with a node, a panel or a budget, and how the task ends all the same.
+//! Faults of a node, a roster or a budget, and how the task ends all the same.
 
 use std::{
     sync::{Arc, Condvar, Mutex},
@@ -34,7 +34,7 @@ async fn a_failure_of_the_node_costs_neither_the_executor_nor_the_budget() {
     task.budget.verify_cost_units = 1;
     task.assignment.explore.max_retries = Some(0);
     submit(&app, order(task, &["s1"])).await.unwrap();
-    // Time goes on only where it is told to.
+    // Time moves only when the test moves it.
     for failures in 1..=2 {
         wait_until(&app, "t1", |it| it.state.node_failures == failures).await;
         app.clock.advance_ms(100);
@@ -51,7 +51,7 @@ async fn a_failure_of_the_node_costs_neither_the_executor_nor_the_budget() {
     app.engine.shutdown().await;
 }
 
-/// Two who wait for each other, each on its thread.
+/// Two threads that wait for each other.
 #[derive(Default)]
 pub(super) struct Meeting {
     count: Mutex<u32>,
@@ -115,7 +115,7 @@ async fn a_panel_that_is_never_ready_ends_the_task_with_the_reason() {
     let mut task = contract(&app, "t1");
     task.assignment.explore.max_retries = Some(1);
     submit(&app, order(task, &["s1"])).await.unwrap();
-    // It was well when the task was taken, and is not when work begins.
+    // It was healthy when the task was accepted, but is not when work starts.
     fake.set(able().health(FakeHealth::Status(503)));
     app.clock.advance_ms(100_000);
     app.start(SoleNode::Yes).await;
@@ -161,7 +161,7 @@ async fn a_contract_that_expires_while_votes_are_given_ends_the_task() {
     app.engine.shutdown().await;
 }
 
-/// What a runtime of WattSwarm says to a policy that is bound by our hash.
+/// The reply of a WattSwarm runtime to a policy with our hash.
 fn refuses_the_binding() -> Behaviour {
     let body = json!({ "message": "policy binding invalid: policy hash mismatch" });
     able().verdict(FakeVerdict { refusal: Some((400, body)), ..FakeVerdict::invalid() })

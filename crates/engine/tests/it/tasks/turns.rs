@@ -1,4 +1,4 @@
-//! One account that has very many tasks does not keep the others waiting.
+//! One account with very many tasks does not delay the others.
 
 use http::StatusCode;
 use jurat_core::{account::caller::Scope, task::TaskPhase};
@@ -24,12 +24,12 @@ async fn a_flood_of_one_account_leaves_a_place_for_its_neighbour() {
         assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
     }
     app.start(SoleNode::Yes).await;
-    // It has all the places that one account gets, and none of them ends by itself.
+    // It has all the permits that one account can get, and none of its tasks ends by itself.
     slow.wait_for_calls(7).await;
     submit(&app, order(contract(&app, "mine"), &["s2"])).await.unwrap();
     assert_eq!(ended(&app, "mine").await.state.phase, TaskPhase::Finalized);
     assert_eq!((asked(&slow, "execute"), asked(&quick, "execute")), (7, 1));
-    // The rest comes as soon as there are places again.
+    // The rest follows as soon as there are permits again.
     slow.release();
     slow.wait_for_calls(FLOOD).await;
     app.engine.shutdown().await;

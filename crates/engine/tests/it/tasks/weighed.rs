@@ -1,4 +1,4 @@
-//! What a vote weighs, and policies that need more than the schema.
+//! The weight of a vote, and policies that need more than the schema.
 
 use jurat_core::task::{TaskPhase, VoteAggregation};
 use jurat_testkit::{
@@ -16,7 +16,7 @@ fn known(behaviour: Behaviour) -> Behaviour {
     behaviour.profiles(&["default", PROFILE])
 }
 
-/// Two for it and one against it: whoever counts heads approves.
+/// Two votes for it and one against: a plain majority approves.
 fn two_to_one(app: &TestApp, id: &str, aggregation: VoteAggregation) -> TaskSubmission {
     let mut task = with_quorum(contract(app, id), 2);
     task.inputs = json!({ "prompt": id });

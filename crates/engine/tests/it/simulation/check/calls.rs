@@ -1,4 +1,4 @@
-//! Whom a world asked, and whether that was paid for.
+//! Checks the calls of a world, and whether they were paid for.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use jurat_engine::tasks::TaskKey;
 
 use crate::simulation::{shelf::Kept, world::Call};
 
-/// An execution is asked of one, and is the same however often it is asked for.
+/// An execution belongs to one executor, and stays the same however often it is requested.
 pub(super) fn are_repeated_alike(calls: &[Call]) -> Result<(), String> {
     let mut first: BTreeMap<&str, &Call> = BTreeMap::new();
     for call in calls {
@@ -23,7 +23,7 @@ pub(super) fn are_repeated_alike(calls: &[Call]) -> Result<(), String> {
     Ok(())
 }
 
-/// Nobody is asked without a claim that says so, nor twice for one.
+/// Every call has a lease of its own.
 pub(super) fn are_paid(calls: &[Call], key: &TaskKey, kept: &Kept) -> Result<(), String> {
     let mut claims: BTreeMap<(&str, &str), i64> = BTreeMap::new();
     for (_, event) in &kept.events {

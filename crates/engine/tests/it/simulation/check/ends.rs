@@ -1,4 +1,4 @@
-//! Whether a task ended when it had to, and as whom it was asked by wanted.
+//! Checks that a task ended in time, and as its callers wanted.
 
 use jurat_core::{
     task::{Task, TaskEvent},
@@ -11,7 +11,7 @@ use crate::simulation::{
     shelf::Kept,
 };
 
-/// How long after its deadline a task may be found open: somebody must look at it first.
+/// How long after its deadline a task may still be open: a node must look at it first.
 const SLACK_MS: u64 = 8_000;
 
 fn is_end(task: &Task, event: &TaskEvent) -> bool {
@@ -23,7 +23,7 @@ fn is_end(task: &Task, event: &TaskEvent) -> bool {
     is_other || is_once && matches!(event, TaskEvent::Finalized { .. })
 }
 
-/// What may come when all is over: nothing that decides.
+/// Events that may follow the end: none that decides.
 const fn is_afterwards(event: &TaskEvent) -> bool {
     matches!(
         event,
@@ -61,7 +61,7 @@ fn is_by(ended: Timestamp, last: Timestamp) -> Result<(), String> {
     if ended <= last { Ok(()) } else { Err(format!("ended {} ms late", ended.millis_since(last))) }
 }
 
-/// The task as it was before one of its events.
+/// The task before one of its events.
 fn before(kept: &Kept, place: usize) -> Task {
     let task = &kept.filed.task;
     let mut before = Task::created(&task.id, task.terms.clone(), task.created_at);
@@ -71,7 +71,7 @@ fn before(kept: &Kept, place: usize) -> Task {
     before
 }
 
-/// Nothing happens from outside that nobody asked for, nor twice what was asked for once.
+/// Nothing happens from outside that no caller asked for, and no request takes effect twice.
 pub(super) fn as_was_asked(kept: &Kept, order: &Order) -> Result<(), String> {
     let wishes =
         |is_such: fn(&Asked) -> bool| order.wishes.iter().filter(|it| is_such(&it.what)).count();

@@ -1,4 +1,4 @@
-//! What happened in a world, so that many of them can be held to it that everything happens.
+//! Lists what happened in a world, to check that many worlds cover everything.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use crate::simulation::{
     world::{Call, World},
 };
 
-/// What must happen, and in how many of 500 worlds at least.
+/// What must happen, and in at least how many of 500 worlds.
 pub(in crate::simulation) const FLOORS: &[(&str, u32)] = &[
     ("a budget of time was used up", 40),
     ("a caller's request was repeated and done once", 6),
@@ -103,7 +103,7 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// What single events tell.
+    /// The features of single events.
     fn named(&self) -> Seen {
         let mut seen = Seen::new();
         for (_, event) in &self.kept.events {
@@ -120,7 +120,7 @@ impl Told<'_> {
         seen
     }
 
-    /// What the end and the callers tell.
+    /// The features of the end and of the callers.
     fn as_a_whole(&self) -> Seen {
         let events = &self.kept.events;
         let mut seen = Seen::new();
@@ -141,7 +141,7 @@ impl Told<'_> {
         seen
     }
 
-    /// What one epoch tells.
+    /// The features of one epoch.
     #[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about candidates")]
     fn decided(&self, epoch: Epoch<'_>) -> Seen {
         let mut seen = Seen::new();
@@ -239,7 +239,7 @@ fn named(event: &TaskEvent) -> Option<&'static str> {
     })
 }
 
-/// What a revealed ballot tells.
+/// The features of a revealed ballot.
 fn coded(ballot: &Ballot) -> impl Iterator<Item = &'static str> {
     ballot.reason_codes.iter().filter_map(|code| match *code {
         reason::EVIDENCE_UNREACHABLE => Some("evidence was unreachable"),
@@ -253,7 +253,8 @@ fn coded(ballot: &Ballot) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Whether a node stood still while one of its leases ran out, and wrote to the task when it woke.
+/// Whether a node was paused while one of its leases expired, and wrote to the task when it
+/// resumed.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only some events are about leases")]
 fn woke_late(world: &World, kept: &Kept) -> bool {
     let mut lost: Vec<(&TaskLease, u64)> = Vec::new();

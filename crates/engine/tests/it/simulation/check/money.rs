@@ -1,4 +1,4 @@
-//! Whether a task spends what its contract gives, in each stage of each epoch, and no more.
+//! Checks that a task spends no more than its contract allows, in each stage of each epoch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use jurat_core::task::{LeaseRelease, TaskEvent, TaskLease, TaskRole};
 use super::{Epoch, count, epochs};
 use crate::simulation::shelf::Kept;
 
-/// What was paid in an epoch, without what was given back.
+/// The charges of an epoch, minus refunds.
 struct Paid {
     explore: u64,
     verify: u64,
     finalize: u64,
-    /// What of it went to candidates from knowledge.
+    /// The part that went to candidates from knowledge.
     reuse: u64,
 }
 
@@ -67,8 +67,8 @@ pub(super) fn is_within(kept: &Kept, epoch: Epoch<'_>) -> Result<(), String> {
     are_charged_once(epoch)
 }
 
-/// Work is charged when it is claimed, and again only where what was paid was given back. Whoever
-/// goes on with what a node left, under the same execution, is not charged.
+/// Work is charged when it is leased, and again only after a refund. Continuing abandoned work
+/// under the same execution id is not charged.
 fn are_charged_once(epoch: Epoch<'_>) -> Result<(), String> {
     let mut live: BTreeMap<u64, &TaskLease> = BTreeMap::new();
     let mut left: BTreeSet<(&str, &str)> = BTreeSet::new();
@@ -92,7 +92,7 @@ fn are_charged_once(epoch: Epoch<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The task knows what its last epoch spent.
+/// The task knows the spending of its last epoch.
 pub(super) fn is_known(kept: &Kept) -> Result<(), String> {
     let Some(last) = epochs(&kept.events).last() else { return Ok(()) };
     let (paid, spent) = (Paid::in_epoch(last), kept.filed.task.spent);

@@ -1,4 +1,4 @@
-//! Counts the votes of an epoch from its events alone, without the lifecycle.
+//! Counts the votes of an epoch from its events alone, without the core.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use jurat_core::{
 use super::Epoch;
 use crate::simulation::shelf::Kept;
 
-/// What is known of a candidate.
+/// The counted state of a candidate.
 #[derive(Default)]
 struct Counted<'a> {
     proposers: BTreeSet<&'a str>,
     evidence: BTreeSet<&'a str>,
-    /// Who found which evidence.
+    /// The evidence that each voter found.
     found: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// The turn in which each voted last.
+    /// The number of the vote in which each voter voted last.
     cast: BTreeMap<&'a str, u32>,
-    /// The turns whose votes are revealed.
+    /// The votes that are being revealed.
     open: BTreeSet<u32>,
-    /// What was revealed and counts, by voter.
+    /// The revealed ballots that count, by voter.
     revealed: BTreeMap<&'a str, (u32, EvaluationStatus)>,
     is_approved: bool,
 }
@@ -78,7 +78,7 @@ impl<'a> Book<'a> {
             TaskEvent::VoteForfeited { candidate, voter, .. }
             | TaskEvent::Equivocated { candidate, voter, .. } => {
                 let counted = self.of(candidate);
-                // What is proven afterwards is recorded, and changes nothing of the decision.
+                // A later proof is recorded, and does not change the decision.
                 if !counted.is_approved {
                     counted.revealed.remove(voter.as_str());
                 }
@@ -107,7 +107,7 @@ impl<'a> Book<'a> {
         Ok(())
     }
 
-    /// Ends a claim, which does not hold any more then.
+    /// Ends a lease, which is invalid then.
     fn end(&mut self, token: u64) -> Result<&'a TaskLease, String> {
         let claim = self.claims.get(&token).copied();
         if !self.ended.insert(token) {
@@ -127,7 +127,7 @@ impl<'a> Book<'a> {
 }
 
 impl<'a> Counted<'a> {
-    /// Whoever makes a candidate has no vote on it, nor had one.
+    /// A proposer has no vote on its candidate, not even an earlier one.
     fn proposed_by(&mut self, name: &'a str, evidence: &'a [String]) {
         self.proposers.insert(name);
         self.cast.remove(name);
@@ -145,7 +145,7 @@ impl<'a> Counted<'a> {
         }
         let before = self.cast.insert(name, turn);
         if before.is_some_and(|before| turn <= before) || self.revealed.contains_key(name) {
-            // An inconclusive vote is made anew, in a later turn.
+            // An inconclusive vote is repeated later.
             let said =
                 self.revealed.remove(name).filter(|(_, it)| *it != EvaluationStatus::Inconclusive);
             if said.is_some() || before == Some(turn) {
@@ -155,7 +155,7 @@ impl<'a> Counted<'a> {
         Ok(())
     }
 
-    /// Whether a vote can be seen by now.
+    /// Whether a vote is visible by now.
     fn is_open(&self, voter: &str) -> Result<u32, String> {
         let turn = self.cast.get(voter).copied().filter(|it| self.open.contains(it));
         turn.ok_or_else(|| format!("{voter} was revealed early"))

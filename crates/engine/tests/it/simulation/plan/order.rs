@@ -1,4 +1,4 @@
-//! One task of a world: its terms, who may work on it, and what its callers want of it meanwhile.
+//! One task of a world: its terms, its roster, and the wishes of its callers.
 
 use jurat_core::{
     policy::{CROSSCHECK, SCHEMA_ONLY},
@@ -19,10 +19,10 @@ pub(in crate::simulation) struct Order {
     pub(in crate::simulation) wishes: Vec<Wish>,
 }
 
-/// A caller asks a node for something.
+/// A request of a caller to a node.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::simulation) struct Wish {
-    /// So long after the task was submitted.
+    /// The time after the task was submitted.
     pub(in crate::simulation) after: u64,
     pub(in crate::simulation) node: usize,
     pub(in crate::simulation) what: Asked,
@@ -31,7 +31,7 @@ pub(in crate::simulation) struct Wish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::simulation) enum Asked {
     Cancel,
-    /// Says that the decision of an epoch was wrong; the newest, where none is named.
+    /// Disputes the decision of an epoch; the newest if none is named.
     Complain(Option<u64>),
     NextEpoch,
 }
@@ -62,14 +62,14 @@ const fn policy_id(rule: Rule) -> &'static str {
 }
 
 impl Plan {
-    /// A task that the panel can do, under terms that would be taken.
+    /// A task that the roster can do, under acceptable terms.
     pub(super) fn order(&self, chance: &mut Chance) -> Order {
         let matter = usize::from(chance.percent(30));
         let rule = self.matters[matter].rule;
         let is_calm = self.weather == Weather::Calm;
         let (panel, quorum) = self.panel(chance, rule);
         let is_continuous = chance.percent(35);
-        // Later ones find what others have decided.
+        // Later ones find the decisions of others.
         let at =
             if chance.percent(50) { chance.between(0, 2_000) } else { chance.between(0, 9_000) };
         let mut terms = self.terms(chance, quorum, is_continuous);
@@ -89,7 +89,7 @@ impl Plan {
         Order { at, matter, terms, panel, wishes }
     }
 
-    /// Who works, and how many of them must agree.
+    /// The roster, and the quorum.
     fn panel(&self, chance: &mut Chance, rule: Rule) -> (TaskRoster, u32) {
         let names: Vec<String> = self.executors.iter().map(|it| it.name.clone()).collect();
         let count = u32::try_from(names.len()).unwrap();
@@ -116,7 +116,7 @@ impl Plan {
                 return (panel, quorum);
             }
             if quorum == 1 {
-                // Nobody else can verify, so that the node must.
+                // Nobody else can vote, so the node must.
                 let panel = TaskRoster { has_spare: true, ..panel };
                 return (panel.for_quorum(1, policy_id(rule), |_| true).unwrap(), 1);
             }
@@ -184,7 +184,7 @@ impl Plan {
         }
     }
 
-    /// Callers that ask for something at any time, whether or not it is one for it.
+    /// Requests of callers at any time, suitable or not.
     fn wishes(&self, chance: &mut Chance, is_continuous: bool) -> Vec<Wish> {
         let mut wishes = Vec::new();
         let mut wish = |chance: &mut Chance, last: u64, what: Asked| {
@@ -198,7 +198,7 @@ impl Plan {
             let epoch = chance.percent(30).then(|| chance.between(1, 3));
             wish(chance, 12_000, Asked::Complain(epoch));
         }
-        // Those of a task that is decided once are refused.
+        // Those on a task that is decided once are refused.
         let epochs = if is_continuous { chance.between(2, 6) } else { chance.between(0, 9) / 9 };
         for _ in 0..epochs {
             wish(chance, 11_000, Asked::NextEpoch);
