@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use jurat_core::{id::AccountId, task::TaskEvent};
+use jurat_core::{
+    id::AccountId,
+    task::{TaskEvent, TaskKey, TaskRecord, knowledge::KnowledgeScope},
+};
 use jurat_store::{
-    Behalf, KnowledgePageQuery, KnowledgeScope, Store, TaskAppend, TaskAppendExtras,
-    TaskEventsQuery, TaskKey, TaskRecord, TaskSubmit, WriteOutcome,
+    Behalf, KnowledgePageQuery, Store, TaskAppend, TaskAppendExtras, TaskEventsQuery, TaskSubmit,
+    WriteOutcome,
 };
 
 /// Concurrent writes: as many as SQLite commits together.

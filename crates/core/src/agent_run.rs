@@ -7,6 +7,7 @@
 mod aggregate;
 mod document;
 mod next;
+mod record;
 mod spec;
 mod state;
 mod tie;
@@ -20,6 +21,7 @@ pub use self::{
         AgentRunOutcome, ExploreProgress, ReexploreSignal, StepRetryDecision, after_agent_run,
         after_step,
     },
+    record::{AgentRunAddition, AgentRunEventRow, AgentRunKey, EventsStart},
     spec::{
         AgentRunSpec, AgentSpec, AggregationSpec, ConfidenceFields, MissingReputation, NullAction,
         NullPolicy, ReexploreLimits, ReputationUnits, RetrySpec, SpecError, TieBreak, TiePolicy,

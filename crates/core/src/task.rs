@@ -14,11 +14,12 @@ mod check;
 mod consequences;
 mod decide;
 mod event;
+mod json;
 pub mod knowledge;
 mod lease;
 mod needs;
 mod proposal;
-mod recorded;
+mod record;
 mod terms;
 mod timers;
 mod vote;
@@ -39,6 +40,10 @@ pub use self::{
     lease::{LeaseRelease, TaskLease, TaskRole, UnfinishedWork},
     needs::{TaskNeed, needs},
     proposal::{Proposal, ProposalStanding, VoteGap},
+    record::{
+        TakenTasks, TaskAddition, TaskCandidateRow, TaskEventRow, TaskKey, TaskRecord, TaskSummary,
+        TaskTake,
+    },
     terms::{Budget, BudgetRenewal, DecisionMode, TaskTerms, VoteAggregation},
     vote::{Ballot, Vote, VoteContext, commitment},
 };

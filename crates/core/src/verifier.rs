@@ -5,6 +5,7 @@ pub mod calibration;
 mod config;
 mod draft;
 mod reference;
+pub mod registry;
 pub mod run;
 pub mod system;
 

@@ -5,6 +5,7 @@ pub mod checks;
 pub mod draft;
 pub mod file;
 pub mod front_matter;
+pub mod operation;
 mod reference;
 pub mod search;
 pub mod share;

@@ -10,13 +10,14 @@ use std::time::Duration;
 use jurat_core::{
     account::caller::{Caller, Scope},
     id::{AccountId, uuid},
-    task::agent_event::{AgentEventType, Delivery, EventDirection, RetryTerms},
+    list::ListPosition,
+    task::agent_event::{
+        AgentEventAddition, AgentEventRecord, AgentEventType, Delivery, EventDirection,
+        NewAgentEvent, RetryTerms,
+    },
     time::Timestamp,
 };
-use jurat_store::{
-    AgentEventAdd, AgentEventAddition, AgentEventFilter, AgentEventRecord, ListPosition,
-    NewAgentEvent, TooManyPending,
-};
+use jurat_store::{AgentEventAdd, AgentEventFilter, TooManyPending};
 use jurat_wire::{api::agent_events::AgentEventOrder, executor::AgentEvent as AgentEventBody};
 use serde_json::{Value, json};
 

@@ -12,12 +12,13 @@ mod worker;
 
 use jurat_core::{
     account::caller::{Caller, Scope},
-    agent_run::{AgentRun, AgentRunCommand, AgentRunStatus, AgentRunSummary, StepStatus},
+    agent_run::{
+        AgentRun, AgentRunCommand, AgentRunEventRow, AgentRunKey, AgentRunStatus, AgentRunSummary,
+        EventsStart, StepStatus,
+    },
+    list::ListPosition,
 };
-use jurat_store::{
-    AgentRunEventRow, AgentRunEventsQuery, AgentRunFilter, AgentRunKey, AgentRunRecord, Behalf,
-    EventsStart, ListPosition,
-};
+use jurat_store::{AgentRunEventsQuery, AgentRunFilter, AgentRunRecord, Behalf};
 
 pub(crate) use self::follow::AgentRunNews;
 pub use self::worker::{RunWorkerEnd, RunWorkerSettings};

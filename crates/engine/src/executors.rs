@@ -11,8 +11,9 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     executor::{BreakerState, Executor, Probe, breakers::PauseScope, session::Session},
+    list::ListPage,
 };
-use jurat_store::{ExecutorAddOutcome, IdempotencyAnswer, ListPage, RemoveOutcome};
+use jurat_store::{ExecutorAddOutcome, IdempotencyAnswer, RemoveOutcome};
 
 use crate::{
     Engine, EngineError, EventsProbe, ExecutorView, IdempotentOutcome, IdempotentWrite, Leaves,

@@ -2,10 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use jurat_core::{account::caller::Caller, id::RoundId, round::Round};
-use jurat_store::{
-    IdempotencyAnswer, IdempotencyRecord, PriorWrite, SavedAnswer, StoreError, WriteOutcome,
-};
+use jurat_core::{account::caller::Caller, id::RoundId, idempotency::SavedAnswer, round::Round};
+use jurat_store::{IdempotencyAnswer, IdempotencyRecord, PriorWrite, StoreError, WriteOutcome};
 
 use crate::{Engine, EngineError};
 

@@ -25,19 +25,6 @@ use jurat_store::Store;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-pub use jurat_store::{AgentEventAddition, AgentEventRecord};
-pub use jurat_store::{
-    AgentRunAddition, AgentRunEventRow, EventsStart, KnowledgePosition, KnowledgeRecord,
-    KnowledgeScope, ListPosition, TaskAddition, TaskCandidateRow, TaskEventRow, TaskRecord,
-    TaskSummary,
-};
-pub use jurat_store::{
-    ChangedTemplate, DeployedVersion, ForkLineage, ForkedWorkflow, GrantRevocationResult, ListPage,
-    Measurement, OfferOutcome, ReachedVerifier, SavedAnswer, TemplateChangeKind, TemplateFilter,
-    TemplatePublication, UpstreamTemplate, VersionSummary, WorkflowFileBytes, WorkflowGrantResult,
-    WorkflowLeaveResult, WorkflowSaveResult, WorkflowView,
-};
-
 pub(crate) use crate::idempotency::Leaves;
 pub use crate::{
     accounts::{

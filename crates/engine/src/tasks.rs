@@ -23,8 +23,6 @@ use std::sync::Arc;
 use jurat_core::task::Task;
 use serde_json::Value;
 
-pub use jurat_store::{TakenTasks, TaskKey, TaskTake};
-
 pub use self::{
     change::{TaskChange, TaskChangeOutcome, TaskIdempotency, change_task},
     driver::{

@@ -10,12 +10,15 @@ mod runs;
 
 use jurat_core::{
     account::caller::{Caller, Scope},
-    verifier::{Verifier, VerifierRef, VerifierSelector, VerifierVersion, system},
+    verifier::{
+        Verifier, VerifierRef, VerifierSelector, VerifierVersion,
+        registry::{Measurement, ReachedVerifier, VersionSummary},
+        system,
+    },
     workflow::VerifierRole,
 };
 use jurat_store::{
-    Behalf, Measurement, NameMatch, PublishedVerifierLookup, ReachedVerifier, VerifierLookup,
-    VerifierQuery, VersionQuery, VersionSummary,
+    Behalf, NameMatch, PublishedVerifierLookup, VerifierLookup, VerifierQuery, VersionQuery,
 };
 
 pub use self::{

@@ -13,12 +13,13 @@ use jurat_core::{
     workflow::{
         GRANTS_A_DAY, MOST_WAITING, OwnershipFilter, ReachableWorkflow, WorkflowRef,
         file::{ALL_FILES_BYTES, MOST_FILES},
+        operation::{ForkLineage, WorkflowFileBytes, WorkflowView},
         search::{self, MOST_CANDIDATES, SearchTexts},
     },
 };
 use jurat_store::{
-    ForkLineage, NameMatch, WorkflowFileBytes, WorkflowFilesLookup, WorkflowLookup, WorkflowQuery,
-    WorkflowRefusal, WorkflowView, WorkflowWordSearch, WrongField,
+    NameMatch, WorkflowFilesLookup, WorkflowLookup, WorkflowQuery, WorkflowRefusal,
+    WorkflowWordSearch, WrongField,
 };
 
 pub use self::{

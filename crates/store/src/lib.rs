@@ -20,16 +20,21 @@ use jurat_core::{
         session::{Session, SessionPool},
     },
     id::{AccountId, NodeId, RoundId},
+    idempotency::SavedAnswer,
+    list::ListPage,
     round::{
         OpenRound, Round, RoundClosing, RoundStatus, RoundSummary, consensus::Outcome, job::JobKind,
     },
     time::Timestamp,
-    verifier::run::{VerifierRun, VerifierRunPurpose},
+    verifier::{
+        registry::Measurement,
+        run::{VerifierRun, VerifierRunPurpose},
+    },
 };
 
 pub use crate::{
     db::{
-        idempotency::{IdempotencyAnswer, IdempotencyRecord, PriorWrite, SavedAnswer},
+        idempotency::{IdempotencyAnswer, IdempotencyRecord, PriorWrite},
         load::{ConnectionCounts, StoreLoad},
         postgres::Postgres,
         sqlite::Sqlite,
@@ -38,15 +43,13 @@ pub use crate::{
     error::{StoreError, StoreErrorKind},
     ops::{
         agent_events::{
-            AgentEventAdd, AgentEventAddition, AgentEventFilter, AgentEventOps, AgentEventOutcome,
-            AgentEventPruning, AgentEventRecord, AgentEventTake, NewAgentEvent, NotLeaseHolder,
-            TooManyPending, UndeliverableEvent,
+            AgentEventAdd, AgentEventFilter, AgentEventOps, AgentEventOutcome, AgentEventPruning,
+            AgentEventTake, NotLeaseHolder, TooManyPending, UndeliverableEvent,
         },
         agent_runs::{
-            AgentRunAddition, AgentRunConflict, AgentRunEventRow, AgentRunEventsQuery,
-            AgentRunFilter, AgentRunKey, AgentRunOps, AgentRunRecord, AgentRunRefusal,
-            AgentRunState, AgentRunSubmit, AgentRunWrite, AgentStepRenewal, AgentStepTake,
-            EventsStart, NewAgentStep, TakenAgentStep,
+            AgentRunConflict, AgentRunEventsQuery, AgentRunFilter, AgentRunOps, AgentRunRecord,
+            AgentRunRefusal, AgentRunState, AgentRunSubmit, AgentRunWrite, AgentStepRenewal,
+            AgentStepTake, NewAgentStep, TakenAgentStep,
         },
         checkup::{EndedRoundsQuery, RoundRecord, StoreCheckup},
         credit::{CreditGrant, CreditGrantOutcome, Spending, Suspension, SuspensionOutcome},
@@ -64,9 +67,8 @@ pub use crate::{
             KeyRotation, KeySuccession, LiveKeys,
         },
         knowledge::{
-            Knowledge, KnowledgeDeprecation, KnowledgeDigests, KnowledgeFetch, KnowledgeHits,
-            KnowledgeKey, KnowledgeLookup, KnowledgeOps, KnowledgePageQuery, KnowledgePosition,
-            KnowledgeRecord, KnowledgeScope, KnowledgeSummary, SimilarKnowledge,
+            KnowledgeDeprecation, KnowledgeFetch, KnowledgeHits, KnowledgeLookup, KnowledgeOps,
+            KnowledgePageQuery, KnowledgeSummary, SimilarKnowledge,
         },
         logins::{
             DeviceAnswer, DeviceLookup, DevicePoll, DevicePollOutcome, DeviceRefusal, DeviceUse,
@@ -76,9 +78,8 @@ pub use crate::{
         open_work::{OpenWorkCounts, OpenWorkOps, QueueDepth},
         people::{HandleChange, HandleRefusal, PeopleOps},
         registry::{
-            CachedVerdict, DeployOutcome, DeployedVersion, Measurement, NewVerifierVersion,
-            VerdictPruning, VerifierRemoval, VerifierRemoveOutcome, VerifierRunFilter,
-            VersionSummary,
+            CachedVerdict, DeployOutcome, NewVerifierVersion, VerdictPruning, VerifierRemoval,
+            VerifierRemoveOutcome, VerifierRunFilter,
         },
         shares::{ShareAnswer, ShareOps, ShareQuery, ShareRefusal, ShareUse},
         storage::{
@@ -86,32 +87,24 @@ pub use crate::{
             StorageFull, StorageOps, StorageUsage,
         },
         tasks::{
-            ListPosition, TakenTasks, TaskAddition, TaskAppend, TaskAppendExtras,
-            TaskAppendRefusal, TaskBallotRow, TaskCandidateRow, TaskEventRow, TaskEventsQuery,
-            TaskFilter, TaskKey, TaskOps, TaskRecord, TaskSubmit, TaskSubmitRefusal, TaskSummary,
-            TaskTake,
+            TaskAppend, TaskAppendExtras, TaskAppendRefusal, TaskBallotRow, TaskEventsQuery,
+            TaskFilter, TaskOps, TaskSubmit, TaskSubmitRefusal,
         },
         teams::{
             MemberRemoval, NewTeam, TeamInvite, TeamListQuery, TeamLookup, TeamOps, TeamRefusal,
         },
         templates::{
-            ChangedTemplate, ForkNotes, ForkRefusal, ForkedVerifier, ForkedWorkflow,
-            PublishRefusal, PublishableWorkflow, PublishedVerifierLookup, TemplateChange,
-            TemplateChangeKind, TemplateChangeRefusal, TemplateFileBytes, TemplateFileLookup,
-            TemplateFilter, TemplateFork, TemplateLookup, TemplateOffer, TemplateOfferRefusal,
-            TemplateOps, TemplatePublication, TemplatePublish, TemplateWordSearch,
+            ForkRefusal, ForkedVerifier, PublishRefusal, PublishableWorkflow,
+            PublishedVerifierLookup, TemplateChange, TemplateChangeRefusal, TemplateFileBytes,
+            TemplateFileLookup, TemplateFork, TemplateLookup, TemplateOffer, TemplateOfferRefusal,
+            TemplateOps, TemplatePublish, TemplateWordSearch,
         },
-        verifiers::{
-            ReachedVerifier, ReachedVersion, ShareRoute, VerifierLookup, VerifierOps,
-            VerifierQuery, VersionQuery,
-        },
+        verifiers::{ReachedVersion, VerifierLookup, VerifierOps, VerifierQuery, VersionQuery},
         workflows::{
-            FilesPatch, ForkLineage, GrantRevocation, GrantRevocationResult, NameMatch,
-            OfferOutcome, OwnershipChange, SaveTarget, UpstreamTemplate, WorkflowChange,
-            WorkflowFileBytes, WorkflowFileSet, WorkflowFilesLookup, WorkflowGrantOrder,
-            WorkflowGrantResult, WorkflowLeaveResult, WorkflowLookup, WorkflowOffer,
-            WorkflowOfferRefusal, WorkflowOps, WorkflowQuery, WorkflowRefusal, WorkflowSave,
-            WorkflowSaveResult, WorkflowView, WorkflowWordSearch, WrongField,
+            FilesPatch, GrantRevocation, NameMatch, OwnershipChange, SaveTarget, WorkflowChange,
+            WorkflowFileSet, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup,
+            WorkflowOffer, WorkflowOfferRefusal, WorkflowOps, WorkflowQuery, WorkflowRefusal,
+            WorkflowSave, WorkflowWordSearch, WrongField,
         },
     },
 };
@@ -408,14 +401,6 @@ pub trait TaskStore:
 impl<S: TaskOps + AgentRunOps + KnowledgeOps + EvidenceOps + AgentEventOps + OpenWorkOps> TaskStore
     for S
 {
-}
-
-/// A part of a list in ascending order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListPage {
-    /// Starts behind this name or identifier.
-    pub after: Option<String>,
-    pub limit: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

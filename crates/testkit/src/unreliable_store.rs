@@ -16,19 +16,23 @@ use jurat_core::{
         session::{Session, SessionPool},
     },
     id::{AccountId, NodeId, RoundId},
+    idempotency::SavedAnswer,
+    list::ListPage,
     round::{OpenRound, Round, RoundClosing, RoundSummary},
     time::Timestamp,
-    verifier::run::{VerifierRun, VerifierRunPurpose},
+    verifier::{
+        registry::Measurement,
+        run::{VerifierRun, VerifierRunPurpose},
+    },
 };
 use jurat_store::{
     CachedVerdict, CreditGrant, CreditGrantOutcome, DeployOutcome, EndedRoundsQuery,
     ExecutorAddOutcome, IdempotencyRecord, KeyAddOutcome, KeyRecord, KeyRevocation,
-    KeyRevokeOutcome, KeyRotateOutcome, KeyRotation, ListPage, LiveKeys, Measurement,
-    NewVerifierVersion, PriorWrite, RemoveOutcome, RoundCloseOutcome, RoundFilter,
-    RoundOpenOutcome, RoundRecord, RoundTakeover, SavedAnswer, SessionAddOutcome, SharingStore,
-    Spending, StorageOps, Store, StoreCheckup, StoreError, StoreErrorKind, StoreLocation,
-    Suspension, SuspensionOutcome, TaskStore, VerdictPruning, VerifierRemoval,
-    VerifierRemoveOutcome, VerifierRunFilter,
+    KeyRevokeOutcome, KeyRotateOutcome, KeyRotation, LiveKeys, NewVerifierVersion, PriorWrite,
+    RemoveOutcome, RoundCloseOutcome, RoundFilter, RoundOpenOutcome, RoundRecord, RoundTakeover,
+    SessionAddOutcome, SharingStore, Spending, StorageOps, Store, StoreCheckup, StoreError,
+    StoreErrorKind, StoreLocation, Suspension, SuspensionOutcome, TaskStore, VerdictPruning,
+    VerifierRemoval, VerifierRemoveOutcome, VerifierRunFilter,
 };
 use tokio::sync::watch;
 

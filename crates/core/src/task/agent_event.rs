@@ -1,7 +1,10 @@
 //! Agent events, and the decisions of executors about them.
 
+mod record;
+
 use std::str::FromStr;
 
+pub use self::record::{AgentEventAddition, AgentEventRecord, NewAgentEvent};
 use crate::{round::job::words, time::Timestamp};
 
 words!(

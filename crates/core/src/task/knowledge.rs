@@ -1,8 +1,15 @@
-//! Computes how similar two inputs are: the cosine of the angle between their word counts.
+//! Defines decisions that may be used again, and computes how similar two inputs are: the cosine
+//! of the angle between their word counts.
+
+mod record;
 
 use std::{collections::BTreeMap, fmt};
 
 use serde_json::Value;
+
+pub use self::record::{
+    Knowledge, KnowledgeDigests, KnowledgeKey, KnowledgePosition, KnowledgeRecord, KnowledgeScope,
+};
 
 /// The maximum number of words counted in one input, so that a comparison is cheap.
 const MOST_WORDS: usize = 256;

@@ -1,12 +1,19 @@
 //! Templates: immutable versions of workflows, published under a handle for everybody.
 
 mod content;
+mod operation;
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
-pub use self::content::{
-    DesignChecks, DesignCriterion, TemplateContent, TemplateSafety, TemplateVersionSummary,
-    VerifierSnapshot,
+pub use self::{
+    content::{
+        DesignChecks, DesignCriterion, TemplateContent, TemplateSafety, TemplateVersionSummary,
+        VerifierSnapshot,
+    },
+    operation::{
+        ChangedTemplate, ForkNotes, ForkedWorkflow, TemplateChangeKind, TemplateFilter,
+        TemplatePublication,
+    },
 };
 use crate::{
     account::is_handle,

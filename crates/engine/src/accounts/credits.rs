@@ -10,11 +10,11 @@ use jurat_core::{
         ledger::{AccountState, Balance, Transfer, usd},
     },
     id::AccountId,
+    list::ListPage,
     time::Timestamp,
 };
 use jurat_store::{
-    CreditGrant, CreditGrantOutcome, IdempotencyAnswer, ListPage, Spending, Suspension,
-    SuspensionOutcome,
+    CreditGrant, CreditGrantOutcome, IdempotencyAnswer, Spending, Suspension, SuspensionOutcome,
 };
 
 use crate::access::behalf_of;

@@ -8,11 +8,11 @@ use jurat_core::{
     },
     code::ProblemCode,
     id::{AccountId, uuid},
+    workflow::operation::OfferOutcome,
 };
 use jurat_guard::mail::Mail;
 use jurat_store::{
     Behalf, InvitationAnswer, InvitationAnswerRefusal, InvitationFilter, InvitationRefusal,
-    OfferOutcome,
 };
 
 use super::logins::date_text;

@@ -12,10 +12,11 @@ use jurat_core::{
         key::{ApiKey, Key, NewKey},
     },
     id::AccountId,
+    list::ListPage,
 };
 use jurat_store::{
     IdempotencyAnswer, KeyAddOutcome, KeyRecord, KeyRevocation, KeyRevokeOutcome, KeyRotateOutcome,
-    KeyRotation, KeySuccession, ListPage, LiveKeys,
+    KeyRotation, KeySuccession, LiveKeys,
 };
 
 pub use self::{

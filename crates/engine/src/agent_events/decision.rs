@@ -1,15 +1,17 @@
 //! Applies the decision of an executor. An executor is one party: it may decline its own work and
 //! dispute a decision, but never decides anything itself.
 
-use jurat_core::task::agent_event::{AgentAction, DecisionRoute};
-use jurat_store::AgentEventRecord;
+use jurat_core::task::{
+    TaskKey,
+    agent_event::{AgentAction, AgentEventRecord, DecisionRoute},
+};
 use jurat_wire::{
     api::tasks::TaskComplaint,
     executor::{AgentDecision, AgentEvent as AgentEventBody},
 };
 use serde_json::Value;
 
-use crate::{Engine, EngineError, tasks::TaskKey};
+use crate::{Engine, EngineError};
 
 /// A longer reason is cut.
 const LONGEST_REASON: usize = 500;

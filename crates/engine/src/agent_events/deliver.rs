@@ -5,12 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use jurat_core::{
-    task::agent_event::{Delivery, after_attempt},
+    task::agent_event::{AgentEventRecord, Delivery, after_attempt},
     time::Timestamp,
 };
-use jurat_store::{
-    AgentEventOutcome, AgentEventRecord, AgentEventTake, Behalf, StoreError, WriteOutcome,
-};
+use jurat_store::{AgentEventOutcome, AgentEventTake, Behalf, StoreError, WriteOutcome};
 use serde_json::json;
 
 use super::decision::DecisionEffect;

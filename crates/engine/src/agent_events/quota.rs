@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use jurat_core::{id::AccountId, time::Timestamp};
-use jurat_store::{AgentEventPruning, Behalf, NewAgentEvent, UndeliverableEvent, WriteOutcome};
+use jurat_core::{id::AccountId, task::agent_event::NewAgentEvent, time::Timestamp};
+use jurat_store::{AgentEventPruning, Behalf, UndeliverableEvent, WriteOutcome};
 
 use crate::{Engine, EngineError};
 

@@ -1,9 +1,11 @@
 //! One attempt to deliver an agent event: the request, and the meaning of its reply.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
-use jurat_core::{executor::Executor, task::agent_event::DeliveryOutcome};
+use jurat_core::{
+    executor::Executor,
+    task::agent_event::{AgentEventRecord, DeliveryOutcome},
+};
 use jurat_guard::client::{CallError, HttpReply};
-use jurat_store::AgentEventRecord;
 use jurat_wire::{
     executor::{AgentDecision, AgentEventCallbackResponse, decode_agent_event_response},
     strict_json,

@@ -1,10 +1,8 @@
 //! Applies a command to a run: reads it, decides, and writes it back unless it changed meanwhile.
 
 use jurat_core::account::caller::Caller;
-use jurat_core::agent_run::{AgentRunCommand, AgentRunRejection, AgentRunStatus};
-use jurat_store::{
-    AgentRunConflict, AgentRunKey, AgentRunWrite, Behalf, IdempotencyRecord, WriteOutcome,
-};
+use jurat_core::agent_run::{AgentRunCommand, AgentRunKey, AgentRunRejection, AgentRunStatus};
+use jurat_store::{AgentRunConflict, AgentRunWrite, Behalf, IdempotencyRecord, WriteOutcome};
 
 use super::{AgentRunView, record, unknown_run};
 use crate::{Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves};

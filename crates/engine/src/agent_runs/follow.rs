@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use jurat_core::account::caller::{Caller, Scope};
-use jurat_store::AgentRunKey;
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    agent_run::AgentRunKey,
+    task::TaskKey,
+};
 use tokio::sync::Notify;
 
 use super::{AgentRunView, key};
 use crate::{
     Engine, EngineError,
     access::require_scope,
-    tasks::{Followers, LongPoll, TaskKey},
+    tasks::{Followers, LongPoll},
 };
 
 /// Wakes the followers of runs and the workers of this node.

@@ -5,14 +5,14 @@ use std::{collections::BTreeSet, time::Duration};
 
 use jurat_core::{
     account::caller::Caller,
-    agent_run::{AgentRunCommand, AgentRunRejection, AgentRunStatus, StepConclusion, StepOutcome},
+    agent_run::{
+        AgentRunCommand, AgentRunKey, AgentRunRejection, AgentRunStatus, StepConclusion,
+        StepOutcome,
+    },
     canonical::digest,
-    task::{ProposalStanding, Task, TaskEnd},
+    task::{ProposalStanding, Task, TaskCandidateRow, TaskEnd, TaskKey, TaskRecord},
 };
-use jurat_store::{
-    AgentRunKey, AgentStepRenewal, Behalf, TakenAgentStep, TaskCandidateRow, TaskKey, TaskRecord,
-    WriteOutcome,
-};
+use jurat_store::{AgentStepRenewal, Behalf, TakenAgentStep, WriteOutcome};
 use jurat_wire::api::agent_runs::step_submission;
 
 use super::{RUN_CANCELLED, change::AgentRunChangeError, record};
@@ -254,7 +254,7 @@ impl Engine {
 
     async fn task_outcome(
         &self,
-        key: jurat_store::AgentRunKey,
+        key: jurat_core::agent_run::AgentRunKey,
         record: &TaskRecord,
     ) -> Result<StepOutcome, EngineError> {
         let task = &record.state;

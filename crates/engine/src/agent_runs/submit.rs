@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use jurat_core::{
     account::caller::{Caller, Scope},
     agent_run::{
-        AgentRun, AgentRunCommand, AgentRunEvent, AgentRunEventKind, AgentRunStatus, AgentSpec,
+        AgentRun, AgentRunAddition, AgentRunCommand, AgentRunEvent, AgentRunEventKind, AgentRunKey,
+        AgentRunStatus, AgentSpec,
     },
     canonical::digest_json,
     id::AccountId,
@@ -13,7 +14,7 @@ use jurat_core::{
     task::TermError,
     verifier::InputError,
 };
-use jurat_store::{AgentRunAddition, AgentRunKey, AgentRunRefusal, AgentRunSubmit, NewAgentStep};
+use jurat_store::{AgentRunRefusal, AgentRunSubmit, NewAgentStep};
 use jurat_wire::api::{
     agent_runs::{AgentRunRequest, step_submission},
     tasks::TaskSubmission,

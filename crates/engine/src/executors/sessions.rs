@@ -3,8 +3,9 @@
 use jurat_core::{
     account::caller::{Caller, Scope},
     executor::session::Session,
+    list::ListPage,
 };
-use jurat_store::{ListPage, RemoveOutcome, SessionAddOutcome};
+use jurat_store::{RemoveOutcome, SessionAddOutcome};
 
 use crate::access::require_scope;
 use crate::{Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves};

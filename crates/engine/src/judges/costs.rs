@@ -12,12 +12,13 @@ use std::{
 use jurat_core::{
     account::ledger::{CreditHold, settle},
     id::RoundId,
+    idempotency::SavedAnswer,
     judge::{Price, Tokens, UsageSample},
     round::{OpenRound, replica::JudgeUsage},
 };
 use jurat_store::{
     Behalf, CostCorrection, IdempotencyAnswer, IdempotencyRecord, JudgeCallCosts, JudgeHistoryKey,
-    JudgmentSample, SavedAnswer, StoreError, WriteOutcome,
+    JudgmentSample, StoreError, WriteOutcome,
 };
 
 use super::verdict_cache::CACHE_WRITE_TIMEOUT;

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use jurat_core::{
     id::AccountId,
     round::{OpenRound, Round, RoundEnding, RoundSummary, consensus::Outcome},
-    task::Task,
+    task::{Task, TaskKey},
 };
-use jurat_store::{Behalf, TaskKey};
+use jurat_store::Behalf;
 
 use crate::{Engine, EngineError};
 

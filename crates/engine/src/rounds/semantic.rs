@@ -12,9 +12,8 @@ use jurat_core::{
     judge::Question,
     policy::{BindError, Policy, PolicyBinding, SEMANTIC, SemanticParams},
     round::job::Job,
-    verifier::{InputError, ModelRef, SYSTEM_PREFIX, VerifierVersion},
+    verifier::{InputError, ModelRef, SYSTEM_PREFIX, VerifierVersion, registry::Measurement},
 };
-use jurat_store::Measurement;
 use serde_json::Value;
 
 use super::{ask::JudgeBrief, seats::SeatCandidates};

@@ -3,12 +3,13 @@
 
 use std::fmt;
 
-use jurat_core::task::{ExhaustedRoles, TaskCommand, TaskRefusal, VoterReliability, needs};
+use jurat_core::task::{
+    ExhaustedRoles, TaskCommand, TaskKey, TaskRefusal, VoterReliability, needs,
+};
 use jurat_store::IdempotencyRecord;
 
 use super::{
-    TaskKey, TaskPortError, TaskSnapshot, TaskStorePort, TaskWrite, TaskWriteOutcome,
-    draft::TaskDraft,
+    TaskPortError, TaskSnapshot, TaskStorePort, TaskWrite, TaskWriteOutcome, draft::TaskDraft,
 };
 use crate::Clock;
 

@@ -2,13 +2,13 @@
 
 use jurat_core::{
     task::{
-        ExhaustedRoles, TaskCommand, TaskEvent, TaskLease, TaskRefusal, TaskRole, VoterReliability,
-        decide, needs,
+        ExhaustedRoles, TaskCommand, TaskEvent, TaskKey, TaskLease, TaskRefusal, TaskRole,
+        VoterReliability, decide, needs,
     },
     time::Timestamp,
 };
 
-use super::{NewCandidate, SecretBallot, TaskKey, TaskSnapshot, TaskWrite};
+use super::{NewCandidate, SecretBallot, TaskSnapshot, TaskWrite};
 
 /// A lease about to be written. Its work starts once it is.
 #[derive(Debug, Clone, PartialEq)]

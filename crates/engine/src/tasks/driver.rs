@@ -12,12 +12,12 @@ mod worker_call;
 
 use std::{fmt, time::Duration};
 
-use jurat_core::time::Timestamp;
+use jurat_core::{task::TaskKey, time::Timestamp};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use self::task_driver::TaskDriver;
-use super::{TaskKey, TaskStorePort, WorkerPort};
+use super::{TaskStorePort, WorkerPort};
 use crate::Clock;
 
 /// How long the store is given when this node stops.

@@ -4,16 +4,15 @@ use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use jurat_core::{
     account::caller::{Caller, Scope},
     task::{
-        ComplaintSignature, LeaseRelease, TaskCommand, TaskPhase, TaskRefusal, VoteAggregation,
-        VoterReliability,
+        ComplaintSignature, LeaseRelease, TaskCommand, TaskKey, TaskPhase, TaskRecord, TaskRefusal,
+        VoteAggregation, VoterReliability,
     },
     verifier::InputError,
 };
-use jurat_store::TaskRecord;
 use jurat_wire::api::tasks::TaskComplaint;
 
 use super::{
-    TaskKey, TaskPortError, TaskWrite, WorkerPort as _,
+    TaskPortError, TaskWrite, WorkerPort as _,
     change::{TaskChange, TaskChangeOutcome, change_task},
     ports::{store_adapter::TaskStoreAdapter, worker_adapter::WorkerAdapter},
 };

@@ -9,8 +9,8 @@ use std::{
 use futures::future::BoxFuture;
 use tokio::{sync::watch, time::Instant};
 
-use super::TaskKey;
 use crate::{Engine, EngineError};
+use jurat_core::task::TaskKey;
 
 /// The first and the longest interval between reads of another node's work.
 const FIRST_LOOK: Duration = Duration::from_millis(50);

@@ -9,12 +9,12 @@ use jurat_core::{
         candidate::Candidate,
         consensus::{reliability_prior, verdict_confidence},
     },
-    task::{Proposal, TaskEvent, VoterReliability, knowledge::WordCounts},
+    task::{
+        Proposal, TaskCandidateRow, TaskEvent, VoterReliability,
+        knowledge::{Knowledge, KnowledgeDigests, KnowledgeKey, KnowledgeRecord, WordCounts},
+    },
 };
-use jurat_store::{
-    Knowledge, KnowledgeDigests, KnowledgeFetch, KnowledgeHits, KnowledgeKey, KnowledgeLookup,
-    KnowledgeRecord, KnowledgeSummary, TaskCandidateRow,
-};
+use jurat_store::{KnowledgeFetch, KnowledgeHits, KnowledgeLookup, KnowledgeSummary};
 use serde_json::{Value, json};
 
 use super::{PriorDecision, TaskRoster, TaskWrite};

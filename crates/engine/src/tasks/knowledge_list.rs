@@ -1,9 +1,13 @@
 //! Lists the knowledge of an account.
 
-use jurat_core::account::caller::{Caller, Scope};
-use jurat_store::{
-    KnowledgePageQuery, KnowledgePosition, KnowledgeRecord, KnowledgeScope, TaskKey,
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    task::{
+        TaskKey,
+        knowledge::{KnowledgePosition, KnowledgeRecord, KnowledgeScope},
+    },
 };
+use jurat_store::KnowledgePageQuery;
 
 use crate::{
     Engine, EngineError,

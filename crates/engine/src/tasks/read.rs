@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
     account::caller::{Caller, Scope},
-    task::TaskPhase,
+    list::ListPosition,
+    task::{
+        TaskCandidateRow, TaskEventRow, TaskKey, TaskPhase, TaskRecord, TaskSummary,
+        knowledge::KnowledgeScope,
+    },
 };
-use jurat_store::{
-    Behalf, KnowledgePageQuery, KnowledgeScope, ListPosition, TaskBallotRow, TaskCandidateRow,
-    TaskEventRow, TaskEventsQuery, TaskFilter, TaskKey, TaskRecord, TaskSummary,
-};
+use jurat_store::{Behalf, KnowledgePageQuery, TaskBallotRow, TaskEventsQuery, TaskFilter};
 use jurat_wire::executor::TaskContract;
 
 use crate::{

@@ -7,14 +7,14 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     canonical::digest_json,
     policy::SEMANTIC,
-    task::{Task, TaskEvent},
+    task::{Task, TaskAddition, TaskEvent, TaskKey, TaskRecord},
 };
-use jurat_store::{TaskAddition, TaskRecord, TaskSubmit, TaskSubmitRefusal};
+use jurat_store::{TaskSubmit, TaskSubmitRefusal};
 use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
 use serde_json::Value;
 
 use super::call::submitting_key;
-use super::{LongPoll, TaskKey, TaskRoster};
+use super::{LongPoll, TaskRoster};
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves,
     access::{behalf_of, require_scope},

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use jurat_core::{
     account::caller::{Caller, Scope},
     id::uuid,
-    verifier::{ModelRef, VerifierDraft, VerifierRef, VerifierSelector, system},
+    verifier::{
+        ModelRef, VerifierDraft, VerifierRef, VerifierSelector, registry::DeployedVersion, system,
+    },
     workflow::VerifierRole,
 };
-use jurat_store::{DeployOutcome, DeployedVersion, IdempotencyAnswer, NewVerifierVersion};
+use jurat_store::{DeployOutcome, IdempotencyAnswer, NewVerifierVersion};
 
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,

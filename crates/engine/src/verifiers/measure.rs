@@ -9,11 +9,11 @@ use jurat_core::{
     canonical::{canonical, digest},
     verifier::{
         ModelRef, VerifierRef, VerifierSelector, VerifierVersion,
+        registry::Measurement,
         run::{Provenance, VerifierRunPurpose},
     },
     workflow::VerifierRole,
 };
-use jurat_store::Measurement;
 use tokio::sync::mpsc;
 
 pub use self::{

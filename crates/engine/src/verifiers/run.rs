@@ -15,10 +15,10 @@ use jurat_core::{
     },
     verifier::{
         InputError, ModelRef, VerifierRef, VerifierVersion,
+        registry::Measurement,
         run::{Provenance, VerifierRun, VerifierRunEnd, VerifierRunPurpose, VerifierRunTicket},
     },
 };
-use jurat_store::Measurement;
 use serde_json::{Map, Value, json};
 
 use crate::{

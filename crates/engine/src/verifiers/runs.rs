@@ -7,12 +7,13 @@ use jurat_core::{
     time::Timestamp,
     verifier::{
         SYSTEM_PREFIX, VerifierRef, VerifierSelector,
+        registry::Measurement,
         run::{VerifierRun, VerifierRunPurpose, VerifierRunVerdict},
         system::{self, SystemVerifier},
     },
     workflow::VerifierRole,
 };
-use jurat_store::{Measurement, VerifierRunFilter};
+use jurat_store::VerifierRunFilter;
 
 use crate::{Engine, EngineError, access::require_scope};
 

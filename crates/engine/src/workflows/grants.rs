@@ -6,11 +6,15 @@ use jurat_core::{
         caller::{Caller, Scope},
     },
     id::uuid,
-    workflow::{AccessRole, GrantLine, Workflow, WorkflowRef},
+    workflow::{
+        AccessRole, GrantLine, Workflow, WorkflowRef,
+        operation::{
+            GrantRevocationResult, OfferOutcome, WorkflowGrantResult, WorkflowLeaveResult,
+        },
+    },
 };
 use jurat_store::{
-    GrantRevocation, GrantRevocationResult, IdempotencyRecord, InvitationRefusal, OfferOutcome,
-    WorkflowGrantOrder, WorkflowGrantResult, WorkflowLeaveResult, WorkflowOffer,
+    GrantRevocation, IdempotencyRecord, InvitationRefusal, WorkflowGrantOrder, WorkflowOffer,
     WorkflowOfferRefusal,
 };
 

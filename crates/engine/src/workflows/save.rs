@@ -6,11 +6,12 @@ use jurat_core::{
     workflow::{
         NewFile, VersionSource, Workflow, WorkflowRef,
         draft::{WorkflowDraft, check_deletions, check_files, patched_body},
+        operation::WorkflowSaveResult,
     },
 };
 use jurat_store::{
     FilesPatch, IdempotencyRecord, SaveTarget, StoreError, WorkflowChange, WorkflowRefusal,
-    WorkflowSave, WorkflowSaveResult, WriteOutcome,
+    WorkflowSave, WriteOutcome,
 };
 
 use super::{refusal, require_unpinned};

@@ -8,16 +8,17 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     id,
     workflow::{
+        operation::OfferOutcome,
         search::{self, MOST_CANDIDATES, SearchTexts},
         template::{
-            Template, TemplateFile, TemplateLine, TemplateRef, TemplateSelector, TemplateVersion,
+            ChangedTemplate, Template, TemplateChangeKind, TemplateFile, TemplateFilter,
+            TemplateLine, TemplateRef, TemplateSelector, TemplateVersion,
         },
     },
 };
 use jurat_store::{
-    Behalf, ChangedTemplate, OfferOutcome, TemplateChange, TemplateChangeKind,
-    TemplateChangeRefusal, TemplateFileLookup, TemplateFilter, TemplateLookup, TemplateOffer,
-    TemplateOfferRefusal, TemplateWordSearch,
+    Behalf, TemplateChange, TemplateChangeRefusal, TemplateFileLookup, TemplateLookup,
+    TemplateOffer, TemplateOfferRefusal, TemplateWordSearch,
 };
 
 pub use self::{

@@ -3,16 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use jurat_core::{
-    agent_run::{AgentRunStatus, StepStatus},
+    agent_run::{AgentRunAddition, AgentRunKey, AgentRunStatus, EventsStart, StepStatus},
     id::AccountId,
 };
 use jurat_engine::{
-    AgentRunAddition, AgentRunView, Clock as _, EngineError, EngineLimits, EventsStart,
-    IdempotentOutcome, RunWorkerEnd, RunWorkerSettings, SoleNode,
+    AgentRunView, Clock as _, EngineError, EngineLimits, IdempotentOutcome, RunWorkerEnd,
+    RunWorkerSettings, SoleNode,
 };
-use jurat_store::{
-    AgentRunKey, AgentStepTake, Behalf, Store, StoreLocation, TakenAgentStep, WriteOutcome,
-};
+use jurat_store::{AgentStepTake, Behalf, Store, StoreLocation, TakenAgentStep, WriteOutcome};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{Behaviour, FakeExecutor, answers, gated, status},

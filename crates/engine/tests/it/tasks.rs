@@ -16,10 +16,8 @@ mod weighed;
 
 use std::time::Duration;
 
-use jurat_core::task::TaskEvent;
-use jurat_engine::{
-    Clock as _, EngineError, IdempotentOutcome, SoleNode, TaskAddition, TaskRecord,
-};
+use jurat_core::task::{TaskAddition, TaskEvent, TaskRecord};
+use jurat_engine::{Clock as _, EngineError, IdempotentOutcome, SoleNode};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{Behaviour, FakeExecutor, answers},

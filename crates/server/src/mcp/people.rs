@@ -3,9 +3,10 @@
 use futures::FutureExt as _;
 use jurat_core::{
     account::team::{InvitationKind, InvitationOutcome},
+    list::ListPage,
     workflow::share::ShareAction,
 };
-use jurat_engine::{InvitationQuery, KeyRef, ListPage, ShareFilter};
+use jurat_engine::{InvitationQuery, KeyRef, ShareFilter};
 use jurat_wire::api::{
     credits::{self, UsageMonth},
     invitations,

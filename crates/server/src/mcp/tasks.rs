@@ -3,7 +3,8 @@
 use std::future::Future;
 
 use futures::FutureExt as _;
-use jurat_engine::{AgentRunQuery, EngineError, EventsStart, KnowledgeQuery, TaskQuery};
+use jurat_core::agent_run::EventsStart;
+use jurat_engine::{AgentRunQuery, EngineError, KnowledgeQuery, TaskQuery};
 use jurat_wire::{
     api::{
         agent_runs,

@@ -1,10 +1,13 @@
 //! The tools for templates and for instructions.
 
 use futures::FutureExt as _;
-use jurat_core::{account::caller::Scope, code::ProblemCode};
+use jurat_core::{
+    account::caller::Scope,
+    code::ProblemCode,
+    workflow::template::{TemplateChangeKind, TemplateFilter},
+};
 use jurat_engine::{
-    EngineError, ForkOrder, IdempotentOutcome, InstructionKind, PublishOrder, TemplateChangeKind,
-    TemplateFilter, instructions_for,
+    EngineError, ForkOrder, IdempotentOutcome, InstructionKind, PublishOrder, instructions_for,
 };
 use jurat_wire::{
     api::{

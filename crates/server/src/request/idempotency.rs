@@ -5,10 +5,8 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, request::Parts},
     response::{IntoResponse as _, Response},
 };
-use jurat_core::{canonical, code::ProblemCode};
-use jurat_engine::{
-    AnswerEncoder, IdempotencyKey, IdempotentOutcome, IdempotentWrite, SavedAnswer,
-};
+use jurat_core::{canonical, code::ProblemCode, idempotency::SavedAnswer};
+use jurat_engine::{AnswerEncoder, IdempotencyKey, IdempotentOutcome, IdempotentWrite};
 use jurat_wire::problem::Problem;
 use serde_json::Value;
 

@@ -1,8 +1,11 @@
 //! `/v1/accounts`.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::account::{caller::Caller, ledger::AccountState};
-use jurat_engine::{Engine, IdempotentWrite, ListPage, NewCreditGrant};
+use jurat_core::{
+    account::{caller::Caller, ledger::AccountState},
+    list::ListPage,
+};
+use jurat_engine::{Engine, IdempotentWrite, NewCreditGrant};
 use jurat_wire::api::{credits, kit::page::PageBody};
 use serde_json::{Value, json};
 

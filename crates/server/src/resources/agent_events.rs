@@ -1,8 +1,13 @@
 //! `/v1/agent-events`.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::{account::caller::Caller, task::agent_event::Delivery, time::Timestamp};
-use jurat_engine::{AgentEventAddition, AgentEventQuery, AgentEventRecord, Engine, ListPosition};
+use jurat_core::{
+    account::caller::Caller,
+    list::ListPosition,
+    task::agent_event::{AgentEventAddition, AgentEventRecord, Delivery},
+    time::Timestamp,
+};
+use jurat_engine::{AgentEventQuery, Engine};
 use jurat_wire::{
     api::{
         agent_events::{self, AgentEventEntry, AgentEventView},

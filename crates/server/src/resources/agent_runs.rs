@@ -11,9 +11,9 @@ use axum::{
 };
 use jurat_core::{
     account::caller::Caller,
-    agent_run::{AgentRunStatus, AgentRunSummary},
+    agent_run::{AgentRunAddition, AgentRunStatus, AgentRunSummary},
 };
-use jurat_engine::{AgentRunAddition, AgentRunQuery, AgentRunView, Engine};
+use jurat_engine::{AgentRunQuery, AgentRunView, Engine};
 use jurat_wire::{
     api::{agent_runs, kit::page::PageBody},
     problem::Problem,

@@ -6,8 +6,8 @@ use axum::{
     http::{StatusCode, request::Parts},
     response::{IntoResponse as _, Response},
 };
-use jurat_core::{account::caller::Caller, id::AccountId};
-use jurat_engine::{Engine, IssuedKey, KeyRef, ListPage};
+use jurat_core::{account::caller::Caller, id::AccountId, list::ListPage};
+use jurat_engine::{Engine, IssuedKey, KeyRef};
 use jurat_wire::{
     api::keys::{self, CreatedKey, KeyPage, ListedKey},
     problem::Problem,

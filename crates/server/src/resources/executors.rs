@@ -1,8 +1,8 @@
 //! `/v1/executors`.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::account::caller::Caller;
-use jurat_engine::{Engine, ExecutorView, ListPage, NewExecutor};
+use jurat_core::{account::caller::Caller, list::ListPage};
+use jurat_engine::{Engine, ExecutorView, NewExecutor};
 use jurat_wire::api::{executors, kit::page::PageBody, sessions, status::RemovedExecutor};
 use serde_json::{Value, json};
 

@@ -1,8 +1,12 @@
 //! `/v1/knowledge`: what is remembered of decisions.
 
 use axum::{Extension, extract::State};
-use jurat_core::{account::caller::Caller, time::Timestamp};
-use jurat_engine::{Engine, KnowledgePosition, KnowledgeQuery, KnowledgeRecord, KnowledgeScope};
+use jurat_core::{
+    account::caller::Caller,
+    task::knowledge::{KnowledgePosition, KnowledgeRecord, KnowledgeScope},
+    time::Timestamp,
+};
+use jurat_engine::{Engine, KnowledgeQuery};
 use jurat_wire::{
     api::{
         kit::page::PageBody,

@@ -1,8 +1,8 @@
 //! `/v1/sessions`.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::account::caller::Caller;
-use jurat_engine::{Engine, ListPage};
+use jurat_core::{account::caller::Caller, list::ListPage};
+use jurat_engine::Engine;
 use jurat_wire::api::{kit::page::PageBody, sessions, status::RemovalBody};
 use serde_json::{Value, json};
 

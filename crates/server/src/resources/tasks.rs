@@ -11,12 +11,11 @@ use axum::{
 };
 use jurat_core::{
     account::caller::{Caller, Scope},
+    list::ListPosition,
+    task::{TaskAddition, TaskRecord, TaskSummary},
     time::Timestamp,
 };
-use jurat_engine::{
-    Engine, IdempotentOutcome, ListPosition, TaskAddition, TaskDecision, TaskQuery, TaskRecord,
-    TaskSummary,
-};
+use jurat_engine::{Engine, IdempotentOutcome, TaskDecision, TaskQuery};
 use jurat_wire::{
     api::{
         kit::page::PageBody,

@@ -10,9 +10,8 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
-use jurat_engine::{
-    Engine, SafetyReport, ScreenResult, ScreenVerdict, TemplateFileView, TemplateFilter,
-};
+use jurat_core::workflow::template::TemplateFilter;
+use jurat_engine::{Engine, SafetyReport, ScreenResult, ScreenVerdict, TemplateFileView};
 use jurat_wire::{
     api::{
         kit::{page::PageBody, words},

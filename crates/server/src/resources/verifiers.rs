@@ -6,8 +6,14 @@ use axum::{
     http::{StatusCode, request::Parts},
     response::Response,
 };
-use jurat_core::{account::caller::Caller, verifier::VerifierRef};
-use jurat_engine::{DeployedVersion, Engine, Measurement, ReachedVerifier, VerifierListQuery};
+use jurat_core::{
+    account::caller::Caller,
+    verifier::{
+        VerifierRef,
+        registry::{DeployedVersion, Measurement, ReachedVerifier},
+    },
+};
+use jurat_engine::{Engine, VerifierListQuery};
 use jurat_wire::{
     api::{
         kit::page::PageBody,

@@ -10,11 +10,12 @@ use axum::{
 };
 use jurat_core::{
     account::caller::Caller,
-    workflow::{Workflow, WorkflowRef},
+    workflow::{
+        Workflow, WorkflowRef,
+        operation::{ForkLineage, WorkflowSaveResult},
+    },
 };
-use jurat_engine::{
-    Engine, ForkLineage, WorkflowFilter, WorkflowHit, WorkflowSaveResult, WorkflowSearch,
-};
+use jurat_engine::{Engine, WorkflowFilter, WorkflowHit, WorkflowSearch};
 use jurat_wire::{
     api::{
         kit::page::PageBody,

@@ -5,11 +5,12 @@ use std::{any::Any, fmt, sync::Arc};
 use jurat_core::{
     account::ledger::{AccountState, Balance},
     id::{AccountId, RoundId},
+    idempotency::SavedAnswer,
     time::Timestamp,
-    verifier::Verifier,
+    verifier::{Verifier, registry::DeployedVersion},
 };
 
-use crate::ops::{key::KeySuccession, registry::DeployedVersion};
+use crate::ops::key::KeySuccession;
 
 /// What a write leaves behind, in the transaction that does it.
 #[derive(Debug, Clone)]
@@ -107,13 +108,6 @@ impl fmt::Debug for IdempotencyAnswer {
             Self::OfResult(_) => "OfResult",
         })
     }
-}
-
-/// What was answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SavedAnswer {
-    pub status: u16,
-    pub text: String,
 }
 
 /// What was done before under a key.

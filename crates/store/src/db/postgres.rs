@@ -22,9 +22,14 @@ use jurat_core::{
         session::{Session, SessionPool},
     },
     id::{AccountId, NodeId, RoundId},
+    idempotency::SavedAnswer,
+    list::ListPage,
     round::{OpenRound, Round, RoundClosing, RoundSummary},
     time::Timestamp,
-    verifier::run::{VerifierRun, VerifierRunPurpose},
+    verifier::{
+        registry::Measurement,
+        run::{VerifierRun, VerifierRunPurpose},
+    },
 };
 use sqlx::{
     Connection as _, PgConnection, Row as _, Transaction,
@@ -47,12 +52,11 @@ use super::{
 use crate::{
     Behalf, CachedVerdict, CreditGrant, CreditGrantOutcome, DeployOutcome, EndedRoundsQuery,
     ExecutorAddOutcome, IdempotencyRecord, KeyAddOutcome, KeyRecord, KeyRevocation,
-    KeyRevokeOutcome, KeyRotateOutcome, KeyRotation, ListPage, LiveKeys, Measurement,
-    NewVerifierVersion, PriorWrite, RemoveOutcome, Result, RoundCloseOutcome, RoundFilter,
-    RoundOpenOutcome, RoundRecord, RoundTakeover, SavedAnswer, SessionAddOutcome, SharingStore,
-    Spending, StorageOps, Store, StoreCheckup, StoreError, StoreLoad, Suspension,
-    SuspensionOutcome, TaskStore, VerdictPruning, VerifierRemoval, VerifierRemoveOutcome,
-    VerifierRunFilter, error::DatabaseRefusal,
+    KeyRevokeOutcome, KeyRotateOutcome, KeyRotation, LiveKeys, NewVerifierVersion, PriorWrite,
+    RemoveOutcome, Result, RoundCloseOutcome, RoundFilter, RoundOpenOutcome, RoundRecord,
+    RoundTakeover, SessionAddOutcome, SharingStore, Spending, StorageOps, Store, StoreCheckup,
+    StoreError, StoreLoad, Suspension, SuspensionOutcome, TaskStore, VerdictPruning,
+    VerifierRemoval, VerifierRemoveOutcome, VerifierRunFilter, error::DatabaseRefusal,
 };
 
 /// For what reads whole tables, which takes longer than any other statement of ours may.

@@ -22,9 +22,14 @@ use jurat_core::{
         session::{Session, SessionPool},
     },
     id::{AccountId, NodeId, RoundId},
+    idempotency::SavedAnswer,
+    list::ListPage,
     round::{OpenRound, Round, RoundClosing, RoundSummary},
     time::Timestamp,
-    verifier::run::{VerifierRun, VerifierRunPurpose},
+    verifier::{
+        registry::Measurement,
+        run::{VerifierRun, VerifierRunPurpose},
+    },
 };
 use rusqlite::{Connection, ErrorCode, Params, Row};
 
@@ -40,12 +45,11 @@ use super::rows::{
 use crate::{
     CachedVerdict, CreditGrant, CreditGrantOutcome, DeployOutcome, EndedRoundsQuery,
     ExecutorAddOutcome, IdempotencyRecord, KeyAddOutcome, KeyRecord, KeyRevocation,
-    KeyRevokeOutcome, KeyRotateOutcome, KeyRotation, ListPage, LiveKeys, Measurement,
-    NewVerifierVersion, PriorWrite, RemoveOutcome, Result, RoundCloseOutcome, RoundFilter,
-    RoundOpenOutcome, RoundRecord, RoundTakeover, SavedAnswer, SessionAddOutcome, SharingStore,
-    Spending, StorageOps, Store, StoreCheckup, StoreError, StoreLoad, Suspension,
-    SuspensionOutcome, TaskStore, VerdictPruning, VerifierRemoval, VerifierRemoveOutcome,
-    VerifierRunFilter,
+    KeyRevokeOutcome, KeyRotateOutcome, KeyRotation, LiveKeys, NewVerifierVersion, PriorWrite,
+    RemoveOutcome, Result, RoundCloseOutcome, RoundFilter, RoundOpenOutcome, RoundRecord,
+    RoundTakeover, SessionAddOutcome, SharingStore, Spending, StorageOps, Store, StoreCheckup,
+    StoreError, StoreLoad, Suspension, SuspensionOutcome, TaskStore, VerdictPruning,
+    VerifierRemoval, VerifierRemoveOutcome, VerifierRunFilter,
 };
 
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 
 use std::future::Future;
 
-use jurat_core::{id::AccountId, time::Timestamp};
+use jurat_core::{id::AccountId, idempotency::SavedAnswer, time::Timestamp};
 use rusqlite::{Connection, types::ToSqlOutput};
 use sqlx::{
     PgConnection, Postgres as PgDatabase,
@@ -14,7 +14,7 @@ use sqlx::{
 };
 
 use super::{
-    idempotency::{IdempotencyRecord, SavedAnswer},
+    idempotency::IdempotencyRecord,
     rows::{
         DbRow,
         idempotency::{IdempotencyRow, status},

@@ -4,12 +4,13 @@ use std::convert::Infallible;
 
 use jurat_core::{
     id::AccountId,
-    task::agent_event::{Delivery, EventDirection},
+    list::ListPosition,
+    task::agent_event::{AgentEventAddition, AgentEventRecord, Delivery, NewAgentEvent},
     time::Timestamp,
 };
 use serde_json::Value;
 
-use super::tasks::{ListPosition, read::LAST};
+use super::tasks::read::LAST;
 use crate::{
     Result, StoreError,
     db::{
@@ -47,23 +48,6 @@ operations! {
     }
 }
 
-/// An event to be added.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewAgentEvent {
-    pub id: String,
-    pub direction: EventDirection,
-    /// Who is told, or who tells.
-    pub executor: String,
-    pub event_type: String,
-    pub source_kind: String,
-    /// Of several with the same key for one executor, one is kept.
-    pub dedupe_key: Option<String>,
-    /// The whole event.
-    pub body: Value,
-    /// When it is to be sent; `None` when there is nothing to do.
-    pub next_at: Option<Timestamp>,
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentEventAdd {
     pub account: AccountId,
@@ -91,28 +75,6 @@ pub struct AgentEventPruning {
     /// Those that were added before.
     pub before: Timestamp,
     pub limit: u32,
-}
-
-/// The event that was added, or the one that was there.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgentEventAddition {
-    pub record: AgentEventRecord,
-    pub is_new: bool,
-}
-
-/// An event as it is stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgentEventRecord {
-    pub account: AccountId,
-    pub event: NewAgentEvent,
-    pub state: Delivery,
-    /// How often it was taken to be sent.
-    pub attempts: u32,
-    /// What the agent decided.
-    pub decision: Option<Value>,
-    pub last_error: Option<String>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
 }
 
 /// Which events to list.

@@ -11,13 +11,17 @@ pub(crate) mod write;
 use std::convert::Infallible;
 
 use jurat_core::{
-    agent_run::{AgentRunEvent, AgentRunStatus, AgentRunSummary, AgentStep},
+    agent_run::{
+        AgentRunAddition, AgentRunEvent, AgentRunEventRow, AgentRunKey, AgentRunStatus,
+        AgentRunSummary, AgentStep, EventsStart,
+    },
     id::AccountId,
+    list::ListPosition,
     time::Timestamp,
 };
 use serde_json::Value;
 
-use super::{agent_events::NotLeaseHolder, tasks::ListPosition};
+use super::agent_events::NotLeaseHolder;
 use crate::db::tx::operations;
 
 operations! {
@@ -47,13 +51,6 @@ operations! {
         /// Goes on holding a step, and says how its run stands.
         fn agent_run_step_renew(renewal: &AgentStepRenewal) -> AgentRunStatus, or NotLeaseHolder = take::renew;
     }
-}
-
-/// Which run of which account.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AgentRunKey {
-    pub account: AccountId,
-    pub id: String,
 }
 
 /// A run as it is stored.
@@ -99,27 +96,11 @@ pub struct AgentRunFilter {
     pub limit: u32,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgentRunEventRow {
-    /// From one, without gaps.
-    pub seq: u64,
-    pub event: AgentRunEvent,
-    pub at: Timestamp,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRunEventsQuery {
     pub run: AgentRunKey,
     pub from: EventsStart,
     pub limit: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventsStart {
-    /// Behind this one, in the order in which they happened.
-    After(u64),
-    /// Before this one, the newest first.
-    Before(u64),
 }
 
 /// A run to be added.
@@ -148,14 +129,6 @@ pub struct NewAgentStep {
     pub priority: i32,
     /// How many steps of the run are with the executor at a time.
     pub at_once: Option<u32>,
-}
-
-/// A run that is there now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AgentRunAddition {
-    /// Whether it was added now; otherwise it was there, with the same spec.
-    pub is_new: bool,
-    pub status: AgentRunStatus,
 }
 
 /// Why a run was not added.

@@ -1,8 +1,13 @@
 //! How much is open in the whole installation, for those who look after it.
 
-use jurat_core::{agent_run::AgentRunStatus, id::AccountId, task::TaskPhase, time::Timestamp};
+use jurat_core::{
+    agent_run::AgentRunStatus,
+    id::AccountId,
+    task::{TaskPhase, TaskRecord},
+    time::Timestamp,
+};
 
-use super::tasks::{TaskRecord, rows::read_record};
+use super::tasks::rows::read_record;
 use crate::{
     Result,
     db::{

@@ -11,9 +11,13 @@ use jurat_core::{
     id::AccountId,
     time::Timestamp,
     verifier::VerifierVersion,
-    workflow::template::{
-        Template, TemplateContent, TemplateFile, TemplateLine, TemplateSelector, TemplateVersion,
-        TemplateVersionSummary,
+    workflow::{
+        operation::OfferOutcome,
+        template::{
+            ChangedTemplate, ForkNotes, ForkedWorkflow, Template, TemplateChangeKind,
+            TemplateContent, TemplateFile, TemplateFilter, TemplateLine, TemplatePublication,
+            TemplateSelector, TemplateVersion, TemplateVersionSummary,
+        },
     },
 };
 
@@ -22,7 +26,7 @@ pub(crate) use self::{
     publish::verifier_lock,
     read::{SERVING, read_serving},
 };
-use crate::{CreditGrant, InvitationRefusal, OfferOutcome, WorkflowRefusal, db::tx::operations};
+use crate::{CreditGrant, InvitationRefusal, WorkflowRefusal, db::tx::operations};
 
 operations! {
     /// Templates, and what callers without a key may do with them.
@@ -88,21 +92,6 @@ pub struct PublishedVerifierLookup {
     pub version: Option<u32>,
 }
 
-/// Which templates to list.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TemplateFilter {
-    pub viewer: Option<AccountId>,
-    /// Only those of the viewer.
-    pub is_mine: bool,
-    /// Also archived ones, which only their owner sees.
-    pub with_archived: bool,
-    /// Only those that have this text in what lists show, or in a word of the body.
-    pub search: Option<String>,
-    /// Starts behind this template, towards older ones.
-    pub before: Option<String>,
-    pub limit: u32,
-}
-
 /// Which templates have some words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateWordSearch {
@@ -155,16 +144,6 @@ pub struct TemplatePublish {
     pub at: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TemplatePublication {
-    pub template: Template,
-    pub version: u32,
-    pub summary: TemplateVersionSummary,
-    pub notes: Vec<String>,
-    /// The names of the verifiers that everybody can see and run now.
-    pub exposed: Vec<String>,
-}
-
 /// Why nothing was published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PublishRefusal {
@@ -178,17 +157,6 @@ pub enum PublishRefusal {
     /// Another workflow of the account was published under the slug.
     SlugTaken,
     Archived,
-}
-
-/// What is done to a template.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TemplateChangeKind {
-    Unpublish(u32),
-    Deprecate(u32, Option<String>),
-    DeleteVersion(u32),
-    Archive(Option<String>),
-    Unarchive,
-    Delete,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,13 +181,6 @@ pub struct TemplateOffer {
 pub enum TemplateOfferRefusal {
     Unknown,
     Invitation(InvitationRefusal),
-}
-
-/// A template as it was before it changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedTemplate {
-    pub template: Template,
-    pub at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -250,14 +211,6 @@ pub struct TemplateFork {
     pub at: Timestamp,
 }
 
-/// What whoever forks is told.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ForkNotes {
-    /// The handle under which the template was looked for, and the one where it is.
-    pub moved: Option<(String, String)>,
-    pub deprecation: Option<String>,
-}
-
 /// A verifier that a fork brings along.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForkedVerifier {
@@ -269,19 +222,6 @@ pub struct ForkedVerifier {
     pub config: jurat_core::verifier::VerifierConfig,
     pub id: String,
     pub token: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForkedWorkflow {
-    pub workflow_id: String,
-    pub slug: String,
-    pub name: String,
-    pub version_token: String,
-    pub template_id: String,
-    pub template_version: u32,
-    /// The names in the workflow, and the verifiers behind them.
-    pub verifiers: Vec<(String, String)>,
-    pub notes: ForkNotes,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,13 +5,16 @@
 use jurat_core::{
     account::full_name,
     id::AccountId,
-    verifier::{Verifier, VerifierSelector, VerifierVersion},
+    verifier::{
+        Verifier, VerifierSelector, VerifierVersion,
+        registry::{ReachedVerifier, ShareRoute, VersionSummary},
+    },
     workflow::{ShareOrigin, VerifierRole},
 };
 
 use super::workflows::{label, of_owner};
 use crate::{
-    NameMatch, Result, VersionSummary,
+    NameMatch, Result,
     db::{
         rows::{
             DbRow, RowReader,
@@ -46,27 +49,10 @@ pub struct VerifierLookup {
     pub needs: VerifierRole,
 }
 
-/// How somebody reaches a verifier of another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShareRoute {
-    /// The id of the workflow that names the verifier.
-    pub workflow: String,
-    pub by: ShareOrigin,
-}
-
 /// A version, and what somebody may do with its verifier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReachedVersion {
     pub version: VerifierVersion,
-    pub role: VerifierRole,
-    /// `None` for an owner.
-    pub shared: Option<ShareRoute>,
-}
-
-/// A verifier in a list, and what somebody may do with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReachedVerifier {
-    pub verifier: Verifier,
     pub role: VerifierRole,
     /// `None` for an owner.
     pub shared: Option<ShareRoute>,

@@ -10,12 +10,16 @@ mod save;
 mod transfer;
 
 use jurat_core::{
-    account::{AccountName, team::Invitation},
+    account::AccountName,
     id::AccountId,
     time::Timestamp,
     workflow::{
-        AccessRole, FileEntry, GrantLine, NewBinding, NewFile, OwnershipFilter, ReachableWorkflow,
-        Slug, VerifierBinding, VersionSource, Workflow, WorkflowSelector, WorkflowVersion,
+        AccessRole, GrantLine, NewBinding, NewFile, OwnershipFilter, ReachableWorkflow, Slug,
+        VersionSource, Workflow, WorkflowSelector,
+        operation::{
+            ForkLineage, GrantRevocationResult, OfferOutcome, WorkflowFileBytes,
+            WorkflowGrantResult, WorkflowLeaveResult, WorkflowSaveResult, WorkflowView,
+        },
     },
 };
 
@@ -106,13 +110,6 @@ pub struct WorkflowLookup {
     pub version: Option<u32>,
 }
 
-/// A workflow with one of its versions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkflowView {
-    pub reached: ReachableWorkflow,
-    pub version: WorkflowVersion,
-}
-
 /// Which files of a version to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowFilesLookup {
@@ -125,13 +122,6 @@ pub struct WorkflowFilesLookup {
 pub struct WorkflowFileSet {
     pub reached: ReachableWorkflow,
     pub files: Vec<WorkflowFileBytes>,
-}
-
-/// A file with what is in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkflowFileBytes {
-    pub entry: FileEntry,
-    pub content: Vec<u8>,
 }
 
 /// Which workflows have some words.
@@ -158,27 +148,6 @@ pub struct WorkflowQuery {
     /// Starts behind this id, towards older ones.
     pub before: Option<String>,
     pub limit: u32,
-}
-
-/// What became of the template that a workflow was forked from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForkLineage {
-    pub workflow: Workflow,
-    /// `None` when there is no such template, or none any more.
-    pub upstream: Option<UpstreamTemplate>,
-}
-
-/// The template that a workflow was forked from, as it is now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UpstreamTemplate {
-    pub latest_version: u32,
-    pub archived_at: Option<Timestamp>,
-    pub archive_reason: Option<String>,
-    /// Whether the version that was forked is still there.
-    pub has_version: bool,
-    pub unpublished_at: Option<Timestamp>,
-    pub deprecated_at: Option<Timestamp>,
-    pub deprecation_message: Option<String>,
 }
 
 /// Where a version is added.
@@ -230,18 +199,6 @@ pub struct FilesPatch {
     pub at: Timestamp,
 }
 
-/// A version that was added.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkflowSaveResult {
-    pub workflow: Workflow,
-    pub body: String,
-    pub bindings: Vec<VerifierBinding>,
-    pub files: Vec<FileEntry>,
-    /// Paths that are new or differ from the version before.
-    pub changed: Vec<String>,
-    pub deleted: Vec<String>,
-}
-
 /// A workflow to be changed as a whole, or the version of it that is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowChange {
@@ -262,31 +219,11 @@ pub struct WorkflowGrantOrder {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkflowGrantResult {
-    pub workflow: Workflow,
-    pub role: AccessRole,
-    pub floor: u32,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantRevocation {
     pub caller: AccountId,
     pub which: WorkflowSelector,
     pub grantee: AccountName,
     pub at: Timestamp,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GrantRevocationResult {
-    pub workflow: Workflow,
-    pub was_there: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkflowLeaveResult {
-    pub workflow: Workflow,
-    /// How many grants to the caller alone were removed; those of teams stay.
-    pub removed: u32,
 }
 
 /// A workflow that is offered to another owner.
@@ -297,13 +234,6 @@ pub struct WorkflowOffer {
     pub to: AccountName,
     pub invitation_id: String,
     pub at: Timestamp,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OfferOutcome<T> {
-    Invitation(Invitation),
-    /// It was the caller's already.
-    Own(Box<T>),
 }
 
 /// Why a workflow was not offered.

@@ -3,14 +3,16 @@
 use std::{fs, path::Path};
 
 use jurat_core::{
+    agent_run::AgentRunKey,
     id::{AccountId, RoundId},
     round::{Round, RoundEnding, decision::DecisionEntry, replica::Label},
+    task::TaskKey,
     verifier::VerifierSelector,
     workflow::{OwnershipFilter, WorkflowSelector},
 };
 use jurat_store::{
-    AgentEventFilter, AgentRunFilter, AgentRunKey, Behalf, KeyRecord, NameMatch, RoundCloseOutcome,
-    RoundTakeover, Store, TakeoverScope, TaskEventsQuery, TaskFilter, TaskKey, TeamListQuery,
+    AgentEventFilter, AgentRunFilter, Behalf, KeyRecord, NameMatch, RoundCloseOutcome,
+    RoundTakeover, Store, TakeoverScope, TaskEventsQuery, TaskFilter, TeamListQuery,
     VerifierRunFilter, WorkflowLookup, WorkflowQuery,
 };
 

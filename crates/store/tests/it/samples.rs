@@ -7,6 +7,7 @@ use jurat_core::{
         session::{Session, Tier},
     },
     id::{AccountId, NodeId, RoundId, uuid},
+    list::ListPage,
     round::{
         ClosingSummary, OpenRound, RetainedRequest, RoundClosing, RoundEnding, RoundSummary, Seat,
         candidate::{ArtifactRef, Evidence, InlineEvidence},
@@ -22,14 +23,14 @@ use jurat_core::{
     verifier::{
         Effort, InputContract, JudgeSettings, Verifier, VerifierConfig, VerifierExample,
         VerifierSelector, VerifierVersion,
+        registry::VersionSummary,
         run::{Provenance, VerifierRunPurpose, VerifierRunTicket, VerifierRunVerdict},
     },
     workflow::VerifierRole,
 };
 use jurat_store::{
-    Behalf, CreditGrant, KeyRecord, ListPage, NameMatch, NewVerifierVersion, ReachedVersion,
-    RoundFilter, RoundTakeover, Store, TakeoverScope, VerifierLookup, VerifierQuery, VersionQuery,
-    VersionSummary,
+    Behalf, CreditGrant, KeyRecord, NameMatch, NewVerifierVersion, ReachedVersion, RoundFilter,
+    RoundTakeover, Store, TakeoverScope, VerifierLookup, VerifierQuery, VersionQuery,
 };
 use serde_json::{Value, json};
 

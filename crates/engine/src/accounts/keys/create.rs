@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::account::{
-    caller::{Caller, Scope},
-    key::{Key, NewKey},
+use jurat_core::{
+    account::{
+        caller::{Caller, Scope},
+        key::{Key, NewKey},
+    },
+    list::ListPage,
 };
-use jurat_store::ListPage;
 
 use super::within_own;
 use crate::{Engine, EngineError, access::require_scope};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jurat_core::{checkup::CheckupFinding, id::AccountId, verifier::ModelRef};
-use jurat_store::ListPage;
+use jurat_core::{checkup::CheckupFinding, id::AccountId, list::ListPage, verifier::ModelRef};
 
 use crate::{Engine, EngineError, JudgesConfig, ProviderSettings};
 

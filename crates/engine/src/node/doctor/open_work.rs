@@ -1,7 +1,7 @@
 //! Checks whether tasks, runs and agent events progress, or wait in vain.
 
-use jurat_core::{checkup::CheckupFinding, time::Timestamp};
-use jurat_store::{Behalf, OpenWorkCounts, TaskRecord};
+use jurat_core::{checkup::CheckupFinding, task::TaskRecord, time::Timestamp};
+use jurat_store::{Behalf, OpenWorkCounts};
 
 use crate::{Engine, EngineError};
 

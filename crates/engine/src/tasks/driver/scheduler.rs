@@ -8,14 +8,16 @@ use std::{
 };
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
-use jurat_core::{id::AccountId, time::Timestamp};
-use jurat_store::TaskTake;
+use jurat_core::{
+    id::AccountId,
+    task::{TaskKey, TaskTake},
+    time::Timestamp,
+};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::tasks::{
-    DriverContext, DriverExit, DriverSignals, DueTasks, TaskKey, TaskPortError, TaskStorePort,
-    WorkerPort,
+    DriverContext, DriverExit, DriverSignals, DueTasks, TaskPortError, TaskStorePort, WorkerPort,
     ports::{store_adapter::TaskStoreAdapter, worker_adapter::WorkerAdapter},
 };
 use crate::{Clock, Engine};

@@ -6,7 +6,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use jurat_core::{
     canonical::digest_json,
     task::{
-        ExhaustedRoles, LeaseRelease, Task, TaskCommand, TaskLease, TaskNeed, TaskRole,
+        ExhaustedRoles, LeaseRelease, Task, TaskCommand, TaskKey, TaskLease, TaskNeed, TaskRole,
         VoterReliability, needs,
     },
     time::Timestamp,
@@ -19,7 +19,7 @@ use super::{
     worker_call,
 };
 use crate::tasks::{
-    DriverContext, DriverExit, DriverSignals, NewCandidate, PriorDecision, SecretBallot, TaskKey,
+    DriverContext, DriverExit, DriverSignals, NewCandidate, PriorDecision, SecretBallot,
     TaskPortError, TaskSnapshot, TaskStorePort, TaskWorker, TaskWriteOutcome, WorkerFailure,
     WorkerPort,
     draft::{PendingLease, TaskDraft},

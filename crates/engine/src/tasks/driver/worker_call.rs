@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use jurat_core::{
     round::candidate::{ArtifactRef, Candidate},
-    task::{Proposal, TaskLease, TaskRole},
+    task::{Proposal, TaskKey, TaskLease, TaskRole},
 };
 
 use super::worker_answer::WorkerAnswer;
 use crate::tasks::{
-    DriverContext, ProposeOrder, TaskKey, TaskSnapshot, TaskStorePort, VoteOrder, WorkerFailure,
-    WorkerPort,
+    DriverContext, ProposeOrder, TaskSnapshot, TaskStorePort, VoteOrder, WorkerFailure, WorkerPort,
 };
 
 /// How many times, and at which interval, a candidate is read before a voter is asked.

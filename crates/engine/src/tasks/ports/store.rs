@@ -5,12 +5,12 @@ use std::future::Future;
 use jurat_core::{
     id::RoundId,
     round::candidate::{ArtifactRef, Candidate},
-    task::{Ballot, Task, TaskEvent, VoterReliability},
+    task::{Ballot, TakenTasks, Task, TaskEvent, TaskKey, TaskTake, VoterReliability},
     time::Timestamp,
 };
-use jurat_store::{IdempotencyRecord, TakenTasks, TaskTake};
+use jurat_store::IdempotencyRecord;
 
-use crate::tasks::{TaskKey, TaskSnapshot};
+use crate::tasks::TaskSnapshot;
 
 /// The store of tasks. Each method is one transaction.
 pub trait TaskStorePort: Send + Sync {

@@ -4,18 +4,21 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jurat_core::{
     round::candidate::{ArtifactRef, Candidate},
-    task::{TaskEvent, agent_event::EventDirection},
+    task::{
+        TaskCandidateRow, TaskEvent, TaskKey, TaskRecord, TaskTake,
+        agent_event::{EventDirection, NewAgentEvent},
+    },
     time::Timestamp,
 };
 use jurat_store::{
-    Behalf, NewAgentEvent, StoreError, TaskAppend, TaskAppendExtras, TaskAppendRefusal,
-    TaskBallotRow, TaskCandidateRow, TaskRecord, TaskTake, WriteOutcome,
+    Behalf, StoreError, TaskAppend, TaskAppendExtras, TaskAppendRefusal, TaskBallotRow,
+    WriteOutcome,
 };
 use serde_json::Value;
 
 use crate::tasks::{
-    DueTasks, NewCandidate, PriorDecision, SecretBallot, TaskKey, TaskNews, TaskPortError,
-    TaskRoster, TaskSnapshot, TaskStorePort, TaskWrite, TaskWriteOutcome, announce, knowledge,
+    DueTasks, NewCandidate, PriorDecision, SecretBallot, TaskNews, TaskPortError, TaskRoster,
+    TaskSnapshot, TaskStorePort, TaskWrite, TaskWriteOutcome, announce, knowledge,
 };
 use crate::{Engine, agent_events::AgentNotice};
 

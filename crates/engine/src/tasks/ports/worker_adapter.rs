@@ -15,14 +15,14 @@ use jurat_core::{
     id::AccountId,
     policy::{CROSSCHECK, PRIOR_DECISIONS, Policy, PolicyRules},
     round::{consensus::reliability_prior, replica::FailureCode},
-    task::{Ballot, Task, VoterReliability},
+    task::{Ballot, Task, TaskCandidateRow, TaskKey, VoterReliability},
 };
-use jurat_store::{Behalf, TaskCandidateRow};
+use jurat_store::Behalf;
 use jurat_wire::executor::read_task_contract;
 use serde_json::Value;
 
 use crate::tasks::{
-    ProposeOrder, ProposerAnswer, TaskKey, TaskPortError, TaskRoster, TaskSnapshot, TaskWorker,
+    ProposeOrder, ProposerAnswer, TaskPortError, TaskRoster, TaskSnapshot, TaskWorker,
     TaskWorkerKind, VoteOrder, VoterAnswer, WorkerFailure, WorkerPort, knowledge,
 };
 use crate::{

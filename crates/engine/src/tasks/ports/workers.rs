@@ -5,10 +5,10 @@ use std::{future::Future, time::Duration};
 use jurat_core::{
     id::RoundId,
     round::candidate::Candidate,
-    task::{Ballot, VoterReliability},
+    task::{Ballot, TaskKey, VoterReliability},
 };
 
-use crate::tasks::{TaskKey, TaskPortError, TaskSnapshot, TaskWorker};
+use crate::tasks::{TaskPortError, TaskSnapshot, TaskWorker};
 
 /// The workers. A failed call is not a verdict: it only carries its reason.
 pub trait WorkerPort: Send + Sync {

@@ -9,11 +9,11 @@ use jurat_core::{
     verifier::{
         InputError, VerifierConfig, VerifierRef, VerifierSelector, VerifierVersion,
         attack::{self, Attack, AttackFamily},
+        registry::Measurement,
         run::VerifierRunPurpose,
     },
     workflow::VerifierRole,
 };
-use jurat_store::Measurement;
 use serde_json::{Value, json};
 
 use super::{MeasureReport, MeasureRequest, MeasuredCase};

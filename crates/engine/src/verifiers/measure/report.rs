@@ -10,10 +10,10 @@ use jurat_core::{
         VerifierVersion,
         attack::{AttackFamily, AttackResult, AttackStats},
         calibration::{self, CalibrationCase, CalibrationStats, Rate, VerdictFlip},
+        registry::Measurement,
         run::{VerifierRunError, VerifierRunPurpose},
     },
 };
-use jurat_store::Measurement;
 use serde_json::{Value, json};
 
 use super::{

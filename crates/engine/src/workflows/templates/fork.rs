@@ -3,9 +3,12 @@
 use jurat_core::{
     account::caller::{Caller, Scope},
     id,
-    workflow::{Slug, template::TemplateRef},
+    workflow::{
+        Slug,
+        template::{ForkNotes, ForkedWorkflow, TemplateRef},
+    },
 };
-use jurat_store::{Behalf, ForkNotes, ForkRefusal, ForkedVerifier, ForkedWorkflow, TemplateFork};
+use jurat_store::{Behalf, ForkRefusal, ForkedVerifier, TemplateFork};
 
 use super::unknown_template;
 use crate::{

@@ -7,12 +7,12 @@ use jurat_core::{
     workflow::{
         AccessRole, VerifierRole, WorkflowRef,
         authoring::{AuthoringDraft, notes},
-        template::{TemplateContent, TemplateVersionSummary, VerifierSnapshot},
+        template::{
+            TemplateContent, TemplatePublication, TemplateVersionSummary, VerifierSnapshot,
+        },
     },
 };
-use jurat_store::{
-    Behalf, NameMatch, PublishRefusal, PublishableWorkflow, TemplatePublication, TemplatePublish,
-};
+use jurat_store::{Behalf, NameMatch, PublishRefusal, PublishableWorkflow, TemplatePublish};
 
 use super::screen::screened_workflow;
 use crate::{

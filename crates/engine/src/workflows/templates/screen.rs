@@ -13,10 +13,11 @@ use jurat_core::{
     workflow::{
         ContentKind, WorkflowRef,
         authoring::{ScreeningText, screening_text},
+        operation::WorkflowView,
         template::{DesignChecks, SafetyStatus, TemplateRef, TemplateSafety, TemplateVersion},
     },
 };
-use jurat_store::{Behalf, PublishableWorkflow, TemplateFileLookup, WorkflowView};
+use jurat_store::{Behalf, PublishableWorkflow, TemplateFileLookup};
 
 use crate::{Engine, EngineError, RoundWatcher, VerifierRunOrder, access};
 

@@ -3,8 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jurat_core::task::TaskCommand;
-use jurat_engine::tasks::{TaskChange, TaskKey, TaskPortError, TaskStorePort as _, change_task};
+use jurat_core::task::{TaskCommand, TaskKey};
+use jurat_engine::tasks::{TaskChange, TaskPortError, TaskStorePort as _, change_task};
 use jurat_store::{IdempotencyAnswer, IdempotencyRecord};
 
 use super::{

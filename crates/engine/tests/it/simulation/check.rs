@@ -9,10 +9,9 @@ mod votes;
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    task::{Task, TaskEvent},
+    task::{Task, TaskEvent, TaskKey},
     time::Timestamp,
 };
-use jurat_engine::tasks::TaskKey;
 
 use self::features::FLOORS;
 use super::{shelf::Kept, world::World};

@@ -5,10 +5,13 @@ use std::{
     time::Duration,
 };
 
-use jurat_core::round::candidate::{ArtifactRef, Candidate};
+use jurat_core::{
+    round::candidate::{ArtifactRef, Candidate},
+    task::{TaskKey, TaskTake},
+};
 use jurat_engine::tasks::{
-    DueTasks, PriorDecision, SecretBallot, TaskKey, TaskPortError, TaskSnapshot, TaskStorePort,
-    TaskTake, TaskWrite, TaskWriteOutcome,
+    DueTasks, PriorDecision, SecretBallot, TaskPortError, TaskSnapshot, TaskStorePort, TaskWrite,
+    TaskWriteOutcome,
 };
 use tokio::sync::oneshot;
 

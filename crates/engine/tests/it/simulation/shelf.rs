@@ -11,17 +11,17 @@ use jurat_core::{
         VoteTicket,
         candidate::{Candidate, Evidence},
     },
-    task::{Task, TaskEvent},
+    task::{
+        TakenTasks, Task, TaskCandidateRow, TaskEvent, TaskKey, TaskTake,
+        knowledge::{Knowledge, KnowledgeKey, KnowledgeRecord},
+    },
     time::Timestamp,
 };
 use jurat_engine::tasks::{
-    DueTasks, NewCandidate, PriorDecision, SecretBallot, TakenTasks, TaskKey, TaskSnapshot,
-    TaskTake, TaskWrite, TaskWriteOutcome, knowledge,
+    DueTasks, NewCandidate, PriorDecision, SecretBallot, TaskSnapshot, TaskWrite, TaskWriteOutcome,
+    knowledge,
 };
-use jurat_store::{
-    Knowledge, KnowledgeHits, KnowledgeKey, KnowledgeLookup, KnowledgeRecord, KnowledgeSummary,
-    TaskCandidateRow,
-};
+use jurat_store::{KnowledgeHits, KnowledgeLookup, KnowledgeSummary};
 use serde_json::{Value, json};
 
 /// A task with everything that is stored for it.

@@ -14,14 +14,13 @@ use jurat_core::{
     canonical::digest_json,
     executor::session::BUILTIN_SESSION,
     id::AccountId,
-    task::{Task, TaskEvent, TaskRole, VoterReliability},
+    task::{Task, TaskEvent, TaskKey, TaskRole, VoterReliability, knowledge::KnowledgeKey},
     time::Timestamp,
 };
 use jurat_engine::{
     Clock,
-    tasks::{ProposeOrder, TaskKey, TaskSnapshot, TasksInFlight, VoteOrder},
+    tasks::{ProposeOrder, TaskSnapshot, TasksInFlight, VoteOrder},
 };
-use jurat_store::KnowledgeKey;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

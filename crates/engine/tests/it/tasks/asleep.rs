@@ -4,14 +4,13 @@ use jurat_core::{
     policy::EvaluationStatus,
     round::candidate::Evidence,
     task::{
-        Ballot, Forfeit, TaskCommand, TaskEvent, TaskLease, TaskPhase, TaskRole, VoterReliability,
-        commitment, decide,
+        Ballot, Forfeit, TaskCandidateRow, TaskCommand, TaskEvent, TaskKey, TaskLease, TaskPhase,
+        TaskRole, VoterReliability, commitment, decide,
     },
 };
-use jurat_engine::{Clock as _, SoleNode, tasks::TaskKey};
+use jurat_engine::{Clock as _, SoleNode};
 use jurat_store::{
-    Behalf, StoreLocation, TaskAppend, TaskAppendExtras, TaskBallotRow, TaskCandidateRow,
-    WriteOutcome,
+    Behalf, StoreLocation, TaskAppend, TaskAppendExtras, TaskBallotRow, WriteOutcome,
 };
 use jurat_testkit::{
     app::{TestApp, admin_caller},

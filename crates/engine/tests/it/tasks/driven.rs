@@ -245,7 +245,7 @@ async fn what_is_remembered_is_tried_anew_in_every_epoch() {
     let mut candidates = BTreeSet::new();
     for epoch in 1..=3 {
         let is_decided =
-            |it: &jurat_engine::TaskRecord| it.state.epoch == epoch && it.state.is_waiting();
+            |it: &jurat_core::task::TaskRecord| it.state.epoch == epoch && it.state.is_waiting();
         let record = wait_until(&app, "t2", is_decided).await;
         let proposal = &record.state.proposals[0];
         assert!(proposal.source.is_some(), "{:?}", events(&app, "t2").await);

@@ -61,7 +61,7 @@ async fn tasks_have_no_more_rounds_under_way_than_their_key_may() {
     submit(&app, &caller, "one").await;
     fake.wait_for_calls(1).await;
     submit(&app, &caller, "two").await;
-    let is_released = |record: &jurat_engine::TaskRecord| 0 < record.state.node_failures;
+    let is_released = |record: &jurat_core::task::TaskRecord| 0 < record.state.node_failures;
     wait_until(&app, "two", is_released).await;
     assert_eq!(refusals(&app, "two").await.first().map(String::as_str), Some("rate_limited"));
     assert_eq!(asked(&fake, "execute"), 1, "the key may have one round under way");

@@ -98,7 +98,8 @@ async fn a_verifier_that_says_something_else_to_a_paused_node_is_proven_to_equiv
     let decided = ended(&other, "t1").await;
     assert_eq!(decided.state.phase, TaskPhase::Finalized, "{:?}", events(&other, "t1").await);
     early.release();
-    let is_proven = |record: &jurat_engine::TaskRecord| record.state.equivocators.contains("s2");
+    let is_proven =
+        |record: &jurat_core::task::TaskRecord| record.state.equivocators.contains("s2");
     let record = wait_until(&other, "t1", is_proven).await;
     assert!(record.state.proposals[0].votes["s2"].equivocated);
     paused.engine.shutdown().await;

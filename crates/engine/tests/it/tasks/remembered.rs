@@ -1,7 +1,6 @@
 //! Knowledge: when an earlier decision counts as a proposal, and what it is worth.
 
-use jurat_core::task::TaskPhase;
-use jurat_engine::TaskRecord;
+use jurat_core::task::{TaskPhase, TaskRecord};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{

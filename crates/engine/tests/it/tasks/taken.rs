@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use jurat_engine::{EngineError, Failpoints, IdempotentOutcome, TaskAddition};
+use jurat_core::task::TaskAddition;
+use jurat_engine::{EngineError, Failpoints, IdempotentOutcome};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{FakeHealth, says_valid},

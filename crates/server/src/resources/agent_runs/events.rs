@@ -2,8 +2,11 @@
 
 use axum::{Extension, extract::State, http::HeaderMap};
 use futures::{FutureExt as _, future::BoxFuture};
-use jurat_core::account::caller::Caller;
-use jurat_engine::{AgentRunEventRow, Engine, EngineError, EventsStart};
+use jurat_core::{
+    account::caller::Caller,
+    agent_run::{AgentRunEventRow, EventsStart},
+};
+use jurat_engine::{Engine, EngineError};
 use jurat_wire::{
     api::{
         agent_runs::{self, RUN, RUN_EVENT},

@@ -2,8 +2,8 @@
 
 use axum::{Extension, extract::State, http::HeaderMap};
 use futures::{FutureExt as _, future::BoxFuture};
-use jurat_core::account::caller::Caller;
-use jurat_engine::{Engine, EngineError, TaskEventRow};
+use jurat_core::{account::caller::Caller, task::TaskEventRow};
+use jurat_engine::{Engine, EngineError};
 use jurat_wire::{
     api::{
         kit::page::PageBody,

@@ -1,11 +1,16 @@
 //! What the owner of a template does, and forks.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::{account::caller::Caller, workflow::template::Template};
-use jurat_engine::{
-    ChangedTemplate, Engine, ForkOrder, ForkedWorkflow, OfferOutcome, PublishOrder,
-    TemplateChangeKind, TemplatePublication,
+use jurat_core::{
+    account::caller::Caller,
+    workflow::{
+        operation::OfferOutcome,
+        template::{
+            ChangedTemplate, ForkedWorkflow, Template, TemplateChangeKind, TemplatePublication,
+        },
+    },
 };
+use jurat_engine::{Engine, ForkOrder, PublishOrder};
 use jurat_wire::api::templates::{
     self, ArchivedTemplate, DeletedTemplate, UnarchivedTemplate, UnpublishedVersion,
 };

@@ -6,8 +6,15 @@ use axum::{
     http::{HeaderValue, StatusCode, header, request::Parts},
     response::Response,
 };
-use jurat_core::{account::caller::Caller, code::ProblemCode, workflow::WorkflowRef};
-use jurat_engine::{Engine, EngineError, NewFilePatch, WorkflowFileBytes, WorkflowSaveResult};
+use jurat_core::{
+    account::caller::Caller,
+    code::ProblemCode,
+    workflow::{
+        WorkflowRef,
+        operation::{WorkflowFileBytes, WorkflowSaveResult},
+    },
+};
+use jurat_engine::{Engine, EngineError, NewFilePatch};
 use jurat_wire::{
     api::workflows::{self, InlineRoom, WorkflowFilesBody},
     problem::Problem,

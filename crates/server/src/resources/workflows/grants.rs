@@ -1,11 +1,16 @@
 //! Who may use a workflow.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::{account::caller::Caller, workflow::Workflow};
-use jurat_engine::{
-    Engine, GrantRevocationResult, NewWorkflowGrant, OfferOutcome, WorkflowGrantResult,
-    WorkflowLeaveResult,
+use jurat_core::{
+    account::caller::Caller,
+    workflow::{
+        Workflow,
+        operation::{
+            GrantRevocationResult, OfferOutcome, WorkflowGrantResult, WorkflowLeaveResult,
+        },
+    },
 };
+use jurat_engine::{Engine, NewWorkflowGrant};
 use jurat_wire::api::workflows::{self, WorkflowGrantList};
 use serde_json::{Value, json};
 

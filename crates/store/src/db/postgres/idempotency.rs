@@ -1,12 +1,12 @@
 //! What was done under idempotency keys, in PostgreSQL.
 
-use jurat_core::id::AccountId;
+use jurat_core::{id::AccountId, idempotency::SavedAnswer};
 use sqlx::{PgConnection, PgExecutor};
 
 use crate::{
     Result,
     db::{
-        idempotency::{IdempotencyAnswer, PriorWrite, SavedAnswer},
+        idempotency::{IdempotencyAnswer, PriorWrite},
         rows::idempotency::{IdempotencyRow, read_prior_write, status},
         sql,
     },

@@ -1,14 +1,17 @@
 //! Executors and sessions in PostgreSQL.
 
-use jurat_core::executor::{
-    Executor,
-    session::{Session, SessionPool},
+use jurat_core::{
+    executor::{
+        Executor,
+        session::{Session, SessionPool},
+    },
+    list::ListPage,
 };
 use sqlx::{Connection as _, PgConnection};
 
 use super::idempotency;
 use crate::{
-    ExecutorAddOutcome, ListPage, RemoveOutcome, Result, SessionAddOutcome,
+    ExecutorAddOutcome, RemoveOutcome, Result, SessionAddOutcome,
     db::{
         rows::{
             idempotency::IdempotencyRow,

@@ -4,14 +4,17 @@ use jurat_core::{
     account::AccountName,
     id::AccountId,
     time::Timestamp,
-    verifier::{Verifier, VerifierSelector, run::VerifierRunPurpose},
+    verifier::{
+        Verifier, VerifierSelector,
+        registry::{DeployedVersion, Measurement},
+        run::VerifierRunPurpose,
+    },
 };
 use sqlx::{Connection as _, PgConnection};
 
 use super::{LONG_STATEMENT_TIMEOUT, idempotency};
 use crate::{
-    CachedVerdict, DeployOutcome, DeployedVersion, Measurement, Result, VerdictPruning,
-    VerifierRemoval, VerifierRemoveOutcome,
+    CachedVerdict, DeployOutcome, Result, VerdictPruning, VerifierRemoval, VerifierRemoveOutcome,
     db::{
         rows::{
             idempotency::IdempotencyRow,

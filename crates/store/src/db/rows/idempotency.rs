@@ -1,11 +1,11 @@
 //! Rows of what was done under idempotency keys.
 
-use jurat_core::id::RoundId;
+use jurat_core::{id::RoundId, idempotency::SavedAnswer};
 
 use super::{DbRow, RowReader};
 use crate::{
     Result,
-    db::idempotency::{IdempotencyAnswer, IdempotencyRecord, PriorWrite, SavedAnswer},
+    db::idempotency::{IdempotencyAnswer, IdempotencyRecord, PriorWrite},
 };
 
 pub(crate) struct IdempotencyRow {

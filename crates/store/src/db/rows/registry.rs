@@ -3,14 +3,16 @@
 use jurat_core::{
     account::full_name,
     id::AccountId,
-    verifier::{SYSTEM_PREFIX, Verifier, VerifierConfig, VerifierStanding, VerifierVersion},
+    verifier::{
+        SYSTEM_PREFIX, Verifier, VerifierConfig, VerifierStanding, VerifierVersion,
+        registry::{Measurement, VersionSummary},
+    },
 };
 use serde_json::Value;
 
 use super::{DbRow, RowReader, json};
 use crate::{
-    CachedVerdict, DeployOutcome, Measurement, NewVerifierVersion, Result, StoreError,
-    VersionSummary, ops::workflows::label,
+    CachedVerdict, DeployOutcome, NewVerifierVersion, Result, StoreError, ops::workflows::label,
 };
 
 /// A deploy with its configuration as text.

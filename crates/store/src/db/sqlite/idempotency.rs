@@ -1,13 +1,13 @@
 //! What was done under idempotency keys, in SQLite.
 
-use jurat_core::id::AccountId;
+use jurat_core::{id::AccountId, idempotency::SavedAnswer};
 use rusqlite::{Connection, params};
 
 use super::{execute, first};
 use crate::{
     Result,
     db::{
-        idempotency::{IdempotencyAnswer, PriorWrite, SavedAnswer},
+        idempotency::{IdempotencyAnswer, PriorWrite},
         rows::idempotency::{IdempotencyRow, read_prior_write, status},
         sql,
     },

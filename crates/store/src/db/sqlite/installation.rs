@@ -1,14 +1,17 @@
 //! Executors and sessions in SQLite.
 
-use jurat_core::executor::{
-    Executor,
-    session::{Session, SessionPool},
+use jurat_core::{
+    executor::{
+        Executor,
+        session::{Session, SessionPool},
+    },
+    list::ListPage,
 };
 use rusqlite::{Connection, params};
 
 use super::{all, execute, first, idempotency};
 use crate::{
-    ExecutorAddOutcome, ListPage, RemoveOutcome, Result, SessionAddOutcome,
+    ExecutorAddOutcome, RemoveOutcome, Result, SessionAddOutcome,
     db::{
         rows::{
             idempotency::IdempotencyRow,

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use jurat_core::{account::key::Key, id::AccountId, time::Timestamp};
+use jurat_core::{account::key::Key, id::AccountId, list::ListPage, time::Timestamp};
 use rusqlite::{Connection, params};
 
 use super::{all, execute, first, idempotency};
 use crate::{
     KeyAddOutcome, KeyRecord, KeyRevocation, KeyRevokeOutcome, KeyRotateOutcome, KeyRotation,
-    KeySuccession, ListPage, LiveKeys, Result, StoreError,
+    KeySuccession, LiveKeys, Result, StoreError,
     db::{
         rows::{
             idempotency::IdempotencyRow,

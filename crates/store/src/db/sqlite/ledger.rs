@@ -3,13 +3,14 @@
 use jurat_core::{
     account::ledger::{AccountState, Balance, Transfer},
     id::AccountId,
+    list::ListPage,
     time::Timestamp,
 };
 use rusqlite::{Connection, params};
 
 use super::{all, execute, first, idempotency};
 use crate::{
-    CreditGrant, CreditGrantOutcome, ListPage, Result, Spending, Suspension, SuspensionOutcome,
+    CreditGrant, CreditGrantOutcome, Result, Spending, Suspension, SuspensionOutcome,
     db::{
         rows::{
             idempotency::IdempotencyRow,

@@ -3,14 +3,17 @@
 use jurat_core::{
     id::AccountId,
     time::Timestamp,
-    verifier::{Verifier, VerifierSelector, run::VerifierRunPurpose},
+    verifier::{
+        Verifier, VerifierSelector,
+        registry::{DeployedVersion, Measurement},
+        run::VerifierRunPurpose,
+    },
 };
 use rusqlite::{Connection, params};
 
 use super::{all, execute, first, idempotency};
 use crate::{
-    CachedVerdict, DeployOutcome, DeployedVersion, Measurement, Result, VerdictPruning,
-    VerifierRemoval, VerifierRemoveOutcome,
+    CachedVerdict, DeployOutcome, Result, VerdictPruning, VerifierRemoval, VerifierRemoveOutcome,
     db::{
         rows::{
             idempotency::IdempotencyRow,

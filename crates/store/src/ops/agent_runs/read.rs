@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{
-    agent_run::{AgentRunStatus, AgentRunSummary, StepStatus, counts},
+    agent_run::{
+        AgentRunEventRow, AgentRunKey, AgentRunStatus, AgentRunSummary, EventsStart, StepStatus,
+        counts,
+    },
     time::Timestamp,
 };
 
 use super::{
-    AgentRunEventRow, AgentRunEventsQuery, AgentRunFilter, AgentRunKey, AgentRunRecord,
-    EventsStart,
+    AgentRunEventsQuery, AgentRunFilter, AgentRunRecord,
     rows::{read_agent_run, read_agent_step, read_event, run_columns, step_columns},
 };
 use crate::{

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use jurat_core::{
-    agent_run::{AgentRunEvent, AgentStep, StepConclusion, StepLease},
+    agent_run::{
+        AgentRunEvent, AgentRunEventRow, AgentRunKey, AgentStep, StepConclusion, StepLease,
+    },
     id::AccountId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentRunEventRow, AgentRunKey, AgentRunRecord, AgentRunState};
+use super::{AgentRunRecord, AgentRunState};
 use crate::{
     Result,
     db::rows::{DbRow, RowReader, event_texts, json},

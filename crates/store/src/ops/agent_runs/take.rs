@@ -11,13 +11,13 @@ use std::{
 
 use jurat_core::{
     account::fair_share::share_fairly,
-    agent_run::{AgentRunEvent, AgentRunEventKind, AgentRunStatus},
+    agent_run::{AgentRunEvent, AgentRunEventKind, AgentRunKey, AgentRunStatus},
     id::AccountId,
     time::Timestamp,
 };
 use serde_json::{Value, json};
 
-use super::{AgentRunKey, AgentStepRenewal, AgentStepTake, TakenAgentStep, write::add_events};
+use super::{AgentStepRenewal, AgentStepTake, TakenAgentStep, write::add_events};
 use crate::{
     Result,
     db::{

@@ -1,11 +1,13 @@
 //! Writing runs. Everybody changes steps before the run that they belong to, so that nobody waits
 //! for somebody who waits for him.
 
-use jurat_core::{agent_run::AgentRunEvent, agent_run::AgentStep, time::Timestamp};
+use jurat_core::{
+    agent_run::{AgentRunAddition, AgentRunEvent, AgentRunKey, AgentStep},
+    time::Timestamp,
+};
 
 use super::{
-    AgentRunAddition, AgentRunConflict, AgentRunKey, AgentRunRefusal, AgentRunSubmit,
-    AgentRunWrite, NewAgentStep, read,
+    AgentRunConflict, AgentRunRefusal, AgentRunSubmit, AgentRunWrite, NewAgentStep, read,
     rows::{conclusion_text, events_text},
 };
 use crate::{

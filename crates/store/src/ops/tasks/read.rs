@@ -1,10 +1,13 @@
 //! Reading tasks. Each filter of the list has a text of its own, so that it reads along an index.
 
-use jurat_core::{round::candidate::ArtifactRef, task::TaskPhase, time::Timestamp};
+use jurat_core::{
+    round::candidate::ArtifactRef,
+    task::{TaskCandidateRow, TaskEventRow, TaskKey, TaskPhase, TaskRecord, TaskSummary},
+    time::Timestamp,
+};
 
 use super::{
-    TaskBallotRow, TaskCandidateRow, TaskEventRow, TaskEventsQuery, TaskFilter, TaskKey,
-    TaskRecord, TaskSummary,
+    TaskBallotRow, TaskEventsQuery, TaskFilter,
     rows::{read_ballot, read_candidate, read_event, read_record, read_refs, read_summary},
 };
 use crate::{

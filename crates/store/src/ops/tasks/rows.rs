@@ -3,10 +3,10 @@
 use jurat_core::{
     id::{AccountId, RoundId},
     round::candidate::{ArtifactRef, Evidence},
-    task::TaskEvent,
+    task::{TaskCandidateRow, TaskEvent, TaskEventRow, TaskKey, TaskRecord, TaskSummary},
 };
 
-use super::{TaskBallotRow, TaskCandidateRow, TaskEventRow, TaskKey, TaskRecord, TaskSummary};
+use super::TaskBallotRow;
 use crate::{
     Result,
     db::rows::{

@@ -9,10 +9,15 @@ use std::{
     convert::Infallible,
 };
 
-use jurat_core::{account::fair_share::share_fairly, id::AccountId, time::Timestamp};
+use jurat_core::{
+    account::fair_share::share_fairly,
+    id::AccountId,
+    task::{TakenTasks, TaskKey, TaskTake},
+    time::Timestamp,
+};
 use serde_json::{Value, json};
 
-use super::{TakenTasks, TaskKey, TaskTake, rows::read_key};
+use super::rows::read_key;
 use crate::{
     Result,
     db::{

@@ -1,10 +1,13 @@
 //! Writing tasks.
 
-use jurat_core::{id::RoundId, task::TaskEvent, time::Timestamp};
+use jurat_core::{
+    id::RoundId,
+    task::{TaskAddition, TaskCandidateRow, TaskEvent, TaskKey},
+    time::Timestamp,
+};
 
 use super::{
-    TaskAddition, TaskAppend, TaskAppendRefusal, TaskBallotRow, TaskCandidateRow, TaskKey,
-    TaskSubmit, TaskSubmitRefusal, read,
+    TaskAppend, TaskAppendRefusal, TaskBallotRow, TaskSubmit, TaskSubmitRefusal, read,
     rows::{events_text, inline_text, refs_text},
 };
 use crate::{

@@ -4,16 +4,18 @@ use jurat_core::{
     account::team::InvitationKind,
     id::AccountId,
     time::Timestamp,
-    workflow::template::{Template, TemplateSelector},
+    workflow::{
+        operation::OfferOutcome,
+        template::{ChangedTemplate, Template, TemplateChangeKind, TemplateSelector},
+    },
 };
 
 use super::{
-    ChangedTemplate, TemplateChange, TemplateChangeKind, TemplateChangeRefusal, TemplateOffer,
-    TemplateOfferRefusal,
+    TemplateChange, TemplateChangeRefusal, TemplateOffer, TemplateOfferRefusal,
     read::{BY_SLUG, OWN, find, read_template},
 };
 use crate::{
-    InvitationRefusal, OfferOutcome, Result,
+    InvitationRefusal, Result,
     db::{
         rows::{DbRow, RowReader},
         tx::{Tx, args},

@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use jurat_core::{
     id::AccountId,
     verifier::{NAME_CHARS, Verifier, VerifierStanding},
-    workflow::{ForkOrigin, VerifierBinding, VersionSource, Workflow, template::free_name},
+    workflow::{
+        ForkOrigin, VerifierBinding, VersionSource, Workflow,
+        template::{ForkedWorkflow, free_name},
+    },
 };
 
-use super::{ForkRefusal, ForkedVerifier, ForkedWorkflow, TemplateFork};
+use super::{ForkRefusal, ForkedVerifier, TemplateFork};
 use crate::{
     Result, WorkflowRefusal,
     db::{

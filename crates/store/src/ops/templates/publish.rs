@@ -6,13 +6,15 @@ use jurat_core::{
     id::AccountId,
     workflow::{
         search::{SearchIndex, SearchTexts},
-        template::{Template, TemplateFile, TemplateVersionSummary, VerifierSnapshot},
+        template::{
+            Template, TemplateFile, TemplatePublication, TemplateVersionSummary, VerifierSnapshot,
+        },
     },
 };
 use serde_json::Value;
 
 use super::{
-    PublishRefusal, PublishableWorkflow, TemplateFileBytes, TemplatePublication, TemplatePublish,
+    PublishRefusal, PublishableWorkflow, TemplateFileBytes, TemplatePublish,
     read::{BY_SLUG, BY_WORKFLOW, read_template},
 };
 use crate::{

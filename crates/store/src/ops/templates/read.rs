@@ -8,15 +8,13 @@ use jurat_core::{
     time::Timestamp,
     verifier::VerifierVersion,
     workflow::template::{
-        Template, TemplateContent, TemplateFile, TemplateLine, TemplateRelease, TemplateSelector,
-        TemplateVersion, TemplateVersionSummary,
+        Template, TemplateContent, TemplateFile, TemplateFilter, TemplateLine, TemplateRelease,
+        TemplateSelector, TemplateVersion, TemplateVersionSummary,
     },
 };
 use serde_json::Value;
 
-use super::{
-    PublishedVerifierLookup, TemplateFileLookup, TemplateFilter, TemplateLookup, TemplateWordSearch,
-};
+use super::{PublishedVerifierLookup, TemplateFileLookup, TemplateLookup, TemplateWordSearch};
 use crate::{
     Result,
     db::{

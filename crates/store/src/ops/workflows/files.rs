@@ -7,12 +7,12 @@ use jurat_core::{
     workflow::{
         AccessRole, ContentKind, FileContent, FileEntry, NewFile, ReachableWorkflow, Workflow,
         file::{ALL_FILES_BYTES, MOST_FILES, also_folder, digest},
+        operation::WorkflowFileBytes,
     },
 };
 
 use super::{
-    NameMatch, WorkflowFileBytes, WorkflowFileSet, WorkflowFilesLookup, WorkflowRefusal,
-    WrongField,
+    NameMatch, WorkflowFileSet, WorkflowFilesLookup, WorkflowRefusal, WrongField,
     reach::seen,
     rows::{file_columns, read_file},
     tried,

@@ -6,13 +6,15 @@ use jurat_core::{
     id::AccountId,
     time::Timestamp,
     workflow::{
-        AccessRole, GRANTS_A_DAY, GrantLine, MOST_GRANTS, MOST_WAITING, ReachableWorkflow, Workflow,
+        AccessRole, GRANTS_A_DAY, GrantLine, MOST_GRANTS, MOST_WAITING, ReachableWorkflow,
+        Workflow,
+        operation::{GrantRevocationResult, WorkflowGrantResult, WorkflowLeaveResult},
     },
 };
 
 use super::{
-    GrantRevocation, GrantRevocationResult, NameMatch, WorkflowChange, WorkflowGrantOrder,
-    WorkflowGrantResult, WorkflowLeaveResult, WorkflowLookup, WorkflowRefusal, WrongField,
+    GrantRevocation, NameMatch, WorkflowChange, WorkflowGrantOrder, WorkflowLookup,
+    WorkflowRefusal, WrongField,
     reach::{self, held, principals},
     rows::{label, role_of_rank},
     tried,

@@ -2,12 +2,14 @@
 
 use jurat_core::{
     id::AccountId,
-    workflow::{FileEntry, OwnershipFilter, ReachableWorkflow, VerifierBinding, Workflow},
+    workflow::{
+        FileEntry, OwnershipFilter, ReachableWorkflow, VerifierBinding, Workflow,
+        operation::{ForkLineage, UpstreamTemplate, WorkflowView},
+    },
 };
 
 use super::{
-    ForkLineage, NameMatch, UpstreamTemplate, WorkflowLookup, WorkflowQuery, WorkflowView,
-    WorkflowWordSearch,
+    NameMatch, WorkflowLookup, WorkflowQuery, WorkflowWordSearch,
     reach::{self, granted, reach_columns, seen_version},
     rows::{
         columns, file_columns, owner_handle, read_binding, read_candidate, read_file, read_reached,

@@ -5,13 +5,14 @@ use jurat_core::{
     verifier::VerifierSelector,
     workflow::{
         AccessRole, FileEntry, NewBinding, ReachableWorkflow, Slug, VerifierBinding, VersionSource,
-        Workflow, WorkflowVersion, draft::BODY_FILE, search::SearchIndex,
+        Workflow, WorkflowVersion, draft::BODY_FILE, operation::WorkflowSaveResult,
+        search::SearchIndex,
     },
 };
 
 use super::{
     FilesPatch, SaveTarget, VersionFiles, WorkflowLookup, WorkflowRefusal, WorkflowSave,
-    WorkflowSaveResult, WrongField, files,
+    WrongField, files,
     reach::{self, may},
     read::{self, bindings_of, files_seen},
     rows::{bindings_text, index_of},

@@ -4,13 +4,13 @@ use jurat_core::{
     account::team::InvitationKind,
     id::AccountId,
     time::Timestamp,
-    workflow::{AccessRole, Workflow},
+    workflow::{AccessRole, Workflow, operation::OfferOutcome},
 };
 
 use super::rows::columns;
 use super::{
-    NameMatch, OfferOutcome, OwnershipChange, WorkflowOffer, WorkflowOfferRefusal, WorkflowRefusal,
-    files, reach, rows::read_workflow, tried,
+    NameMatch, OwnershipChange, WorkflowOffer, WorkflowOfferRefusal, WorkflowRefusal, files, reach,
+    rows::read_workflow, tried,
 };
 use crate::{
     InvitationRefusal, Result,

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use jurat_core::{
     id::AccountId,
-    task::agent_event::{Delivery, EventDirection},
+    list::ListPosition,
+    task::agent_event::{
+        AgentEventAddition, AgentEventRecord, Delivery, EventDirection, NewAgentEvent,
+    },
 };
 use jurat_store::{
-    AgentEventAdd, AgentEventAddition, AgentEventFilter, AgentEventOutcome, AgentEventPruning,
-    AgentEventRecord, AgentEventTake, Behalf, ListPosition, NewAgentEvent, NotLeaseHolder, Store,
-    TooManyPending, WriteOutcome,
+    AgentEventAdd, AgentEventFilter, AgentEventOutcome, AgentEventPruning, AgentEventTake, Behalf,
+    NotLeaseHolder, Store, TooManyPending, WriteOutcome,
 };
 use serde_json::json;
 

@@ -5,16 +5,17 @@ use std::{collections::BTreeSet, sync::Arc};
 use futures::future::join_all;
 use jurat_core::{
     agent_run::{
-        AgentRunEvent, AgentRunEventKind, AgentRunStatus, AgentStep, StepConclusion, StepStatus,
+        AgentRunAddition, AgentRunEvent, AgentRunEventKind, AgentRunKey, AgentRunStatus, AgentStep,
+        EventsStart, StepConclusion, StepStatus,
     },
     id::AccountId,
+    list::ListPosition,
     time::Timestamp,
 };
 use jurat_store::{
-    AgentRunAddition, AgentRunConflict, AgentRunEventsQuery, AgentRunFilter, AgentRunKey,
-    AgentRunRecord, AgentRunRefusal, AgentRunState, AgentRunSubmit, AgentRunWrite,
-    AgentStepRenewal, AgentStepTake, Behalf, EventsStart, ListPosition, NewAgentStep, Store,
-    TakenAgentStep, WriteOutcome,
+    AgentRunConflict, AgentRunEventsQuery, AgentRunFilter, AgentRunRecord, AgentRunRefusal,
+    AgentRunState, AgentRunSubmit, AgentRunWrite, AgentStepRenewal, AgentStepTake, Behalf,
+    NewAgentStep, Store, TakenAgentStep, WriteOutcome,
 };
 use serde_json::json;
 

@@ -2,15 +2,16 @@
 
 use jurat_core::{
     id::AccountId,
+    idempotency::SavedAnswer,
     round::job::JobKind,
     verifier::{VerifierRef, VerifierSelector, run::VerifierRunVerdict},
     workflow::{AccessRole, FileContent, NewFile, VerifierRole, WorkflowSelector, file::digest},
 };
 use jurat_store::{
     Behalf, DeployOutcome, IdempotencyAnswer, IdempotencyRecord, NameMatch, NewVerifierVersion,
-    OwnershipChange, RoundFilter, RoundOpenOutcome, SavedAnswer, Store, VerifierRemoval,
-    VerifierRemoveOutcome, VerifierRunFilter, WorkflowChange, WorkflowFilesLookup,
-    WorkflowGrantOrder, WorkflowLookup, WorkflowRefusal, WorkflowSave, WriteOutcome, WrongField,
+    OwnershipChange, RoundFilter, RoundOpenOutcome, Store, VerifierRemoval, VerifierRemoveOutcome,
+    VerifierRunFilter, WorkflowChange, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup,
+    WorkflowRefusal, WorkflowSave, WriteOutcome, WrongField,
 };
 
 use super::{

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use jurat_core::round::RoundEnding;
-use jurat_store::{Behalf, IdempotencyAnswer, IdempotencyRecord, SavedAnswer, WriteOutcome};
+use jurat_core::{idempotency::SavedAnswer, round::RoundEnding};
+use jurat_store::{Behalf, IdempotencyAnswer, IdempotencyRecord, WriteOutcome};
 
 use super::ledger::{balance, correction, member, sound};
 use crate::{

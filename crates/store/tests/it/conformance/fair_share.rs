@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use jurat_core::{id::AccountId, task::TaskPhase};
-use jurat_store::{Behalf, Store, TakenTasks, TaskKey, TaskSubmit, TaskTake, WriteOutcome};
+use jurat_core::{
+    id::AccountId,
+    task::{TakenTasks, TaskKey, TaskPhase, TaskTake},
+};
+use jurat_store::{Behalf, Store, TaskSubmit, WriteOutcome};
 
 use super::tasks::{key, new_task, submitted};
 use crate::{

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use jurat_core::id::AccountId;
+use jurat_core::{id::AccountId, idempotency::SavedAnswer};
 use jurat_store::{
     ExecutorAddOutcome, IdempotencyAnswer, IdempotencyRecord, RemoveOutcome, RoundOpenOutcome,
-    SavedAnswer, SessionAddOutcome,
+    SessionAddOutcome,
 };
 
 use super::rounds::read;

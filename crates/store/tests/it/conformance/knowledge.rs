@@ -1,11 +1,19 @@
 //! What is remembered of decisions.
 
-use jurat_core::id::AccountId;
+use jurat_core::{
+    id::AccountId,
+    task::{
+        TaskRecord,
+        knowledge::{
+            Knowledge, KnowledgeDigests, KnowledgeKey, KnowledgePosition, KnowledgeRecord,
+            KnowledgeScope,
+        },
+    },
+};
 use jurat_store::{
-    Knowledge, KnowledgeDeprecation, KnowledgeDigests, KnowledgeFetch, KnowledgeHits, KnowledgeKey,
-    KnowledgeLookup, KnowledgePageQuery, KnowledgePosition, KnowledgeRecord, KnowledgeScope,
+    KnowledgeDeprecation, KnowledgeFetch, KnowledgeHits, KnowledgeLookup, KnowledgePageQuery,
     KnowledgeSummary, SimilarKnowledge, Store, TaskAppend, TaskAppendExtras, TaskAppendRefusal,
-    TaskRecord, WriteOutcome,
+    WriteOutcome,
 };
 use serde_json::json;
 

@@ -6,12 +6,13 @@ use futures::future::join_all;
 use jurat_core::{
     account::ledger::{Balance, CreditHold, Movement, Transfer, settle},
     id::AccountId,
+    idempotency::SavedAnswer,
     round::{OpenRound, RoundEnding},
 };
 use jurat_store::{
     Behalf, CostCorrection, CreditGrantOutcome, IdempotencyAnswer, IdempotencyRecord,
-    RoundCloseOutcome, RoundOpenOutcome, SavedAnswer, Spending, Store, Suspension,
-    SuspensionOutcome, TakeoverScope, WriteOutcome,
+    RoundCloseOutcome, RoundOpenOutcome, Spending, Store, Suspension, SuspensionOutcome,
+    TakeoverScope, WriteOutcome,
 };
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 

@@ -6,11 +6,11 @@ use futures::future::join_all;
 use jurat_core::{
     account::{AccountKind, AccountName, AccountProfile},
     id::AccountId,
+    idempotency::SavedAnswer,
     time::Timestamp,
 };
 use jurat_store::{
-    Behalf, HandleChange, HandleRefusal, IdempotencyAnswer, IdempotencyRecord, SavedAnswer, Store,
-    WriteOutcome,
+    Behalf, HandleChange, HandleRefusal, IdempotencyAnswer, IdempotencyRecord, Store, WriteOutcome,
 };
 
 use crate::{

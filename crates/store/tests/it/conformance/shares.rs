@@ -10,14 +10,14 @@ use jurat_core::{
     verifier::{VerifierRef, VerifierSelector},
     workflow::{
         AccessRole, GRANTS_A_DAY, MOST_WAITING, OwnershipFilter, VerifierRole, WorkflowSelector,
+        operation::WorkflowSaveResult,
         share::{Share, ShareAction, ShareState},
     },
 };
 use jurat_store::{
     Behalf, DeployOutcome, GrantRevocation, LoginCodeUse, NameMatch, NewLoginCode,
     NewVerifierVersion, ShareAnswer, ShareQuery, ShareRefusal, Store, WorkflowGrantOrder,
-    WorkflowLookup, WorkflowRefusal, WorkflowSave, WorkflowSaveResult, WorkflowWordSearch,
-    WriteOutcome,
+    WorkflowLookup, WorkflowRefusal, WorkflowSave, WorkflowWordSearch, WriteOutcome,
 };
 
 use super::workflows::{

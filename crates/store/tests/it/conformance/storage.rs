@@ -2,14 +2,15 @@
 
 use jurat_core::{
     id::AccountId,
+    idempotency::SavedAnswer,
     round::{OpenRound, RetainedRequest, RoundRequest},
     time::Timestamp,
     workflow::{AccessRole, VersionSource},
 };
 use jurat_store::{
     Behalf, DeployOutcome, ErasureRefusal, FilesPatch, IdempotencyAnswer, IdempotencyRecord,
-    NewVerifierVersion, PruneCounts, PruneOrder, RoundErasure, RoundKey, RoundKeys, SavedAnswer,
-    StorageFull, TaskEventsQuery, WorkflowRefusal, WorkflowSave, WriteOutcome,
+    NewVerifierVersion, PruneCounts, PruneOrder, RoundErasure, RoundKey, RoundKeys, StorageFull,
+    TaskEventsQuery, WorkflowRefusal, WorkflowSave, WriteOutcome,
 };
 
 use super::{

@@ -5,18 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::join_all;
 use jurat_core::{
     id::{AccountId, RoundId},
+    list::ListPosition,
     policy::EvaluationStatus,
     round::candidate::{ArtifactRef, Evidence, InlineEvidence},
     task::{
-        Ballot, Budget, BudgetRenewal, DecisionMode, ExhaustedRoles, LeaseRelease, Task, TaskEvent,
-        TaskLease, TaskPhase, TaskRole, TaskTerms, VoteAggregation,
-        agent_event::{Delivery, EventDirection},
+        Ballot, Budget, BudgetRenewal, DecisionMode, ExhaustedRoles, LeaseRelease, Task,
+        TaskCandidateRow, TaskEvent, TaskKey, TaskLease, TaskPhase, TaskRecord, TaskRole, TaskTake,
+        TaskTerms, VoteAggregation,
+        agent_event::{Delivery, EventDirection, NewAgentEvent},
     },
 };
 use jurat_store::{
-    AgentEventFilter, Behalf, ListPosition, NewAgentEvent, Store, StoreErrorKind, TaskAppend,
-    TaskAppendExtras, TaskAppendRefusal, TaskBallotRow, TaskCandidateRow, TaskEventsQuery,
-    TaskFilter, TaskKey, TaskRecord, TaskSubmit, TaskSubmitRefusal, TaskTake, WriteOutcome,
+    AgentEventFilter, Behalf, Store, StoreErrorKind, TaskAppend, TaskAppendExtras,
+    TaskAppendRefusal, TaskBallotRow, TaskEventsQuery, TaskFilter, TaskSubmit, TaskSubmitRefusal,
+    WriteOutcome,
 };
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use serde_json::json;

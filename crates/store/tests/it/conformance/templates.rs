@@ -7,17 +7,18 @@ use jurat_core::{
     verifier::{VerifierSelector, VerifierVersion},
     workflow::{
         VerifierRole,
+        operation::OfferOutcome,
         template::{
-            DesignChecks, SafetyStatus, TemplateContent, TemplateSafety, TemplateSelector,
+            ChangedTemplate, DesignChecks, ForkNotes, SafetyStatus, TemplateChangeKind,
+            TemplateContent, TemplateFilter, TemplatePublication, TemplateSafety, TemplateSelector,
             TemplateVersion, TemplateVersionSummary, VerifierSnapshot,
         },
     },
 };
 use jurat_store::{
-    Behalf, ChangedTemplate, ForkNotes, ForkedVerifier, HandleChange, InvitationAnswer, NameMatch,
-    NewVerifierVersion, OfferOutcome, PublishRefusal, PublishedVerifierLookup, RoundOpenOutcome,
-    Store, TemplateChange, TemplateChangeKind, TemplateChangeRefusal, TemplateFileLookup,
-    TemplateFilter, TemplateFork, TemplateLookup, TemplateOffer, TemplatePublication,
+    Behalf, ForkedVerifier, HandleChange, InvitationAnswer, NameMatch, NewVerifierVersion,
+    PublishRefusal, PublishedVerifierLookup, RoundOpenOutcome, Store, TemplateChange,
+    TemplateChangeRefusal, TemplateFileLookup, TemplateFork, TemplateLookup, TemplateOffer,
     TemplatePublish, TemplateWordSearch, VerifierLookup, VerifierRemoval, VerifierRemoveOutcome,
     WriteOutcome,
 };

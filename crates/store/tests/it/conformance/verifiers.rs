@@ -5,16 +5,18 @@ use std::sync::Arc;
 use jurat_core::{
     checkup::faults,
     id::{AccountId, uuid},
+    idempotency::SavedAnswer,
     round::{OpenRound, consensus::Consensus, job::JobKind, replica::ReplicaAnswer},
     verifier::{
         Verifier, VerifierSelector, VerifierStanding,
+        registry::{DeployedVersion, Measurement},
         run::{VerifierRunPurpose, VerifierRunVerdict},
     },
 };
 use jurat_store::{
-    CachedVerdict, DeployOutcome, DeployedVersion, IdempotencyAnswer, IdempotencyRecord,
-    Measurement, NewVerifierVersion, RoundCloseOutcome, RoundOpenOutcome, SavedAnswer, Store,
-    StoreErrorKind, VerdictPruning, VerifierRemoval, VerifierRemoveOutcome,
+    CachedVerdict, DeployOutcome, IdempotencyAnswer, IdempotencyRecord, NewVerifierVersion,
+    RoundCloseOutcome, RoundOpenOutcome, Store, StoreErrorKind, VerdictPruning, VerifierRemoval,
+    VerifierRemoveOutcome,
 };
 use serde_json::json;
 
@@ -112,7 +114,8 @@ pub(crate) async fn a_version_is_added_and_the_earlier_ones_stay(backend: &Backe
     assert_eq!(read(Some(3)).await, None);
 
     let listed = versions(store, &alice, &first.id, (None, 10)).await;
-    let shown = |it: &jurat_store::VersionSummary| (it.version, it.config_hash.clone());
+    let shown =
+        |it: &jurat_core::verifier::registry::VersionSummary| (it.version, it.config_hash.clone());
     let hash = |criterion| config(criterion).hash();
     assert_eq!(
         listed.iter().map(shown).collect::<Vec<_>>(),

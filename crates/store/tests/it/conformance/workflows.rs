@@ -6,15 +6,16 @@ use jurat_core::{
     verifier::{VerifierRef, VerifierSelector, run::VerifierRunVerdict},
     workflow::{
         AccessRole, FileContent, NewBinding, NewFile, OwnershipFilter, ReachableWorkflow, Slug,
-        VerifierBinding, VerifierRole, VersionSource, WorkflowRef, WorkflowSelector, file::digest,
+        VerifierBinding, VerifierRole, VersionSource, WorkflowRef, WorkflowSelector,
+        file::digest,
+        operation::{WorkflowGrantResult, WorkflowSaveResult, WorkflowView},
     },
 };
 use jurat_store::{
     Behalf, DeployOutcome, FilesPatch, GrantRevocation, NameMatch, NewVerifierVersion,
     OwnershipChange, RoundOpenOutcome, SaveTarget, ShareUse, Store, VerifierRemoval,
-    VerifierRemoveOutcome, WorkflowChange, WorkflowFilesLookup, WorkflowGrantOrder,
-    WorkflowGrantResult, WorkflowLookup, WorkflowQuery, WorkflowRefusal, WorkflowSave,
-    WorkflowSaveResult, WorkflowView, WriteOutcome, WrongField,
+    VerifierRemoveOutcome, WorkflowChange, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup,
+    WorkflowQuery, WorkflowRefusal, WorkflowSave, WriteOutcome, WrongField,
 };
 
 use crate::{

@@ -2,8 +2,7 @@
 
 use std::{collections::BTreeMap, process::Command};
 
-use jurat_core::agent_run::{AgentRunEventKind, AgentRunStatus};
-use jurat_store::AgentRunEventRow;
+use jurat_core::agent_run::{AgentRunEventKind, AgentRunEventRow, AgentRunStatus};
 use jurat_testkit::fake_executor::FakeExecutor;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;

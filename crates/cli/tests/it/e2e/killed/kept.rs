@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
+    agent_run::{AgentRunEventRow, AgentRunKey, EventsStart},
     id::AccountId,
-    task::{LeaseRelease, Task, TaskEvent, TaskLease, TaskPhase, TaskRole},
+    task::{LeaseRelease, Task, TaskEvent, TaskKey, TaskLease, TaskPhase, TaskRecord, TaskRole},
 };
-use jurat_store::{
-    AgentRunEventRow, AgentRunEventsQuery, AgentRunKey, Behalf, EventsStart, Store,
-    TaskEventsQuery, TaskFilter, TaskKey, TaskRecord,
-};
+use jurat_store::{AgentRunEventsQuery, Behalf, Store, TaskEventsQuery, TaskFilter};
 
 /// More events than any of these tasks has.
 const ALL: u32 = 1_000;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jurat_core::task::{TaskEvent, TaskRole};
-use jurat_engine::tasks::TaskKey;
+use jurat_core::task::{TaskEvent, TaskKey, TaskRole};
 
 use crate::simulation::{shelf::Kept, world::Call};
 

@@ -7,12 +7,13 @@ use http::StatusCode;
 use jurat_core::{
     account::caller::Scope,
     id::{AccountId, RoundId},
+    idempotency::SavedAnswer,
     judge::Price,
 };
 use jurat_engine::{Clock as _, EngineLimits, JudgesConfig, ProviderKind, ProviderSettings};
 use jurat_store::{
-    Behalf, CostCorrection, IdempotencyAnswer, IdempotencyRecord, JudgeHistoryKey, SavedAnswer,
-    Store, StoreLocation, TakeoverScope,
+    Behalf, CostCorrection, IdempotencyAnswer, IdempotencyRecord, JudgeHistoryKey, Store,
+    StoreLocation, TakeoverScope,
 };
 use jurat_testkit::{
     app::{TestApp, TestCaller, TestReply},

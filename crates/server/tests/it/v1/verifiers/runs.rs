@@ -10,10 +10,11 @@ use jurat_core::{
     id::AccountId,
     verifier::{
         VerifierRef,
+        registry::Measurement,
         run::{Provenance, VerifierRunPurpose},
     },
 };
-use jurat_engine::{Measurement, RoundWatcher, VerifierRunOrder};
+use jurat_engine::{RoundWatcher, VerifierRunOrder};
 use jurat_testkit::app::{TestApp, TestCaller, TestReply, admin_caller};
 use serde_json::{Value, json};
 
