@@ -1,5 +1,6 @@
 //! The house rules that a machine can check.
 
+mod boundaries;
 mod dependencies;
 mod documents;
 mod layers;
@@ -44,6 +45,7 @@ pub(crate) fn run(root: &Path) -> Result<CommandReport> {
     let mut found = layers::check(root, &metadata)?;
     found.extend(dependencies::check(&metadata, &rules, &tree::read(&root.join("Cargo.lock"))?));
     found.extend(sources::check(root, &files)?);
+    found.extend(boundaries::check(root, &files)?);
     found.extend(names::check(root, &files)?);
     found.extend(documents::check(root)?);
     found.extend(numbering::check(root)?);

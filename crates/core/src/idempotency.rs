@@ -1,6 +1,6 @@
-//! Answers that are kept under an idempotency key.
+//! Defines the answer that is stored under an idempotency key.
 
-/// What was answered.
+/// An answer as the surface wrote it. Only the surface reads it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedAnswer {
     pub status: u16,

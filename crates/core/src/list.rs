@@ -1,16 +1,16 @@
-//! Parts of lists: a page by name, and a position in a list that shows the newest first.
+//! Defines pages of lists: one by name, and one that starts at a position of a newest-first list.
 
 use crate::time::Timestamp;
 
-/// A part of a list in ascending order.
+/// A page of a list in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPage {
-    /// Starts behind this name or identifier.
+    /// Starts after this name or identifier.
     pub after: Option<String>,
     pub limit: u32,
 }
 
-/// Where a page of a list that shows the newest first goes on.
+/// The position after which a page of a newest-first list starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPosition {
     pub created_at: Timestamp,

@@ -1,9 +1,9 @@
-//! An agent run as it is named and listed, with its events.
+//! Defines the names, pages and events of stored agent runs.
 
 use super::{AgentRunEvent, AgentRunStatus};
 use crate::{id::AccountId, time::Timestamp};
 
-/// Which run of which account.
+/// Names a run of an account.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AgentRunKey {
     pub account: AccountId,
@@ -12,7 +12,7 @@ pub struct AgentRunKey {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunEventRow {
-    /// From one, without gaps.
+    /// Starts at one, without gaps.
     pub seq: u64,
     pub event: AgentRunEvent,
     pub at: Timestamp,
@@ -20,16 +20,16 @@ pub struct AgentRunEventRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventsStart {
-    /// Behind this one, in the order in which they happened.
+    /// After this event, oldest first.
     After(u64),
-    /// Before this one, the newest first.
+    /// Before this event, newest first.
     Before(u64),
 }
 
-/// A run that is there now.
+/// A submitted run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentRunAddition {
-    /// Whether it was added now; otherwise it was there, with the same spec.
+    /// Whether this request added it; otherwise it existed with the same spec.
     pub is_new: bool,
     pub status: AgentRunStatus,
 }

@@ -1,4 +1,4 @@
-//! A task as it is stored and listed, with its events and candidates.
+//! Defines a task as it is stored and listed, with its events and candidates.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// Which task of which account.
+/// Names a task of an account.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskKey {
     pub account: AccountId,
@@ -25,15 +25,15 @@ pub struct TaskRecord {
     pub task_type: String,
     pub contract: Value,
     pub contract_digest: String,
-    /// Who proposes and who verifies.
+    /// The executors that propose and vote.
     pub panel: Value,
-    /// The key that submitted it; `None` for a task from before keys were kept.
+    /// The key that submitted it; `None` if the task is older than this record.
     pub ordered_by: Option<String>,
-    /// What the events made of the task.
+    /// The task after all its events.
     pub state: Task,
-    /// How many events there are.
+    /// The number of its events.
     pub seq: u64,
-    /// When somebody must look at it; `None` when nothing more happens by itself.
+    /// When a node must look at it again; `None` if nothing more happens by itself.
     pub due_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -43,13 +43,13 @@ pub struct TaskRecord {
 }
 
 impl TaskRecord {
-    /// Whether it is still known what was agreed; of a task that is over for long it is not.
+    /// Whether the contract is still stored. Pruning removes it long after the end of the task.
     pub fn has_contract(&self) -> bool {
         !self.contract.as_object().is_some_and(serde_json::Map::is_empty)
     }
 }
 
-/// A line of a list of tasks.
+/// A task in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSummary {
     pub id: String,
@@ -62,10 +62,10 @@ pub struct TaskSummary {
     pub reason: Option<String>,
 }
 
-/// An event as it is stored.
+/// A stored event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskEventRow {
-    /// From one, without gaps.
+    /// Starts at one, without gaps.
     pub seq: u64,
     pub event: TaskEvent,
     pub at: Timestamp,
@@ -74,45 +74,45 @@ pub struct TaskEventRow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskAddition {
     pub record: TaskRecord,
-    /// Whether it was added now.
+    /// Whether this request added it.
     pub is_new: bool,
 }
 
-/// What an executor proposed, with who made it and how.
+/// A stored candidate, with its proposer and its round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskCandidateRow {
     pub id: String,
     pub execution_id: String,
     pub executor: String,
-    /// The round in which it was made.
+    /// The round that produced it.
     pub round: Option<RoundId>,
     pub output: Value,
     pub evidence: Evidence,
-    /// Of the output.
+    /// The digest of the output.
     pub digest: String,
     pub created_at: Timestamp,
 }
 
-/// Who looks at tasks that are due.
+/// A request for tasks that are due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskTake {
     pub now: Timestamp,
-    /// When each is due again, should nobody have written anything by then.
+    /// When each task is due again, unless something is written before.
     pub until: Timestamp,
-    /// How many places are free.
+    /// The number of free permits.
     pub limit: u32,
-    /// How many tasks of each account are under way with whoever asks.
+    /// The number of tasks of each account that the node already drives.
     pub in_flight: BTreeMap<AccountId, usize>,
-    /// Looks at accounts behind this one first: as far as the look before came.
+    /// Starts after this account, where the last request ended.
     pub after: Option<AccountId>,
 }
 
-/// Tasks that are the taker's now.
+/// Tasks that now belong to the taker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenTasks {
     pub tasks: Vec<TaskKey>,
-    /// Whether others are due that wait for a place.
+    /// Whether more tasks are due and wait for a permit.
     pub some_wait: bool,
-    /// The last account that was looked at, when there are more behind it.
+    /// The last account that was looked at, if there are more after it.
     pub looked_to: Option<AccountId>,
 }

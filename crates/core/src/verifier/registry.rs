@@ -1,4 +1,4 @@
-//! Verifiers and their measurements as the registry shows them.
+//! Defines verifiers and their measurements as the registry lists them.
 
 use serde_json::Value;
 
@@ -8,15 +8,15 @@ use crate::{
     workflow::{ShareOrigin, VerifierRole},
 };
 
-/// A verifier with the version that was added.
+/// A verifier with its new version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeployedVersion {
-    /// Its current version is the one that was added.
+    /// Its current version is the new one.
     pub verifier: Verifier,
     pub config_hash: String,
 }
 
-/// A version as a list shows it.
+/// A version in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionSummary {
     pub version: u32,
@@ -25,7 +25,7 @@ pub struct VersionSummary {
     pub deployed_at: Timestamp,
 }
 
-/// What was found when a version was measured.
+/// The result of measuring a version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
     /// A UUID.
@@ -34,24 +34,24 @@ pub struct Measurement {
     pub version: u32,
     /// `Test` or `Attack`.
     pub purpose: VerifierRunPurpose,
-    /// Tells whether two measurements used the same examples.
+    /// Equal for two measurements that used the same examples.
     pub data_digest: String,
-    /// Judges and figures, which every run shows. Its member `own` is true for a measurement of all
-    /// there is with the judge of the version alone; only such a one speaks for the version.
+    /// The judges and results that every run shows. Its member `own` is true if the judge of the
+    /// version alone judged all cases; only such a measurement speaks for the version.
     pub document: Value,
-    /// Each case with its inputs and what the judge said; null where they were not read.
+    /// Each case with its inputs and its judgment; null if the cases were not read.
     pub cases: Value,
     pub at: Timestamp,
 }
 
 impl Measurement {
-    /// Whether it speaks for the version, and not for other judges or for a part of the cases.
+    /// Whether it speaks for the version, rather than for other judges or a part of the cases.
     pub fn is_own(&self) -> bool {
         self.document.get("own") == Some(&Value::Bool(true))
     }
 }
 
-/// How somebody reaches a verifier of another.
+/// The route by which an account reaches a verifier of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShareRoute {
     /// The id of the workflow that names the verifier.
@@ -59,11 +59,11 @@ pub struct ShareRoute {
     pub by: ShareOrigin,
 }
 
-/// A verifier in a list, and what somebody may do with it.
+/// A verifier in a list, with the role of the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReachedVerifier {
     pub verifier: Verifier,
     pub role: VerifierRole,
-    /// `None` for an owner.
+    /// `None` if the caller owns it.
     pub shared: Option<ShareRoute>,
 }

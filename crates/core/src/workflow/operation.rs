@@ -1,4 +1,4 @@
-//! Inputs and results of the operations on workflows.
+//! Defines the inputs and results of operations on workflows.
 
 use super::{AccessRole, FileEntry, ReachableWorkflow, VerifierBinding, Workflow, WorkflowVersion};
 use crate::{account::team::Invitation, time::Timestamp};
@@ -10,42 +10,42 @@ pub struct WorkflowView {
     pub version: WorkflowVersion,
 }
 
-/// A file with what is in it.
+/// A file with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowFileBytes {
     pub entry: FileEntry,
     pub content: Vec<u8>,
 }
 
-/// What became of the template that a workflow was forked from.
+/// A fork, and the present state of its template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkLineage {
     pub workflow: Workflow,
-    /// `None` when there is no such template, or none any more.
+    /// `None` if the workflow is not a fork, or its template was deleted.
     pub upstream: Option<UpstreamTemplate>,
 }
 
-/// The template that a workflow was forked from, as it is now.
+/// The present state of the template that a workflow was forked from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamTemplate {
     pub latest_version: u32,
     pub archived_at: Option<Timestamp>,
     pub archive_reason: Option<String>,
-    /// Whether the version that was forked is still there.
+    /// Whether the forked version still exists.
     pub has_version: bool,
     pub unpublished_at: Option<Timestamp>,
     pub deprecated_at: Option<Timestamp>,
     pub deprecation_message: Option<String>,
 }
 
-/// A version that was added.
+/// A saved version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowSaveResult {
     pub workflow: Workflow,
     pub body: String,
     pub bindings: Vec<VerifierBinding>,
     pub files: Vec<FileEntry>,
-    /// Paths that are new or differ from the version before.
+    /// The paths that are new or differ from the previous version.
     pub changed: Vec<String>,
     pub deleted: Vec<String>,
 }
@@ -66,13 +66,13 @@ pub struct GrantRevocationResult {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowLeaveResult {
     pub workflow: Workflow,
-    /// How many grants to the caller alone were removed; those of teams stay.
+    /// The number of removed grants to the caller alone; grants to teams stay.
     pub removed: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OfferOutcome<T> {
     Invitation(Invitation),
-    /// It was the caller's already.
+    /// The caller already owns it.
     Own(Box<T>),
 }

@@ -1,43 +1,43 @@
-//! An agent event as it is stored and listed.
+//! Defines an agent event as it is stored and listed.
 
 use serde_json::Value;
 
 use super::{Delivery, EventDirection};
 use crate::{id::AccountId, time::Timestamp};
 
-/// An event to be added.
+/// A new event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewAgentEvent {
     pub id: String,
     pub direction: EventDirection,
-    /// Who is told, or who tells.
+    /// The executor that receives or sends the event.
     pub executor: String,
     pub event_type: String,
     pub source_kind: String,
-    /// Of several with the same key for one executor, one is kept.
+    /// The store keeps one event for each key and executor.
     pub dedupe_key: Option<String>,
-    /// The whole event.
+    /// The event as it is sent.
     pub body: Value,
-    /// When it is to be sent; `None` when there is nothing to do.
+    /// When it is sent; `None` if it is not.
     pub next_at: Option<Timestamp>,
 }
 
-/// An event as it is stored.
+/// A stored event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentEventRecord {
     pub account: AccountId,
     pub event: NewAgentEvent,
     pub state: Delivery,
-    /// How often it was taken to be sent.
+    /// The number of delivery attempts.
     pub attempts: u32,
-    /// What the agent decided.
+    /// The decision of the agent.
     pub decision: Option<Value>,
     pub last_error: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// The event that was added, or the one that was there.
+/// The event that was added, or the earlier one with the same key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentEventAddition {
     pub record: AgentEventRecord,

@@ -1,45 +1,45 @@
-//! A final decision as it is remembered and listed.
+//! Defines a final decision as it is remembered and listed.
 
 use serde_json::Value;
 
 use crate::time::Timestamp;
 
-/// A decision that is final, as it is written.
+/// A final decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Knowledge {
     pub epoch: u64,
     pub task_type: String,
     pub digests: KnowledgeDigests,
-    /// What similar inputs are known by.
+    /// The word counts of the inputs, by which similar inputs are found.
     pub words: String,
     pub candidate: String,
     pub output: Value,
-    /// Of the output as canonical JSON.
+    /// The digest of the output as canonical JSON.
     pub output_digest: String,
-    /// The profile under which it was made.
+    /// The profile of the session that produced it.
     pub profile: String,
-    /// Everybody who proposed it.
+    /// All executors that proposed it.
     pub proposers: Vec<String>,
-    /// The decision that it was taken from, where nobody proposed it anew.
+    /// The decision that was reused, if no executor proposed it again.
     pub source: Option<KnowledgeKey>,
     pub reason_codes: Vec<u16>,
     pub confidence: f64,
-    /// How the votes stood.
+    /// The votes, as a document.
     pub quorum: Value,
     pub final_hash: String,
     pub created_at: Timestamp,
-    /// Since when it is not to be used any more.
+    /// When it was withdrawn from use.
     pub deprecated_at: Option<Timestamp>,
 }
 
-/// Which decision of an account.
+/// Names a decision of an account.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KnowledgeKey {
     pub task_id: String,
     pub epoch: u64,
 }
 
-/// What makes two tasks of a type the same.
+/// Two tasks of a type are the same if these digests are equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnowledgeDigests {
     pub policy_id: String,
@@ -48,7 +48,7 @@ pub struct KnowledgeDigests {
     pub params: String,
 }
 
-/// A decision with the task that it is of.
+/// A decision with its task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnowledgeRecord {
     pub task_id: String,

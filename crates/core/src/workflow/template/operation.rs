@@ -1,19 +1,19 @@
-//! Inputs and results of the operations on templates.
+//! Defines the inputs and results of operations on templates.
 
 use super::{Template, TemplateVersionSummary};
 use crate::{id::AccountId, time::Timestamp};
 
-/// Which templates to list.
+/// Selects templates for a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TemplateFilter {
     pub viewer: Option<AccountId>,
-    /// Only those of the viewer.
+    /// Lists only templates of the viewer.
     pub is_mine: bool,
-    /// Also archived ones, which only their owner sees.
+    /// Includes archived templates, which only their owner sees.
     pub with_archived: bool,
-    /// Only those that have this text in what lists show, or in a word of the body.
+    /// Lists only templates with this text in a listed field or in a word of the body.
     pub search: Option<String>,
-    /// Starts behind this template, towards older ones.
+    /// Starts after this template, towards older ones.
     pub before: Option<String>,
     pub limit: u32,
 }
@@ -24,11 +24,11 @@ pub struct TemplatePublication {
     pub version: u32,
     pub summary: TemplateVersionSummary,
     pub notes: Vec<String>,
-    /// The names of the verifiers that everybody can see and run now.
+    /// The names of the verifiers that everybody can now see and run.
     pub exposed: Vec<String>,
 }
 
-/// What is done to a template.
+/// A change to a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TemplateChangeKind {
     Unpublish(u32),
@@ -39,7 +39,7 @@ pub enum TemplateChangeKind {
     Delete,
 }
 
-/// A template as it was before it changed.
+/// The template before its change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedTemplate {
     pub template: Template,
@@ -54,15 +54,15 @@ pub struct ForkedWorkflow {
     pub version_token: String,
     pub template_id: String,
     pub template_version: u32,
-    /// The names in the workflow, and the verifiers behind them.
+    /// The names in the workflow, each with its verifier.
     pub verifiers: Vec<(String, String)>,
     pub notes: ForkNotes,
 }
 
-/// What whoever forks is told.
+/// Notes for the owner of a fork.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ForkNotes {
-    /// The handle under which the template was looked for, and the one where it is.
+    /// The handle in the request, and the present one.
     pub moved: Option<(String, String)>,
     pub deprecation: Option<String>,
 }
