@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_file_name_is_refused() {
+    fn an_invalid_name_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let error = run(root.path(), "../x").unwrap_err();
         assert!(error.to_string().starts_with("`../x` is no name for a migration"), "{error}");

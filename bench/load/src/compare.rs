@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_divided_pair_by_pair() {
+    fn passes_are_divided_pair_by_pair() {
         let ratios = measured(&[50.0, 20.0, 90.0]).over(&measured(&[100.0, 10.0, 30.0]));
         assert_eq!(ratios[0], Some(Ratio { median: 2.0, least: 0.5, most: 3.0 }));
         assert_eq!(ratios[4], None, "nothing is divided by zero");

@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_are_as_long_as_the_rate_says_on_the_average() {
+    fn gaps_match_the_rate_on_average() {
         let mut chance = RandomGaps(7);
         let sum: Duration = (0..100_000).map(|_| chance.gap(1_000.0)).sum();
         assert!((99.0..101.0).contains(&sum.as_secs_f64()), "{sum:?}");

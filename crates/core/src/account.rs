@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_is_small_letters_digits_and_inner_hyphens() {
+    fn a_handle_has_lower_case_letters_digits_and_inner_hyphens() {
         for handle in ["abc", "a-b", "0x0", &"a".repeat(40)] {
             assert!(is_handle(handle), "{handle}");
         }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_read_in_small_letters() {
+    fn an_email_address_is_read_in_lower_case() {
         assert_eq!(email(" Ann@Example.COM "), Some("ann@example.com".to_owned()));
         for text in ["", "ann", "@example.com", "ann@", "a b@example.com", "ann@ex..com", "a@b@c"] {
             assert_eq!(email(text), None, "{text}");

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_that_are_apart_are_told_by_how_much() {
+    fn a_clock_difference_is_reported_with_its_size() {
         let at = |seconds: i64| Timestamp::from_millis(seconds * 1_000);
         for (theirs, level) in [
             (100, CheckupLevel::Ok),

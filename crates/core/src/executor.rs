@@ -198,12 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_were_under_way_when_it_opened_do_not_lengthen_the_pause() {
+    fn calls_in_progress_when_it_opened_do_not_lengthen_the_pause() {
         assert_eq!(failed(25), failed(5));
     }
 
     #[test]
-    fn a_look_at_its_health_lets_calls_through_until_one_fails() {
+    fn a_probe_lets_calls_through_until_one_fails() {
         let tried = failed(5).after_probe(true, at(5));
         assert_eq!(tried.state(at(5)), BreakerState::Closed);
         // The pause doubles.
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pause_is_bounded() {
+    fn the_pause_has_a_maximum() {
         let mut breaker = failed(5);
         let mut now = at(5);
         for _ in 0..40 {

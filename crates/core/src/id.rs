@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn uuids_sort_by_time_and_say_their_version() {
+    fn uuids_sort_by_time_and_carry_their_version() {
         let early = uuid(Timestamp::from_millis(1_700_000_000_000), u128::MAX);
         let late = uuid(Timestamp::from_millis(1_700_000_000_001), 0);
         assert!(early < late);

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_plain_and_nobody_has_two() {
+    fn metric_names_are_plain_and_unique() {
         let mut names: Vec<&str> = ALL.iter().map(|figure| figure.name).collect();
         assert!(names.iter().all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')));
         names.sort_unstable();

@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_that_parsers_round_are_refused() {
+    fn integers_that_parsers_round_are_refused() {
         for text in [
             "9007199254740992",
             "-9007199254740992",
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_reads_whole_numbers_exactly_may_send_sixty_four_bits() {
+    fn a_peer_that_reads_integers_exactly_may_send_64_bits() {
         for text in ["9007199254740993", "18446744073709551615", "-9223372036854775808"] {
             assert_eq!(parse_wide(text.as_bytes()).unwrap().to_string(), text);
         }
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_ends_at_sixty_four() {
+    fn the_maximum_depth_is_64() {
         let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(parse(nested(64).as_bytes()).is_ok());
         for depth in [65, 100_000] {
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_counted_before_they_are_kept() {
+    fn values_are_counted_before_they_are_stored() {
         let text = br#"[{"": 0}, {}, [1, "x"], null]"#;
         assert!(parse_within(text, 8).is_ok());
         let error = parse_within(text, 7).unwrap_err();
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_utf_8_document_is_refused() {
+    fn anything_but_one_utf_8_document_is_refused() {
         assert_eq!(parse(b"\xEF\xBB\xBF{}").unwrap_err().kind, StrictErrorKind::ByteOrderMark);
         assert_eq!(parse(b"\"\xFF\"").unwrap_err().kind, StrictErrorKind::NotUtf8);
         for text in [

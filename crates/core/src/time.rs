@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_month_begins_on_its_first_day_and_ends_with_the_next() {
+    fn a_month_ends_when_the_next_one_starts() {
         const SECOND: i64 = 1_000_000;
         for (at, first, next) in [
             // 1970-01, 2024-02 with its leap day, 2026-11, 2026-12, 1900-02 without one, 1969-12.

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_stands_alone_in_a_list() {
+    fn a_tag_contains_no_list_separators() {
         for tag in ["sre", "post mortem", "größe", "a/b"] {
             assert!(is_tag(tag), "{tag}");
         }

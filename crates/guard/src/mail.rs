@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn old_mails_and_those_beyond_the_number_go() {
+    async fn old_and_surplus_mails_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let folder = FolderMailer::new(dir.path().to_owned()).with_most(3);
         let path = |id: &str| dir.path().join(format!("{id}.txt"));

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_is_no_verdict_and_the_threads_survive_it() {
+    async fn a_panic_is_not_a_verdict_and_the_threads_survive_it() {
         let bounded = Sandbox::new(1);
         for _ in 0..3 {
             let evaluation = bounded.run(|| -> Evaluation { panic!("a defect") }).await;
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_queue_is_no_verdict() {
+    async fn a_full_queue_is_not_a_verdict() {
         let bounded = Sandbox::with_queue(1, 1);
         let (release, _blocked) = block(&bounded).await;
         let mut queued = pin!(bounded.run(|| ()));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn accounts_take_turns_and_keep_their_own_order() {
+    async fn accounts_alternate_and_keep_their_own_order() {
         let bounded = Sandbox::new(1);
         let (a, b) = (bounded.of(&account("a")), bounded.of(&account("b")));
         let (release, _first) = block(&bounded.of(&account("x"))).await;
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn abandoned_work_keeps_nobody_from_a_thread() {
+    async fn abandoned_work_does_not_block_a_thread() {
         let bounded = Sandbox::new(1);
         let mut releases = Vec::new();
         // More jobs than threads, from two accounts.

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_ends_soon_after_the_most_that_matters() {
+    fn counting_stops_soon_after_the_limit() {
         let large = json!(vec![json!([1, 2, 3]); 1_000]);
         assert_eq!(size_within(&large, 10), 1_001);
         assert_eq!(size_within(&json!([[1, [2]], 3]), 3), 5);

@@ -302,7 +302,7 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn a_check_for_which_there_is_no_time_is_no_verdict() {
+    async fn a_check_without_a_free_thread_is_not_a_verdict() {
         // More work than runs inline, under a schema that is cached already.
         let output: Value = (0..10_000).collect();
         let schema = json!({"items": {"type": "integer"}});

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_was_not_built_is_named() {
+    fn a_missing_program_is_named() {
         let error = page(Path::new("/nowhere/jurat")).unwrap_err();
         assert_eq!(
             error.to_string(),

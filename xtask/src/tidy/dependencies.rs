@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_side_of_an_or_is_enough_and_both_of_an_and_are_needed() {
+    fn an_or_needs_one_side_and_an_and_both() {
         check_package(&json("a", r#""GPL-3.0 OR MIT""#, "null"), &[]);
         check_package(&json("a", r#""MIT/Apache-2.0""#, "null"), &[]);
         check_package(&json("a", r#""Apache-2.0 WITH LLVM-exception""#, "null"), &[]);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_in_the_lock_file_is_that_of_the_version() {
+    fn the_reported_line_is_that_of_the_version() {
         let lock = "[[package]]\nname = \"a\"\nversion = \"0.9.0\"\n\n[[package]]\nname = \"a\"\nversion = \"1.0.0\"\n";
         let package = serde_json::from_str(&json("a", "null", "null")).unwrap();
         assert_eq!(line_of(lock, &package), 6);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_says_the_numbers_of_its_code() {
+    fn a_page_must_give_the_numbers_of_its_code() {
         let good = "# `not_found`\n\nHTTP status 404, exit code 1.\n\n## What happened\n";
         assert_eq!(check_opening(ProblemCode::NotFound, good), None);
         let stale = good.replace("404", "410");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_example_says_what_the_code_says() {
+    fn an_example_must_match_its_code() {
         let body =
             json!({ "code": "not_found", "status": 404, "hint": ProblemCode::NotFound.hint() });
         let page = format!("# Page\n\n```json\n{body}\n```\n");

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_testkit_stays_out_of_what_is_shipped() {
+    fn the_testkit_is_only_for_tests() {
         check(
             "jurat",
             "jurat-testkit",

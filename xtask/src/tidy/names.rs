@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_name_that_is_declared_twice_is_reported_at_its_second_place() {
+    fn a_duplicate_type_name_is_reported_at_its_second_declaration() {
         let sources = [
             ("crates/a/src/x.rs", "//! A.\npub struct Page<T>(T);\nstruct Own;\n"),
             ("crates/b/src/y.rs", "//! B.\npub(crate) enum Page {}\nstruct Own;\ntype Err = ();\n"),

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_and_a_double_are_found() {
+    fn a_gap_and_a_duplicate_are_found() {
         assert_eq!(gaps("adr", '-', &names(&["0001-a.md", "0002-b.md"])), []);
         assert_eq!(gaps("adr", '-', &names(&["0001-a.md", "0003-b.md"]))[0].path, "adr/0003-b.md");
         assert_eq!(gaps("adr", '-', &names(&["0001-a.md", "0001-b.md"]))[0].path, "adr/0001-b.md");

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_opens_with_what_it_is_for() {
+    fn a_file_must_open_with_a_doc_line() {
         check("crates/x/src/a.rs", "//! A thing.\n", &[]);
         assert_eq!(check_rust("crates/x/src/a.rs", "//! \n").len(), 1);
         check(

@@ -40,7 +40,7 @@ fn echo(count: Arc<AtomicU64>) -> Router {
 }
 
 #[tokio::test]
-async fn as_many_requests_are_sent_as_were_asked_for_and_the_warm_up_is_not_counted() {
+async fn the_requested_number_is_sent_and_the_warm_up_is_not_counted() {
     let count = Arc::new(AtomicU64::new(0));
     let (target, _server) = serve(echo(Arc::clone(&count))).await;
     let plan = LoadPlan { connections: 3, warm_up: 5, stop: LoadStop::Requests(100) };
@@ -87,7 +87,7 @@ fn slowly(rate: f64) -> OfferedLoad {
 }
 
 #[tokio::test]
-async fn an_open_loop_asks_as_often_as_it_says_and_tells_refusals_from_failures() {
+async fn an_open_loop_keeps_its_rate_and_separates_refusals_from_failures() {
     let count = Arc::new(AtomicU64::new(0));
     let (target, _server) = serve(echo(Arc::clone(&count))).await;
     let outcome = offer(&target, &slowly(1_000.0)).await.unwrap();
@@ -107,7 +107,7 @@ async fn an_open_loop_asks_as_often_as_it_says_and_tells_refusals_from_failures(
 }
 
 #[tokio::test]
-async fn the_wait_for_a_connection_counts() {
+async fn the_wait_for_a_connection_counts_as_latency() {
     // One connection and slow answers: all requests except the first wait.
     let slow = async || {
         tokio::time::timeout(Duration::from_millis(50), std::future::pending::<()>())

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 #[test]
-fn a_short_run_reports_every_subject_with_its_figures() {
+fn a_short_run_reports_every_subject_with_its_metrics() {
     let words = "--requests 40 --warm-up 1 --rounds 2 --connections 2 --json";
     let run = Command::new(env!("CARGO_BIN_EXE_jurat-bench-round")).args(words.split(' ')).output();
     let run = run.unwrap();
@@ -17,7 +17,7 @@ fn a_short_run_reports_every_subject_with_its_figures() {
 }
 
 #[test]
-fn a_number_of_replicas_that_no_round_has_is_refused() {
+fn an_invalid_number_of_replicas_is_refused() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_jurat-bench-round"));
     let run = program.args(["--replicas", "4"]).output().unwrap();
     assert_eq!(run.status.code(), Some(2));

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 #[test]
-fn a_short_run_reports_every_subject_with_its_figures() {
+fn a_short_run_reports_every_subject_with_its_metrics() {
     let words = "--requests 40 --warm-up 1 --rounds 2 --connections 2 --json";
     let mut program = Command::new(env!("CARGO_BIN_EXE_jurat-bench-verify"));
     let run = program.args(words.split(' ')).output().unwrap();

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_take_turns_and_begin_with_what_is_first() {
+    fn accounts_alternate_and_start_with_their_oldest_waiter() {
         let many: Vec<u32> = (0..100).rev().collect();
         let all = waiting(&[("a", &many), ("b", &[900, 800])]);
         assert_eq!(share_fairly(all.clone(), &held(&[]), 6), [0, 800, 1, 900, 2, 3]);
@@ -153,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_first_comes_first_where_accounts_hold_as_many() {
+    fn the_oldest_waiter_wins_if_accounts_hold_the_same_number() {
         let all = waiting(&[("a", &[30]), ("b", &[10]), ("c", &[20])]);
         assert_eq!(share_fairly(all, &held(&[]), 9), [10, 20, 30]);
     }
 
     #[test]
-    fn nobody_gets_all_places() {
+    fn no_account_gets_every_permit() {
         let many: Vec<u32> = (0..1_000).collect();
         let all = || waiting(&[("a", &many)]);
         assert_eq!(share_fairly(all(), &held(&[]), 256).len(), 224);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_next_finds_something_left() {
+    fn the_next_account_finds_a_free_permit() {
         let mut shares = FairShares::new(1_024);
         let (a, b) = (account("a"), account("b"));
         let taken = (0..2_000).take_while(|_| shares.take(&a, 1, usize::MAX).is_ok()).count();

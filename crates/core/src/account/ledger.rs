@@ -260,14 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_belongs_in_front_and_stands_once() {
+    fn a_sign_comes_first_and_only_once() {
         for text in ["1.+5", "1.-5", "--1", "-+1", "-", "1-", "1.5.5"] {
             assert_eq!(micros(text), None, "{text}");
         }
     }
 
     #[test]
-    fn a_movement_changes_its_two_places_and_no_other() {
+    fn a_movement_changes_its_two_buckets_and_no_other() {
         let before = Balance { granted: 100, available: 70, held: 20, spent: 10 };
         let after = |granted, available, held, spent| Balance { granted, available, held, spent };
         assert_eq!(before.after(Movement::Grant, 5), after(105, 75, 20, 10));
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn at_risk_is_the_most_beyond_the_hold() {
+    fn at_risk_is_the_maximum_beyond_the_hold() {
         assert_eq!(hold(10, 30, 1).at_risk(), 20);
         assert_eq!(hold(10, 10, 10).at_risk(), 0);
         assert_eq!(hold(10, 4, 1).at_risk(), 0);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_most_is_never_taken() {
+    fn no_more_than_the_maximum_is_ever_taken() {
         assert_eq!(settle(&hold(10, 10, 10), 4), (4, 6));
         assert_eq!(settle(&hold(10, 10, 10), 14), (10, 0));
         assert_eq!(settle(&hold(10, 10, 10), -1), (0, 10));
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_begins_when_its_most_is_covered_or_when_it_is_alone() {
+    fn a_round_starts_if_its_maximum_is_covered_or_if_it_runs_alone() {
         let begin =
             |held_micros, may_owe_micros| CreditAdmission::Begin { held_micros, may_owe_micros };
         let judged = hold(10, 100, 4);
@@ -429,7 +429,7 @@ mod tests {
         }
 
         #[test]
-        fn credit_that_pays_for_the_least_is_never_stranded(available in 1_i64..1_000, micros in 1_i64..500, beyond in 0_i64..500, least in 1_i64..500) {
+        fn credit_that_covers_the_minimum_is_never_stranded(available in 1_i64..1_000, micros in 1_i64..500, beyond in 0_i64..500, least in 1_i64..500) {
             let least = least.min(micros);
             let admitted = admit(available, 0, &hold(micros, micros + beyond, least));
             prop_assert_eq!(matches!(admitted, CreditAdmission::Begin { .. }), least <= available);

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_of_a_code_tells_nothing_of_it() {
+    fn the_stored_form_of_a_code_does_not_reveal_it() {
         let stored = code_hash("salt", "ann@example.com", "12345678");
         assert_eq!(salt_of(&stored), "salt");
         assert!(!stored.contains("12345678"));

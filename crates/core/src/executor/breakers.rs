@@ -179,7 +179,7 @@ mod tests {
     const FAIR: ExecutorCallResult = ExecutorCallResult::Silent { given_ms: 3_000 };
 
     #[test]
-    fn what_one_account_sees_is_no_concern_of_others() {
+    fn failures_of_one_account_do_not_affect_others() {
         for what in [FAIR, ExecutorCallResult::Failed] {
             let mut conduct = ExecutorBreakers::default();
             seen(&mut conduct, "hasty", what, 20);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_accounts_see_concerns_all() {
+    fn failures_of_several_accounts_affect_all() {
         let mut conduct = ExecutorBreakers::default();
         seen(&mut conduct, "a", FAIR, 4);
         seen(&mut conduct, "b", ExecutorCallResult::Failed, 1);
@@ -200,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_request_brings_about_concerns_all() {
+    fn failures_that_no_request_can_cause_affect_all() {
         let mut conduct = ExecutorBreakers::default();
         seen(&mut conduct, "a", ExecutorCallResult::Unreachable, 5);
         assert_eq!(conduct.state(&account("b"), at(1)), BreakerState::Open(at(5)));
     }
 
     #[test]
-    fn silence_counts_by_what_is_usual() {
+    fn a_timeout_counts_only_if_it_exceeds_the_usual_latency() {
         let mut conduct = ExecutorBreakers::default();
         seen(&mut conduct, "a", SHORT, 20);
         seen(&mut conduct, "b", SHORT, 20);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_somebody_takes_back_what_others_saw_together() {
+    fn an_answer_to_one_account_resets_the_shared_failures() {
         let mut conduct = ExecutorBreakers::default();
         seen(&mut conduct, "a", ExecutorCallResult::Failed, 4);
         seen(&mut conduct, "b", ExecutorCallResult::Answered { took_ms: 5 }, 1);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_pause_a_look_at_its_health_decides() {
+    fn after_the_pause_a_probe_decides() {
         let mut conduct = ExecutorBreakers::default();
         seen(&mut conduct, "a", ExecutorCallResult::Failed, 5);
         conduct.after_probe(true, at(4));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_do_not_fill_the_memory() {
+    fn the_number_of_remembered_accounts_is_limited() {
         let mut conduct = ExecutorBreakers::default();
         for number in 0..MOST_ACCOUNTS * 2 {
             seen(&mut conduct, &format!("n{number}"), ExecutorCallResult::Failed, 1);

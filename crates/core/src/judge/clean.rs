@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_sees_is_taken_out_and_counted() {
+    fn invisible_characters_are_removed_and_counted() {
         let (kept, counts) = clean("p\u{200b}a\u{202e}ss\u{e000} \u{e0041}\u{1b}[0m é 漢\t😀");
         assert_eq!(kept, "pass [0m é 漢\t😀");
         let counts: Vec<_> = counts.into_iter().collect();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_nobody_sees_is_blank() {
+    fn a_text_without_visible_characters_is_blank() {
         for text in ["", " \n", "\u{200b}", "\u{feff} \u{202e}\u{e000}", "\u{2800}", "\u{3164}"] {
             assert!(is_blank(text), "{text:?}");
         }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn every_end_of_a_line_is_the_same() {
+    fn every_line_end_becomes_the_same() {
         let (kept, counts) = clean("a\r\nb\rc\u{2028}d\u{85}e\n\rf");
         assert_eq!((kept.as_str(), counts.len()), ("a\nb\nc\nd\ne\n\nf", 0));
     }

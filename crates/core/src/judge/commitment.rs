@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_checklist_is_misread() {
+    fn an_invalid_checklist_is_refused() {
         let many = format!(r#"{{"must_not_show":[],"must_show":{:?}}}"#, vec!["x"; 13]);
         for text in [
             "",

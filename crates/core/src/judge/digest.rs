@@ -54,7 +54,7 @@ mod tests {
     use crate::verifier::InputContract;
 
     #[test]
-    fn whatever_determines_the_prompt_changes_the_digest() {
+    fn everything_that_determines_the_prompt_changes_the_digest() {
         let example = VerifierExample {
             inputs: BTreeMap::from([("a".to_owned(), "x".to_owned())]),
             media_url: None,

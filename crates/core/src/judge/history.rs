@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_without_a_history() {
+    fn nothing_is_predicted_without_a_history() {
         let history = UsageHistory::default();
         assert_eq!(history.likely_micros(1_000, PRICE, 0), None);
         assert_eq!(history.median_answer(), None);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn one_judgment_of_twenty_is_left_out_of_what_is_likely() {
+    fn the_likely_cost_ignores_one_judgment_of_twenty() {
         let mut samples = vec![sample(1_000, 250, 10); 19];
         samples.push(sample(1_000, 250, 2_048));
         let history = UsageHistory::new(samples.clone());
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_that_of_one_request() {
+    fn the_median_answer_is_counted_per_request() {
         let twice = UsageSample { requests: 2, ..sample(1_000, 500, 41) };
         let history = UsageHistory::new([twice]);
         assert_eq!((history.median_answer(), history.prompt_tokens(1_000)), (Some(21), Some(250)));
@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_likely_is_what_one_of_them_cost(samples in proptest::collection::vec((1_u64..10_000, 0_u64..10_000, 0_u64..4_000), 1..120)) {
+        fn the_likely_cost_is_the_cost_of_one_of_the_samples(samples in proptest::collection::vec((1_u64..10_000, 0_u64..10_000, 0_u64..4_000), 1..120)) {
             let samples: Vec<UsageSample> = samples.into_iter().map(|(size, input, output)| sample(size, input, output)).collect();
             let history = UsageHistory::new(samples.clone());
             let costs: Vec<u64> = samples
@@ -127,7 +127,7 @@ mod tests {
         }
 
         #[test]
-        fn a_larger_prompt_is_never_likely_to_cost_less(size in 1_u64..100_000, more in 0_u64..100_000, input in 0_u64..10_000, output in 0_u64..4_000) {
+        fn a_larger_prompt_never_has_a_lower_likely_cost(size in 1_u64..100_000, more in 0_u64..100_000, input in 0_u64..10_000, output in 0_u64..4_000) {
             let history = UsageHistory::new([sample(1_000, input, output)]);
             let likely = |size| history.likely_micros(size, PRICE, 10);
             prop_assert!(likely(size) <= likely(size + more));

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_wrong_is_said_in_the_system_text_and_nowhere_else() {
+    fn the_fault_of_an_answer_is_named_only_in_the_system_text() {
         let question = question("one");
         let plain = put(&question);
         let again = prompt(&PromptMaterials {
@@ -284,7 +284,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_leaves_its_string(text in any::<String>()) {
+        fn untrusted_text_cannot_escape_json_strings(text in any::<String>()) {
             let hostile = put(&question(&text));
             let plain = put(&question("plain"));
             prop_assert_eq!(&hostile.system, &plain.system);

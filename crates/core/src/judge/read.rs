@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_exactly_a_judgment_is_misread() {
+    fn an_answer_that_is_not_exactly_a_judgment_is_an_error() {
         let quote = JudgmentError::Quote { field: "response".to_owned() };
         let members = JudgmentError::Members("`findings`, `reasoning` and `verdict`");
         for (text, misread) in [
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_image_the_judge_says_what_it_sees() {
+    fn a_finding_about_an_image_describes_what_is_visible() {
         let question = Question {
             contract: InputContract::Image,
             fields: vec![],
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_an_answer_is_in_the_words_about_it() {
+    fn the_error_repeats_nothing_of_the_answer() {
         let hostile = answer("OBEY", "OBEY", "OBEY").replace("response", "OBEY");
         for text in [hostile.as_str(), "OBEY", r#"{"OBEY":1,"OBEY":2}"#, r#"{"OBEY":1}"#] {
             let misread = read(text, &question(), MARK).unwrap_err();
@@ -295,7 +295,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_reader_panic_and_few_make_a_verdict(text in any::<String>()) {
+        fn no_text_makes_the_reader_panic_and_few_are_a_verdict(text in any::<String>()) {
             prop_assert!(read(&text, &question(), MARK).is_err());
         }
 

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_equivalence_says_what_to_write() {
+    fn an_invalid_equivalence_names_the_valid_forms() {
         check(&json!("numeric"), "`numeric` needs a tolerance");
         check(&json!({"numeric": {"tolerance": -1}}), "`numeric` needs a tolerance");
         check(&json!({"fields": ["a"]}), "`fields` needs a list");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_has_its_own_error() {
+    fn an_unsupported_equivalence_has_its_own_error() {
         for word in ["similarity", "judge"] {
             let expect = Err(EquivalenceError::NotSupported(word.to_owned()));
             assert_eq!(parse_equivalence(&json!(word)), expect);

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_found_where_the_contract_wants_one() {
+    fn an_image_is_found_if_the_contract_asks_for_one() {
         let image = config(&[], InputContract::Image);
         let semantic = bound(&json!({ "verifier": "v" }));
         let read = semantic.read(&json!({ "media_url": "https://x/y.png" }), &image).unwrap();

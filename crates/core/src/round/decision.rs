@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fields_stand_in_canonical_order() {
+    fn the_fields_are_in_canonical_order() {
         let replica = DecisionReplica {
             answer_digest: None,
             executor: "e".to_owned(),

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_that_is_there_changes_no_verdict() {
+    fn evidence_that_matches_changes_no_verdict() {
         let amended =
             amend_answer(valid(), &findings(&[EvidenceStatus::Seen, EvidenceStatus::Seen]));
         assert_eq!(amended.label(), Label::Valid);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_that_nobody_could_look_at_lets_nothing_be_decided() {
+    fn unreachable_evidence_makes_the_verdict_inconclusive() {
         let invalid = ReplicaAnswer::Vote(ReplicaVote {
             label: Label::Invalid,
             said: AnswerContent::default(),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_that_is_something_else_fails_also_when_other_evidence_is_missing() {
+    fn mismatched_evidence_fails_even_if_other_evidence_is_missing() {
         let amended =
             amend_answer(valid(), &findings(&[EvidenceStatus::Mismatch, EvidenceStatus::Denied]));
         assert_eq!(amended.label(), Label::Invalid);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn who_did_not_answer_has_no_verdict_whatever_the_evidence_is() {
+    fn a_missing_answer_stays_without_a_verdict_whatever_the_evidence() {
         let silent = ReplicaAnswer::nothing(crate::round::replica::FailureCode::Timeout, "late");
         assert_eq!(amend_answer(silent.clone(), &findings(&[EvidenceStatus::Mismatch])), silent);
     }

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_tried_again_and_waits_twice_as_long() {
+    fn temporary_failures_are_retried_with_doubled_waits() {
         let tried =
             |told, attempts| after_attempt(told, attempts, RetryTerms::default(), (at(0), at(100)));
         assert_eq!(tried(DeliveryOutcome::Busy, 1), (Delivery::Pending, Some(at(1_100))));
@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn an_old_event_is_not_told_any_more() {
+    fn an_old_event_expires() {
         let patience = RetryTerms { expires_ms: 500, ..RetryTerms::default() };
         let tried = after_attempt(DeliveryOutcome::Busy, 1, patience, (at(0), at(100)));
         assert_eq!(tried, (Delivery::Expired, None));
     }
 
     #[test]
-    fn the_status_and_the_word_of_an_answer_decide() {
+    fn the_status_and_the_body_of_an_answer_decide() {
         assert_eq!(DeliveryOutcome::of(200, Some(true)), DeliveryOutcome::Acked);
         assert_eq!(DeliveryOutcome::of(204, None), DeliveryOutcome::Unread);
         assert_eq!(DeliveryOutcome::of(200, Some(false)), DeliveryOutcome::Refused);

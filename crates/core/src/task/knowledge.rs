@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_words_are_alike_and_others_are_not() {
+    fn equal_words_are_similar_and_others_are_not() {
         let first = words("Summarize the key risks of the plan");
         assert!(
             (first.similarity(&words("of the plan, THE key risks: summarize!")) - 1.0).abs() < 1e-9
@@ -110,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_reads_back() {
+    fn stored_word_counts_read_back() {
         let first = WordCounts::of(&json!({"prompt": "is 7 more than 3.5?", "list": ["a", "a"]}));
         assert_eq!(WordCounts::parse(&first.to_string()), first);
         assert_eq!(first.to_string(), "3:1 5:1 7:1 a:2 is:1 list:1 more:1 prompt:1 than:1");
     }
 
     #[test]
-    fn a_long_text_has_no_more_words_than_others() {
+    fn the_words_of_a_long_text_are_limited() {
         let many: Vec<String> = (0..5_000).map(|number| format!("word{number}")).collect();
         assert_eq!(words(&many.join(" ")).0.len(), MOST_WORDS);
     }

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn wilson_intervals_are_those_of_the_tables() {
+    fn wilson_intervals_match_published_tables() {
         let check = |of, n, low, high| {
             let rate = Rate::of(of, n);
             assert!(near(rate.low, low) && near(rate.high, high), "{rate:?}");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn kappa_is_that_of_the_textbook() {
+    fn kappa_matches_the_textbook() {
         // Of 50 cases, 20 are yes for both, 15 no for both, 5 and 10 differ: observed 0.7, by
         // chance 0.5.
         let figures = CalibrationStats::of(&cases([20, 10, 15, 5, 0, 0]));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_without_a_verdict_is_neither_right_nor_left_out() {
+    fn a_case_without_a_verdict_counts_as_wrong() {
         let figures = CalibrationStats::of(&cases([3, 1, 2, 0, 1, 3]));
         assert_eq!((figures.n, figures.judged, figures.inconclusive), (10, 6, 4));
         assert_eq!(figures.accuracy.value, Some(0.5));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn flips_are_found_by_name_and_a_worse_version_is_told() {
+    fn flips_are_found_by_name_and_a_worse_version_is_reported() {
         let said = |id: &str, expected, got| (id.to_owned(), CalibrationCase { expected, got });
         let before =
             [said("a", true, Some(true)), said("b", false, Some(false)), said("gone", true, None)];
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_that_always_says_the_same_earns_no_reliability() {
+    fn a_judge_with_one_constant_verdict_earns_no_reliability() {
         for counts in [[50, 0, 0, 0, 0, 0], [0, 0, 50, 0, 0, 0], [50, 0, 0, 0, 0, 9]] {
             assert_eq!(reliability(&CalibrationStats::of(&cases(counts))), None, "{counts:?}");
         }
@@ -331,7 +331,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_interval_holds_its_share(n in 1_usize..2_000, part in 0.0_f64..=1.0) {
+        fn an_interval_contains_its_proportion(n in 1_usize..2_000, part in 0.0_f64..=1.0) {
             #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
             let of = ((n as f64) * part) as usize;
             let rate = Rate::of(of, n);

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_reads_back_and_its_hash_tells_any_change() {
+    fn a_document_reads_back_and_every_change_changes_its_hash() {
         let config = config();
         assert_eq!(VerifierConfig::read(&config.document()), Some(config.clone()));
         let sharper = VerifierConfig { criterion: "d".to_owned(), ..config.clone() };

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_plain_and_no_id() {
+    fn a_name_is_plain_and_not_an_id() {
         for name in ["", "Name", "a_b", "a b", "system:a", "0198c1f0-0000-7000-8000-000000000001"] {
             refused(&VerifierDraft { name: name.to_owned(), ..draft() }, "name");
         }

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_is_refused() {
+    fn an_invalid_reference_is_refused() {
         for text in [
             "", "Name", "a b", "system:", "system:A", "@1", "naïve", "@ann", "@an/x", "@ann/X",
             "ann/x",

@@ -213,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn an_id_within_a_longer_word_is_none() {
+    fn an_id_inside_a_longer_word_is_not_an_id() {
         assert!(ids(&format!("x{ID} {ID}0 {ID}-a")).is_empty());
         let upper = ID.to_uppercase();
         assert_eq!(ids(&format!("({upper}) ä{ID}ä")), BTreeSet::from([ID.to_owned()]));
     }
 
     #[test]
-    fn what_does_not_fit_is_cut_and_named() {
+    fn parts_that_do_not_fit_are_cut_and_named() {
         let long = "ä".repeat(SCREENED_CHARS - 1);
         let parts = [
             ("body".to_owned(), long.as_str()),

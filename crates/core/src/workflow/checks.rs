@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_block_is_told_from_none() {
+    fn a_broken_block_is_distinguished_from_a_missing_one() {
         assert_eq!(read("```checks\n{}\n```"), Err(ChecksError::Form));
         assert_eq!(read("```checks\n{\"checks\": []}\n"), Err(ChecksError::Open));
         assert!(matches!(read("```checks\n{\n```"), Err(ChecksError::Unreadable(_))));

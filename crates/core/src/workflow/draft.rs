@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn front_matter_fills_what_is_left_out() {
+    fn front_matter_fills_absent_members() {
         let body = "---\nname: My  Report\ndescription: |\n  one\n  two\ntags: [a]\n---\n# Do";
         let filled = draft(body).completed().unwrap();
         assert_eq!(filled.name.as_deref(), Some("My Report"));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn a_fault_is_named_by_its_field() {
         let field = |draft: WorkflowDraft| draft.completed().unwrap_err().field;
         assert_eq!(field(draft(" ")), "body");
         assert_eq!(field(draft("a\0b")), "body");

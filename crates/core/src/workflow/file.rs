@@ -148,20 +148,20 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_folder() {
+    fn a_file_is_not_a_folder() {
         assert_eq!(also_folder(["a", "ab/c", "b/c", "b/d"].into_iter()), None);
         assert_eq!(also_folder(["a/b/c", "x", "a/b"].into_iter()), Some("a/b"));
     }
 
     #[test]
-    fn text_is_what_reads_as_text() {
+    fn utf_8_without_nul_bytes_is_text() {
         assert_eq!(ContentKind::of("grün".as_bytes()), ContentKind::Text);
         assert_eq!(ContentKind::of(b"a\0b"), ContentKind::Binary);
         assert_eq!(ContentKind::of(&[0xff, 0xfe]), ContentKind::Binary);
     }
 
     #[test]
-    fn a_digest_is_small_hex() {
+    fn a_digest_is_lower_case_hex() {
         assert!(is_digest(&digest(b"")));
         assert!(!is_digest(&digest(b"").to_uppercase()));
         assert!(!is_digest("abc"));

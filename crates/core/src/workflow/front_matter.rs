@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn front_matter_says_what_a_body_is() {
+    fn front_matter_describes_its_body() {
         let body = "---\nname: Report\ndescription: >\n  Two\n  lines.\ntags: [a, b]\nother: 1\n---\n# Do\n";
         let read = read(body).unwrap();
         assert_eq!(read.name.as_deref(), Some("Report"));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_without_front_matter_says_nothing() {
+    fn a_body_without_front_matter_has_no_members() {
         for body in ["", "# Do", "--- no\n---\n", "---\nname: never closed\n", "text\n---\n---\n"] {
             assert_eq!(read(body), Ok(FrontMatter::default()), "{body}");
         }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_yaml_or_too_much_is_refused() {
+    fn invalid_or_oversized_yaml_is_refused() {
         assert!(matches!(read("---\nname: [\n---\n"), Err(FrontMatterError::Unreadable(_))));
         assert!(matches!(read("---\nname: {a: b}\n---\n"), Err(FrontMatterError::Unreadable(_))));
         let large = format!("---\nname: {}\n---\n", "a".repeat(MOST_BYTES));

@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_none_of_the_words_is_not_found() {
+    fn texts_without_any_of_the_words_are_not_found() {
         assert_eq!(found("cooking", "Incident report", "a postmortem"), None);
         assert_eq!(found("", "Incident report", ""), None);
         assert_eq!(found("!?", "Incident report", ""), None);
     }
 
     #[test]
-    fn more_words_count_more_and_are_named() {
+    fn more_matching_words_rank_higher_and_are_named() {
         let both = found("sre incident", "Incident report", "").unwrap();
         let one = found("sre other", "Incident report", "").unwrap();
         assert!(both.score > one.score);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_a_body_is_kept_once_in_small_letters() {
+    fn every_word_of_a_body_is_indexed_once_in_lower_case() {
         let index = texts("Über", "", "Grün, GRÜN und rot; und rot.").index();
         assert_eq!(index.body, "grün rot und");
         assert_eq!(index.name, "über\n");

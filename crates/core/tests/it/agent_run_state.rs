@@ -102,7 +102,7 @@ fn the_last_step_ends_the_run() {
 }
 
 #[test]
-fn a_step_that_fails_waits_and_has_another_task_the_next_time() {
+fn a_failed_step_waits_and_retries_with_a_new_task() {
     let mut run = run(&["a"]);
     let events = do_step(&mut run, "a", fails());
     assert_eq!(kinds(&events), ["STEP_RETRY_WAIT"]);
@@ -116,14 +116,14 @@ fn a_step_that_fails_waits_and_has_another_task_the_next_time() {
 }
 
 #[test]
-fn what_would_fail_again_is_not_tried_again() {
+fn a_permanent_failure_is_not_retried() {
     let mut run = run(&["a"]);
     let lasting = StepOutcome::Failed { error: "no such executor".to_owned(), is_lasting: true };
     assert_eq!(kinds(&do_step(&mut run, "a", lasting)), ["STEP_FAILED", "RUN_FAILED"]);
 }
 
 #[test]
-fn what_an_agent_said_stands_when_it_fails_at_being_asked_once_more() {
+fn an_earlier_conclusion_remains_if_a_later_iteration_fails() {
     let mut run = run(&["a", "b"]);
     run.spec.retry.max_attempts = 1;
     run.steps.iter_mut().for_each(|step| step.last_attempt = 1);
@@ -153,7 +153,7 @@ fn a_late_worker_changes_nothing() {
 }
 
 #[test]
-fn a_worker_that_stops_gives_its_step_back_with_the_same_task() {
+fn a_worker_that_stops_returns_its_step_with_the_same_task() {
     let mut run = run(&["a"]);
     assert_eq!(kinds(&do_step(&mut run, "a", StepOutcome::Released)), ["STEP_RELEASED"]);
     let step = run.step("a").unwrap();
@@ -162,7 +162,7 @@ fn a_worker_that_stops_gives_its_step_back_with_the_same_task() {
 }
 
 #[test]
-fn a_run_that_is_cancelled_waits_for_those_at_work() {
+fn a_cancelled_run_waits_for_steps_in_progress() {
     let mut run = run(&["a", "b"]);
     lease(&mut run, "a", "t");
     let events = run.act(AgentRunCommand::Cancel { reason: None }, at(5)).unwrap();
@@ -178,7 +178,7 @@ fn a_run_that_is_cancelled_waits_for_those_at_work() {
 }
 
 #[test]
-fn what_did_not_succeed_is_tried_again_when_asked_for() {
+fn a_retry_repeats_the_steps_that_did_not_succeed() {
     let mut run = run(&["a", "b"]);
     do_step(&mut run, "a", says("yes"));
     do_step(&mut run, "b", fails());
@@ -195,7 +195,7 @@ fn what_did_not_succeed_is_tried_again_when_asked_for() {
 }
 
 #[test]
-fn agents_that_tie_are_asked_once_more_and_told_why() {
+fn tied_agents_are_asked_again_with_the_reason() {
     let mut run = run(&["a", "b"]);
     run.spec.aggregation.tie.chain = vec![TieBreak::Reexplore, TieBreak::Stochastic];
     do_step(&mut run, "a", says_with(json!({ "answer": "yes" }), &["d1"]));
@@ -221,7 +221,7 @@ fn agents_that_tie_are_asked_once_more_and_told_why() {
 }
 
 #[test]
-fn what_happens_in_the_wrong_order_is_refused() {
+fn commands_in_the_wrong_order_are_refused() {
     let mut run = run(&["a"]);
     assert_eq!(run.act(AgentRunCommand::Kickoff, at(1)), Err(AgentRunRejection::Begun));
     do_step(&mut run, "a", says("x"));

@@ -82,7 +82,7 @@ fn agents_that_say_only_an_answer_are_not_asked_again() {
 }
 
 #[test]
-fn the_heavier_word_wins_over_the_more_frequent_one() {
+fn the_heavier_answer_beats_the_more_frequent_one() {
     let mut said = answers(&["no", "no", "yes"]);
     said[2].weight = 3.0;
     let buckets =
@@ -100,7 +100,7 @@ fn a_quorum_counts_agents_and_not_their_weight() {
 }
 
 #[test]
-fn of_equal_weights_the_one_with_the_quorum_wins() {
+fn among_equal_weights_the_value_with_the_quorum_wins() {
     let mut said = answers(&["yes", "no", "no"]);
     said[0].weight = 2.0;
     let aggregation = AggregationSpec { quorum: Some(2), ..AggregationSpec::default() };
@@ -128,7 +128,7 @@ fn a_number_is_not_the_text_that_looks_like_it() {
 }
 
 #[test]
-fn a_draw_is_the_same_for_everybody_who_makes_it() {
+fn a_random_tie_break_is_reproducible() {
     let said = answers(&["Yes", "No"]);
     let drawn = |run: &str| {
         let buckets =
@@ -148,7 +148,7 @@ fn a_draw_is_the_same_for_everybody_who_makes_it() {
 }
 
 #[test]
-fn a_tie_is_decided_by_who_is_surer() {
+fn a_tie_is_broken_by_confidence() {
     let mut aggregation = AggregationSpec::default();
     aggregation.tie.chain = vec![TieBreak::ConfidenceWeighted, TieBreak::Stochastic];
     let sure = [
@@ -161,7 +161,7 @@ fn a_tie_is_decided_by_who_is_surer() {
 }
 
 #[test]
-fn a_tie_is_decided_by_whoever_has_the_better_name() {
+fn a_tie_is_broken_by_reputation() {
     let mut aggregation = AggregationSpec::default();
     aggregation.tie.chain = vec![TieBreak::ReputationWeighted];
     aggregation.tie.reputation.units = BTreeMap::from([("a1".to_owned(), 5)]);
@@ -182,7 +182,7 @@ fn a_tie_is_decided_by_whoever_has_the_better_name() {
 }
 
 #[test]
-fn a_tie_is_explored_once_more_and_then_drawn() {
+fn a_tie_is_explored_again_and_then_broken_at_random() {
     let mut aggregation = AggregationSpec::default();
     aggregation.tie.chain = vec![TieBreak::Reexplore, TieBreak::Stochastic];
     let (spec, said) = (spec(aggregation), answers(&["yes", "no"]));
@@ -196,7 +196,7 @@ fn a_tie_is_explored_once_more_and_then_drawn() {
 }
 
 #[test]
-fn asking_again_ends_when_it_brings_no_new_evidence() {
+fn iterations_end_when_they_bring_no_new_evidence() {
     let mut aggregation = AggregationSpec::default();
     aggregation.tie.chain = vec![TieBreak::Reexplore];
     aggregation.tie.reexplore.max_iterations = 8;
@@ -221,7 +221,7 @@ fn asking_again_ends_when_it_brings_no_new_evidence() {
 }
 
 #[test]
-fn silence_is_asked_about_once_and_then_accepted() {
+fn empty_answers_are_asked_for_again_once_and_then_accepted() {
     let spec = spec(AggregationSpec::default());
     let said = [said("a0", json!({"note": "I do not know"}))];
     let first = after_agent_run(&spec, &said, &ExploreProgress::default());
@@ -241,7 +241,7 @@ fn a_run_in_which_nobody_succeeds_fails() {
 }
 
 #[test]
-fn a_step_is_tried_again_after_twice_the_time() {
+fn the_wait_before_a_retry_doubles() {
     let now = Timestamp::from_millis(1_000);
     let retry = RetrySpec { max_attempts: 3, backoff_ms: 500 };
     let at = |millis| StepRetryDecision::Retry { at: Timestamp::from_millis(millis) };
@@ -254,7 +254,7 @@ fn a_step_is_tried_again_after_twice_the_time() {
 }
 
 #[test]
-fn what_is_wrong_with_a_run_is_named() {
+fn the_faults_of_a_spec_are_named() {
     let mut wrong = spec(AggregationSpec { quorum: Some(4), ..AggregationSpec::default() });
     wrong.run_id = "a/b".to_owned();
     wrong.agents[1].agent_id = "a0".to_owned();

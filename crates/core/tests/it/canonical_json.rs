@@ -57,13 +57,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_quick_way_equals_the_reference(value in values()) {
+    fn the_fast_path_equals_the_reference(value in values()) {
         let reference = serde_json_canonicalizer::to_vec(&value).unwrap();
         prop_assert_eq!(canonical(&value), reference);
     }
 
     #[test]
-    fn values_are_the_same_when_their_canonical_bytes_are(
+    fn values_are_equal_if_their_canonical_bytes_are(
         left in values(), right in values(), small in small_values(), other in small_values()
     ) {
         prop_assert!(same_json(&left, &left) && same_json(&left, &in_floats(&left)));
@@ -76,7 +76,7 @@ proptest! {
 }
 
 #[test]
-fn the_numbers_of_the_standard_are_written_as_it_says() {
+fn the_numbers_of_the_standard_are_written_as_it_requires() {
     let numbers = json!([
         333_333_333.333_333_3,
         1e30,

@@ -77,7 +77,7 @@ fn expressions_that_explode_are_not_run() {
 }
 
 #[test]
-fn expressions_of_honest_size_are_run() {
+fn expressions_of_reasonable_size_are_run() {
     let rows: Vec<Value> = (0..2_000)
         .map(|n| json!({"id": format!("row-{n}"), "price": 2, "tags": ["a", "b"]}))
         .collect();
@@ -99,7 +99,7 @@ fn expressions_of_honest_size_are_run() {
 }
 
 #[test]
-fn little_expressions_on_little_outputs_are_done_at_once() {
+fn small_expressions_on_small_outputs_run_inline() {
     let output = json!({"items": [{"price": 2, "n": 3}, {"price": 5, "n": 1}], "total": 11});
     let (said, is_small) =
         cel("output.items.map(i, i.price * i.n).sum() == output.total", output.clone());
@@ -116,7 +116,7 @@ fn little_expressions_on_little_outputs_are_done_at_once() {
 }
 
 #[test]
-fn a_large_output_is_read_only_as_far_as_the_bound() {
+fn a_large_output_is_read_only_up_to_the_limit() {
     let large = json!(vec![json!({"a": 1}); 400_000]);
     // The schema accepts any output up to its own limit, so the checks decide here.
     for checks in [json!([{"cel": "size(output) > 0"}]), json!([{"set": {"subset_of": [1]}}])] {
@@ -145,7 +145,7 @@ fn a_failure_decides_beside_a_check_that_is_too_much_work() {
 }
 
 #[test]
-fn many_checks_share_one_bound() {
+fn many_checks_share_one_limit() {
     let numbers: Vec<u32> = (0..20_000).collect();
     let one = json!({"cel": "output.all(x, x >= 0)"});
     let (said, _) = judged(&bind(&json!([one])).unwrap(), &candidate(json!(numbers)));
@@ -155,7 +155,7 @@ fn many_checks_share_one_bound() {
 }
 
 #[test]
-fn patterns_and_schemas_of_all_checks_are_bounded_together() {
+fn patterns_and_schemas_of_all_checks_are_limited_together() {
     let refused = |checks: Vec<Value>| bind(&json!(checks)).unwrap_err().to_string();
     let regular = (0..51).map(|n| json!({"regex": format!("a{n}")})).collect();
     let error = refused(regular);
@@ -181,7 +181,7 @@ fn a_pattern_that_backtracks_elsewhere_takes_linear_time() {
 }
 
 #[test]
-fn evidence_that_is_too_deep_or_no_json_is_seen_as_text_only() {
+fn evidence_that_is_too_deep_or_not_json_is_only_text() {
     let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
     let item = |mime: &str, content: &str| InlineEvidence {
         mime: mime.to_owned(),

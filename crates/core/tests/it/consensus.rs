@@ -257,7 +257,7 @@ fn plain(kind: JobKind, answers: Vec<ReplicaAnswer>) -> Story {
 }
 
 #[test]
-fn numbers_that_are_combined_are_waited_for() {
+fn combined_numbers_wait_for_every_answer() {
     let numbers = |count: usize| {
         let answers = vec![vote(Label::Ok, Some(json!(7))); count];
         let mut story = plain(JobKind::Delegate, answers);
@@ -273,14 +273,14 @@ fn numbers_that_are_combined_are_waited_for() {
 }
 
 #[test]
-fn scores_that_are_combined_do_not_keep_a_verdict_waiting() {
+fn combined_scores_do_not_delay_a_verdict() {
     let mut story = plain(JobKind::Validate, vec![vote(Label::Valid, None); 2]);
     story.terms.aggregation = ScoreAggregation::Mean;
     assert!(is_settled(&story.ballot(), 3));
 }
 
 #[test]
-fn half_of_those_asked_settle_nothing() {
+fn half_of_the_replicas_do_not_settle_a_round() {
     let labels = [Label::Valid, Label::Valid, Label::Invalid];
     let story = plain(JobKind::Validate, labels.map(|label| vote(label, None)).to_vec());
     assert!(!is_settled(&story.ballot(), 4));
@@ -291,7 +291,7 @@ fn half_of_those_asked_settle_nothing() {
 }
 
 #[test]
-fn the_last_bit_of_a_sum_breaks_no_tie() {
+fn the_last_bit_of_a_sum_does_not_break_a_tie() {
     const RELIABLE: [f64; 3] = [0.7, 0.85, 0.9];
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     for (valid, invalid) in orders.iter().flat_map(|left| orders.map(|right| (left, right))) {
@@ -328,7 +328,7 @@ fn verdicts_are_worth_the_same_in_a_task_and_in_a_round() {
 }
 
 #[test]
-fn an_answer_rests_on_more_than_form_as_soon_as_somebody_else_spoke() {
+fn the_basis_is_form_only_if_the_node_alone_answered() {
     let of = |names: &[&str]| Basis::of(names.iter().copied());
     assert_eq!(of(&[]), None);
     assert_eq!(of(&["builtin:policies"]), Some(Basis::Form));

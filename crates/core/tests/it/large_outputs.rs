@@ -37,7 +37,7 @@ fn nested(turn: usize) -> Value {
 }
 
 #[test]
-fn five_deep_lists_without_order_are_compared() {
+fn five_deep_unordered_lists_are_compared() {
     let size = nested(0).to_string().len();
     assert!(LARGEST * 9 / 10 < size && size < LARGEST * 11 / 10, "{size}");
     let terms = AgreementTerms { equivalence: Some(Equivalence::Unordered), ..terms() };
@@ -65,7 +65,7 @@ fn branching(levels: u32, turn: usize) -> Value {
 }
 
 #[test]
-fn five_branching_lists_without_order_are_compared() {
+fn five_branching_unordered_lists_are_compared() {
     let terms = AgreementTerms { equivalence: Some(Equivalence::Unordered), ..terms() };
     let found = delegated(&terms, (0..5).map(|turn| branching(15, turn % 2 * 2)).collect());
     assert_eq!(found.groups, [Some(0); 5]);

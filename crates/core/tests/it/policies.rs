@@ -155,7 +155,7 @@ fn a_thousand_thresholds_do_not_read_a_large_output_a_thousand_times() {
 }
 
 #[test]
-fn many_thresholds_on_a_small_output_are_little_work() {
+fn many_thresholds_on_a_small_output_are_small_work() {
     let (said, is_small) =
         judged("vp.schema_thresholds.v1", thresholds("!=", &numbers(2_000)), json!({"a": 1}));
     assert_eq!(said.status.as_str(), "passed");
@@ -163,7 +163,7 @@ fn many_thresholds_on_a_small_output_are_little_work() {
 }
 
 #[test]
-fn writing_a_long_output_for_its_length_is_not_little_work() {
+fn measuring_the_length_of_a_long_output_is_not_small_work() {
     let long = json!("x".repeat(2 * 1024 * 1024));
     let (said, is_small) = judged("vp.schema_thresholds.v1", json!({"max_len": 10}), long);
     assert_eq!((said.status.as_str(), said.reason_codes), ("failed", vec![103]));
@@ -188,7 +188,7 @@ fn references_that_take_too_long_to_compare_are_refused() {
 }
 
 #[test]
-fn a_hundred_references_without_order_are_sorted_once_each() {
+fn a_hundred_unordered_references_are_sorted_once_each() {
     let nested = |turn: usize| {
         (0..20).fold(json!([]), |inner, _| {
             let mut items = vec![json!(1), json!("a"), inner];
@@ -212,7 +212,7 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
 }
 
 #[test]
-fn what_wattswarm_answered_is_what_we_answer_under_its_rules() {
+fn our_answers_match_those_of_wattswarm_under_its_rules() {
     let samples = fixture(include_str!("fixtures/wattswarm-verify.json"));
     for sample in samples.as_array().unwrap() {
         let request = &sample["request"];
@@ -255,7 +255,7 @@ fn what_wattswarm_answered_is_what_we_answer_under_its_rules() {
 }
 
 #[test]
-fn the_golden_hashes_come_out_of_their_fields() {
+fn the_golden_hashes_follow_from_their_fields() {
     let golden = fixture(include_str!("fixtures/wattswarm-hashes.json"));
     for vector in golden["verifier_result_hash"].as_array().unwrap() {
         let under: Value = serde_json::from_str(text(vector, "/preimage")).unwrap();

@@ -100,7 +100,7 @@ fn a_judgement_is_a_pass_or_a_fail_with_its_reasoning() {
 }
 
 #[test]
-fn the_majority_of_judges_speaks() {
+fn the_majority_of_judges_decides() {
     let valid = || says(Label::Valid, "fine");
     let ended = end(vec![says(Label::Invalid, "bad"), valid(), valid()]);
     assert_eq!(ended.verdict, Ok(true));
@@ -136,7 +136,7 @@ fn judges_that_do_not_agree_or_do_not_decide_are_an_error() {
 }
 
 #[test]
-fn of_what_is_held_the_cost_is_captured_and_the_rest_goes_back() {
+fn the_cost_is_captured_and_the_rest_of_the_hold_is_released() {
     let open = open();
     let mut closing = closing(vec![says(Label::Valid, "fine")]);
     closing.replicas[0].cost_micros = 30;
@@ -151,7 +151,7 @@ fn of_what_is_held_the_cost_is_captured_and_the_rest_goes_back() {
 }
 
 #[test]
-fn without_a_verdict_no_reasoning_stands_for_one() {
+fn without_a_verdict_there_is_no_reasoning() {
     let split = end(vec![says(Label::Valid, "yes"), says(Label::Invalid, "no")]);
     assert_eq!((split.verdict.is_err(), split.reasoning), (true, None));
 }

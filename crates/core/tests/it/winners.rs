@@ -53,7 +53,7 @@ fn the_nearest_output_is_one_that_a_winner_gave() {
 }
 
 #[test]
-fn a_group_that_comes_later_can_have_the_last_word() {
+fn a_later_group_can_win() {
     let answers = ["no", "yes", "yes"].map(|word| said(json!({ "answer": word })));
     let (replicas, consensus) = delegated(&terms(), answers.to_vec());
     assert_eq!(nearest_output(&replicas, &consensus), Some(json!({ "answer": "yes" })));
@@ -64,7 +64,7 @@ fn a_group_that_comes_later_can_have_the_last_word() {
 }
 
 #[test]
-fn without_a_winner_there_are_no_words() {
+fn without_a_winner_there_is_no_output() {
     let answers = vec![said(json!(1)), said(json!(2)), invalid(json!(3))];
     let (replicas, consensus) = delegated(&terms(), answers);
     assert_eq!(consensus.winner, None);

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_network_is_counted_as_one_and_others_apart() {
+    fn each_network_is_counted_separately() {
         let doors = KeylessLimits::new();
         let asks = |from: &str| doors.count(Some(from.parse().unwrap()), KeylessRequest::Login);
         for _ in 0..KeylessRequest::Login.most() {

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_of_version_6_is_one_caller() {
+    fn an_ipv6_network_is_one_visitor() {
         let of = |text: &str| visitor_network(text.parse().unwrap());
         assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
         assert_ne!(of("2001:db8:0:1::1"), of("2001:db8::1"));

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_chat_is_read_and_what_is_none_is_named() {
+    fn the_text_of_a_chat_is_read_or_its_fault_is_named() {
         let choice = |reason: &str, message: Value| json!({"choices": [{"finish_reason": reason, "message": message}]});
         assert_eq!(chat(&choice("stop", json!({"content": "x"}))), Ok("x".to_owned()));
         let parts =
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn several_answers_must_be_one() {
+    fn several_answers_must_be_equal() {
         let two = |one: &str, other: &str| json!({"choices": [{"message": {"content": one}}, {"message": {"content": other}}]});
         assert_eq!(chat(&two(r#"{"a":1}"#, r#"{"a": 1}"#)), Ok(r#"{"a":1}"#.to_owned()));
         assert_eq!(chat(&two(r#"{"a":1}"#, r#"{"a":2}"#)), Err(JudgmentError::Differing));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_message_is_read_and_what_is_none_is_named() {
+    fn the_text_of_a_message_is_read_or_its_fault_is_named() {
         let said =
             |reason: &str, content: Value| json!({"stop_reason": reason, "content": content});
         let text = json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "x"}]);

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_without_a_reply_uses_the_usual_tokens_of_its_prompt_at_the_least() {
+    fn a_call_without_a_reply_uses_at_least_the_usual_tokens() {
         let most = Tokens { input: 1_000, output: 2_048 };
         let after = |input| {
             let tokens = Tokens { input, output: 7 };

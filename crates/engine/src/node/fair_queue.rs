@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn accounts_take_turns_however_long_the_queue_of_one_is() {
+    async fn accounts_alternate_however_long_one_queue_is() {
         for permits in [1, 2, 8] {
             let queue = FairQueue::new(permits);
             let (a, b) = (account("a"), account("b"));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_leaves_holds_nobody_up() {
+    async fn a_waiter_that_leaves_blocks_nobody() {
         let queue = FairQueue::new(1);
         let (a, b) = (account("a"), account("b"));
         let held = queue.take(&a).await;

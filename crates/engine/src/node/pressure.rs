@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_a_limit_everything_is_taken_and_with_one_as_much_as_it_says() {
+    async fn rounds_start_at_the_limited_rate_or_without_limit() {
         let pressure = pressure();
         assert_eq!((0..1_000).filter(|_| pressure.admit(LoadLevel::Heavy).is_ok()).count(), 1_000);
         pressure.limit(Some(100.0));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_few_rounds_are_taken_however_low_the_limit() {
+    async fn a_few_rounds_start_however_low_the_limit() {
         let pressure = pressure();
         pressure.limit(Some(0.001));
         assert_eq!((0..100).filter(|_| pressure.admit(LoadLevel::Light).is_ok()).count(), 100);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_write_that_waits_too_long_stops_new_rounds_until_it_is_done() {
+    async fn a_stalled_write_stops_new_rounds_until_it_is_done() {
         let pressure = Arc::new(pressure());
         let waiting = pressure.writes.begin();
         let mut watch = Box::pin(pressure.watch(Duration::from_millis(1)));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_watch_sleeps_while_nobody_asks_and_wakes_when_somebody_does() {
+    async fn the_watch_sleeps_until_a_round_is_requested() {
         let pressure = Arc::new(pressure());
         let mut watch = Box::pin(pressure.watch(Duration::from_millis(1)));
         drop(tokio::time::timeout(Duration::from_secs(2), watch.as_mut()).await);

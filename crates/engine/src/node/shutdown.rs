@@ -84,7 +84,7 @@ mod tests {
     use crate::node::{capacity::CapacityPermit, pressure::Pressure};
 
     #[tokio::test(start_paused = true)]
-    async fn a_late_node_still_takes_the_few_rounds_of_an_account() {
+    async fn a_late_node_still_accepts_a_few_rounds_of_an_account() {
         let pressure = Pressure::new(Arc::default());
         pressure.limit(Some(0.001));
         let rounds = SharedCapacity::new(1_024);

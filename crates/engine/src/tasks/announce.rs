@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_concerned_hears_what_it_may_know() {
+    fn executors_are_notified_of_what_they_may_know() {
         let mut story = AnnouncedTask::new();
         assert_eq!(
             heard(&story.claim(1, TaskRole::Propose, "a")),
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_ends_is_told_to_its_holder_alone() {
+    fn only_the_holder_is_notified_of_an_ended_lease() {
         let mut story = AnnouncedTask::new();
         story.claim(1, TaskRole::Propose, "a");
         let reason =
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_without_a_decision_is_an_error_for_all() {
+    fn an_end_without_a_decision_is_announced_to_all_as_an_error() {
         let mut story = AnnouncedTask::new();
         let ended = story.hear(&TaskCommand::Cancel { reason: "enough".to_owned() });
         let all = ["a", "b", "c"].map(|it| (it, "task_result_received", "task_error"));
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_can_propose_hear_when_it_is_tried_again() {
+    fn proposers_are_notified_of_a_retry() {
         let mut story = AnnouncedTask::new();
         for (token, holder) in [(1, "a"), (2, "b")] {
             story.claim(token, TaskRole::Propose, holder);
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_who_listen_are_told() {
+    fn only_subscribed_executors_are_notified() {
         let mut story = AnnouncedTask::new();
         story.listening = BTreeSet::from(["b".to_owned()]);
         assert_eq!(story.claim(1, TaskRole::Propose, "a"), []);

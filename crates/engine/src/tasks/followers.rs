@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_the_end_is_not_woken_before_and_hears_of_it_from_whoever_tells_late() {
+    fn a_wait_for_the_end_ignores_earlier_news_and_late_reports() {
         let followers = Followers::default();
         let key = TaskKey { account: AccountId::admin(), id: "t-1".to_owned() };
         let mut following = followers.follow(&key);

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_confirms_itself_and_copies_are_no_voices() {
+    fn nothing_confirms_itself_and_copies_do_not_count() {
         let exact = vec![
             known("t4", None, 10),
             known("t3", Some("t1"), 10),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_reads_back() {
+    fn a_source_name_reads_back() {
         let key = KnowledgeKey { task_id: "a:b.c".to_owned(), epoch: 12 };
         assert_eq!(parse_source(&source_name(&key)), Some(key));
     }

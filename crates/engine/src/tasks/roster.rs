@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_node_votes_only_where_the_others_are_too_few() {
+    fn the_node_votes_only_if_there_are_too_few_others() {
         let schema = "vp.schema_only.v1";
         assert!(panel(&["a"], &["a"]).for_quorum(1, schema, all).unwrap().has_node);
         assert!(!panel(&["a"], &["b"]).for_quorum(1, schema, all).unwrap().has_node);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quorum_that_nobody_can_reach_is_refused() {
+    fn an_unreachable_quorum_is_refused() {
         let refused = panel(&["a", "b"], &["a", "b"]).for_quorum(3, "vp.schema_only.v1", all);
         assert_eq!(refused.unwrap_err().field, "acceptance.quorum_threshold");
         // The node cannot judge alone.
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_node_has_no_vote_where_somebody_must_judge() {
+    fn the_node_has_no_vote_if_a_judge_is_needed() {
         let judged = panel(&["a"], &["a", "judge:p/m"]).for_quorum(1, "vp.semantic.v1", all);
         let judged = judged.unwrap();
         assert_eq!(judged.voters, ["judge:p/m"]);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn who_can_never_vote_does_not_count() {
+    fn executors_that_can_never_vote_do_not_count() {
         let named = || TaskRoster { has_spare: false, ..panel(&["a"], &["b", "c"]) };
         let is_b = |name: &str| name == "b";
         assert!(named().for_quorum(2, "their.own.policy", all).is_ok());
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn verifiers_that_are_named_vote_alone() {
+    fn named_voters_vote_alone() {
         let named =
             |verifiers: &[&str]| TaskRoster { has_spare: false, ..panel(&["a"], verifiers) };
         let schema = "vp.schema_only.v1";
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_reads_back() {
+    fn a_stored_roster_reads_back() {
         let panel = TaskRoster { attempt: 2, ..panel(&["a"], &["b"]) };
         assert_eq!(TaskRoster::read(&panel.write()), panel);
     }

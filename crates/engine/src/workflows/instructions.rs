@@ -97,7 +97,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_text_is_whole_and_brings_what_it_refers_to() {
+    fn every_text_is_complete_and_includes_its_references() {
         for kind in KINDS {
             let pack = instructions_for(kind, Some(("id", "na`me\n")), Some(7));
             assert!(pack.text.starts_with("# ") && !pack.text.contains("{{"), "{kind:?}");

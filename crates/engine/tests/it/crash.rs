@@ -32,7 +32,7 @@ async fn abandoned_round(folder: &std::path::Path) -> RoundId {
 }
 
 #[tokio::test]
-async fn the_next_start_expires_what_was_left_open_and_writes_its_entry() {
+async fn the_next_start_expires_open_rounds_and_writes_their_entries() {
     let folder = tempfile::tempdir().unwrap();
     let id = abandoned_round(folder.path()).await;
     let app = TestApp::with_store(&StoreLocation::File(folder.path().join("jurat.db"))).await;
@@ -64,7 +64,7 @@ async fn another_node_waits_for_the_lease_before_it_expires_a_round() {
 }
 
 #[tokio::test]
-async fn a_node_that_was_overtaken_cannot_close_its_round_any_more() {
+async fn a_node_that_lost_its_lease_cannot_close_its_round() {
     let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
     let app = TestApp::on(store, EngineLimits::default()).await;
     let [fake] = app.executors([gated(says_valid())]).await;
@@ -84,7 +84,7 @@ async fn a_node_that_was_overtaken_cannot_close_its_round_any_more() {
 }
 
 #[tokio::test]
-async fn a_round_that_cannot_be_expired_hinders_no_other() {
+async fn a_round_that_cannot_be_expired_blocks_no_other() {
     let store = UnreliableStore::new(WriteFault::Refused, 1).await;
     let app = TestApp::on(store, EngineLimits::default()).await;
     let [fake] = app.executors([gated(says_valid())]).await;
@@ -109,7 +109,7 @@ async fn a_round_that_cannot_be_expired_hinders_no_other() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_does_not_end_a_round_that_goes_on() {
+async fn setting_the_clock_does_not_end_an_active_round() {
     const HOUR_MS: i64 = 3_600_000;
     let app = TestApp::on(
         jurat_store::open(&StoreLocation::Memory).await.unwrap(),
@@ -139,7 +139,7 @@ async fn a_clock_that_is_set_does_not_end_a_round_that_goes_on() {
 }
 
 #[tokio::test]
-async fn a_round_whose_opening_was_acknowledged_too_late_is_walked_all_the_same() {
+async fn a_round_whose_opening_was_acknowledged_late_still_runs() {
     for fault in [WriteFault::Refused, WriteFault::AnswerLost] {
         let store = UnreliableStore::at_open(fault, 1).await;
         let app = TestApp::on(store, EngineLimits::default()).await;

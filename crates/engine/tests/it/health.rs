@@ -10,7 +10,7 @@ use jurat_testkit::{
 use serde_json::json;
 
 #[tokio::test]
-async fn an_executor_that_came_up_later_is_asked_again_before_it_is_used() {
+async fn an_executor_that_recovers_is_probed_before_it_is_used() {
     let app =
         TestApp::with_limits(EngineLimits { probe_fresh_ms: 1_000, ..EngineLimits::default() })
             .await;
@@ -27,7 +27,7 @@ async fn an_executor_that_came_up_later_is_asked_again_before_it_is_used() {
 }
 
 #[tokio::test]
-async fn an_executor_is_asked_how_it_is_after_fifteen_seconds_of_silence() {
+async fn an_executor_is_probed_again_after_fifteen_seconds() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
     fake.set(says_valid().health(FakeHealth::Status(503)));
@@ -40,7 +40,7 @@ async fn an_executor_is_asked_how_it_is_after_fifteen_seconds_of_silence() {
 }
 
 #[tokio::test]
-async fn a_fresh_probe_is_believed_and_not_repeated() {
+async fn a_fresh_probe_is_not_repeated() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
     for _ in 0..3 {
@@ -86,7 +86,7 @@ async fn routing_prefers_sessions_that_differ() {
 }
 
 #[tokio::test]
-async fn callers_without_patience_do_not_put_an_executor_to_rest() {
+async fn short_timeouts_do_not_pause_an_executor() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let hasty = json!({ "claim": "x", "execution": { "timeout_ms": 40 } });
@@ -100,7 +100,7 @@ async fn callers_without_patience_do_not_put_an_executor_to_rest() {
 }
 
 #[tokio::test]
-async fn one_executor_that_hangs_when_probed_does_not_eat_the_time_of_the_others() {
+async fn a_hanging_probe_does_not_delay_the_others() {
     let app =
         TestApp::with_limits(EngineLimits { probe_fresh_ms: 1_000, ..EngineLimits::default() })
             .await;
@@ -114,7 +114,7 @@ async fn one_executor_that_hangs_when_probed_does_not_eat_the_time_of_the_others
 }
 
 #[tokio::test]
-async fn an_executor_of_the_same_name_starts_anew() {
+async fn a_new_executor_of_the_same_name_has_a_clean_record() {
     let app = TestApp::new().await;
     let [_old] = app.executors([status(500)]).await;
     for _ in 0..5 {
@@ -129,7 +129,7 @@ async fn an_executor_of_the_same_name_starts_anew() {
 }
 
 #[tokio::test]
-async fn after_the_rest_a_look_at_its_health_decides_and_no_call_is_spent() {
+async fn after_the_pause_a_probe_decides_and_no_call_is_risked() {
     let app = TestApp::new().await;
     let [fake] = app.executors([status(500)]).await;
     let body = json!({ "claim": "x" });
@@ -168,7 +168,7 @@ async fn all_time_out(app: &TestApp, caller: &TestCaller<'_>, fake: &FakeExecuto
 }
 
 #[tokio::test]
-async fn an_executor_that_always_hangs_rests_under_short_deadlines_too() {
+async fn a_hanging_executor_is_paused_under_short_deadlines_too() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 1_200 } });
@@ -180,7 +180,7 @@ async fn an_executor_that_always_hangs_rests_under_short_deadlines_too() {
 }
 
 #[tokio::test]
-async fn one_tenant_does_not_put_an_executor_to_rest_for_others() {
+async fn one_account_does_not_pause_an_executor_for_others() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let hasty = app.caller("hasty", &[Scope::RoundsCreate]).await;
@@ -199,7 +199,7 @@ async fn one_tenant_does_not_put_an_executor_to_rest_for_others() {
 }
 
 #[tokio::test]
-async fn what_several_tenants_see_rests_for_all() {
+async fn failures_of_several_accounts_pause_an_executor_for_all() {
     let app = TestApp::new().await;
     let [_fake] = app.executors([status(500)]).await;
     let body = json!({ "claim": "x" });
@@ -215,7 +215,7 @@ async fn what_several_tenants_see_rests_for_all() {
 }
 
 #[tokio::test]
-async fn capabilities_without_measure_are_refused() {
+async fn oversized_capabilities_are_refused() {
     let app = TestApp::new().await;
     let fake = FakeExecutor::start(says_valid().model_id(&"m".repeat(201))).await;
     let body = json!({ "name": "long", "url": fake.url() });
@@ -224,7 +224,7 @@ async fn capabilities_without_measure_are_refused() {
 }
 
 #[tokio::test]
-async fn a_change_that_was_not_noticed_is_seen_soon_on_a_single_node_too() {
+async fn a_missed_change_is_found_soon_on_a_single_node_too() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
     let other = jurat_core::executor::Executor {

@@ -9,7 +9,7 @@ use jurat_testkit::app::TestApp;
 use serde_json::json;
 
 #[tokio::test]
-async fn the_last_use_is_noted_when_the_node_ends() {
+async fn the_last_use_is_written_when_the_node_stops() {
     let folder = tempfile::tempdir().unwrap();
     let location = StoreLocation::File(folder.path().join("store.db"));
     let app = TestApp::with_store(&location).await;
@@ -25,7 +25,7 @@ async fn the_last_use_is_noted_when_the_node_ends() {
 }
 
 #[tokio::test]
-async fn each_node_counts_for_itself() {
+async fn each_node_counts_separately() {
     let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
     let one = TestApp::on(Arc::clone(&store), EngineLimits::default()).await;
     let other = TestApp::on(store, EngineLimits::default()).await;

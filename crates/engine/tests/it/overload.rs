@@ -11,7 +11,7 @@ use jurat_testkit::{
 use serde_json::json;
 
 #[tokio::test]
-async fn a_round_too_many_is_told_to_come_back() {
+async fn a_round_beyond_the_limit_is_told_to_retry() {
     let app = TestApp::with_limits(EngineLimits { rounds: 1, ..EngineLimits::default() }).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let caller = app.admin();
@@ -31,7 +31,7 @@ async fn a_round_too_many_is_told_to_come_back() {
 }
 
 #[tokio::test]
-async fn calls_to_one_executor_wait_for_their_turn_within_the_deadline() {
+async fn calls_to_one_executor_wait_for_a_permit_within_the_deadline() {
     let app =
         TestApp::with_limits(EngineLimits { calls_per_executor: 1, ..EngineLimits::default() })
             .await;
@@ -85,7 +85,7 @@ async fn one_account_does_not_get_all_calls_to_an_executor() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_gone_is_said_plainly() {
+async fn a_missing_store_is_reported_plainly() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     app.store.close().await;

@@ -46,7 +46,7 @@ async fn a_round_that_one_node_ran_is_read_on_the_other() {
 }
 
 #[tokio::test]
-async fn a_node_does_not_take_a_round_whose_lease_still_runs() {
+async fn a_node_does_not_take_a_round_with_a_valid_lease() {
     let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
     let [fake] = one.executors([gated(says_valid())]).await;
@@ -111,12 +111,12 @@ async fn stalled(then: fn(&StallingProxy)) {
 }
 
 #[tokio::test]
-async fn a_step_is_paid_once_when_a_stalled_node_closes_it_late() {
+async fn a_task_call_is_paid_once_if_a_stalled_node_closes_it_late() {
     Box::pin(stalled(StallingProxy::go_on)).await;
 }
 
 #[tokio::test]
-async fn a_step_is_paid_once_when_a_stalled_node_has_to_try_again() {
+async fn a_task_call_is_paid_once_if_a_stalled_node_retries() {
     Box::pin(stalled(StallingProxy::cut)).await;
 }
 
@@ -126,7 +126,7 @@ async fn post(node: &TestApp, key: &str) -> TestReply {
 }
 
 #[tokio::test]
-async fn one_key_on_two_nodes_at_once_is_one_round() {
+async fn one_key_on_two_nodes_concurrently_is_one_round() {
     let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
     let [fake] = one.executors([gated(says_valid())]).await;
@@ -146,7 +146,7 @@ async fn one_key_on_two_nodes_at_once_is_one_round() {
 }
 
 #[tokio::test]
-async fn a_round_is_called_off_through_another_node() {
+async fn a_round_is_cancelled_through_another_node() {
     let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
     one.start(SoleNode::No).await;
@@ -169,7 +169,7 @@ async fn a_round_is_called_off_through_another_node() {
 }
 
 #[tokio::test]
-async fn the_connections_are_among_the_figures() {
+async fn the_connections_are_among_the_metrics() {
     let schema = TestSchema::new().await;
     let app = node(&schema).await;
     let text = app.admin().get("/metrics").await.text();
@@ -187,7 +187,7 @@ async fn submit_panel(node: &TestApp, id: &str) {
 }
 
 #[tokio::test]
-async fn a_task_that_one_node_took_is_driven_by_the_other() {
+async fn a_task_that_one_node_accepted_is_driven_by_the_other() {
     let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
     two.start(SoleNode::No).await;
@@ -201,7 +201,7 @@ async fn a_task_that_one_node_took_is_driven_by_the_other() {
 }
 
 #[tokio::test]
-async fn what_a_node_left_behind_is_taken_over_when_its_lease_is_over() {
+async fn abandoned_work_is_taken_over_when_its_lease_expires() {
     let schema = TestSchema::new().await;
     let (one, two) = (node(&schema).await, node(&schema).await);
     one.start(SoleNode::No).await;
@@ -232,7 +232,7 @@ async fn what_a_node_left_behind_is_taken_over_when_its_lease_is_over() {
 }
 
 #[tokio::test]
-async fn what_fell_due_while_no_node_ran_is_done_by_the_next_one() {
+async fn work_due_while_no_node_ran_is_done_by_the_next_one() {
     let schema = TestSchema::new().await;
     asleep::expired(&schema.location()).await;
     schema.drop().await;
@@ -242,7 +242,7 @@ async fn what_fell_due_while_no_node_ran_is_done_by_the_next_one() {
 }
 
 #[tokio::test]
-async fn votes_that_were_not_revealed_while_no_node_ran_are_dealt_with_by_the_next_one() {
+async fn votes_due_for_reveal_while_no_node_ran_are_handled_by_the_next_one() {
     let schema = TestSchema::new().await;
     asleep::revealed(&schema.location()).await;
     schema.drop().await;

@@ -33,7 +33,7 @@ async fn references_that_double_are_refused() {
 }
 
 #[tokio::test]
-async fn references_to_elsewhere_are_refused_and_not_followed() {
+async fn remote_references_are_refused_and_not_followed() {
     let canary = canary();
     assert_eq!(
         refused(json!({ "$ref": format!("{}/x.json", canary.url()) })).await,
@@ -44,7 +44,7 @@ async fn references_to_elsewhere_are_refused_and_not_followed() {
 }
 
 #[tokio::test]
-async fn look_around_is_refused_by_name() {
+async fn lookaround_is_refused_by_name() {
     assert_eq!(refused(json!({ "pattern": "^((?=a)a+)+$" })).await, "schema_pattern_refused");
 }
 
@@ -66,7 +66,7 @@ async fn a_schema_that_explodes_with_the_answer_leaves_the_answer_unchecked() {
 }
 
 #[tokio::test]
-async fn a_claim_that_cannot_be_checked_here_is_not_left_to_the_executors() {
+async fn a_claim_that_the_node_cannot_check_is_refused() {
     let app = TestApp::new().await;
     let fake = app.executors([says_valid()]).await;
     let mut deep = json!("x");

@@ -140,7 +140,7 @@ fn many(worlds: u64) {
     assert!(
         wrongs.is_empty(),
         "{}\nreplay one with JURAT_SIMULATE=<world> cargo nextest run -p jurat-engine -E \
-         'test(one_world_that_is_named)' --no-capture",
+         'test(one_world_by_its_seed)' --no-capture",
         wrongs.join("\n")
     );
     if worlds < WORLDS {
@@ -163,7 +163,7 @@ fn the_same_seed_is_the_same_world() {
 }
 
 #[test]
-fn a_desk_that_takes_nothing_is_not_besieged() {
+fn a_read_only_store_is_not_flooded() {
     let world = live(Plan { is_read_only: true, ..quiet() });
     let writes = world.writes.load(Ordering::SeqCst);
     // It is tried repeatedly, but only a few times in each of its seventy seconds.
@@ -191,7 +191,7 @@ fn leases_hold_however_long_it_takes_to_learn_who_can_work() {
 
 /// For debugging one world: prints its story.
 #[test]
-fn one_world_that_is_named() {
+fn one_world_by_its_seed() {
     one(told().unwrap_or(0));
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn work(fake: &FakeExecutor) -> Vec<ReceivedCall> {
 }
 
 #[tokio::test]
-async fn a_proposer_receives_what_the_kernel_of_wattswarm_sends_in_the_words_of_the_contract() {
+async fn a_proposer_receives_the_same_request_as_from_wattswarm() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "yes" })).task_types(&["swarm"])]).await;
     let bundle = json!({ "seed_type": "SIMILAR_HITS_V1", "hits": [], "constraints": {} });
@@ -143,7 +143,7 @@ async fn a_proposer_receives_what_the_kernel_of_wattswarm_sends_in_the_words_of_
 }
 
 #[tokio::test]
-async fn a_step_is_a_round_that_is_signed_and_recorded_like_any_other() {
+async fn a_task_call_is_a_signed_and_recorded_round() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "yes" }))]).await;
     let done = run(&app, propose(contract(), by("s1"))).await;
@@ -160,7 +160,7 @@ async fn a_step_is_a_round_that_is_signed_and_recorded_like_any_other() {
 }
 
 #[tokio::test]
-async fn members_of_a_contract_that_nobody_here_knows_reach_the_executor() {
+async fn unknown_members_of_a_contract_reach_the_executor() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "yes" }))]).await;
     let mut contract = contract();
@@ -171,7 +171,7 @@ async fn members_of_a_contract_that_nobody_here_knows_reach_the_executor() {
 }
 
 #[tokio::test]
-async fn a_verifier_receives_what_the_kernel_of_wattswarm_sends() {
+async fn a_voter_receives_the_same_request_as_from_wattswarm() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
     let captured: Value = serde_json::from_str(VERIFY).unwrap();
@@ -219,7 +219,7 @@ pub(crate) fn reference(value: &Value) -> ArtifactRef {
 }
 
 #[tokio::test]
-async fn each_kind_of_verdict_is_told_from_the_others() {
+async fn each_kind_of_verdict_is_distinguished() {
     let app = TestApp::new().await;
     let behaviours = [
         says_valid().score(0.9),
@@ -246,7 +246,7 @@ async fn each_kind_of_verdict_is_told_from_the_others() {
 }
 
 #[tokio::test]
-async fn the_digest_of_a_verdict_says_what_was_answered_and_nothing_else() {
+async fn the_digest_of_a_verdict_covers_only_the_answer() {
     let app = TestApp::new().await;
     let [fake, _other] = app.executors([says_valid(), says_valid()]).await;
     let of = async |name: &str| {
@@ -264,7 +264,7 @@ async fn the_digest_of_a_verdict_says_what_was_answered_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_node_verifies_by_itself_and_asks_nobody() {
+async fn the_node_votes_by_itself_and_asks_nobody() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_invalid()]).await;
     let good =
@@ -282,7 +282,7 @@ async fn the_node_verifies_by_itself_and_asks_nobody() {
 }
 
 #[tokio::test]
-async fn other_answers_are_compared_where_the_policy_compares() {
+async fn other_answers_are_compared_if_the_policy_compares() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
     let policy = PolicyBinding::new("vp.crosscheck.v1", json!({}));

@@ -115,7 +115,7 @@ fn aggregation(view: &AgentRunView) -> &Value {
 }
 
 #[tokio::test]
-async fn three_agents_with_different_executors_make_one_answer() {
+async fn three_agents_with_different_executors_give_one_answer() {
     let app = node().await;
     let [a, b, c] = app.executors([says("Paris"), says("London"), says("paris")]).await;
     let added = submit(&app, &spec("r1", &["a", "b", "c"]), true).await.unwrap();
@@ -147,7 +147,7 @@ async fn three_agents_with_different_executors_make_one_answer() {
 }
 
 #[tokio::test]
-async fn agents_with_other_executors_are_asked_whatever_was_decided_before() {
+async fn agents_with_other_executors_are_asked_despite_earlier_decisions() {
     let app = node().await;
     let [first, second] = app.executors([says("yes"), says("no")]).await;
     submit(&app, &spec("r1", &["a"]), true).await.unwrap();
@@ -167,7 +167,7 @@ async fn agents_with_other_executors_are_asked_whatever_was_decided_before() {
 }
 
 #[tokio::test]
-async fn a_heavy_word_wins_over_two_light_ones() {
+async fn one_heavy_answer_beats_two_light_ones() {
     let app = node().await;
     let _fakes = app.executors([says("no"), says("no"), says("yes")]).await;
     let mut spec = spec("r1", &["a", "b", "c"]);
@@ -179,7 +179,7 @@ async fn a_heavy_word_wins_over_two_light_ones() {
 }
 
 #[tokio::test]
-async fn a_run_waits_for_the_word_to_begin() {
+async fn a_run_waits_for_its_start_command() {
     let app = node().await;
     let [fake] = app.executors([says("yes")]).await;
     submit(&app, &spec("r1", &["a"]), false).await.unwrap();
@@ -193,7 +193,7 @@ async fn a_run_waits_for_the_word_to_begin() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_for_a_while_costs_a_step_no_attempt() {
+async fn a_brief_store_outage_costs_a_step_no_attempt() {
     let store = UnreliableStore::new(WriteFault::Refused, 0).await;
     let app = TestApp::on(Arc::<UnreliableStore>::clone(&store), EngineLimits::default()).await;
     app.start(SoleNode::Yes).await;
@@ -212,7 +212,7 @@ async fn a_store_that_is_away_for_a_while_costs_a_step_no_attempt() {
 }
 
 #[tokio::test]
-async fn an_agent_that_fails_is_tried_again_with_another_task() {
+async fn a_failed_agent_is_retried_with_a_new_task() {
     let app = node().await;
     let [well, ill] = app.executors([says("yes"), status(500).task_types(&["swarm"])]).await;
     let mut spec = spec("r1", &["a", "b"]);
@@ -246,7 +246,7 @@ async fn an_agent_that_fails_is_tried_again_with_another_task() {
 }
 
 #[tokio::test]
-async fn agents_that_tie_are_asked_once_more_and_told_why() {
+async fn tied_agents_are_asked_again_with_the_reason() {
     let app = node().await;
     let [one, other] = app.executors([says("yes"), gated(says("no"))]).await;
     let mut spec = spec("r1", &["a", "b"]);
@@ -271,7 +271,7 @@ async fn agents_that_tie_are_asked_once_more_and_told_why() {
 }
 
 #[tokio::test]
-async fn what_would_fail_again_fails_at_once() {
+async fn a_permanent_failure_is_final() {
     let app = node().await;
     let [fake] = app.executors([says("yes")]).await;
     let mut spec = spec("r1", &["a"]);
@@ -301,7 +301,7 @@ async fn what_would_fail_again_fails_at_once() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_called_off_ends_the_tasks_of_its_steps() {
+async fn a_cancelled_run_cancels_the_tasks_of_its_steps() {
     let app = node().await;
     let [fake, _other] = app.executors([gated(says("yes")), says("yes")]).await;
     submit(&app, &spec("r1", &["a", "b"]), true).await.unwrap();
@@ -319,7 +319,7 @@ async fn a_run_that_is_called_off_ends_the_tasks_of_its_steps() {
 }
 
 #[tokio::test]
-async fn a_run_that_could_never_end_well_is_refused_with_the_field() {
+async fn a_run_that_could_never_succeed_is_refused_with_the_field() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says("yes")]).await;
     let mut unknown = spec("r1", &["a"]);
@@ -391,7 +391,7 @@ async fn the_contract_that_the_guide_shows_works() {
 }
 
 #[tokio::test]
-async fn an_executor_is_given_only_so_many_steps_at_once() {
+async fn an_executor_has_a_limited_number_of_steps() {
     let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
     let limits = EngineLimits { steps_per_executor: 2, ..EngineLimits::default() };
     let app = TestApp::on(store, limits).await;
@@ -430,7 +430,7 @@ async fn taken_and_left(store: &dyn Store, app: &TestApp, until_ms: u64) -> Vec<
 }
 
 #[tokio::test]
-async fn a_step_of_a_worker_that_is_gone_is_done_by_another_once() {
+async fn a_step_of_a_dead_worker_is_done_once_by_another() {
     let app = TestApp::new().await;
     app.start(SoleNode::Yes).await;
     let [fake] = app.executors([says("yes")]).await;
@@ -453,7 +453,7 @@ async fn a_step_of_a_worker_that_is_gone_is_done_by_another_once() {
 }
 
 #[tokio::test]
-async fn a_worker_that_stops_gives_its_steps_back() {
+async fn a_stopping_worker_releases_its_steps() {
     let app = node().await;
     let [fake] = app.executors([gated(says("yes"))]).await;
     submit(&app, &spec("r1", &["a"]), true).await.unwrap();

@@ -21,7 +21,7 @@ async fn a_round_survives(fault: WriteFault, times: u32) {
 }
 
 #[tokio::test]
-async fn a_close_that_is_refused_is_tried_again() {
+async fn a_refused_close_is_retried() {
     a_round_survives(WriteFault::Refused, 2).await;
 }
 
@@ -31,7 +31,7 @@ async fn a_close_whose_answer_was_lost_is_recognised() {
 }
 
 #[tokio::test]
-async fn a_store_that_stays_away_is_said_and_no_verdict_is_given() {
+async fn a_lasting_store_outage_is_reported_without_a_verdict() {
     let store = UnreliableStore::new(WriteFault::Refused, u32::MAX).await;
     let app = TestApp::on(store, EngineLimits::default()).await;
     let _fakes = app.executors([says_valid()]).await;

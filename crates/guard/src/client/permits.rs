@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_takes_all_its_turns_holds_up_no_other() {
+    fn a_host_that_holds_all_its_permits_delays_no_other() {
         let turns = ReadPermits::default();
         let (one, other) = (Authority::from_static("a:1"), Authority::from_static("b:1"));
         let held = all_of(&turns, &one);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_nobody_reads_from_are_forgotten() {
+    fn idle_hosts_are_forgotten() {
         let turns = ReadPermits::default();
         let busy = Authority::from_static("busy:1");
         let held = all_of(&turns, &busy);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_cannot_reach_is_not_public() {
+    fn special_addresses_are_not_public() {
         for address in [
             "0.0.0.0",
             "0.1.2.3",
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_anybody_can_reach_is_public() {
+    fn global_addresses_are_public() {
         for address in [
             "1.1.1.1",
             "8.8.8.8",
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_can_allow_ranges_and_only_they_go_without_tls() {
+    fn only_ranges_that_the_operator_allows_work_without_tls() {
         let permitted = AddressFilter::new(&["127.0.0.0/8".parse().unwrap()]);
         let allows = |address: &str, is_plain| permitted.allows(address.parse().unwrap(), is_plain);
         assert!(allows("127.0.0.1", true) && allows("::ffff:127.0.0.1", true));

@@ -50,7 +50,7 @@ async fn the_same_schema_is_compiled_once() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_remembered_too() {
+async fn a_refusal_is_cached_too() {
     let bounded = Sandbox::new(1);
     let remote = json!({"$ref": "http://127.0.0.1:9/x"});
     let first = bounded.schema(&remote).await.unwrap_err();
@@ -60,7 +60,7 @@ async fn a_refusal_is_remembered_too() {
 }
 
 #[tokio::test]
-async fn bombs_are_refused_by_name() {
+async fn schema_bombs_are_refused_by_name() {
     let mut defs = serde_json::Map::new();
     for level in 0..28 {
         let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
@@ -95,7 +95,7 @@ async fn a_schema_too_deep_to_write_is_refused_before_it_is_written() {
 }
 
 #[tokio::test]
-async fn work_beyond_the_bounds_is_no_verdict() {
+async fn work_beyond_the_limits_is_not_a_verdict() {
     let bounded = Sandbox::new(1);
     let large =
         decide(&bounded, &json!({"items": {"type": "null"}}), json!(vec![1; 1_100_000])).await;
@@ -106,7 +106,7 @@ async fn work_beyond_the_bounds_is_no_verdict() {
 }
 
 #[tokio::test]
-async fn the_deepest_work_that_is_allowed_fits_the_stack() {
+async fn the_deepest_allowed_work_fits_the_stack() {
     let mut defs = serde_json::Map::new();
     for link in 0..95 {
         let next = json!({"$ref": format!("#/$defs/d{}", link + 1)});
@@ -120,7 +120,7 @@ async fn the_deepest_work_that_is_allowed_fits_the_stack() {
 }
 
 #[tokio::test]
-async fn a_comparison_of_very_much_evidence_is_no_verdict() {
+async fn comparing_too_much_evidence_is_not_a_verdict() {
     let bounded = Sandbox::new(1);
     let schema = bounded.schema(&json!({})).await.unwrap();
     let mut candidate = Arc::unwrap_or_clone(candidate(json!(1)));
@@ -135,7 +135,7 @@ async fn a_comparison_of_very_much_evidence_is_no_verdict() {
 }
 
 #[tokio::test]
-async fn many_at_once_are_all_answered() {
+async fn many_concurrent_jobs_are_all_answered() {
     let bounded = Sandbox::new(2);
     let schemas: Vec<Value> = (0..50).map(|n| json!({"maximum": n})).collect();
     let checks = schemas.iter().map(|schema| decide(&bounded, schema, json!(25)));
@@ -145,7 +145,7 @@ async fn many_at_once_are_all_answered() {
 }
 
 #[test]
-fn large_work_is_done_away_from_the_callers_small_stack() {
+fn large_work_does_not_use_the_callers_small_stack() {
     // Slightly more than runs inline, so the caller's own stack does not matter.
     let caller = thread::Builder::new().stack_size(256 * 1024).spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -160,7 +160,7 @@ fn large_work_is_done_away_from_the_callers_small_stack() {
 }
 
 #[tokio::test]
-async fn checks_are_compiled_and_made_within_the_bounds() {
+async fn checks_are_compiled_and_made_within_the_limits() {
     let bounded = Sandbox::new(1);
     let open = bounded.schema(&json!({})).await.unwrap();
     let bind = |checks: Value| PolicyBinding::new("vp.checks.v1", json!({ "checks": checks }));

@@ -186,7 +186,7 @@ fn spellings(port: u16) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn no_spelling_of_an_address_inside_reaches_anything() {
+async fn no_spelling_of_an_inside_address_reaches_anything() {
     let canary = Canary::new();
     let names = Names::new(&[
         ("localhost", &[&["127.0.0.1"]]),
@@ -220,7 +220,7 @@ async fn no_spelling_of_an_address_inside_reaches_anything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_inside_cannot_be_told_from_one_that_nobody_has() {
+async fn an_inside_name_looks_like_an_unknown_one() {
     let names = Names::new(&[
         ("inside", &[&["10.0.0.7"]]),
         ("mixed", &[&["8.8.8.8", "127.0.0.1"]]),
@@ -260,7 +260,7 @@ fn reference(url: &str) -> ArtifactRef {
 }
 
 #[tokio::test]
-async fn a_canary_would_have_seen_somebody() {
+async fn the_canary_sees_connections_that_are_allowed() {
     // The same spellings with everything allowed: without this, the test above would prove nothing.
     let canary = Canary::new();
     let everything = ["0.0.0.0/0".parse().unwrap(), "::/0".parse().unwrap()];
@@ -318,7 +318,7 @@ async fn an_image_from_an_allowed_range_is_fetched() {
 }
 
 #[tokio::test]
-async fn what_is_no_image_or_too_much_is_refused() {
+async fn anything_but_a_small_image_is_refused() {
     let (port, _, _tasks) = gallery().await;
     let client = PublicClient::new(&loopback()).unwrap();
     let no_image =
@@ -352,7 +352,7 @@ async fn redirects_are_not_followed() {
 }
 
 #[tokio::test]
-async fn an_image_that_does_not_come_is_given_up() {
+async fn a_missing_image_times_out() {
     let (port, _, _tasks) = gallery().await;
     let client = PublicClient::new(&loopback()).unwrap();
     let url = format!("http://127.0.0.1:{port}/never.png");
@@ -362,7 +362,7 @@ async fn an_image_that_does_not_come_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_address_is_looked_at_each_time() {
+async fn a_name_is_checked_each_time_it_is_resolved() {
     let (port, visits, _tasks) = gallery().await;
     let canary = Canary::new();
     let names = Names::new(&[("turncoat", &[&["127.0.0.1"], &["127.0.0.2"], &["10.0.0.1"]])]);
@@ -391,7 +391,7 @@ async fn without_tls_only_allowed_ranges_are_reached() {
 }
 
 #[test]
-fn an_address_is_refused_with_what_to_do() {
+fn a_refused_address_comes_with_advice() {
     let refusal =
         |text: &str| check_media_url(text).map(|url| url.to_string()).map_err(|it| it.to_string());
     assert_eq!(

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_number_arithmetic_is_decided() {
+    fn only_integer_arithmetic_is_decided() {
         for (claim, expect) in [
             ("2 + 2 = 4", Some(true)),
             ("2+2=5", Some(false)),

@@ -140,7 +140,7 @@ mod tests {
     use crate::verify::tests::fill;
 
     #[tokio::test]
-    async fn a_model_is_not_asked_when_nobody_could_check_its_answer() {
+    async fn a_model_is_not_asked_if_its_answer_cannot_be_checked() {
         let capabilities = Capabilities {
             task_types: vec!["*".to_owned()],
             profiles: vec!["*".to_owned()],

@@ -68,7 +68,7 @@ async fn the_program_sees_only_the_environment_that_was_listed() {
 }
 
 #[tokio::test]
-async fn a_program_that_takes_too_long_is_a_timeout() {
+async fn a_program_that_takes_too_long_times_out() {
     let mut executor = shell("exec tail -f /dev/null");
     executor.timeout = Duration::from_millis(50);
     let reply = execute(executor).await;
@@ -85,14 +85,14 @@ async fn a_program_that_writes_too_much_is_stopped() {
 }
 
 #[tokio::test]
-async fn what_a_failing_program_complains_about_stays_with_its_operator() {
+async fn the_error_output_of_a_program_is_only_for_its_operator() {
     let reply = execute(shell("echo 'no disk at /secret' >&2; exit 3")).await;
     assert_eq!((reply.status, &reply.json["error"]), (502, &json!("upstream_failed")));
     assert_eq!(reply.json["message"], "the program ended with exit status: 3");
 }
 
 #[tokio::test]
-async fn a_program_that_is_stopped_takes_what_it_started_with_it() {
+async fn stopping_a_program_stops_its_children() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -107,7 +107,7 @@ async fn a_program_that_is_stopped_takes_what_it_started_with_it() {
 }
 
 #[tokio::test]
-async fn an_answer_without_output_is_no_answer() {
+async fn an_answer_without_output_is_an_error() {
     let reply = execute(shell(r#"echo '{"output": 1}'"#)).await;
     assert_eq!(reply.status, 502);
     assert_eq!(reply.json["message"], "the program's answer: candidate_output: is missing");
@@ -118,7 +118,7 @@ async fn an_answer_without_output_is_no_answer() {
 }
 
 #[tokio::test]
-async fn whole_numbers_of_64_bits_go_through_unchanged_under_a_fixed_hash() {
+async fn integers_of_64_bits_pass_unchanged_under_a_fixed_hash() {
     let script = r#"sed -n 's/.*"inputs":{"id":\([0-9]*\)}.*/{"candidate_output":{"id":\1}}/p'"#;
     let server = Server::start(shell(script), ExecutorOptions::default()).await;
     let mut request: serde_json::Value =

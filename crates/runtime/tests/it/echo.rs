@@ -16,7 +16,7 @@ async fn start(name: &str, mode: EchoMode) -> Server {
 }
 
 #[tokio::test]
-async fn honest_ones_agree_and_a_liar_does_not() {
+async fn honest_executors_agree_and_a_liar_does_not() {
     let a = start("a", EchoMode::Honest).await;
     let b = start("b", EchoMode::Honest).await;
     let liar = start("c", EchoMode::Lie).await;
@@ -29,7 +29,7 @@ async fn honest_ones_agree_and_a_liar_does_not() {
 }
 
 #[tokio::test]
-async fn arithmetic_is_fact_checked_and_the_liar_says_the_opposite() {
+async fn arithmetic_is_fact_checked_and_the_liar_answers_the_opposite() {
     let honest = start("a", EchoMode::Honest).await;
     let liar = start("c", EchoMode::Lie).await;
     for (id, claim, truth, lie) in [
@@ -47,7 +47,7 @@ async fn arithmetic_is_fact_checked_and_the_liar_says_the_opposite() {
 }
 
 #[tokio::test]
-async fn one_that_hangs_is_healthy_and_runs_into_the_limit() {
+async fn a_hanging_executor_is_healthy_and_times_out() {
     let server = start("h", EchoMode::Hang).await;
     assert_eq!(server.get("/health").await.status, 200);
     let reply = server.post("/execute", &execute_request("e", "swarm", &json!({}))).await;
@@ -66,7 +66,7 @@ async fn the_budget_of_the_contract_ends_an_execution_too() {
 }
 
 #[tokio::test]
-async fn one_that_fails_answers_500_and_is_healthy() {
+async fn a_failing_executor_answers_500_and_is_healthy() {
     let server = start("f", EchoMode::Fail).await;
     assert_eq!(server.get("/health").await.status, 200);
     let reply = server.post("/execute", &execute_request("e", "swarm", &json!({}))).await;

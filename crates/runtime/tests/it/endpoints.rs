@@ -40,7 +40,7 @@ async fn health_and_capabilities_answer() {
 }
 
 #[tokio::test]
-async fn the_other_kernel_finds_the_words_that_it_looks_for() {
+async fn wattswarm_finds_the_words_that_it_requires() {
     let echo = EchoExecutor::new("echo", "echo-1", EchoMode::Honest);
     let server = Server::start(echo, ExecutorOptions::default()).await;
     let declared = server.get("/capabilities").await.json;
@@ -49,7 +49,7 @@ async fn the_other_kernel_finds_the_words_that_it_looks_for() {
 }
 
 #[tokio::test]
-async fn execute_answers_a_request_of_the_real_kernel() {
+async fn execute_answers_a_recorded_wattswarm_request() {
     let server = Server::start(picky(), ExecutorOptions::default()).await;
     let request: Value =
         serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
@@ -69,7 +69,7 @@ async fn execute_answers_a_request_of_the_real_kernel() {
 }
 
 #[tokio::test]
-async fn what_another_policy_asks_for_has_nothing_of_that_kernel() {
+async fn other_policies_get_no_wattswarm_members() {
     let server = Server::start(picky(), ExecutorOptions::default()).await;
     let mut request: Value =
         serde_json::from_str(include_str!("golden/wattswarm-execute.json")).unwrap();
@@ -81,7 +81,7 @@ async fn what_another_policy_asks_for_has_nothing_of_that_kernel() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_a_400_and_a_wrong_field_a_422() {
+async fn invalid_json_is_a_400_and_a_wrong_field_a_422() {
     let server = Server::start(echo(), ExecutorOptions::default()).await;
     let reply = server.post_text("/execute", "{\"a\":1,\"a\":2}").await;
     assert_eq!((reply.status, &reply.json["error"]), (400, &json!("invalid_json")));
@@ -97,7 +97,7 @@ async fn what_is_not_json_is_a_400_and_a_wrong_field_a_422() {
 }
 
 #[tokio::test]
-async fn a_task_type_or_profile_that_is_not_declared_is_refused() {
+async fn an_undeclared_task_type_or_profile_is_refused() {
     let server = Server::start(picky(), ExecutorOptions::default()).await;
     let reply = server.post("/execute", &execute_request("e", "poetry", &json!({}))).await;
     assert_eq!((reply.status, &reply.json["field"]), (422, &json!("task_type")));
@@ -124,7 +124,7 @@ async fn a_body_over_the_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn a_body_of_very_many_values_is_refused_by_their_number() {
+async fn a_body_with_too_many_values_is_refused() {
     let server = Server::start(echo(), ExecutorOptions::default()).await;
     let body = |count| execute_request("e", "swarm", &json!({"list": vec![json!({"": 0}); count]}));
     assert_eq!(server.post("/execute", &body(1_000)).await.status, 200);
@@ -170,7 +170,7 @@ async fn a_token_guards_everything_but_health() {
 }
 
 #[tokio::test]
-async fn other_paths_and_methods_say_what_there_is() {
+async fn unknown_paths_and_methods_list_the_endpoints() {
     let server = Server::start(echo(), ExecutorOptions::default()).await;
     assert_eq!(server.get("/nothing").await.status, 404);
     let reply = server.get("/execute").await;
@@ -200,7 +200,7 @@ async fn a_server_stops_although_a_request_hangs() {
 }
 
 #[tokio::test]
-async fn a_connection_that_asks_for_nothing_is_closed_and_frees_its_place() {
+async fn an_idle_connection_is_closed_and_frees_its_slot() {
     let limits = ExecutorLimits {
         connections: 1,
         idle: Duration::from_millis(200),
@@ -221,7 +221,7 @@ async fn a_connection_that_asks_for_nothing_is_closed_and_frees_its_place() {
 }
 
 #[tokio::test]
-async fn requests_are_read_by_the_table_of_ambiguous_json() {
+async fn ambiguous_json_is_refused() {
     let server = Server::start(echo(), ExecutorOptions::default()).await;
     for document in jurat_testkit::json_table::documents() {
         for path in ["/execute", "/verify"] {

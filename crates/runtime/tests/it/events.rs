@@ -63,7 +63,7 @@ impl ExecutorService for Declines {
 }
 
 #[tokio::test]
-async fn an_event_is_taken_and_says_so() {
+async fn an_event_is_accepted_and_acknowledged() {
     let server =
         Server::start(EchoExecutor::new("f", "m", EchoMode::Honest), ExecutorOptions::default())
             .await;
@@ -77,7 +77,7 @@ async fn an_event_is_taken_and_says_so() {
 }
 
 #[tokio::test]
-async fn the_same_event_is_heard_once() {
+async fn the_same_event_is_handled_once() {
     let server = Server::start(Declines::default(), ExecutorOptions::default()).await;
     let first = server.post("/agent-events", &event("e1", Some("k"))).await;
     assert_eq!(first.json["decision"]["decision_id"], "d0");
@@ -94,7 +94,7 @@ async fn the_same_event_is_heard_once() {
 }
 
 #[tokio::test]
-async fn events_need_the_token_as_all_work_does() {
+async fn events_need_the_token_like_all_work() {
     let options = ExecutorOptions { token: Some(Secret::new("t")), ..ExecutorOptions::default() };
     let server = Server::start(EchoExecutor::new("f", "m", EchoMode::Honest), options).await;
     let reply = server.post("/agent-events", &event("e1", None)).await;
@@ -102,7 +102,7 @@ async fn events_need_the_token_as_all_work_does() {
 }
 
 #[tokio::test]
-async fn a_program_hears_of_events_where_it_wants_to() {
+async fn a_program_receives_events_if_it_wants_them() {
     let script = r#"read line
         case "$line" in
             *agent_event*) echo '{"ok": true, "decision": {"decision_id": "p", "action": "ignore", "route": "noop"}}' ;;
@@ -167,7 +167,7 @@ impl Letter {
 }
 
 #[tokio::test]
-async fn only_what_a_known_node_signed_is_taken() {
+async fn only_events_signed_by_a_known_node_are_accepted() {
     const NODE: [u8; 32] = [7; 32];
     let key = Ed25519KeyPair::from_seed_unchecked(&NODE).unwrap();
     let nodes = vec![hex::encode(key.public_key()).parse().unwrap()];
@@ -227,7 +227,7 @@ async fn only_what_a_known_node_signed_is_taken() {
 }
 
 #[tokio::test]
-async fn a_key_counts_for_who_signed_it() {
+async fn a_dedupe_key_counts_per_signer() {
     let server = Server::start(Declines::default(), ExecutorOptions::default()).await;
     let told = async |id: &str, seed: Option<[u8; 32]>| {
         let letter = Letter {

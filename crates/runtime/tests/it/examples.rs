@@ -180,7 +180,7 @@ async fn a_request_of_another_shape_is_a_422(example: Example) {
 }
 
 #[tokio::test]
-async fn the_one_in_rust_answers_and_has_its_policies_from_the_library() {
+async fn the_rust_example_answers_with_policies_of_the_library() {
     let example = Example::rust().await;
     let capabilities = example.server.get("/capabilities").await.json;
     assert_eq!(capabilities["provider_family"], example.family);

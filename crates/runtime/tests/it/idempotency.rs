@@ -124,7 +124,7 @@ async fn duplicates_wait_for_the_first() {
 }
 
 #[tokio::test]
-async fn a_failure_is_not_remembered() {
+async fn a_failure_is_not_cached() {
     let server = Server::start(Gated::new(10), ExecutorOptions::default()).await;
     let reply = execute(&server, "e", "fail once").await;
     assert_eq!((reply.status, &reply.json["message"]), (500, &json!("the first time")));
@@ -132,7 +132,7 @@ async fn a_failure_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn a_caller_that_leaves_finds_the_one_execution_when_it_comes_back() {
+async fn a_caller_that_returns_finds_the_same_execution() {
     let gated = Gated::new(0);
     let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     leave_early(&server, &gated).await;
@@ -145,7 +145,7 @@ async fn a_caller_that_leaves_finds_the_one_execution_when_it_comes_back() {
 }
 
 #[tokio::test]
-async fn an_answer_is_remembered_although_nobody_waited() {
+async fn an_answer_is_cached_even_if_nobody_waited() {
     let gated = Gated::new(0);
     let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     leave_early(&server, &gated).await;
@@ -156,7 +156,7 @@ async fn an_answer_is_remembered_although_nobody_waited() {
 }
 
 #[tokio::test]
-async fn an_execution_that_runs_is_not_forgotten_for_want_of_memory() {
+async fn a_running_execution_is_never_evicted() {
     let gated = Gated::new(0);
     let limits = ExecutorLimits {
         remembered_bytes: 0,
@@ -172,7 +172,7 @@ async fn an_execution_that_runs_is_not_forgotten_for_want_of_memory() {
 }
 
 #[tokio::test]
-async fn the_number_of_the_attempt_does_not_make_another_request() {
+async fn the_attempt_number_does_not_change_the_request() {
     let gated = Gated::new(10);
     let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     let mut request = execute_request("e", "swarm", &json!({"prompt": "hi"}));
@@ -183,7 +183,7 @@ async fn the_number_of_the_attempt_does_not_make_another_request() {
 }
 
 #[tokio::test]
-async fn what_became_known_between_two_tries_does_not_make_another_request() {
+async fn new_knowledge_between_tries_does_not_change_the_request() {
     let gated = Gated::new(10);
     let server = Server::start(gated.clone(), ExecutorOptions::default()).await;
     let mut request = execute_request("e", "swarm", &json!({"prompt": "hi"}));
@@ -205,7 +205,7 @@ async fn an_executor_that_panics_can_be_asked_again() {
 }
 
 #[tokio::test]
-async fn a_stop_waits_for_an_execution_that_nobody_waits_for() {
+async fn a_shutdown_waits_for_an_execution_without_a_caller() {
     let gated = Gated::new(0);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = Server::at(listener.local_addr().unwrap());
@@ -224,7 +224,7 @@ async fn a_stop_waits_for_an_execution_that_nobody_waits_for() {
 }
 
 #[tokio::test]
-async fn more_work_than_the_limit_is_refused_and_health_stays_well() {
+async fn work_beyond_the_limit_is_refused_and_health_stays_ok() {
     let gated = Gated::new(0);
     let limits = ExecutorLimits { concurrent: 1, ..ExecutorLimits::default() };
     let server =

@@ -121,7 +121,7 @@ async fn judge(server: &Server) -> Reply {
 }
 
 #[tokio::test]
-async fn a_good_answer_goes_through() {
+async fn a_valid_answer_is_returned() {
     let model = Model::says(&["{\"sum\": 4}"]);
     let server = start(&model).await;
     let reply = delegate(&server).await;
@@ -229,7 +229,7 @@ fn busy(status: u16) -> Said {
 }
 
 #[tokio::test]
-async fn a_model_that_is_busy_or_fails_is_asked_again() {
+async fn a_busy_or_failing_model_is_asked_again() {
     let model = Model::says(&["{\"sum\": 4}"]).after(&[busy(429), busy(503), busy(500)]);
     let server = start(&model).await;
     let reply = delegate(&server).await;
@@ -243,7 +243,7 @@ async fn a_model_that_is_busy_or_fails_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_model_that_goes_on_failing_is_no_answer() {
+async fn a_model_that_keeps_failing_is_an_error() {
     let model = Model::says(&["{\"sum\": 4}"]).after(&[busy(500), busy(500), busy(500), busy(500)]);
     let server = start(&model).await;
     let reply = delegate(&server).await;
@@ -254,7 +254,7 @@ async fn a_model_that_goes_on_failing_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_wait_that_would_end_after_the_deadline_is_not_begun() {
+async fn a_wait_beyond_the_deadline_is_not_started() {
     let tomorrow = (429, Some("86400"), String::new());
     let model = Model::says(&["{\"sum\": 4}"]).after(&[tomorrow]);
     let server = start(&model).await;

@@ -17,7 +17,7 @@ fn answer_schema() -> Value {
 }
 
 #[tokio::test]
-async fn the_recorded_verdicts_of_the_real_runtime_come_out_the_same() {
+async fn recorded_verdicts_of_wattswarm_are_reproduced() {
     let golden: Value = serde_json::from_str(include_str!("golden/wattswarm-verify.json")).unwrap();
     let executor = EchoExecutor::new("swarm-runtime", "swarm-model-v1", EchoMode::Honest);
     let options = ExecutorOptions { compat: KernelCompat::WattSwarm, ..ExecutorOptions::default() };
@@ -74,7 +74,7 @@ async fn a_binding_with_a_wrong_hash_is_a_400() {
 }
 
 #[tokio::test]
-async fn a_policy_that_nobody_declared_is_no_binding() {
+async fn an_undeclared_policy_is_refused() {
     let server = echo(EchoMode::Honest).await;
     let request = verify_request(&json!(1), &json!({}), "vp.unheard_of.v1", &json!({}));
     let reply = server.post("/verify", &request).await;
@@ -89,7 +89,7 @@ async fn a_policy_that_nobody_declared_is_no_binding() {
 const FIXED: &str = "a52d250d216f425973eb5a13c392d4dbc172357181b683e86caa4a5c64db94a7";
 
 #[tokio::test]
-async fn under_a_fixed_hash_a_schema_is_read_as_its_system_reads_it() {
+async fn under_a_fixed_hash_a_schema_is_read_as_wattswarm_reads_it() {
     let server = echo(EchoMode::Honest).await;
     let typed = |schema: Value| {
         let mut schema = schema;
@@ -128,7 +128,7 @@ async fn under_a_fixed_hash_a_schema_is_read_as_its_system_reads_it() {
 }
 
 #[tokio::test]
-async fn under_a_fixed_hash_whole_numbers_of_64_bits_are_taken() {
+async fn under_a_fixed_hash_integers_of_64_bits_are_accepted() {
     let server = echo(EchoMode::Honest).await;
     let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}});
     for id in [9_007_199_254_740_993_u64, u64::MAX] {
@@ -143,7 +143,7 @@ async fn under_a_fixed_hash_whole_numbers_of_64_bits_are_taken() {
 }
 
 #[tokio::test]
-async fn a_schema_that_reaches_outside_is_refused_by_name() {
+async fn a_schema_with_outside_references_is_refused_by_name() {
     let server = echo(EchoMode::Honest).await;
     let schema = json!({"$ref": "https://example.com/schema.json"});
     let request = verify_request(&json!(1), &schema, "vp.schema_only.v1", &json!({}));
@@ -180,7 +180,7 @@ async fn a_claim_with_a_schema_must_match_it_first() {
 }
 
 #[tokio::test]
-async fn an_inconclusive_verdict_carries_a_code_that_the_other_kernel_knows() {
+async fn an_inconclusive_verdict_carries_a_code_that_wattswarm_knows() {
     let options = ExecutorOptions { compat: KernelCompat::WattSwarm, ..ExecutorOptions::default() };
     let server = Server::start(EchoExecutor::new("e", "m", EchoMode::Honest), options).await;
     let request = verify_request(&json!("who knows"), &json!({}), "vp.claim.v1", &json!({}));
@@ -192,7 +192,7 @@ async fn an_inconclusive_verdict_carries_a_code_that_the_other_kernel_knows() {
 }
 
 #[tokio::test]
-async fn a_liar_turns_the_verdict_round_gives_a_reason_and_hashes_it_well() {
+async fn a_liar_inverts_the_verdict_with_a_reason_and_a_valid_hash() {
     let server = echo(EchoMode::Lie).await;
     let open = json!({});
     let references = json!({"references": [{"answer": "x"}]});
@@ -247,7 +247,7 @@ async fn checks_are_made_and_bad_ones_refused_with_their_field() {
 }
 
 #[tokio::test]
-async fn evidence_is_looked_at_where_the_policy_asks() {
+async fn evidence_is_fetched_if_the_policy_asks() {
     let web = FakeDocuments::start().await;
     web.put("/denied", FakeDocument::Status(403));
     let there = web.publish("/a", b"a document");

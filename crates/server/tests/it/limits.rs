@@ -262,7 +262,7 @@ fn many_objects(count: usize) -> Value {
 }
 
 #[tokio::test]
-async fn a_body_of_very_many_values_is_refused_by_their_number() {
+async fn a_body_with_too_many_values_is_refused() {
     let app = TestApp::new().await;
     let refused = app.admin().post("/api/v3/delegate", &many_objects(125_000)).await;
     assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);

@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use crate::client::posted;
 
 #[tokio::test]
-async fn a_canary_that_nobody_visits_stays_untouched() {
+async fn a_canary_without_visits_counts_none() {
     let canary = canary();
     let (_fake, mut client) = posted(redirects_to(&canary.url()), "/verify").await;
     client.reply().await;
@@ -14,7 +14,7 @@ async fn a_canary_that_nobody_visits_stays_untouched() {
 }
 
 #[tokio::test]
-async fn a_canary_counts_every_visit_at_once() {
+async fn a_canary_counts_every_visit_immediately() {
     let canary = canary();
     let address = canary.url().trim_start_matches("http://").to_owned();
     let _first = TcpStream::connect(&address).await.unwrap();

@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt as _;
 use crate::client::{WORK, posted, status};
 
 #[tokio::test]
-async fn hanging_takes_the_call_and_sends_nothing_until_the_client_goes() {
+async fn hanging_accepts_the_call_and_sends_nothing() {
     for path in WORK {
         let (fake, client) = posted(hangs(), path).await;
         fake.wait_for_calls(1).await;
@@ -76,7 +76,7 @@ async fn other_answers_are_whole_but_not_what_was_asked() {
 }
 
 #[tokio::test]
-async fn ten_gigabytes_begin_to_stream_and_stop_when_the_client_goes() {
+async fn ten_gigabytes_stream_until_the_client_leaves() {
     for path in WORK {
         let (fake, mut client) = posted(huge(10_000_000_000), path).await;
         let text = client.read(1_000_000).await;
@@ -117,7 +117,7 @@ async fn duplicate_keys_carry_two_values() {
 }
 
 #[tokio::test]
-async fn a_redirect_names_the_other_place() {
+async fn a_redirect_names_its_target() {
     for path in WORK {
         let (_fake, mut client) = posted(redirects_to("http://127.0.0.1:1/x"), path).await;
         let (head, _) = client.reply().await;

@@ -110,7 +110,7 @@ async fn scores_are_as_given() {
 }
 
 #[tokio::test]
-async fn the_hash_covers_the_eight_fields_in_order_and_keeps_the_point_of_a_whole_score() {
+async fn the_hash_covers_the_eight_fields_in_order_and_keeps_a_whole_score_as_float() {
     let text = |score: &str| {
         format!(
             "{{\"candidate_id\":\"cand-1\",\"execution_id\":\"exec-1\",\"model_id\":\"fake-1\",\
@@ -182,7 +182,7 @@ async fn a_client_that_leaves_a_gated_call_is_noticed() {
 }
 
 #[tokio::test]
-async fn nobody_listens_after_the_end() {
+async fn nothing_listens_after_the_end() {
     let fake = FakeExecutor::start(says_valid()).await;
     let mut client = Client::connect(&fake).await;
     client.get("/nothing/here").await;
@@ -194,7 +194,7 @@ async fn nobody_listens_after_the_end() {
 }
 
 #[tokio::test]
-async fn dropping_a_fake_ends_the_calls_under_way() {
+async fn dropping_a_fake_ends_the_calls_in_progress() {
     let (fake, mut client) = posted(gated(says_valid()), "/verify").await;
     fake.wait_for_calls(1).await;
     drop(fake);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn each_operator_decides_and_says_so() {
+    fn each_operator_decides_and_explains_itself() {
         let contains = r#"{"contains":{"field":"a","text":"Source:"}}"#;
         check(contains, "Source: x", true, "`contains`: `a` contains the text.");
         check(contains, "source: x", false, "`contains`: `a` does not contain the text.");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_not_json_meets_no_rule_about_json_not_even_turned_round() {
+    fn a_field_that_is_not_json_satisfies_no_json_rule_even_negated() {
         let leaf = r#"{"json_path":{"field":"a","path":"$.x","exists":true}}"#;
         let why =
             "`json_path`: `$.x` in `a` cannot be evaluated: the field is not one JSON document.";

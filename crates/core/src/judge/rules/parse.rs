@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_criterion_that_is_no_rule_is_refused_with_its_place() {
+    fn an_invalid_criterion_is_refused_with_its_path() {
         for (criterion, refused) in [
             ("Is it kind?", "`criterion` must be a rule in JSON"),
             ("[]", "`criterion` must be an object with one operator"),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_have_bounds() {
+    fn rules_have_limits() {
         let leaf = r#"{"contains":{"field":"a","text":"b"}}"#;
         let nested =
             |levels: usize| format!("{}{leaf}{}", "{\"not\":".repeat(levels), "}".repeat(levels));

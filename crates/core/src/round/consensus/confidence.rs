@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_add_more_than_siblings() {
+    fn unrelated_voters_add_more_than_related_ones() {
         let strangers = [of("a", "m", "x"), of("b", "n", "y"), of("c", "o", "z")];
         let siblings = [of("a", "m", "x"), of("a", "m", "y"), of("a", "m", "z")];
         let apart = sure(&strangers, &[0, 0, 0], 2);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_voter_below_chance_does_not_count_against_its_word() {
+    fn a_voter_below_chance_does_not_count_against_its_answer() {
         assert!(log_odds(0.1, 2).abs() < f64::EPSILON);
     }
 
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weak_voice_for_the_winner_takes_nothing_away() {
+    fn a_weak_vote_for_the_winner_does_not_lower_it() {
         let voters: Vec<Independence> =
             (0..5).map(|n| of(&n.to_string(), &n.to_string(), &n.to_string())).collect();
         let vote = |slot: usize, reliability: f64| WeightedVote {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_a_voter_takes_nothing_away_whatever_its_name() {
+    fn a_copy_of_a_voter_does_not_lower_it_whatever_its_name() {
         let strangers = [of("a", "m", "x"), of("b", "n", "y")];
         let pair = sure(&strangers, &[0, 0], 2);
         for name in ["a", "z"] {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reliability_that_is_no_number_says_nothing() {
+    fn a_reliability_that_is_not_a_number_counts_as_chance() {
         assert!(log_odds(f64::NAN, 3).abs() < 1e-9);
         assert!(log_odds(1.0, 2).is_finite());
     }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_the_voters_does_not_touch_the_last_bit() {
+    fn the_order_of_the_voters_does_not_change_the_last_bit() {
         let voters = [
             of("a", "m", "x"),
             of("a", "n", "y"),

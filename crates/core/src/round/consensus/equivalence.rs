@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_compared_where_they_are() {
+    fn numbers_are_compared_by_position() {
         let relation = Equivalence::Numeric { tolerance: 0.1 };
         let lists = [json!([1, 2]), json!([1.05, 2]), json!([1, 2, 3]), json!([5, 2])];
         check(&relation, &lists, &[0, 0, 1, 2]);
@@ -368,14 +368,14 @@ mod tests {
     }
 
     #[test]
-    fn a_field_within_another_adds_nothing() {
+    fn a_field_inside_another_adds_nothing() {
         let pointers = ["/a/b", "/a!", "/a", "/c/0", "/a/b", "/c/01"].map(str::to_owned);
         assert_eq!(outermost(&pointers), ["/a", "/a!", "/c/0", "/c/01"]);
         assert_eq!(outermost(&[String::new(), "/".to_owned(), "/a".to_owned()]), [""]);
     }
 
     #[test]
-    fn an_output_cannot_look_like_the_fields_of_another() {
+    fn an_output_cannot_imitate_the_fields_of_another() {
         let relation = Equivalence::Fields(vec!["/a".to_owned()]);
         let outputs =
             [json!({"a": 1}), json!([{"/a": 1}]), json!({"/a": 1}), json!([null, {"a": 1}])];
@@ -410,13 +410,13 @@ mod tests {
     }
 
     #[test]
-    fn marks_alone_are_not_nothing() {
+    fn punctuation_alone_is_compared() {
         check(&Equivalence::Text, &[json!("?"), json!("!"), json!("")], &[0, 1, 2]);
         check(&Equivalence::Text, &[json!("Paris ."), json!("paris")], &[0, 0]);
     }
 
     #[test]
-    fn zero_has_no_sign_and_nothing_is_not_null() {
+    fn zero_has_no_sign_and_absent_is_not_null() {
         check(&Equivalence::Canonical, &[json!(-0.0), json!(0), json!(0.0)], &[0, 0, 0]);
         check(
             &Equivalence::Canonical,
@@ -426,13 +426,13 @@ mod tests {
     }
 
     #[test]
-    fn buckets_hold_what_lies_between_bounds() {
+    fn buckets_hold_the_numbers_between_their_limits() {
         let relation = Equivalence::Buckets(vec![0.3, 0.7]);
         check(&relation, &[json!(0.1), json!(0.29), json!(0.3), json!(0.9)], &[0, 0, 1, 2]);
     }
 
     #[test]
-    fn the_default_is_text_only_where_one_string_differs() {
+    fn the_default_compares_text_only_if_one_string_differs() {
         #[track_caller]
         fn check(outputs: &[Value], name: &str, groups: &[usize]) {
             let outputs: Vec<&Value> = outputs.iter().collect();

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_what_most_say_in_any_order() {
+    fn a_member_takes_the_most_frequent_value_in_any_order() {
         let values = [json!("a"), json!("b"), json!("b"), json!("c")];
         for order in orders(&values) {
             assert_eq!(most_frequent(&order), Some(&values[1]), "{order:?}");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_object_is_not_merged() {
+    fn only_objects_are_merged() {
         let outputs = [json!("b"), json!({"n": 1}), json!({"n": 1})];
         assert_eq!(merge_fields(&outputs.iter().collect::<Vec<_>>()), json!("b"));
     }

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_differ_have_a_spread_where_they_stand() {
+    fn numbers_that_differ_have_a_spread_at_their_pointer() {
         let outputs = [json!({"a/b": [1, 5], "n": 2}), json!({"a/b": [3, 5], "n": 2})];
         let found = spreads(&outputs.iter().collect::<Vec<_>>());
         assert_eq!(found.keys().collect::<Vec<_>>(), ["/a~1b/0"]);
@@ -181,28 +181,28 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_spreads_are_enough() {
+    fn no_more_than_a_hundred_spreads_are_reported() {
         let zeros = Value::from(vec![0; 150]);
         let ones = Value::from(vec![1; 150]);
         assert_eq!(spreads(&[&zeros, &ones]).len(), 100);
     }
 
     #[test]
-    fn what_only_some_give_as_a_number_is_not_averaged() {
+    fn a_member_that_is_not_always_a_number_is_not_averaged() {
         let outputs = [json!([1, {"n": 3}, null]), json!(["one", {"n": 5}, true])];
         let merged = combine_outputs(ScoreAggregation::Mean, &outputs.iter().collect::<Vec<_>>());
         assert_eq!(merged, json!([1, {"n": 4.0}, null]));
     }
 
     #[test]
-    fn the_spread_is_given() {
+    fn a_summary_includes_the_spread() {
         let summary = summary(ScoreAggregation::Majority, &[0.5, 1.0]).unwrap();
         assert!((summary.value - 0.75).abs() < 1e-9 && (summary.deviation - 0.25).abs() < 1e-9);
         assert!((summary.min - 0.5).abs() < 1e-9 && (summary.max - 1.0).abs() < 1e-9);
     }
 
     #[test]
-    fn the_order_of_the_scores_does_not_touch_the_last_bit() {
+    fn the_order_of_the_scores_does_not_change_the_last_bit() {
         let forth = summary(ScoreAggregation::Mean, &[0.1, 0.2, 0.3]).unwrap();
         let back = summary(ScoreAggregation::Mean, &[0.3, 0.2, 0.1]).unwrap();
         assert_eq!(forth.value.to_bits(), back.value.to_bits());

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_one_of_all_values() {
+    fn the_order_covers_all_values() {
         let values = [
             json!(null),
             json!(false),

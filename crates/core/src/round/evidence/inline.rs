@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn inline_evidence_keeps_to_the_contract() {
+    fn inline_evidence_must_respect_the_contract() {
         assert_eq!(fault("text/plain; charset=utf-8", "trace:attempt-1"), None);
         assert_eq!(fault("Application/JSON", r#"{"a":1}"#), None);
         for (mime, content, part) in [
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snippet_has_no_more_bytes_and_tokens_than_the_contract_says() {
+    fn a_snippet_is_limited_in_bytes_and_tokens() {
         let check = |terms: InlineTerms, (bytes, expected): (usize, Option<&str>)| {
             let item = |content: String| InlineEvidence { mime: "text/plain".to_owned(), content };
             let inline = vec![item("short".to_owned()), item("x".repeat(bytes))];
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_says_by_which_digest_it_is_known() {
+    fn a_reference_needs_a_digest() {
         let reference = ArtifactRef {
             uri: "https://example.com".to_owned(),
             digest: " ".to_owned(),

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_points_that_a_judge_names_are_those_that_do_not_hold() {
+    fn the_points_that_a_judge_names_are_not_met() {
         use DesignState::{Met, NotMet};
         let states = |reasoning: &str| {
             let checks = DesignChecks::judged(false, reasoning);

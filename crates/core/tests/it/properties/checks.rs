@@ -75,12 +75,12 @@ proptest! {
     }
 
     #[test]
-    fn no_text_stops_the_reader_of_expressions(text in "\\PC{0,60}") {
+    fn no_text_makes_the_expression_parser_panic(text in "\\PC{0,60}") {
         read(&text)?;
     }
 
     #[test]
-    fn no_row_of_signs_stops_the_reader_of_expressions(
+    fn no_row_of_symbols_makes_the_expression_parser_panic(
         parts in collection::vec(
             prop_oneof![
                 Just("output"), Just("."), Just("("), Just(")"), Just("["), Just("]"), Just("{"),
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn no_parameters_stop_the_reader_of_checks(check in output(), kind in 0..8_usize) {
+    fn no_parameters_make_the_check_parser_panic(check in output(), kind in 0..8_usize) {
         let kinds = ["schema", "required", "count", "bounds", "regex", "set", "hash", "cel"];
         let error = |checks: Value| bind(&checks).err().map(|error| error.to_string());
         for error in [error(json!([check])), error(json!([{kinds[kind]: check}]))].into_iter().flatten() {

@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn where_a_session_stands_in_the_installation_does_not_matter(
+    fn the_order_of_the_installation_does_not_matter(
         (places, shuffled, seed) in installation().prop_flat_map(|places| {
             let order: Vec<usize> = (0..places.len()).collect();
             (Just(places), Just(order).prop_shuffle(), any::<u64>())

@@ -254,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn one_kind_of_nothing_is_as_good_as_another(round in round()) {
+    fn every_kind_of_missing_answer_counts_the_same(round in round()) {
         let before = round.agree();
         for (index, replica) in round.replicas.iter().enumerate() {
             const SILENT: [Label; 3] = [Label::Timeout, Label::Error, Label::Cancelled];
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn one_more_without_an_answer_turns_no_split_into_agreement(
+    fn a_missing_answer_never_turns_a_split_into_agreement(
         (round, label) in (round(), one_of(vec![
             Label::Timeout, Label::Error, Label::Cancelled, Label::InvalidOutput,
         ]))
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_said_of_a_round_fits_together(round in round()) {
+    fn the_numbers_of_a_consensus_are_consistent(round in round()) {
         let found = round.agree();
         let asked = round.replicas.len();
         prop_assert_eq!((found.asked, found.groups.len(), found.verdicts.len()), (asked, asked, asked));
@@ -357,7 +357,7 @@ proptest! {
     }
 
     #[test]
-    fn a_dissent_in_place_of_a_vote_never_raises_the_confidence(round in round()) {
+    fn replacing_a_vote_with_dissent_never_raises_the_confidence(round in round()) {
         let round = round.at_best();
         let before = round.agree();
         // Combined numbers may agree better without one of them.
@@ -382,7 +382,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_is_asked_less_than_it_takes_to_settle(
+    fn an_early_stop_never_changes_the_result(
         (round, asked) in round_of(&[JobKind::Validate, JobKind::Factcheck])
             .prop_flat_map(|round| {
                 let ended = round.replicas.len();
@@ -402,7 +402,7 @@ proptest! {
     }
 
     #[test]
-    fn what_cannot_change_is_settled(
+    fn a_round_that_cannot_change_is_settled(
         labels in vec(one_of(vec![Label::Valid, Label::Invalid]), 0..=5)
     ) {
         // A round never waits once a strict majority of those asked agrees.

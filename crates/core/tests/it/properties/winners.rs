@@ -23,7 +23,7 @@ proptest! {
     #![proptest_config(config(300))]
 
     #[test]
-    fn the_words_of_a_round_are_those_of_its_winners(round in round_of(&[JobKind::Delegate])) {
+    fn the_output_of_a_round_comes_from_its_winners(round in round_of(&[JobKind::Delegate])) {
         let found = round.agree();
         let words = words(&round, &found);
         let nearest = nearest_output(&round.replicas, &found);
@@ -39,7 +39,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_lie_apart_where_the_winners_differ(round in round_of(&[JobKind::Delegate])) {
+    fn there_is_a_spread_only_if_the_winners_differ(round in round_of(&[JobKind::Delegate])) {
         let found = round.agree();
         let words = words(&round, &found);
         for (at, spread) in spread(&round.replicas, &found) {

@@ -40,7 +40,7 @@ fn a_task_and_its_events_are_read_as_they_were_written() {
 }
 
 #[test]
-fn an_event_says_its_kind_and_who_did_what_where() {
+fn an_event_names_its_kind_and_its_members() {
     let driven = lived();
     let written = |name: &str| -> Value {
         let (event, _) = driven.events.iter().find(|(event, _)| event.name() == name).unwrap();
@@ -75,7 +75,7 @@ fn an_event_says_its_kind_and_who_did_what_where() {
 }
 
 #[test]
-fn work_whose_outcome_nobody_knows_is_resumed_under_its_execution_id() {
+fn work_with_an_unknown_result_resumes_under_its_execution_id() {
     let driven = lived();
     // The lease of `c` expired while it proposed; `a` failed, and starts from the beginning.
     assert_eq!(driven.task.resumable(TaskRole::Propose, "c", None), Some("exec-3"));

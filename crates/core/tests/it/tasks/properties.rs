@@ -438,7 +438,7 @@ impl Walk {
 
 proptest! {
     #[test]
-    fn whatever_is_commanded_the_contract_is_kept(
+    fn the_contract_holds_under_any_commands(
         terms in any_terms(),
         steps in prop::collection::vec(step(), 1..120),
     ) {
@@ -454,7 +454,7 @@ proptest! {
     }
 
     #[test]
-    fn an_honest_panel_comes_to_an_end_without_the_clock(
+    fn honest_executors_finish_without_the_clock(
         terms in any_terms(),
         steps in prop::collection::vec(any::<(u8, u8)>(), 400),
     ) {

@@ -200,7 +200,7 @@ fn standing(driven: &Driven) -> toml::Table {
 }
 
 #[test]
-fn every_story_of_a_task_ends_as_it_is_told() {
+fn every_task_story_ends_as_written() {
     cases::check("tasks", 50, |file| {
         let (lines, driven) = told(file);
         let mut found = standing(&driven);
@@ -213,7 +213,7 @@ fn every_story_of_a_task_ends_as_it_is_told() {
 }
 
 #[test]
-fn all_that_can_happen_to_a_task_is_told_in_some_story() {
+fn every_task_event_occurs_in_some_story() {
     let mut seen = BTreeSet::from(["TASK_CREATED".to_owned()]);
     for (_, file) in cases::read("tasks") {
         let (lines, _) = told(&file);

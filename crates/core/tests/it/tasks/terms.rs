@@ -51,7 +51,7 @@ const UNITS: [Case; 6] = [
 ];
 
 #[test]
-fn every_term_that_cannot_be_kept_is_named_by_its_field() {
+fn every_invalid_term_is_named_by_its_field() {
     assert_eq!(terms().check(at(1)), []);
     for (field, make_wrong) in COUNTS.into_iter().chain(SPANS).chain(UNITS) {
         let mut wrong = terms();
@@ -66,7 +66,7 @@ fn every_term_that_cannot_be_kept_is_named_by_its_field() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn all_faults_are_reported_together() {
     let mut wrong = terms();
     wrong.quorum = 5;
     wrong.budget.verify = 1;
@@ -85,7 +85,7 @@ fn all_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
-fn how_long_a_contract_lasts_is_not_when_it_ends() {
+fn a_duration_is_not_an_expiry_time() {
     let (now, mut wrong) = (at(1_900_000_000_000), terms());
     wrong.expires_at = at(600_000);
     let said = |terms: &TaskTerms| terms.check_clock(now).unwrap().reason;
@@ -97,7 +97,7 @@ fn how_long_a_contract_lasts_is_not_when_it_ends() {
 }
 
 #[test]
-fn one_of_something_is_said_as_one() {
+fn messages_use_the_singular_for_one() {
     let mut wrong = terms();
     (wrong.max_verifiers, wrong.quorum) = (1, 2);
     let said = |terms: &TaskTerms, field: &str| {

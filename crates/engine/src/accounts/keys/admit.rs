@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_read_before_a_revocation_is_not_believed_after_it() {
+    fn a_record_read_before_a_revocation_is_not_cached_after_it() {
         let cache = KeyCache::new();
         let before = *cache.forgotten();
         cache.forget("k1");

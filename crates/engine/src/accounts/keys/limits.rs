@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_forgotten_when_its_quota_is_whole_and_its_use_written() {
+    fn an_idle_key_is_forgotten_once_its_use_is_written() {
         let (clock, in_use) = in_use();
         let ask = |id: &str| in_use.request(&key(id), Some(2), clock.now());
         assert_eq!(ask("k1").unwrap().unwrap().remaining, 1);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_is_written_at_once_and_then_at_most_once_a_minute() {
+    fn a_use_is_written_immediately_and_then_once_a_minute() {
         let (clock, in_use) = in_use();
         let k1 = key("k1");
         let mut writes = Vec::new();

@@ -22,7 +22,7 @@ async fn court(fake: &FakeProvider) -> JudgeTestNode {
 }
 
 #[tokio::test]
-async fn the_same_question_is_answered_from_memory_and_costs_nothing() {
+async fn the_same_question_is_answered_from_the_cache_for_free() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("not_met"))]).await;
     let court = court(&fake).await;
     let first = court.judge(&task(question("x"))).await;
@@ -34,7 +34,7 @@ async fn the_same_question_is_answered_from_memory_and_costs_nothing() {
 }
 
 #[tokio::test]
-async fn another_question_judge_or_account_is_asked_anew() {
+async fn another_question_judge_or_account_misses_the_cache() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = court(&fake).await;
     let base = task(question("x"));
@@ -62,7 +62,7 @@ async fn another_question_judge_or_account_is_asked_anew() {
 }
 
 #[tokio::test]
-async fn a_verdict_is_forgotten_after_its_time() {
+async fn a_cached_verdict_expires() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = court(&fake).await;
     let task = task(question("x"));
@@ -90,7 +90,7 @@ async fn put(court: &JudgeTestNode, digest: &str) {
 }
 
 #[tokio::test]
-async fn a_verdict_that_is_not_used_any_more_is_removed() {
+async fn an_expired_verdict_is_removed() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = court(&fake).await;
     court.judge(&task(question("old"))).await;
@@ -104,7 +104,7 @@ async fn a_verdict_that_is_not_used_any_more_is_removed() {
 }
 
 #[tokio::test]
-async fn the_oldest_verdicts_make_room_for_newer_ones() {
+async fn the_oldest_verdicts_are_evicted() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = JudgeTestNode::with(BOTH[0], &fake, |judges| {
         judges.cache_for = Some(HOUR);
@@ -123,7 +123,7 @@ async fn the_oldest_verdicts_make_room_for_newer_ones() {
 }
 
 #[tokio::test]
-async fn more_verdicts_than_go_at_once_go_one_batch_after_the_other() {
+async fn many_expired_verdicts_are_removed_in_batches() {
     let fake = FakeProvider::saying([]).await;
     let court = court(&fake).await;
     for number in 0..2_001 {
@@ -135,7 +135,7 @@ async fn more_verdicts_than_go_at_once_go_one_batch_after_the_other() {
 }
 
 #[tokio::test]
-async fn a_node_that_does_not_use_verdicts_again_removes_all() {
+async fn a_node_without_a_cache_removes_all_verdicts() {
     let fake = FakeProvider::saying([]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
     put(&court, "x").await;
@@ -144,7 +144,7 @@ async fn a_node_that_does_not_use_verdicts_again_removes_all() {
 }
 
 #[tokio::test]
-async fn a_node_that_starts_removes_what_is_too_old() {
+async fn a_starting_node_removes_expired_verdicts() {
     let fake = FakeProvider::saying([]).await;
     let court = court(&fake).await;
     put(&court, "x").await;
@@ -158,7 +158,7 @@ async fn a_node_that_starts_removes_what_is_too_old() {
 }
 
 #[tokio::test]
-async fn a_fresh_verdict_takes_the_place_of_a_known_one() {
+async fn a_fresh_verdict_replaces_the_cached_one() {
     let says = [ProviderReply::Answer(verdict("met")), ProviderReply::Answer(verdict("not_met"))];
     let fake = FakeProvider::saying(says).await;
     let court = court(&fake).await;
@@ -170,7 +170,7 @@ async fn a_fresh_verdict_takes_the_place_of_a_known_one() {
 }
 
 #[tokio::test]
-async fn what_does_not_decide_is_not_kept() {
+async fn an_undecided_verdict_is_not_cached() {
     for says in [
         ProviderReply::Answer(verdict("cannot_confirm")),
         ProviderReply::Answer(verdict("conflicting")),
@@ -186,7 +186,7 @@ async fn what_does_not_decide_is_not_kept() {
 }
 
 #[tokio::test]
-async fn without_a_time_nothing_is_kept() {
+async fn without_a_cache_time_nothing_is_cached() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
     for _ in 0..2 {
@@ -196,7 +196,7 @@ async fn without_a_time_nothing_is_kept() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_gone_costs_no_verdict() {
+async fn a_missing_store_does_not_cost_the_verdict() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = court(&fake).await;
     court.engine.inner.store.close().await;
@@ -205,7 +205,7 @@ async fn a_store_that_is_gone_costs_no_verdict() {
 }
 
 #[tokio::test]
-async fn a_known_verdict_needs_no_free_provider() {
+async fn a_cached_verdict_needs_no_provider_permit() {
     let fake =
         FakeProvider::saying([ProviderReply::Answer(verdict("met")), ProviderReply::Hangs]).await;
     let court = court(&fake).await;
@@ -215,7 +215,7 @@ async fn a_known_verdict_needs_no_free_provider() {
 }
 
 #[tokio::test]
-async fn equal_questions_at_once_are_asked_once_even_where_nothing_is_kept() {
+async fn equal_concurrent_questions_are_asked_once_even_without_a_cache() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
     let task = task(question("x"));
@@ -241,7 +241,7 @@ async fn equal_questions_at_once_are_asked_once_even_where_nothing_is_kept() {
 }
 
 #[tokio::test]
-async fn whoever_waits_asks_itself_when_the_first_is_gone_without_an_answer() {
+async fn a_waiting_run_asks_itself_if_the_first_gets_no_answer() {
     let fake = FakeProvider::saying([]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
     let task = task(question("x"));
@@ -266,7 +266,7 @@ async fn whoever_waits_asks_itself_when_the_first_is_gone_without_an_answer() {
 }
 
 #[tokio::test]
-async fn a_failure_that_is_shared_costs_nothing_and_is_no_verdict() {
+async fn a_shared_failure_is_free_and_not_a_verdict() {
     let fake = FakeProvider::saying([]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
     let task = task(question("x"));

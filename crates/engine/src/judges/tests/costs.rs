@@ -48,7 +48,7 @@ async fn a_model_without_a_price_is_free_and_a_star_prices_all_others() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_used_costs_what_the_provider_counted() {
+async fn an_unusable_answer_costs_what_the_provider_counted() {
     let fake = FakeProvider::saying([ProviderReply::Text("no".to_owned())]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
     let judged = court.judge(&task(question("x"))).await;
@@ -58,7 +58,7 @@ async fn an_answer_that_cannot_be_used_costs_what_the_provider_counted() {
 }
 
 #[tokio::test]
-async fn a_provider_that_counts_no_tokens_is_estimated() {
+async fn the_usage_is_estimated_if_the_provider_counts_no_tokens() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     fake.set_usage(None);
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
@@ -71,7 +71,7 @@ async fn a_provider_that_counts_no_tokens_is_estimated() {
 }
 
 #[tokio::test]
-async fn a_provider_that_counts_what_cannot_be_is_estimated() {
+async fn the_usage_is_estimated_if_the_count_is_impossible() {
     // More input than was sent, or more output than is allowed.
     for absurd in [(900_000_000, 20), (100, 2_049), (1 << 52, 1 << 52)] {
         for kind in BOTH {
@@ -90,7 +90,7 @@ async fn a_provider_that_counts_what_cannot_be_is_estimated() {
 }
 
 #[tokio::test]
-async fn no_judgment_costs_more_than_was_set_aside() {
+async fn no_judgment_costs_more_than_its_hold() {
     // Every byte of the request is a token, every answer has the full length, and the first is
     // unreadable.
     for kind in BOTH {
@@ -122,7 +122,7 @@ async fn no_judgment_costs_more_than_was_set_aside() {
 }
 
 #[tokio::test]
-async fn the_judge_of_rules_and_judges_that_are_not_there_set_nothing_aside() {
+async fn the_rules_judge_and_missing_judges_hold_no_credit() {
     let fake = FakeProvider::saying([]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
     for model in ["builtin/rules", "nobody/m"] {

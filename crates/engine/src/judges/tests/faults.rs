@@ -29,7 +29,7 @@ async fn a_judge_gives_each_verdict_with_its_findings_and_its_cost() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_verdict_is_asked_for_once_more_and_then_unreadable() {
+async fn an_answer_without_a_verdict_is_asked_for_again_and_then_unreadable() {
     let met = verdict("met");
     let twice = r#"{"findings":[],"reasoning":"r","verdict":"met","verdict":"not_met"}"#;
     let cases = [

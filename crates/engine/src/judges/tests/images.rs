@@ -62,7 +62,7 @@ fn about_an_image(example_url: Option<&str>) -> Question {
 }
 
 #[tokio::test]
-async fn an_image_is_fetched_once_for_all_replicas_and_shown_as_an_image() {
+async fn an_image_is_fetched_once_and_shown_as_an_image() {
     let gallery = ImageServer::open().await;
     for kind in BOTH {
         gallery.visits.store(0, Ordering::SeqCst);
@@ -114,7 +114,7 @@ async fn examples_are_shown_with_their_images() {
 }
 
 #[tokio::test]
-async fn an_image_from_inside_is_not_fetched_and_nobody_is_asked() {
+async fn an_image_from_inside_is_not_fetched_and_no_judge_is_asked() {
     let gallery = ImageServer::open().await;
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
@@ -132,7 +132,7 @@ async fn an_image_from_inside_is_not_fetched_and_nobody_is_asked() {
 }
 
 #[tokio::test]
-async fn an_address_is_checked_before_a_run_begins() {
+async fn an_address_is_checked_before_a_run_starts() {
     let fake = FakeProvider::saying([]).await;
     let closed = JudgeTestNode::new(BOTH[0], &fake).await.engine;
     let range = "127.0.0.0/8".parse().unwrap();

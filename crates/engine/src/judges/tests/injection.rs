@@ -105,7 +105,7 @@ async fn no_known_injection_changes_anything_but_the_data() {
 }
 
 #[tokio::test]
-async fn the_judge_of_these_tests_does_obey_what_is_no_data() {
+async fn the_test_judge_obeys_text_outside_of_the_data() {
     for kind in BOTH {
         let fake = FakeProvider::obeying(TRIGGER).await;
         let court = JudgeTestNode::new(kind, &fake).await;
@@ -130,7 +130,7 @@ async fn examples_are_data_as_well() {
 }
 
 #[tokio::test]
-async fn a_judge_that_is_asked_again_or_commits_first_is_not_led_either() {
+async fn corrections_and_commitments_resist_injection_too() {
     for kind in BOTH {
         // It repeats the order, which is unreadable as an answer, and must not come back as an
         // instruction.
@@ -160,7 +160,7 @@ async fn a_judge_that_is_asked_again_or_commits_first_is_not_led_either() {
 }
 
 #[tokio::test]
-async fn what_nobody_sees_is_taken_out_and_said() {
+async fn invisible_characters_are_removed_and_reported() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
     let judged = court.judge(&task(question("pa\u{200b}ss\u{202e}ed\u{e000}"))).await;

@@ -55,7 +55,7 @@ fn soon(task: JudgeQuestion, seconds: u64) -> JudgeQuestion {
 }
 
 #[tokio::test]
-async fn a_provider_that_asks_to_wait_is_left_alone_for_as_long() {
+async fn a_retry_waits_as_long_as_the_provider_asks() {
     // The test clock stands at 2026-09-21 14:13:20.
     for wait in ["20", "Mon, 21 Sep 2026 14:13:40 GMT"] {
         let says =
@@ -79,7 +79,7 @@ async fn a_provider_that_asks_to_wait_is_left_alone_for_as_long() {
 }
 
 #[tokio::test]
-async fn a_wait_that_ends_after_the_deadline_is_not_begun() {
+async fn a_wait_beyond_the_deadline_is_not_started() {
     let fake = FakeProvider::saying([ProviderReply::Wait(529, "61".to_owned())]).await;
     let court = JudgeTestNode::new(BOTH[1], &fake).await;
     let judged = court.judge(&task(question("x"))).await;
@@ -90,7 +90,7 @@ async fn a_wait_that_ends_after_the_deadline_is_not_begun() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_three_times() {
+async fn a_temporary_failure_is_tried_three_times() {
     for kind in BOTH {
         let faults = [429, 500, 502, 503, 504, 529].map(ProviderReply::Status);
         for says in faults.into_iter().chain([ProviderReply::HangsUp]) {
@@ -119,7 +119,7 @@ async fn what_may_pass_is_tried_three_times() {
 }
 
 #[tokio::test]
-async fn what_will_not_pass_is_tried_once() {
+async fn a_permanent_failure_is_tried_once() {
     let cases = [
         (ProviderReply::Status(400), FailureCode::JudgeUnavailable),
         (ProviderReply::Status(401), FailureCode::JudgeUnavailable),
@@ -143,7 +143,7 @@ async fn what_will_not_pass_is_tried_once() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_no_verdict() {
+async fn an_unreachable_provider_is_not_a_verdict() {
     let fake = FakeProvider::saying([]).await;
     let court = JudgeTestNode::with(BOTH[0], &fake, |judges| {
         let provider = judges.providers.get_mut("fake").unwrap();
@@ -184,7 +184,7 @@ async fn a_judge_that_never_answers_ends_with_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_request_takes_no_longer_than_its_provider_may() {
+async fn a_request_times_out_with_its_provider() {
     let fake = FakeProvider::saying([ProviderReply::Hangs]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
     let still = PausedTime::begin();
@@ -232,7 +232,7 @@ async fn requests_beyond_the_limit_wait_and_are_busy_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn accounts_take_turns_at_a_provider_however_many_requests_one_of_them_has_waiting() {
+async fn accounts_share_a_provider_fairly_however_many_requests_one_has() {
     let gate = Gate::new();
     let after = ProviderReply::After(gate.clone(), Box::new(ProviderReply::Answer(verdict("met"))));
     let fake = FakeProvider::saying([after]).await;
@@ -260,7 +260,7 @@ async fn accounts_take_turns_at_a_provider_however_many_requests_one_of_them_has
 }
 
 #[tokio::test]
-async fn what_a_model_does_not_take_is_left_out_and_not_sent_again() {
+async fn refused_request_parts_are_left_out_and_not_sent_again() {
     let refuses = |parameter: &str, message: &str| {
         ProviderReply::Error(400, json!({"error": {"param": parameter, "message": message}}))
     };
@@ -306,7 +306,7 @@ async fn a_provider_that_refuses_every_form_is_unavailable() {
 }
 
 #[tokio::test]
-async fn effort_is_said_in_the_words_of_each_protocol() {
+async fn effort_is_sent_in_the_words_of_each_protocol() {
     for kind in BOTH {
         let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
         let court = JudgeTestNode::new(kind, &fake).await;

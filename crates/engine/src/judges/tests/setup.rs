@@ -8,7 +8,7 @@ use jurat_testkit::fake_provider::{FakeProvider, ProviderReply, commitment, verd
 use super::{BOTH, JudgeTestNode, KEY, failure_of, question, task, verdict_of};
 
 #[tokio::test]
-async fn a_judge_that_is_not_set_up_is_named_and_not_asked() {
+async fn an_unconfigured_judge_is_named_and_not_asked() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = JudgeTestNode::with(BOTH[0], &fake, |judges| {
         let mut keyless = judges.providers["fake"].clone();
@@ -85,7 +85,7 @@ async fn rules_are_judged_without_a_provider() {
 }
 
 #[tokio::test]
-async fn a_judge_that_commits_first_does_not_see_the_candidate_before() {
+async fn a_judge_commits_before_it_sees_the_candidate() {
     for kind in BOTH {
         let fake = FakeProvider::start(|asked| {
             ProviderReply::Answer(if asked.is_commit() { commitment() } else { verdict("not_met") })
@@ -111,7 +111,7 @@ async fn a_judge_that_commits_first_does_not_see_the_candidate_before() {
 }
 
 #[tokio::test]
-async fn a_commitment_that_cannot_be_read_is_no_verdict() {
+async fn an_unreadable_commitment_is_not_a_verdict() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let court = JudgeTestNode::new(BOTH[0], &fake).await;
     let mut task = task(question("x"));
@@ -122,7 +122,7 @@ async fn a_commitment_that_cannot_be_read_is_no_verdict() {
 }
 
 #[tokio::test]
-async fn a_judgment_has_one_repair_and_no_more() {
+async fn a_judgment_has_exactly_one_correction() {
     let says = [
         ProviderReply::Text("hm".to_owned()),
         ProviderReply::Answer(commitment()),

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_is_called_like_its_samples() {
+    fn a_family_has_the_name_of_its_samples() {
         let open = "# HELP a_b Some.\n# TYPE a_b counter\n# UNIT a_b b\na_b_total{x=\"# y\"} 1\n\
                     # HELP build The build.\n# TYPE build info\nbuild_info{version=\"1\"} 1\n\
                     # HELP t Time.\n# TYPE t histogram\nt_sum 0.5\nt_count 1\nt_bucket{le=\"+Inf\"} 1\n\

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_done_is_never_limited() {
+    fn load_within_the_capacity_is_never_limited() {
         let mut node = SimulatedNode::new(2_000.0);
         for _ in 0..10 {
             assert!(node.second(1_900.0).refused < 0.5);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn five_times_as_much_costs_no_work_and_no_long_wait() {
+    fn five_times_the_capacity_costs_no_throughput_and_no_long_wait() {
         for capacity in [200.0, 2_000.0, 20_000.0] {
             let mut node = SimulatedNode::new(capacity);
             node.second(0.7 * capacity);
@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_from_nothing_finds_the_rate_soon() {
+    fn a_sudden_burst_finds_the_rate_soon() {
         let mut node = SimulatedNode::new(2_000.0);
         node.second(10_000.0);
         assert!(0.8 * 2_000.0 < node.second(10_000.0).done);
     }
 
     #[test]
-    fn the_limit_goes_when_the_load_does() {
+    fn the_limit_is_lifted_when_the_load_ends() {
         let mut node = SimulatedNode::new(2_000.0);
         node.second(10_000.0);
         node.second(10_000.0);

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_proposed_does_not_verify() {
+    fn a_proposer_does_not_vote() {
         let task = proposed();
         assert_eq!(chosen(&task, &[worker("a", "x")]), None);
         assert!(exhausted(&task, NOW, &[worker("a", "x")]).verifiers);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn others_than_the_author_and_each_other_come_first() {
+    fn independent_voters_come_first() {
         let mut task = proposed();
         let like_author = [worker("a", "x"), worker("b", "x"), worker("c", "y"), worker("d", "z")];
         assert_eq!(chosen(&task, &like_author), Some("c".to_owned()));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_rest_are_asked_by_nobody_and_the_node_comes_last() {
+    fn paused_workers_are_not_asked_and_the_node_comes_last() {
         let task = proposed();
         let resting = TaskWorker { is_ready: false, ..worker("b", "y") };
         let node =
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spare_node_votes_only_when_fewer_are_left_than_are_needed() {
+    fn a_spare_node_votes_only_if_too_few_are_left() {
         let task = proposed();
         let spare =
             TaskWorker { kind: TaskWorkerKind::Spare, proposes: false, ..worker("node", "n") };
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_is_asked_for_again_under_its_name() {
+    fn interrupted_work_resumes_under_its_execution_id() {
         let mut task = proposed();
         let claim = claim(TaskRole::Verify, "d", Some("c"));
         command(&mut task, &TaskCommand::TakeLease { token: 2, claim });

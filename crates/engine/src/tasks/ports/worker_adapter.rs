@@ -362,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_that_stops_says_nothing_of_who_was_asked() {
+    fn a_stopping_node_does_not_blame_the_executor() {
         let is_ours = |code: FailureCode| worker_failure(code.as_str(), "why".to_owned()).is_ours;
         assert!(is_ours(FailureCode::NodeStopped) && is_ours(FailureCode::Internal));
         assert!(!is_ours(FailureCode::HttpStatus));

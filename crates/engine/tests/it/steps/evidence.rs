@@ -43,7 +43,7 @@ fn found(done: &TaskCallResult) -> Vec<EvidenceStatus> {
 }
 
 #[tokio::test]
-async fn evidence_that_is_what_it_says_confirms_the_verdict() {
+async fn evidence_that_matches_confirms_the_verdict() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([says_valid()]).await;
     web.put("/b", FakeDocument::Chunks(b"a longer document in parts".to_vec()));
@@ -57,7 +57,7 @@ async fn evidence_that_is_what_it_says_confirms_the_verdict() {
 }
 
 #[tokio::test]
-async fn nothing_is_fetched_that_nobody_asked_for() {
+async fn nothing_is_fetched_unless_requested() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([says_valid()]).await;
     let refs = [web.publish("/a", b"a document")];
@@ -67,7 +67,7 @@ async fn nothing_is_fetched_that_nobody_asked_for() {
 }
 
 #[tokio::test]
-async fn evidence_that_nobody_can_look_at_makes_a_verdict_inconclusive_with_the_code() {
+async fn unreachable_evidence_makes_a_verdict_inconclusive_with_its_code() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([says_valid(), says_invalid()]).await;
     web.put("/moved", FakeDocument::MovedTo("/a".to_owned()));
@@ -96,7 +96,7 @@ async fn evidence_that_nobody_can_look_at_makes_a_verdict_inconclusive_with_the_
 }
 
 #[tokio::test]
-async fn evidence_that_is_something_else_fails_the_candidate() {
+async fn mismatched_evidence_fails_the_candidate() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([says_valid()]).await;
     web.publish("/other", b"A document");
@@ -125,7 +125,7 @@ async fn evidence_that_is_something_else_fails_the_candidate() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_not_fetched() {
+async fn oversized_evidence_is_not_fetched() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([says_valid()]).await;
     web.put("/endless", FakeDocument::Endless);
@@ -168,7 +168,7 @@ async fn private_addresses_are_denied_unless_the_operator_allows_them() {
 }
 
 #[tokio::test]
-async fn a_verifier_that_failed_has_no_verdict_whatever_the_evidence_is() {
+async fn a_failed_voter_has_no_verdict_whatever_the_evidence() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([status(500)]).await;
     web.publish("/a", b"other");
@@ -180,7 +180,7 @@ async fn a_verifier_that_failed_has_no_verdict_whatever_the_evidence_is() {
 }
 
 #[tokio::test]
-async fn the_digest_of_a_verdict_does_not_depend_on_whether_evidence_was_at_hand() {
+async fn the_digest_of_a_verdict_does_not_depend_on_the_evidence() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([says_valid()]).await;
     let refs = [web.reference("/a", b"a document")];
@@ -214,7 +214,7 @@ async fn a_policy_can_ask_for_evidence_in_a_round_without_a_task() {
 }
 
 #[tokio::test]
-async fn what_an_executor_delegates_to_evidence_must_be_there_where_the_policy_asks() {
+async fn the_evidence_of_an_answer_must_match_if_the_policy_asks() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let there = web.publish("/a", b"a document");
     let gone = web.reference("/nothing", b"another document");
@@ -233,7 +233,7 @@ async fn what_an_executor_delegates_to_evidence_must_be_there_where_the_policy_a
 }
 
 #[tokio::test]
-async fn an_executor_that_asks_for_the_evidence_itself_is_given_its_references() {
+async fn an_executor_that_fetches_evidence_itself_gets_the_references() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let fake = FakeExecutor::start(says_valid()).await;
     app.register("s1", &fake.url()).await;
@@ -248,7 +248,7 @@ async fn an_executor_that_asks_for_the_evidence_itself_is_given_its_references()
 }
 
 #[tokio::test]
-async fn what_was_seen_is_not_fetched_again_for_the_same_account_and_a_day() {
+async fn evidence_is_fetched_once_a_day_for_an_account() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     app.caller("team", &[]).await;
     let _fakes = app.executors([says_valid()]).await;
@@ -279,7 +279,7 @@ async fn what_was_seen_is_not_fetched_again_for_the_same_account_and_a_day() {
 }
 
 #[tokio::test]
-async fn what_was_seen_at_one_address_is_not_there_at_another() {
+async fn evidence_is_checked_at_each_address() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let _fakes = app.executors([says_valid()]).await;
     let there = web.publish("/a", b"a document");

@@ -40,7 +40,7 @@ async fn balance(app: &TestApp) -> Balance {
 }
 
 #[tokio::test]
-async fn the_price_of_a_session_is_taken_once_for_an_answer_and_not_for_none() {
+async fn a_session_is_paid_once_for_an_answer_and_not_for_a_failure() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     priced(&app, "1.00").await;
@@ -61,7 +61,7 @@ fn unpriced() -> TaskCallTarget {
 }
 
 #[tokio::test]
-async fn no_profile_leads_around_the_price_of_a_session() {
+async fn no_profile_bypasses_the_price_of_a_session() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" })).profiles(&["*"])]).await;
     priced(&app, "1.00").await;
@@ -76,7 +76,7 @@ async fn no_profile_leads_around_the_price_of_a_session() {
 }
 
 #[tokio::test]
-async fn an_account_that_pays_does_not_reach_an_executor_that_nobody_priced() {
+async fn a_metered_account_cannot_reach_an_executor_without_a_price() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" })).profiles(&["*"])]).await;
     priced(&app, "1.00").await;
@@ -94,7 +94,7 @@ async fn an_account_that_pays_does_not_reach_an_executor_that_nobody_priced() {
 }
 
 #[tokio::test]
-async fn a_step_that_the_credit_does_not_pay_for_is_not_begun() {
+async fn a_task_call_without_enough_credit_is_not_started() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     priced(&app, "0.10").await;
@@ -105,7 +105,7 @@ async fn a_step_that_the_credit_does_not_pay_for_is_not_begun() {
 }
 
 #[tokio::test]
-async fn nothing_is_done_for_an_account_that_was_suspended_in_the_meantime() {
+async fn nothing_is_done_for_a_suspended_account() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     priced(&app, "1.00").await;
@@ -123,7 +123,7 @@ async fn nothing_is_done_for_an_account_that_was_suspended_in_the_meantime() {
 }
 
 #[tokio::test]
-async fn a_step_that_is_tried_again_after_its_node_stopped_is_paid_once() {
+async fn a_task_call_retried_after_its_node_stopped_is_paid_once() {
     let folder = tempfile::tempdir().unwrap();
     let place = StoreLocation::File(folder.path().join("jurat.db"));
     let app = TestApp::with_store(&place).await;
@@ -156,7 +156,7 @@ async fn a_step_that_is_tried_again_after_its_node_stopped_is_paid_once() {
 }
 
 #[tokio::test]
-async fn a_step_whose_answer_is_on_record_is_neither_asked_for_nor_paid_for_again() {
+async fn a_recorded_task_call_is_neither_made_nor_paid_again() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     priced(&app, "1.00").await;
@@ -181,7 +181,7 @@ async fn a_step_whose_answer_is_on_record_is_neither_asked_for_nor_paid_for_agai
 }
 
 #[tokio::test]
-async fn no_key_that_a_caller_chooses_makes_a_step_free() {
+async fn no_idempotency_key_of_a_caller_makes_a_task_call_free() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(answers(json!({ "answer": "x" })))]).await;
     priced(&app, "1.00").await;

@@ -22,7 +22,7 @@ fn failure(done: &TaskCallResult) -> (&'static str, &str) {
 }
 
 #[tokio::test]
-async fn an_executor_that_did_not_declare_the_task_type_is_not_asked() {
+async fn an_executor_without_the_task_type_is_not_asked() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid().task_types(&["other"])]).await;
     let done = run(&app, propose(contract(), by("s1"))).await;
@@ -34,7 +34,7 @@ async fn an_executor_that_did_not_declare_the_task_type_is_not_asked() {
 }
 
 #[tokio::test]
-async fn an_executor_that_did_not_declare_the_profile_is_not_asked() {
+async fn an_executor_without_the_profile_is_not_asked() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
     let session = json!({ "id": "bold", "executor": "s1", "profile": "reckless" });
@@ -46,7 +46,7 @@ async fn an_executor_that_did_not_declare_the_profile_is_not_asked() {
 }
 
 #[tokio::test]
-async fn a_profile_without_a_session_is_not_asked_where_the_executor_has_others() {
+async fn a_profile_without_a_session_is_not_asked_if_the_executor_has_others() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     let by = TaskCallTarget::Executor { name: "s1".to_owned(), profile: "careful".to_owned() };
@@ -58,7 +58,7 @@ async fn a_profile_without_a_session_is_not_asked_where_the_executor_has_others(
 }
 
 #[tokio::test]
-async fn the_operator_reaches_an_executor_without_a_session_by_a_plain_lane() {
+async fn the_operator_reaches_an_executor_without_a_session() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "answer": "x" }))]).await;
     app.admin().delete("/v1/sessions/s1").await;
@@ -76,7 +76,7 @@ async fn the_operator_reaches_an_executor_without_a_session_by_a_plain_lane() {
 }
 
 #[tokio::test]
-async fn an_executor_that_is_not_there_or_not_well_is_an_outcome() {
+async fn a_missing_or_unhealthy_executor_is_an_outcome() {
     let app = TestApp::new().await;
     let done = run(&app, propose(contract(), by("nobody"))).await;
     assert_eq!(failure(&done), ("session_unknown", "there is no executor `nobody`"));
@@ -87,7 +87,7 @@ async fn an_executor_that_is_not_there_or_not_well_is_an_outcome() {
 }
 
 #[tokio::test]
-async fn an_output_that_does_not_match_the_schema_of_the_contract_is_no_candidate() {
+async fn an_output_that_does_not_match_the_contract_is_not_a_candidate() {
     let app = TestApp::new().await;
     let _fakes = app.executors([answers(json!({ "answer": 7 }))]).await;
     let done = run(&app, propose(contract(), by("s1"))).await;
@@ -96,7 +96,7 @@ async fn an_output_that_does_not_match_the_schema_of_the_contract_is_no_candidat
 }
 
 #[tokio::test]
-async fn inline_evidence_that_the_contract_does_not_allow_is_no_part_of_a_candidate() {
+async fn inline_evidence_must_respect_the_contract_of_the_task() {
     let app = TestApp::new().await;
     let said = || answers(json!({ "answer": "x" }));
     let _fakes = app
@@ -116,7 +116,7 @@ async fn inline_evidence_that_the_contract_does_not_allow_is_no_part_of_a_candid
 }
 
 #[tokio::test]
-async fn nothing_that_goes_wrong_in_a_call_is_a_verdict() {
+async fn no_failure_of_a_call_is_a_verdict() {
     let app = TestApp::new().await;
     let _fakes = app
         .executors([status(500), html(), disconnects_before_headers(), wrong_json(), wrong_hash()])
@@ -135,7 +135,7 @@ async fn nothing_that_goes_wrong_in_a_call_is_a_verdict() {
 }
 
 #[tokio::test]
-async fn a_step_ends_with_its_time() {
+async fn a_task_call_times_out() {
     let app = TestApp::new().await;
     let _fakes = app.executors([hangs()]).await;
     let mut step = verify(contract(), by("s1"), candidate(json!({ "answer": "x" })));
@@ -144,7 +144,7 @@ async fn a_step_ends_with_its_time() {
 }
 
 #[tokio::test]
-async fn a_pass_that_the_policy_does_not_bear_out_is_no_verdict() {
+async fn a_pass_that_the_policy_does_not_confirm_is_not_a_verdict() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let done = run(&app, verify(contract(), by("s1"), candidate(json!({ "answer": 7 })))).await;
@@ -165,7 +165,7 @@ async fn a_verifier_of_the_registry_is_never_shown_to_an_executor() {
 }
 
 #[tokio::test]
-async fn a_policy_whose_hash_is_wrong_is_an_outcome_and_asks_nobody() {
+async fn a_policy_with_a_wrong_hash_is_an_outcome_and_asks_nobody() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
     let mut policy = PolicyBinding::new("vp.schema_only.v1", json!({}));
@@ -176,7 +176,7 @@ async fn a_policy_whose_hash_is_wrong_is_an_outcome_and_asks_nobody() {
 }
 
 #[tokio::test]
-async fn a_step_that_nobody_waits_for_any_more_is_called_off() {
+async fn an_abandoned_task_call_is_cancelled() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(answers(json!({ "answer": "x" })))]).await;
     let caller = app.engine.caller_without_key(&AccountId::admin()).await.unwrap();
@@ -191,7 +191,7 @@ async fn a_step_that_nobody_waits_for_any_more_is_called_off() {
 }
 
 #[tokio::test]
-async fn a_node_that_ends_begins_no_step() {
+async fn a_stopping_node_starts_no_task_call() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let caller = app.engine.caller_without_key(&AccountId::admin()).await.unwrap();

@@ -26,7 +26,7 @@ async fn the_node_votes_when_the_only_other_executor_dies() {
 }
 
 #[tokio::test]
-async fn the_node_leaves_the_votes_to_executors_that_are_well() {
+async fn the_node_leaves_the_votes_to_healthy_executors() {
     let app = node().await;
     let fakes = app.executors([able(), able(), able()]).await;
     let task = with_quorum(contract(&app, "t1"), 2);
@@ -40,7 +40,7 @@ async fn the_node_leaves_the_votes_to_executors_that_are_well() {
 }
 
 #[tokio::test]
-async fn verifiers_that_are_named_vote_alone_whatever_becomes_of_them() {
+async fn named_voters_vote_alone_even_if_they_fail() {
     let app = node().await;
     let dying = disconnects_before_headers().task_types(&["other"]);
     let _fakes = app.executors([able(), dying]).await;
@@ -68,7 +68,7 @@ fn says(answer: &str) -> jurat_testkit::fake_executor::Behaviour {
 }
 
 #[tokio::test]
-async fn two_who_answer_the_same_confirm_each_other() {
+async fn two_equal_answers_confirm_each_other() {
     let app = node().await;
     // The third dies, so the node compares.
     let dying = disconnects_before_headers().task_types(&["other"]);
@@ -82,7 +82,7 @@ async fn two_who_answer_the_same_confirm_each_other() {
 }
 
 #[tokio::test]
-async fn the_answer_of_most_holds_against_one_that_contradicts_it() {
+async fn the_majority_holds_against_one_contradicting_answer() {
     let app = node().await;
     let dying = disconnects_before_headers().task_types(&["other"]);
     let _fakes = app.executors([says("41"), says("42"), says("42"), says("42"), dying]).await;
@@ -113,7 +113,7 @@ async fn one_liar_among_three_has_no_veto() {
 }
 
 #[tokio::test]
-async fn two_answers_that_contradict_each_other_decide_nothing_and_nor_does_one_alone() {
+async fn neither_two_contradicting_answers_nor_one_alone_decide() {
     let app = node().await;
     let dying = || disconnects_before_headers().task_types(&["other"]);
     let _fakes = app.executors([says("41"), says("42"), dying()]).await;
@@ -131,7 +131,7 @@ async fn two_answers_that_contradict_each_other_decide_nothing_and_nor_does_one_
 }
 
 #[tokio::test]
-async fn a_decision_is_as_sure_as_a_round_with_the_same_verdicts() {
+async fn a_decision_has_the_confidence_of_a_round_with_the_same_verdicts() {
     let app = node().await;
     let valid = || says_valid().task_types(&["other"]);
     let invalid = says_invalid().task_types(&["other"]);
@@ -156,7 +156,7 @@ async fn a_decision_is_as_sure_as_a_round_with_the_same_verdicts() {
 }
 
 #[tokio::test]
-async fn a_decision_of_the_node_alone_rests_on_form() {
+async fn a_decision_of_the_node_alone_has_the_basis_form() {
     let app = node().await;
     let _fakes = app.executors([able(), says_valid().task_types(&["other"])]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{able, asked, contract, ended, events, node, order, submit, wait_until, with_quorum};
 
 #[tokio::test]
-async fn one_executor_is_enough_because_the_node_verifies() {
+async fn one_executor_is_enough_because_the_node_votes() {
     let app = node().await;
     let [fake] = app.executors([able()]).await;
     let submitted = submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
@@ -39,7 +39,7 @@ async fn one_executor_is_enough_because_the_node_verifies() {
 }
 
 #[tokio::test]
-async fn three_of_a_panel_of_four_verify_what_the_fourth_proposed() {
+async fn three_of_four_executors_vote_on_the_proposal_of_the_fourth() {
     let app = node().await;
     let fakes = app.executors([able(), able(), able(), able()]).await;
     let task = with_quorum(contract(&app, "t1"), 3);
@@ -62,7 +62,7 @@ async fn three_of_a_panel_of_four_verify_what_the_fourth_proposed() {
 }
 
 #[tokio::test]
-async fn what_the_verifiers_refuse_is_not_final() {
+async fn a_rejected_candidate_is_not_final() {
     let app = node().await;
     let refuses = || says_invalid().task_types(&["other"]);
     let _fakes = app.executors([able(), refuses(), refuses()]).await;
@@ -76,7 +76,7 @@ async fn what_the_verifiers_refuse_is_not_final() {
 }
 
 #[tokio::test]
-async fn an_executor_that_dies_between_propose_and_verify_costs_a_try_and_not_the_task() {
+async fn an_executor_that_dies_before_voting_costs_a_try_and_not_the_task() {
     let app = node().await;
     let dying = disconnects_before_headers().task_types(&["other"]);
     let [_first, dying, _third] = app.executors([able(), dying, able()]).await;
@@ -95,7 +95,7 @@ async fn an_executor_that_dies_between_propose_and_verify_costs_a_try_and_not_th
 }
 
 #[tokio::test]
-async fn a_task_that_is_called_off_ends_at_once() {
+async fn a_cancelled_task_ends_immediately() {
     let app = node().await;
     let [fake] = app.executors([gated(able())]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
@@ -110,7 +110,7 @@ async fn a_task_that_is_called_off_ends_at_once() {
 }
 
 #[tokio::test]
-async fn a_task_is_called_off_without_asking_its_panel_how_it_is() {
+async fn a_task_is_cancelled_without_probing_its_executors() {
     let app = TestApp::new().await;
     let [fake] = app.executors([able()]).await;
     for (id, aggregation) in
@@ -131,7 +131,7 @@ async fn a_task_is_called_off_without_asking_its_panel_how_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_over_is_not_called_off() {
+async fn an_ended_task_cannot_be_cancelled() {
     let app = node().await;
     let _fakes = app.executors([able()]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
@@ -155,7 +155,7 @@ async fn a_task_whose_time_is_up_expires() {
 }
 
 #[tokio::test]
-async fn a_node_that_starts_anew_goes_on_where_the_last_one_stopped() {
+async fn a_restarted_node_continues_where_the_last_one_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let location = StoreLocation::File(folder.path().join("jurat.db"));
     let first = TestApp::with_store(&location).await;
@@ -183,7 +183,7 @@ async fn a_node_that_starts_anew_goes_on_where_the_last_one_stopped() {
 }
 
 #[tokio::test]
-async fn more_tasks_than_are_driven_at_once_wait_for_their_turn() {
+async fn tasks_beyond_the_limit_wait() {
     let app = TestApp::with_limits(EngineLimits { tasks: 1, ..EngineLimits::default() }).await;
     app.start(SoleNode::Yes).await;
     let _fakes = app.executors([able()]).await;
@@ -197,7 +197,7 @@ async fn more_tasks_than_are_driven_at_once_wait_for_their_turn() {
 }
 
 #[tokio::test]
-async fn a_decision_on_the_same_is_verified_again_before_it_is_trusted() {
+async fn an_earlier_decision_is_voted_on_again_before_it_is_reused() {
     let app = node().await;
     let [fake] = app.executors([able()]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
@@ -213,7 +213,7 @@ async fn a_decision_on_the_same_is_verified_again_before_it_is_trusted() {
 }
 
 #[tokio::test]
-async fn nobody_verifies_what_it_proposed_however_often_it_is_reused() {
+async fn no_proposer_votes_on_its_own_candidate_however_often_it_is_reused() {
     let app = node().await;
     let [first, second] = app.executors([able(), able()]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
@@ -233,7 +233,7 @@ async fn nobody_verifies_what_it_proposed_however_often_it_is_reused() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_is_tried_anew_in_every_epoch() {
+async fn knowledge_is_tried_again_in_every_epoch() {
     let app = node().await;
     let _fakes = app.executors([able()]).await;
     submit(&app, order(contract(&app, "t1"), &["s1"])).await.unwrap();
@@ -257,7 +257,7 @@ async fn what_is_remembered_is_tried_anew_in_every_epoch() {
 }
 
 #[tokio::test]
-async fn executors_are_told_of_decisions_on_similar_tasks() {
+async fn executors_receive_decisions_on_similar_tasks() {
     let app = node().await;
     let [fake] = app.executors([able()]).await;
     let about = |id: &str, prompt: &str| {

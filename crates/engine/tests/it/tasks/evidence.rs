@@ -31,7 +31,7 @@ fn digest(reference: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_reference_that_was_there_counts_and_one_that_was_not_does_not() {
+async fn an_available_reference_counts_and_a_missing_one_does_not() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let (there, gone) = (web.publish("/a", b"a document"), web.reference("/b", b"another"));
     let valid = || says_valid().task_types(&["other"]);
@@ -51,7 +51,7 @@ async fn a_reference_that_was_there_counts_and_one_that_was_not_does_not() {
 }
 
 #[tokio::test]
-async fn who_missed_something_itself_confirms_nothing_and_all_of_it_comes_with_the_votes() {
+async fn a_voter_that_missed_evidence_confirms_none_until_the_reveal() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let there = web.publish("/a", b"a document");
     let misses = says_inconclusive().reason_codes(&[200]).task_types(&["other"]);
@@ -76,7 +76,7 @@ async fn who_missed_something_itself_confirms_nothing_and_all_of_it_comes_with_t
 }
 
 #[tokio::test]
-async fn what_each_who_proposed_the_same_refers_to_is_looked_at() {
+async fn the_references_of_all_proposers_are_fetched() {
     let (app, web) = (with_loopback().await, FakeDocuments::start().await);
     let (one, other) = (web.publish("/a", b"a document"), web.publish("/b", b"another"));
     let valid = says_valid().task_types(&["other"]);
@@ -99,7 +99,7 @@ async fn what_each_who_proposed_the_same_refers_to_is_looked_at() {
 }
 
 #[tokio::test]
-async fn a_snippet_that_is_too_long_is_a_failure_of_who_sent_it() {
+async fn an_oversized_snippet_is_a_failure_of_its_executor() {
     let app = TestApp::new().await;
     app.start(SoleNode::Yes).await;
     let long = || able().evidence("text/plain", "short").evidence("text/plain", &"x".repeat(101));

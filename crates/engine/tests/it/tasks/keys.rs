@@ -53,7 +53,7 @@ async fn refusals(app: &TestApp, id: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn tasks_have_no_more_rounds_under_way_than_their_key_may() {
+async fn the_rounds_of_tasks_count_for_the_limit_of_their_key() {
     let app = node().await;
     let [fake] = app.executors([gated(able())]).await;
     let (_, text) = key(&app, json!({ "concurrent_rounds": 1 })).await;
@@ -78,7 +78,7 @@ async fn tasks_have_no_more_rounds_under_way_than_their_key_may() {
 }
 
 #[tokio::test]
-async fn a_step_counts_as_a_request_of_its_key() {
+async fn a_task_call_counts_as_a_request_of_its_key() {
     let app = node().await;
     let [fake] = app.executors([able()]).await;
     let (_, text) = key(&app, json!({ "rate_per_minute": 2 })).await;
@@ -124,7 +124,7 @@ async fn ends_after_a_restart(location: &StoreLocation) {
 }
 
 #[tokio::test]
-async fn a_revoked_key_is_not_forgotten_over_a_restart() {
+async fn a_revoked_key_stays_revoked_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     ends_after_a_restart(&StoreLocation::File(folder.path().join("jurat.db"))).await;
 }
@@ -136,7 +136,7 @@ pub(crate) async fn a_revoked_key_is_not_forgotten_over_a_restart_of_postgres() 
 }
 
 #[tokio::test]
-async fn an_expired_key_does_nothing_more() {
+async fn a_task_ends_with_its_expired_key() {
     let app = TestApp::new().await;
     let [fake] = app.executors([able()]).await;
     let (_, text) = key(&app, json!({ "expires_at": "2026-09-21T14:14:00Z" })).await;
@@ -149,7 +149,7 @@ async fn an_expired_key_does_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_key_orders_only_what_it_may_do() {
+async fn a_key_can_submit_only_within_its_scopes() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid().task_types(&["swarm"])]).await;
     let order = json!({ "contract": contract(&app, "one"), "executors": ["s1"] });

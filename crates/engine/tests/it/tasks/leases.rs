@@ -20,7 +20,7 @@ async fn nodes(folder: &TempDir) -> (TestApp, TestApp) {
 }
 
 #[tokio::test]
-async fn what_a_paused_node_holds_is_taken_over_and_what_it_writes_late_is_refused() {
+async fn the_work_of_a_paused_node_is_taken_over_and_its_late_writes_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (paused, other) = nodes(&folder).await;
     let [fake] = paused.executors([gated(able())]).await;
@@ -54,7 +54,7 @@ async fn what_a_paused_node_holds_is_taken_over_and_what_it_writes_late_is_refus
 }
 
 #[tokio::test]
-async fn a_lease_that_is_renewed_is_not_taken_over() {
+async fn a_renewed_lease_is_not_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = nodes(&folder).await;
     two.start(SoleNode::No).await;
@@ -81,7 +81,7 @@ async fn a_lease_that_is_renewed_is_not_taken_over() {
 }
 
 #[tokio::test]
-async fn a_verifier_that_says_something_else_to_a_paused_node_is_proven_to_equivocate() {
+async fn a_voter_that_answers_two_nodes_differently_is_an_equivocator() {
     let folder = tempfile::tempdir().unwrap();
     let (paused, other) = nodes(&folder).await;
     let early = Gate::new();

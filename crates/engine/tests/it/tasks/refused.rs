@@ -14,7 +14,7 @@ async fn refused(app: &TestApp, order: TaskSubmission) -> (String, String) {
 }
 
 #[tokio::test]
-async fn what_cannot_end_well_is_refused_with_its_field() {
+async fn a_task_that_cannot_succeed_is_refused_with_its_field() {
     let app = TestApp::new().await;
     let _fakes = app.executors([able()]).await;
     let policy = "acceptance.verifier_policy";
@@ -68,7 +68,7 @@ async fn what_cannot_end_well_is_refused_with_its_field() {
 }
 
 #[tokio::test]
-async fn no_task_of_an_account_that_pays_leads_around_a_price() {
+async fn no_task_of_a_metered_account_bypasses_a_price() {
     let app = TestApp::new().await;
     let _fakes = app.executors([able().profiles(&["*"])]).await;
     app.caller("team", &[]).await;
@@ -107,7 +107,7 @@ async fn another_contract_under_the_same_name_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn without_executors_there_is_nobody_to_work_on_it() {
+async fn a_task_without_executors_is_refused() {
     let app = TestApp::new().await;
     assert_eq!(refused(&app, order(contract(&app, "t1"), &[])).await.0, "executors");
     app.store.close().await;

@@ -47,7 +47,7 @@ async fn complain(app: &TestApp, id: &str) {
 }
 
 #[tokio::test]
-async fn an_executor_that_decided_nothing_of_it_works_itself() {
+async fn an_executor_without_a_share_in_the_decision_proposes_itself() {
     let app = node().await;
     let [alpha, beta] = app.executors([says("alpha's"), says("beta's")]).await;
     decided(&app, contract(&app, "t1"), &["s1"]).await;
@@ -68,7 +68,7 @@ async fn an_executor_that_decided_nothing_of_it_works_itself() {
 }
 
 #[tokio::test]
-async fn a_decision_under_another_profile_is_not_taken_over() {
+async fn a_decision_under_another_profile_is_not_reused() {
     let app = node().await;
     let [fake] = app.executors([able().profiles(&["default", "careful"])]).await;
     let session = json!({ "id": "careful", "executor": "s1", "profile": "careful" });
@@ -86,7 +86,7 @@ async fn a_decision_under_another_profile_is_not_taken_over() {
 }
 
 #[tokio::test]
-async fn all_who_proposed_a_decision_count_also_when_its_task_went_on() {
+async fn all_proposers_of_a_decision_count_even_if_its_task_continued() {
     let app = node().await;
     let verifier = || says_valid().task_types(&["other"]);
     let [first, second, third] = app.executors([says("42"), says("42"), verifier()]).await;
@@ -117,7 +117,7 @@ async fn all_who_proposed_a_decision_count_also_when_its_task_went_on() {
 }
 
 #[tokio::test]
-async fn a_complaint_holds_for_every_decision_that_says_the_same() {
+async fn a_complaint_applies_to_every_equal_decision() {
     let app = node().await;
     let [fake] = app.executors([able()]).await;
     decided(&app, contract(&app, "t1"), &["s1"]).await;
@@ -134,7 +134,7 @@ async fn a_complaint_holds_for_every_decision_that_says_the_same() {
 }
 
 #[tokio::test]
-async fn decisions_that_are_too_large_to_be_told_hide_none_that_is_not() {
+async fn oversized_decisions_do_not_hide_smaller_ones() {
     let app = node().await;
     let large = says(&"long ".repeat(8_000));
     let [_large, small] = app.executors([large, says("42")]).await;
@@ -156,7 +156,7 @@ async fn decisions_that_are_too_large_to_be_told_hide_none_that_is_not() {
 }
 
 #[tokio::test]
-async fn decisions_of_before_are_answers_to_compare_with_where_the_policy_says_so() {
+async fn earlier_decisions_are_compared_if_the_policy_asks() {
     let app = node().await;
     // No voter is healthy, so the node compares.
     let dying = disconnects_before_headers().task_types(&["other"]);

@@ -96,7 +96,7 @@ async fn a_verdict_cannot_be_read_from_its_round_before_the_votes_are_revealed()
 }
 
 #[tokio::test]
-async fn rounds_that_hold_no_secret_are_shown_as_they_end() {
+async fn rounds_without_a_secret_are_shown_when_they_end() {
     let app = node().await;
     let slow = gated(says_valid().task_types(&["other"]));
     let [_first, slow] = app.executors([able(), slow]).await;

@@ -44,7 +44,7 @@ async fn the_same_contract_is_the_same_task_after_its_end_too() {
 }
 
 #[tokio::test]
-async fn the_same_contract_with_another_panel_is_a_conflict() {
+async fn the_same_contract_with_another_roster_is_a_conflict() {
     let app = TestApp::new().await;
     let _fakes = app.executors([able(), able()]).await;
     let task = |executors: &[&str]| order(contract(&app, "t1"), executors);
@@ -68,7 +68,7 @@ async fn the_same_contract_with_another_panel_is_a_conflict() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_two_panels_that_are_submitted_at_once_one_is_a_conflict() {
+async fn of_two_concurrent_rosters_one_is_a_conflict() {
     // Both have checked that the task does not exist before one of them writes it.
     let meeting = Meeting::default();
     let app = TestApp::with_points(Failpoints::new(Arc::new(move |name| {
@@ -100,7 +100,7 @@ async fn spawned(app: &TestApp, order: TaskSubmission) -> Result<TaskAddition, E
 }
 
 #[tokio::test]
-async fn those_who_are_down_are_named_by_where_they_were_named() {
+async fn an_executor_that_is_down_is_reported_by_its_field() {
     let app = TestApp::new().await;
     let down = || able().health(FakeHealth::Status(503));
     let _fakes = app.executors([able(), down(), down(), able()]).await;
@@ -123,7 +123,7 @@ async fn those_who_are_down_are_named_by_where_they_were_named() {
 }
 
 #[tokio::test]
-async fn verifiers_that_can_never_vote_do_not_count_for_the_quorum() {
+async fn voters_that_can_never_vote_do_not_count_for_the_quorum() {
     let app = TestApp::new().await;
     let knows = || says_valid().policies(&[OWN]);
     let elsewhere = says_valid().profiles(&["elsewhere"]);

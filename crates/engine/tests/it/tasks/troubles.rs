@@ -70,7 +70,7 @@ impl Meeting {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_task_that_keeps_a_thread_busy_holds_up_no_other() {
+async fn a_task_that_blocks_a_thread_delays_no_other() {
     let meeting = Meeting::default();
     let app = TestApp::with_points(Failpoints::new(Arc::new(move |name| {
         let is_met = name != "task_ask_before" || meeting.meets();
@@ -92,7 +92,7 @@ async fn a_task_that_keeps_a_thread_busy_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn an_executor_that_never_answers_does_not_hold_a_task_up_for_ever() {
+async fn a_silent_executor_does_not_block_a_task_for_ever() {
     let app = node().await;
     let silent = hangs().task_types(&["swarm"]);
     let [silent] = app.executors([silent]).await;
@@ -109,7 +109,7 @@ async fn an_executor_that_never_answers_does_not_hold_a_task_up_for_ever() {
 }
 
 #[tokio::test]
-async fn a_panel_that_is_never_ready_ends_the_task_with_the_reason() {
+async fn executors_that_are_never_healthy_end_the_task_with_the_reason() {
     let app = TestApp::new().await;
     let [fake] = app.executors([able()]).await;
     let mut task = contract(&app, "t1");
@@ -128,7 +128,7 @@ async fn a_panel_that_is_never_ready_ends_the_task_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_budget_that_ends_while_votes_are_given_ends_the_task() {
+async fn a_budget_exhausted_during_a_vote_ends_the_task() {
     let app = node().await;
     let unsure = || says_inconclusive().task_types(&["other"]);
     let _fakes = app.executors([able(), unsure(), unsure()]).await;
@@ -145,7 +145,7 @@ async fn a_budget_that_ends_while_votes_are_given_ends_the_task() {
 }
 
 #[tokio::test]
-async fn a_contract_that_expires_while_votes_are_given_ends_the_task() {
+async fn a_contract_that_expires_during_a_vote_ends_the_task() {
     let app = node().await;
     let slow = gated(able().task_types(&["other"]));
     let [_first, slow] = app.executors([able(), slow]).await;
@@ -168,7 +168,7 @@ fn refuses_the_binding() -> Behaviour {
 }
 
 #[tokio::test]
-async fn who_refuses_the_binding_is_no_verifier_and_the_node_votes() {
+async fn an_executor_that_refuses_the_binding_leaves_the_vote_to_the_node() {
     let app = node().await;
     let fakes = app.executors([refuses_the_binding(), refuses_the_binding()]).await;
     submit(&app, order(contract(&app, "t1"), &["s1", "s2"])).await.unwrap();
@@ -193,7 +193,7 @@ async fn who_refuses_the_binding_is_no_verifier_and_the_node_votes() {
 }
 
 #[tokio::test]
-async fn who_refuses_the_binding_is_replaced_by_another_verifier() {
+async fn a_voter_that_refuses_the_binding_is_replaced() {
     let app = node().await;
     let able_to_verify = says_valid().task_types(&["other"]);
     let _fakes = app.executors([able(), refuses_the_binding(), able_to_verify]).await;
@@ -208,7 +208,7 @@ async fn who_refuses_the_binding_is_replaced_by_another_verifier() {
 }
 
 #[tokio::test]
-async fn a_contract_under_a_fixed_hash_may_have_the_schemas_of_its_system() {
+async fn a_contract_under_a_fixed_hash_may_use_wattswarm_schemas() {
     let app = node().await;
     let _fakes = app.executors([able(), able()]).await;
     let schema = json!({

@@ -11,7 +11,7 @@ use super::{able, asked, contract, ended, order, submit};
 const FLOOD: usize = 30;
 
 #[tokio::test]
-async fn a_flood_of_one_account_leaves_a_place_for_its_neighbour() {
+async fn a_flood_of_one_account_leaves_a_permit_for_others() {
     let limits = EngineLimits { tasks: 8, ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     let [slow, quick] = app.executors([gated(able()), able()]).await;

@@ -46,7 +46,7 @@ async fn phase(app: &TestApp, order: TaskSubmission) -> TaskPhase {
 }
 
 #[tokio::test]
-async fn the_score_of_a_verifier_is_what_its_vote_weighs() {
+async fn the_score_of_a_voter_is_the_weight_of_its_vote() {
     let app = node().await;
     let unsure = || known(says_valid().score(0.2));
     let sure = known(says_invalid().score(0.9));
@@ -62,7 +62,7 @@ async fn the_score_of_a_verifier_is_what_its_vote_weighs() {
 }
 
 #[tokio::test]
-async fn the_reliability_of_a_session_is_what_a_vote_weighs_by_reputation() {
+async fn the_reliability_of_a_session_is_the_weight_of_its_vote() {
     let app = node().await;
     let fakes = [known(able()), known(says_valid()), known(says_invalid()), known(says_valid())];
     let _fakes = app.executors(fakes).await;

@@ -154,7 +154,7 @@ proptest! {
     })]
 
     #[test]
-    fn verdicts_are_the_validators_own_and_the_bound_holds(
+    fn verdicts_match_the_validator_and_the_work_limit_holds(
         schema in schema(),
         instances in prop::collection::vec(instance(), 4),
     ) {

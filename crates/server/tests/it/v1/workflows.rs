@@ -112,7 +112,7 @@ async fn a_second_version_needs_the_current_token_which_the_refusal_names() {
 }
 
 #[tokio::test]
-async fn front_matter_fills_what_is_left_out() {
+async fn front_matter_fills_absent_members() {
     let app = TestApp::new().await;
     let alice = app.caller("alice", OWNER).await;
     let body = "---\nname: From the body\ndescription: It says so.\ntags: [a, b]\n---\n# Do\n";
