@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_keeps_its_odd_letters_in_an_address() {
+    fn a_path_keeps_special_characters_in_a_url() {
         assert_eq!(encoded(Path::new("/a b/é?#%.db")), "/a%20b/%c3%a9%3f%23%25.db");
     }
 

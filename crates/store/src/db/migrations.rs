@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_migration_is_the_one_needed() {
+    fn the_last_migration_is_the_required_one() {
         let versions: Vec<i64> = ALL.iter().map(|migration| migration.version).collect();
         let expected: Vec<i64> = (1..=NEEDED).collect();
         assert_eq!(versions, expected);

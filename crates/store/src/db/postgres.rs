@@ -591,7 +591,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_connection_keeps_its_promises_whatever_the_defaults_of_the_server() {
+    async fn a_connection_overrides_unsafe_server_defaults() {
         let schema = TestSchema::served().await;
         let url = format!(
             "{}&options[synchronous_commit]=off&options[lock_timeout]=0\
@@ -622,7 +622,7 @@ mod tests {
 
     /// Nothing is left of who had a connection before, whichever way it is taken.
     #[tokio::test]
-    async fn a_connection_shows_what_belongs_to_who_uses_it_now() {
+    async fn a_reused_connection_shows_only_its_current_account() {
         let schema = TestSchema::served().await;
         let store = Postgres::connect(&schema.serving_url()).await.unwrap();
         let whose = async |connection: &mut PgConnection| -> String {

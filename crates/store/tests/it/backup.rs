@@ -175,7 +175,7 @@ async fn a_backup_carries_verifiers_runs_and_credit() {
 }
 
 #[tokio::test]
-async fn what_is_there_is_never_overwritten() {
+async fn existing_files_are_never_overwritten() {
     let home = Home::new().await;
     home.write("monday").unwrap();
     let error = home.write("monday").unwrap_err();
@@ -249,7 +249,7 @@ async fn planted_damage_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn damage_that_the_manifest_agrees_with_is_found_as_well() {
+async fn damage_that_matches_the_manifest_is_found_as_well() {
     let home = Home::new().await;
     let first = round(&account("alice"), 1).id;
     let cases = [
@@ -283,7 +283,7 @@ async fn damage_that_the_manifest_agrees_with_is_found_as_well() {
 }
 
 #[tokio::test]
-async fn a_manifest_that_is_not_understood_is_refused() {
+async fn an_unknown_manifest_is_refused() {
     let home = Home::new().await;
     let edits: [(Edit, &str); 5] = [
         (|it| it["format"] = json!("jurat.backup.v2"), "its format is `jurat.backup.v2`"),
@@ -305,7 +305,7 @@ async fn a_manifest_that_is_not_understood_is_refused() {
 }
 
 #[tokio::test]
-async fn a_backup_is_put_back_where_no_store_is() {
+async fn a_backup_is_restored_only_if_no_store_exists() {
     let home = Home::new().await;
     home.write("monday").unwrap();
     let verified = backup::verify(&home.path("monday"), &mut go_on).unwrap();
@@ -339,7 +339,7 @@ async fn a_backup_is_put_back_where_no_store_is() {
 }
 
 #[tokio::test]
-async fn what_another_store_left_behind_is_not_mixed_with_a_restored_one() {
+async fn leftovers_of_another_store_are_not_mixed_with_a_restored_one() {
     let home = Home::new().await;
     home.write("monday").unwrap();
     let verified = backup::verify(&home.path("monday"), &mut go_on).unwrap();

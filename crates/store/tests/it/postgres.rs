@@ -89,7 +89,7 @@ async fn a_run_is_paid_and_erased(store: &dyn Store) {
 }
 
 #[tokio::test]
-async fn nodes_that_start_at_once_migrate_once() {
+async fn nodes_that_start_concurrently_migrate_once() {
     let schema = TestSchema::new().await;
     let location = schema.location();
     let stores = join_all((0..6).map(|_| jurat_store::open(&location))).await;
@@ -103,7 +103,7 @@ async fn nodes_that_start_at_once_migrate_once() {
 
 /// Row security would be no second line for them.
 #[tokio::test]
-async fn a_role_above_the_policies_does_not_serve() {
+async fn a_role_that_bypasses_row_security_cannot_serve() {
     let schema = TestSchema::served().await;
     let refusal = async |url: String| {
         let error = Postgres::connect(&url).await.unwrap_err();
@@ -304,7 +304,7 @@ async fn the_clock_of_a_node_does_not_matter_to_leases() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_unavailable() {
+async fn a_missing_server_is_unavailable() {
     let error = Postgres::connect("postgres://jurat@127.0.0.1:1/none").await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     let error = Postgres::connect("no address").await.unwrap_err();
@@ -312,7 +312,7 @@ async fn a_server_that_is_not_there_is_unavailable() {
 }
 
 #[tokio::test]
-async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on() {
+async fn data_of_every_earlier_version_is_migrated_and_usable() {
     for fixture in fixtures("postgres") {
         let schema = TestSchema::new().await;
         let mut made = "create table migrations (version bigint not null primary key, \
@@ -339,7 +339,7 @@ async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on()
 }
 
 #[tokio::test]
-async fn the_program_before_this_one_works_on_after_the_migration() {
+async fn the_previous_version_keeps_working_after_the_migration() {
     let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
     let previous = fixtures("postgres").pop().unwrap();

@@ -123,7 +123,7 @@ async fn a_file_of_a_far_newer_program_is_refused() {
 }
 
 #[tokio::test]
-async fn a_place_that_cannot_be_written_is_unavailable() {
+async fn a_path_that_cannot_be_written_is_unavailable() {
     let error = Sqlite::open(Path::new("/proc/nowhere/store.db")).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     let folder = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ async fn a_place_that_cannot_be_written_is_unavailable() {
 }
 
 #[tokio::test]
-async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on() {
+async fn data_of_every_earlier_version_is_migrated_and_usable() {
     for fixture in fixtures("sqlite") {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
@@ -156,7 +156,7 @@ async fn what_every_earlier_program_wrote_is_migrated_read_back_and_written_on()
 }
 
 #[tokio::test]
-async fn the_program_before_this_one_works_on_after_the_migration() {
+async fn the_previous_version_keeps_working_after_the_migration() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let store = Sqlite::open(&path).await.unwrap();

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn no_page_reads_lines_that_it_does_not_show() {
+    fn no_page_of_the_ledger_reads_rows_that_it_does_not_show() {
         let transfers = plan(sql::TRANSFER_LIST);
         let by_id = "SEARCH credit_transfers USING INDEX sqlite_autoindex_credit_transfers_1 \
             (account_id=? AND id<?)";

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn reads_that_panic_take_no_connection_away() {
+    async fn a_read_that_panics_returns_its_connection() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
         drop(setup::open_file(&path).unwrap());

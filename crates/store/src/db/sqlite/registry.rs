@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn old_verdicts_are_found_by_their_age() {
+    fn old_verdicts_are_found_along_an_index() {
         let found = plan(verdicts_gone!(verdicts_old!(), ""));
         let old = "SEARCH known_verdicts USING INDEX known_verdicts_by_age (created_at<?)";
         assert!(found.contains(&old.to_owned()), "{found:?}");

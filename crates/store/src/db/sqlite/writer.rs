@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_failing_write_does_not_undo_its_neighbours() {
+    async fn one_failing_write_does_not_undo_its_batch() {
         let writer = writer();
         let others = async {
             tokio::join!(
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_that_panics_is_undone_and_the_next_ones_go_on() {
+    async fn a_write_that_panics_is_undone_and_the_next_ones_continue() {
         let writer = writer();
         let others = async {
             tokio::join!(
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_queued_before_the_close_is_done() {
+    async fn writes_queued_before_the_close_are_done() {
         let writer = writer();
         let (written, ()) = tokio::join!(writer.write(insert(1, 10)), writer.close());
         written.unwrap();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_fsync_that_failed_leaves_the_disk_unsure() {
+    fn only_a_failed_fsync_leaves_the_disk_in_doubt() {
         let failed = |code| {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
             CommitOutcome::Failed(Arc::new(error)).leaves_disk_unsure()

@@ -156,7 +156,7 @@ struct World<'a> {
     number: u32,
 }
 
-pub(crate) async fn everybody_reaches_what_the_model_says(backend: &Backend) {
+pub(crate) async fn access_matches_the_model(backend: &Backend) {
     let mut runner = TestRunner::deterministic();
     for turn in 0..8 {
         let mut world = World::new(backend, turn).await;

@@ -98,7 +98,7 @@ pub(crate) async fn an_event_is_sent_by_one_node_until_its_lease_ends(backend: &
     second.close().await;
 }
 
-pub(crate) async fn executors_that_have_enough_are_left_out(backend: &Backend) {
+pub(crate) async fn executors_at_their_limit_are_left_out(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     for (number, executor) in ["one", "two", "two-b", "three", "one"].into_iter().enumerate() {
@@ -117,7 +117,7 @@ pub(crate) async fn executors_that_have_enough_are_left_out(backend: &Backend) {
     assert_eq!(rest.len(), 3);
 }
 
-pub(crate) async fn the_word_of_a_late_sender_is_not_noted(backend: &Backend) {
+pub(crate) async fn a_late_delivery_outcome_is_not_recorded(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     added(store, &alice, &told("e", None), 10).await;
@@ -200,7 +200,7 @@ pub(crate) async fn events_of_agents_are_listed_by_every_filter(backend: &Backen
     assert_eq!(walked(Some("two"), Some(Delivery::Pending)).await, ["e-7", "e-5"]);
 }
 
-pub(crate) async fn no_more_events_wait_for_an_executor_than_may(backend: &Backend) {
+pub(crate) async fn the_events_waiting_for_an_executor_are_limited(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     let add = async |whose: &AccountId, event: NewAgentEvent| {
@@ -244,7 +244,7 @@ pub(crate) async fn noted(store: &dyn Store, whose: &AccountId, id: &str, state:
     store.tasks().agent_event_note(&behalf(whose), &outcome, None).await.unwrap();
 }
 
-pub(crate) async fn old_events_go_and_those_to_be_told_stay(backend: &Backend) {
+pub(crate) async fn old_events_are_pruned_and_pending_ones_stay(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (account("alice"), account("bob"));
     for (whose, id, millis) in [
@@ -278,7 +278,7 @@ pub(crate) async fn old_events_go_and_those_to_be_told_stay(backend: &Backend) {
     assert!(added(store, &alice, &told("f", Some("a")), 95).await);
 }
 
-pub(crate) async fn events_for_a_person_are_found(backend: &Backend) {
+pub(crate) async fn events_for_human_review_are_found(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     for (id, state) in

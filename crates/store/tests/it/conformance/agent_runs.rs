@@ -201,7 +201,7 @@ pub(crate) async fn steps_are_taken_by_age_and_within_a_run_by_priority(backend:
     assert_eq!(run.steps[1].begun_at, Some(at(2)));
 }
 
-pub(crate) async fn an_executor_does_only_so_much_at_once(backend: &Backend) {
+pub(crate) async fn an_executor_has_a_limited_number_of_concurrent_steps(backend: &Backend) {
     let store = Arc::clone(&backend.store);
     let ann = account("ann");
     let mut run =
@@ -219,7 +219,7 @@ pub(crate) async fn an_executor_does_only_so_much_at_once(backend: &Backend) {
     assert_eq!(taken(&*store, &take("w3", 5, 10, 8)).await, []);
 }
 
-pub(crate) async fn accounts_take_turns_with_the_steps_of_an_executor(backend: &Backend) {
+pub(crate) async fn accounts_share_the_steps_of_an_executor_fairly(backend: &Backend) {
     let store = &*backend.store;
     let (many, few) = (account("many"), account("few"));
     for number in 0..30 {
@@ -244,7 +244,7 @@ pub(crate) async fn accounts_take_turns_with_the_steps_of_an_executor(backend: &
     assert_eq!((of(&third, &many), of(&third, &few)), (4, 0), "{third:?}");
 }
 
-pub(crate) async fn a_step_is_taken_once_by_all_who_ask_at_once(backend: &Backend) {
+pub(crate) async fn concurrent_workers_take_a_step_once(backend: &Backend) {
     let store = Arc::clone(&backend.store);
     let ann = account("ann");
     let names: Vec<String> = (0..24).map(|number| format!("a{number:02}")).collect();
@@ -271,7 +271,7 @@ pub(crate) async fn a_step_is_taken_once_by_all_who_ask_at_once(backend: &Backen
     assert_eq!((all, seen.len()), (72, 72), "each once");
 }
 
-pub(crate) async fn a_step_whose_lease_ran_out_is_taken_from_whoever_had_it(backend: &Backend) {
+pub(crate) async fn a_step_with_an_expired_lease_is_taken_over(backend: &Backend) {
     let store = Arc::clone(&backend.store);
     let ann = account("ann");
     let run = submit(&ann, "r", &[("a", "one", 0)]);
@@ -296,7 +296,7 @@ pub(crate) async fn a_step_whose_lease_ran_out_is_taken_from_whoever_had_it(back
     assert_eq!(ended(&*store, &now, done).await, WriteOutcome::Done(()));
 }
 
-pub(crate) async fn what_became_of_a_run_is_written_whole_or_not_at_all(backend: &Backend) {
+pub(crate) async fn a_change_of_a_run_is_atomic(backend: &Backend) {
     let store = Arc::clone(&backend.store);
     let ann = account("ann");
     let run = submit(&ann, "r", &[("a", "one", 0)]);
@@ -390,7 +390,7 @@ pub(crate) async fn runs_are_listed_newest_first_with_their_counts(backend: &Bac
     assert_eq!(running[0].counts[&StepStatus::Leased], 1);
 }
 
-pub(crate) async fn a_step_that_waits_is_taken_when_its_time_comes(backend: &Backend) {
+pub(crate) async fn a_waiting_step_is_taken_when_it_is_due(backend: &Backend) {
     let store = Arc::clone(&backend.store);
     let mut run = submit(&account("ann"), "r", &[("a", "one", 0)]);
     run.steps[0].step = step("a", StepStatus::RetryWait, at(50));
@@ -404,7 +404,7 @@ pub(crate) async fn a_step_that_waits_is_taken_when_its_time_comes(backend: &Bac
     assert_eq!(due().await, Some(at(80)), "its lease ends then");
 }
 
-pub(crate) async fn another_account_sees_no_task_runs(backend: &Backend) {
+pub(crate) async fn another_account_sees_no_agent_runs(backend: &Backend) {
     let store = &*backend.store;
     let (ann, bob) = (account("ann"), account("bob"));
     let run = submit(&ann, "r", &[("a", "one", 0)]);

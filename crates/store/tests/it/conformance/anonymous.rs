@@ -47,7 +47,7 @@ fn capped(open: OpenRound, micros: i64) -> OpenRound {
     OpenRound { hold: Some(hold), ..open }
 }
 
-pub(crate) async fn an_address_is_given_credit_once_a_month(backend: &Backend) {
+pub(crate) async fn a_visitor_gets_credit_once_a_month(backend: &Backend) {
     let store = &*backend.store;
     let may = Timestamp::from_micros(130 * DAY);
     let anon = admitted(store, "anon1", 50, may).await;
@@ -70,14 +70,14 @@ pub(crate) async fn an_address_is_given_credit_once_a_month(backend: &Backend) {
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
-pub(crate) async fn of_two_first_requests_at_once_one_brings_the_credit(backend: &Backend) {
+pub(crate) async fn two_concurrent_first_requests_grant_the_credit_once(backend: &Backend) {
     let store = &*backend.store;
     join_all((0..8).map(|_| admitted(store, "anon1", 50, at(5)))).await;
     assert_eq!(balance(store, &account("anon1")).await.granted, 50);
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
-pub(crate) async fn all_without_a_key_share_one_cap_a_day(backend: &Backend) {
+pub(crate) async fn all_visitors_share_one_daily_limit(backend: &Backend) {
     let store = &*backend.store;
     let mut opens = Vec::new();
     for number in 0..40 {
@@ -139,7 +139,7 @@ pub(crate) async fn the_next_day_has_a_cap_of_its_own(backend: &Backend) {
     assert_eq!(store.round_open(&later, None).await.unwrap(), RoundOpenOutcome::DaySpent);
 }
 
-pub(crate) async fn a_round_that_its_node_left_gives_its_part_back(backend: &Backend) {
+pub(crate) async fn an_abandoned_round_releases_its_hold(backend: &Backend) {
     let store = &*backend.store;
     let anon = admitted(store, "anon1", 1_000, at(1)).await;
     let left = capped(abandoned(&anon, 1), 100);
@@ -152,7 +152,7 @@ pub(crate) async fn a_round_that_its_node_left_gives_its_part_back(backend: &Bac
     assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::Opened);
 }
 
-pub(crate) async fn a_day_is_spent_to_its_last_micro_and_no_further(backend: &Backend) {
+pub(crate) async fn the_daily_limit_is_spent_exactly(backend: &Backend) {
     let store = &*backend.store;
     let anon = admitted(store, "anon1", 1_000, at(1)).await;
     let open = async |number, micros| {
@@ -172,7 +172,7 @@ fn risky(open: OpenRound, most_micros: i64) -> OpenRound {
     OpenRound { hold, ..open }
 }
 
-pub(crate) async fn a_day_reserves_the_most_that_a_call_can_cost(backend: &Backend) {
+pub(crate) async fn the_daily_limit_reserves_the_maximum_cost_of_a_call(backend: &Backend) {
     let store = &*backend.store;
     let (one, other) = (
         admitted(store, "anon1", 1_000, at(1)).await,
@@ -211,9 +211,7 @@ pub(crate) async fn a_day_reserves_the_most_that_a_call_can_cost(backend: &Backe
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
-pub(crate) async fn what_an_address_owes_is_paid_from_the_credit_of_the_next_month(
-    backend: &Backend,
-) {
+pub(crate) async fn the_debt_of_a_visitor_is_paid_from_the_next_grant(backend: &Backend) {
     let store = &*backend.store;
     let anon = admitted(store, "anon1", 50, Timestamp::from_micros(130 * DAY)).await;
     let open = risky(round(&anon, 1), 80);

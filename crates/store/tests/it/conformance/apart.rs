@@ -35,7 +35,7 @@ fn known(content: &str) -> NewFile {
     NewFile { content: FileContent::Known(digest(content.as_bytes())), ..text("a.txt", "") }
 }
 
-pub(crate) async fn a_content_is_known_only_to_those_who_see_it(backend: &Backend) {
+pub(crate) async fn content_is_known_only_to_accounts_that_can_see_it(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let files = |content: &str| Some(vec![text("a.txt", content)]);
@@ -60,7 +60,7 @@ pub(crate) async fn a_content_is_known_only_to_those_who_see_it(backend: &Backen
     saved(store, &next(both, &hidden)).await;
 }
 
-pub(crate) async fn nobody_names_the_verifiers_of_others(backend: &Backend) {
+pub(crate) async fn nobody_binds_the_verifiers_of_others(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let cites = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
@@ -72,7 +72,7 @@ pub(crate) async fn nobody_names_the_verifiers_of_others(backend: &Backend) {
     }
 }
 
-pub(crate) async fn a_verifier_that_is_shared_opens_no_other_and_no_more(backend: &Backend) {
+pub(crate) async fn a_shared_verifier_opens_no_other_and_no_more(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let one = deployed(store, &deploy(&alice, "one", 1)).await.verifier;
@@ -137,7 +137,7 @@ async fn whole(store: &dyn Store, caller: &AccountId, which: &WorkflowSelector) 
     [files.files.len(), view.version.bindings.len(), grants.len()]
 }
 
-pub(crate) async fn what_ends_for_one_workflow_stays_for_another(backend: &Backend) {
+pub(crate) async fn ending_a_grant_does_not_affect_other_workflows(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob, carol) =
         (user(store, "alice").await, user(store, "bob").await, user(store, "carol").await);
@@ -279,7 +279,7 @@ pub(crate) async fn two_accounts_have_the_same_names_for_different_things(backen
     }
 }
 
-pub(crate) async fn what_ends_for_one_verifier_stays_for_another(backend: &Backend) {
+pub(crate) async fn ending_access_does_not_affect_other_verifiers(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let mut made = Vec::new();

@@ -60,7 +60,7 @@ async fn sound(store: &dyn Store) {
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
-pub(crate) async fn of_two_rounds_of_an_execution_the_first_that_ends_is_paid(backend: &Backend) {
+pub(crate) async fn the_first_of_two_rounds_of_an_execution_is_paid(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice").await;
     let (slow, quick) = (of_step(round(&alice, 1), "exec-1"), of_step(round(&alice, 2), "exec-1"));
@@ -86,7 +86,7 @@ pub(crate) async fn of_two_rounds_of_an_execution_the_first_that_ends_is_paid(ba
     sound(store).await;
 }
 
-pub(crate) async fn a_round_that_cost_nothing_leaves_the_capture_to_the_next(backend: &Backend) {
+pub(crate) async fn a_free_round_leaves_the_capture_to_the_next(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice").await;
     let failed = of_step(round(&alice, 1), "exec-1");
@@ -115,7 +115,7 @@ pub(crate) async fn a_round_that_cost_nothing_leaves_the_capture_to_the_next(bac
     sound(store).await;
 }
 
-pub(crate) async fn of_many_rounds_that_close_at_once_one_captures(backend: &Backend) {
+pub(crate) async fn many_concurrent_closes_capture_once(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice").await;
     let rounds: Vec<OpenRound> =
@@ -142,7 +142,7 @@ pub(crate) async fn of_many_rounds_that_close_at_once_one_captures(backend: &Bac
     sound(store).await;
 }
 
-pub(crate) async fn executions_and_accounts_are_paid_for_apart(backend: &Backend) {
+pub(crate) async fn executions_and_accounts_are_paid_separately(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (member(store, "alice").await, member(store, "bob").await);
     for (number, of, execution) in
@@ -187,7 +187,7 @@ pub(crate) async fn the_first_answer_to_a_step_is_found(backend: &Backend) {
     assert_eq!(found("exec-2").await, None);
 }
 
-pub(crate) async fn an_execution_that_was_captured_twice_is_found(backend: &Backend) {
+pub(crate) async fn an_execution_captured_twice_is_found(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice").await;
     let rounds = [of_step(round(&alice, 1), "exec-1"), of_step(round(&alice, 2), "exec-1")];

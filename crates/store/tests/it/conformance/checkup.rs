@@ -57,7 +57,7 @@ pub(crate) async fn rounds_that_have_ended_are_walked_in_pages(backend: &Backend
     assert_eq!(walked, all);
 }
 
-pub(crate) async fn the_newest_rounds_are_told_from_the_others(backend: &Backend) {
+pub(crate) async fn the_newest_rounds_are_found(backend: &Backend) {
     for (name, number) in [("alice", 3), ("bob", 1), ("carol", 2)] {
         ended(backend, name, number).await;
     }
@@ -71,7 +71,7 @@ pub(crate) async fn the_newest_rounds_are_told_from_the_others(backend: &Backend
     assert_eq!(backend.store.ended_since(0).await.unwrap(), None);
 }
 
-pub(crate) async fn a_record_reads_back_with_all_that_was_said(backend: &Backend) {
+pub(crate) async fn a_record_reads_back_with_all_answers(backend: &Backend) {
     let open = ended(backend, "alice", 1).await;
     let record = backend.store.record_get(&open.account, &open.id).await.unwrap().unwrap();
     let end = closing(&open);
@@ -84,7 +84,7 @@ pub(crate) async fn a_record_reads_back_with_all_that_was_said(backend: &Backend
     assert_eq!(backend.store.record_get(&running.account, &running.id).await.unwrap(), None);
 }
 
-pub(crate) async fn what_was_changed_behind_the_back_of_the_store_is_found(backend: &Backend) {
+pub(crate) async fn changes_outside_of_the_store_are_found(backend: &Backend) {
     let open = ended(backend, "alice", 1).await;
     for (change, back, text) in [
         (

@@ -11,7 +11,7 @@ use crate::{
     samples::{at, costing, holding, round},
 };
 
-pub(crate) async fn a_correction_under_one_note_is_made_once(backend: &Backend) {
+pub(crate) async fn a_correction_under_one_key_is_made_once(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 100).await;
     let open = holding(round(&alice, 1), 40, true);

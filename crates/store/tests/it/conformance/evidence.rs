@@ -51,7 +51,7 @@ pub(crate) async fn evidence_is_kept_for_its_account_alone(backend: &Backend) {
     assert_eq!(get(store, &alice, "sha256:1").await, Some(moved));
 }
 
-pub(crate) async fn evidence_that_is_too_old_or_too_much_goes(backend: &Backend) {
+pub(crate) async fn old_and_surplus_evidence_is_removed(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (account("alice"), account("bob"));
     for (digest, size, millis) in [("old", 1, 10), ("1", 40, 100), ("2", 40, 110), ("3", 40, 120)] {

@@ -37,7 +37,7 @@ fn keys(all: &[(&AccountId, &str)]) -> Vec<TaskKey> {
     all.iter().map(|(account, id)| key(account, id)).collect()
 }
 
-pub(crate) async fn accounts_take_turns_where_not_all_get_a_place(backend: &Backend) {
+pub(crate) async fn accounts_share_scarce_slots_fairly(backend: &Backend) {
     let store = &*backend.store;
     let (many, few) = (account("many"), account("few"));
     flood(store, &many, 40, 100).await;
@@ -54,7 +54,7 @@ pub(crate) async fn accounts_take_turns_where_not_all_get_a_place(backend: &Back
     assert_eq!(third.tasks, keys(&[(&few, "t-002"), (&many, "t-003")]));
 }
 
-pub(crate) async fn no_account_gets_every_place(backend: &Backend) {
+pub(crate) async fn no_account_gets_every_slot(backend: &Backend) {
     let store = &*backend.store;
     let many = account("many");
     flood(store, &many, 20, 100).await;
@@ -68,7 +68,7 @@ pub(crate) async fn no_account_gets_every_place(backend: &Backend) {
     assert_eq!((rest.tasks.len(), rest.some_wait), (6, false));
 }
 
-pub(crate) async fn every_account_is_looked_at_before_long(backend: &Backend) {
+pub(crate) async fn every_account_is_considered_soon(backend: &Backend) {
     let store = &*backend.store;
     flood(store, &account("aaa"), 100, 100).await;
     let others: Vec<AccountId> = (0..40).map(|it| account(&format!("b{it:02}"))).collect();
@@ -86,7 +86,7 @@ pub(crate) async fn every_account_is_looked_at_before_long(backend: &Backend) {
     }
 }
 
-pub(crate) async fn what_nobody_has_begun_is_found_behind_what_is_under_way(backend: &Backend) {
+pub(crate) async fn waiting_tasks_are_found_behind_tasks_in_progress(backend: &Backend) {
     let store = &*backend.store;
     let (many, busy) = (account("many"), account("busy"));
     flood(store, &many, 20, 100).await;

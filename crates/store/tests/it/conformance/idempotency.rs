@@ -80,7 +80,7 @@ pub(crate) async fn a_write_that_did_not_happen_leaves_its_key_free(backend: &Ba
     assert!(store.idempotency_get(&alice, "key").await.unwrap().is_some());
 }
 
-pub(crate) async fn a_round_that_its_node_left_gives_its_key_to_another(backend: &Backend) {
+pub(crate) async fn an_abandoned_round_leaves_its_key_to_another(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     let (left, next, late) = (round(&alice, 1), round(&alice, 2), round(&alice, 3));
     let first = once(&alice, "key", None);
@@ -101,7 +101,7 @@ pub(crate) async fn a_round_that_its_node_left_gives_its_key_to_another(backend:
     assert_eq!(store.round_open(&late, Some(&unknown)).await.unwrap(), RoundOpenOutcome::Repeated);
 }
 
-pub(crate) async fn an_answer_can_be_completed(backend: &Backend) {
+pub(crate) async fn a_stored_reply_can_be_completed(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     let key = once(&alice, "key", Some("not probed yet"));
     store.executor_add(&executor("e1"), None, Some(&key)).await.unwrap();
@@ -115,7 +115,7 @@ pub(crate) async fn an_answer_can_be_completed(backend: &Backend) {
     assert_eq!(store.idempotency_get(&alice, "key").await.unwrap().unwrap().answer, Some(answer));
 }
 
-pub(crate) async fn an_answer_that_is_known_afterwards_is_kept_with_the_write(backend: &Backend) {
+pub(crate) async fn a_later_reply_is_stored_with_the_write(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
     let of_sessions = |sessions: &[String]| saved(&sessions.join(" "));
@@ -138,7 +138,7 @@ pub(crate) async fn a_round_under_a_key_is_opened_once(backend: &Backend) {
     assert_eq!(read(backend, &first).await.open, first);
 }
 
-pub(crate) async fn of_two_rounds_under_one_key_at_once_one_is_opened(backend: &Backend) {
+pub(crate) async fn two_concurrent_rounds_under_one_key_open_once(backend: &Backend) {
     let alice = account("alice");
     let other = backend.second().await;
     for turn in 0..20 {
@@ -166,7 +166,7 @@ pub(crate) async fn a_key_belongs_to_one_account(backend: &Backend) {
     assert_eq!(store.idempotency_get(&account("carol"), "key").await.unwrap(), None);
 }
 
-pub(crate) async fn a_round_that_is_called_off_is_found_by_its_node(backend: &Backend) {
+pub(crate) async fn a_cancelled_round_is_found_by_its_node(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     let (open, ended) = (round(&alice, 1), round(&alice, 2));
     for round in [&open, &ended] {

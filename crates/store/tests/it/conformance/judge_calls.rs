@@ -15,7 +15,7 @@ use crate::{
     samples::{abandoned, account, at, claim, costing, holding},
 };
 
-pub(crate) async fn judge_calls_are_on_record_before_they_leave(backend: &Backend) {
+pub(crate) async fn judge_calls_are_recorded_before_they_leave(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 100).await;
     let open = holding(abandoned(&alice, 1), 40, true);
@@ -47,7 +47,7 @@ pub(crate) async fn judge_calls_are_on_record_before_they_leave(backend: &Backen
     assert_eq!(none, [] as [u64; 0]);
 }
 
-pub(crate) async fn a_history_is_of_one_account_and_keeps_the_latest(backend: &Backend) {
+pub(crate) async fn a_usage_history_belongs_to_one_account_and_keeps_the_latest(backend: &Backend) {
     let store = backend.store.sharing();
     let of = |name: &str| JudgeHistoryKey {
         account: account(name),

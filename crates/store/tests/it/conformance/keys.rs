@@ -121,7 +121,7 @@ pub(crate) async fn a_name_is_free_again_when_its_key_has_ended(backend: &Backen
     assert_eq!(store.key_add(&named("k6", 101), None).await.unwrap(), KeyAddOutcome::Added);
 }
 
-pub(crate) async fn of_two_keys_with_one_name_at_once_one_is_added(backend: &Backend) {
+pub(crate) async fn two_concurrent_keys_with_one_name_have_one_winner(backend: &Backend) {
     let second = backend.second().await;
     let alice = account("alice");
     // Often enough that they meet.
@@ -200,7 +200,7 @@ pub(crate) async fn an_identifier_comes_before_a_name(backend: &Backend) {
     assert_eq!(revoked, KeyRevokeOutcome::Revoked(vec!["k2".to_owned()]));
 }
 
-pub(crate) async fn nobody_revokes_the_own_key_or_the_last_admin_key(backend: &Backend) {
+pub(crate) async fn neither_the_own_key_nor_the_last_admin_key_can_be_revoked(backend: &Backend) {
     let store = &backend.store;
     let (alice, bob) = (account("alice"), account("bob"));
     let mut short = key("k2", &bob);
@@ -226,7 +226,7 @@ pub(crate) async fn nobody_revokes_the_own_key_or_the_last_admin_key(backend: &B
     assert!(matches!(last, KeyRevokeOutcome::Revoked(_)));
 }
 
-pub(crate) async fn two_admins_cannot_revoke_each_other_at_once(backend: &Backend) {
+pub(crate) async fn two_admins_cannot_revoke_each_other_concurrently(backend: &Backend) {
     let second = backend.second().await;
     let alice = account("alice");
     let mut left = "left".to_owned();
@@ -280,7 +280,7 @@ pub(crate) async fn a_rotated_key_has_a_successor_and_an_end(backend: &Backend) 
     assert_eq!(revoked, KeyRevokeOutcome::Revoked(["k3", "k2", "k1"].map(str::to_owned).into()));
 }
 
-pub(crate) async fn a_rotation_keeps_the_length_of_a_life(backend: &Backend) {
+pub(crate) async fn a_rotated_key_keeps_its_lifetime(backend: &Backend) {
     let store = &backend.store;
     let alice = account("alice");
     let mut old = plain("k1", &alice);
@@ -338,7 +338,7 @@ fn rotated(rotated: KeyRotateOutcome) -> KeySuccession {
     done.unwrap()
 }
 
-pub(crate) async fn live_keys_are_found_whatever_ended_before(backend: &Backend) {
+pub(crate) async fn live_keys_are_found_among_many_ended_ones(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     store.account_ensure(&alice, at(0)).await.unwrap();
     // More than a page of the list, all older, and all over.

@@ -106,7 +106,7 @@ async fn hits(store: &dyn Store, asked: &KnowledgeLookup) -> KnowledgeHits {
     store.tasks().knowledge_hits(&behalf(&asked.account), asked).await.unwrap()
 }
 
-pub(crate) async fn a_decision_is_found_by_those_who_ask_the_same(backend: &Backend) {
+pub(crate) async fn a_decision_is_found_for_the_same_inputs(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     assert_eq!(hits(store, &asked(&alice)).await, KnowledgeHits::default());
@@ -158,7 +158,7 @@ pub(crate) async fn a_deprecated_decision_is_exported_and_not_used(backend: &Bac
     assert_eq!(found, [KnowledgeRecord { task_id: "t-1".to_owned(), knowledge: expected }]);
 }
 
-pub(crate) async fn what_is_deprecated_is_so_wherever_it_was_decided(backend: &Backend) {
+pub(crate) async fn a_deprecation_applies_to_every_equal_decision(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (account("alice"), account("bob"));
     learned(store, &alice, "first", &decision(100)).await;
@@ -184,7 +184,7 @@ pub(crate) async fn what_is_deprecated_is_so_wherever_it_was_decided(backend: &B
     assert_eq!(names(&hits(store, &wide(&bob)).await.exact), ["first"]);
 }
 
-pub(crate) async fn what_is_taken_from_a_deprecated_decision_is_not_used(backend: &Backend) {
+pub(crate) async fn a_decision_derived_from_a_deprecated_one_is_not_used(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     learned(store, &alice, "first", &decision(100)).await;
@@ -199,7 +199,7 @@ pub(crate) async fn what_is_taken_from_a_deprecated_decision_is_not_used(backend
     assert_eq!(hits(store, &asked(&alice)).await.exact, [known(&anew)]);
 }
 
-pub(crate) async fn what_is_deprecated_is_not_taken_over(backend: &Backend) {
+pub(crate) async fn a_deprecated_decision_is_not_reused(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (account("alice"), account("bob"));
     for whose in [&alice, &bob] {
@@ -240,7 +240,7 @@ pub(crate) async fn outputs_are_read_by_name_and_none_that_is_too_large(backend:
     assert_eq!(read(&bob, 1_002).await.len(), 1);
 }
 
-pub(crate) async fn what_is_remembered_is_exported_in_pages(backend: &Backend) {
+pub(crate) async fn knowledge_is_exported_in_pages(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     let mut all = Vec::new();

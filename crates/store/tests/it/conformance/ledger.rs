@@ -110,7 +110,7 @@ pub(crate) async fn a_round_holds_credit_and_its_end_settles_it(backend: &Backen
     sound(store).await;
 }
 
-pub(crate) async fn nothing_is_written_where_nothing_moves(backend: &Backend) {
+pub(crate) async fn nothing_is_written_if_no_credit_moves(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 100).await;
     let movements = async || {
@@ -134,7 +134,7 @@ pub(crate) async fn nothing_is_written_where_nothing_moves(backend: &Backend) {
     sound(store).await;
 }
 
-pub(crate) async fn an_account_without_credit_opens_nothing_that_costs(backend: &Backend) {
+pub(crate) async fn an_account_without_credit_opens_no_paid_round(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 39).await;
     let open = holding(round(&alice, 1), 40, true);
@@ -156,7 +156,7 @@ pub(crate) async fn an_account_without_credit_opens_nothing_that_costs(backend: 
     sound(store).await;
 }
 
-pub(crate) async fn an_account_that_is_not_metered_may_go_below_zero(backend: &Backend) {
+pub(crate) async fn an_unmetered_account_may_go_below_zero(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 0).await;
     let open = holding(round(&alice, 1), 40, false);
@@ -169,7 +169,7 @@ pub(crate) async fn an_account_that_is_not_metered_may_go_below_zero(backend: &B
     sound(store).await;
 }
 
-pub(crate) async fn a_round_that_expires_gives_back_what_it_did_not_cost(backend: &Backend) {
+pub(crate) async fn an_expired_round_releases_its_unused_credit(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 100).await;
     let open = holding(abandoned(&alice, 1), 40, true);
@@ -191,7 +191,7 @@ pub(crate) async fn a_round_that_expires_gives_back_what_it_did_not_cost(backend
     sound(store).await;
 }
 
-pub(crate) async fn what_was_spent_is_counted_since_a_time(backend: &Backend) {
+pub(crate) async fn spending_is_counted_since_a_time(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 1_000).await;
     for (number, cost) in [(1, 10), (2, 20), (3, 0), (4, 40)] {
@@ -296,7 +296,7 @@ pub(crate) async fn transfers_cannot_be_changed_or_removed(backend: &Backend) {
     assert_eq!(balance(&*backend.store, &alice).await.available, 9);
 }
 
-pub(crate) async fn a_ledger_that_somebody_changed_is_found(backend: &Backend) {
+pub(crate) async fn a_changed_ledger_is_found(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 100).await;
     let open = holding(round(&alice, 1), 40, true);
@@ -350,7 +350,7 @@ pub(crate) async fn a_ledger_that_somebody_changed_is_found(backend: &Backend) {
     }
 }
 
-pub(crate) async fn many_rounds_at_once_never_hold_more_than_there_is(backend: &Backend) {
+pub(crate) async fn many_concurrent_rounds_never_hold_more_than_the_credit(backend: &Backend) {
     let second = backend.second().await;
     let alice = member(&*backend.store, "alice", 155).await;
     let opens = (0..60).map(async |number| {
@@ -400,7 +400,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 40)
 }
 
-pub(crate) async fn any_sequence_leads_to_what_the_model_says(backend: &Backend) {
+pub(crate) async fn any_sequence_of_operations_matches_the_model(backend: &Backend) {
     let store = &*backend.store;
     let mut runner = TestRunner::deterministic();
     let mut number = 0;
@@ -504,9 +504,7 @@ fn judged(open: OpenRound, micros: i64, most_micros: i64, least_micros: i64) -> 
     OpenRound { hold, ..open }
 }
 
-pub(crate) async fn little_credit_is_spent_to_its_end_and_the_next_grant_pays_the_rest(
-    backend: &Backend,
-) {
+pub(crate) async fn a_small_balance_is_spent_and_the_next_grant_pays_the_debt(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 25).await;
     // Nothing is known of the costs, so that all there is is held.
@@ -598,7 +596,7 @@ pub(crate) async fn calls_that_the_credit_does_not_cover_run_one_at_a_time_on_al
     second.close().await;
 }
 
-pub(crate) async fn credit_that_calls_may_still_cost_is_not_taken_back(backend: &Backend) {
+pub(crate) async fn credit_reserved_for_calls_cannot_be_taken_back(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 250).await;
     for number in 1..3 {
@@ -632,7 +630,7 @@ async fn corrected(store: &dyn Store, open: &OpenRound, micros: i64) -> i64 {
     moved
 }
 
-pub(crate) async fn what_a_provider_reports_afterwards_corrects_the_cost(backend: &Backend) {
+pub(crate) async fn a_late_report_of_a_provider_corrects_the_cost(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 100).await;
     let open = judged(round(&alice, 1), 10, 90, 4);

@@ -90,7 +90,7 @@ pub(crate) async fn a_code_makes_an_account_once_and_its_invitations_find_it(bac
     two.close().await;
 }
 
-pub(crate) async fn a_code_is_tried_by_strangers_and_stays_good(backend: &Backend) {
+pub(crate) async fn a_code_stays_valid_despite_failed_tries_of_others(backend: &Backend) {
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
     put(&*one, LoginPurpose::Register, "h", 0).await;
     let ends = join_all((0..12).map(|index| {
@@ -113,7 +113,7 @@ pub(crate) async fn a_code_is_tried_by_strangers_and_stays_good(backend: &Backen
     two.close().await;
 }
 
-pub(crate) async fn a_code_is_not_replaced_by_who_asks_for_others(backend: &Backend) {
+pub(crate) async fn a_code_is_not_replaced_by_requests_for_others(backend: &Backend) {
     let store = &*backend.store;
     assert_eq!(put(store, LoginPurpose::Register, "h", 0).await, NEW);
     for number in 1..20 {
@@ -206,7 +206,7 @@ async fn answered_at(
     store.sharing().device_answer(&Behalf::Platform, &answer, None).await.unwrap()
 }
 
-pub(crate) async fn a_program_is_let_in_once(backend: &Backend) {
+pub(crate) async fn a_device_login_succeeds_once(backend: &Backend) {
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
     let gone = WriteOutcome::Refused(DeviceRefusal::Unknown);
     assert_eq!(polled(&*one, 1).await, WriteOutcome::Refused(DeviceRefusal::Unknown));
@@ -230,7 +230,7 @@ pub(crate) async fn a_program_is_let_in_once(backend: &Backend) {
     two.close().await;
 }
 
-pub(crate) async fn a_program_that_asks_too_often_is_told(backend: &Backend) {
+pub(crate) async fn a_program_that_polls_too_often_is_slowed_down(backend: &Backend) {
     let store = &*backend.store;
     begin(store).await;
     assert_eq!(polled(store, 1).await, WriteOutcome::Done(DevicePollOutcome::Pending));
@@ -241,7 +241,7 @@ pub(crate) async fn a_program_that_asks_too_often_is_told(backend: &Backend) {
     assert_eq!(polled(store, 900).await, WriteOutcome::Refused(DeviceRefusal::Unknown));
 }
 
-pub(crate) async fn a_login_of_a_program_ends_and_lets_in_no_other(backend: &Backend) {
+pub(crate) async fn a_device_login_expires_and_serves_no_other_program(backend: &Backend) {
     let store = &*backend.store;
     let used = async |token: &str, seconds: i64| {
         let used = DeviceUse { token_hash: token.to_owned(), at: on(seconds * 1_000_000) };

@@ -12,7 +12,7 @@ use crate::{
     samples::{account, at},
 };
 
-pub(crate) async fn what_is_open_is_counted_across_accounts(backend: &Backend) {
+pub(crate) async fn open_work_is_counted_across_accounts(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (account("alice"), account("bob"));
     let platform = Behalf::Platform;

@@ -73,7 +73,7 @@ pub(crate) async fn a_handle_is_claimed_once_and_found(backend: &Backend) {
     assert_eq!(nobody, WriteOutcome::Refused(HandleRefusal::UnknownAccount));
 }
 
-pub(crate) async fn a_handle_that_was_left_leads_on_for_ninety_days(backend: &Backend) {
+pub(crate) async fn a_former_handle_redirects_for_ninety_days(backend: &Backend) {
     let store = &*backend.store;
     let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
     let early = renamed(store, &claim(&ann, "anna", 0)).await;
@@ -92,7 +92,7 @@ pub(crate) async fn a_handle_that_was_left_leads_on_for_ninety_days(backend: &Ba
     assert_eq!(found(store, "anna", 92 * DAY).await, Some(ann));
 }
 
-pub(crate) async fn of_two_who_claim_one_handle_at_once_one_gets_it(backend: &Backend) {
+pub(crate) async fn two_concurrent_claims_of_a_handle_have_one_winner(backend: &Backend) {
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
     let mut claims = Vec::new();
     for index in 0..8 {

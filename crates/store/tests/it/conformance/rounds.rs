@@ -32,7 +32,7 @@ pub(crate) async fn an_open_round_reads_back(backend: &Backend) {
     assert_eq!(backend.store.round_get(&open.account, &unknown).await.unwrap(), None);
 }
 
-pub(crate) async fn a_closed_round_reads_back_with_all_that_was_said(backend: &Backend) {
+pub(crate) async fn a_closed_round_reads_back_with_all_answers(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
     backend.store.round_open(&open, None).await.unwrap();
@@ -132,7 +132,7 @@ pub(crate) async fn rounds_are_listed_newest_first_in_pages(backend: &Backend) {
     assert_eq!(listed(Some(1), 2).await, ids(&[]));
 }
 
-pub(crate) async fn a_list_reads_nothing_of_what_was_said(backend: &Backend) {
+pub(crate) async fn a_list_does_not_read_the_answers(backend: &Backend) {
     let alice = account("alice");
     let (closed, undecided, open) = (round(&alice, 1), round(&alice, 2), round(&alice, 3));
     let mut nobody = ended(&undecided, RoundEnding::Expired, Outcome::Failed, replicas());
@@ -239,7 +239,7 @@ pub(crate) async fn rounds_are_filtered_by_state_and_time(backend: &Backend) {
     assert_eq!(listed(RoundFilter { after, before, ..newest(10) }).await, [5, 4, 3]);
 }
 
-pub(crate) async fn many_rounds_at_once_are_all_kept(backend: &Backend) {
+pub(crate) async fn many_concurrent_rounds_are_all_stored(backend: &Backend) {
     const ROUNDS: u32 = 300;
     let alice = account("alice");
     let walks = (0..ROUNDS).map(async |number| {
@@ -258,7 +258,7 @@ pub(crate) async fn many_rounds_at_once_are_all_kept(backend: &Backend) {
     join_all(checks).await;
 }
 
-pub(crate) async fn of_two_closes_at_once_one_is_lost(backend: &Backend) {
+pub(crate) async fn two_concurrent_closes_have_one_winner(backend: &Backend) {
     let second = backend.second().await;
     let alice = account("alice");
     for number in 0..20 {

@@ -111,7 +111,7 @@ async fn names(store: &dyn Store, caller: &AccountId, which: &WorkflowSelector) 
     }
 }
 
-pub(crate) async fn a_grant_takes_no_bare_name(backend: &Backend) {
+pub(crate) async fn a_grant_does_not_take_over_a_bare_name(backend: &Backend) {
     let store = &*backend.store;
     let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
     let bob = person(backend, "bob").await;
@@ -163,7 +163,7 @@ pub(crate) async fn a_grant_takes_no_bare_name(backend: &Backend) {
     assert_eq!(seen(store, &ann, &slug("@ann/report"), None).await.reached.role, AccessRole::Owner);
 }
 
-pub(crate) async fn what_is_shared_waits_until_it_is_used_or_answered(backend: &Backend) {
+pub(crate) async fn a_share_is_pending_until_it_is_used_or_answered(backend: &Backend) {
     let store = &*backend.store;
     let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
     let (report, _) = shared(store, &eve, 1).await;
@@ -221,7 +221,7 @@ pub(crate) async fn what_is_shared_waits_until_it_is_used_or_answered(backend: &
     assert_eq!(declined, Err(ShareRefusal::OfTeam));
 }
 
-pub(crate) async fn whoever_is_blocked_shares_nothing_more(backend: &Backend) {
+pub(crate) async fn a_blocked_owner_shares_nothing_more(backend: &Backend) {
     let store = &*backend.store;
     let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
     let (bob, cat) = (person(backend, "bob").await, person(backend, "cat").await);
@@ -251,7 +251,7 @@ pub(crate) async fn whoever_is_blocked_shares_nothing_more(backend: &Backend) {
     assert_eq!(shares(store, &ann, Some(ShareState::Pending)).await.len(), 2);
 }
 
-pub(crate) async fn a_grant_is_known_by_the_name_that_was_given(backend: &Backend) {
+pub(crate) async fn a_grant_keeps_the_name_it_was_made_to(backend: &Backend) {
     let store = &*backend.store;
     let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
     let (report, _) = shared(store, &eve, 1).await;
@@ -306,7 +306,7 @@ pub(crate) async fn a_grant_is_known_by_the_name_that_was_given(backend: &Backen
     assert_eq!(view(store, &bob, &which, None).await, NameMatch::Nothing);
 }
 
-pub(crate) async fn a_grant_to_an_address_of_nobody_is_like_any_other(backend: &Backend) {
+pub(crate) async fn a_grant_to_an_unknown_address_is_like_any_other(backend: &Backend) {
     let store = &*backend.store;
     let (eve, cat) = (person(backend, "eve").await, person(backend, "cat").await);
     let (report, _) = shared(store, &eve, 1).await;
@@ -343,7 +343,7 @@ pub(crate) async fn a_grant_to_an_address_of_nobody_is_like_any_other(backend: &
     assert_eq!(seen(store, &new, &id(&report), None).await.reached.role, AccessRole::View);
 }
 
-pub(crate) async fn grants_are_bounded_by_day_and_by_what_waits(backend: &Backend) {
+pub(crate) async fn grants_are_limited_per_day_and_by_pending_ones(backend: &Backend) {
     let store = &*backend.store;
     let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
     let mut made = Vec::new();
@@ -389,7 +389,7 @@ pub(crate) async fn grants_are_bounded_by_day_and_by_what_waits(backend: &Backen
     assert!(matches!(grant(store, &order(0, tomorrow)).await, WriteOutcome::Done(_)));
 }
 
-pub(crate) async fn a_grant_that_is_made_again_counts_for_its_day(backend: &Backend) {
+pub(crate) async fn a_repeated_grant_counts_for_its_day(backend: &Backend) {
     let store = &*backend.store;
     let eve = person(backend, "eve").await;
     let (report, _) = shared(store, &eve, 1).await;
@@ -407,7 +407,7 @@ pub(crate) async fn a_grant_that_is_made_again_counts_for_its_day(backend: &Back
     assert!(matches!(grant(store, &order(tomorrow)).await, WriteOutcome::Done(_)));
 }
 
-pub(crate) async fn a_grant_to_a_handle_of_another_ends_for_whom_it_was(backend: &Backend) {
+pub(crate) async fn a_revoked_grant_ends_for_the_account_it_was_made_to(backend: &Backend) {
     let store = &*backend.store;
     let (eve, ann) = (person(backend, "eve").await, person(backend, "ann").await);
     let (report, _) = shared(store, &eve, 1).await;

@@ -175,7 +175,7 @@ async fn erase(
     backend.store.storage().round_erase(&behalf(&of.account), &erasing, None).await.unwrap()
 }
 
-pub(crate) async fn what_was_asked_is_kept_beside_its_round(backend: &Backend) {
+pub(crate) async fn the_request_is_stored_with_its_round(backend: &Backend) {
     let alice = account("alice");
     let (first, second) = (asked(round(&alice, 1), "é\\u0000"), round(&alice, 2));
     ended(backend, &first).await;
@@ -194,7 +194,7 @@ pub(crate) async fn what_was_asked_is_kept_beside_its_round(backend: &Backend) {
     assert_eq!(kept(backend, &stolen, &bob).await, RetainedRequest::default());
 }
 
-pub(crate) async fn what_was_asked_and_said_is_erased_and_the_decision_stays(backend: &Backend) {
+pub(crate) async fn request_and_answers_are_erased_and_the_decision_stays(backend: &Backend) {
     let alice = account("alice");
     let open = asked(round(&alice, 1), "a secret");
     backend.store.round_open(&open, None).await.unwrap();
@@ -229,7 +229,7 @@ pub(crate) async fn what_was_asked_and_said_is_erased_and_the_decision_stays(bac
     }
 }
 
-pub(crate) async fn what_an_account_stores_is_counted(backend: &Backend) {
+pub(crate) async fn stored_bytes_are_counted(backend: &Backend) {
     let (alice, bob) = (account("alice"), account("bob"));
     assert_eq!(bytes(backend, &alice).await, 0);
     let small = asked(round(&alice, 1), "x");
@@ -267,7 +267,7 @@ async fn note(backend: &Backend, account: &AccountId, key: &str, day: i64, opera
     backend.store.executor_add(&executor, None, Some(&once)).await.unwrap();
 }
 
-pub(crate) async fn what_is_old_goes_and_what_is_young_stays(backend: &Backend) {
+pub(crate) async fn old_data_is_pruned_and_recent_data_stays(backend: &Backend) {
     let (alice, bob) = (account("alice"), account("bob"));
     let day = |number: u32| number * 86_400;
     let old = asked(round(&alice, day(1)), "old");
@@ -330,7 +330,7 @@ pub(crate) async fn events_go_with_tasks_that_ended_long_ago(backend: &Backend) 
     assert!(backend.tamper("delete from task_events").await.is_err());
 }
 
-pub(crate) async fn accounts_with_something_stored_are_found_one_after_another(backend: &Backend) {
+pub(crate) async fn accounts_with_stored_data_are_found_in_pages(backend: &Backend) {
     for name in ["bob", "alice"] {
         ended(backend, &round(&account(name), 1)).await;
     }
@@ -373,7 +373,7 @@ pub(crate) async fn every_table_of_accounts_counts_or_is_exempt(backend: &Backen
     }
 }
 
-pub(crate) async fn a_round_that_is_erased_counts_nothing(backend: &Backend) {
+pub(crate) async fn an_erased_round_uses_no_storage(backend: &Backend) {
     let alice = account("alice");
     ended(backend, &asked(round(&alice, 1), "x")).await;
     let before = bytes(backend, &alice).await;
@@ -389,7 +389,7 @@ pub(crate) async fn a_round_that_is_erased_counts_nothing(backend: &Backend) {
 }
 
 /// What a verifier that is deleted leaves of its rounds is not all that there was.
-pub(crate) async fn a_round_whose_verifier_went_is_pruned_all_the_same(backend: &Backend) {
+pub(crate) async fn a_round_of_a_deleted_verifier_is_pruned_too(backend: &Backend) {
     let alice = account("alice");
     let open = asked(round(&alice, 1), "x");
     ended(backend, &open).await;
@@ -439,7 +439,7 @@ pub(crate) async fn tasks_and_runs_that_are_pruned_count_nothing(backend: &Backe
     assert_eq!(steps, ["a"], "who did what stays");
 }
 
-pub(crate) async fn nobody_fills_the_account_of_an_owner_without_room(backend: &Backend) {
+pub(crate) async fn a_full_owner_account_refuses_writes_of_others(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let cites = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;

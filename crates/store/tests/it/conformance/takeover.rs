@@ -12,7 +12,7 @@ use crate::{
     samples::{abandoned, account, claim, closing, expiry, node, round},
 };
 
-pub(crate) async fn a_round_whose_lease_is_over_is_claimed_as_it_was(backend: &Backend) {
+pub(crate) async fn a_round_with_an_expired_lease_is_taken_over_unchanged(backend: &Backend) {
     let left = abandoned(&account("alice"), 1);
     backend.store.round_open(&left, None).await.unwrap();
     let claimed =
@@ -27,7 +27,7 @@ pub(crate) async fn a_round_whose_lease_is_over_is_claimed_as_it_was(backend: &B
     assert_eq!(again, []);
 }
 
-pub(crate) async fn a_round_whose_lease_holds_is_left_alone(backend: &Backend) {
+pub(crate) async fn a_round_with_a_valid_lease_is_not_taken_over(backend: &Backend) {
     let open = round(&account("alice"), 1);
     backend.store.round_open(&open, None).await.unwrap();
     let claimed =
@@ -37,7 +37,7 @@ pub(crate) async fn a_round_whose_lease_holds_is_left_alone(backend: &Backend) {
     assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
 }
 
-pub(crate) async fn an_ended_round_is_never_claimed(backend: &Backend) {
+pub(crate) async fn an_ended_round_is_never_taken_over(backend: &Backend) {
     let open = abandoned(&account("alice"), 1);
     backend.store.round_open(&open, None).await.unwrap();
     backend.store.round_close(&open, &closing(&open)).await.unwrap();
@@ -67,7 +67,7 @@ pub(crate) async fn a_late_close_after_a_takeover_is_lost_and_changes_nothing(ba
     assert_eq!(kept, expired);
 }
 
-pub(crate) async fn a_claim_takes_no_more_than_it_asks_for(backend: &Backend) {
+pub(crate) async fn a_takeover_takes_no_more_than_requested(backend: &Backend) {
     let alice = account("alice");
     for number in 0..5 {
         backend.store.round_open(&abandoned(&alice, number), None).await.unwrap();
@@ -80,7 +80,7 @@ pub(crate) async fn a_claim_takes_no_more_than_it_asks_for(backend: &Backend) {
     assert_eq!(sizes, [2, 2, 1, 0]);
 }
 
-pub(crate) async fn a_round_that_cannot_be_read_hinders_no_other(backend: &Backend) {
+pub(crate) async fn an_unreadable_round_blocks_no_other(backend: &Backend) {
     let alice = account("alice");
     for number in 0..4 {
         backend.store.round_open(&abandoned(&alice, number), None).await.unwrap();
@@ -104,7 +104,7 @@ pub(crate) async fn a_round_that_cannot_be_read_hinders_no_other(backend: &Backe
     }
 }
 
-pub(crate) async fn two_nodes_never_claim_the_same_round(backend: &Backend) {
+pub(crate) async fn two_nodes_never_take_over_the_same_round(backend: &Backend) {
     const ROUNDS: u32 = 40;
     let second = backend.second().await;
     let alice = account("alice");

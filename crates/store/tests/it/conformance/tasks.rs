@@ -251,7 +251,7 @@ pub(crate) async fn a_task_is_submitted_once(backend: &Backend) {
     second.close().await;
 }
 
-pub(crate) async fn events_and_all_that_comes_with_them_are_written_together(backend: &Backend) {
+pub(crate) async fn events_and_their_documents_are_written_together(backend: &Backend) {
     let store = &*backend.store;
     let record = submitted(store, &new_task(&account("alice"), "t-1", 10)).await;
     let (key, whose) = (&record.key, behalf(&record.key.account));
@@ -301,7 +301,7 @@ pub(crate) async fn events_are_read_in_pages_in_their_order(backend: &Backend) {
     assert_eq!(store.tasks().task_events(&whose, &asked(7, 2)).await.unwrap(), []);
 }
 
-pub(crate) async fn of_two_appends_on_the_same_events_one_wins(backend: &Backend) {
+pub(crate) async fn two_concurrent_appends_have_one_winner(backend: &Backend) {
     let store = &*backend.store;
     let second = backend.second().await;
     let record = submitted(store, &new_task(&account("alice"), "t-1", 10)).await;
@@ -470,7 +470,7 @@ async fn walked(
     }
 }
 
-pub(crate) async fn a_task_that_is_over_says_when_and_why(backend: &Backend) {
+pub(crate) async fn an_ended_task_has_its_time_and_reason(backend: &Backend) {
     let store = &*backend.store;
     let alice = account("alice");
     let record = submitted(store, &new_task(&alice, "t-1", 10)).await;
@@ -563,7 +563,7 @@ fn command(step: &Step, task: &Task, now: i64) -> jurat_core::task::TaskCommand 
     }
 }
 
-pub(crate) async fn the_state_is_what_the_stored_events_make(backend: &Backend) {
+pub(crate) async fn the_stored_state_equals_its_replayed_events(backend: &Backend) {
     let store = &*backend.store;
     let steps = prop::collection::vec(
         prop_oneof![

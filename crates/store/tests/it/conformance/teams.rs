@@ -241,7 +241,7 @@ pub(crate) async fn an_address_without_an_account_is_invited_like_any_other(back
     assert_eq!(again, WriteOutcome::Refused(TeamRefusal::Invitation(InvitationRefusal::Pending)));
 }
 
-pub(crate) async fn a_team_is_handed_over_once(backend: &Backend) {
+pub(crate) async fn a_team_is_transferred_once(backend: &Backend) {
     let store = &*backend.store;
     let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
     let cat = user(store, "cat").await;
@@ -284,7 +284,7 @@ pub(crate) async fn a_deleted_team_leaves_nothing_behind(backend: &Backend) {
     assert!(matches!(later, WriteOutcome::Done(_)), "{later:?}");
 }
 
-pub(crate) async fn of_many_answers_at_once_one_counts(backend: &Backend) {
+pub(crate) async fn many_concurrent_answers_count_once(backend: &Backend) {
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
     let (ann, bob) = (user(&*one, "ann").await, user(&*one, "bob").await);
     team(&*one, &ann, "crew").await;
@@ -354,7 +354,7 @@ pub(crate) async fn invitations_are_listed_newest_first_in_pages(backend: &Backe
     assert_eq!(all[2], ("@one".to_owned(), Some(InvitationOutcome::Expired)));
 }
 
-pub(crate) async fn nobody_sends_invitations_without_end(backend: &Backend) {
+pub(crate) async fn invitations_are_limited(backend: &Backend) {
     let store = &*backend.store;
     let ann = user(store, "ann").await;
     team(store, &ann, "crew").await;
@@ -384,7 +384,7 @@ async fn pending(store: &dyn Store, account: &AccountId, is_received: bool) -> V
     found.into_iter().map(|it| it.target_label).collect()
 }
 
-pub(crate) async fn what_is_done_to_one_team_stays_with_it(backend: &Backend) {
+pub(crate) async fn changes_of_one_team_do_not_affect_others(backend: &Backend) {
     let store = &*backend.store;
     let (ann, bob) = (user(store, "ann").await, user(store, "bob").await);
     let (cat, eve) = (user(store, "cat").await, user(store, "eve").await);

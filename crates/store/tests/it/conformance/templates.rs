@@ -203,7 +203,7 @@ pub(crate) async fn a_version_is_published_and_never_changes(backend: &Backend) 
     assert_eq!(newest.release.version, 2);
 }
 
-pub(crate) async fn nothing_is_published_that_is_not_as_it_was_looked_at(backend: &Backend) {
+pub(crate) async fn nothing_is_published_that_changed_after_screening(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     let good = publication(&ann, 9);
@@ -258,7 +258,7 @@ pub(crate) async fn only_what_is_live_is_seen_by_others(backend: &Backend) {
     assert_eq!(foreign, WriteOutcome::Refused(TemplateChangeRefusal::Unknown));
 }
 
-pub(crate) async fn a_template_is_found_where_it_was(backend: &Backend) {
+pub(crate) async fn a_template_is_found_under_its_old_name(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     published(store, &ann, 9).await;
@@ -391,7 +391,7 @@ pub(crate) async fn a_fork_has_verifiers_and_names_of_its_own(backend: &Backend)
     assert!(matches!(refused, WriteOutcome::Refused(_)));
 }
 
-pub(crate) async fn what_is_live_is_not_deleted(backend: &Backend) {
+pub(crate) async fn a_live_template_cannot_be_deleted(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     let owner = &ann.account;
@@ -453,7 +453,7 @@ pub(crate) async fn templates_are_listed_and_searched(backend: &Backend) {
     assert_eq!(list(others).await, [newer]);
 }
 
-pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
+pub(crate) async fn a_transferred_template_redirects(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     let bob = account("bob");
@@ -515,7 +515,7 @@ pub(crate) async fn a_template_that_is_given_away_leads_on(backend: &Backend) {
 }
 
 /// A copy of what is there already would count once more, and say nothing new.
-pub(crate) async fn the_same_is_published_once(backend: &Backend) {
+pub(crate) async fn a_version_is_published_once(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     let first = published(store, &ann, 9).await;
@@ -541,7 +541,7 @@ pub(crate) async fn the_same_is_published_once(backend: &Backend) {
 }
 
 /// What one author does leaves the templates of another as they are, and the other way round.
-pub(crate) async fn nobody_publishes_or_changes_what_others_have(backend: &Backend) {
+pub(crate) async fn nobody_publishes_or_changes_the_workflows_of_others(backend: &Backend) {
     let store = &*backend.store;
     let (ann, bob) = (author(backend, "ann", 1).await, author(backend, "bob", 2).await);
     // Neither a workflow nor a verifier of another is published.
@@ -595,7 +595,7 @@ pub(crate) async fn nobody_publishes_or_changes_what_others_have(backend: &Backe
     assert_eq!(both().await, (false, true));
 }
 
-pub(crate) async fn each_version_and_each_verifier_is_published_for_itself(backend: &Backend) {
+pub(crate) async fn each_version_and_each_verifier_is_published_separately(backend: &Backend) {
     let store = &*backend.store;
     let (ann, bob) = (author(backend, "ann", 1).await, author(backend, "bob", 2).await);
     let id = published(store, &ann, 9).await.template.id;

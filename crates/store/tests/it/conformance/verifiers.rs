@@ -143,7 +143,7 @@ pub(crate) async fn a_deploy_needs_the_token_of_the_current_version(backend: &Ba
     assert_eq!(read.verifier.current_version, 1);
 }
 
-pub(crate) async fn of_two_deploys_at_once_one_wins(backend: &Backend) {
+pub(crate) async fn two_concurrent_deploys_have_one_winner(backend: &Backend) {
     let alice = account("alice");
     let other = backend.second().await;
     for turn in 0..15 {
@@ -286,7 +286,7 @@ async fn erased(backend: &Backend, number: u32, verdict: VerifierRunVerdict, ver
     assert_eq!(store.verifier_run_get(&open.account, &open.run.unwrap().id).await.unwrap(), None);
 }
 
-pub(crate) async fn what_is_said_after_its_verifier_was_deleted_is_not_kept(backend: &Backend) {
+pub(crate) async fn answers_after_their_verifier_was_deleted_are_not_kept(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
     let open = holding(run(&alice, &id, 1), 9, false);
@@ -307,7 +307,7 @@ pub(crate) async fn what_is_said_after_its_verifier_was_deleted_is_not_kept(back
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
 }
 
-pub(crate) async fn what_judges_said_under_a_policy_goes_with_their_verifier(backend: &Backend) {
+pub(crate) async fn the_answers_of_judges_are_deleted_with_their_verifier(backend: &Backend) {
     let (store, bob) = (&*backend.store, account("bob"));
     let alice = account("alice");
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
@@ -457,7 +457,7 @@ pub(crate) async fn the_newest_measurement_of_each_purpose_is_shown(backend: &Ba
     assert_eq!(read.len(), 1);
 }
 
-pub(crate) async fn a_verdict_is_known_for_a_while(backend: &Backend) {
+pub(crate) async fn a_verdict_is_cached_for_a_while(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
     store.verdict_put(&alice, &id, &known("one", 10)).await.unwrap();
@@ -470,7 +470,7 @@ pub(crate) async fn a_verdict_is_known_for_a_while(backend: &Backend) {
     assert!(store.verdict_get(&alice, "two", at(0)).await.unwrap().is_some());
 }
 
-pub(crate) async fn verdicts_that_are_too_old_or_too_many_go(backend: &Backend) {
+pub(crate) async fn old_and_surplus_verdicts_are_removed(backend: &Backend) {
     let (store, alice, bob) = (&*backend.store, account("alice"), account("bob"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
     for number in 1..=6 {

@@ -373,7 +373,7 @@ pub(crate) async fn an_editor_changes_files_and_not_bindings(backend: &Backend) 
     assert_eq!(paths(&third), ["a.txt", "b.txt"]);
 }
 
-pub(crate) async fn nobody_grants_more_than_they_have(backend: &Backend) {
+pub(crate) async fn nobody_grants_a_higher_role_than_their_own(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob, carol) =
         (user(store, "alice").await, user(store, "bob").await, user(store, "carol").await);
@@ -432,7 +432,7 @@ pub(crate) async fn nobody_grants_more_than_they_have(backend: &Backend) {
     assert_eq!(owner, WriteOutcome::Refused(WorkflowRefusal::OwnerStays));
 }
 
-pub(crate) async fn what_is_put_away_is_gone_for_others_and_comes_back(backend: &Backend) {
+pub(crate) async fn an_archived_workflow_is_hidden_from_others_and_can_return(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let first = saved(store, &draft(&alice, "report", 1)).await;
@@ -493,7 +493,7 @@ pub(crate) async fn a_deleted_workflow_leaves_nothing(backend: &Backend) {
     assert_eq!(view(store, &bob, &slug("report"), None).await, NameMatch::Nothing);
 }
 
-pub(crate) async fn a_token_says_which_workflow_of_others_is_saved(backend: &Backend) {
+pub(crate) async fn a_token_selects_the_shared_workflow_to_save(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob, carol) =
         (user(store, "alice").await, user(store, "bob").await, user(store, "carol").await);
@@ -622,7 +622,7 @@ pub(crate) async fn a_deleted_verifier_is_erased_for_all_who_ran_it(backend: &Ba
     assert_eq!(seen(store, &alice, &id(&first), None).await.version.bindings, []);
 }
 
-pub(crate) async fn a_workflow_is_given_away_with_its_verifiers(backend: &Backend) {
+pub(crate) async fn a_workflow_is_transferred_with_its_verifiers(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob, carol) =
         (user(store, "alice").await, user(store, "bob").await, user(store, "carol").await);

@@ -159,7 +159,7 @@ async fn reached_by(db: &mut PgConnection, text: String) -> u64 {
 }
 
 #[tokio::test]
-async fn everybody_sees_the_own_and_what_is_shared() {
+async fn an_account_sees_its_own_rows_and_shared_ones() {
     let schema = filled().await;
     let sights =
         [("acct_alice", "acct_alice"), ("acct_bob", "acct_bob"), ("acct_eve", ""), ("", "")];
@@ -183,7 +183,7 @@ async fn everybody_sees_the_own_and_what_is_shared() {
 
 /// A connection that nobody has said anything on, such as one of another program.
 #[tokio::test]
-async fn who_never_says_on_whose_behalf_sees_nothing() {
+async fn a_connection_without_an_account_sees_nothing() {
     let schema = filled().await;
     let mut db = PgConnection::connect(&schema.serving_url()).await.unwrap();
     for table in OWN {
@@ -225,7 +225,7 @@ async fn a_stranger_changes_nothing() {
 
 /// Everybody may write rows of their own, which can name things of others: they open nothing.
 #[tokio::test]
-async fn a_row_of_ones_own_does_not_open_what_others_have() {
+async fn an_own_row_does_not_open_the_rows_of_others() {
     let schema = filled().await;
     for (whose, table, forged, hidden) in [
         ("eve", "workflow_grants", r#""workflow_id": "w1", "grantee_id": "acct_eve""#, "workflows"),
@@ -253,7 +253,7 @@ async fn a_row_of_ones_own_does_not_open_what_others_have() {
 
 /// The second line is of use only where the store says on whose behalf it asks.
 #[tokio::test]
-async fn the_store_asks_on_behalf_of_the_account() {
+async fn the_store_reads_on_behalf_of_the_account() {
     let backend = Backend::postgres().await;
     let (store, alice) = (&*backend.store, account("alice"));
     store.account_ensure(&alice, at(0)).await.unwrap();

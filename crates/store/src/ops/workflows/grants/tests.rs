@@ -82,7 +82,7 @@ fn revoked(connection: &Connection, to: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn an_address_of_nobody_is_asked_for_like_one_of_somebody() {
+fn an_unknown_address_is_invited_like_a_known_one() {
     let connection = setup::open_memory().unwrap();
     connection.execute_batch(ROWS).unwrap();
     let asked = |to: &str| {
