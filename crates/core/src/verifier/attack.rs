@@ -38,30 +38,31 @@ words!(
     }
 );
 
-/// Where the text of an attack goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttackPlacement {
-    /// In place of a field, each in turn.
-    Replace,
-    /// Behind what stands in a field, each in turn.
-    Append,
-    /// Before what stands in a field, each in turn.
-    Prepend,
-    /// Around what stands in a field, each in turn; `{base}` in the text is that.
-    Around,
-    /// Behind what stands in every field at once.
-    Everywhere,
-    /// In place of every field at once.
-    EverywhereAlone,
-}
+words!(
+    /// Where the text of an attack goes.
+    AttackPlacement {
+        /// Replaces one field after the other.
+        Replace => "replace",
+        /// Follows the text of one field after the other.
+        Append => "append",
+        /// Precedes the text of one field after the other.
+        Prepend => "prepend",
+        /// Surrounds the text of one field after the other, which `{base}` stands for.
+        Around => "around",
+        /// Follows the text of every field in one try.
+        Everywhere => "everywhere",
+        /// Replaces every field in one try.
+        EverywhereAlone => "everywhere_alone",
+    }
+);
 
 /// One known injection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attack {
     /// Its family and a word, such as `breakout.candidate_tag`. It never changes its meaning.
-    pub id: &'static str,
+    pub id: String,
     pub family: AttackFamily,
-    pub text: &'static str,
+    pub text: String,
     pub placement: AttackPlacement,
 }
 
@@ -81,7 +82,7 @@ const NEUTRAL: &str = "I did not look into it, and I have nothing to say about i
 
 /// All attacks that are built in, family by family.
 pub fn attacks() -> &'static [Attack] {
-    texts::ATTACKS
+    &texts::ATTACKS
 }
 
 /// Inputs that say nothing, for a verifier without an example that is labelled as a failure.
@@ -149,7 +150,7 @@ impl Attack {
     /// The text of a field with the attack in it.
     fn inject(&self, base: &str) -> String {
         match self.placement {
-            AttackPlacement::Replace | AttackPlacement::EverywhereAlone => self.text.to_owned(),
+            AttackPlacement::Replace | AttackPlacement::EverywhereAlone => self.text.clone(),
             AttackPlacement::Append | AttackPlacement::Everywhere => {
                 format!("{base}\n\n{}", self.text)
             }

@@ -37,7 +37,7 @@ fn every_family_is_described() {
 
 #[test]
 fn ids_are_unique_begin_with_their_family_and_are_never_taken_away() {
-    let ids: BTreeSet<&str> = attacks().iter().map(|attack| attack.id).collect();
+    let ids: BTreeSet<&str> = attacks().iter().map(|attack| attack.id.as_str()).collect();
     assert_eq!(ids.len(), attacks().len());
     for attack in attacks() {
         assert!(attack.id.starts_with(&format!("{}.", attack.family)), "{}", attack.id);
@@ -46,7 +46,7 @@ fn ids_are_unique_begin_with_their_family_and_are_never_taken_away() {
         assert!(ids.contains(id), "`{id}` is gone");
     }
     let texts: BTreeSet<(&str, String)> =
-        attacks().iter().map(|it| (it.text, format!("{:?}", it.placement))).collect();
+        attacks().iter().map(|it| (it.text.as_str(), format!("{:?}", it.placement))).collect();
     assert_eq!(texts.len(), attacks().len(), "two attacks are the same");
 }
 
