@@ -5,11 +5,12 @@
 //! statistics.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use http::StatusCode;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -104,18 +105,18 @@ struct RequestQueue {
 
 impl RequestQueue {
     fn push(&self, ticket: DueRequest) {
-        self.tickets.lock().unwrap_or_else(PoisonError::into_inner).push_back(ticket);
+        self.tickets.lock().push_back(ticket);
         self.ready.add_permits(1);
     }
 
     /// The next request; `None` after the last one.
     async fn pop(&self) -> Option<DueRequest> {
         self.ready.acquire().await.ok()?.forget();
-        self.tickets.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        self.tickets.lock().pop_front()
     }
 
     fn len(&self) -> usize {
-        self.tickets.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.tickets.lock().len()
     }
 }
 
@@ -141,7 +142,7 @@ pub async fn offer(target: &Target, offer: &OfferedLoad) -> Result<OpenLoopOutco
         outcome.add(lane?);
     }
     // No connection was free for these in time.
-    let unsent = queue.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+    let unsent = queue.tickets.lock();
     outcome.late += unsent.iter().filter(|ticket| ticket.is_counted).count() as u64;
     drop(unsent);
     outcome.latencies.sort_unstable();

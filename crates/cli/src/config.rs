@@ -5,7 +5,7 @@ mod judges;
 use std::{
     io::{IsTerminal as _, Write as _, stdout},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -16,6 +16,7 @@ use jurat_engine::{
 };
 use jurat_server::InboundLimits;
 use jurat_store::StoreLocation;
+use parking_lot::Mutex;
 
 use crate::settings::{
     AGENT_EVENTS_ATTEMPTS, AGENT_EVENTS_BACKOFF_MS, AGENT_EVENTS_EXPIRES_MS,
@@ -273,7 +274,7 @@ pub(crate) fn points() -> Failpoints {
     let passed = Mutex::new(0_u64);
     Failpoints::new(Arc::new(move |name| {
         // Held to the end, so that nobody passes another point behind the last one.
-        let mut passed = passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passed = passed.lock();
         *passed += 1;
         if let Some(path) = &file {
             let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);

@@ -250,11 +250,12 @@ mod tests {
     use std::{
         future::Future,
         pin::{Pin, pin},
-        sync::{Mutex, mpsc},
+        sync::mpsc,
         task::{Context, Poll, Waker},
     };
 
     use futures::future::join_all;
+    use parking_lot::Mutex;
     use tokio::task::JoinHandle;
 
     use super::*;
@@ -338,7 +339,7 @@ mod tests {
         let order = Arc::new(Mutex::new(Vec::new()));
         let note = |who: &'static str| {
             let order = Arc::clone(&order);
-            move || order.lock().unwrap().push(who)
+            move || order.lock().push(who)
         };
         let mut waiting = Vec::new();
         for (bounded, who) in [(&a, "a1"), (&a, "a2"), (&a, "a3"), (&b, "b1")] {
@@ -349,7 +350,7 @@ mod tests {
         // One thread does all of it, because `y` occupies the other.
         drop(release);
         join_all(waiting).await;
-        assert_eq!(*order.lock().unwrap(), ["a1", "b1", "a2", "a3"]);
+        assert_eq!(*order.lock(), ["a1", "b1", "a2", "a3"]);
     }
 
     #[tokio::test]

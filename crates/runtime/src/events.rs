@@ -1,10 +1,10 @@
 //! `POST /agent-events`: handles each agent event once.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use moka::sync::Cache;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use jurat_wire::executor::{AgentEvent, AgentEventCallbackResponse, decode_agent_event};
@@ -56,7 +56,7 @@ impl EventInbox {
 
     /// Reserves an event until it is dropped; `None` if it is reserved already.
     fn hold(&self, known: &EventKey) -> Option<EventHold<'_>> {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.now.lock();
         now.insert(known.clone()).then(|| EventHold { heard: self, known: known.clone() })
     }
 }
@@ -68,7 +68,7 @@ struct EventHold<'a> {
 
 impl Drop for EventHold<'_> {
     fn drop(&mut self) {
-        let mut now = self.heard.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.heard.now.lock();
         now.remove(&self.known);
     }
 }

@@ -1,12 +1,13 @@
 //! `POST /execute`: one execution per `execution_id`, however often it is requested.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
 use moka::sync::Cache;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -51,7 +52,7 @@ impl AnswerCache {
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<String, AnswerEntry<PendingAnswer>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock()
     }
 }
 

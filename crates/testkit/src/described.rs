@@ -2,11 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, LazyLock, Mutex},
+    sync::{Arc, LazyLock},
 };
 
 use http::StatusCode;
 use jsonschema::{Draft, Validator};
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::app::TestReply;
@@ -155,11 +156,11 @@ fn valid(schema: &Value, body: &Value) -> Result<(), String> {
 fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
     static KNOWN: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
     let name = schema.to_string();
-    if let Some(known) = KNOWN.lock().unwrap().get(&name) {
+    if let Some(known) = KNOWN.lock().get(&name) {
         return Ok(Arc::clone(known));
     }
     let made = Arc::new(compile(schema)?);
-    KNOWN.lock().unwrap().insert(name, Arc::clone(&made));
+    KNOWN.lock().insert(name, Arc::clone(&made));
     Ok(made)
 }
 

@@ -1,9 +1,6 @@
 //! An OpenTelemetry collector that accepts OTLP over HTTP and records everything.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -22,6 +19,7 @@ use opentelemetry_proto::tonic::{
     logs::v1::LogRecord,
     trace::v1::Span,
 };
+use parking_lot::Mutex;
 use prost::Message;
 use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
@@ -76,12 +74,12 @@ impl FakeCollector {
 
     /// Every received body, unchanged.
     pub fn bodies(&self) -> Vec<Vec<u8>> {
-        lock(&self.shared.bodies).clone()
+        self.shared.bodies.lock().clone()
     }
 
     /// A header of the last request.
     pub fn last_header(&self, name: &str) -> Option<String> {
-        let headers = lock(&self.shared.headers);
+        let headers = self.shared.headers.lock();
         Some(headers.last()?.get(name)?.to_str().ok()?.to_owned())
     }
 }
@@ -132,15 +130,11 @@ fn taken<M: Message + Default>(
 ) -> Option<M> {
     let is_protobuf =
         headers.get(header::CONTENT_TYPE).is_some_and(|value| value == "application/x-protobuf");
-    lock(&shared.headers).push(headers);
-    lock(&shared.bodies).push(body.to_vec());
+    shared.headers.lock().push(headers);
+    shared.bodies.lock().push(body.to_vec());
     if is_protobuf { M::decode(body).ok() } else { None }
 }
 
 fn answer(message: &impl Message) -> Response {
     ([(header::CONTENT_TYPE, "application/x-protobuf")], message.encode_to_vec()).into_response()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

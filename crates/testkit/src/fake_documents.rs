@@ -1,21 +1,14 @@
 //! A web server with documents that exist, are denied, late or endless, as a test wants.
 
-use std::{
-    collections::BTreeMap,
-    convert::Infallible,
-    future,
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, convert::Infallible, future, net::SocketAddr, sync::Arc};
 
 use axum::{Router, body::Body, extract::State};
 use bytes::Bytes;
 use http::{Response, StatusCode, Uri, header};
 use jurat_core::canonical::digest;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
-
-use crate::fake_executor::lock;
 
 /// The content at an address.
 #[derive(Debug, Clone)]
@@ -57,7 +50,7 @@ impl FakeDocuments {
     }
 
     pub fn put(&self, path: &str, document: FakeDocument) {
-        lock(&self.shared.documents).insert(path.to_owned(), document);
+        self.shared.documents.lock().insert(path.to_owned(), document);
     }
 
     /// Publishes content and returns a reference to it.
@@ -80,13 +73,13 @@ impl FakeDocuments {
 
     /// The requested paths, in order.
     pub fn asked(&self) -> Vec<String> {
-        lock(&self.shared.asked).clone()
+        self.shared.asked.lock().clone()
     }
 }
 
 async fn answer(State(shared): State<Arc<DocumentsState>>, uri: Uri) -> Response<Body> {
-    lock(&shared.asked).push(uri.path().to_owned());
-    let document = lock(&shared.documents).get(uri.path()).cloned();
+    shared.asked.lock().push(uri.path().to_owned());
+    let document = shared.documents.lock().get(uri.path()).cloned();
     let answer = Response::builder();
     match document.unwrap_or(FakeDocument::Status(404)) {
         FakeDocument::Bytes(bytes) => answer.body(bytes.into()),

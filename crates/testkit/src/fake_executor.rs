@@ -11,10 +11,11 @@ mod serve;
 mod words;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use ::http::HeaderMap;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -93,7 +94,7 @@ impl FakeExecutor {
 
     /// All calls so far, including `/health` and `/capabilities`.
     pub fn calls(&self) -> Vec<ReceivedCall> {
-        lock(&self.shared.calls).clone()
+        self.shared.calls.lock().clone()
     }
 
     /// Waits until `n` calls of `/execute` or `/verify` have arrived in total.
@@ -128,7 +129,7 @@ impl FakeExecutor {
 
     /// Releases the `gated` answers, waiting and future ones, until the next `set`.
     pub fn release(&self) {
-        lock(&self.shared.gates).iter().for_each(Gate::release);
+        self.shared.gates.lock().iter().for_each(Gate::release);
     }
 
     /// Stops, and returns when the port refuses connections.
@@ -171,12 +172,12 @@ impl FakeExecutorState {
 
     fn install(&self, behaviour: Behaviour) {
         let own_gate = Gate::new();
-        lock(&self.gates).push(own_gate.clone());
-        *lock(&self.current) = Arc::new(InstalledBehaviour { behaviour, own_gate });
+        self.gates.lock().push(own_gate.clone());
+        *self.current.lock() = Arc::new(InstalledBehaviour { behaviour, own_gate });
     }
 
     fn record(&self, call: &ReceivedCall) {
-        lock(&self.calls).push(call.clone());
+        self.calls.lock().push(call.clone());
         if call.is_work() {
             self.work.send_modify(|count| *count += 1);
         }
@@ -186,13 +187,8 @@ impl FakeExecutorState {
     }
 
     fn current(&self) -> Arc<InstalledBehaviour> {
-        Arc::clone(&lock(&self.current))
+        Arc::clone(&self.current.lock())
     }
-}
-
-/// Locks even if another test thread panicked with the lock: the guarded data is always consistent.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) async fn reach(counter: &watch::Sender<usize>, n: usize) {

@@ -4,13 +4,9 @@
 mod reply;
 mod request;
 
-use std::{
-    collections::VecDeque,
-    io,
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-};
+use std::{collections::VecDeque, io, net::SocketAddr, sync::Arc};
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -22,7 +18,7 @@ pub use self::{
     reply::{ProviderReply, commitment, verdict},
     request::{FakeProviderRequest, ProviderProtocol},
 };
-use crate::fake_executor::{http::ClientConnection, lock, reach};
+use crate::fake_executor::{http::ClientConnection, reach};
 
 /// The reply of the provider to a request.
 type ProviderScript = dyn Fn(&FakeProviderRequest) -> ProviderReply + Send + Sync;
@@ -71,7 +67,7 @@ impl FakeProvider {
     pub async fn saying(says: impl IntoIterator<Item = ProviderReply>) -> Self {
         let queue = Mutex::new(says.into_iter().collect::<VecDeque<_>>());
         Self::start(move |_| {
-            let mut queue = lock(&queue);
+            let mut queue = queue.lock();
             let next = if 1 < queue.len() { queue.pop_front() } else { queue.front().cloned() };
             next.unwrap_or_else(|| ProviderReply::Status(500))
         })
@@ -95,12 +91,12 @@ impl FakeProvider {
 
     /// All requests so far, in the order of arrival.
     pub fn asked(&self) -> Vec<FakeProviderRequest> {
-        lock(&self.shared.asked).clone()
+        self.shared.asked.lock().clone()
     }
 
     /// The request that arrived last.
     pub fn last(&self) -> Option<FakeProviderRequest> {
-        lock(&self.shared.asked).last().cloned()
+        self.shared.asked.lock().last().cloned()
     }
 
     /// Waits until this many requests have arrived in total.
@@ -110,7 +106,7 @@ impl FakeProvider {
 
     /// How many tokens every answer reports from now on; `None` reports none.
     pub fn set_usage(&self, tokens: Option<(u64, u64)>) {
-        *lock(&self.shared.usage) = tokens;
+        *self.shared.usage.lock() = tokens;
     }
 }
 
@@ -133,9 +129,9 @@ async fn converse(stream: TcpStream, shared: Arc<FakeProviderState>) {
             continue;
         };
         let says = (shared.script)(&asked);
-        lock(&shared.asked).push(asked.clone());
+        shared.asked.lock().push(asked.clone());
         shared.count.send_modify(|count| *count += 1);
-        let usage = *lock(&shared.usage);
+        let usage = *shared.usage.lock();
         if says.tell(&mut connection, asked.protocol, usage).await.is_err() {
             return;
         }

@@ -1,12 +1,9 @@
 //! Mail in tests: a mailbox that keeps it, and a server that accepts it over SMTP.
 
-use std::{
-    net::SocketAddr,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{net::SocketAddr, time::Duration};
 
 use jurat_guard::mail::{Mail, MailFuture, Mailer};
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
@@ -25,7 +22,7 @@ pub struct Outbox {
 
 impl Mailer for Outbox {
     fn send<'a>(&'a self, mail: &'a Mail) -> MailFuture<'a> {
-        self.mails.lock().unwrap_or_else(PoisonError::into_inner).push(mail.clone());
+        self.mails.lock().push(mail.clone());
         self.came.notify_one();
         Box::pin(async { Ok(()) })
     }
@@ -34,7 +31,7 @@ impl Mailer for Outbox {
 impl Outbox {
     /// The recipients of unread mail.
     pub fn addressees(&self) -> Vec<String> {
-        let mails = self.mails.lock().unwrap_or_else(PoisonError::into_inner);
+        let mails = self.mails.lock();
         mails.iter().map(|mail| mail.to.clone()).collect()
     }
 
@@ -42,8 +39,7 @@ impl Outbox {
     pub async fn next_to(&self, address: &str) -> Mail {
         loop {
             let came = self.came.notified();
-            let mut mails =
-                std::mem::take(&mut *self.mails.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut mails = std::mem::take(&mut *self.mails.lock());
             if let Some(at) = mails.iter().position(|mail| mail.to.eq_ignore_ascii_case(address)) {
                 return mails.swap_remove(at);
             }

@@ -6,12 +6,9 @@
 mod lines;
 mod message;
 
-use std::{
-    collections::BTreeMap,
-    io,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, io, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::{io::BufReader, sync::Notify, task::JoinSet};
 
 use self::{
@@ -141,13 +138,13 @@ async fn answer(
     message: &RpcMessage,
     revision: &Mutex<Option<String>>,
 ) -> io::Result<()> {
-    let known = revision.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let known = revision.lock().clone();
     let mut is_answered = false;
     let exchanged = client.exchange(message.call(known.as_deref()), |text| {
         let reply = message.reply(text);
         is_answered |= reply.is_last;
         if let Some(agreed) = reply.revision {
-            *revision.lock().unwrap_or_else(PoisonError::into_inner) = Some(agreed);
+            *revision.lock() = Some(agreed);
         }
         out.data(&reply.text)
     });

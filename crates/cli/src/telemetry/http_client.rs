@@ -1,15 +1,12 @@
 //! Carries batches to the collector with the one HTTP client, and complains now and then.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use http::StatusCode;
 use jurat_guard::client::{CallError, HttpReply, OutboundClient};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use parking_lot::Mutex;
 use tokio::{runtime::Handle, time::Instant};
 
 /// A collector that is gone is told of so often at the most.
@@ -41,7 +38,7 @@ impl OtlpHttpClient {
             Ok(reply) => format!("it answered {}", reply.status),
             Err(error) => error.to_string(),
         };
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = self.failures.lock();
         failures.since_told += 1;
         if failures.told_at.is_none_or(|at| BETWEEN_COMPLAINTS <= at.elapsed()) {
             let batches = failures.since_told;

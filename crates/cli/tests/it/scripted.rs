@@ -6,9 +6,10 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     process::Command,
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::home::{Home, Ran};
@@ -39,7 +40,7 @@ impl Scripted {
 
     /// What `METHOD /path` answers; a status, and a body that is JSON or a stream of events.
     pub(crate) fn on(self, request: &str, status: u16, body: impl Display) -> Self {
-        let mut answers = self.answers.lock().unwrap();
+        let mut answers = self.answers.lock();
         answers.entry(request.to_owned()).or_default().push((status, format!("{body}")));
         drop(answers);
         self
@@ -57,7 +58,7 @@ impl Scripted {
 
     /// What was asked, in order: `METHOD /path` and the body.
     pub(crate) fn asked(&self) -> Vec<(String, Value)> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 }
 
@@ -83,7 +84,7 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<(String, Value)>>, answers: &M
     reader.read_exact(&mut body).unwrap();
     let request = first.rsplit_once(' ').unwrap().0.to_owned();
     let value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    asked.lock().unwrap().push((request.clone(), value));
+    asked.lock().push((request.clone(), value));
     let (status, text) = answer(&request, answers);
     let kind = if text.starts_with("event:") { "text/event-stream" } else { "application/json" };
     write!(
@@ -95,7 +96,7 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<(String, Value)>>, answers: &M
 }
 
 fn answer(request: &str, answers: &Mutex<Answers>) -> (u16, String) {
-    let mut answers = answers.lock().unwrap();
+    let mut answers = answers.lock();
     match answers.get_mut(request) {
         Some(list) if list.len() > 1 => list.remove(0),
         Some(list) => list[0].clone(),

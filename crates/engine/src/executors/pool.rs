@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -22,6 +22,7 @@ use jurat_core::{
     round::select::{EligibleSession, SelectError},
     time::Timestamp,
 };
+use parking_lot::Mutex;
 use url::Url;
 
 use crate::{Engine, EngineError, node::fair_queue::FairQueue};
@@ -74,19 +75,19 @@ impl PoolCache {
     }
 
     pub(crate) fn health_of(&self, executor: &str) -> Arc<ExecutorHealth> {
-        let standings = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        let standings = self.health.lock();
         standings.get(executor).cloned().unwrap_or_default()
     }
 
     /// Changes the state of an executor; the lock is never held across an await.
     pub(crate) fn update(&self, executor: &str, change: impl FnOnce(&mut ExecutorHealth)) {
-        let mut standings = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut standings = self.health.lock();
         let standings = Arc::make_mut(&mut standings);
         change(Arc::make_mut(standings.entry(executor.to_owned()).or_default()));
     }
 
     pub(crate) fn forget_health(&self, executor: &str) {
-        let mut standings = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut standings = self.health.lock();
         Arc::make_mut(&mut standings).remove(executor);
     }
 
@@ -97,7 +98,7 @@ impl PoolCache {
 
     /// A snapshot, which later changes do not affect.
     fn health_map(&self) -> Arc<BTreeMap<String, Arc<ExecutorHealth>>> {
-        Arc::clone(&self.health.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.health.lock())
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -20,6 +20,7 @@ use jurat_store::{
     Behalf, CostCorrection, IdempotencyAnswer, IdempotencyRecord, JudgeCallCosts, JudgeHistoryKey,
     JudgmentSample, StoreError, WriteOutcome,
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use super::verdict_cache::CACHE_WRITE_TIMEOUT;
 use crate::{Engine, rounds::close::until_it_is_there};
@@ -149,7 +150,7 @@ impl JudgmentMeter {
 
     fn calls(&self) -> MutexGuard<'_, Vec<MeteredCall>> {
         // No operation under the lock can leave it half done.
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 }
 
@@ -221,7 +222,7 @@ impl JudgeCosts {
     }
 
     fn meters(&self) -> MutexGuard<'_, Vec<(usize, Arc<JudgmentMeter>)>> {
-        self.meters.lock().unwrap_or_else(PoisonError::into_inner)
+        self.meters.lock()
     }
 
     fn behalf(&self) -> Behalf {

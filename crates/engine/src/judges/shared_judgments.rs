@@ -1,15 +1,13 @@
 //! Shares one judgment between equal runs of an account: one run asks, and all get its answer.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use jurat_core::{
     id::AccountId,
     judge::Judgment,
     round::replica::{FailureCode, ReplicaFailure},
 };
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// The answer of a judge.
@@ -44,19 +42,13 @@ pub(crate) struct JudgmentLeader {
 impl SharedJudgments {
     pub(super) fn join(self: &Arc<Self>, account: &AccountId, digest: &str) -> JudgmentRole {
         let key = (account.clone(), digest.to_owned());
-        let mut under_way = self.lock();
+        let mut under_way = self.in_flight.lock();
         if let Some(waiting) = under_way.get(&key) {
             return JudgmentRole::Wait(waiting.clone());
         }
         let (tell, told) = watch::channel(None);
         under_way.insert(key.clone(), told);
         JudgmentRole::Lead(JudgmentLeader { judgments: Arc::clone(self), key, tell })
-    }
-
-    fn lock(
-        &self,
-    ) -> MutexGuard<'_, BTreeMap<JudgmentKey, watch::Receiver<Option<JudgmentOutcome>>>> {
-        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -78,6 +70,6 @@ impl JudgmentLeader {
 
 impl Drop for JudgmentLeader {
     fn drop(&mut self) {
-        self.judgments.lock().remove(&self.key);
+        self.judgments.in_flight.lock().remove(&self.key);
     }
 }

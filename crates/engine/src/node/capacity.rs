@@ -1,7 +1,7 @@
 //! Shares the capacity of this node between accounts: round permits, and the memory of requests and
 //! rounds. Each account has a limit, and some capacity is always left for the next account.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use jurat_core::{
     account::{
@@ -10,6 +10,7 @@ use jurat_core::{
     },
     id::AccountId,
 };
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::{Engine, EngineError, LimitExceeded};
@@ -46,16 +47,16 @@ impl SharedCapacity {
         amount: usize,
         most: usize,
     ) -> Result<CapacityPermit, FairShareRefusal> {
-        self.lock().take(account, amount, most)?;
+        self.shares.lock().take(account, amount, most)?;
         Ok(CapacityPermit { of: Arc::clone(self), account: account.clone(), amount })
     }
 
     pub(crate) fn in_use(&self) -> usize {
-        self.lock().in_use()
+        self.shares.lock().in_use()
     }
 
     pub(crate) fn held_by(&self, account: &AccountId) -> usize {
-        self.lock().held(account)
+        self.shares.lock().held(account)
     }
 
     /// Waits until nothing is held.
@@ -65,22 +66,18 @@ impl SharedCapacity {
             tokio::pin!(returned);
             // Listens before it looks, so that nothing is missed in between.
             returned.as_mut().enable();
-            if self.lock().are_back() {
+            if self.shares.lock().are_back() {
                 return;
             }
             returned.await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FairShares> {
-        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl CapacityPermit {
     /// Changes the held amount.
     fn resize(&mut self, amount: usize, most: usize) -> Result<(), FairShareRefusal> {
-        let mut shares = self.of.lock();
+        let mut shares = self.of.shares.lock();
         if amount <= self.amount {
             shares.give_back(&self.account, self.amount - amount);
         } else {
@@ -94,7 +91,7 @@ impl CapacityPermit {
 
 impl Drop for CapacityPermit {
     fn drop(&mut self) {
-        self.of.lock().give_back(&self.account, self.amount);
+        self.of.shares.lock().give_back(&self.account, self.amount);
         self.of.released.notify_waiters();
     }
 }
@@ -111,7 +108,7 @@ pub struct RequestMemory {
 impl RequestMemory {
     /// Counts this many bytes for the request, instead of those counted before.
     pub fn hold(&self, bytes: usize) -> Result<(), EngineError> {
-        let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut share = self.share.lock();
         share.resize(bytes, self.most).map_err(|refused| memory_exceeded(refused, self.most))
     }
 

@@ -1,15 +1,13 @@
 //! Hands out a limited number of permits fairly between accounts. The account with the fewest
 //! permits comes first; a tie goes to the account that has waited longest since its last permit.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use jurat_core::{
     account::fair_share::{FairShareRefusal, FairShares},
     id::AccountId,
 };
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// Permits, and the accounts that wait for one.
@@ -54,7 +52,7 @@ impl FairQueue {
     /// Returns a permit if the account may have one now.
     pub(crate) fn try_take(self: &Arc<Self>, account: &AccountId) -> Option<QueuePermit> {
         // If permits are free, the waiting accounts hold too many to get another one.
-        self.lock().take(account).ok()?;
+        self.state.lock().take(account).ok()?;
         Some(QueuePermit { of: Arc::clone(self), account: account.clone() })
     }
 
@@ -76,12 +74,12 @@ impl FairQueue {
 
     /// Whether an account waits.
     pub(crate) fn are_wanted(&self) -> bool {
-        !self.lock().waiting.is_empty()
+        !self.state.lock().waiting.is_empty()
     }
 
     #[cfg(test)]
     pub(crate) fn free(&self) -> usize {
-        self.lock().shares.free()
+        self.state.lock().shares.free()
     }
 
     fn enter<'a>(
@@ -89,7 +87,7 @@ impl FairQueue {
         account: &'a AccountId,
         tell: oneshot::Sender<QueuePermit>,
     ) -> QueueWaiter<'a> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.count();
         state.waiting.entry(account.clone()).or_default().insert(number, tell);
         QueueWaiter { queue: self, account, number }
@@ -97,16 +95,11 @@ impl FairQueue {
 
     /// Hands the free permits to the first waiters.
     fn give(self: &Arc<Self>) {
-        let called = self.lock().called();
+        let called = self.state.lock().called();
         for (account, tell) in called {
             // If the waiter has just left, the permit is dropped, which hands it to the next.
             drop(tell.send(QueuePermit { of: Arc::clone(self), account }));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FairQueueState> {
-        // No code under the lock can panic halfway through a change.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -169,13 +162,13 @@ impl FairQueueState {
 
 impl Drop for QueueWaiter<'_> {
     fn drop(&mut self) {
-        self.queue.lock().leave(self.account, self.number);
+        self.queue.state.lock().leave(self.account, self.number);
     }
 }
 
 impl Drop for QueuePermit {
     fn drop(&mut self) {
-        self.of.lock().give_back(&self.account);
+        self.of.state.lock().give_back(&self.account);
         self.of.give();
     }
 }

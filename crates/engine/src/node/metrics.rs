@@ -11,11 +11,7 @@ mod requests;
 mod rounds;
 mod tasks;
 
-use std::{
-    fmt,
-    future::Future,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt, future::Future, sync::Arc};
 
 use jurat_core::{
     account::caller::{Caller, Scope},
@@ -23,6 +19,7 @@ use jurat_core::{
     policy::{Evaluation, Policy},
 };
 use jurat_store::{Behalf, StoreLoad};
+use parking_lot::Mutex;
 use prometheus_client::{
     encoding::text,
     metrics::{
@@ -159,7 +156,7 @@ impl Engine {
         });
         let metrics = &self.inner.metrics;
         metrics.open.refresh(self).await;
-        let registry = metrics.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let registry = metrics.registry.lock();
         metrics.executors.refresh(self);
         metrics.load.refresh(self);
         metrics.tasks.refresh(self, due);

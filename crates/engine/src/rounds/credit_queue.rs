@@ -1,16 +1,13 @@
 //! Queues the rounds of an account whose credit covers one call at a time.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jurat_core::{
     id::AccountId,
     round::{OpenRound, Round},
 };
 use jurat_store::{IdempotencyRecord, RoundOpenOutcome};
+use parking_lot::Mutex;
 use tokio::{
     sync::OwnedMutexGuard,
     time::{Instant, timeout_at},
@@ -34,14 +31,14 @@ type CreditQueueHead = OwnedMutexGuard<()>;
 impl CreditQueues {
     /// The queue of an account, if it is in use.
     fn busy_queue(&self, account: &AccountId) -> Option<Arc<tokio::sync::Mutex<()>>> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.queues.lock();
         // Only this table refers to an unused queue.
         queues.retain(|_, queue| 1 < Arc::strong_count(queue));
         queues.get(account).cloned()
     }
 
     fn queue_of(&self, account: &AccountId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.queues.lock();
         Arc::clone(queues.entry(account.clone()).or_default())
     }
 }

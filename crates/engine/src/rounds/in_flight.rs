@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -12,6 +12,7 @@ use jurat_core::{
     id::{AccountId, RoundId},
     round::OpenRound,
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -108,7 +109,7 @@ impl RoundsInFlight {
 
     fn rounds(&self) -> MutexGuard<'_, RoundTable> {
         // No operation under the lock can leave it half done.
-        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rounds.lock()
     }
 }
 

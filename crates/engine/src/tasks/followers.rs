@@ -1,12 +1,9 @@
 //! Waits for news of a task or a run, whichever node works on it.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
 use crate::{Engine, EngineError};
@@ -34,7 +31,7 @@ pub(crate) struct Followers {
 impl Followers {
     /// Tells all followers of a task about a write.
     pub(crate) fn tell(&self, key: &TaskKey, news: TaskNews) {
-        if let Some(sender) = self.lock().get(key) {
+        if let Some(sender) = self.tasks.lock().get(key) {
             // Of two writers, the first may be the last to report.
             sender.send_if_modified(|known| {
                 let is_news = known.events < news.events;
@@ -48,19 +45,15 @@ impl Followers {
 
     /// Lets all followers read it again.
     pub(crate) fn wake(&self, key: &TaskKey) {
-        if let Some(sender) = self.lock().get(key) {
+        if let Some(sender) = self.tasks.lock().get(key) {
             sender.send_replace(TaskNews { events: 0, is_at_rest: true });
         }
     }
 
     pub(crate) fn follow(&self, key: &TaskKey) -> Follower<'_> {
-        let sender = Arc::clone(self.lock().entry(key.clone()).or_default());
+        let sender = Arc::clone(self.tasks.lock().entry(key.clone()).or_default());
         let news = sender.subscribe();
         Follower { followers: self, key: key.clone(), sender, news }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<TaskKey, Arc<watch::Sender<TaskNews>>>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,7 +84,7 @@ impl Follower<'_> {
 
 impl Drop for Follower<'_> {
     fn drop(&mut self) {
-        let mut tasks = self.followers.lock();
+        let mut tasks = self.followers.tasks.lock();
         // Only the list and this follower hold it: nobody else follows the task.
         if Arc::strong_count(&self.sender) <= 2 {
             tasks.remove(&self.key);
@@ -161,6 +154,6 @@ mod tests {
         followers.tell(&key, news(7, false));
         assert!(following.until(6).now_or_never().is_some());
         drop(following);
-        assert!(followers.lock().is_empty());
+        assert!(followers.tasks.lock().is_empty());
     }
 }

@@ -1,11 +1,9 @@
 //! Permits to read large replies, so that many replies from one host take little memory.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use http::uri::Authority;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How many large replies are read from one host concurrently.
@@ -30,7 +28,7 @@ impl ReadPermits {
 
     fn of(&self, host: &str) -> Arc<Semaphore> {
         // The map is consistent at any time, even if another thread panicked with it.
-        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = self.hosts.lock();
         if HOSTS < hosts.len() {
             // A holder or waiter has a reference of its own besides the map's.
             hosts.retain(|_, turns| 1 < Arc::strong_count(turns));
@@ -92,7 +90,7 @@ mod tests {
         let held = all_of(&turns, &busy);
         for host in hosts() {
             assert!(at_once(&turns, &host).is_some(), "{host}");
-            assert!(turns.hosts.lock().unwrap().len() <= HOSTS + 1);
+            assert!(turns.hosts.lock().len() <= HOSTS + 1);
         }
         assert!(at_once(&turns, &busy).is_none(), "what is held stays known");
         drop(held);

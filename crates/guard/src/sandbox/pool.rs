@@ -6,10 +6,11 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use jurat_core::{account::fair_share::is_in_share, id::AccountId};
+use parking_lot::{Condvar, Mutex};
 
 /// The stack that a check may need at the limits of schema and instance, with a wide margin.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
@@ -68,7 +69,7 @@ impl ThreadPool {
             threads: at_once + 1,
             places,
         });
-        let mut state = pool.lock();
+        let mut state = pool.state.lock();
         for _ in 0..pool.threads {
             pool.start_thread(&mut state);
         }
@@ -82,7 +83,7 @@ impl ThreadPool {
         account: &AccountId,
         errand: PoolJob,
     ) -> Result<PoolTicket, QueueFull> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let own = state.waiting.get(account).map_or(0, VecDeque::len);
         // Without a thread no job would ever run.
         if state.alive == 0 || !is_in_share(own, 1, self.places.saturating_sub(state.queued)) {
@@ -98,12 +99,12 @@ impl ThreadPool {
     }
 
     pub(super) fn waiting(&self) -> usize {
-        self.lock().queued
+        self.state.lock().queued
     }
 
     /// Lets the threads end after the queued jobs.
     pub(super) fn close(&self) {
-        self.lock().is_closed = true;
+        self.state.lock().is_closed = true;
         self.changed.notify_all();
     }
 
@@ -130,7 +131,7 @@ impl ThreadPool {
     }
 
     fn next(&self) -> Option<(u64, AccountId, PoolJob)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if let Some((number, account, errand)) = self.next_fairly(&mut state) {
                 *state.running.entry(account.clone()).or_default() += 1;
@@ -141,7 +142,7 @@ impl ThreadPool {
                 state.alive -= 1;
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 
@@ -167,7 +168,7 @@ impl ThreadPool {
 
     /// Records the end of a job; returns whether its thread was replaced.
     fn done(&self, number: u64, account: &AccountId) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let was_abandoned = state.under_way.remove(&number).is_some_and(|of| of.is_none());
         if was_abandoned {
             state.abandoned -= 1;
@@ -186,7 +187,7 @@ impl ThreadPool {
 
     /// Abandons a job: removes it from the queue, or replaces the thread that it occupies.
     fn abandon(self: &Arc<Self>, account: &AccountId, number: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(queue) = state.waiting.get_mut(account) {
             let before = queue.len();
             queue.retain(|(queued, _)| *queued != number);
@@ -213,10 +214,6 @@ impl ThreadPool {
         }
         drop(state);
         self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

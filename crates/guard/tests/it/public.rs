@@ -6,7 +6,7 @@ use std::{
     io,
     net::{IpAddr, TcpListener},
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -18,6 +18,7 @@ use jurat_core::{
     round::{candidate::ArtifactRef, evidence::EvidenceStatus},
 };
 use jurat_guard::public::{FetchError, PublicClient, ResolveFuture, Resolver, check_media_url};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -70,7 +71,7 @@ impl Names {
 impl Resolver for Names {
     fn resolve(&self, host: String) -> ResolveFuture {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let mut turns = self.turns.lock().unwrap();
+        let mut turns = self.turns.lock();
         let turn = turns.entry(host.clone()).or_insert(0);
         let known = self.answers.get(host.trim_end_matches('.'));
         let answer = known.map(|lists| lists[(*turn).min(lists.len() - 1)].clone());

@@ -1,13 +1,14 @@
 //! The executor that asks a model, against a fake model on a socket.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
 use axum::routing::post;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -40,7 +41,7 @@ impl Model {
 
     /// Gives these replies first.
     fn after(self, replies: &[Said]) -> Self {
-        let mut queue = self.replies.lock().unwrap();
+        let mut queue = self.replies.lock();
         for reply in replies.iter().rev() {
             queue.push_front(reply.clone());
         }
@@ -50,7 +51,7 @@ impl Model {
 
     /// Reports 100 input and 7 output tokens in every reply.
     fn counting(self) -> Self {
-        for (_, _, body) in self.replies.lock().unwrap().iter_mut() {
+        for (_, _, body) in self.replies.lock().iter_mut() {
             let mut counted: Value = serde_json::from_str(body).unwrap();
             counted["usage"] = json!({"prompt_tokens": 100, "completion_tokens": 7});
             *body = counted.to_string();
@@ -64,11 +65,11 @@ impl Model {
     }
 
     fn asked(&self, number: usize) -> Value {
-        serde_json::from_str(&self.asked.lock().unwrap()[number].1).unwrap()
+        serde_json::from_str(&self.asked.lock()[number].1).unwrap()
     }
 
     fn count(&self) -> usize {
-        self.asked.lock().unwrap().len()
+        self.asked.lock().len()
     }
 }
 
@@ -77,8 +78,8 @@ async fn complete(
     headers: HeaderMap,
     body: String,
 ) -> (StatusCode, HeaderMap, String) {
-    model.asked.lock().unwrap().push((headers, body));
-    let (status, wait, body) = model.replies.lock().unwrap().pop_front().unwrap();
+    model.asked.lock().push((headers, body));
+    let (status, wait, body) = model.replies.lock().pop_front().unwrap();
     let mut headers = HeaderMap::new();
     if let Some(wait) = wait {
         headers.insert("retry-after", HeaderValue::from_static(wait));
@@ -132,7 +133,7 @@ async fn a_valid_answer_is_returned() {
     assert_eq!(asked["response_format"]["type"], "json_schema");
     assert_eq!(asked["response_format"]["json_schema"]["schema"]["required"], json!(["sum"]));
     assert_eq!(asked["messages"][1]["content"], "Add 2 and 2.");
-    assert_eq!(model.asked.lock().unwrap()[0].0["authorization"], "Bearer sk-hidden");
+    assert_eq!(model.asked.lock()[0].0["authorization"], "Bearer sk-hidden");
 }
 
 #[tokio::test]
@@ -205,7 +206,7 @@ async fn a_fact_check_has_its_own_form() {
         json!({"claim": "2 + 2 = 4", "prompt": "2 + 2 = 4", "mode": "standard", "context": null});
     let reply = server.post("/execute", &execute_request("e", "factcheck", &inputs)).await;
     assert_eq!(reply.json["candidate_output"], answer, "{reply:?}");
-    let text = model.asked.lock().unwrap()[0].1.clone();
+    let text = model.asked.lock()[0].1.clone();
     assert!(
         text.find("\"reasons\"") < text.find("\"confidence\""),
         "the order of the schema is kept"

@@ -3,10 +3,11 @@
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv6Addr},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use ipnet::IpNet;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::inbound::InboundLimits;
@@ -45,7 +46,7 @@ impl ConnectionPermits {
         let is_proxy = self.trusted.iter().any(|range| range.contains(&peer.to_canonical()));
         let address = counted(peer).filter(|_| !is_proxy);
         if let Some(address) = address {
-            let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut taken = self.taken.lock();
             let count = taken.entry(address).or_default();
             if self.per_address <= *count {
                 return None;
@@ -60,7 +61,7 @@ impl ConnectionPermits {
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let Some((taken, address)) = &self.address else { return };
-        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = taken.lock();
         let Some(count) = taken.get_mut(address) else { return };
         *count -= 1;
         // An address that is gone leaves nothing behind.
@@ -137,6 +138,6 @@ mod tests {
         assert!(places.take(at("192.0.2.1")).is_none());
         drop(kept);
         assert!(places.take(at("192.0.2.1")).is_some());
-        assert!(places.taken.lock().unwrap().is_empty(), "nothing is kept of who is gone");
+        assert!(places.taken.lock().is_empty(), "nothing is kept of who is gone");
     }
 }

@@ -3,13 +3,13 @@
 use std::{
     fs,
     sync::{
-        Mutex,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
     thread,
 };
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::{home::Home, http::Http};
@@ -29,7 +29,7 @@ fn keep_asking(http: &Http, stop: &AtomicBool, told: &Mutex<Vec<Told>>, count: &
         let (status, reply) = http.post("/api/v3/validate", &body);
         assert_eq!(status, 200, "{reply}");
         let text = |name: &str| reply[name].as_str().unwrap().to_owned();
-        told.lock().unwrap().push((text("round_id"), text("receipt_id")));
+        told.lock().push((text("round_id"), text("receipt_id")));
         count.send(()).ok();
     }
 }
@@ -55,10 +55,10 @@ fn a_backup_under_load_has_every_round_that_was_answered_before() {
         }
         let wait = |rounds: usize| (0..rounds).for_each(|_| answers.recv().unwrap());
         wait(40);
-        let before = told.lock().unwrap().clone();
+        let before = told.lock().clone();
         let ran = home.run(&["backup", monday.to_str().unwrap(), "--json"]);
         // The server went on meanwhile, and goes on.
-        wait(told.lock().unwrap().len() - before.len());
+        wait(told.lock().len() - before.len());
         wait(CALLERS);
         stop.store(true, Ordering::Relaxed);
         (before, ran.ok().json()["manifest"].clone())

@@ -1,10 +1,6 @@
 //! Finds the account of a key and admits its request. The server turns the result into a `Caller`.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jurat_core::{
     account::{
@@ -14,6 +10,7 @@ use jurat_core::{
     id::AccountId,
 };
 use jurat_store::KeyRecord;
+use parking_lot::{Mutex, MutexGuard};
 use subtle::ConstantTimeEq as _;
 
 use super::Allowance;
@@ -80,7 +77,7 @@ impl KeyCache {
     }
 
     fn forgotten(&self) -> MutexGuard<'_, u64> {
-        self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
+        self.forgotten.lock()
     }
 }
 

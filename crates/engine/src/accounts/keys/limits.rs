@@ -1,12 +1,7 @@
 //! The rate and the concurrency of each key and account. The limits apply to this node; other nodes
 //! count separately.
 
-use std::{
-    collections::BTreeMap,
-    num::NonZeroU32,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 
 use governor::{
     Quota, RateLimiter,
@@ -22,6 +17,7 @@ use jurat_core::{
     id::AccountId,
     time::Timestamp,
 };
+use parking_lot::Mutex;
 
 use crate::{
     Clock, Engine, EngineError,
@@ -183,7 +179,7 @@ impl KeysInUse {
         now: Timestamp,
     ) -> Result<(), LimitExceeded> {
         let Some(quota) = per_minute.and_then(NonZeroU32::new) else { return Ok(()) };
-        let mut accounts = lock(&self.accounts);
+        let mut accounts = self.accounts.lock();
         let fresh = || AccountInUse { limiter: self.limiter(quota), last: now };
         let in_use = accounts.entry(account.clone()).or_insert_with(fresh);
         in_use.last = in_use.last.max(now);
@@ -212,9 +208,9 @@ impl KeysInUse {
     }
 
     fn key_in_use(&self, key: &Key, per_minute: Option<u32>, now: Timestamp) -> Arc<KeyInUse> {
-        let mut keys = lock(&self.keys);
+        let mut keys = self.keys.lock();
         if let Some(known) = keys.get(&key.id) {
-            let mut uses = lock(&known.uses);
+            let mut uses = known.uses.lock();
             uses.last = uses.last.max(now);
             return Arc::clone(known);
         }
@@ -226,7 +222,7 @@ impl KeysInUse {
     }
 
     fn key_round_permit(&self, key: &CallerKey) -> Result<KeyRoundPermit, LimitExceeded> {
-        let mut rounds = lock(&self.rounds);
+        let mut rounds = self.rounds.lock();
         let under_way = rounds.get(&key.id).copied().unwrap_or(0);
         if key.concurrent_rounds <= under_way {
             return Err(LimitExceeded::Rounds(key.concurrent_rounds));
@@ -238,8 +234,8 @@ impl KeysInUse {
     /// The uses that are due to be written.
     fn due_uses(&self, now: Timestamp) -> BTreeMap<String, Timestamp> {
         let mut due = BTreeMap::new();
-        for (id, in_use) in &*lock(&self.keys) {
-            let uses = *lock(&in_use.uses);
+        for (id, in_use) in &*self.keys.lock() {
+            let uses = *in_use.uses.lock();
             let is_due = uses.written.is_none_or(|written| {
                 written < uses.last && WRITTEN_EVERY_MS <= now.millis_since(written)
             });
@@ -251,19 +247,19 @@ impl KeysInUse {
     }
 
     fn uses_written(&self, written: &BTreeMap<String, Timestamp>) {
-        let keys = lock(&self.keys);
+        let keys = self.keys.lock();
         for (id, at) in written {
             if let Some(in_use) = keys.get(id) {
-                lock(&in_use.uses).written = Some(*at);
+                in_use.uses.lock().written = Some(*at);
             }
         }
     }
 
     /// Forgets keys without losing information.
     fn forget_idle(&self, now: Timestamp) {
-        lock(&self.accounts).retain(|_, in_use| now.millis_since(in_use.last) < KEY_IDLE_MS);
-        lock(&self.keys).retain(|_, in_use| {
-            let uses = *lock(&in_use.uses);
+        self.accounts.lock().retain(|_, in_use| now.millis_since(in_use.last) < KEY_IDLE_MS);
+        self.keys.lock().retain(|_, in_use| {
+            let uses = *in_use.uses.lock();
             let is_idle = KEY_IDLE_MS <= now.millis_since(uses.last);
             let is_written = uses.written.is_some_and(|written| uses.last <= written);
             !(is_idle && is_written)
@@ -273,7 +269,7 @@ impl KeysInUse {
 
 impl Drop for KeyRoundPermit {
     fn drop(&mut self) {
-        let mut rounds = lock(&self.rounds);
+        let mut rounds = self.rounds.lock();
         match rounds.get_mut(&self.key) {
             Some(under_way) if 1 < *under_way => *under_way -= 1,
             Some(_) | None => {
@@ -291,10 +287,6 @@ fn requests(count: u32) -> String {
 fn seconds(time: Duration) -> u64 {
     let whole = if time.subsec_nanos() == 0 { time.as_secs() } else { time.as_secs() + 1 };
     whole.max(1)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -345,14 +337,14 @@ mod tests {
         assert!(ask("k1").is_err());
         clock.0.store(60_000, Ordering::SeqCst);
         in_use.forget_idle(clock.now());
-        assert_eq!(lock(&in_use.keys).len(), 1);
+        assert_eq!(in_use.keys.lock().len(), 1);
         let due = in_use.due_uses(clock.now());
         in_use.uses_written(&due);
         // Not yet: less than a minute has passed.
         in_use.forget_idle(Timestamp::from_millis(59_999));
-        assert_eq!(lock(&in_use.keys).len(), 1);
+        assert_eq!(in_use.keys.lock().len(), 1);
         in_use.forget_idle(clock.now());
-        assert_eq!(lock(&in_use.keys).len(), 0);
+        assert_eq!(in_use.keys.lock().len(), 0);
     }
 
     #[test]
@@ -386,7 +378,7 @@ mod tests {
         drop(first);
         let third = in_use.key_round_permit(&two).unwrap();
         drop((second, third));
-        assert!(lock(&in_use.rounds).is_empty());
+        assert!(in_use.rounds.lock().is_empty());
     }
 
     #[test]

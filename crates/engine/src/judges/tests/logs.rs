@@ -1,11 +1,9 @@
 //! The log contains neither keys nor questions and answers of judges.
 
-use std::{
-    io,
-    sync::{Arc, Mutex},
-};
+use std::{io, sync::Arc};
 
 use jurat_testkit::fake_provider::{FakeProvider, ProviderReply, verdict};
+use parking_lot::Mutex;
 use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -16,7 +14,7 @@ struct LogCapture(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for LogCapture {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -60,7 +58,7 @@ async fn keys_candidates_and_answers_stay_out_of_the_log() {
             failures.extend(judged.outcome.err().map(|failure| failure.detail));
         }
     }
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(log.0.lock().clone()).unwrap();
     assert!(text.contains("calling a judge again"), "{text}");
     assert!(text.contains("model rejects some request options; leaving them out"), "{text}");
     assert_eq!(failures.len(), 2);

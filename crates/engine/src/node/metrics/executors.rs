@@ -1,16 +1,14 @@
 //! The metrics of executors. Their names come from the registry, and removing an executor removes
 //! its series.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError, atomic::AtomicU64},
-};
+use std::{collections::BTreeSet, sync::atomic::AtomicU64};
 
 use jurat_core::{
     executor::{BreakerState, Probe},
     metric,
     round::replica::{FailureCode, Label, Replica},
 };
+use parking_lot::Mutex;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
@@ -83,7 +81,7 @@ impl ExecutorMetrics {
 
     fn count(&self, replica: &Replica) {
         let executor = &replica.executor;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if !known.contains(executor) {
             known.insert(executor.clone());
         }
@@ -108,7 +106,7 @@ impl ExecutorMetrics {
         self.up.clear();
         self.probe_age.clear();
         let Some(view) = engine.inner.pool.last_view() else { return };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.retain(|name| {
             let stays = view.pool.executors.contains_key(name);
             if !stays {

@@ -1,9 +1,8 @@
 //! The metrics of open work in the store, read now and then.
 
-use std::sync::{Mutex, PoisonError};
-
 use jurat_core::{agent_run::AgentRunStatus, metric, task::TaskPhase, time::Timestamp};
 use jurat_store::{Behalf, OpenWorkCounts};
+use parking_lot::Mutex;
 use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
     registry::Registry,
@@ -54,7 +53,7 @@ impl OpenWorkMetrics {
     }
 
     fn is_due(&self, now: Timestamp) -> bool {
-        let mut asked_at = self.asked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked_at = self.asked_at.lock();
         let is_due = asked_at.is_none_or(|at| now < at || FRESH_MS <= now.millis_since(at));
         if is_due {
             *asked_at = Some(now);

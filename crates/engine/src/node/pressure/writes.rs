@@ -1,11 +1,8 @@
 //! Tracks the writes that wait for the store.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 #[derive(Debug, Default)]
@@ -38,7 +35,7 @@ impl WritesInFlight {
     }
 
     fn queue(&self) -> MutexGuard<'_, WriteQueue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

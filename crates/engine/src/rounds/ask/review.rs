@@ -1,9 +1,6 @@
 //! Checks an executor's answer: by the policy, and by the judge if a verifier decides.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use jurat_core::{
     account::ledger::CostEstimate,
@@ -18,6 +15,7 @@ use jurat_core::{
     },
 };
 use jurat_guard::sandbox::SandboxError;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{ReplicaPlan, judge::reason_code};
@@ -40,7 +38,7 @@ impl AnswerReview {
     }
 
     fn lock_for(&self, output: &Value) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = self.locks.lock();
         Arc::clone(turns.entry(digest_json(output)).or_default())
     }
 }

@@ -1,11 +1,6 @@
 //! Takes due tasks, drives a limited number of them, and sleeps until the next.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use jurat_core::{
@@ -13,6 +8,7 @@ use jurat_core::{
     task::{TaskKey, TaskTake},
     time::Timestamp,
 };
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -45,20 +41,20 @@ impl TasksInFlight {
 
     /// Tells the driver of a task, if it runs on this node, that another writer changed it.
     pub fn tell(&self, key: &TaskKey) {
-        if let Some(signals) = self.lock().get(key) {
+        if let Some(signals) = self.tasks.lock().get(key) {
             signals.changed.notify_one();
         }
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.lock().len()
+        self.tasks.lock().len()
     }
 
     /// How many there are of each account.
     fn by_account(&self) -> BTreeMap<AccountId, usize> {
         let mut counts = BTreeMap::new();
-        for key in self.lock().keys() {
+        for key in self.tasks.lock().keys() {
             *counts.entry(key.account.clone()).or_default() += 1;
         }
         counts
@@ -66,7 +62,7 @@ impl TasksInFlight {
 
     /// Enters a task; `None` if it is driven already.
     fn enter(&self, key: &TaskKey) -> Option<Arc<DriverSignals>> {
-        let mut tasks = self.lock();
+        let mut tasks = self.tasks.lock();
         if tasks.contains_key(key) {
             return None;
         }
@@ -77,11 +73,7 @@ impl TasksInFlight {
     }
 
     fn leave(&self, key: &TaskKey) {
-        self.lock().remove(key);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<TaskKey, Arc<DriverSignals>>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock().remove(key);
     }
 }
 

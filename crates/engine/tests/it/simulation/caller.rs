@@ -26,7 +26,7 @@ impl World {
                 Err(_) => pause(Duration::from_millis(50)).await,
             }
         }
-        let under_way = Arc::clone(&self.machines[node].under_way.lock().unwrap());
+        let under_way = Arc::clone(&self.machines[node].under_way.lock());
         under_way.tell(&key);
         under_way.wake.notify_one();
     }

@@ -59,14 +59,14 @@ type Epoch<'a> = &'a [(Timestamp, TaskEvent)];
 
 /// The report on a world, or its fault.
 pub(super) fn check(world: &World) -> Result<Report, String> {
-    let shelf = world.shelf.lock().unwrap();
+    let shelf = world.shelf.lock();
     if let Some(wrong) = shelf.wrongs.first() {
         return Err(wrong.clone());
     }
     if shelf.tasks.len() != world.plan.tasks.len() {
         return Err("a task is missing".to_owned());
     }
-    let calls = world.calls.lock().unwrap();
+    let calls = world.calls.lock();
     calls::are_repeated_alike(&calls)?;
     let mut report = Report { worlds: 1, calls: calls.len(), ..Report::default() };
     for ((key, kept), order) in shelf.tasks.iter().zip(&world.plan.tasks) {

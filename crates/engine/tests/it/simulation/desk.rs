@@ -1,7 +1,7 @@
 //! A store in memory behind a network that loses, delays, repeats and reorders messages.
 
 use std::{
-    sync::{Arc, Mutex, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -13,6 +13,7 @@ use jurat_engine::tasks::{
     DueTasks, PriorDecision, SecretBallot, TaskPortError, TaskSnapshot, TaskStorePort, TaskWrite,
     TaskWriteOutcome,
 };
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::{
@@ -45,10 +46,10 @@ impl SimDesk {
                 let _gone = reply.send(Err(TaskPortError("the desk is down".to_owned())));
                 return;
             }
-            let done = request(&mut world.shelf.lock().unwrap());
+            let done = request(&mut world.shelf.lock());
             if let Some(again) = trip.again {
                 pause(again).await;
-                let _repeated = request(&mut world.shelf.lock().unwrap());
+                let _repeated = request(&mut world.shelf.lock());
             }
             pause(trip.back).await;
             if !trip.is_lost {

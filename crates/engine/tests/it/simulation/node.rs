@@ -45,7 +45,7 @@ impl Node {
                     let from = self.world.millis();
                     pause(Duration::from_millis(span)).await;
                     let machine = &self.world.machines[self.index];
-                    machine.pauses.lock().unwrap().push((from, self.world.millis()));
+                    machine.pauses.lock().push((from, self.world.millis()));
                 }
                 Mishap::Clock { after, ahead_ms } => {
                     process.run_for(after).await;
@@ -60,7 +60,7 @@ impl Node {
     fn process(&self) -> Process {
         let (world, node) = (Arc::clone(&self.world), self.index);
         let under_way = Arc::new(TasksInFlight::default());
-        *world.machines[node].under_way.lock().unwrap() = Arc::clone(&under_way);
+        *world.machines[node].under_way.lock() = Arc::clone(&under_way);
         let (name, shared) = (format!("node-{node}"), Arc::clone(&under_way));
         let skew_ms = world.draw(|chance| chance.between(0, 20));
         let running = async move {

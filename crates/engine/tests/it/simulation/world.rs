@@ -4,7 +4,7 @@
 use std::{
     future::Future,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
@@ -21,6 +21,7 @@ use jurat_engine::{
     Clock,
     tasks::{ProposeOrder, TaskSnapshot, TasksInFlight, VoteOrder},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -157,11 +158,11 @@ impl World {
     }
 
     pub(super) fn draw<T>(&self, draw: impl FnOnce(&mut Chance) -> T) -> T {
-        draw(&mut self.chance.lock().unwrap())
+        draw(&mut self.chance.lock())
     }
 
     pub(super) fn note(&self, call: Call) {
-        self.calls.lock().unwrap().push(Call { at: self.millis(), ..call });
+        self.calls.lock().push(Call { at: self.millis(), ..call });
     }
 
     pub(super) fn is_desk_down(&self) -> bool {
@@ -201,14 +202,14 @@ impl World {
 
     /// Everything that happened, a line for each event and each call.
     pub(super) fn story(&self) -> String {
-        let shelf = self.shelf.lock().unwrap();
+        let shelf = self.shelf.lock();
         let line = |key: &TaskKey, at: &Timestamp, event: &TaskEvent| {
             format!("{:>6} {} {event:?}\n", at.millis() - BEGINNING.millis(), key.id)
         };
         let tasks = shelf.tasks.iter();
         let events =
             tasks.flat_map(|(key, kept)| kept.events.iter().map(move |(at, it)| line(key, at, it)));
-        let calls = self.calls.lock().unwrap();
+        let calls = self.calls.lock();
         let calls = calls.iter().map(|it| {
             let Call { at, task, role, executor, execution_id, compared, .. } = it;
             format!("{at:>6} {} {role} {executor} {execution_id} {compared:?}\n", task.id)
@@ -217,7 +218,7 @@ impl World {
     }
 
     fn is_all_over(&self) -> bool {
-        let shelf = self.shelf.lock().unwrap();
+        let shelf = self.shelf.lock();
         let is_over = |it: &Kept| it.filed.task.is_over() && it.due_at.is_none();
         shelf.tasks.len() == self.plan.tasks.len() && shelf.tasks.values().all(is_over)
     }
@@ -228,7 +229,7 @@ impl World {
         let Some(Before { is_right, deprecated_at }) = matter.before else { return };
         let task = format!("before-{}", order.matter);
         let key = KnowledgeKey { task_id: task.clone(), epoch: 1 };
-        let mut shelf = self.shelf.lock().unwrap();
+        let mut shelf = self.shelf.lock();
         if shelf.output(&key).is_some() {
             return;
         }
@@ -237,7 +238,7 @@ impl World {
         let (world, Some(after)) = (Arc::clone(self), deprecated_at) else { return };
         spawn(async move {
             pause(Duration::from_millis(after)).await;
-            world.shelf.lock().unwrap().deprecate(&key, BEGINNING.plus_millis(after));
+            world.shelf.lock().deprecate(&key, BEGINNING.plus_millis(after));
         });
     }
 
@@ -253,7 +254,7 @@ impl World {
             roster: order.panel,
             submitted_by: None,
         };
-        self.shelf.lock().unwrap().tasks.insert(key.clone(), Kept::new(filed, now));
+        self.shelf.lock().tasks.insert(key.clone(), Kept::new(filed, now));
         for (place, wish) in order.wishes.into_iter().enumerate() {
             spawn(Arc::clone(&self).grant(key.clone(), place, wish));
         }

@@ -1,9 +1,6 @@
 //! Faults of a node, a roster or a budget, and how the task ends all the same.
 
-use std::{
-    sync::{Arc, Condvar, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use jurat_core::{
     policy::PolicyBinding,
@@ -17,6 +14,7 @@ use jurat_testkit::{
     },
     unreliable_store::{UnreliableStore, WriteFault},
 };
+use parking_lot::{Condvar, Mutex};
 use serde_json::json;
 
 use super::{able, asked, contract, ended, events, node, order, submit, wait_until, with_quorum};
@@ -61,11 +59,11 @@ pub(super) struct Meeting {
 impl Meeting {
     /// Whether the other one came.
     pub(super) fn meets(&self) -> bool {
-        let mut count = self.count.lock().unwrap();
+        let mut count = self.count.lock();
         *count += 1;
         self.news.notify_all();
-        let waited = self.news.wait_timeout_while(count, Duration::from_secs(10), |it| *it < 2);
-        !waited.unwrap().1.timed_out()
+        let limit = Duration::from_secs(10);
+        !self.news.wait_while_for(&mut count, |it| *it < 2, limit).timed_out()
     }
 }
 

@@ -4,9 +4,10 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
@@ -36,10 +37,10 @@ impl SqliteReaders {
         let permit = Arc::clone(&self.free).acquire_owned().await.map_err(|_| closed())?;
         let idle = Arc::clone(&self.idle);
         let reading = tokio::task::spawn_blocking(move || {
-            let connection = lock(&idle).pop().ok_or_else(closed)?;
+            let connection = idle.lock().pop().ok_or_else(closed)?;
             // A read that panics must not take its connection away.
             let outcome = catch_unwind(AssertUnwindSafe(|| at_one_moment(&connection, work)));
-            lock(&idle).push(connection);
+            idle.lock().push(connection);
             // Given back here, so that a caller who stops waiting takes no connection away.
             drop(permit);
             outcome.unwrap_or_else(|_| Err(panicked()))
@@ -51,7 +52,7 @@ impl SqliteReaders {
     pub(super) async fn close(&self) {
         if let Ok(every) = self.free.acquire_many(READERS).await {
             self.free.close();
-            lock(&self.idle).clear();
+            self.idle.lock().clear();
             drop(every);
         }
     }
@@ -71,10 +72,6 @@ fn at_one_moment<T>(
     // It only reads, so the roll-back when it is dropped loses nothing.
     let tx = connection.unchecked_transaction()?;
     work(&tx)
-}
-
-fn lock(idle: &Mutex<Vec<Connection>>) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-    idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn panicked() -> StoreError {

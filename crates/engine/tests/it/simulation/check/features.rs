@@ -271,7 +271,7 @@ fn woke_late(world: &World, kept: &Kept) -> bool {
                 let Some(claim) = claims.get(token) else { continue };
                 let machine = claim.node.strip_prefix("node-").and_then(|it| it.parse().ok());
                 let machine = &world.machines[machine.unwrap_or(0_usize)];
-                let pauses = machine.pauses.lock().unwrap();
+                let pauses = machine.pauses.lock();
                 let slept = pauses.iter().find(|(from, until)| (*from..*until).contains(at));
                 lost.extend(slept.map(|(_, until)| (*claim, *until)));
             }
