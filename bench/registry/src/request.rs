@@ -60,9 +60,9 @@ pub(crate) fn to_judge(response: &str, source: &str) -> Bytes {
         repair: None,
     });
     let mut messages = vec![json!({ "role": "system", "content": prompt.system })];
-    messages.extend(prompt.turns.iter().map(|turn| {
-        let role = if turn.role == MessageRole::User { "user" } else { "assistant" };
-        json!({ "role": role, "content": turn.text })
+    messages.extend(prompt.messages.iter().map(|message| {
+        let role = if message.role == MessageRole::User { "user" } else { "assistant" };
+        json!({ "role": role, "content": message.text })
     }));
     let body: Value = json!({
         "model": "instant",

@@ -171,11 +171,11 @@ mod tests {
 
     #[test]
     fn metric_names_are_plain_and_unique() {
-        let mut names: Vec<&str> = ALL.iter().map(|figure| figure.name).collect();
+        let mut names: Vec<&str> = ALL.iter().map(|metric| metric.name).collect();
         assert!(names.iter().all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')));
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), ALL.len());
-        assert!(ALL.iter().all(|figure| figure.help.ends_with('.')));
+        assert!(ALL.iter().all(|metric| metric.help.ends_with('.')));
     }
 }

@@ -106,7 +106,7 @@ fn read(bytes: &[u8], largest: u64, most_values: usize) -> Result<Value, StrictE
     let left = Cell::new(most_values);
     let limit = ValueLimit { most_values, left: &left };
     let seed =
-        ValueVisitor { findings: &findings, limit, place: &ValuePath::Root, depth: 0, largest };
+        ValueVisitor { findings: &findings, limit, path: &ValuePath::Root, depth: 0, largest };
     let read = seed.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     let findings = findings.into_inner();
     let suspect = findings.suspect;
@@ -181,24 +181,24 @@ struct ValueLimit<'a> {
 struct ValueVisitor<'a> {
     findings: &'a RefCell<ParseFindings>,
     limit: ValueLimit<'a>,
-    place: &'a ValuePath<'a>,
+    path: &'a ValuePath<'a>,
     depth: usize,
     /// The largest integer that is accepted.
     largest: u64,
 }
 
 impl<'a> ValueVisitor<'a> {
-    fn child<'b>(self, place: &'b ValuePath<'b>) -> ValueVisitor<'b>
+    fn child<'b>(self, path: &'b ValuePath<'b>) -> ValueVisitor<'b>
     where
         'a: 'b,
     {
-        ValueVisitor { place, depth: self.depth + 1, ..self }
+        ValueVisitor { path, depth: self.depth + 1, ..self }
     }
 
     fn refuse<E: serde::de::Error>(self, kind: StrictErrorKind) -> E {
         let mut findings = self.findings.borrow_mut();
         findings.refused = Some(kind);
-        findings.path = Some(self.place.to_string());
+        findings.path = Some(self.path.to_string());
         E::custom("refused")
     }
 
@@ -206,7 +206,7 @@ impl<'a> ValueVisitor<'a> {
     fn note<E>(self, error: E) -> E {
         let mut findings = self.findings.borrow_mut();
         if findings.path.is_none() {
-            findings.path = Some(self.place.to_string());
+            findings.path = Some(self.path.to_string());
         }
         error
     }
@@ -288,8 +288,8 @@ impl<'de> Visitor<'de> for ValueVisitor<'_> {
         self.enter()?;
         let mut list = Vec::new();
         loop {
-            let place = ValuePath::Index(self.place, list.len());
-            let child = self.child(&place);
+            let path = ValuePath::Index(self.path, list.len());
+            let child = self.child(&path);
             match items.next_element_seed(child).map_err(|error| child.note(error))? {
                 Some(item) => list.push(item),
                 None => return Ok(Value::Array(list)),
@@ -302,17 +302,17 @@ impl<'de> Visitor<'de> for ValueVisitor<'_> {
         let mut map = Map::new();
         while let Some(key) = members.next_key::<String>().map_err(|error| self.note(error))? {
             let value = {
-                let place = ValuePath::Key(self.place, &key);
-                let child = self.child(&place);
+                let path = ValuePath::Key(self.path, &key);
+                let child = self.child(&path);
                 members.next_value_seed(child).map_err(|error| child.note(error))?
             };
             match map.entry(key) {
                 Entry::Vacant(free) => free.insert(value),
                 Entry::Occupied(taken) => {
                     let key = taken.key().clone();
-                    let place = ValuePath::Key(self.place, &key);
+                    let path = ValuePath::Key(self.path, &key);
                     let kind = StrictErrorKind::DuplicateKey(key.clone());
-                    return Err(self.child(&place).refuse(kind));
+                    return Err(self.child(&path).refuse(kind));
                 }
             };
         }

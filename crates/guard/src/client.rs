@@ -54,7 +54,7 @@ impl Default for ClientLimits {
 pub struct OutboundClient<C = HttpConnector> {
     pool: Pool<HttpsConnector<C>, Full<Bytes>>,
     limits: ClientLimits,
-    turns: ReadPermits,
+    read_permits: ReadPermits,
 }
 
 /// How long a server asks us to wait: in seconds, or until a point in time. `now` counts from 1970.
@@ -141,7 +141,7 @@ where
             .pool_timer(TokioTimer::new())
             .http1_max_buf_size(BUFFER_BYTES)
             .build(connector);
-        Ok(Self { pool, limits, turns: ReadPermits::default() })
+        Ok(Self { pool, limits, read_permits: ReadPermits::default() })
     }
 
     /// Sends one request and reads the complete reply within `timeout`.
@@ -225,7 +225,7 @@ where
             return Err(CallError::TooLarge { limit });
         }
         let mut whole = BytesMut::new();
-        let mut turn = None;
+        let mut permit = None;
         // Counted while it arrives, so that a body without a declared length is limited, too.
         while let Some(data) = chunk(&mut body).await? {
             if limit < whole.len() + data.len() {
@@ -235,8 +235,8 @@ where
             if whole.is_empty() && data.len() == declared && body.is_end_stream() {
                 return Ok(HttpReply { status: head.status, headers: head.headers, body: data });
             }
-            if turn.is_none() && SMALL_BYTES < whole.len() + data.len() {
-                turn = Some(self.turns.acquire(authority.as_ref()).await);
+            if permit.is_none() && SMALL_BYTES < whole.len() + data.len() {
+                permit = Some(self.read_permits.acquire(authority.as_ref()).await);
                 whole.reserve(limit.min(LARGE_BYTES).saturating_sub(whole.len()));
             }
             whole.extend_from_slice(&data);

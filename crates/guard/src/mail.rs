@@ -103,8 +103,8 @@ impl FolderMailer {
         }
         mails.sort_by(|(one, _), (other, _)| other.cmp(one));
         let is_old = |at: SystemTime| now.duration_since(at).is_ok_and(|age| KEPT < age);
-        for (place, (at, path)) in mails.into_iter().enumerate() {
-            if self.most <= place + 1 || is_old(at) {
+        for (index, (at, path)) in mails.into_iter().enumerate() {
+            if self.most <= index + 1 || is_old(at) {
                 match fs::remove_file(&path).await {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     Ok(()) | Err(_) => {}

@@ -232,11 +232,11 @@ impl Sandbox {
     /// or a spare thread replaces the one that it occupies.
     pub async fn run<T: Send + 'static>(
         &self,
-        errand: impl FnOnce() -> T + Send + 'static,
+        work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, SandboxError> {
         let (done, result) = oneshot::channel();
-        let errand = Box::new(move || drop(done.send(errand())));
-        let Ok(_ticket) = self.threads.0.send(&self.account, errand) else {
+        let work = Box::new(move || drop(done.send(work())));
+        let Ok(_ticket) = self.threads.0.send(&self.account, work) else {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(SandboxError::Busy);
         };
@@ -289,12 +289,12 @@ mod tests {
         let (release, is_released) = mpsc::channel::<()>();
         let bounded = bounded.clone();
         let blocked = spawn(async move {
-            let errand = move || {
+            let work = move || {
                 started.send(()).unwrap();
                 // Returns when the other side is dropped.
                 assert!(is_released.recv().is_err());
             };
-            bounded.run(errand).await
+            bounded.run(work).await
         });
         has_started.await.unwrap();
         (release, blocked)
@@ -343,9 +343,9 @@ mod tests {
         };
         let mut waiting = Vec::new();
         for (bounded, who) in [(&a, "a1"), (&a, "a2"), (&a, "a3"), (&b, "b1")] {
-            let mut errand = Box::pin(bounded.run(note(who)));
-            assert!(poll_once(errand.as_mut()).is_pending());
-            waiting.push(errand);
+            let mut work = Box::pin(bounded.run(note(who)));
+            assert!(poll_once(work.as_mut()).is_pending());
+            waiting.push(work);
         }
         // One thread does all of it, because `y` occupies the other.
         drop(release);

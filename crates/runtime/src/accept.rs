@@ -29,26 +29,26 @@ pub(crate) async fn accept(
     tasks: &BackgroundTasks,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let permits = Arc::new(Semaphore::new(limits.connections));
     let stopping = CancellationToken::new();
     // However this function ends, the connections are told to finish.
     let _stop = stopping.clone().drop_guard();
     let mut shutdown = pin!(shutdown);
     loop {
         let next = async {
-            let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
-            Ok((place, listener.accept().await?.0))
+            let permit = Arc::clone(&permits).acquire_owned().await.map_err(io::Error::other)?;
+            Ok((permit, listener.accept().await?.0))
         };
         let accepted: io::Result<_> = tokio::select! {
             () = &mut shutdown => return Ok(()),
             accepted = next => accepted,
         };
         match accepted {
-            Ok((place, stream)) => {
+            Ok((permit, stream)) => {
                 let (router, stopping) = (router.clone(), stopping.clone());
                 tasks.spawn(async move {
                     converse(stream, router, limits.idle, &stopping).await;
-                    drop(place);
+                    drop(permit);
                 });
             }
             // The listener no longer listens.

@@ -283,11 +283,11 @@ pub(crate) mod tests {
         let (started, has_started) = oneshot::channel();
         let thread = bounded.clone();
         let mut blocked = JoinSet::from_iter([async move {
-            let errand = move || {
+            let work = move || {
                 started.send(()).unwrap();
                 assert!(released.recv().is_err());
             };
-            drop((thread.run(errand).await, release));
+            drop((thread.run(work).await, release));
         }]);
         has_started.await.unwrap();
         // Refused jobs end immediately, the others wait as long as the set exists.

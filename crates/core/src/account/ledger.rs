@@ -228,14 +228,15 @@ pub fn micros(text: &str) -> Option<i64> {
         Some(rest) => (-1, rest),
         None => (1, text),
     };
-    let (whole, places) = text.split_once('.').unwrap_or((text, ""));
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    let is_formed = !whole.is_empty() && is_number(whole) && is_number(places) && places.len() <= 6;
+    let is_formed =
+        !whole.is_empty() && is_number(whole) && is_number(decimals) && decimals.len() <= 6;
     if !is_formed || text.ends_with('.') {
         return None;
     }
     let whole: i64 = whole.parse().ok()?;
-    let rest: i64 = format!("{places:0<6}").parse().ok()?;
+    let rest: i64 = format!("{decimals:0<6}").parse().ok()?;
     Some(sign * whole.checked_mul(MICROS)?.checked_add(rest)?)
 }
 

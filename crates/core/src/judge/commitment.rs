@@ -74,8 +74,8 @@ pub fn commit_prompt(question: &Question, repair: Option<&JudgmentError>) -> Pro
         system.push_str("\n\n");
         system.push_str(&repair_text(problem));
     }
-    let turns = vec![PromptMessage::new(MessageRole::User, COMMIT_REQUEST)];
-    Prompt { system, turns, schema: schema() }
+    let messages = vec![PromptMessage::new(MessageRole::User, COMMIT_REQUEST)];
+    Prompt { system, messages, schema: schema() }
 }
 
 fn schema() -> Value {

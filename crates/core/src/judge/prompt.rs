@@ -43,7 +43,7 @@ pub struct Prompt {
     /// The only channel that carries instructions.
     pub system: String,
     /// The messages after the system text, the oldest first.
-    pub turns: Vec<PromptMessage>,
+    pub messages: Vec<PromptMessage>,
     /// The schema of the answer, with the members in the order in which the judge writes them.
     pub schema: Value,
 }
@@ -98,28 +98,28 @@ pub fn prompt(materials: &PromptMaterials<'_>) -> Prompt {
         system.push_str("\n\n");
         system.push_str(&repair_text(problem));
     }
-    let mut turns = Vec::with_capacity(question.examples.len() * 2 + 3);
+    let mut messages = Vec::with_capacity(question.examples.len() * 2 + 3);
     for (at, example) in question.examples.iter().enumerate() {
         let image = materials.example_images.get(at).cloned().flatten();
         if question.contract.has_image() && image.is_none() {
             continue;
         }
-        turns.extend(demonstration(question, example, image));
+        messages.extend(demonstration(question, example, image));
     }
     if let Some(commitment) = materials.commitment {
-        turns.push(PromptMessage::new(MessageRole::User, COMMIT_REQUEST));
-        turns.push(PromptMessage::new(MessageRole::Assistant, commitment.text()));
+        messages.push(PromptMessage::new(MessageRole::User, COMMIT_REQUEST));
+        messages.push(PromptMessage::new(MessageRole::Assistant, commitment.text()));
     }
     let texts = question.fields.iter().map(|field| {
         let text = question.inputs.get(field).map_or("", String::as_str);
         (field.as_str(), text)
     });
-    turns.push(PromptMessage {
+    messages.push(PromptMessage {
         role: MessageRole::User,
         text: data(materials.mark, texts),
         image: materials.image.cloned(),
     });
-    Prompt { system, turns, schema: super::answer_schema() }
+    Prompt { system, messages, schema: super::answer_schema() }
 }
 
 /// A mark for one call. Random bits make it unpredictable, and mixing in the inputs ensures that
@@ -246,7 +246,8 @@ mod tests {
         let prompt = put(&question("one\r\ntwo"));
         assert!(prompt.system.ends_with("owner:\nReturn passed=true when it is kind."));
         assert!(prompt.system.contains("The fields are: `response`, `a-source`."));
-        let texts: Vec<&str> = prompt.turns.iter().map(|turn| turn.text.as_str()).collect();
+        let texts: Vec<&str> =
+            prompt.messages.iter().map(|message| message.text.as_str()).collect();
         assert_eq!(texts.len(), 5);
         assert_eq!(texts[1], r#"{"findings":[],"reasoning":"It is kind.","verdict":"met"}"#);
         assert!(texts[3].contains("labelled this data as not_met"));
@@ -277,7 +278,7 @@ mod tests {
             commitment: None,
             repair: Some(&JudgmentError::Contradiction),
         });
-        assert_eq!(again.turns, plain.turns);
+        assert_eq!(again.messages, plain.messages);
         assert!(again.system.starts_with(&plain.system));
         assert!(again.system.contains("could not be used: the verdict is `met`"));
     }
@@ -288,8 +289,8 @@ mod tests {
             let hostile = put(&question(&text));
             let plain = put(&question("plain"));
             prop_assert_eq!(&hostile.system, &plain.system);
-            prop_assert_eq!(&hostile.turns[..4], &plain.turns[..4]);
-            let data: Value = serde_json::from_str(&hostile.turns[4].text).unwrap();
+            prop_assert_eq!(&hostile.messages[..4], &plain.messages[..4]);
+            let data: Value = serde_json::from_str(&hostile.messages[4].text).unwrap();
             prop_assert_eq!(data.as_object().unwrap().len(), 2);
             prop_assert_eq!(data["fields"].as_object().unwrap().len(), 2);
             let marked = data["fields"]["response"].as_str().unwrap();

@@ -39,7 +39,7 @@ pub struct CriterionRules {
 /// A rule and its path in the criterion, by which the reasoning names it.
 #[derive(Debug, Clone)]
 struct Rule {
-    place: String,
+    location: String,
     kind: RuleKind,
 }
 
@@ -118,7 +118,7 @@ impl CriterionRules {
                 let declared = fields.join(", ");
                 let problem = format!("must be one of the input fields: {declared}");
                 return Err(RulesError {
-                    field: format!("criterion.{}.field", rule.place),
+                    field: format!("criterion.{}.field", rule.location),
                     problem,
                 });
             }

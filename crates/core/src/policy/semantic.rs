@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    fn bound(params: &Value) -> SemanticParams {
+    fn semantic_params(params: &Value) -> SemanticParams {
         match bind(params) {
             Ok(Policy::Semantic(semantic)) => semantic,
             other => panic!("{other:?}"),
@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_pointer_or_by_their_name() {
-        let semantic = bound(&json!({ "verifier": "v", "inputs": { "source": "/in/text" } }));
+        let semantic =
+            semantic_params(&json!({ "verifier": "v", "inputs": { "source": "/in/text" } }));
         let output = json!({ "response": "yes", "in": { "text": ["a", 1] } });
         let read = semantic.read(&output, &config(&["response", "source"], InputContract::Text));
         let inputs = read.unwrap().inputs;
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn a_text_is_the_only_field() {
         let one = config(&["response"], InputContract::Text);
-        let semantic = bound(&json!({ "verifier": "v" }));
+        let semantic = semantic_params(&json!({ "verifier": "v" }));
         assert_eq!(semantic.read(&json!("hello"), &one).unwrap().inputs["response"], "hello");
         let two = config(&["response", "source"], InputContract::Text);
         let refused = semantic.read(&json!("hello"), &two).unwrap_err();
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn an_image_is_found_if_the_contract_asks_for_one() {
         let image = config(&[], InputContract::Image);
-        let semantic = bound(&json!({ "verifier": "v" }));
+        let semantic = semantic_params(&json!({ "verifier": "v" }));
         let read = semantic.read(&json!({ "media_url": "https://x/y.png" }), &image).unwrap();
         assert_eq!(read.media_url.as_deref(), Some("https://x/y.png"));
         let refused = semantic.read(&json!({}), &image).unwrap_err();
@@ -283,19 +284,19 @@ mod tests {
             (json!({ "verifier": "v", "inputs": { "more": "/a" } }), "policy_params.inputs.more"),
             (json!({ "verifier": "v", "media_url": "/a" }), "policy_params.media_url"),
         ] {
-            assert_eq!(bound(&params).check(&text).unwrap_err().field, field);
+            assert_eq!(semantic_params(&params).check(&text).unwrap_err().field, field);
         }
-        assert_eq!(bound(&json!({ "verifier": "v" })).check(&text), Ok(()));
+        assert_eq!(semantic_params(&json!({ "verifier": "v" })).check(&text), Ok(()));
     }
 
     #[test]
     fn the_pinned_parameters_name_the_version_and_bind_again() {
         let given = json!({ "verifier": "v", "fresh": true, "leave_out": 2, "max_chars": 9 });
-        let pinned = bound(&given).pinned("system:qa", 1);
+        let pinned = semantic_params(&given).pinned("system:qa", 1);
         let mut expected = given;
         expected["verifier"] = json!("system:qa@1");
         assert_eq!(pinned, expected);
-        assert_eq!(bound(&pinned).verifier, VerifierRef::parse("system:qa@1").unwrap());
+        assert_eq!(semantic_params(&pinned).verifier, VerifierRef::parse("system:qa@1").unwrap());
     }
 
     #[test]

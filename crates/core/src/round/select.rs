@@ -99,7 +99,7 @@ pub struct Selection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenSession {
     /// The index of the session among the eligible ones.
-    pub lane: usize,
+    pub index: usize,
     /// Why it cannot be asked. No other session was left for the seat, which has failed from the
     /// start.
     pub problem: Option<String>,
@@ -111,13 +111,13 @@ pub struct ChosenSession {
 /// the remaining seats fail from the start, as long as the rest can still form a majority.
 pub fn select(
     job: &Job,
-    lanes: &[EligibleSession<'_>],
+    eligible: &[EligibleSession<'_>],
     seed: u64,
 ) -> Result<Selection, SelectError> {
     let want = usize::from(job.terms.replicas);
     let is_routed = job.terms.pool.is_empty();
     let candidates: Vec<usize> =
-        if is_routed { (0..lanes.len()).collect() } else { pooled(&job.terms.pool, lanes)? };
+        if is_routed { (0..eligible.len()).collect() } else { pooled(&job.terms.pool, eligible)? };
     if !is_routed && candidates.len() < want {
         return Err(SelectError::TooSmall { have: candidates.len(), want });
     }
@@ -125,37 +125,37 @@ pub fn select(
     let mut failed = Vec::new();
     let mut problems = Vec::new();
     for index in &candidates {
-        let lane = &lanes[*index];
-        let misfit = if is_routed { misfit(job, lane.session) } else { None };
-        let obstacle = obstacle(job, lane);
+        let entry = &eligible[*index];
+        let misfit = if is_routed { misfit(job, entry.session) } else { None };
+        let obstacle = obstacle(job, entry);
         if misfit.is_none() && obstacle.is_none() {
             able.push(*index);
             continue;
         }
         if misfit.is_none() {
-            failed.push(ChosenSession { lane: *index, problem: obstacle.clone() });
+            failed.push(ChosenSession { index: *index, problem: obstacle.clone() });
         }
         if let Some(problem) = misfit.or(obstacle) {
-            problems.push(SelectProblem { session_id: lane.session.id.clone(), problem });
+            problems.push(SelectProblem { session_id: entry.session.id.clone(), problem });
         }
     }
     let is_majority = want < 2 * able.len();
     if !is_majority || able.len() + failed.len() < want {
         return Err(SelectError::Unavailable { have: able.len(), want, problems });
     }
-    let mut asked = spread(lanes, &able, able.len(), seed);
+    let mut asked = spread(eligible, &able, able.len(), seed);
     let mut spares = asked.split_off(want.min(asked.len()));
     spares.truncate(job.terms.spares.map_or(want, usize::from));
     if is_routed {
         // The caller gave no order, and the order of the installation must not matter.
-        failed.sort_by_key(|seat| &lanes[seat.lane].session.id);
+        failed.sort_by_key(|seat| &eligible[seat.index].session.id);
     }
     failed.truncate(want - asked.len());
-    let asked = asked.into_iter().map(|lane| ChosenSession { lane, problem: None });
+    let asked = asked.into_iter().map(|index| ChosenSession { index, problem: None });
     let mut seats: Vec<ChosenSession> = asked.chain(failed).collect();
     if !is_routed {
         // The caller gave an order, which the replicas keep.
-        seats.sort_by_key(|seat| candidates.iter().position(|other| *other == seat.lane));
+        seats.sort_by_key(|seat| candidates.iter().position(|other| *other == seat.index));
     }
     Ok(Selection { seats, spares })
 }
@@ -186,13 +186,13 @@ fn misfit(job: &Job, session: &Session) -> Option<String> {
     Some(format!("it does not have the label `{missing}`"))
 }
 
-fn pooled(pool: &[PoolEntry], lanes: &[EligibleSession<'_>]) -> Result<Vec<usize>, SelectError> {
+fn pooled(pool: &[PoolEntry], eligible: &[EligibleSession<'_>]) -> Result<Vec<usize>, SelectError> {
     let mut chosen: Vec<usize> = Vec::new();
     let mut named: BTreeSet<&str> = BTreeSet::new();
     for entry in pool {
-        let matching: Vec<usize> = (0..lanes.len())
+        let matching: Vec<usize> = (0..eligible.len())
             .filter(|index| {
-                let session = lanes[*index].session;
+                let session = eligible[*index].session;
                 match entry {
                     PoolEntry::Session(id) => session.id == *id,
                     PoolEntry::Label(label) => session.labels.contains(label),
@@ -230,12 +230,12 @@ fn pooled(pool: &[PoolEntry], lanes: &[EligibleSession<'_>]) -> Result<Vec<usize
 }
 
 /// Why a session cannot take this job now.
-fn obstacle(job: &Job, lane: &EligibleSession<'_>) -> Option<String> {
-    let capabilities = match &lane.standing {
+fn obstacle(job: &Job, entry: &EligibleSession<'_>) -> Option<String> {
+    let capabilities = match &entry.standing {
         Ok(capabilities) => capabilities,
         Err(problem) => return Some(problem.clone()),
     };
-    let session = lane.session;
+    let session = entry.session;
     if let Some(wanted) = job.work.task_type() {
         let task_type = session.task_type(wanted);
         if !capabilities.takes_task_type(task_type) {
@@ -255,11 +255,12 @@ fn obstacle(job: &Job, lane: &EligibleSession<'_>) -> Option<String> {
 }
 
 /// Repeatedly takes the session that shares least with those already taken.
-fn spread(lanes: &[EligibleSession<'_>], able: &[usize], want: usize, seed: u64) -> Vec<usize> {
-    let keys: Vec<Independence> = able.iter().map(|index| lanes[*index].independence()).collect();
+fn spread(eligible: &[EligibleSession<'_>], able: &[usize], want: usize, seed: u64) -> Vec<usize> {
+    let keys: Vec<Independence> =
+        able.iter().map(|index| eligible[*index].independence()).collect();
     let draws: Vec<String> = able
         .iter()
-        .map(|index| sha256_hex(format!("{seed}|{}", lanes[*index].session.id).as_bytes()))
+        .map(|index| sha256_hex(format!("{seed}|{}", eligible[*index].session.id).as_bytes()))
         .collect();
     let mut taken: Vec<usize> = Vec::new();
     while taken.len() < want {
@@ -267,7 +268,9 @@ fn spread(lanes: &[EligibleSession<'_>], able: &[usize], want: usize, seed: u64)
             let taken: Vec<&Independence> = taken.iter().map(|slot| &keys[*slot]).collect();
             shared(&keys[*left], &taken)
                 .cmp(&shared(&keys[*right], &taken))
-                .then_with(|| worth(&lanes[able[*right]]).total_cmp(&worth(&lanes[able[*left]])))
+                .then_with(|| {
+                    worth(&eligible[able[*right]]).total_cmp(&worth(&eligible[able[*left]]))
+                })
                 .then_with(|| draws[*left].cmp(&draws[*right]))
         });
         let Some(next) = next else { break };
@@ -290,6 +293,6 @@ fn shared(key: &Independence, taken: &[&Independence]) -> [usize; 4] {
 
 /// Reliability per cost; a free session counts as one micro-credit.
 #[expect(clippy::cast_precision_loss, reason = "an order, not a sum of money")]
-fn worth(lane: &EligibleSession<'_>) -> f64 {
-    lane.reliability / lane.session.price_micros.max(1) as f64
+fn worth(entry: &EligibleSession<'_>) -> f64 {
+    entry.reliability / entry.session.price_micros.max(1) as f64
 }

@@ -191,20 +191,20 @@ impl Default for RetryTerms {
 pub fn after_attempt(
     told: DeliveryOutcome,
     attempts: u32,
-    patience: RetryTerms,
+    terms: RetryTerms,
     (created_at, now): (Timestamp, Timestamp),
 ) -> (Delivery, Option<Timestamp>) {
     match told {
         DeliveryOutcome::Acked => (Delivery::Acked, None),
         DeliveryOutcome::Unread => (Delivery::Delivered, None),
         DeliveryOutcome::Refused | DeliveryOutcome::Status => (Delivery::Failed, None),
-        DeliveryOutcome::Busy | DeliveryOutcome::Unreachable if patience.attempts <= attempts => {
+        DeliveryOutcome::Busy | DeliveryOutcome::Unreachable if terms.attempts <= attempts => {
             (Delivery::Failed, None)
         }
         DeliveryOutcome::Busy | DeliveryOutcome::Unreachable => {
             let doublings = attempts.saturating_sub(1).min(16);
-            let next = now.plus_millis(patience.backoff_ms.saturating_mul(1 << doublings));
-            if created_at.plus_millis(patience.expires_ms) < next {
+            let next = now.plus_millis(terms.backoff_ms.saturating_mul(1 << doublings));
+            if created_at.plus_millis(terms.expires_ms) < next {
                 (Delivery::Expired, None)
             } else {
                 (Delivery::Pending, Some(next))
@@ -234,8 +234,8 @@ mod tests {
 
     #[test]
     fn an_old_event_expires() {
-        let patience = RetryTerms { expires_ms: 500, ..RetryTerms::default() };
-        let tried = after_attempt(DeliveryOutcome::Busy, 1, patience, (at(0), at(100)));
+        let terms = RetryTerms { expires_ms: 500, ..RetryTerms::default() };
+        let tried = after_attempt(DeliveryOutcome::Busy, 1, terms, (at(0), at(100)));
         assert_eq!(tried, (Delivery::Expired, None));
     }
 

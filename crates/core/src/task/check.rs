@@ -88,9 +88,9 @@ impl TaskTerms {
         let reachable = format!("cannot be reached: at most {most} {asked} asked");
         errors.refuse(most < self.quorum, "acceptance.quorum_threshold", reachable.clone());
         errors.refuse(most < self.da_quorum, "acceptance.da_quorum_threshold", reachable);
-        let bound = format!("must be at most {MOST}");
-        errors.refuse(MOST < self.max_repeats, "assignment.verify.max_repeats", bound.clone());
-        errors.refuse(MOST < self.max_retries, "assignment.explore.max_retries", bound);
+        let limit = format!("must be at most {MOST}");
+        errors.refuse(MOST < self.max_repeats, "assignment.verify.max_repeats", limit.clone());
+        errors.refuse(MOST < self.max_retries, "assignment.explore.max_retries", limit);
     }
 
     fn check_spans(&self, errors: &mut TermErrors) {

@@ -90,14 +90,14 @@ pub struct VoteContext<'a> {
 
 /// The digest that binds a voter to a ballot. It covers everything that identifies the vote, so
 /// that nobody can reuse a commitment, neither another voter's nor their own.
-pub fn commitment(place: VoteContext<'_>, ballot: &Ballot, salt: &str) -> String {
+pub fn commitment(context: VoteContext<'_>, ballot: &Ballot, salt: &str) -> String {
     let document = json!({
         "domain": DOMAIN,
-        "task": place.task,
-        "epoch": place.epoch,
-        "candidate": place.candidate,
-        "turn": place.turn,
-        "voter": place.voter,
+        "task": context.task,
+        "epoch": context.epoch,
+        "candidate": context.candidate,
+        "turn": context.turn,
+        "voter": context.voter,
         "verdict": ballot.status.as_str(),
         "score": ballot.score,
         "reason_codes": ballot.reason_codes,
@@ -119,25 +119,25 @@ mod tests {
 
     #[test]
     fn a_commitment_binds_everything_that_it_names() {
-        let place = VoteContext { task: "t", epoch: 1, candidate: "c", turn: 1, voter: "v" };
+        let context = VoteContext { task: "t", epoch: 1, candidate: "c", turn: 1, voter: "v" };
         let passed = ballot(EvaluationStatus::Passed);
-        let base = commitment(place, &passed, "s");
-        assert_eq!(base, commitment(place, &passed, "s"));
+        let base = commitment(context, &passed, "s");
+        assert_eq!(base, commitment(context, &passed, "s"));
         let other_digest = Ballot { verdict_digest: "sha256:02".to_owned(), ..passed.clone() };
         let other_evidence = Ballot { available: vec!["sha256:03".to_owned()], ..passed.clone() };
         for other in [
-            commitment(VoteContext { task: "u", ..place }, &passed, "s"),
-            commitment(VoteContext { epoch: 2, ..place }, &passed, "s"),
-            commitment(VoteContext { candidate: "d", ..place }, &passed, "s"),
-            commitment(VoteContext { turn: 2, ..place }, &passed, "s"),
-            commitment(VoteContext { voter: "w", ..place }, &passed, "s"),
-            commitment(VoteContext { task: "tc", candidate: "", ..place }, &passed, "s"),
-            commitment(place, &ballot(EvaluationStatus::Failed), "s"),
-            commitment(place, &Ballot { score: 0.8, ..passed.clone() }, "s"),
-            commitment(place, &Ballot { reason_codes: vec![101], ..passed.clone() }, "s"),
-            commitment(place, &other_digest, "s"),
-            commitment(place, &other_evidence, "s"),
-            commitment(place, &passed, "r"),
+            commitment(VoteContext { task: "u", ..context }, &passed, "s"),
+            commitment(VoteContext { epoch: 2, ..context }, &passed, "s"),
+            commitment(VoteContext { candidate: "d", ..context }, &passed, "s"),
+            commitment(VoteContext { turn: 2, ..context }, &passed, "s"),
+            commitment(VoteContext { voter: "w", ..context }, &passed, "s"),
+            commitment(VoteContext { task: "tc", candidate: "", ..context }, &passed, "s"),
+            commitment(context, &ballot(EvaluationStatus::Failed), "s"),
+            commitment(context, &Ballot { score: 0.8, ..passed.clone() }, "s"),
+            commitment(context, &Ballot { reason_codes: vec![101], ..passed.clone() }, "s"),
+            commitment(context, &other_digest, "s"),
+            commitment(context, &other_evidence, "s"),
+            commitment(context, &passed, "r"),
         ] {
             assert_ne!(base, other);
         }

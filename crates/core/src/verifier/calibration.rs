@@ -202,14 +202,14 @@ const FEWEST: usize = 5;
 /// that verdict is right on all of them. A judge that agrees with the labels only by chance earns
 /// nothing above the prior.
 #[expect(clippy::cast_precision_loss, reason = "counts of cases are far below 2^52")]
-pub fn reliability(figures: &CalibrationStats) -> Option<f64> {
-    let should_pass = figures.true_pass + figures.false_fail;
-    let should_fail = figures.true_fail + figures.false_pass;
-    if figures.judged < FEWEST || should_pass == 0 || should_fail == 0 {
+pub fn reliability(stats: &CalibrationStats) -> Option<f64> {
+    let should_pass = stats.true_pass + stats.false_fail;
+    let should_fail = stats.true_fail + stats.false_pass;
+    if stats.judged < FEWEST || should_pass == 0 || should_fail == 0 {
         return None;
     }
-    let mean = (figures.correct as f64 + 2.0) / (figures.judged as f64 + 3.0);
-    let is_chance = figures.kappa.is_none_or(|kappa| kappa <= 0.0);
+    let mean = (stats.correct as f64 + 2.0) / (stats.judged as f64 + 3.0);
+    let is_chance = stats.kappa.is_none_or(|kappa| kappa <= 0.0);
     let most = if is_chance { reliability_prior(None) } else { 0.99 };
     Some(mean.clamp(0.5, most))
 }
@@ -261,8 +261,8 @@ mod tests {
     fn kappa_matches_the_textbook() {
         // Of 50 cases, 20 are yes for both, 15 no for both, 5 and 10 differ: observed 0.7, by
         // chance 0.5.
-        let figures = CalibrationStats::of(&cases([20, 10, 15, 5, 0, 0]));
-        assert!(near(figures.kappa.unwrap(), 0.4));
+        let stats = CalibrationStats::of(&cases([20, 10, 15, 5, 0, 0]));
+        assert!(near(stats.kappa.unwrap(), 0.4));
         assert_eq!(CalibrationStats::of(&cases([5, 0, 5, 0, 0, 0])).kappa, Some(1.0));
         assert_eq!(CalibrationStats::of(&cases([5, 5, 0, 0, 0, 0])).kappa, Some(0.0));
         assert_eq!(CalibrationStats::of(&cases([5, 0, 0, 0, 0, 0])).kappa, None);
@@ -271,11 +271,11 @@ mod tests {
 
     #[test]
     fn a_case_without_a_verdict_counts_as_wrong() {
-        let figures = CalibrationStats::of(&cases([3, 1, 2, 0, 1, 3]));
-        assert_eq!((figures.n, figures.judged, figures.inconclusive), (10, 6, 4));
-        assert_eq!(figures.accuracy.value, Some(0.5));
-        assert_eq!((figures.false_pass_rate.count, figures.false_pass_rate.n), (1, 6));
-        assert_eq!((figures.false_fail_rate.count, figures.false_fail_rate.n), (0, 4));
+        let stats = CalibrationStats::of(&cases([3, 1, 2, 0, 1, 3]));
+        assert_eq!((stats.n, stats.judged, stats.inconclusive), (10, 6, 4));
+        assert_eq!(stats.accuracy.value, Some(0.5));
+        assert_eq!((stats.false_pass_rate.count, stats.false_pass_rate.n), (1, 6));
+        assert_eq!((stats.false_fail_rate.count, stats.false_fail_rate.n), (0, 4));
     }
 
     #[test]
@@ -341,12 +341,12 @@ mod tests {
 
         #[test]
         fn every_case_is_counted_once(counts in proptest::array::uniform6(0_usize..40)) {
-            let figures = CalibrationStats::of(&cases(counts));
-            prop_assert_eq!(figures.n, counts.iter().sum::<usize>());
-            prop_assert_eq!(figures.judged + figures.inconclusive, figures.n);
-            let table = figures.true_pass + figures.false_pass + figures.true_fail + figures.false_fail;
-            prop_assert_eq!(figures.judged, table);
-            if let Some(kappa) = figures.kappa {
+            let stats = CalibrationStats::of(&cases(counts));
+            prop_assert_eq!(stats.n, counts.iter().sum::<usize>());
+            prop_assert_eq!(stats.judged + stats.inconclusive, stats.n);
+            let table = stats.true_pass + stats.false_pass + stats.true_fail + stats.false_fail;
+            prop_assert_eq!(stats.judged, table);
+            if let Some(kappa) = stats.kappa {
                 prop_assert!((-1.0..=1.0).contains(&kappa));
             }
         }

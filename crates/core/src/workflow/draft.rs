@@ -112,8 +112,8 @@ fn check_bindings(bindings: &[NewBinding]) -> Result<(), InputError> {
         return Err(wrong("verifiers", format!("must have at most {MOST_BINDINGS} bindings")));
     }
     let mut seen = BTreeSet::new();
-    for (place, binding) in bindings.iter().enumerate() {
-        let name = format!("verifiers.{place}.name");
+    for (index, binding) in bindings.iter().enumerate() {
+        let name = format!("verifiers.{index}.name");
         if !is_binding_name(&binding.name) {
             let problem = "must have 1 to 128 lowercase letters, digits and hyphens, and not begin with a hyphen";
             return Err(InputError { field: name, problem: problem.to_owned() });
@@ -122,7 +122,7 @@ fn check_bindings(bindings: &[NewBinding]) -> Result<(), InputError> {
             return Err(InputError { field: name, problem: "appears twice".to_owned() });
         }
         binding.check().map_err(|problem| InputError {
-            field: format!("verifiers.{place}.verifier_id"),
+            field: format!("verifiers.{index}.verifier_id"),
             problem: problem.to_owned(),
         })?;
     }
@@ -135,13 +135,13 @@ pub fn check_files(files: &[NewFile]) -> Result<(), InputError> {
         return Err(wrong("files", format!("must have at most {MOST_FILES} files")));
     }
     let mut seen = BTreeSet::new();
-    for (place, file) in files.iter().enumerate() {
+    for (index, file) in files.iter().enumerate() {
         file.check().map_err(|(field, error)| InputError {
-            field: format!("files.{place}.{field}"),
+            field: format!("files.{index}.{field}"),
             problem: error.to_string(),
         })?;
         if !seen.insert(&file.path) {
-            let field = format!("files.{place}.path");
+            let field = format!("files.{index}.path");
             return Err(InputError { field, problem: "appears twice".to_owned() });
         }
     }
@@ -153,14 +153,14 @@ pub const BODY_FILE: &str = "SKILL.md";
 
 /// Takes the body out of the files to save, if it is among them.
 pub fn patched_body(files: &mut Vec<NewFile>) -> Result<Option<String>, InputError> {
-    let Some(place) = files.iter().position(|file| file.path == BODY_FILE) else {
+    let Some(index) = files.iter().position(|file| file.path == BODY_FILE) else {
         return Ok(None);
     };
     let refused = |problem: &str| InputError {
-        field: format!("files.{place}.content"),
+        field: format!("files.{index}.content"),
         problem: problem.to_owned(),
     };
-    let file = files.remove(place);
+    let file = files.remove(index);
     let FileContent::Bytes(bytes) = file.content else {
         return Err(refused("is the body of the workflow; send its full content"));
     };
@@ -182,14 +182,14 @@ pub fn check_deletions(files: &[NewFile], paths: &[String]) -> Result<(), InputE
     if MOST_FILES < paths.len() {
         return Err(wrong("delete_paths", format!("must have at most {MOST_FILES} paths")));
     }
-    for (place, path) in paths.iter().enumerate() {
+    for (index, path) in paths.iter().enumerate() {
         let refused =
-            |problem: String| InputError { field: format!("delete_paths.{place}"), problem };
+            |problem: String| InputError { field: format!("delete_paths.{index}"), problem };
         check_path(path).map_err(|error| refused(error.to_string()))?;
         if path == BODY_FILE {
             return Err(refused("is the body of the workflow; replace it instead".to_owned()));
         }
-        if files.iter().any(|file| file.path == *path) || paths[..place].contains(path) {
+        if files.iter().any(|file| file.path == *path) || paths[..index].contains(path) {
             return Err(refused("appears twice".to_owned()));
         }
     }

@@ -112,8 +112,8 @@ fn fit(query: &str, texts: &SearchTexts<'_>) -> Option<SearchMatch> {
     let fields = texts.fields();
     let words = words(query);
     let mut score = 0;
-    let mut places: Vec<(&str, Vec<&str>)> = Vec::new();
-    for ((place, weight), text) in WEIGHTS.into_iter().zip(&fields) {
+    let mut matched: Vec<(&str, Vec<&str>)> = Vec::new();
+    for ((field, weight), text) in WEIGHTS.into_iter().zip(&fields) {
         let mut found = Vec::new();
         for word in &words {
             let points = points(text, word);
@@ -123,7 +123,7 @@ fn fit(query: &str, texts: &SearchTexts<'_>) -> Option<SearchMatch> {
             }
         }
         if !found.is_empty() {
-            places.push((place, found));
+            matched.push((field, found));
         }
     }
     if score == 0 {
@@ -132,7 +132,7 @@ fn fit(query: &str, texts: &SearchTexts<'_>) -> Option<SearchMatch> {
     if fields[0].contains(query.to_lowercase().trim()) {
         score += 20;
     }
-    let reason = places.iter().map(|(place, words)| format!("{place}: {}", words.join(", ")));
+    let reason = matched.iter().map(|(field, words)| format!("{field}: {}", words.join(", ")));
     Some(SearchMatch { score, reason: reason.collect::<Vec<_>>().join("; ") })
 }
 

@@ -290,7 +290,7 @@ proptest! {
     #[test]
     fn the_order_of_the_agents_does_not_decide(
         values in proptest::collection::vec((0_u8..4, 0_u8..5), 1..9),
-        turn in 0_usize..8,
+        shift in 0_usize..8,
     ) {
         let said: Vec<AgentOutput> = values
             .iter()
@@ -303,7 +303,7 @@ proptest! {
             .collect();
         let mut turned = said.clone();
         let len = turned.len();
-        turned.rotate_left(turn % len);
+        turned.rotate_left(shift % len);
         let spec = AggregationSpec::default();
         let one = aggregate("r", &said, &spec, ReexplorePermission::default());
         let other = aggregate("r", &turned, &spec, ReexplorePermission::default());

@@ -224,18 +224,18 @@ fn outcome(story: &Story) -> toml::Table {
     }
     let spread = spread(&story.replicas, consensus);
     if !spread.is_empty() {
-        let places = spread.iter().map(|(at, spread)| {
+        let lines = spread.iter().map(|(at, spread)| {
             format!("`{at}` {} {} {}", spread.min, spread.max, spread.deviation)
         });
-        put("spread", places.collect::<Vec<_>>().join("; ").into());
+        put("spread", lines.collect::<Vec<_>>().join("; ").into());
     }
     if let Some(winner) = consensus.winner {
         put("winner", count(winner));
     }
     if let Some(score) = &consensus.score {
-        let figures = [score.value, score.min, score.max, score.deviation]
-            .map(|figure| format!("{figure:.4}"));
-        put("score", format!("{} {}", score.method, figures.join(" ")).into());
+        let numbers = [score.value, score.min, score.max, score.deviation]
+            .map(|number| format!("{number:.4}"));
+        put("score", format!("{} {}", score.method, numbers.join(" ")).into());
     }
     found
 }

@@ -23,7 +23,7 @@ fn delegated(terms: &AgreementTerms, outputs: Vec<Value>) -> Consensus {
 }
 
 /// Lists nested 64 levels deep, in an order that depends on `turn`.
-fn nested(turn: usize) -> Value {
+fn nested(shift: usize) -> Value {
     const LEVELS: usize = 64;
     const TEXT: &str = "some more text";
     let width = LARGEST / LEVELS / (TEXT.len() + 8);
@@ -31,7 +31,7 @@ fn nested(turn: usize) -> Value {
         let mut items: Vec<Value> =
             (0..width).map(|n| json!(format!("{TEXT} {:04}", n * 7 % width + level))).collect();
         items.push(inner);
-        items.rotate_left(turn * 11 % width);
+        items.rotate_left(shift * 11 % width);
         Value::Array(items)
     })
 }
@@ -54,20 +54,20 @@ fn five_deep_unordered_lists_are_compared() {
 }
 
 /// Two branches at each level, so that every list has large items to sort.
-fn branching(levels: u32, turn: usize) -> Value {
+fn branching(levels: u32, shift: usize) -> Value {
     if levels == 0 {
         return json!(7);
     }
     let mut items =
-        vec![branching(levels - 1, turn), branching(levels - 1, turn + 1), json!(turn % 2)];
-    items.rotate_left(turn % 3);
+        vec![branching(levels - 1, shift), branching(levels - 1, shift + 1), json!(shift % 2)];
+    items.rotate_left(shift % 3);
     Value::Array(items)
 }
 
 #[test]
 fn five_branching_unordered_lists_are_compared() {
     let terms = AgreementTerms { equivalence: Some(Equivalence::Unordered), ..terms() };
-    let found = delegated(&terms, (0..5).map(|turn| branching(15, turn % 2 * 2)).collect());
+    let found = delegated(&terms, (0..5).map(|shift| branching(15, shift % 2 * 2)).collect());
     assert_eq!(found.groups, [Some(0); 5]);
 }
 

@@ -59,9 +59,9 @@ fn check(case: &toml::Table) {
     ];
     let story = case["story"].as_str().unwrap();
     assert!(case.keys().all(|key| KNOWN.contains(&key.as_str())), "{story}: unknown key");
-    let bound = Policy::bind(&binding(case));
+    let policy = Policy::bind(&binding(case));
     if let Some(expect) = case.get("bind_error") {
-        let error = bound.unwrap_err().to_string();
+        let error = policy.unwrap_err().to_string();
         assert!(error.contains(expect.as_str().unwrap()), "{story}: {error}");
         if case["policy"].as_str() == Some("vp.checks.v1") {
             assert!(!error.contains(['[', ']']), "{story}: {error}");
@@ -72,7 +72,7 @@ fn check(case: &toml::Table) {
     let evidence = case.get("evidence").map(|list| list.as_array().unwrap().as_slice());
     let evidence: Vec<&str> =
         evidence.unwrap_or_default().iter().map(|item| item.as_str().unwrap()).collect();
-    let said = bound
+    let said = policy
         .unwrap()
         .evaluate(&candidate(json_of(case, "output", Value::Null), &evidence), &schema);
     assert_same(case, &said);
@@ -142,10 +142,10 @@ fn a_thousand_thresholds_do_not_read_a_large_output_a_thousand_times() {
     assert!(!is_small, "a large output is not read on the thread of the caller");
 
     // The cost of a comparison is known in advance: the smaller of the two sides.
-    let bound = Policy::bind(&PolicyBinding::new(policy, thresholds("!=", &short))).unwrap();
+    let strict = Policy::bind(&PolicyBinding::new(policy, thresholds("!=", &short))).unwrap();
     let open = Schema::compile(&json!({})).unwrap();
     let candidate = candidate(large.clone(), &[]);
-    let more = bound.estimate(&candidate, &open).applications
+    let more = strict.estimate(&candidate, &open).applications
         - open.estimate(&candidate.output).applications;
     assert_eq!(more, 14_000, "fourteen values each");
 
@@ -189,10 +189,10 @@ fn references_that_take_too_long_to_compare_are_refused() {
 
 #[test]
 fn a_hundred_unordered_references_are_sorted_once_each() {
-    let nested = |turn: usize| {
+    let nested = |shift: usize| {
         (0..20).fold(json!([]), |inner, _| {
             let mut items = vec![json!(1), json!("a"), inner];
-            items.rotate_left(turn % 3);
+            items.rotate_left(shift % 3);
             Value::Array(items)
         })
     };

@@ -23,21 +23,21 @@ const SEEDS: [u64; 4] = [0, 1, 7, u64::MAX];
 
 /// A session with everything that an eligible session borrows from.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Listed {
     pub(crate) session: Session,
     pub(crate) host: String,
     pub(crate) standing: Result<Capabilities, String>,
     pub(crate) reliability: f64,
 }
 
-pub(crate) fn lanes(places: &[Place]) -> Vec<EligibleSession<'_>> {
-    places
+pub(crate) fn eligible(listed: &[Listed]) -> Vec<EligibleSession<'_>> {
+    listed
         .iter()
-        .map(|place| EligibleSession {
-            session: &place.session,
-            host: &place.host,
-            standing: place.standing.as_ref().map_err(Clone::clone),
-            reliability: place.reliability,
+        .map(|it| EligibleSession {
+            session: &it.session,
+            host: &it.host,
+            standing: it.standing.as_ref().map_err(Clone::clone),
+            reliability: it.reliability,
         })
         .collect()
 }
@@ -140,7 +140,7 @@ fn read_job(given: &toml::Table) -> Job {
     job
 }
 
-fn read_place(given: &toml::Table) -> Place {
+fn read_session(given: &toml::Table) -> Listed {
     let known = [
         "id",
         "executor",
@@ -182,7 +182,7 @@ fn read_place(given: &toml::Table) -> Place {
     if given.contains_key("profiles") {
         capabilities.profiles = texts(given, "profiles");
     }
-    Place {
+    Listed {
         session,
         host: text(given, "host").unwrap_or(executor).to_owned(),
         standing: text(given, "problem")
@@ -192,28 +192,31 @@ fn read_place(given: &toml::Table) -> Place {
 }
 
 /// The result of the story under one seed, in the words of the file.
-fn outcome(job: &Job, places: &[Place], seed: u64) -> toml::Table {
-    let lanes = lanes(places);
+fn outcome(job: &Job, listed: &[Listed], seed: u64) -> toml::Table {
+    let eligible = eligible(listed);
     let mut found = toml::Table::new();
-    match select(job, &lanes, seed) {
+    match select(job, &eligible, seed) {
         Ok(chosen) => {
             let ids: Vec<&str> =
-                chosen.seats.iter().map(|seat| lanes[seat.lane].session.id.as_str()).collect();
+                chosen.seats.iter().map(|seat| eligible[seat.index].session.id.as_str()).collect();
             found.insert("chosen".to_owned(), ids.into());
             let failed: Vec<String> = chosen
                 .seats
                 .iter()
                 .filter_map(|seat| {
                     let problem = seat.problem.as_ref()?;
-                    Some(format!("{}: {problem}", lanes[seat.lane].session.id))
+                    Some(format!("{}: {problem}", eligible[seat.index].session.id))
                 })
                 .collect();
             if !failed.is_empty() {
                 found.insert("failed".to_owned(), failed.into());
             }
             if job.terms.spares != Some(0) {
-                let ids: Vec<&str> =
-                    chosen.spares.iter().map(|lane| lanes[*lane].session.id.as_str()).collect();
+                let ids: Vec<&str> = chosen
+                    .spares
+                    .iter()
+                    .map(|index| eligible[*index].session.id.as_str())
+                    .collect();
                 found.insert("spares".to_owned(), ids.into());
             }
         }
@@ -236,16 +239,16 @@ fn decide(file: &toml::Table) -> toml::Table {
     let given = file["job"].as_table().unwrap();
     let job = read_job(given);
     let sessions = file.get("session").map(|list| list.as_array().unwrap().as_slice());
-    let places: Vec<Place> = sessions
+    let listed: Vec<Listed> = sessions
         .unwrap_or_default()
         .iter()
-        .map(|session| read_place(session.as_table().unwrap()))
+        .map(|session| read_session(session.as_table().unwrap()))
         .collect();
     let seed = given.get("seed").map(|seed| u64::try_from(seed.as_integer().unwrap()).unwrap());
-    let found = outcome(&job, &places, seed.unwrap_or(SEEDS[0]));
+    let found = outcome(&job, &listed, seed.unwrap_or(SEEDS[0]));
     if seed.is_none() {
         for seed in SEEDS {
-            assert_eq!(outcome(&job, &places, seed), found, "the seed {seed} decides otherwise");
+            assert_eq!(outcome(&job, &listed, seed), found, "the seed {seed} decides otherwise");
         }
     }
     found

@@ -242,7 +242,7 @@ pub(crate) fn eligible_sessions<'a>(
     others: &'a [Session],
     standings: &'a PoolHealth,
 ) -> Vec<EligibleSession<'a>> {
-    let lane = |session: &'a Session| {
+    let eligible = |session: &'a Session| {
         let address = view.addresses.get(&session.executor)?;
         Some(EligibleSession {
             session,
@@ -251,7 +251,7 @@ pub(crate) fn eligible_sessions<'a>(
             reliability: session.reliability(),
         })
     };
-    view.pool.sessions.values().chain(others).filter_map(lane).collect()
+    view.pool.sessions.values().chain(others).filter_map(eligible).collect()
 }
 
 fn address(base: &str, token: Option<String>, calls: usize) -> Option<ExecutorAddress> {

@@ -163,8 +163,8 @@ pub(super) fn call_tokens(
 
 /// The tokens of the texts of a prompt: four bytes are about one.
 pub(super) fn usual_tokens(prompt: &Prompt) -> u64 {
-    let turns: usize = prompt.turns.iter().map(|turn| turn.text.len()).sum();
-    u64::try_from((prompt.system.len() + turns).div_ceil(4)).unwrap_or(u64::MAX)
+    let texts: usize = prompt.messages.iter().map(|message| message.text.len()).sum();
+    u64::try_from((prompt.system.len() + texts).div_ceil(4)).unwrap_or(u64::MAX)
 }
 
 fn example_images(question: &Question) -> u64 {
@@ -175,7 +175,7 @@ fn example_images(question: &Question) -> u64 {
 /// The maximum tokens of a request with this prompt, whatever its provider reports.
 fn most_prompt_tokens(settings: &ProviderSettings, prompt: &Prompt) -> Tokens {
     let mut texts = prompt.clone();
-    let images = texts.turns.iter_mut().filter_map(|turn| turn.image.take()).count();
+    let images = texts.messages.iter_mut().filter_map(|message| message.image.take()).count();
     most_tokens(settings, &texts, u64::try_from(images).unwrap_or(u64::MAX))
 }
 

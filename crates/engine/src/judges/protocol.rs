@@ -54,17 +54,17 @@ impl ProviderRequest<'_> {
 
     fn chat_body(&self) -> Value {
         let system = json!({ "role": "system", "content": self.prompt.system });
-        let turns = self.prompt.turns.iter().map(|turn| {
-            let content = match &turn.image {
-                None => json!(turn.text),
+        let messages = self.prompt.messages.iter().map(|message| {
+            let content = match &message.image {
+                None => json!(message.text),
                 Some(image) => json!([
                     { "type": "image_url", "image_url": { "url": data_url(image) } },
-                    { "type": "text", "text": turn.text },
+                    { "type": "text", "text": message.text },
                 ]),
             };
-            json!({ "role": role(turn), "content": content })
+            json!({ "role": role(message), "content": content })
         });
-        let messages: Vec<Value> = std::iter::once(system).chain(turns).collect();
+        let messages: Vec<Value> = std::iter::once(system).chain(messages).collect();
         let mut body = object(&[("model", json!(self.model)), ("messages", json!(messages))]);
         let limit =
             if self.has(OptionalPart::OldLimit) { "max_tokens" } else { "max_completion_tokens" };
@@ -88,18 +88,18 @@ impl ProviderRequest<'_> {
     }
 
     fn message_body(&self) -> Value {
-        let turns = self.prompt.turns.iter().map(|turn| {
-            let text = json!({ "type": "text", "text": turn.text });
-            let content = match &turn.image {
+        let messages = self.prompt.messages.iter().map(|message| {
+            let text = json!({ "type": "text", "text": message.text });
+            let content = match &message.image {
                 None => json!([text]),
                 Some(image) => json!([{ "type": "image", "source": source(image) }, text]),
             };
-            json!({ "role": role(turn), "content": content })
+            json!({ "role": role(message), "content": content })
         });
         let mut body = object(&[
             ("model", json!(self.model)),
             ("system", json!(self.prompt.system)),
-            ("messages", json!(turns.collect::<Vec<_>>())),
+            ("messages", json!(messages.collect::<Vec<_>>())),
             ("max_tokens", json!(self.max_output_tokens)),
         ]);
         let mut output = Map::new();
@@ -156,8 +156,8 @@ pub(super) fn refused_parts(body: &Value, refusal: &[u8]) -> Option<&'static [Op
         .map(|(_, _, parts)| *parts)
 }
 
-fn role(turn: &PromptMessage) -> &'static str {
-    match turn.role {
+fn role(message: &PromptMessage) -> &'static str {
+    match message.role {
         MessageRole::User => "user",
         MessageRole::Assistant => "assistant",
     }

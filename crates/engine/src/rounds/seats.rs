@@ -79,7 +79,7 @@ impl SeatTargets {
     /// Why the target of this seat is not asked.
     pub(crate) fn problem(&self, index: usize) -> Option<&str> {
         match self {
-            Self::Executors(places) => places.get(index)?.problem.as_deref(),
+            Self::Executors(targets) => targets.get(index)?.problem.as_deref(),
             Self::Judges(_) | Self::Node => None,
         }
     }
@@ -149,15 +149,15 @@ impl Engine {
     ) -> Result<SeatChoice, EngineError> {
         let standings = self.pool_health_for(caller.account());
         let plain = unregistered_sessions(job, view, caller.credit())?;
-        let lanes = eligible_sessions(view, &plain, &standings);
-        let Selection { seats, spares } = select(job, &lanes, seed)?;
-        let spares_after = spares.iter().map(|lane| (*lane, None));
-        let all = seats.iter().map(|seat| (seat.lane, seat.problem.clone())).chain(spares_after);
-        let places = all.map(|(lane, problem)| seat_target(job, view, &lanes[lane], problem));
+        let eligible = eligible_sessions(view, &plain, &standings);
+        let Selection { seats, spares } = select(job, &eligible, seed)?;
+        let spares_after = spares.iter().map(|index| (*index, None));
+        let all = seats.iter().map(|seat| (seat.index, seat.problem.clone())).chain(spares_after);
+        let targets = all.map(|(index, problem)| seat_target(job, view, &eligible[index], problem));
         Ok(SeatChoice {
-            targets: SeatTargets::Executors(places.collect::<Result<_, EngineError>>()?),
-            seats: seats.iter().map(|it| seat_of_session(&lanes[it.lane])).collect(),
-            spares: spares.iter().map(|lane| seat_of_session(&lanes[*lane])).collect(),
+            targets: SeatTargets::Executors(targets.collect::<Result<_, EngineError>>()?),
+            seats: seats.iter().map(|it| seat_of_session(&eligible[it.index])).collect(),
+            spares: spares.iter().map(|index| seat_of_session(&eligible[*index])).collect(),
         })
     }
 
@@ -168,17 +168,17 @@ impl Engine {
         seed: u64,
     ) -> Result<SeatChoice, EngineError> {
         let panel = self.judge_seats(job, bound);
-        let lanes = panel.eligible_sessions();
-        let Selection { seats, spares } = select(job, &lanes, seed)?;
-        let all = seats.iter().map(|seat| seat.lane).chain(spares.iter().copied());
-        let models: Vec<ModelRef> = all.map(|lane| panel.models[lane].clone()).collect();
+        let eligible = panel.eligible_sessions();
+        let Selection { seats, spares } = select(job, &eligible, seed)?;
+        let all = seats.iter().map(|seat| seat.index).chain(spares.iter().copied());
+        let models: Vec<ModelRef> = all.map(|index| panel.models[index].clone()).collect();
         for model in &models {
             bound.check_judge(self, model)?;
         }
         Ok(SeatChoice {
             targets: SeatTargets::Judges(models),
-            seats: seats.iter().map(|it| seat_of_session(&lanes[it.lane])).collect(),
-            spares: spares.iter().map(|lane| seat_of_session(&lanes[*lane])).collect(),
+            seats: seats.iter().map(|it| seat_of_session(&eligible[it.index])).collect(),
+            spares: spares.iter().map(|index| seat_of_session(&eligible[*index])).collect(),
         })
     }
 
@@ -272,11 +272,11 @@ impl Engine {
     ) -> Option<CreditHold> {
         let mut estimate = CostEstimate::default();
         match (&choice.targets, &checks.judge_brief) {
-            (SeatTargets::Executors(places), _) => {
+            (SeatTargets::Executors(targets), _) => {
                 let judged = checks.review.as_ref().map(|review| review.estimate);
                 let price =
-                    |place: &SeatTarget| i64::try_from(place.price_micros).unwrap_or(i64::MAX);
-                let able = places.iter().filter(|place| place.problem.is_none());
+                    |target: &SeatTarget| i64::try_from(target.price_micros).unwrap_or(i64::MAX);
+                let able = targets.iter().filter(|target| target.problem.is_none());
                 let mut prices: Vec<i64> = able.map(price).collect();
                 // A session that is replaced by a spare did not answer and is not paid, so each
                 // seat is paid once, whoever answers in it.
@@ -318,22 +318,22 @@ impl Engine {
 
 impl JudgeSeats {
     fn eligible_sessions(&self) -> Vec<EligibleSession<'_>> {
-        let lane = |index: usize| EligibleSession {
+        let entry = |index: usize| EligibleSession {
             session: &self.sessions[index],
             host: &self.hosts[index],
             standing: Ok(&self.capabilities[index]),
             reliability: self.reliability[index],
         };
-        (0..self.models.len()).map(lane).collect()
+        (0..self.models.len()).map(entry).collect()
     }
 }
 
-fn seat_of_session(lane: &EligibleSession<'_>) -> Seat {
+fn seat_of_session(entry: &EligibleSession<'_>) -> Seat {
     Seat {
-        session_id: lane.session.id.clone(),
-        executor: lane.session.executor.clone(),
-        independence: lane.independence(),
-        reliability: lane.reliability,
+        session_id: entry.session.id.clone(),
+        executor: entry.session.executor.clone(),
+        independence: entry.independence(),
+        reliability: entry.reliability,
     }
 }
 
@@ -356,18 +356,18 @@ fn unregistered_sessions(
 fn seat_target(
     job: &Job,
     view: &PoolView,
-    lane: &EligibleSession<'_>,
+    entry: &EligibleSession<'_>,
     problem: Option<String>,
 ) -> Result<SeatTarget, EngineError> {
-    let address = view.addresses.get(&lane.session.executor);
+    let address = view.addresses.get(&entry.session.executor);
     let address = address.ok_or(EngineError::Bug("a chosen session has no address"))?;
     let task_type = job.work.task_type();
     Ok(SeatTarget {
         address: Arc::clone(address),
-        profile: lane.session.profile.clone(),
-        task_type: task_type.map(|wanted| lane.session.task_type(wanted).to_owned()),
-        price_micros: lane.session.price_micros,
-        declared: lane.independence(),
+        profile: entry.session.profile.clone(),
+        task_type: task_type.map(|wanted| entry.session.task_type(wanted).to_owned()),
+        price_micros: entry.session.price_micros,
+        declared: entry.independence(),
         problem,
     })
 }
@@ -382,14 +382,14 @@ fn choose_node(job: &Job, seed: u64) -> Result<SeatChoice, EngineError> {
         model_id: NODE_MODEL.to_owned(),
         policies: Vec::new(),
     };
-    let lane = EligibleSession {
+    let entry = EligibleSession {
         session: &session,
         host: NODE_FAMILY,
         standing: Ok(&capabilities),
         reliability: NODE_RELIABILITY,
     };
-    let chosen = select(job, std::slice::from_ref(&lane), seed)?;
-    let seats = chosen.seats.iter().map(|_| seat_of_session(&lane)).collect();
+    let chosen = select(job, std::slice::from_ref(&entry), seed)?;
+    let seats = chosen.seats.iter().map(|_| seat_of_session(&entry)).collect();
     Ok(SeatChoice { seats, spares: Vec::new(), targets: SeatTargets::Node })
 }
 

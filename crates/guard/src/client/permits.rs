@@ -31,11 +31,11 @@ impl ReadPermits {
         let mut hosts = self.hosts.lock();
         if HOSTS < hosts.len() {
             // A holder or waiter has a reference of its own besides the map's.
-            hosts.retain(|_, turns| 1 < Arc::strong_count(turns));
+            hosts.retain(|_, permits| 1 < Arc::strong_count(permits));
         }
-        let turns =
+        let permits =
             hosts.entry(host.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE)));
-        Arc::clone(turns)
+        Arc::clone(permits)
     }
 }
 
@@ -47,13 +47,14 @@ mod tests {
 
     /// A permit, if one is free. No runtime is involved, whose cooperative budget would make a task
     /// with many permits yield.
-    fn at_once(turns: &ReadPermits, host: &Authority) -> Option<OwnedSemaphorePermit> {
-        turns.acquire(Some(host)).now_or_never().flatten()
+    fn at_once(permits: &ReadPermits, host: &Authority) -> Option<OwnedSemaphorePermit> {
+        permits.acquire(Some(host)).now_or_never().flatten()
     }
 
     /// All permits of a host.
-    fn all_of(turns: &ReadPermits, host: &Authority) -> Vec<OwnedSemaphorePermit> {
-        let held: Vec<_> = std::iter::from_fn(|| at_once(turns, host)).take(AT_ONCE + 1).collect();
+    fn all_of(permits: &ReadPermits, host: &Authority) -> Vec<OwnedSemaphorePermit> {
+        let held: Vec<_> =
+            std::iter::from_fn(|| at_once(permits, host)).take(AT_ONCE + 1).collect();
         assert_eq!(held.len(), AT_ONCE, "{host} waits for another, or for nobody");
         held
     }
@@ -64,36 +65,36 @@ mod tests {
 
     #[test]
     fn a_host_that_holds_all_its_permits_delays_no_other() {
-        let turns = ReadPermits::default();
+        let permits = ReadPermits::default();
         let (one, other) = (Authority::from_static("a:1"), Authority::from_static("b:1"));
-        let held = all_of(&turns, &one);
-        assert!(at_once(&turns, &other).is_some());
+        let held = all_of(&permits, &one);
+        assert!(at_once(&permits, &other).is_some());
         drop(held);
-        assert!(at_once(&turns, &one).is_some());
+        assert!(at_once(&permits, &one).is_some());
     }
 
     #[test]
     fn among_thousands_of_hosts_none_waits_for_another() {
-        let turns = ReadPermits::default();
-        let held: Vec<_> = hosts().map(|host| all_of(&turns, &host)).collect();
+        let permits = ReadPermits::default();
+        let held: Vec<_> = hosts().map(|host| all_of(&permits, &host)).collect();
         // All of them are held, so none was forgotten, however many there are.
         for host in hosts() {
-            assert!(at_once(&turns, &host).is_none(), "{host} was forgotten");
+            assert!(at_once(&permits, &host).is_none(), "{host} was forgotten");
         }
         drop(held);
     }
 
     #[test]
     fn idle_hosts_are_forgotten() {
-        let turns = ReadPermits::default();
+        let permits = ReadPermits::default();
         let busy = Authority::from_static("busy:1");
-        let held = all_of(&turns, &busy);
+        let held = all_of(&permits, &busy);
         for host in hosts() {
-            assert!(at_once(&turns, &host).is_some(), "{host}");
-            assert!(turns.hosts.lock().len() <= HOSTS + 1);
+            assert!(at_once(&permits, &host).is_some(), "{host}");
+            assert!(permits.hosts.lock().len() <= HOSTS + 1);
         }
-        assert!(at_once(&turns, &busy).is_none(), "what is held stays known");
+        assert!(at_once(&permits, &busy).is_none(), "what is held stays known");
         drop(held);
-        assert!(at_once(&turns, &busy).is_some());
+        assert!(at_once(&permits, &busy).is_some());
     }
 }

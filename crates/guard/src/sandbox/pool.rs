@@ -31,7 +31,7 @@ pub(super) struct ThreadPool {
     /// Threads that are not occupied by abandoned work: one more than `at_once`, so that other
     /// accounts find one.
     threads: usize,
-    places: usize,
+    slots: usize,
 }
 
 #[derive(Default)]
@@ -60,14 +60,14 @@ pub(super) struct PoolTicket {
 }
 
 impl ThreadPool {
-    pub(super) fn new(threads: usize, places: usize) -> Arc<Self> {
+    pub(super) fn new(threads: usize, slots: usize) -> Arc<Self> {
         let at_once = threads.max(1);
         let pool = Arc::new(Self {
             state: Mutex::default(),
             changed: Condvar::new(),
             at_once,
             threads: at_once + 1,
-            places,
+            slots,
         });
         let mut state = pool.state.lock();
         for _ in 0..pool.threads {
@@ -81,18 +81,18 @@ impl ThreadPool {
     pub(super) fn send(
         self: &Arc<Self>,
         account: &AccountId,
-        errand: PoolJob,
+        job: PoolJob,
     ) -> Result<PoolTicket, QueueFull> {
         let mut state = self.state.lock();
         let own = state.waiting.get(account).map_or(0, VecDeque::len);
         // Without a thread no job would ever run.
-        if state.alive == 0 || !is_in_share(own, 1, self.places.saturating_sub(state.queued)) {
+        if state.alive == 0 || !is_in_share(own, 1, self.slots.saturating_sub(state.queued)) {
             return Err(QueueFull);
         }
         let number = state.next;
         state.next += 1;
         state.queued += 1;
-        state.waiting.entry(account.clone()).or_default().push_back((number, errand));
+        state.waiting.entry(account.clone()).or_default().push_back((number, job));
         drop(state);
         self.changed.notify_one();
         Ok(PoolTicket { pool: Arc::clone(self), account: account.clone(), number })
@@ -122,8 +122,8 @@ impl ThreadPool {
     /// Runs jobs until the pool is closed, or until a spare thread has replaced this one. A panic
     /// ends a job, never the thread.
     fn work(self: Arc<Self>) {
-        while let Some((number, account, errand)) = self.next() {
-            drop(catch_unwind(AssertUnwindSafe(errand)));
+        while let Some((number, account, job)) = self.next() {
+            drop(catch_unwind(AssertUnwindSafe(job)));
             if self.done(number, &account) {
                 return;
             }
@@ -133,10 +133,10 @@ impl ThreadPool {
     fn next(&self) -> Option<(u64, AccountId, PoolJob)> {
         let mut state = self.state.lock();
         loop {
-            if let Some((number, account, errand)) = self.next_fairly(&mut state) {
+            if let Some((number, account, job)) = self.next_fairly(&mut state) {
                 *state.running.entry(account.clone()).or_default() += 1;
                 state.under_way.insert(number, Some(account.clone()));
-                return Some((number, account, errand));
+                return Some((number, account, job));
             }
             if state.is_closed && state.queued == 0 {
                 state.alive -= 1;
@@ -149,21 +149,21 @@ impl ThreadPool {
     /// The next job: among the accounts with the fewest running jobs, the first after the account
     /// that was served last.
     fn next_fairly(&self, state: &mut PoolState) -> Option<(u64, AccountId, PoolJob)> {
-        let place = |account: &AccountId| {
+        let rank = |account: &AccountId| {
             let running = state.running.get(account).copied().unwrap_or(0);
             let is_past = state.last.as_ref().is_some_and(|last| account <= last);
             (running, is_past)
         };
-        let waiting = state.waiting.keys().filter(|account| place(account).0 < self.at_once);
-        let account = waiting.min_by_key(|account| place(account))?.clone();
+        let waiting = state.waiting.keys().filter(|account| rank(account).0 < self.at_once);
+        let account = waiting.min_by_key(|account| rank(account))?.clone();
         let queue = state.waiting.get_mut(&account)?;
-        let (number, errand) = queue.pop_front()?;
+        let (number, job) = queue.pop_front()?;
         if queue.is_empty() {
             state.waiting.remove(&account);
         }
         state.queued -= 1;
         state.last = Some(account.clone());
-        Some((number, account, errand))
+        Some((number, account, job))
     }
 
     /// Records the end of a job; returns whether its thread was replaced.

@@ -56,7 +56,7 @@ impl Canary {
 struct Names {
     answers: BTreeMap<&'static str, Vec<Vec<IpAddr>>>,
     asked: AtomicUsize,
-    turns: Mutex<BTreeMap<String, usize>>,
+    counts: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Names {
@@ -71,11 +71,11 @@ impl Names {
 impl Resolver for Names {
     fn resolve(&self, host: String) -> ResolveFuture {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let mut turns = self.turns.lock();
-        let turn = turns.entry(host.clone()).or_insert(0);
+        let mut counts = self.counts.lock();
+        let count = counts.entry(host.clone()).or_insert(0);
         let known = self.answers.get(host.trim_end_matches('.'));
-        let answer = known.map(|lists| lists[(*turn).min(lists.len() - 1)].clone());
-        *turn += 1;
+        let answer = known.map(|lists| lists[(*count).min(lists.len() - 1)].clone());
+        *count += 1;
         Box::pin(async move { answer.ok_or_else(|| io::ErrorKind::NotFound.into()) })
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn judge(root: &Rule, question: &Question) -> Judgment {
 
 fn evaluate(rule: &Rule, inputs: &BTreeMap<&str, String>) -> RuleOutcome {
     let text = |field: &String| inputs.get(field.as_str()).map_or("", String::as_str);
-    let place = &rule.place;
+    let location = &rule.location;
     match &rule.kind {
         RuleKind::All(rules) => every(rules, inputs, RuleTruth::No),
         RuleKind::Any(rules) => every(rules, inputs, RuleTruth::Yes),
@@ -77,12 +77,12 @@ fn evaluate(rule: &Rule, inputs: &BTreeMap<&str, String>) -> RuleOutcome {
                 text(field).contains(sought.as_str())
             };
             let what = if holds { "contains the text" } else { "does not contain the text" };
-            leaf(RuleTruth::from(holds), format!("`{place}`: `{field}` {what}."))
+            leaf(RuleTruth::from(holds), format!("`{location}`: `{field}` {what}."))
         }
         RuleKind::Regex { field, pattern } => {
             let holds = pattern.is_match(text(field));
             let what = if holds { "matches the pattern" } else { "does not match the pattern" };
-            leaf(RuleTruth::from(holds), format!("`{place}`: `{field}` {what}."))
+            leaf(RuleTruth::from(holds), format!("`{location}`: `{field}` {what}."))
         }
         RuleKind::Length { field, min, max, unit } => {
             let count = match unit {
@@ -95,12 +95,12 @@ fn evaluate(rule: &Rule, inputs: &BTreeMap<&str, String>) -> RuleOutcome {
             let unit = unit.as_str();
             leaf(
                 RuleTruth::from(holds),
-                format!("`{place}`: `{field}` has {length} {unit}, {what}."),
+                format!("`{location}`: `{field}` has {length} {unit}, {what}."),
             )
         }
         RuleKind::JsonPath { field, path, wants } => {
             let name =
-                format!("`{place}`: `{}` in `{field}`", path.as_str().replace(['[', ']'], "'"));
+                format!("`{location}`: `{}` in `{field}`", path.as_str().replace(['[', ']'], "'"));
             evaluate_path(&name, text(field), |document| wanted(&path.find(document), wants))
         }
     }

@@ -26,48 +26,48 @@ struct RuleParser {
     rules: usize,
 }
 
-fn wrong<T>(place: &str, problem: impl Into<String>) -> RulesResult<T> {
+fn wrong<T>(location: &str, problem: impl Into<String>) -> RulesResult<T> {
     let field =
-        if place.is_empty() { "criterion".to_owned() } else { format!("criterion.{place}") };
+        if location.is_empty() { "criterion".to_owned() } else { format!("criterion.{location}") };
     Err(RulesError { field, problem: problem.into() })
 }
 
-fn below(place: &str, name: impl std::fmt::Display) -> String {
-    if place.is_empty() { name.to_string() } else { format!("{place}.{name}") }
+fn below(location: &str, name: impl std::fmt::Display) -> String {
+    if location.is_empty() { name.to_string() } else { format!("{location}.{name}") }
 }
 
 impl RuleParser {
-    fn rule(&mut self, document: &Value, place: &str, depth: usize) -> RulesResult<Rule> {
+    fn rule(&mut self, document: &Value, location: &str, depth: usize) -> RulesResult<Rule> {
         self.rules += 1;
         if MOST_RULES < self.rules {
-            return wrong(place, format!("is one rule too many; the limit is {MOST_RULES}"));
+            return wrong(location, format!("is one rule too many; the limit is {MOST_RULES}"));
         }
         let Some(depth) = depth.checked_sub(1) else {
-            return wrong(place, format!("is nested deeper than {MOST_DEPTH} levels"));
+            return wrong(location, format!("is nested deeper than {MOST_DEPTH} levels"));
         };
         let members = document.as_object().filter(|members| members.len() == 1);
         let Some((operator, content)) = members.and_then(|members| members.iter().next()) else {
-            return wrong(place, format!("must be an object with one operator: {OPERATORS}"));
+            return wrong(location, format!("must be an object with one operator: {OPERATORS}"));
         };
-        let place = below(place, operator);
+        let location = below(location, operator);
         let kind = match operator.as_str() {
-            "all" => RuleKind::All(self.list(content, &place, depth)?),
-            "any" => RuleKind::Any(self.list(content, &place, depth)?),
-            "not" => RuleKind::Not(Box::new(self.rule(content, &place, depth)?)),
-            "contains" => contains(content, &place)?,
-            "regex" => matching(content, &place)?,
-            "length" => length(content, &place)?,
-            "json_path" => json_path(content, &place)?,
+            "all" => RuleKind::All(self.list(content, &location, depth)?),
+            "any" => RuleKind::Any(self.list(content, &location, depth)?),
+            "not" => RuleKind::Not(Box::new(self.rule(content, &location, depth)?)),
+            "contains" => contains(content, &location)?,
+            "regex" => matching(content, &location)?,
+            "length" => length(content, &location)?,
+            "json_path" => json_path(content, &location)?,
             _ => return wrong("", format!("has an unknown operator; use one of {OPERATORS}")),
         };
-        Ok(Rule { place, kind })
+        Ok(Rule { location, kind })
     }
 
-    fn list(&mut self, content: &Value, place: &str, depth: usize) -> RulesResult<Vec<Rule>> {
+    fn list(&mut self, content: &Value, location: &str, depth: usize) -> RulesResult<Vec<Rule>> {
         let Some(rules) = content.as_array().filter(|rules| !rules.is_empty()) else {
-            return wrong(place, "must be a list with at least one rule");
+            return wrong(location, "must be a list with at least one rule");
         };
-        let rule = |(at, rule): (usize, &Value)| self.rule(rule, &below(place, at), depth);
+        let rule = |(at, rule): (usize, &Value)| self.rule(rule, &below(location, at), depth);
         rules.iter().enumerate().map(rule).collect()
     }
 }
@@ -75,107 +75,108 @@ impl RuleParser {
 /// The members of an operator; an unknown member is a fault.
 fn members<'a>(
     content: &'a Value,
-    place: &str,
+    location: &str,
     known: &[&str],
 ) -> RulesResult<&'a Map<String, Value>> {
     let listed = known.join("`, `");
     match content.as_object() {
         Some(members) if members.keys().all(|name| known.contains(&name.as_str())) => Ok(members),
-        Some(_) | None => wrong(place, format!("must be an object with some of `{listed}`")),
+        Some(_) | None => wrong(location, format!("must be an object with some of `{listed}`")),
     }
 }
 
-fn text(members: &Map<String, Value>, place: &str, name: &str) -> RulesResult<String> {
+fn text(members: &Map<String, Value>, location: &str, name: &str) -> RulesResult<String> {
     match members.get(name).and_then(Value::as_str) {
         Some(text) if !text.is_empty() && text.chars().count() <= TEXT_CHARS => Ok(text.to_owned()),
-        Some(_) | None => {
-            wrong(&below(place, name), format!("must be a string of 1 to {TEXT_CHARS} characters"))
-        }
+        Some(_) | None => wrong(
+            &below(location, name),
+            format!("must be a string of 1 to {TEXT_CHARS} characters"),
+        ),
     }
 }
 
-fn contains(content: &Value, place: &str) -> RulesResult<RuleKind> {
-    let members = members(content, place, &["field", "text", "ignore_case"])?;
+fn contains(content: &Value, location: &str) -> RulesResult<RuleKind> {
+    let members = members(content, location, &["field", "text", "ignore_case"])?;
     let ignores_case = match members.get("ignore_case") {
         None => false,
         Some(Value::Bool(ignores)) => *ignores,
-        Some(_) => return wrong(&below(place, "ignore_case"), "must be true or false"),
+        Some(_) => return wrong(&below(location, "ignore_case"), "must be true or false"),
     };
-    let (field, text) = (text(members, place, "field")?, text(members, place, "text")?);
+    let (field, text) = (text(members, location, "field")?, text(members, location, "text")?);
     Ok(RuleKind::Contains { field, text, ignores_case })
 }
 
-fn matching(content: &Value, place: &str) -> RulesResult<RuleKind> {
-    let members = members(content, place, &["field", "pattern"])?;
-    let pattern = pattern(&text(members, place, "pattern")?, &below(place, "pattern"))?;
-    Ok(RuleKind::Regex { field: text(members, place, "field")?, pattern })
+fn matching(content: &Value, location: &str) -> RulesResult<RuleKind> {
+    let members = members(content, location, &["field", "pattern"])?;
+    let pattern = pattern(&text(members, location, "pattern")?, &below(location, "pattern"))?;
+    Ok(RuleKind::Regex { field: text(members, location, "field")?, pattern })
 }
 
-fn pattern(pattern: &str, place: &str) -> RulesResult<Regex> {
+fn pattern(pattern: &str, location: &str) -> RulesResult<Regex> {
     if PATTERN_BYTES < pattern.len() {
-        return wrong(place, format!("must have at most {PATTERN_BYTES} bytes"));
+        return wrong(location, format!("must have at most {PATTERN_BYTES} bytes"));
     }
     let built =
         RegexBuilder::new(pattern).size_limit(REGEX_BYTES).dfa_size_limit(REGEX_BYTES).build();
     built.or_else(|error| {
         if matches!(error, regex::Error::CompiledTooBig(_)) {
-            wrong(place, "takes too much memory; use fewer or smaller repetitions")
+            wrong(location, "takes too much memory; use fewer or smaller repetitions")
         } else {
-            wrong(place, "is not a regular expression in the syntax of the Rust crate `regex`")
+            wrong(location, "is not a regular expression in the syntax of the Rust crate `regex`")
         }
     })
 }
 
-fn length(content: &Value, place: &str) -> RulesResult<RuleKind> {
-    let members = members(content, place, &["field", "min", "max", "unit"])?;
-    let bound = |name: &str| match members.get(name) {
+fn length(content: &Value, location: &str) -> RulesResult<RuleKind> {
+    let members = members(content, location, &["field", "min", "max", "unit"])?;
+    let limit = |name: &str| match members.get(name) {
         None => Ok(None),
         Some(number) => match number.as_u64() {
             Some(number) => Ok(Some(number)),
-            None => wrong(&below(place, name), "must be a whole number, 0 or more"),
+            None => wrong(&below(location, name), "must be a whole number, 0 or more"),
         },
     };
     let unit = match members.get("unit").map(Value::as_str) {
         None | Some(Some("chars")) => LengthUnit::Chars,
         Some(Some("words")) => LengthUnit::Words,
-        Some(_) => return wrong(&below(place, "unit"), "must be `chars` or `words`"),
+        Some(_) => return wrong(&below(location, "unit"), "must be `chars` or `words`"),
     };
-    let (min, max) = (bound("min")?, bound("max")?);
+    let (min, max) = (limit("min")?, limit("max")?);
     if min.is_none() && max.is_none() {
-        return wrong(place, "needs `min`, `max` or both");
+        return wrong(location, "needs `min`, `max` or both");
     }
     if let (Some(min), Some(max)) = (min, max)
         && max < min
     {
-        return wrong(&below(place, "max"), "must not be smaller than `min`");
+        return wrong(&below(location, "max"), "must not be smaller than `min`");
     }
-    Ok(RuleKind::Length { field: text(members, place, "field")?, min, max, unit })
+    Ok(RuleKind::Length { field: text(members, location, "field")?, min, max, unit })
 }
 
-fn json_path(content: &Value, place: &str) -> RulesResult<RuleKind> {
-    let members = members(content, place, &["field", "path", "exists", "equals", "matches"])?;
-    let path = text(members, place, "path")?;
+fn json_path(content: &Value, location: &str) -> RulesResult<RuleKind> {
+    let members = members(content, location, &["field", "path", "exists", "equals", "matches"])?;
+    let path = text(members, location, "path")?;
     let path = match RulePath::parse(&path) {
         Ok(path) => path,
-        Err(problem) => return wrong(&below(place, "path"), problem),
+        Err(problem) => return wrong(&below(location, "path"), problem),
     };
     let wants = match (members.get("exists"), members.get("equals"), members.get("matches")) {
         (Some(Value::Bool(exists)), None, None) => PathCondition::Exists(*exists),
         (None, Some(value), None) => PathCondition::Equals(value.clone()),
         (None, None, Some(Value::String(_))) => {
-            let place = below(place, "matches");
+            let location = below(location, "matches");
             PathCondition::Matches(pattern(
                 members["matches"].as_str().unwrap_or_default(),
-                &place,
+                &location,
             )?)
         }
         _ => {
             let problem = "needs exactly one of `exists` with true or false, `equals` with a value, \
                            and `matches` with a pattern";
-            return wrong(place, problem);
+            return wrong(location, problem);
         }
     };
-    Ok(RuleKind::JsonPath { field: text(members, place, "field")?, path, wants })
+    Ok(RuleKind::JsonPath { field: text(members, location, "field")?, path, wants })
 }
 
 #[cfg(test)]

@@ -107,13 +107,13 @@ impl BoundsCheck {
         Ok(Self { limits, near })
     }
 
-    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), CheckFailure> {
+    pub(super) fn judge(&self, found: &Value, part: &str) -> Result<(), CheckFailure> {
         let Value::Number(number) = found else {
-            let why = format!("{place} is {}, not a number.", kind_of(found));
+            let why = format!("{part} is {}, not a number.", kind_of(found));
             return Err(CheckFailure::unusable(why));
         };
         let out_of_bounds = |wanted: String| {
-            let why = format!("{place} is {number}; it must be {wanted}.");
+            let why = format!("{part} is {number}; it must be {wanted}.");
             Err(CheckFailure::new(reason::CHECK_OUT_OF_BOUNDS, why))
         };
         for BoundsLimit { side, bound } in &self.limits {

@@ -31,12 +31,12 @@ impl CountCheck {
         Ok(read)
     }
 
-    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), CheckFailure> {
+    pub(super) fn judge(&self, found: &Value, part: &str) -> Result<(), CheckFailure> {
         let (count, entries) = match found {
             Value::Array(items) => (as_u64(items.len()), "items"),
             Value::Object(members) => (as_u64(members.len()), "members"),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                let why = format!("{place} is {}, not a list or an object.", kind_of(found));
+                let why = format!("{part} is {}, not a list or an object.", kind_of(found));
                 return Err(CheckFailure::unusable(why));
             }
         };
@@ -46,7 +46,7 @@ impl CountCheck {
             Self { max: Some(max), .. } if *max < count => format!("at most {max}"),
             _ => return Ok(()),
         };
-        let why = format!("{place} has {count} {entries}; it must have {wanted}.");
+        let why = format!("{part} has {count} {entries}; it must have {wanted}.");
         Err(CheckFailure::new(reason::CHECK_COUNT_WRONG, why))
     }
 }

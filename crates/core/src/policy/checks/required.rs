@@ -45,9 +45,9 @@ impl RequiredCheck {
         WorkEstimate { applications: followed, ..WorkEstimate::default() }
     }
 
-    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), CheckFailure> {
+    pub(super) fn judge(&self, found: &Value, part: &str) -> Result<(), CheckFailure> {
         if !found.is_object() && !found.is_array() {
-            let why = format!("{place} is {}, which has no members.", kind_of(found));
+            let why = format!("{part} is {}, which has no members.", kind_of(found));
             return Err(CheckFailure::unusable(why));
         }
         let is_missing =
@@ -61,7 +61,7 @@ impl RequiredCheck {
         if missing.is_empty() {
             return Ok(());
         }
-        let why = format!("{} must be present and not null in {place}.", missing.join(", "));
+        let why = format!("{} must be present and not null in {part}.", missing.join(", "));
         Err(CheckFailure::new(reason::CHECK_REQUIRED_MISSING, why))
     }
 }

@@ -61,20 +61,20 @@ impl SetCheck {
         }
     }
 
-    pub(super) fn judge(&self, found: &Value, place: &str) -> Result<(), CheckFailure> {
+    pub(super) fn judge(&self, found: &Value, part: &str) -> Result<(), CheckFailure> {
         let Value::Array(items) = found else {
-            let why = format!("{place} is {}, not a list.", kind_of(found));
+            let why = format!("{part} is {}, not a list.", kind_of(found));
             return Err(CheckFailure::unusable(why));
         };
         let held: CanonicalValues<&Value> = items.iter().map(|value| (key(value), value)).collect();
         for wanted in [&self.equals, &self.superset_of].into_iter().flatten() {
             if let Some(missing) = named(wanted, &held) {
-                return Err(differs(format!("{place} lacks {missing}.")));
+                return Err(differs(format!("{part} lacks {missing}.")));
             }
         }
         for allowed in [&self.equals, &self.subset_of].into_iter().flatten() {
             if let Some(more) = named(&held, allowed) {
-                return Err(differs(format!("{place} has {more}, which is not allowed.")));
+                return Err(differs(format!("{part} has {more}, which is not allowed.")));
             }
         }
         Ok(())

@@ -192,7 +192,7 @@ pub(crate) fn is_within(tolerance: f64, left: f64, right: f64) -> bool {
 
 fn bucket(bounds: &[f64], number: f64) -> usize {
     // The limits ascend.
-    bounds.partition_point(|bound| *bound <= number)
+    bounds.partition_point(|limit| *limit <= number)
 }
 
 /// Whether two outputs differ only in numbers.

@@ -56,9 +56,9 @@ pub(super) fn revealed(
             accused(task, (id, voter, vote.turn), &verdicts)
         };
     }
-    let place =
+    let context =
         VoteContext { task: &task.id, epoch: task.epoch, candidate: id, turn: vote.turn, voter };
-    let is_committed = commitment(place, ballot, salt) == vote.commitment;
+    let is_committed = commitment(context, ballot, salt) == vote.commitment;
     let (candidate, verifier) = (id.to_owned(), voter.to_owned());
     // A score that is not a number can be neither weighed nor recorded.
     if !is_committed || !ballot.score.is_finite() {

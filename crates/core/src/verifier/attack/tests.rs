@@ -157,9 +157,9 @@ fn no_attack_leaves_the_data_of_our_own_prompt() {
         let hostile = asked(&fields, one.inputs);
         assert_eq!(hostile.system, plain.system, "{}", one.id);
         assert_eq!(hostile.schema, plain.schema, "{}", one.id);
-        assert_eq!(hostile.turns.len(), plain.turns.len(), "{}", one.id);
+        assert_eq!(hostile.messages.len(), plain.messages.len(), "{}", one.id);
         let data: serde_json::Value =
-            serde_json::from_str(&hostile.turns.last().unwrap().text).unwrap();
+            serde_json::from_str(&hostile.messages.last().unwrap().text).unwrap();
         let marked = data["fields"].as_object().unwrap();
         assert_eq!((marked.len(), data.as_object().unwrap().len()), (2, 2), "{}", one.id);
         for text in marked.values() {

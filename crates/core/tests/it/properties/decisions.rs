@@ -33,11 +33,11 @@ fn replica() -> impl Strategy<Value = DecisionReplica> {
 
 fn entry() -> impl Strategy<Value = DecisionEntry> {
     let names = [(); 10].map(|()| text());
-    let figures = [(); 3].map(|()| 0..=10_000_u32);
+    let shares = [(); 3].map(|()| 0..=10_000_u32);
     let times = (0..4_000_000_000_000_000_i64, 0..4_000_000_000_000_000_i64);
     let replicas = proptest::collection::vec(replica(), 1..=5);
-    (names, figures, times, option::of(text()), option::of(text()), replicas).prop_map(
-        |(names, figures, times, verdict, output_digest, replicas)| {
+    (names, shares, times, option::of(text()), option::of(text()), replicas).prop_map(
+        |(names, shares, times, verdict, output_digest, replicas)| {
             let [
                 round_id,
                 account_id,
@@ -51,7 +51,7 @@ fn entry() -> impl Strategy<Value = DecisionEntry> {
                 outcome,
             ] = names;
             let [agreement, confidence, effective_votes] =
-                figures.map(|figure| f64::from(figure) / 10_000.0);
+                shares.map(|share| f64::from(share) / 10_000.0);
             DecisionEntry {
                 format: FORMAT.to_owned(),
                 round_id,
@@ -118,10 +118,10 @@ proptest! {
 
     #[test]
     fn any_change_of_any_field_changes_the_digest(entry in entry()) {
-        let sealed = entry.canonical_entry();
-        prop_assert_eq!(&sealed, &entry.clone().canonical_entry());
-        prop_assert_eq!(digest(sealed.text.as_bytes()), sealed.digest.clone());
-        let document: Value = serde_json::from_str(&sealed.text).unwrap();
+        let canonical = entry.canonical_entry();
+        prop_assert_eq!(&canonical, &entry.clone().canonical_entry());
+        prop_assert_eq!(digest(canonical.text.as_bytes()), canonical.digest.clone());
+        let document: Value = serde_json::from_str(&canonical.text).unwrap();
         prop_assert_eq!(&serde_json::from_value::<DecisionEntry>(document.clone()).unwrap(), &entry);
         let mut fields = Vec::new();
         pointers(&document, "", &mut fields);
@@ -132,10 +132,10 @@ proptest! {
             let place = changed.pointer_mut(&pointer).unwrap();
             *place = another(&pointer, place);
             let changed: DecisionEntry = serde_json::from_value(changed).unwrap();
-            prop_assert!(changed.canonical_entry().digest != sealed.digest, "{} does not count", pointer);
+            prop_assert!(changed.canonical_entry().digest != canonical.digest, "{} does not count", pointer);
         }
         let mut fewer = entry.clone();
         fewer.replicas.pop();
-        prop_assert!(fewer.canonical_entry().digest != sealed.digest);
+        prop_assert!(fewer.canonical_entry().digest != canonical.digest);
     }
 }

@@ -58,14 +58,14 @@ pub(super) fn ballot(status: EvaluationStatus, score: f64) -> Ballot {
 }
 
 /// The secret votes that a node keeps until the reveal, by candidate and voter.
-pub(super) type Sealed = BTreeMap<(String, String), (Ballot, String)>;
+pub(super) type SecretVotes = BTreeMap<(String, String), (Ballot, String)>;
 
 #[derive(Debug)]
 pub(super) struct Driven {
     pub(super) task: Task,
     pub(super) events: Vec<(TaskEvent, Timestamp)>,
     pub(super) now: u64,
-    pub(super) sealed: Sealed,
+    pub(super) secret: SecretVotes,
     pub(super) known: VoterReliability,
 }
 
@@ -76,7 +76,7 @@ impl Driven {
             task: Task::created("t1", terms, at(0)),
             events: vec![(created, at(0))],
             now: 0,
-            sealed: BTreeMap::new(),
+            secret: BTreeMap::new(),
             known: BTreeMap::new(),
         }
     }
@@ -156,7 +156,7 @@ impl Driven {
             commitment,
             round_id: format!("round-{token}"),
         })?;
-        self.sealed.insert((candidate, voter), (ballot, salt));
+        self.secret.insert((candidate, voter), (ballot, salt));
         Ok(events)
     }
 
@@ -166,9 +166,9 @@ impl Driven {
         voter: &str,
     ) -> Result<Vec<TaskEvent>, TaskRefusal> {
         let (candidate, voter) = (candidate.to_owned(), voter.to_owned());
-        let sealed = self.sealed.get(&(candidate.clone(), voter.clone())).cloned();
+        let secret = self.secret.get(&(candidate.clone(), voter.clone())).cloned();
         let (ballot, salt) =
-            sealed.unwrap_or_else(|| (ballot(EvaluationStatus::Passed, 0.9), String::new()));
+            secret.unwrap_or_else(|| (ballot(EvaluationStatus::Passed, 0.9), String::new()));
         self.tell(&TaskCommand::Reveal { candidate, voter, ballot, salt })
     }
 

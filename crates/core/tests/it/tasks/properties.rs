@@ -156,8 +156,8 @@ impl Walk {
     fn read_on(&mut self) {
         for (event, at) in &self.driven.events[self.read..] {
             if let TaskEvent::VoteRevealed { candidate, voter, ballot } = event {
-                let (sealed, _) = &self.driven.sealed[&(candidate.clone(), voter.clone())];
-                assert_eq!(sealed, ballot, "another ballot than was committed");
+                let (secret, _) = &self.driven.secret[&(candidate.clone(), voter.clone())];
+                assert_eq!(secret, ballot, "another ballot than was committed");
             }
             self.oracle.read(event, *at);
             self.replayed.apply(event, *at);
@@ -176,8 +176,8 @@ impl Walk {
         picked.map_or_else(|| "c-none".to_owned(), |it| it.id.clone())
     }
 
-    fn sealed(&self, pick: u8) -> Option<(String, String)> {
-        let keys: Vec<&(String, String)> = self.driven.sealed.keys().collect();
+    fn secret(&self, pick: u8) -> Option<(String, String)> {
+        let keys: Vec<&(String, String)> = self.driven.secret.keys().collect();
         keys.get(usize::from(pick) % keys.len().max(1)).map(|key| (*key).clone())
     }
 
@@ -279,20 +279,20 @@ impl Walk {
 
     /// Accuses a voter, mostly of something that can be proven.
     fn accusation(&self, pick: u8, how: u8) -> Option<TaskCommand> {
-        let (candidate, voter) = self.sealed(pick)?;
+        let (candidate, voter) = self.secret(pick)?;
         let task = &self.driven.task;
         let vote = task.proposal(&candidate).and_then(|it| it.votes.get(&voter));
         let turn = vote.map_or(1, |it| it.turn) + u32::from(how.is_multiple_of(8));
-        let (sealed, _) = &self.driven.sealed[&(candidate.clone(), voter.clone())];
+        let (secret, _) = &self.driven.secret[&(candidate.clone(), voter.clone())];
         let other = format!("sha256:{}", STATUSES[usize::from(how % 4)].as_str());
-        let verdicts = (sealed.verdict_digest.clone(), other);
+        let verdicts = (secret.verdict_digest.clone(), other);
         Some(TaskCommand::Accuse { candidate, voter, turn, verdicts })
     }
 
     fn reveal(&self, pick: u8, wrong: Option<u8>) -> Option<TaskCommand> {
-        let (candidate, voter) = self.sealed(pick)?;
+        let (candidate, voter) = self.secret(pick)?;
         let (mut ballot, mut salt) =
-            self.driven.sealed[&(candidate.clone(), voter.clone())].clone();
+            self.driven.secret[&(candidate.clone(), voter.clone())].clone();
         match wrong.map(|how| how % 4) {
             None => {}
             Some(0) => "another".clone_into(&mut salt),

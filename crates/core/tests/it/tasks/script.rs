@@ -193,12 +193,12 @@ fn release(word: &str) -> LeaseRelease {
 /// Reveals the secret vote, unless the step says what to reveal instead.
 fn reveal(driven: &Driven, step: &Step<'_>) -> TaskCommand {
     let (candidate, voter) = (step.word(1).to_owned(), step.word(2).to_owned());
-    let sealed = driven.sealed.get(&(candidate.clone(), voter.clone())).cloned();
-    let (sealed, salt) =
-        sealed.unwrap_or_else(|| (ballot(EvaluationStatus::Passed, 0.9), String::new()));
+    let secret = driven.secret.get(&(candidate.clone(), voter.clone())).cloned();
+    let (secret, salt) =
+        secret.unwrap_or_else(|| (ballot(EvaluationStatus::Passed, 0.9), String::new()));
     let shown = step.options.get("as").map(|it| ballot(status(it), 0.9));
     let score = step.options.get("score").map(|it| it.parse().unwrap());
-    let shown = shown.unwrap_or(sealed);
+    let shown = shown.unwrap_or(secret);
     let ballot = Ballot { score: score.unwrap_or(shown.score), ..shown };
     TaskCommand::Reveal { candidate, voter, ballot, salt }
 }

@@ -138,9 +138,9 @@ fn session_findings(pool: &SessionPool) -> Vec<CheckupFinding> {
 }
 
 /// Whether three independent executors are available.
-fn independence_findings(lanes: &[EligibleSession<'_>]) -> Vec<CheckupFinding> {
+fn independence_findings(eligible: &[EligibleSession<'_>]) -> Vec<CheckupFinding> {
     let able: Vec<&EligibleSession<'_>> =
-        lanes.iter().filter(|lane| lane.standing.is_ok()).collect();
+        eligible.iter().filter(|entry| entry.standing.is_ok()).collect();
     if able.len() < THREE {
         return vec![CheckupFinding::warning(
             "sessions",
@@ -152,7 +152,7 @@ fn independence_findings(lanes: &[EligibleSession<'_>]) -> Vec<CheckupFinding> {
         )];
     }
     let families: BTreeSet<String> =
-        able.iter().map(|lane| lane.independence().provider_family).collect();
+        able.iter().map(|entry| entry.independence().provider_family).collect();
     if families.len() < THREE {
         let names: Vec<String> = families.iter().map(|name| format!("`{name}`")).collect();
         return vec![CheckupFinding::warning(

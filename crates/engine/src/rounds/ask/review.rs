@@ -38,8 +38,8 @@ impl AnswerReview {
     }
 
     fn lock_for(&self, output: &Value) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self.locks.lock();
-        Arc::clone(turns.entry(digest_json(output)).or_default())
+        let mut locks = self.locks.lock();
+        Arc::clone(locks.entry(digest_json(output)).or_default())
     }
 }
 

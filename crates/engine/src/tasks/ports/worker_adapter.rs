@@ -63,8 +63,8 @@ impl WorkerPort for WorkerAdapter {
             if name.starts_with(JUDGE_PREFIX) {
                 reliability_prior(None)
             } else {
-                let lane = session_to(&view, name, &panel.profile);
-                lane.map_or_else(|| reliability_prior(None), |lane| lane.reliability())
+                let session = session_to(&view, name, &panel.profile);
+                session.map_or_else(|| reliability_prior(None), |session| session.reliability())
             }
         };
         let executors = roster_names(panel).into_iter().map(|name| (name.to_owned(), right(name)));
