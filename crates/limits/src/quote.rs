@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-/// The text on one line, cut after so many characters.
+/// The text on one line, cut after this many characters.
 pub fn short(text: &str, most_chars: usize) -> String {
     let cut = text.chars().nth(most_chars).map_or("", |_| "…");
     let first = text.chars().take(most_chars);
@@ -10,7 +10,7 @@ pub fn short(text: &str, most_chars: usize) -> String {
     visible.collect::<String>() + cut
 }
 
-/// Like `short`, without square brackets, which some clients take for markup.
+/// Like `short`, without square brackets, which some clients read as markup.
 pub fn plain(text: &str, most_chars: usize) -> String {
     short(text, most_chars).replace('[', "(").replace(']', ")")
 }
@@ -27,7 +27,7 @@ pub(crate) fn cut(text: &impl fmt::Display, max_chars: usize) -> String {
 /// The known names that resemble an unknown one, as a clause of a message.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     const MOST: usize = 3;
-    // Names are short, so a long one is no typing error.
+    // Names are short, so a long one is not a typo.
     if 100 < name.len() {
         return String::new();
     }

@@ -57,8 +57,8 @@ pub enum SchemaMatch {
 impl LimitedSchema {
     /// Compiles a schema, as draft 2020-12 unless `$schema` names another draft.
     ///
-    /// Whoever knows the canonical text of the schema compares its length with `MAX_TEXT`; here only
-    /// a lower limit of that length is counted.
+    /// A caller that knows the canonical text of the schema compares its length with `MAX_TEXT`;
+    /// here only a lower limit of that length is counted.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         check_limits(schema)?;
         let graph = SchemaGraph::of(schema)?;

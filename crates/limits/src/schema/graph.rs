@@ -1,4 +1,4 @@
-//! The graph of subschemas: who applies whom, in place or to children.
+//! The graph of subschemas: which subschema applies which, in place or to children.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,25 +24,25 @@ pub(super) struct SchemaGraph {
 
 #[derive(Debug, Default)]
 pub(super) struct SchemaNode {
-    /// Where it stands in the schema.
+    /// Its path in the schema.
     pub(super) at: String,
     /// Direct subschemas that apply to the same value.
     pub(super) in_place: Vec<usize>,
-    /// References, which apply to the same value. Of each list one target applies.
+    /// References, which apply to the same value. One target of each list applies.
     pub(super) references: Vec<Vec<usize>>,
     pub(super) named: Vec<usize>,
     pub(super) indexed: Vec<usize>,
     pub(super) each: Vec<usize>,
     pub(super) contains: Vec<usize>,
     pub(super) unevaluated: Vec<usize>,
-    /// Cost of one application beside the subschemas.
+    /// The cost of one application besides the subschemas.
     pub(super) weight: u64,
     /// States of the pattern for the value itself.
     pub(super) states: u64,
     /// States of the patterns for the names of members.
     pub(super) name_states: u64,
     pub(super) is_unique: bool,
-    /// Number of the resource it belongs to; each `$id` starts another.
+    /// The number of its resource; each `$id` starts another.
     pub(super) resource: usize,
 }
 
@@ -73,13 +73,13 @@ impl SchemaGraph {
     }
 }
 
-/// A draft the library takes; an unknown one is refused by name as soon as the walk sees it.
+/// A draft that the library accepts; an unknown one is refused by name when the walk reaches it.
 fn known(draft: Draft) -> Draft {
     if draft == Draft::Unknown { Draft::default() } else { draft }
 }
 
-/// Stands in for everything outside of the schema, so that nothing is ever read or fetched.
-/// What resolves to its empty answer is not part of the schema, and is refused for that.
+/// Replaces everything outside of the schema, so that nothing is ever read or fetched. A reference
+/// that resolves to its empty answer is outside of the schema, and is refused for that.
 struct NoRetrieval;
 
 impl Retrieve for NoRetrieval {
@@ -93,7 +93,7 @@ struct SubschemaVisit<'r> {
     at: String,
     resolver: Resolver<'r>,
     draft: Draft,
-    /// Whether the resolver already stands at the subschema's own `$id`.
+    /// Whether the resolver already is at the subschema's own `$id`.
     is_based: bool,
 }
 
@@ -106,9 +106,9 @@ struct SchemaReference<'r> {
 
 struct SchemaVisitor<'r> {
     nodes: Vec<SchemaNode>,
-    /// Node by the address of its value; the schema is borrowed and stays where it is.
+    /// The node of each value, by address; the schema is borrowed and does not move.
     by_address: BTreeMap<usize, usize>,
-    /// Pointer of each container and boolean of the schema, by address.
+    /// The pointer of each container and boolean of the schema, by address.
     places: BTreeMap<usize, String>,
     resources: BTreeMap<String, usize>,
     dynamic_anchors: BTreeMap<String, BTreeSet<usize>>,
@@ -152,7 +152,7 @@ impl<'r> SchemaVisitor<'r> {
         }
     }
 
-    /// Walks what is known, then follows references, which may lead to unknown parts.
+    /// Walks the known parts, then follows references, which may lead to unknown parts.
     fn visit_all(&mut self) -> Result<(), SchemaError> {
         let mut resolved = Vec::new();
         loop {
@@ -172,7 +172,7 @@ impl<'r> SchemaVisitor<'r> {
         Ok(())
     }
 
-    /// The node of a subschema, made and queued for a visit if it is new.
+    /// The node of a subschema, created and queued for a visit if it is new.
     fn enter(&mut self, visit: SubschemaVisit<'r>) -> Result<usize, SchemaError> {
         if let Some(node) = self.by_address.get(&address(visit.value)) {
             return Ok(*node);
@@ -228,7 +228,7 @@ impl<'r> SchemaVisitor<'r> {
         Ok(())
     }
 
-    /// Costs of the node itself.
+    /// The cost of the node itself.
     fn measure(
         &mut self,
         node: usize,
@@ -287,7 +287,7 @@ impl<'r> SchemaVisitor<'r> {
         }
     }
 
-    /// The node a reference names, by the validator's own rules of resolution.
+    /// The node that a reference names, by the validator's own rules of resolution.
     fn resolve(&mut self, reference: &SchemaReference<'r>) -> Result<usize, SchemaError> {
         let at = || join(&self.nodes[reference.from].at, reference.keyword);
         let remote = || SchemaError::RemoteRef { at: at(), reference: quote(&reference.target) };
@@ -317,7 +317,7 @@ impl<'r> SchemaVisitor<'r> {
             .is_ok_and(|found| self.places.contains_key(&address(found.contents())))
     }
 
-    /// A dynamic reference may lead to any anchor of its name, depending on the way it was reached.
+    /// A dynamic reference may lead to any anchor of its name, depending on the path to it.
     fn alternatives(&self, reference: &SchemaReference<'r>, target: usize) -> Vec<usize> {
         let mut targets = BTreeSet::from([target]);
         match reference.keyword {

@@ -1,4 +1,4 @@
-//! Where a schema holds subschemas, and what each place means for the work.
+//! The keywords that hold subschemas, and how each affects the work.
 
 use serde_json::{Map, Value};
 
@@ -17,9 +17,9 @@ pub(super) enum ApplicationTarget {
     Each,
     /// To each item, and again when unevaluated items are looked for.
     Contains,
-    /// To what nothing else has evaluated.
+    /// To members or items that nothing else has evaluated.
     Unevaluated,
-    /// Nowhere, unless something refers to it.
+    /// Nowhere, unless a reference names it.
     Kept,
 }
 
@@ -31,7 +31,7 @@ enum SubschemaForm {
     Map,
 }
 
-/// The union over all drafts: a keyword too many makes the bound larger, never wrong.
+/// The union over all drafts: a surplus keyword makes the limit larger, never wrong.
 const KEYWORDS: &[(&str, SubschemaForm, ApplicationTarget)] = &[
     ("allOf", SubschemaForm::List, ApplicationTarget::Same),
     ("anyOf", SubschemaForm::List, ApplicationTarget::Same),
@@ -78,7 +78,7 @@ pub(super) fn subschemas<'a>(
                     found.push((*place, join(&here, name), member));
                 }
             }
-            // The check against the meta-schema names what has a wrong form.
+            // The check against the meta-schema names a keyword of the wrong form.
             (SubschemaForm::Map | SubschemaForm::List, _) => {}
         }
     }
@@ -86,9 +86,9 @@ pub(super) fn subschemas<'a>(
     found
 }
 
-/// How much one application costs beside its subschemas: names and values that are compared.
+/// The cost of one application besides its subschemas: names and values that are compared.
 pub(super) fn weight(schema: &Map<String, Value>) -> u64 {
-    /// About this many comparisons cost as much as applying a subschema.
+    /// About this many comparisons cost as much as one application.
     const COMPARISONS: u64 = 16;
     let compared = ["enum", "const", "required", "dependentRequired", "dependencies", "type"];
     let values = compared.iter().filter_map(|keyword| schema.get(*keyword)).map(count).sum::<u64>();
@@ -101,7 +101,7 @@ pub(super) fn weight(schema: &Map<String, Value>) -> u64 {
     1 + values.saturating_add(names) / COMPARISONS
 }
 
-/// How many values there are in a value; it is no deeper than the scan allows.
+/// How many values a value contains; the scan limits its depth.
 fn count(value: &Value) -> u64 {
     match value {
         Value::Array(items) => 1 + items.iter().map(count).sum::<u64>(),

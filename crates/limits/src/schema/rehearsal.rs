@@ -1,8 +1,8 @@
-//! A rehearsal of the compilation, because the validator compiles some subschemas more than once.
+//! Rehearses the compilation, because the validator compiles some subschemas more than once.
 //!
-//! For unevaluated properties and items it compiles each branch again, on the way through every
-//! reference, and only keeps itself from going in circles. And it compiles a resource again for
-//! each way through other resources that leads to it. Both are counted here first.
+//! For unevaluated properties and items it compiles each branch again, through every reference, and
+//! only avoids cycles. It also compiles a resource again for each path through other resources that
+//! leads to it. Both are counted here first.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{error::SchemaError, graph::SchemaGraph};
 const MAX_STEPS: usize = 30_000;
 const MAX_NESTED: usize = 500;
 const MAX_WAYS: usize = 1_000;
-/// Subschemas of the resources on all ways.
+/// Subschemas of the resources on all paths.
 const MAX_ON_WAYS: usize = 10_000;
 
 pub(super) fn rehearse(graph: &SchemaGraph) -> Result<(), SchemaError> {
@@ -38,7 +38,7 @@ struct Rehearsal<'a> {
 }
 
 impl Rehearsal<'_> {
-    /// `None` when there are too many steps, or too many within one another.
+    /// `None` if there are too many steps, or too deep ones.
     fn compile(&mut self, index: usize) -> Option<()> {
         self.step()?;
         let node = &self.graph.nodes[index];
@@ -88,7 +88,7 @@ impl Rehearsal<'_> {
     }
 }
 
-/// The ways from resource to resource that do not visit one twice.
+/// The paths from resource to resource that do not visit one twice.
 struct ResourcePaths {
     next: Vec<BTreeSet<usize>>,
     sizes: Vec<usize>,
@@ -110,11 +110,11 @@ impl ResourcePaths {
         Self { next, sizes, on_way: vec![false; count], ways: 0, steps: 0 }
     }
 
-    /// `None` when there are too many.
+    /// `None` if there are too many.
     fn visit(&mut self, resource: usize) -> Option<()> {
         self.ways += 1;
         self.steps += self.sizes[resource];
-        // A schema of one resource has one way, however large it is.
+        // A schema of one resource has one path, however large it is.
         if 1 < self.ways && (MAX_WAYS < self.ways || MAX_ON_WAYS < self.steps) {
             return None;
         }

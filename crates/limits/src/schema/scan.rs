@@ -1,19 +1,19 @@
-//! First looks at untrusted JSON, without recursion, before anything else touches it.
+//! Scans untrusted JSON without recursion, before anything else touches it.
 
 use serde_json::Value;
 
 use super::{MAX_DEPTH, MAX_TEXT, error::SchemaError};
 use crate::{size::as_u64, work::MAX_APPLICATIONS};
 
-/// More values than this are refused whatever the schema, so counting stops.
+/// More values than this are refused under any schema, so counting stops.
 const MAX_COUNTED: u64 = MAX_APPLICATIONS + 1;
 
-/// Refuses a schema that is too deep or too large for the recursive parts that follow.
+/// Refuses a schema that is too deep or too large for the recursive code that follows.
 pub fn scan(schema: &Value) -> Result<(), SchemaError> {
     let mut least_bytes = 0_usize;
     let mut stack = vec![(schema, 1_usize)];
     while let Some((value, depth)) = stack.pop() {
-        // No value is written in fewer bytes than these.
+        // The minimum number of bytes that a value is written in.
         least_bytes = least_bytes.saturating_add(1);
         match value {
             Value::String(text) => least_bytes = least_bytes.saturating_add(text.len()),
@@ -38,7 +38,7 @@ pub fn scan(schema: &Value) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// The pointer to the first container that is too deep. Only an error is worth the pointers.
+/// The pointer to the first container that is too deep. Pointers are built only for an error.
 fn deepest(schema: &Value) -> String {
     let mut stack = vec![(schema, 1_usize, String::new())];
     while let Some((value, depth, at)) = stack.pop() {
@@ -59,16 +59,16 @@ fn deepest(schema: &Value) -> String {
     String::new()
 }
 
-/// A JSON Pointer one step further.
+/// A JSON Pointer with one more segment.
 pub(super) fn join(at: &str, name: &str) -> String {
     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// What of an instance decides how much work a schema makes of it, by depth.
+/// The properties of an instance that determine the work of a schema, by depth.
 #[derive(Debug)]
 pub(super) struct InstanceShape {
     levels: Vec<ShapeLevel>,
-    /// Whether there is more than was counted.
+    /// Whether counting stopped early.
     is_cut: bool,
 }
 
@@ -108,7 +108,7 @@ impl InstanceShape {
         shape
     }
 
-    /// How many containers are within one another; at least the number of levels below the root.
+    /// How deeply containers are nested; at least the number of levels below the root.
     pub(super) fn depth(&self) -> usize {
         self.levels.len().saturating_sub(1)
     }

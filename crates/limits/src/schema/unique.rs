@@ -1,5 +1,5 @@
-//! `uniqueItems` by sorting, because the validator looks for equal items by a hash that whoever sends
-//! them can choose to be the same for all, and then compares each with each.
+//! Implements `uniqueItems` by sorting. The validator hashes items to find equal ones, and a sender
+//! can choose items with equal hashes, which it would then compare each with each.
 
 use std::cmp::Ordering;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Number, Value};
 
 struct UniqueItems;
 
-/// Says nothing, like the keyword where it is not `true`.
+/// Accepts everything, like the keyword unless it is `true`.
 struct AlwaysValid;
 
-/// Makes the keyword, which the meta-schema has checked already.
+/// Builds the keyword, which the meta-schema has already checked.
 #[expect(clippy::unnecessary_wraps, reason = "the validator wants it")]
 pub(super) fn keyword<'a>(
     _: &'a Map<String, Value>,
@@ -47,8 +47,8 @@ impl<'i> Keyword<'i> for AlwaysValid {
     }
 }
 
-/// An order of all values in which those that JSON Schema calls equal are equal. Takes no longer
-/// than reading the smaller of the two; an instance is no deeper than the scan allows.
+/// A total order in which values that are equal in JSON Schema are equal. It takes no longer than
+/// reading the smaller value; the scan limits the depth of an instance.
 fn order(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
@@ -84,14 +84,14 @@ const fn kind(value: &Value) -> u8 {
     }
 }
 
-/// By value: `1` is `1.0`, and a whole number that no float holds is like no float.
+/// By value: `1` equals `1.0`, and an integer that no float represents equals no float.
 fn order_numbers(left: &Number, right: &Number) -> Ordering {
     let ((whole, rest), (other_whole, other_rest)) = (parts(left), parts(right));
     whole.cmp(&other_whole).then(rest.total_cmp(&other_rest))
 }
 
-/// The whole part of a number and what is beyond it. Floats whose whole part fits no integer have
-/// all the largest or the smallest one, and differ in what is beyond.
+/// The integer part of a number and the rest. Floats whose integer part fits no integer all have
+/// the largest or the smallest one, and differ in the rest.
 fn parts(number: &Number) -> (i128, f64) {
     if let Some(whole) = number.as_i64() {
         return (whole.into(), 0.0);

@@ -1,8 +1,8 @@
-//! A sound upper bound on the work a schema can make of an instance, found without the instance.
+//! A sound upper limit of the work that a schema causes on an instance, found without the instance.
 //!
-//! For each depth below the root of an instance there is a number of subschemas that may be
-//! applied to one value at that depth. It follows from the graph alone, because a member has one
-//! name and an item one index. The sum over the values of an instance bounds the work.
+//! For each depth below the root of an instance there is a number of subschemas that may be applied
+//! to one value at that depth. It follows from the graph alone, because a member has one name and
+//! an item one index. The sum over the values of an instance limits the work.
 
 use super::{
     MAX_DEPTH, MAX_EXPANSION, MAX_IN_PLACE,
@@ -18,7 +18,7 @@ pub(super) struct WorkLimit {
     applications: Vec<u64>,
     /// Pattern states that read one value or the name of one member, by its depth.
     states: Vec<u64>,
-    /// Searches for equal items in one value, by its depth. Each reads all that is beneath.
+    /// Searches for equal items in one value, by its depth. Each reads everything below.
     unique: Vec<u64>,
     in_place: u64,
     all_states: u64,
@@ -71,7 +71,7 @@ impl WorkLimit {
     }
 }
 
-/// The subschemas in an order in which those applied in place come before those that apply them.
+/// The subschemas, sorted so that those applied in place come before those that apply them.
 struct SubschemaOrder {
     order: Vec<usize>,
     longest: u64,
@@ -79,7 +79,7 @@ struct SubschemaOrder {
 
 /// How often something happens to one value.
 struct ApplicationCounts {
-    /// To the value at which the root is applied and to those beneath, by depth.
+    /// To the value at which the root is applied and to those below, by depth.
     at_root: Vec<u64>,
     /// To the value at which each subschema is applied.
     first: Vec<u64>,
@@ -119,7 +119,8 @@ impl SubschemaOrder {
         Ok(Self { order, longest: as_u64(longest) })
     }
 
-    /// Counts for each depth what happens `here`, at a value, and `beneath`, at each of its members.
+    /// Counts for each depth what happens `here`, at a value, and `beneath`, at each of its
+    /// members.
     fn spread(
         &self,
         graph: &SchemaGraph,
@@ -144,7 +145,7 @@ impl SubschemaOrder {
         spread
     }
 
-    /// One depth further, from the counts of the depth above.
+    /// One level deeper, from the counts of the level above.
     fn level(
         &self,
         graph: &SchemaGraph,
@@ -153,8 +154,8 @@ impl SubschemaOrder {
         depth: usize,
     ) -> Vec<u64> {
         let mut applied = vec![0_u64; graph.nodes.len()];
-        // Looking for what is unevaluated goes through all that is in place once more, and
-        // applies each step of the way before it looks into it.
+        // Looking for unevaluated parts goes through everything in place again, and applies each
+        // step on the path before it looks into it.
         let mut marked = vec![0_u64; graph.nodes.len()];
         for &index in &self.order {
             let node = &graph.nodes[index];
@@ -193,7 +194,7 @@ fn in_place(node: &SchemaNode) -> impl Iterator<Item = usize> + '_ {
     node.in_place.iter().copied().chain(node.references.iter().flatten().copied())
 }
 
-/// A subschema on a cycle, found by walking among those that still wait for one another.
+/// A subschema on a cycle, found by walking among those that still wait for each other.
 fn in_cycle(graph: &SchemaGraph, waiting: &[usize]) -> String {
     let mut node = waiting.iter().position(|left| *left > 0).unwrap_or_default();
     let mut seen = vec![false; graph.nodes.len()];

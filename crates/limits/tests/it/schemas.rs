@@ -376,7 +376,7 @@ fn recursive_schemas_work() {
     check_matches(&old, &json!({"next": {"other": {}}}), false);
 }
 
-/// Different lists of nothing but lists, as many as there are with so many of them in each.
+/// Different lists that contain only lists, up to this many.
 fn lists_of_lists(most: usize) -> Vec<Value> {
     let mut by_size: Vec<Vec<Value>> = vec![vec![json!([])]];
     while by_size.last().is_some_and(|last| last.len() < most) {
