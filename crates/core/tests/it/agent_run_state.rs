@@ -5,26 +5,15 @@ use std::collections::BTreeSet;
 use jurat_core::{
     agent_run::{
         AgentRun, AgentRunCommand, AgentRunEvent, AgentRunEventKind, AgentRunRejection,
-        AgentRunSpec, AgentRunStatus, AgentSpec, AggregationSpec, RetrySpec, StepConclusion,
-        StepLease, StepOutcome, StepStatus, TieBreak,
+        AgentRunSpec, AgentRunStatus, AggregationSpec, RetrySpec, StepConclusion, StepLease,
+        StepOutcome, StepStatus, TieBreak,
     },
     time::Timestamp,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn agent(id: &str) -> AgentSpec {
-    AgentSpec {
-        agent_id: id.to_owned(),
-        executor: format!("executor-{id}"),
-        profile: "default".to_owned(),
-        prompt: "what is so?".to_owned(),
-        weight: 1.0,
-        priority: 0,
-        contract: json!({}),
-        verifiers: Vec::new(),
-    }
-}
+use crate::agent_runs::agent;
 
 fn run(agents: &[&str]) -> AgentRun {
     let spec = AgentRunSpec {

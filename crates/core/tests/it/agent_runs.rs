@@ -23,10 +23,10 @@ fn answers(values: &[&str]) -> Vec<AgentOutput> {
     values.iter().enumerate().map(one).collect()
 }
 
-fn agent(id: &str) -> AgentSpec {
+pub(crate) fn agent(id: &str) -> AgentSpec {
     AgentSpec {
         agent_id: id.to_owned(),
-        executor: "rt".to_owned(),
+        executor: format!("executor-{id}"),
         profile: "default".to_owned(),
         prompt: "what is so?".to_owned(),
         weight: 1.0,

@@ -86,14 +86,14 @@ pub enum JudgeUnavailable {
 
 impl JudgeProviders {
     pub(crate) fn new(config: JudgesConfig) -> Self {
-        let desk = |settings: &ProviderSettings| ProviderState {
+        let state = |settings: &ProviderSettings| ProviderState {
             uri: address(settings),
             permits: Arc::new(ProviderPermits::new(settings.concurrency)),
         };
         let states = config
             .providers
             .iter()
-            .map(|(name, settings)| (name.clone(), desk(settings)))
+            .map(|(name, settings)| (name.clone(), state(settings)))
             .collect();
         let example_images = Cache::builder()
             .max_capacity(IMAGE_CACHE_BYTES)
@@ -117,7 +117,8 @@ impl JudgeProviders {
         secrets: &SecretLookup,
     ) -> Result<ReadyProvider<'_>, JudgeUnavailable> {
         let found = self.config.providers.get_key_value(&model.provider);
-        let (Some((name, settings)), Some(desk)) = (found, self.states.get(&model.provider)) else {
+        let (Some((name, settings)), Some(state)) = (found, self.states.get(&model.provider))
+        else {
             let known = self.config.providers.keys().map(String::as_str).chain([BUILTIN_PROVIDER]);
             let known = known.collect::<Vec<_>>().join(", ");
             return Err(JudgeUnavailable::Provider { provider: model.provider.clone(), known });
@@ -129,10 +130,10 @@ impl JudgeProviders {
             let (provider, model) = (name.clone(), model.model.clone());
             return Err(JudgeUnavailable::Model { provider, model, known });
         }
-        let uri = desk.uri.as_ref();
+        let uri = state.uri.as_ref();
         let uri = uri.ok_or_else(|| JudgeUnavailable::Address { provider: name.clone() })?;
         let headers = headers(name, settings, secrets)?;
-        Ok(ReadyProvider { name, settings, uri, headers, permits: &desk.permits })
+        Ok(ReadyProvider { name, settings, uri, headers, permits: &state.permits })
     }
 
     /// The parts that are no longer sent to a model.

@@ -46,13 +46,13 @@ pub enum TaskChangeOutcome {
 
 /// Decides a command on a task and writes its events.
 pub async fn change_task(
-    desk: &impl TaskStorePort,
+    store: &impl TaskStorePort,
     clock: &dyn Clock,
     key: &TaskKey,
     wanted: &TaskChange<'_>,
 ) -> Result<TaskChangeOutcome, TaskPortError> {
     for _ in 0..TRIES {
-        let Some(mut filed) = desk.load(key).await? else { return Ok(TaskChangeOutcome::Missing) };
+        let Some(mut filed) = store.load(key).await? else { return Ok(TaskChangeOutcome::Missing) };
         let mut draft = TaskDraft::new(&filed, clock.now(), &wanted.weigher);
         // Events due by the clock are written even if they cause the command to be refused.
         draft.tick(ExhaustedRoles::default());
@@ -67,7 +67,7 @@ pub async fn change_task(
         }
         append.idempotency = if refused.is_none() { (wanted.idempotency)(&append) } else { None };
         let (task, count) = (append.task.clone(), append.events.len());
-        match desk.append(append).await? {
+        match store.append(append).await? {
             TaskWriteOutcome::Stale => {}
             TaskWriteOutcome::Repeated => return Ok(TaskChangeOutcome::Before),
             TaskWriteOutcome::Written => {

@@ -154,8 +154,8 @@ impl Engine {
             weigher: self.task_weights(record).await?,
             idempotency: Box::new(note),
         };
-        let desk = TaskStoreAdapter { engine: self.clone() };
-        let changed = change_task(&desk, &*self.inner.clock, &record.key, &wanted).await;
+        let store = TaskStoreAdapter { engine: self.clone() };
+        let changed = change_task(&store, &*self.inner.clock, &record.key, &wanted).await;
         let changed = changed.map_err(|error| not_written(record, &error))?;
         self.inner.tasks_in_flight.tell(&record.key);
         Ok(match changed {

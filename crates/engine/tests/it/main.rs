@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 
+mod agent_runs;
 mod crash;
 mod health;
 mod keys;
@@ -9,7 +10,6 @@ mod overload;
 mod postgres;
 mod schema_bombs;
 mod simulation;
-mod steps;
-mod task_runs;
+mod task_calls;
 mod tasks;
 mod unreliable_store;

@@ -15,12 +15,12 @@ use jurat_testkit::{
 use serde_json::json;
 
 use crate::{
-    steps::{
+    task_calls::{
         by, contract,
-        money::{PRICE, priced, team},
+        credit::{PRICE, priced, team},
         propose,
     },
-    tasks::{able, asleep},
+    tasks::{able, restart},
 };
 
 async fn node(schema: &TestSchema) -> TestApp {
@@ -104,7 +104,7 @@ async fn stalled(then: fn(&StallingProxy)) {
     // A further request gets the recorded answer, and pays nothing.
     let caller = one.engine.caller_without_key(&team()).await.unwrap();
     one.engine.task_call(&caller, order).await.unwrap();
-    assert_eq!(crate::steps::work(&fake).len(), 2);
+    assert_eq!(crate::task_calls::work(&fake).len(), 2);
     one.store.close().await;
     two.store.close().await;
     schema.drop().await;
@@ -234,23 +234,23 @@ async fn abandoned_work_is_taken_over_when_its_lease_expires() {
 #[tokio::test]
 async fn work_due_while_no_node_ran_is_done_by_the_next_one() {
     let schema = TestSchema::new().await;
-    asleep::expired(&schema.location()).await;
+    restart::expired(&schema.location()).await;
     schema.drop().await;
     let schema = TestSchema::new().await;
-    asleep::retried(&schema.location()).await;
+    restart::retried(&schema.location()).await;
     schema.drop().await;
 }
 
 #[tokio::test]
 async fn votes_due_for_reveal_while_no_node_ran_are_handled_by_the_next_one() {
     let schema = TestSchema::new().await;
-    asleep::revealed(&schema.location()).await;
+    restart::revealed(&schema.location()).await;
     schema.drop().await;
     let schema = TestSchema::new().await;
-    asleep::forfeited(&schema.location()).await;
+    restart::forfeited(&schema.location()).await;
     schema.drop().await;
     let schema = TestSchema::new().await;
-    asleep::expired_in_secret(&schema.location()).await;
+    restart::expired_in_secret(&schema.location()).await;
     schema.drop().await;
 }
 

@@ -7,12 +7,12 @@
 mod caller;
 mod chance;
 mod check;
-mod desk;
 mod evidence;
-mod hands;
 mod node;
 mod plan;
 mod shelf;
+mod store;
+mod workers;
 mod world;
 
 use std::sync::{

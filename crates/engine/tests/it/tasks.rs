@@ -1,18 +1,18 @@
 //! Tasks on a real store with executors behind sockets: driven to their end, cancelled, taken over.
 
-pub(crate) mod asleep;
-mod decided;
+mod decisions;
 mod driven;
 mod evidence;
+mod fair_share;
+mod faults;
 pub(crate) mod keys;
+mod knowledge;
 mod leases;
-mod refused;
-mod remembered;
-mod secret;
-mod taken;
-mod troubles;
-mod turns;
-mod weighed;
+mod refusals;
+pub(crate) mod restart;
+mod secret_votes;
+mod submission;
+mod weights;
 
 use std::time::Duration;
 

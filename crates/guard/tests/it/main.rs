@@ -1,5 +1,5 @@
 //! Tests of the contact with untrusted input, from outside.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod bounded;
 mod public;
+mod sandbox;

@@ -8,8 +8,8 @@ use jurat_engine::tasks::{TaskChange, TaskPortError, TaskStorePort as _, change_
 use jurat_store::{IdempotencyAnswer, IdempotencyRecord};
 
 use super::{
-    desk::SimDesk,
     plan::{Asked, Wish},
+    store::SimStore,
     world::{SimClock, World, pause},
 };
 
@@ -18,10 +18,10 @@ impl World {
     pub(super) async fn grant(self: Arc<Self>, key: TaskKey, place: usize, wish: Wish) {
         pause(Duration::from_millis(wish.after)).await;
         let node = wish.node % self.machines.len();
-        let desk = SimDesk { world: Arc::clone(&self), node };
+        let store = SimStore { world: Arc::clone(&self), node };
         let clock = SimClock { world: Arc::clone(&self), node, skew_ms: 0 };
         loop {
-            match self.ask(&desk, &clock, &key, (place, wish.what)).await {
+            match self.ask(&store, &clock, &key, (place, wish.what)).await {
                 Ok(()) => break,
                 Err(_) => pause(Duration::from_millis(50)).await,
             }
@@ -33,7 +33,7 @@ impl World {
 
     async fn ask(
         &self,
-        desk: &SimDesk,
+        store: &SimStore,
         clock: &SimClock,
         key: &TaskKey,
         (place, what): (usize, Asked),
@@ -42,7 +42,7 @@ impl World {
             Asked::Cancel => TaskCommand::Cancel { reason: "enough".to_owned() },
             Asked::NextEpoch => TaskCommand::NextEpoch,
             Asked::Complain(epoch) => {
-                let filed = desk.load(key).await?;
+                let filed = store.load(key).await?;
                 let newest = filed.and_then(|it| it.task.newest_decision());
                 let epoch = epoch.or(newest).unwrap_or(1);
                 TaskCommand::Complain { epoch, reason: "it is wrong".to_owned(), signed: None }
@@ -61,6 +61,6 @@ impl World {
             })
         };
         let wanted = TaskChange { command, weigher: self.weights(), idempotency: Box::new(once) };
-        change_task(desk, clock, key, &wanted).await.map(drop)
+        change_task(store, clock, key, &wanted).await.map(drop)
     }
 }

@@ -3,7 +3,7 @@
 mod calls;
 mod ends;
 mod features;
-mod money;
+mod spending;
 mod votes;
 
 use std::collections::BTreeMap;
@@ -87,9 +87,9 @@ fn check_task(key: &TaskKey, kept: &Kept) -> Result<(), String> {
     ends::in_time(kept)?;
     for epoch in epochs(&kept.events) {
         votes::count_once(kept, epoch)?;
-        money::is_within(kept, epoch)?;
+        spending::is_within(kept, epoch)?;
     }
-    money::is_known(kept)
+    spending::is_known(kept)
 }
 
 /// The events by epoch.

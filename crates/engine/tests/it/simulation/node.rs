@@ -12,9 +12,9 @@ use std::{
 use jurat_engine::tasks::{DriverContext, TaskScheduler, TasksInFlight};
 
 use super::{
-    desk::SimDesk,
-    hands::SimHands,
     plan::Mishap,
+    store::SimStore,
+    workers::SimWorkers,
     world::{SimClock, World, pause},
 };
 
@@ -64,13 +64,13 @@ impl Node {
         let (name, shared) = (format!("node-{node}"), Arc::clone(&under_way));
         let skew_ms = world.draw(|chance| chance.between(0, 20));
         let running = async move {
-            let desk = SimDesk { world: Arc::clone(&world), node };
-            let hands = SimHands { world: Arc::clone(&world), node };
+            let store = SimStore { world: Arc::clone(&world), node };
+            let workers = SimWorkers { world: Arc::clone(&world), node };
             let clock = SimClock { world, node, skew_ms };
             let driver =
-                DriverContext { store: &desk, workers: &hands, clock: &clock, node: &name };
+                DriverContext { store: &store, workers: &workers, clock: &clock, node: &name };
             let schedule = TaskScheduler {
-                store: &desk,
+                store: &store,
                 driver: &driver,
                 clock: &clock,
                 in_flight: &shared,

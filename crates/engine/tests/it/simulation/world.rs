@@ -27,11 +27,11 @@ use tokio::time::Instant;
 
 use super::{
     chance::Chance,
-    desk::SharedShelf,
-    hands::right,
     node::Node,
     plan::{BEGINNING, Before, HEALED, Order, Plan, Rule},
     shelf::Kept,
+    store::SharedShelf,
+    workers::right,
 };
 
 /// When a world is checked for the last time.

@@ -26,12 +26,12 @@ const PATIENCE: Duration = Duration::from_millis(300);
 
 /// The store as one node reaches it.
 #[derive(Debug, Clone)]
-pub(super) struct SimDesk {
+pub(super) struct SimStore {
     pub(super) world: Arc<World>,
     pub(super) node: usize,
 }
 
-impl SimDesk {
+impl SimStore {
     /// Sends a request. It arrives even if its sender is gone.
     pub(super) async fn send<T: Send + 'static>(
         &self,
@@ -43,7 +43,7 @@ impl SimDesk {
         spawn(async move {
             pause(trip.there).await;
             if world.is_desk_down() {
-                let _gone = reply.send(Err(TaskPortError("the desk is down".to_owned())));
+                let _gone = reply.send(Err(TaskPortError("the store is down".to_owned())));
                 return;
             }
             let done = request(&mut world.shelf.lock());
@@ -64,7 +64,7 @@ impl SimDesk {
     }
 }
 
-impl TaskStorePort for SimDesk {
+impl TaskStorePort for SimStore {
     async fn load(&self, key: &TaskKey) -> Result<Option<TaskSnapshot>, TaskPortError> {
         let key = key.clone();
         self.send(move |shelf| shelf.tasks.get(&key).map(|it| it.filed.clone())).await

@@ -1,7 +1,7 @@
 //! A task call is a round with one seat: the request of its executor, and its result.
 
+pub(crate) mod credit;
 mod evidence;
-pub(crate) mod money;
 mod refusals;
 
 use std::{cell::Cell, sync::Arc};

@@ -26,9 +26,9 @@ use serde_json::{Value, json};
 
 use super::{
     chance::Chance,
-    desk::SimDesk,
     evidence,
     plan::{Character, Rule},
+    store::SimStore,
     world::{Call, World, matter_of, pause},
 };
 
@@ -36,7 +36,7 @@ use super::{
 static OPEN: LazyLock<Schema> = LazyLock::new(|| Schema::compile(&json!({})).unwrap());
 
 #[derive(Debug, Clone)]
-pub(super) struct SimHands {
+pub(super) struct SimWorkers {
     pub(super) world: Arc<World>,
     pub(super) node: usize,
 }
@@ -44,7 +44,7 @@ pub(super) struct SimHands {
 /// Other answers by name.
 type Others = Vec<(String, Value)>;
 
-impl SimHands {
+impl SimWorkers {
     /// What happens to a call before there is an answer; the random numbers are those of its
     /// execution.
     async fn reach(
@@ -81,12 +81,12 @@ impl SimHands {
         let Rule::Compared { prior } = self.world.rule_of(&order.snapshot) else {
             return Ok((Vec::new(), Vec::new()));
         };
-        let desk = SimDesk { world: Arc::clone(&self.world), node: self.node };
+        let store = SimStore { world: Arc::clone(&self.world), node: self.node };
         let VoteOrder { key, snapshot: filed, candidate, .. } = order.clone();
         let proposal = filed.task.proposal(&candidate.candidate_id);
         let source = proposal.and_then(|it| it.source.clone());
         let voices = voices(&filed.task, &candidate.candidate_id);
-        let reading = desk.send(move |shelf| {
+        let reading = store.send(move |shelf| {
             let most = (knowledge::MOST_SAME, 0);
             let hits = shelf.hits(&knowledge::knowledge_query(&key.account, &filed.contract, most));
             let before =
@@ -102,7 +102,7 @@ impl SimHands {
     }
 }
 
-impl WorkerPort for SimHands {
+impl WorkerPort for SimWorkers {
     async fn weights(&self, _: &TaskSnapshot) -> Result<VoterReliability, TaskPortError> {
         Ok(self.world.weights())
     }
@@ -176,7 +176,7 @@ impl WorkerPort for SimHands {
     }
 }
 
-impl SimHands {
+impl SimWorkers {
     /// An honest evaluation of a candidate.
     fn judge(
         &self,

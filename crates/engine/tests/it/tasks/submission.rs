@@ -11,7 +11,7 @@ use jurat_testkit::{
 use jurat_wire::api::tasks::TaskSubmission;
 use serde_json::json;
 
-use super::{able, contract, order, submit, troubles::Meeting, under, with_quorum};
+use super::{able, contract, faults::Meeting, order, submit, under, with_quorum};
 
 const OWN: &str = "their.own.policy";
 
