@@ -426,7 +426,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_user_typed_stays_within_its_part_of_the_address() {
+    fn user_input_stays_within_its_part_of_the_url() {
         assert_eq!(path("/v1/rounds", &["a/b ?c"]), "/v1/rounds/a%2Fb%20%3Fc");
         assert_eq!(path("/v1/executors", &["x", "check"]), "/v1/executors/x/check");
         let parameters = [("kind", Some("a&b".to_owned())), ("limit", None)];

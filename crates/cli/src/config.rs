@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_in_a_folder_with_a_space_can_be_typed_again() {
+    fn a_program_path_with_a_space_is_quoted() {
         assert_eq!(quoted("target/release/jurat"), "target/release/jurat");
         assert_eq!(quoted("/my tools/jurat"), "'/my tools/jurat'");
         assert_eq!(quoted("it's/jurat"), r"'it'\''s/jurat'");

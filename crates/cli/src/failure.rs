@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_that_passes_says_when_to_try_again() {
+    fn a_temporary_refusal_says_when_to_retry() {
         let body = json!({ "message": "too much", "hint": "Wait.", RETRY_AFTER: 7 });
         assert_eq!(CliFailure::Refused(body).advice(), ["try again in: 7 s", "hint: Wait."]);
     }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_problem_of_ours_is_an_error() {
+    fn a_foreign_error_body_is_an_error() {
         let failure = CliFailure::Refused(Value::Null);
         assert_eq!(failure.exit_code(), 1);
         assert_eq!(failure.to_string(), "the server refused the request");

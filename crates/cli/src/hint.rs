@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_hint_sends_anybody_to_http() {
+    fn no_hint_mentions_http() {
         let words = [
             "Authorization",
             "Bearer",
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_of_its_own_says_more() {
+    fn a_specific_hint_says_more() {
         let body = Problem::new(ProblemCode::NotFound, "x").hinted("Use `@kim/tone`.").body();
         assert_eq!(of(Some(ProblemCode::NotFound), &body).as_deref(), Some("Use `@kim/tone`."));
     }

@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_wrote_cannot_steer_the_terminal() {
+    fn foreign_text_cannot_control_the_terminal() {
         assert_eq!(shortened("a\u{1b}[31m\nb\u{9b}c", 40), "a\\u{1b}[31m b\\u{9b}c");
         assert_eq!(shortened("\u{202e}live\u{2069}", 40), "\\u{202e}live\\u{2069}");
         assert_eq!(shortened("one two three", 8), "one two…");

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_takes_the_lock_of_a_file() {
+    fn only_one_process_holds_the_lock_of_a_file() {
         let temp = tempfile::tempdir().unwrap();
         let state = StateFolder::open(temp.path()).unwrap();
         let inside = StoreLocation::File(temp.path().join("jurat.db"));

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_whole_however_they_are_cut() {
+    fn events_are_complete_however_they_are_split() {
         let text = b":\n\nevent: replica_done\nid: 7\ndata: {\"a\":1}\n\n: still here\n\nevent: final\ndata: {}\n\n";
         for size in 1..=text.len() {
             let mut reader = SseReader::default();

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_was_never_there_is_not_waited_for_and_one_that_went_about_a_minute() {
+    fn only_a_server_that_went_away_is_waited_for() {
         assert_eq!(ReconnectState::default().next_pause(), None);
         let mut line = ReconnectState::default();
         line.note_success();

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hides_is_shown() {
+    fn hidden_characters_are_shown() {
         let text = "pay \u{202e}001\u{202c} \u{1b}[2Jx\u{200b}y\u{2028}z\u{e0041}\rw";
         let shown = "pay \\u{202e}001\\u{202c} \\u{1b}[2Jx\\u{200b}y\\u{2028}z\\u{e0041}\\u{d}w";
         assert_eq!(visible(text), shown);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_meant_is_found() {
+    fn the_intended_name_is_suggested() {
         for (given, expected) in [
             ("server.listn", Some("server.listen")),
             ("listen", Some("server.listen")),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_variable_is_told_from_those_of_others() {
+    fn a_misspelt_variable_is_distinguished_from_foreign_ones() {
         let found = unknown_variable("JURAT_LISTN").unwrap();
         assert_eq!(found, "the variable JURAT_LISTN is not a setting; did you mean JURAT_LISTEN?");
         let found = unknown_variable("JURAT_MODEL_TOKEN").unwrap();

@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_value_is_told_what_it_must_be() {
+    fn a_wrong_value_is_reported_with_the_valid_form() {
         let count = SettingKind::Count { least: 1, most: 10 };
         for (kind, text, expected) in [
             (count, "many", "must be a whole number from 1 to 10, and is `many`"),

@@ -18,7 +18,7 @@ fn taken(home: &Home, count: usize) -> Vec<Value> {
 }
 
 #[test]
-fn a_runtime_hears_of_its_task_and_of_what_is_sent() {
+fn a_runtime_receives_events_of_its_task_and_sent_ones() {
     let home = Home::new();
     let _server = home.serve();
     let runtime = home.start(&["runtime", "--listen", "127.0.0.1:0"]).listening();

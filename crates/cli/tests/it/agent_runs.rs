@@ -55,7 +55,7 @@ async fn a_server_works_on_a_run_that_is_submitted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_is_called_off_and_tried_again() {
+async fn a_run_is_cancelled_and_retried() {
     let home = Home::new();
     let fake = FakeExecutor::start(says("yes")).await;
     let _server = home.serve();
@@ -82,7 +82,7 @@ async fn a_run_is_called_off_and_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_server_a_worker_does_what_is_queued_and_ends() {
+async fn without_a_server_a_worker_does_the_queued_steps_and_exits() {
     let home = Home::new();
     let fake = FakeExecutor::start(says("yes")).await;
     home.run(&["executors", "add", "one", &fake.url()]).ok();

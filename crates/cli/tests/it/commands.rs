@@ -97,7 +97,7 @@ fn a_new_installation_is_empty_and_says_how_to_begin() {
 }
 
 #[test]
-fn an_executor_that_is_down_is_not_registered_unless_that_is_wanted() {
+fn an_executor_that_is_down_is_registered_only_on_request() {
     let home = Home::new();
     let ran = home.run(&["executors", "add", "down", NOWHERE, "--tier", "safe"]);
     assert_eq!(ran.code, 1, "{}", ran.out);
@@ -305,7 +305,7 @@ fn a_command_waits_for_one_that_uses_the_folder() {
 }
 
 #[test]
-fn commands_that_start_at_once_all_succeed() {
+fn concurrent_commands_all_succeed() {
     let home = Home::new();
     let children = [(); 6].map(|()| home.spawn(&["executors", "list", "--json", "--quiet"]));
     for child in children {
@@ -315,7 +315,7 @@ fn commands_that_start_at_once_all_succeed() {
 }
 
 #[test]
-fn a_store_in_a_folder_that_is_not_there_is_refused() {
+fn a_store_in_a_missing_folder_is_refused() {
     let home = Home::new();
     let ran = home.run(&["--store", "none/jurat.db", "executors", "list"]);
     assert_eq!(ran.code, 1);
@@ -369,7 +369,7 @@ fn the_public_key_of_the_node_is_printed_once_there_is_one() {
 }
 
 #[test]
-fn a_database_that_is_not_there_is_named_with_one_cause() {
+fn a_missing_database_is_named_with_one_cause() {
     let home = Home::new();
     let ran = home.run(&["--store", "postgres://jurat@127.0.0.1:1/none", "executors", "list"]);
     assert_eq!(ran.code, 1);
@@ -377,7 +377,7 @@ fn a_database_that_is_not_there_is_named_with_one_cause() {
 }
 
 #[test]
-fn the_traces_of_a_server_that_crashed_are_not_believed() {
+fn leftovers_of_a_crashed_server_are_ignored() {
     let home = Home::new();
     home.run(&["executors", "list"]).ok();
     assert!(home.state().join("admin.key").exists());
@@ -419,7 +419,7 @@ fn an_unknown_round_is_an_error() {
 }
 
 #[test]
-fn a_file_is_read_by_the_table_of_ambiguous_json() {
+fn a_file_with_ambiguous_json_is_refused() {
     let home = Home::new();
     let _server = home.serve();
     let file = home.path().join("request.json");
@@ -441,7 +441,7 @@ fn a_filter_that_finds_nothing_is_not_told_to_begin() {
 }
 
 #[test]
-fn who_wants_quiet_hears_no_confirmation() {
+fn quiet_suppresses_confirmations() {
     let home = Home::new();
     home.run(&["executors", "add", "a", "http://127.0.0.1:1", "--no-check", "--no-session"]).ok();
     std::fs::write(home.state().join("jurat.toml"), "[log]\nformat = \"text\"\n").unwrap();
@@ -473,7 +473,7 @@ fn an_error_of_this_process_is_json_for_a_program() {
 }
 
 #[test]
-fn prune_says_what_went_and_a_dry_run_removes_nothing() {
+fn prune_reports_what_it_removed_and_a_dry_run_removes_nothing() {
     let home = Home::new();
     let dry = home.run(&["prune", "--dry-run"]).ok();
     assert!(dry.out.contains("rounds (texts)"), "{}", dry.out);

@@ -82,7 +82,7 @@ async fn an_account_pays_for_its_runs_from_what_it_was_granted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_is_suspended_has_nothing_done_that_costs() {
+async fn a_suspended_account_is_refused_paid_work() {
     let (home, _server, provider) = metered().await;
     let key = home.run(&["keys", "create", "team", "--account", "acct_team", "--quiet"]).ok().out;
     let key = key.trim();
@@ -103,7 +103,7 @@ async fn an_account_that_is_suspended_has_nothing_done_that_costs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_judges_are_shown_with_what_each_of_them_says() {
+async fn several_judges_are_shown_with_their_verdicts() {
     let (home, _server, _provider) = metered().await;
     let key = fs::read_to_string(home.state().join("admin.key")).unwrap();
     deploy(&home, key.trim());

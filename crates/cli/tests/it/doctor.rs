@@ -37,7 +37,7 @@ fn chmod(path: &Path, mode: u32) {
 }
 
 #[test]
-fn where_nothing_is_yet_nothing_is_made() {
+fn doctor_creates_nothing_in_a_new_folder() {
     let home = Home::bare();
     let (code, body) = doctor(&home, &[]);
     assert_eq!((code, &body["status"]), (0, &json!("warning")), "{body}");
@@ -46,7 +46,7 @@ fn where_nothing_is_yet_nothing_is_made() {
 }
 
 #[test]
-fn a_sound_installation_is_told_so_with_a_server_and_without() {
+fn a_sound_installation_is_reported_with_and_without_a_server() {
     let (home, _) = used();
     let expected = "3 decisions recomputed, and all match their records";
     let (code, alone) = doctor(&home, &["--all-entries"]);
@@ -115,7 +115,7 @@ fn a_damaged_file_is_a_problem_of_the_store() {
 }
 
 #[test]
-fn keys_that_others_may_read_are_found_with_what_to_do() {
+fn keys_that_others_can_read_are_found_with_advice() {
     let (home, _) = used();
     chmod(&home.state().join("admin.key"), 0o644);
     chmod(&home.state(), 0o755);
@@ -135,7 +135,7 @@ fn keys_that_others_may_read_are_found_with_what_to_do() {
 }
 
 #[test]
-fn a_key_that_is_gone_is_not_drawn_again_by_looking() {
+fn doctor_does_not_recreate_a_missing_key() {
     let (home, _) = used();
     fs::remove_file(home.state().join("node.key")).unwrap();
     let (code, body) = doctor(&home, &[]);
@@ -188,7 +188,7 @@ fn more_connections_than_files_are_a_warning() {
 }
 
 #[test]
-fn a_store_that_is_gone_or_empty_beside_its_keys_is_a_problem_and_stays_so() {
+fn a_missing_or_empty_store_next_to_its_keys_is_a_problem() {
     let (home, _) = used();
     let path = home.state().join("jurat.db");
     let expected = "is missing or empty, but there are keys";
@@ -248,7 +248,7 @@ fn a_server_whose_file_was_removed_or_replaced_is_a_problem() {
 }
 
 #[test]
-fn key_files_without_a_key_are_named_with_what_to_do() {
+fn empty_key_files_are_named_with_advice() {
     let (home, _) = used();
     for (name, content, advice) in [
         ("admin.key", "", "Restore it from a backup, or remove it"),

@@ -22,7 +22,7 @@ fn ask(home: &Home, args: &[&str], more: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_claim_is_judged_through_the_server_and_the_gate_tells() {
+fn a_claim_is_judged_through_the_server_and_the_gate_decides() {
     let home = Home::new();
     let _server = home.serve();
     let _executors = [("a", "honest"), ("b", "honest"), ("liar", "lie")]
@@ -51,7 +51,7 @@ fn a_claim_is_judged_through_the_server_and_the_gate_tells() {
 }
 
 #[test]
-fn a_key_that_is_revoked_is_refused_by_the_running_server_at_once() {
+fn a_revoked_key_is_refused_immediately_by_the_running_server() {
     let home = Home::new();
     let server = home.serve();
     let key = home.run(&["keys", "create", "ci", "--rate-per-minute", "2"]).ok().out;
@@ -94,7 +94,7 @@ fn work_is_delegated_and_facts_are_checked() {
 }
 
 #[test]
-fn commands_say_the_same_with_and_without_a_server() {
+fn commands_print_the_same_with_and_without_a_server() {
     let home = Home::new();
     let server = home.serve();
     let _executors = [("a", "honest"), ("b", "honest"), ("liar", "lie")]
@@ -147,7 +147,7 @@ fn a_round_that_a_crash_left_open_is_expired_by_the_next_start() {
 }
 
 #[test]
-fn a_server_in_use_is_named_and_a_second_signal_ends_it_at_once() {
+fn a_running_server_is_named_and_a_second_signal_kills_it() {
     let home = Home::new();
     let server = home.serve();
     let ran = home.run(&["serve", "--listen", "127.0.0.1:0"]);
@@ -222,7 +222,7 @@ fn a_local_program_becomes_an_executor() {
 }
 
 #[test]
-fn a_server_and_the_commands_after_it_may_be_started_at_once() {
+fn a_server_and_commands_can_start_concurrently() {
     let home = Home::new();
     fs::create_dir_all(home.state()).unwrap();
     let lock = fs::File::create(home.state().join("lock")).unwrap();
@@ -269,7 +269,7 @@ fn a_log_of_json_lines_has_no_other_lines() {
 }
 
 #[test]
-fn the_reason_of_an_error_is_read_whole() {
+fn the_full_reason_of_an_error_is_printed() {
     let home = Home::new();
     let _server = home.serve();
     let executor = home.register("sleeper", "hang");
@@ -283,7 +283,7 @@ fn the_reason_of_an_error_is_read_whole() {
 }
 
 #[test]
-fn a_round_that_hangs_is_started_repeated_watched_and_called_off() {
+fn a_hanging_round_is_started_repeated_watched_and_cancelled() {
     let home = Home::new();
     let alone = home.run(&["validate", "--claim", "2 + 2 = 4", "--async"]);
     assert_eq!(alone.code, 2, "{}", alone.err);

@@ -55,7 +55,7 @@ fn a_server_in_the_background_leaves_the_terminal_to_others() {
 }
 
 #[test]
-fn a_server_in_the_foreground_says_what_it_does() {
+fn a_server_in_the_foreground_logs_what_it_does() {
     let home = Home::new();
     let line = format!("{JURAT} serve --listen 127.0.0.1:0");
     let said = said_by(&home, on_terminal(shell(&home), 80, &line));
@@ -63,7 +63,7 @@ fn a_server_in_the_foreground_says_what_it_does() {
 }
 
 #[test]
-fn a_command_in_another_folder_makes_nothing_there() {
+fn a_command_creates_nothing_in_another_folder() {
     let home = Home::bare();
     for args in [
         &["executors", "list"][..],
@@ -109,7 +109,7 @@ fn two_of_three_are_explained() {
 }
 
 #[test]
-fn rounds_say_what_was_asked_until_it_is_erased() {
+fn rounds_show_their_request_until_it_is_erased() {
     let home = Home::new();
     let _server = home.serve();
     let _executor = home.register("a", "honest");
@@ -133,7 +133,7 @@ const LONG: &str = "Extraordinarily comprehensive explanations notwithstanding, 
                     municipalities characteristically underestimate infrastructural responsibilities";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_cut_in_a_pipe_and_no_word_is_broken_on_a_terminal() {
+async fn output_is_not_cut_in_a_pipe_and_words_are_not_broken_on_a_terminal() {
     let home = Home::new();
     let fake = FakeExecutor::start(answers(json!({ "answer": LONG }))).await;
     tokio::task::block_in_place(|| {
@@ -159,7 +159,7 @@ async fn nothing_is_cut_in_a_pipe_and_no_word_is_broken_on_a_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_silence_of_a_replica_counts_as_the_flag_says() {
+async fn a_missing_answer_counts_as_the_flag_says() {
     let home = Home::new();
     let fakes = [
         FakeExecutor::start(says_valid()).await,
@@ -201,7 +201,7 @@ fn the_terms_of_a_round_are_flags() {
 }
 
 #[test]
-fn a_gate_asks_for_as_much_confidence_as_its_user_does() {
+fn a_gate_requires_the_confidence_of_its_flag() {
     let home = Home::new();
     let _server = home.serve();
     let _executors = [("a", "honest"), ("b", "honest"), ("liar", "lie")]
@@ -228,7 +228,7 @@ fn a_gate_asks_for_as_much_confidence_as_its_user_does() {
 }
 
 #[test]
-fn a_list_says_that_there_is_more_and_goes_on_to_its_end() {
+fn a_list_says_if_there_is_more_and_can_be_read_to_its_end() {
     let home = Home::new();
     let server = home.serve();
     home.run(&["executors", "add", "a", "http://127.0.0.1:1", "--no-check", "--no-session"]).ok();
@@ -269,7 +269,7 @@ fn hints_say_what_to_type() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_under_two_names_is_warned_of() {
+async fn one_address_under_two_names_causes_a_warning() {
     let home = Home::new();
     let fake = FakeExecutor::start(says_valid()).await;
     tokio::task::block_in_place(|| {
@@ -284,7 +284,7 @@ async fn one_address_under_two_names_is_warned_of() {
 const HOSTILE: &str = "it is \u{202e}eurt\u{202c} \u{2066}x\u{2069}\u{1b}[2J\u{200b}\u{9b}31m";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_others_wrote_is_seen_for_what_it_is() {
+async fn foreign_text_is_shown_as_such() {
     let home = Home::new();
     let fake = FakeExecutor::start(answers(json!({ "answer": HOSTILE }))).await;
     tokio::task::block_in_place(|| {

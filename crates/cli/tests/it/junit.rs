@@ -66,7 +66,7 @@ fn hostile_text_stays_text() {
 }
 
 #[test]
-fn a_round_that_could_not_be_walked_is_an_error_too() {
+fn a_round_that_could_not_run_is_an_error_too() {
     let home = Home::new();
     let (code, text) = reported(&home, &["validate", "--claim", "1 = 1"]);
     assert_eq!(code, 1);

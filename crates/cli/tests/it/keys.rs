@@ -106,7 +106,7 @@ fn a_rotated_key_is_replaced_and_so_is_that_of_the_folder() {
 }
 
 #[test]
-fn what_is_wrong_with_a_key_is_a_matter_of_usage() {
+fn a_malformed_key_is_a_usage_error() {
     let home = Home::new();
     for (args, text) in [
         (&["keys", "create", "a/b"][..], "`name` must have at most 64 characters"),
@@ -122,7 +122,7 @@ fn what_is_wrong_with_a_key_is_a_matter_of_usage() {
 }
 
 #[test]
-fn a_key_that_nobody_saw_is_named_so_that_it_can_be_revoked() {
+fn a_key_that_could_not_be_shown_is_named_for_revocation() {
     let home = Home::new();
     let full = || fs::File::options().write(true).open("/dev/full").unwrap();
     home.run(&["keys", "create", "ci"]).ok();

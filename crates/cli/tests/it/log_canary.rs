@@ -256,7 +256,7 @@ fn stored(home: &Home) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_and_no_content_is_in_a_log_of_text_a_trace_or_a_figure() {
+async fn no_secret_and_no_content_is_in_text_logs_traces_or_metrics() {
     let home = Home::new();
     let (all, secrets) = run(&home, "text", "jurat.db").await;
     check(&all, &secrets);
@@ -267,7 +267,7 @@ async fn no_secret_and_no_content_is_in_a_log_of_text_a_trace_or_a_figure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_and_no_content_is_in_a_log_of_json_and_every_line_is_json() {
+async fn no_secret_and_no_content_is_in_json_logs() {
     let home = Home::new();
     let (all, secrets) = run(&home, "json", "jurat.db").await;
     check(&all, &secrets);
@@ -288,7 +288,7 @@ async fn no_secret_and_no_content_is_in_a_log_of_json_and_every_line_is_json() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_password_of_a_database_is_told_by_a_server_that_cannot_reach_it() {
+async fn a_server_without_its_database_does_not_reveal_the_password() {
     let home = Home::new();
     let store = format!("postgres://me:{PASSWORD}@127.0.0.1:1/jurat");
     for format in ["text", "json"] {

@@ -73,7 +73,7 @@ fn validate() -> Value {
 }
 
 #[test]
-fn without_a_server_the_command_does_the_work_and_leaves_the_store_to_others_in_between() {
+fn without_a_server_the_command_works_and_releases_the_store_in_between() {
     let home = Home::new();
     let _executor = home.register("one", "honest");
     let mut client = Spoken::start(&home);
@@ -92,7 +92,7 @@ fn without_a_server_the_command_does_the_work_and_leaves_the_store_to_others_in_
 }
 
 #[test]
-fn the_newest_era_needs_no_beginning_and_a_request_can_be_called_off() {
+fn the_newest_revision_needs_no_handshake_and_a_request_can_be_cancelled() {
     let home = Home::new();
     let server = home.serve();
     let _executors = [home.register("slow", "hang"), home.register("one", "honest")];
@@ -130,7 +130,7 @@ fn the_newest_era_needs_no_beginning_and_a_request_can_be_called_off() {
 }
 
 #[test]
-fn what_cannot_be_read_or_reached_is_told_as_an_error_of_the_protocol() {
+fn unreadable_messages_and_missing_servers_are_protocol_errors() {
     let home = Home::new();
     let mut client = Spoken::start(&home);
     client.say("nonsense");
@@ -154,7 +154,7 @@ fn what_cannot_be_read_or_reached_is_told_as_an_error_of_the_protocol() {
 }
 
 #[test]
-fn a_wrong_setting_is_told_before_anybody_speaks() {
+fn a_wrong_setting_is_reported_before_the_first_message() {
     let home = Home::new();
     let ran = home.run(&["--server", "https://jurat.example.com", "mcp"]);
     assert_eq!(ran.code, 1);

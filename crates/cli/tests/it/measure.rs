@@ -73,7 +73,7 @@ fn the_first_version_is_compared_with_nothing() {
 }
 
 #[test]
-fn what_is_measured_is_what_was_asked_for() {
+fn the_requested_cases_are_measured() {
     let home = Home::new();
     let data = home.path().join("data.jsonl");
     let case = json!({"inputs": {"response": "x"}, "passed": true, "id": "a"});
@@ -155,7 +155,7 @@ fn each_case_is_a_test_case_of_junit() {
 }
 
 #[test]
-fn attacks_are_told_by_family_and_gated() {
+fn attacks_are_reported_by_family_and_gated() {
     let home = Home::new();
     let body = json!({
         "measurement_id": "m-2", "verifier_id": ID, "version": 1, "purpose": "attack",
@@ -176,7 +176,7 @@ fn attacks_are_told_by_family_and_gated() {
 }
 
 #[test]
-fn an_error_in_the_midst_of_a_stream_is_told() {
+fn an_error_in_the_middle_of_a_stream_is_reported() {
     let home = Home::new();
     let problem =
         json!({"code": "budget_exhausted", "message": "no credit is left", "hint": "Ask."});
@@ -236,7 +236,7 @@ fn a_version_whose_predecessor_was_measured_is_compared_with_it() {
 }
 
 #[test]
-fn a_deploy_stands_also_when_its_test_fails() {
+fn a_deploy_is_kept_even_if_its_test_fails() {
     let home = Home::new();
     fs::write(home.path().join("v.json"), "{\"name\": \"tone\"}").unwrap();
     let tests = format!("POST /v1/verifiers/{ID}/tests");
@@ -253,7 +253,7 @@ fn a_deploy_stands_also_when_its_test_fails() {
 }
 
 #[test]
-fn a_deploy_tells_what_the_version_lacks_and_which_flag_a_conflict_needs() {
+fn a_deploy_reports_what_is_missing_and_the_flag_for_a_conflict() {
     let home = Home::new();
     fs::write(home.path().join("v.json"), "{\"name\": \"tone\"}").unwrap();
     let body = json!({
@@ -273,7 +273,7 @@ fn a_deploy_tells_what_the_version_lacks_and_which_flag_a_conflict_needs() {
 }
 
 #[test]
-fn cases_without_a_name_go_by_their_line() {
+fn unnamed_cases_are_named_by_their_line() {
     let home = Home::new();
     let case = |text: &str| json!({"inputs": {"response": text}, "passed": false});
     fs::write(home.path().join("data.jsonl"), format!("\n{}\n\n{}\n", case("x"), case("y")))

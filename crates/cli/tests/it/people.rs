@@ -18,7 +18,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn somebody_registers_takes_a_handle_and_makes_a_team() {
+fn a_user_registers_claims_a_handle_and_creates_a_team() {
     let home = Home::new();
     let closed = home.run(&["auth", "register", EMAIL]);
     assert_eq!(closed.code, 1);
@@ -66,7 +66,7 @@ fn somebody_registers_takes_a_handle_and_makes_a_team() {
 }
 
 #[tokio::test]
-async fn mail_goes_to_the_server_that_is_named() {
+async fn mail_goes_to_the_configured_server() {
     let smtp = FakeSmtp::start().await;
     let home = Home::new();
     let mut command = home.command(&["auth", "register", EMAIL]);
@@ -86,7 +86,7 @@ async fn mail_goes_to_the_server_that_is_named() {
 }
 
 #[test]
-fn what_others_share_is_listed_accepted_declined_and_blocked() {
+fn shares_are_listed_accepted_declined_and_blocked() {
     let home = Home::new();
     let key = |name: &str| {
         let account = format!("acct_{name}");

@@ -12,7 +12,7 @@ use crate::home::Home;
 const NOWHERE: &str = "http://127.0.0.1:1";
 
 #[tokio::test]
-async fn a_command_that_names_no_store_uses_the_server_that_runs() {
+async fn a_command_without_a_store_uses_the_running_server() {
     let schema = TestSchema::served().await;
     let home = Home::new();
     let url = schema.serving_url();
@@ -46,7 +46,7 @@ async fn a_command_that_names_no_store_uses_the_server_that_runs() {
 }
 
 #[tokio::test]
-async fn a_role_that_may_not_make_tables_is_told_of_the_one_that_may() {
+async fn a_role_without_rights_is_told_which_role_is_needed() {
     let schema = TestSchema::new().await;
     let role = format!("{}_app", schema.name);
     let home = Home::new();
@@ -69,7 +69,7 @@ async fn a_role_that_may_not_make_tables_is_told_of_the_one_that_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_told_by_a_server_that_logs_in_with_a_password() {
+async fn a_server_does_not_reveal_its_database_password() {
     crate::log_canary::on_postgres().await;
 }
 

@@ -26,7 +26,7 @@ fn shown(home: &Home, round: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_old_goes_and_decisions_stay() {
+async fn old_data_is_pruned_and_decisions_stay() {
     let home = Home::new();
     let old = old_round(&home).await;
     let _executor = home.register("a", "honest");

@@ -53,7 +53,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
 }
 
 #[test]
-fn a_named_file_takes_the_place_of_the_one_in_the_state_folder() {
+fn a_named_file_replaces_the_one_in_the_state_folder() {
     let home = with_file("[limits]\nrounds = 7\n");
     let other = home.path().join("other.toml");
     fs::write(&other, "state.dir = 'elsewhere'\n").unwrap();
@@ -138,7 +138,7 @@ fn the_settings_are_a_table_and_say_when_there_is_no_file() {
 }
 
 #[test]
-fn the_example_is_a_file_that_is_in_order() {
+fn the_example_file_is_valid() {
     let home = Home::new();
     let example = home.run(&["config", "example"]).ok().out;
     fs::create_dir_all(home.state()).unwrap();
@@ -184,7 +184,7 @@ fn a_server_takes_its_settings_from_the_file() {
 }
 
 #[test]
-fn the_limit_of_rounds_is_the_one_that_was_set() {
+fn the_configured_limit_of_rounds_applies() {
     let home = with_file("[limits]\nrounds = 1\n");
     let _server = home.serve();
     let _executor = home.register("sleeper", "hang");
@@ -195,7 +195,7 @@ fn the_limit_of_rounds_is_the_one_that_was_set() {
 }
 
 #[test]
-fn the_limits_on_what_comes_in_are_those_that_were_set() {
+fn the_configured_inbound_limits_apply() {
     let home = with_file("[inbound]\nmax_connections = 1\n[shutdown]\ndrain_seconds = 1\n");
     let server = home.serve();
     let address = server.url.strip_prefix("http://").unwrap();

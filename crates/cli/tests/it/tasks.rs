@@ -48,7 +48,7 @@ fn a_task_runs_to_its_decision_on_a_server() {
 }
 
 #[test]
-fn a_gate_tells_how_a_task_ended() {
+fn a_gate_reports_how_a_task_ended() {
     let home = Home::new();
     let _server = home.serve();
     let _alpha = home.register("alpha", "honest");
@@ -75,7 +75,7 @@ fn a_gate_tells_how_a_task_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_is_called_off() {
+async fn a_task_is_cancelled() {
     let home = Home::new();
     let able = answers(json!({ "answer": "42" })).task_types(&["swarm"]);
     let fake = FakeExecutor::start(gated(able)).await;
@@ -93,7 +93,7 @@ async fn a_task_is_called_off() {
 }
 
 #[test]
-fn a_decision_is_complained_of_and_the_next_epoch_begins() {
+fn a_decision_is_disputed_and_the_next_epoch_starts() {
     let home = Home::new();
     let _server = home.serve();
     let _alpha = home.register("alpha", "honest");
@@ -151,7 +151,7 @@ fn without_a_server_the_command_drives_the_task_itself() {
 }
 
 #[test]
-fn what_is_wrong_says_what_to_try_next() {
+fn an_error_suggests_the_next_step() {
     let home = Home::new();
     let none = home.run(&["task", "submit"]);
     assert_eq!(none.code, 2);
@@ -189,7 +189,7 @@ fn run_real_fails_when_its_task_does() {
 }
 
 #[test]
-fn the_peers_word_for_the_address_of_events_is_a_flag_too() {
+fn the_peers_name_for_the_events_address_is_a_flag_too() {
     let home = Home::new();
     let _server = home.serve();
     let runtime = home.start(&["runtime", "--listen", "127.0.0.1:0"]).listening();

@@ -169,7 +169,7 @@ fn summary(attributes: &[KeyValue]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_caller_who_began_a_trace_decides_and_the_ratio_decides_on_the_rest() {
+async fn a_caller_with_a_trace_decides_and_the_ratio_decides_otherwise() {
     let (home, collector) = (Home::new(), FakeCollector::start().await);
     let server = serve(&home, &collector.url(), &[("JURAT_TELEMETRY_SAMPLE_RATIO", "0")]);
     let fake = FakeExecutor::start(says_valid()).await;
@@ -194,7 +194,7 @@ async fn the_caller_who_began_a_trace_decides_and_the_ratio_decides_on_the_rest(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collector_that_is_gone_costs_nothing_and_is_named_in_the_log() {
+async fn a_missing_collector_costs_nothing_and_is_logged() {
     let home = Home::new();
     let server = serve(&home, "http://127.0.0.1:1", &[]);
     let fake = FakeExecutor::start(says_valid()).await;
@@ -210,7 +210,7 @@ async fn a_collector_that_is_gone_costs_nothing_and_is_named_in_the_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collector_that_never_answers_does_not_hold_up_the_end() {
+async fn a_silent_collector_does_not_delay_the_shutdown() {
     let home = Home::new();
     // Connections are made, and nobody reads from them.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

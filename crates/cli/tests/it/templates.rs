@@ -78,7 +78,7 @@ async fn a_template_is_published_read_found_and_forked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_is_taken_back_and_handed_over() {
+async fn a_template_is_unpublished_and_transferred() {
     let (home, _server, _provider) = author().await;
     templates(&home, &["publish", "report"]).ok();
     let own = templates(&home, &["transfer-ownership", "@ann/report", "@ann"]).ok();

@@ -97,7 +97,7 @@ fn a_verifier_needs_no_server() {
 }
 
 #[test]
-fn runs_are_found_by_what_came_of_them() {
+fn runs_are_found_by_their_result() {
     let home = Home::new();
     let _server = home.serve();
     deploy(&home, &verifier("cites", &names_source(), "builtin/rules"), &[]);
@@ -168,7 +168,7 @@ fn a_run_under_a_key_is_made_once() {
 }
 
 #[test]
-fn the_example_of_the_guides_does_what_it_says() {
+fn the_example_of_the_guides_works() {
     let home = Home::new();
     let example = include_str!("../../../../docs/examples/names-its-source.json");
     let example: Value = serde_json::from_str(example).unwrap();
@@ -184,7 +184,7 @@ fn the_example_of_the_guides_does_what_it_says() {
 
 /// Version 1 passes what names a source, and version 2 nothing: it does worse.
 #[test]
-fn a_version_is_measured_and_one_that_does_worse_is_noticed() {
+fn a_version_is_measured_and_a_regression_is_noticed() {
     let home = Home::new();
     let _server = home.serve();
     let (id, token) = deploy(&home, &verifier("cites", &names_source(), "builtin/rules"), &[]);
@@ -230,7 +230,7 @@ fn a_version_is_measured_and_one_that_does_worse_is_noticed() {
 }
 
 #[test]
-fn rules_are_not_talked_round_by_what_they_do_not_look_for() {
+fn rules_ignore_injections() {
     let home = Home::new();
     let _server = home.serve();
     let word = json!({"contains": {"field": "response", "text": "xyzzy"}});

@@ -20,7 +20,7 @@ fn page(names: &[&str], next: Option<&str>) -> Value {
 }
 
 #[test]
-fn a_list_is_json_in_a_pipe_and_a_table_where_it_is_asked_for() {
+fn a_list_is_json_in_a_pipe_and_a_table_on_request() {
     let home = Home::new();
     let first = page(&["a", "b"], Some("c1"));
     let server = Scripted::new()
@@ -48,7 +48,7 @@ fn a_list_is_json_in_a_pipe_and_a_table_where_it_is_asked_for() {
 }
 
 #[test]
-fn a_file_that_is_no_verifier_is_refused_before_anything_is_sent() {
+fn an_invalid_verifier_file_is_refused_before_anything_is_sent() {
     let home = Home::new();
     let server = Scripted::new();
     fs::write(home.path().join("list.json"), "[]").unwrap();
@@ -68,7 +68,7 @@ fn a_file_that_is_no_verifier_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn what_is_deployed_is_what_the_file_says_with_the_token_of_the_flag() {
+fn a_deploy_sends_the_file_with_the_token_of_the_flag() {
     let home = Home::new();
     let deployed = json!({
         "verifier_id": ID, "name": "tone", "version": 1, "version_token": "t1", "current_version": 1,
@@ -103,7 +103,7 @@ fn judged(passed: Option<bool>) -> Value {
 const RUNS: &str = "POST /v1/verifiers/tone/runs";
 
 #[test]
-fn a_run_says_the_verdict_and_only_a_gate_stops_at_it() {
+fn a_run_prints_the_verdict_and_only_a_gate_fails() {
     let home = Home::new();
     let error = "ERROR verifier_run_id=r-1 timeout: the judge did not answer\n";
     for (body, out, [plain, gated]) in [
@@ -184,7 +184,7 @@ fn inputs_come_as_json_from_a_file_or_one_by_one() {
 }
 
 #[test]
-fn a_refusal_of_the_server_says_what_to_do() {
+fn a_refusal_of_the_server_comes_with_advice() {
     let home = Home::new();
     let problem = json!({
         "code": "conflict", "message": "the token is stale", "hint": "Send the token t2.",
@@ -266,7 +266,7 @@ fn runs_are_exported_line_by_line_to_the_end() {
 }
 
 #[test]
-fn an_amount_that_is_none_is_refused_before_anything_is_sent() {
+fn an_invalid_amount_is_refused_before_anything_is_sent() {
     let home = Home::new();
     let path = "POST /v1/accounts/acct_a/grants";
     let server = Scripted::new().on(path, 200, json!({"available_usd": "20.00"}));

@@ -37,7 +37,7 @@ fn again(home: &Home, url: &str) -> Process {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_of_a_task_goes_on_with_the_server_that_is_started_again() {
+async fn watching_a_task_survives_a_restart_of_the_server() {
     let home = Home::new();
     let fake = FakeExecutor::start(gated(says("42"))).await;
     let server = home.serve();
@@ -74,7 +74,7 @@ async fn a_watch_of_a_task_goes_on_with_the_server_that_is_started_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_of_a_run_goes_on_with_the_server_that_is_started_again() {
+async fn watching_a_run_survives_a_restart_of_the_server() {
     let home = Home::new();
     let fake = FakeExecutor::start(says("42")).await;
     let mut serve = home.command(&["serve", "--listen", "127.0.0.1:0"]);
@@ -96,7 +96,7 @@ async fn a_watch_of_a_run_goes_on_with_the_server_that_is_started_again() {
 }
 
 #[test]
-fn a_server_that_was_never_there_is_not_waited_for() {
+fn a_server_that_never_ran_is_not_waited_for() {
     let home = Home::new();
     let ran = home.run(&["task", "watch", "t1", "--server", "http://127.0.0.1:1"]);
     assert_eq!(ran.code, 1, "{}", ran.err);

@@ -16,7 +16,7 @@ fn saved() -> Value {
 }
 
 #[test]
-fn a_folder_is_sent_with_its_files_but_for_those_that_are_ignored() {
+fn a_folder_is_sent_with_its_files_except_ignored_ones() {
     let home = Home::new();
     let folder = home.path().join("report");
     for (name, text) in [
@@ -50,7 +50,7 @@ fn a_folder_is_sent_with_its_files_but_for_those_that_are_ignored() {
 }
 
 #[test]
-fn what_is_no_workflow_is_refused_before_anything_is_sent() {
+fn an_invalid_workflow_is_refused_before_anything_is_sent() {
     let home = Home::new();
     fs::create_dir(home.path().join("empty")).unwrap();
     fs::write(home.path().join("bytes.md"), [0xff]).unwrap();
@@ -122,7 +122,7 @@ fn checks_pass_fail_or_stay_undecided() {
 }
 
 #[test]
-fn a_file_that_nobody_saved_is_checked_by_its_own_block() {
+fn an_unsaved_file_is_checked_by_its_own_block() {
     let home = Home::new();
     fs::write(home.path().join("report.md"), BODY).unwrap();
     fs::write(home.path().join("plain.md"), "# Do").unwrap();

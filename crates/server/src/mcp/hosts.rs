@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_answers_for_its_address_and_for_the_names_it_was_told() {
+    fn a_server_answers_for_its_address_and_its_configured_names() {
         let names = ["Jurat.Example".to_owned()];
         let hosts = AllowedHosts::new(IpAddr::from([192, 168, 1, 5]), &names);
         check(&hosts, "host", "192.168.1.5:5872", true);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_holds_all_that_it_refers_to_and_nothing_of_openapi() {
+    fn a_schema_is_self_contained_and_free_of_openapi() {
         let schema = Value::Object(input::<Outer>());
         assert_eq!(schema["type"], "object");
         let text = schema.to_string();

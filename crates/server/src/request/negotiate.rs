@@ -60,7 +60,7 @@ mod tests {
     const OFFERS: [&str; 2] = ["text/plain", "application/openmetrics-text"];
 
     #[test]
-    fn the_client_chooses_and_the_first_offer_is_for_those_who_do_not() {
+    fn the_client_chooses_and_the_first_offer_is_the_default() {
         for (accept, expected) in [
             ("", 0),
             ("*/*", 0),

@@ -94,7 +94,7 @@ mod tests {
     const XFF: &str = X_FORWARDED_FOR;
 
     #[test]
-    fn nobody_but_a_trusted_proxy_is_believed() {
+    fn only_a_trusted_proxy_is_believed() {
         check("203.0.113.9", &[(XFF, "198.51.100.7")], "203.0.113.9");
         check("203.0.113.9", &[("forwarded", "for=198.51.100.7")], "203.0.113.9");
         check("10.0.0.1", &[], "10.0.0.1");
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_right_most_address_that_is_no_proxy_is_the_client() {
+    fn the_right_most_address_that_is_not_a_proxy_is_the_client() {
         check("10.0.0.1", &[(XFF, "198.51.100.7")], "198.51.100.7");
         check("10.0.0.1", &[(XFF, "192.0.2.1, 198.51.100.7, 10.0.0.2")], "198.51.100.7");
         check("10.0.0.1", &[(XFF, "192.0.2.1"), (XFF, "198.51.100.7")], "198.51.100.7");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_ends_the_walk() {
+    fn an_invalid_address_ends_the_search() {
         check("10.0.0.1", &[(XFF, "")], "10.0.0.1");
         check("10.0.0.1", &[(XFF, "192.0.2.1, unknown")], "10.0.0.1");
         check("10.0.0.1", &[(XFF, "192.0.2.1, x, 10.0.0.2")], "10.0.0.2");

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_has_the_connections_of_many() {
+    fn a_proxy_may_have_the_connections_of_many_clients() {
         let places = permits(3, 1);
         let taken = [(); 3].map(|()| places.take(at("::ffff:198.51.100.7")));
         assert!(taken.iter().all(Option::is_some));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_gets_its_share_and_another_is_not_touched_by_it() {
+    fn one_address_gets_its_share_without_affecting_another() {
         let places = permits(10, 2);
         let (first, second) = (places.take(at("192.0.2.1")), places.take(at("192.0.2.1")));
         assert!(first.is_some() && second.is_some());
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_version_6_counts_as_one_address() {
+    fn an_ipv6_network_counts_as_one_address() {
         let places = permits(10, 1);
         let _first = places.take(at("2001:db8::1")).unwrap();
         assert!(places.take(at("2001:db8::2")).is_none());
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_may_use_every_place_and_no_more() {
+    fn this_machine_may_use_every_connection_slot() {
         let places = permits(3, 1);
         let kept: Vec<_> = (0..3).filter_map(|_| places.take(at("127.0.0.1"))).collect();
         assert_eq!(kept.len(), 3);

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_with_two_readings_is_named() {
+    fn an_ambiguous_head_is_named() {
         let host = ("host", "h");
         check(&[host], None);
         check(&[], Some("Host"));

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_has_its_grace_then_as_long_as_its_rate_allows_and_never_more_than_the_total() {
+    fn a_body_has_a_grace_period_a_minimum_rate_and_a_total_limit() {
         let inbound = InboundLimits::default();
         let cases = [(0, 10), (1, 10), (10 * 1_024, 10), (20 * 1_024, 20), (1_024 * 1_024, 30)];
         for (received, seconds) in cases {

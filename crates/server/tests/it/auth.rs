@@ -40,7 +40,7 @@ async fn a_key_without_the_scope_is_told_which_one() {
 }
 
 #[tokio::test]
-async fn one_accounts_round_is_nothing_to_another() {
+async fn a_round_of_another_account_does_not_exist() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let alice = app.caller("alice", &[Scope::RoundsCreate, Scope::RoundsRead]).await;
@@ -55,7 +55,7 @@ async fn one_accounts_round_is_nothing_to_another() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_opens_nothing() {
+async fn a_revoked_key_is_refused() {
     let app = TestApp::new().await;
     let key = jurat_core::account::key::ApiKey::new(11, [12, 13]);
     let account = jurat_core::id::AccountId::admin();

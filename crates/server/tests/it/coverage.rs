@@ -69,7 +69,7 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_a_problem_too() {
+async fn a_missing_route_is_a_problem_document_too() {
     let app = TestApp::new().await;
     for (method, path, status) in
         [("GET", "/nowhere", 404), ("PUT", "/v1/rounds", 405), ("GET", "/api/v3/validate", 405)]
@@ -89,7 +89,7 @@ async fn what_is_not_there_is_a_problem_too() {
 }
 
 #[tokio::test]
-async fn an_address_that_no_name_can_have_names_nothing() {
+async fn a_path_with_an_invalid_name_is_not_found() {
     let app = TestApp::new().await;
     let mut asked = 0;
     for route in route_table() {

@@ -80,12 +80,12 @@ async fn half_a_document_is_not_json() {
 }
 
 #[tokio::test]
-async fn a_document_with_two_readings_is_not_json() {
+async fn an_ambiguous_document_is_not_json() {
     ended_as(&asked(duplicate_keys).await, "ERROR", "not_json");
 }
 
 #[tokio::test]
-async fn a_500_is_said_with_its_status() {
+async fn a_500_is_reported_with_its_status() {
     let replicas = asked(|| status(500)).await;
     ended_as(&replicas, "ERROR", "http_status");
     assert!(replicas[0]["error"]["detail"].as_str().unwrap().contains("500"));
@@ -97,7 +97,7 @@ async fn ten_gigabytes_are_not_read() {
 }
 
 #[tokio::test]
-async fn headers_without_end_are_not_read() {
+async fn endless_headers_are_not_read() {
     ended_as(&asked(endless_headers).await, "ERROR", "disconnected");
 }
 
@@ -112,7 +112,7 @@ async fn a_connection_that_is_reset_is_a_disconnect() {
 }
 
 #[tokio::test]
-async fn what_is_longer_than_its_length_is_cut_there() {
+async fn a_body_longer_than_its_length_is_cut() {
     ended_as(&asked(lies_about_length).await, "ERROR", "not_json");
 }
 
@@ -138,7 +138,7 @@ async fn a_redirect_is_never_followed() {
 }
 
 #[tokio::test]
-async fn a_400_in_html_comes_from_something_in_between() {
+async fn html_400_is_blamed_on_a_proxy() {
     let page = || replies(400, "text/html; charset=utf-8", "<html>bad gateway</html>");
     ended_as(&asked(page).await, "ERROR", "http_status");
 }
@@ -182,7 +182,7 @@ async fn a_score_beyond_one_is_an_error() {
 }
 
 #[tokio::test]
-async fn one_of_each_beside_three_honest_ones_changes_nothing() {
+async fn one_faulty_executor_among_three_honest_ones_changes_nothing() {
     let app = TestApp::new().await;
     let _fakes = app
         .executors([says_valid(), hangs(), says_valid(), huge(10_000_000_000), says_valid()])
@@ -215,7 +215,7 @@ fn every_kind() -> Vec<(Behaviour, &'static str)> {
 }
 
 #[tokio::test]
-async fn whatever_one_does_the_two_others_decide_in_time() {
+async fn two_honest_executors_decide_in_time_whatever_the_third_does() {
     // The honest ones answer within it however busy the machine is.
     const DEADLINE_MS: u64 = 2_000;
     let app = TestApp::new().await;
@@ -239,7 +239,7 @@ async fn whatever_one_does_the_two_others_decide_in_time() {
 }
 
 #[tokio::test]
-async fn a_second_answer_is_not_taken_for_that_of_the_next_request() {
+async fn a_second_answer_is_not_mistaken_for_the_next_one() {
     let app = TestApp::new().await;
     let [fake] = app.executors([replies_twice(says_valid())]).await;
     let body = json!({ "claim": "x" });
@@ -252,7 +252,7 @@ async fn a_second_answer_is_not_taken_for_that_of_the_next_request() {
 }
 
 #[tokio::test]
-async fn an_executor_that_fails_rests_within_ten_failures_and_one_answer_ends_that() {
+async fn a_failing_executor_is_paused_within_ten_failures_and_recovers_with_one_answer() {
     for behaviour in [status(500), disconnects_mid_body(), html(), endless_headers()] {
         let app = TestApp::new().await;
         let [fake] = app.executors([behaviour]).await;
@@ -297,7 +297,7 @@ fn peak_kib() -> u64 {
 }
 
 #[tokio::test]
-async fn many_endless_answers_at_once_take_little_memory() {
+async fn many_concurrent_endless_answers_take_little_memory() {
     let app = TestApp::new().await;
     let endless = || huge(10_000_000_000);
     let _fakes = app.executors([endless(), endless(), endless(), endless(), endless()]).await;
@@ -317,7 +317,7 @@ async fn many_endless_answers_at_once_take_little_memory() {
 }
 
 #[tokio::test]
-async fn a_verdict_in_the_name_of_another_model_is_no_vote() {
+async fn a_verdict_of_another_model_is_not_a_vote() {
     let app = TestApp::new().await;
     let fakes = app.executors([says_valid(), says_valid(), says_valid()]).await;
     fakes[0].set(says_valid().model_id("somebody-else"));

@@ -52,7 +52,7 @@ async fn the_same_request_gets_the_same_answer_and_nobody_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_request_whose_members_stand_in_another_order_is_the_same() {
+async fn a_request_with_members_in_another_order_is_the_same() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let send = async |body: &'static str| {
@@ -134,7 +134,7 @@ async fn every_write_happens_once() {
 }
 
 #[tokio::test]
-async fn a_request_that_did_nothing_leaves_its_key_free() {
+async fn a_failed_request_leaves_its_key_free() {
     let app = TestApp::new().await;
     let admin = app.admin();
     let body = json!({ "claim": "x" });
@@ -149,7 +149,7 @@ async fn a_request_that_did_nothing_leaves_its_key_free() {
 }
 
 #[tokio::test]
-async fn a_key_means_nothing_to_another_account() {
+async fn an_idempotency_key_belongs_to_one_account() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let scopes = [Scope::RoundsCreate, Scope::RoundsRead];
@@ -176,7 +176,7 @@ async fn a_key_must_be_one_short_printable_text() {
 }
 
 #[tokio::test]
-async fn disagreement_under_fail_hard_is_repeated_as_it_was() {
+async fn a_disagreement_under_fail_hard_is_repeated_unchanged() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid(), says_invalid(), says_invalid()]).await;
     let terms = json!({ "replicas": 3, "disagreement_policy": "fail_hard", "min_agreement": 0.9 });
@@ -230,7 +230,7 @@ async fn after_a_crash_the_key_leads_to_an_answer() {
 }
 
 #[tokio::test]
-async fn a_repeated_request_that_waits_for_a_dead_node_goes_on_to_an_answer() {
+async fn a_repeated_request_does_not_wait_for_a_dead_node() {
     let folder = tempfile::tempdir().unwrap();
     let file = StoreLocation::File(folder.path().join("jurat.db"));
     let body = json!({ "claim": "x" });
@@ -254,7 +254,7 @@ async fn a_repeated_request_that_waits_for_a_dead_node_goes_on_to_an_answer() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_asked_for_again_has_the_final_event() {
+async fn a_repeated_stream_has_the_final_event() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let headers = [("accept", "text/event-stream"), ("idempotency-key", "k")];

@@ -16,7 +16,7 @@ async fn sent(body: impl Into<Body>, headers: &[(&str, &str)]) -> (u16, String) 
 }
 
 #[tokio::test]
-async fn what_does_not_parse_or_has_two_readings_is_400() {
+async fn invalid_or_ambiguous_json_is_a_400() {
     let deep = format!("{{\"claim\":{}1{}}}", "[".repeat(100), "]".repeat(100));
     for body in [
         "",
@@ -49,7 +49,7 @@ async fn compressed_and_foreign_bodies_are_415() {
 }
 
 #[tokio::test]
-async fn every_route_reads_the_table_of_ambiguous_json_alike() {
+async fn every_route_refuses_the_same_ambiguous_json() {
     let app = TestApp::new().await;
     let document = app.anonymous().get("/openapi.json").await.json();
     let takes_json = |path: &str| {
@@ -73,7 +73,7 @@ async fn every_route_reads_the_table_of_ambiguous_json_alike() {
 }
 
 #[tokio::test]
-async fn the_answers_of_executors_are_read_by_the_same_table() {
+async fn the_answers_of_executors_are_read_as_strictly() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({}))]).await;
     let tail = r#","evidence_inline":[],"evidence_refs":[]}"#;

@@ -27,7 +27,7 @@ fn told(reply: &TestReply) -> (u16, &str, &str) {
 }
 
 #[tokio::test]
-async fn a_key_may_ask_so_often_a_minute_and_is_told_what_is_left() {
+async fn a_key_has_a_rate_limit_and_sees_what_is_left() {
     let app = TestApp::new().await;
     let key = key(&app, &json!({ "name": "ci", "rate_per_minute": 6 })).await;
     let ask = async || app.with_key(&key).get("/v1/rounds").await;
@@ -86,7 +86,7 @@ async fn two_keys_do_not_disturb_each_other() {
 }
 
 #[tokio::test]
-async fn a_wrong_secret_uses_nothing_up() {
+async fn a_wrong_secret_uses_no_quota() {
     let app = TestApp::new().await;
     let key = key(&app, &json!({ "name": "a", "rate_per_minute": 1 })).await;
     let id = jurat_core::account::key::ApiKey::parse(&key).unwrap().id().to_owned();
@@ -126,7 +126,7 @@ async fn the_installation_limits_keys_that_have_no_limit_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_key_has_so_many_rounds_under_way_and_another_key_its_own() {
+async fn each_key_has_its_own_limit_of_rounds() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let one = key(&app, &json!({ "name": "one", "concurrent_rounds": 1 })).await;
@@ -215,7 +215,7 @@ async fn all_keys_of_an_account_share_its_rounds() {
 }
 
 #[tokio::test]
-async fn one_account_never_has_all_places_of_a_node() {
+async fn one_account_never_gets_all_permits_of_a_node() {
     let limits = EngineLimits { rounds: 16, ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     let [fake] = app.executors([gated(says_valid())]).await;
@@ -277,7 +277,7 @@ async fn a_body_with_too_many_values_is_refused() {
 }
 
 #[tokio::test]
-async fn rounds_under_way_take_so_much_memory_and_no_more() {
+async fn the_memory_of_rounds_in_progress_is_limited() {
     const MIB: usize = 1024 * 1024;
     let limits =
         EngineLimits { bytes: 64 * MIB, bytes_per_account: 40 * MIB, ..EngineLimits::default() };
@@ -314,7 +314,7 @@ async fn rounds_under_way_take_so_much_memory_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_request_that_waits_for_a_round_of_before_counts_while_it_waits() {
+async fn a_request_that_waits_for_an_earlier_round_counts_meanwhile() {
     const MIB: usize = 1024 * 1024;
     let app = TestApp::with_limits(EngineLimits {
         bytes_per_account: 40 * MIB,

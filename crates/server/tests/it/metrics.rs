@@ -102,7 +102,7 @@ async fn tasks_and_runs_are_counted_by_how_they_ended() {
 }
 
 #[tokio::test]
-async fn what_is_open_is_counted_now_and_then() {
+async fn open_work_is_counted_periodically() {
     let app = TestApp::new().await;
     let fake = FakeExecutor::start(says_valid().task_types(&["swarm"])).await;
     let url = fake.url();
@@ -195,7 +195,7 @@ async fn judges_are_counted_with_their_calls_tokens_and_cost() {
 }
 
 #[tokio::test]
-async fn a_model_that_a_caller_names_makes_no_new_series() {
+async fn a_model_named_by_a_caller_makes_no_new_series() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = judged_app(&fake).await;
     judge(&app, "cites", "x").await;
@@ -211,7 +211,7 @@ async fn a_model_that_a_caller_names_makes_no_new_series() {
 }
 
 #[tokio::test]
-async fn figures_need_a_key_that_may_read_them() {
+async fn metrics_need_a_key_with_the_scope() {
     let app = TestApp::new().await;
     let watcher = app.caller("watcher", &[Scope::MetricsRead]).await;
     let reply = watcher.get("/metrics").await;
@@ -223,7 +223,7 @@ async fn figures_need_a_key_that_may_read_them() {
 }
 
 #[tokio::test]
-async fn a_reader_chooses_the_format_of_the_figures() {
+async fn a_reader_chooses_the_format_of_the_metrics() {
     const OPEN: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
     /// What Prometheus sends.
@@ -305,7 +305,7 @@ async fn a_caller_who_leaves_is_counted_as_gone() {
 }
 
 #[tokio::test]
-async fn every_figure_that_is_described_appears_and_no_other() {
+async fn every_described_metric_appears_and_no_other() {
     let full = TestApp::with_limits(EngineLimits { rounds: 0, ..EngineLimits::default() }).await;
     full.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
@@ -373,7 +373,7 @@ async fn hostile_input_makes_no_new_series() {
 }
 
 #[tokio::test]
-async fn the_series_of_an_executor_go_with_it() {
+async fn removing_an_executor_removes_its_series() {
     let app = busy_app().await;
     assert!(figures(&app).await.contains("executor=\"s1\""));
     app.admin().delete("/v1/executors/s1").await;
@@ -390,7 +390,7 @@ fn named(text: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn dashboard_and_alerts_name_only_figures_that_exist_and_no_figure_is_left_out() {
+fn dashboard_and_alerts_cover_exactly_the_existing_metrics() {
     let dashboard = include_str!("../../../../docs/operations/dashboard.json");
     let alerts = include_str!("../../../../docs/operations/alerts.yml");
     let page = include_str!("../../../../docs/reference/metrics.md");

@@ -48,7 +48,7 @@ fn the_route_table_and_the_document_name_the_same_operations() {
 }
 
 #[test]
-fn every_operation_is_described_whole() {
+fn every_operation_is_fully_described() {
     let document = document();
     let tags: BTreeSet<&str> = document["tags"]
         .as_array()
@@ -85,7 +85,7 @@ fn every_operation_is_described_whole() {
 }
 
 #[test]
-fn every_code_is_answered_somewhere_with_an_example_of_its_own() {
+fn every_code_has_an_example_of_its_own() {
     let document = document();
     let mut found = BTreeSet::new();
     for (method, path, operation) in operations(&document) {
@@ -183,7 +183,7 @@ async fn the_document_and_its_page_need_no_key_and_no_other_host() {
 }
 
 #[tokio::test]
-async fn the_front_door_shows_the_way_to_people_and_to_programs() {
+async fn the_root_page_guides_people_and_programs() {
     let app = TestApp::new().await;
     let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
     let page = app.anonymous().send("GET", "/", Body::empty(), &[("accept", browser)]).await;
@@ -281,7 +281,7 @@ async fn app_of(behaviours: [Behaviour; 3]) -> (TestApp, Vec<FakeExecutor>) {
 }
 
 #[tokio::test]
-async fn the_examples_are_what_the_server_takes_and_says() {
+async fn the_examples_match_the_real_server() {
     let mut played = BTreeSet::new();
     let kinds = [
         ("delegate", answers(json!({ "answer": 144 }))),

@@ -24,7 +24,7 @@ async fn until(app: &TestApp, status: StatusCode, because: &str) -> jurat_testki
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_keep_up_stops_new_rounds_until_it_does() {
+async fn a_slow_store_stops_new_rounds_until_it_recovers() {
     // Tries again for a second and a half before the close goes through.
     let store = UnreliableStore::new(WriteFault::Refused, 5).await;
     let app = TestApp::on(store, EngineLimits::default()).await;

@@ -23,7 +23,7 @@ async fn a_judge_that_does_not_answer_in_time_is_paid() {
 }
 
 #[tokio::test]
-async fn what_a_provider_reports_later_corrects_the_charge() {
+async fn a_late_report_corrects_the_charge() {
     credit::told_on_postgres(credit::reported_later).await;
 }
 
@@ -48,12 +48,12 @@ async fn a_late_judge_is_paid_without_a_key_too_and_counts_for_the_day() {
 }
 
 #[tokio::test]
-async fn a_verdict_that_is_known_needs_no_credit() {
+async fn a_cached_verdict_needs_no_credit() {
     credit::told_on_postgres(credit::known).await;
 }
 
 #[tokio::test]
-async fn equal_runs_at_once_are_one_call_that_the_first_pays() {
+async fn equal_concurrent_runs_are_one_call_that_the_first_pays() {
     credit::told_on_postgres(credit::shared).await;
 }
 
@@ -63,7 +63,7 @@ async fn the_spare_of_a_judge_whose_failure_is_shared_is_paid() {
 }
 
 #[tokio::test]
-async fn little_credit_is_spent_to_its_end_one_call_at_a_time() {
+async fn a_small_balance_is_spent_one_call_at_a_time() {
     credit::told_on_postgres(credit::little).await;
 }
 
@@ -83,12 +83,12 @@ async fn a_missing_or_stale_token_is_a_conflict_that_names_the_current_one() {
 }
 
 #[tokio::test]
-async fn what_is_just_within_the_limits_is_deployed() {
+async fn a_verifier_just_within_the_limits_is_deployed() {
     told(refusals::limits).await;
 }
 
 #[tokio::test]
-async fn another_accounts_verifier_reads_like_one_that_never_was() {
+async fn another_accounts_verifier_looks_like_a_missing_one() {
     told(unreachable::masking).await;
 }
 
@@ -98,17 +98,17 @@ async fn a_run_passes_or_fails_and_reads_back_as_it_was_answered() {
 }
 
 #[tokio::test]
-async fn a_revoked_verifier_runs_no_more_and_its_runs_stay() {
+async fn a_revoked_verifier_cannot_run_and_its_runs_stay() {
     told(runs::revocation).await;
 }
 
 #[tokio::test]
-async fn executors_are_told_of_what_becomes_of_a_task() {
+async fn executors_are_notified_of_the_progress_of_a_task() {
     told(agent_events::told).await;
 }
 
 #[tokio::test]
-async fn two_nodes_tell_of_each_event_once() {
+async fn two_nodes_deliver_each_event_once() {
     let schema = TestSchema::new().await;
     let (mut nodes, limits) = (Vec::new(), EngineLimits { lag: None, ..EngineLimits::default() });
     for _ in 0..2 {
@@ -129,16 +129,16 @@ async fn a_task_is_proposed_verified_voted_on_and_decided() {
 
 /// With row security as the second line.
 #[tokio::test]
-async fn nothing_is_learned_by_the_names_of_another_tenant() {
+async fn names_of_another_tenant_reveal_nothing() {
     templates::told_on_postgres(tenants::crawl).await;
 }
 
 #[tokio::test]
-async fn a_template_lives_from_its_screen_to_its_end() {
+async fn a_template_is_screened_published_changed_and_deleted() {
     templates::told_on_postgres(templates::life).await;
 }
 
 #[tokio::test]
-async fn what_is_published_runs_without_a_key_and_nothing_else_does() {
+async fn only_published_verifiers_run_without_a_key() {
     templates::told_on_postgres(templates::anonymous_runs).await;
 }

@@ -21,7 +21,7 @@ async fn the_signature_covers_method_address_body_round_and_replica() {
 }
 
 #[tokio::test]
-async fn a_trace_goes_along_and_leaves_the_signature_valid() {
+async fn a_trace_is_passed_on_and_leaves_the_signature_valid() {
     let tracer = SdkTracerProvider::builder().build().tracer("test");
     let traced =
         tracing_subscriber::registry().with(tracing_opentelemetry::layer().with_tracer(tracer));

@@ -28,7 +28,7 @@ async fn shown(app: &TestApp, round: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_round_says_what_was_asked() {
+async fn a_round_shows_its_request() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let round = validated(&app, "two and\ntwo are four").await;
@@ -48,7 +48,7 @@ async fn a_round_says_what_was_asked() {
 }
 
 #[tokio::test]
-async fn what_was_asked_is_one_line_of_bounded_length() {
+async fn the_summary_of_a_request_is_one_line_of_limited_length() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let claim = "one\ntwo ".repeat(1_000);
@@ -60,7 +60,7 @@ async fn what_was_asked_is_one_line_of_bounded_length() {
 }
 
 #[tokio::test]
-async fn what_was_asked_is_not_kept_where_the_operator_says_so() {
+async fn requests_are_not_kept_if_the_operator_says_so() {
     let storage = StorageTerms { keeps_requests: false, ..StorageTerms::default() };
     let app = TestApp::with_limits(EngineLimits { storage, ..EngineLimits::default() }).await;
     let _fakes = app.executors([says_valid()]).await;
@@ -69,7 +69,7 @@ async fn what_was_asked_is_not_kept_where_the_operator_says_so() {
 }
 
 #[tokio::test]
-async fn what_was_asked_and_said_is_erased_on_demand() {
+async fn request_and_answers_are_erased_on_demand() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let admin = app.admin();
@@ -133,7 +133,7 @@ async fn an_account_stores_no_more_than_its_quota() {
 }
 
 #[tokio::test]
-async fn what_is_old_is_removed_and_decisions_stay() {
+async fn old_data_is_removed_and_decisions_stay() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let admin = app.admin();
@@ -169,7 +169,7 @@ async fn what_is_old_is_removed_and_decisions_stay() {
 }
 
 #[tokio::test]
-async fn a_node_removes_what_is_old_by_itself() {
+async fn a_node_prunes_old_data_by_itself() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let old = validated(&app, "old").await;
@@ -213,7 +213,7 @@ fn assert_full(reply: &TestReply) {
 }
 
 #[tokio::test]
-async fn an_editor_does_not_fill_the_account_of_the_owner() {
+async fn an_editor_cannot_fill_the_account_of_the_owner() {
     let app = with_quota(20_000).await;
     let (ann, bob) = (app.caller("ann", &Scope::OWN).await, app.caller("bob", &Scope::OWN).await);
     for (caller, handle) in [(&ann, "ann"), (&bob, "bob")] {
@@ -259,7 +259,7 @@ async fn an_editor_does_not_fill_the_account_of_the_owner() {
 }
 
 #[tokio::test]
-async fn a_note_under_a_key_needs_room_and_what_makes_room_needs_none() {
+async fn an_idempotency_record_needs_room_unless_the_write_frees_storage() {
     let app = with_quota(20_000).await;
     let ann = app.caller("ann", &Scope::OWN).await;
     let key = [("idempotency-key", "early")];
@@ -314,7 +314,7 @@ fn run(id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn neither_a_retry_nor_a_step_goes_past_the_quota() {
+async fn neither_a_retry_nor_a_task_call_exceeds_the_quota() {
     let app = with_quota(40_000).await;
     let says = answers(json!({ "answer": "yes" })).task_types(&["swarm"]);
     let _fakes = app.executors([says]).await;
@@ -345,7 +345,7 @@ async fn neither_a_retry_nor_a_step_goes_past_the_quota() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_over_for_long_is_a_skeleton_and_is_not_tried_again() {
+async fn a_pruned_run_is_a_skeleton_and_cannot_be_retried() {
     let app = TestApp::new().await;
     let says = answers(json!({ "answer": "yes" })).task_types(&["swarm"]);
     let _fakes = app.executors([says]).await;
@@ -366,7 +366,7 @@ async fn a_run_that_is_over_for_long_is_a_skeleton_and_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_over_for_long_cannot_be_complained_of() {
+async fn a_pruned_task_cannot_be_disputed() {
     let app = TestApp::new().await;
     let _fakes = app.executors([answers(json!({ "answer": "yes" })).task_types(&["swarm"])]).await;
     let ann = app.caller("ann", &Scope::OWN).await;
@@ -387,7 +387,7 @@ async fn a_task_that_is_over_for_long_cannot_be_complained_of() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_for_accounts_of_which_nothing_is_old() {
+async fn nothing_is_written_for_accounts_without_old_data() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     validated(&app, "young").await;

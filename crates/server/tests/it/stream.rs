@@ -27,7 +27,7 @@ async fn streamed(app: &TestApp, body: Value) -> TestReply {
 }
 
 #[tokio::test]
-async fn each_replica_starts_and_ends_then_it_is_decided_then_final() {
+async fn the_stream_reports_each_replica_the_decision_and_the_result() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid(), says_valid(), says_invalid()]).await;
     let reply = streamed(&app, json!({ "claim": "x", "consensus": { "replicas": 3 } })).await;
@@ -77,7 +77,7 @@ async fn a_failure_after_the_start_is_an_error_event_with_the_problem() {
 }
 
 #[tokio::test]
-async fn what_fails_before_anyone_is_asked_is_an_ordinary_problem() {
+async fn an_early_failure_is_an_ordinary_problem() {
     let app = TestApp::new().await;
     let reply = streamed(&app, json!({})).await;
     assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY);
@@ -87,7 +87,7 @@ async fn what_fails_before_anyone_is_asked_is_an_ordinary_problem() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_json_gets_json() {
+async fn a_client_that_accepts_json_gets_json() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let accept = [("accept", "application/json, text/event-stream")];

@@ -289,12 +289,12 @@ pub(crate) async fn crawl(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn nothing_is_learned_by_the_names_of_another_tenant() {
+async fn names_of_another_tenant_reveal_nothing() {
     templates::told(EngineLimits { lag: None, ..EngineLimits::default() }, crawl).await;
 }
 
 #[tokio::test]
-async fn an_idempotency_key_of_another_tenant_is_a_key_of_ones_own() {
+async fn an_idempotency_key_of_another_tenant_is_independent() {
     let app = TestApp::new().await;
     let tenant = app.caller("tenant", &Scope::OWN).await;
     let stranger = app.caller("stranger", &Scope::OWN).await;

@@ -56,7 +56,7 @@ async fn verified(caller: &TestCaller<'_>, request: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_node_without_executors_decides_what_needs_no_judge() {
+async fn a_node_without_executors_decides_policies_without_a_judge() {
     let app = TestApp::new().await;
     let thresholds = json!({ "thresholds": [{ "path": "/n", "op": ">=", "value": 3 }] });
     let check = json!({ "checks": [{ "cel": "output.n > 3" }] });
@@ -81,7 +81,7 @@ async fn a_node_without_executors_decides_what_needs_no_judge() {
 }
 
 #[tokio::test]
-async fn what_was_verified_is_a_round_and_happens_once_under_a_key() {
+async fn a_verification_is_a_round_and_happens_once_under_a_key() {
     let app = TestApp::new().await;
     let body = request("vp.schema_only.v1", &json!({}), &json!({ "n": 1 }));
     let key = [("idempotency-key", "k")];
@@ -99,7 +99,7 @@ async fn what_was_verified_is_a_round_and_happens_once_under_a_key() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_or_cannot_be_decided_here_is_refused_with_its_field() {
+async fn an_invalid_or_undecidable_request_is_refused_with_its_field() {
     let app = TestApp::new().await;
     // An executor that would say yes is never asked.
     let [fake] = app.executors([says_valid().policies(&["acme.tone.v1"])]).await;
@@ -213,7 +213,7 @@ async fn one_server_is_the_executor_of_another() {
 }
 
 #[tokio::test]
-async fn validate_can_name_the_lane_of_the_node() {
+async fn validate_can_name_the_session_of_the_node() {
     let app = TestApp::new().await;
     let mut body = json!({
         "claim": { "output": { "n": 4 } },

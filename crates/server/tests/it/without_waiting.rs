@@ -22,7 +22,7 @@ fn location(reply: &TestReply) -> String {
 }
 
 #[tokio::test]
-async fn a_caller_who_does_not_wait_learns_where_the_round_is() {
+async fn a_caller_that_does_not_wait_gets_the_address_of_the_round() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let reply = preferring(&app, "respond-async", &json!({ "claim": "x" })).await;
@@ -63,7 +63,7 @@ async fn a_caller_may_wait_a_little() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_request_is_said_at_once() {
+async fn a_fault_of_a_request_is_reported_immediately() {
     let app = TestApp::new().await;
     let reply = preferring(&app, "respond-async", &json!({ "claim": "x" })).await;
     assert_eq!(reply.json()["code"], "sessions_unavailable");
@@ -117,7 +117,7 @@ fn labels_by_session(round: &Value) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn a_round_that_is_called_off_ends_without_a_verdict_and_keeps_what_was_said() {
+async fn a_cancelled_round_ends_without_a_verdict_and_keeps_its_answers() {
     let app = TestApp::new().await;
     let fakes = app.executors([says_valid(), gated(says_valid()), gated(says_invalid())]).await;
     let served = Served::on(app, patient()).await;
@@ -152,7 +152,7 @@ async fn a_round_that_is_called_off_ends_without_a_verdict_and_keeps_what_was_sa
 }
 
 #[tokio::test]
-async fn the_caller_of_a_round_that_is_called_off_hears_of_it() {
+async fn the_waiting_caller_learns_that_the_round_was_cancelled() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let (caller, body) = (app.admin(), json!({ "claim": "x" }));
@@ -169,7 +169,7 @@ async fn the_caller_of_a_round_that_is_called_off_hears_of_it() {
 }
 
 #[tokio::test]
-async fn a_round_that_has_ended_cannot_be_called_off() {
+async fn an_ended_round_cannot_be_cancelled() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let round = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await.json();
@@ -179,7 +179,7 @@ async fn a_round_that_has_ended_cannot_be_called_off() {
 }
 
 #[tokio::test]
-async fn only_its_own_account_calls_a_round_off() {
+async fn only_its_own_account_cancels_a_round() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let reply = preferring(&app, "respond-async", &json!({ "claim": "x" })).await;
@@ -197,7 +197,7 @@ async fn only_its_own_account_calls_a_round_off() {
 }
 
 #[tokio::test]
-async fn a_node_that_ends_refuses_rounds_and_releases_those_under_way() {
+async fn a_stopping_node_refuses_rounds_and_releases_those_in_progress() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let reply = preferring(&app, "respond-async", &json!({ "claim": "x" })).await;

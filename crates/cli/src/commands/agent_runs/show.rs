@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_tells_who_said_what_and_what_decided() {
+    fn a_result_shows_each_answer_and_the_reason() {
         let body = json!({
             "status": "FINALIZED", "error": null,
             "result": { "aggregation": {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_is_told_in_words() {
+    fn events_are_described_in_words() {
         let event = json!({
             "event_type": "STEP_RETRY_WAIT", "payload": { "agent_id": "a", "error": "it broke" },
         });

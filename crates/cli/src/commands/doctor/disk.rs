@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_of_a_process_is_read() {
+    fn the_file_limit_of_a_process_is_read() {
         let text = "Limit  Soft Limit  Hard Limit  Units\nMax processes 1 2 processes\nMax open files            1024                 524288               files\n";
         assert_eq!(soft_limit(text), Some(1024));
         assert_eq!(soft_limit("Max open files   unlimited  unlimited  files"), Some(u64::MAX));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_less_than_a_twentieth() {
+    fn little_space_is_less_than_a_twentieth() {
         assert!(is_little(49_000, 1_000_000) && !is_little(51_000, 1_000_000));
         assert_eq!((size(5 << 20), size(20 << 30)), ("5 MiB".to_owned(), "20 GiB".to_owned()));
     }

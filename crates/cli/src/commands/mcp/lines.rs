@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lines_are_whole_blank_ones_are_skipped_and_long_ones_are_not_kept() {
+    async fn blank_lines_are_skipped_and_long_lines_are_dropped() {
         let long = "x".repeat(LONGEST + 1);
         let text = format!("one\n\n \r\n{long}\ntwo");
         let mut lines = LineReader::new(tokio::io::BufReader::with_capacity(7, text.as_bytes()));

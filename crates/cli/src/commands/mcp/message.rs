@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn notifications_are_told_from_requests_and_from_what_cannot_be_read() {
+    fn notifications_requests_and_unreadable_messages_are_distinguished() {
         assert!(message(&json!({ "method": "notifications/initialized" })).is_notification());
         assert!(!message(&json!({ "method": "ping", "id": 0 })).is_notification());
         assert!(!RpcMessage::read(b"{".to_vec()).is_notification());
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agreed_revision_is_learnt_and_a_reply_is_one_line() {
+    fn the_negotiated_revision_is_kept_and_a_reply_is_one_line() {
         let asked = message(&json!({ "id": 1, "method": "initialize" }));
         let text =
             "{\"jsonrpc\":\"2.0\",\n\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\"}}";

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn two_of_three_are_explained_where_they_mean_different_things() {
+    fn two_of_three_are_explained_if_they_mean_different_things() {
         let reply = |label: Value| {
             let consensus = json!({"winner": 0, "groups": [1, 0, 0], "effective_votes": 1.875});
             let mut body = json!({"consensus": consensus, "confidence": 0.6437});
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn who_declines_to_decide_does_not_read_as_one_who_agrees() {
+    fn an_abstention_does_not_read_like_agreement() {
         let says = |verdict: &str, notes: Value| {
             why(&json!({"verdict": verdict, "reason_codes": [], "notes": notes}))
         };
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_whole_and_cannot_steer_the_terminal() {
+    fn an_error_is_shown_in_full_and_cannot_control_the_terminal() {
         let detail = format!("first \u{1b}[2J{}", "x".repeat(200));
         let error = json!({"session_id": "s", "error": {"code": "bad_reply", "detail": detail}});
         let expected = format!("s: bad_reply: first \\u{{1b}}[2J{}", "x".repeat(200));

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_positive_answer_that_was_agreed_on_passes() {
+    fn only_an_agreed_positive_answer_passes() {
         let agreed = json!({"outcome": "agreed", "disagreement": false});
         let split = json!({"outcome": "split", "disagreement": true});
         for (body, expected) in [
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_as_sure_as_was_asked_for() {
+    fn a_gate_requires_the_requested_confidence() {
         let agreed = json!({"outcome": "agreed", "disagreement": false});
         let answer = |word: &str| json!({"verdict": word, "confidence": 0.8, "consensus": agreed});
         for (least, valid, invalid) in [(0.0, 0, 11), (0.8, 0, 11), (0.81, 12, 12), (1.0, 12, 12)] {

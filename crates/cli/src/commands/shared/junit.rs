@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_xml_cannot_hold_is_left_out() {
+    fn characters_that_xml_forbids_are_left_out() {
         assert_eq!(clean("a\u{0}\u{1b}[31m\u{fffe}b\n\u{ffff}\u{9b}<&>"), "a[31mb\n<&>");
     }
 }

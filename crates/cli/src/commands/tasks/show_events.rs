@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_work_is_told_with_a_name() {
+    fn the_end_of_work_is_shown_with_its_executor() {
         let mut teller = TaskEventFormatter::default();
         let claim = |role: &str| json!({ "role": role, "holder": "alpha", "candidate": "cand-1" });
         for (name, data, expected) in [

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_without_a_name_goes_by_its_place() {
+    fn an_unnamed_case_is_named_by_its_position() {
         let report = json!({
             "cases": [{"id": "0f3a"}, {"id": "b"}], "compared": {"flips": [{"id": "0f3a"}]},
         });
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_is_none_is_named() {
+    fn an_invalid_case_is_named() {
         let one = r#"{"inputs": {}, "passed": true}"#;
         let named = r#"{"id": "a", "inputs": {}, "passed": true}"#;
         for (text, expected) in [

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attack_is_told_by_family() {
+    fn attacks_are_reported_by_family() {
         let report = json!({
             "measurement_id": "m-1", "version": 1, "judges": [{"model": "builtin/rules"}],
             "figures": {"n": 2, "succeeded": 1, "inconclusive": 1, "success_rate": rate_of(1, 2),

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_no_open_case_could_change_passes() {
+    fn a_threshold_passes_only_if_no_open_case_could_change_it() {
         for (min, max, counts, expected) in [
             (None, None, [5, 5, 0, 0], PASSED),
             (None, None, [5, 4, 1, 0], NEGATIVE),

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_output_fills_the_one_field_that_is_left() {
+    fn the_whole_output_fills_the_one_remaining_field() {
         let fields = json!(["response", "source"]);
         let given = [("source".to_owned(), "S".to_owned())];
         let plain = inputs(Some(&fields), &checked("It rains."), &given).unwrap();
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn one_failure_fails_and_what_is_unknown_does_not_pass() {
+    fn one_failure_fails_and_an_unknown_result_does_not_pass() {
         let verdict = |passed| CheckVerdict {
             name: String::new(),
             kind: "",

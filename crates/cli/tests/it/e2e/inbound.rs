@@ -31,7 +31,7 @@ fn key(home: &Home) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rounds_under_way_end_well_when_the_server_is_told_to_stop() {
+async fn rounds_in_progress_finish_when_the_server_is_told_to_stop() {
     let home = Home::new();
     let server = home.serve();
     let fake = FakeExecutor::start(gated(says_valid())).await;
@@ -66,7 +66,7 @@ async fn rounds_under_way_end_well_when_the_server_is_told_to_stop() {
 }
 
 #[test]
-fn a_server_without_a_free_descriptor_comes_back() {
+fn a_server_without_free_descriptors_recovers() {
     let home = Home::new();
     let serve = home.command(&["serve", "--listen", "127.0.0.1:0"]);
     let mut limited = Command::new("sh");

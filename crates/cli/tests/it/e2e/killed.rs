@@ -132,43 +132,43 @@ async fn a_run_on_postgresql_ends_whatever_its_worker_was_doing_when_it_died() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn evidence_is_fetched_and_events_are_told_again_when_the_server_died_over_them() {
+async fn evidence_and_events_are_retried_after_the_server_died() {
     evidence_and_events::all(Kind::File).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_postgresql_evidence_is_fetched_and_events_are_told_again_after_a_death() {
+async fn on_postgresql_evidence_and_events_are_retried_after_the_server_died() {
     evidence_and_events::all(Kind::Postgres).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn work_that_a_server_left_goes_on_and_is_not_charged_again() {
+async fn abandoned_work_continues_without_another_charge() {
     interrupted::work(Kind::File).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_postgresql_work_that_a_server_left_goes_on_and_is_not_charged_again() {
+async fn on_postgresql_abandoned_work_continues_without_another_charge() {
     interrupted::work(Kind::Postgres).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_with_a_key_is_answered_after_the_server_died_over_it() {
+async fn a_request_with_a_key_is_answered_after_the_server_died() {
     interrupted::request(Kind::File).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_postgresql_a_request_with_a_key_is_answered_after_the_server_died_over_it() {
+async fn on_postgresql_a_request_with_a_key_is_answered_after_the_server_died() {
     interrupted::request(Kind::Postgres).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_postgresql_a_step_is_paid_once_when_one_of_two_nodes_loses_its_database() {
+async fn on_postgresql_a_task_call_is_paid_once_if_a_node_loses_its_database() {
     interrupted::stalled().await;
 }
 
 /// A point that nobody comes by would never be tried.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_point_that_there_is_lies_on_the_way() {
+async fn every_fail_point_is_reached() {
     let (task, run) = (tasks::counted(Kind::File).await, agent_runs::counted(Kind::File).await);
     let told = evidence_and_events::counted().await;
     let passed = task.iter().chain(&run).chain(&told);

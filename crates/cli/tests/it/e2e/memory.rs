@@ -17,7 +17,7 @@ fn memory_kib(pid: u32, name: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_answers_without_end_take_less_than_48_mib() {
+async fn a_hundred_endless_answers_take_less_than_48_mib() {
     let home = Home::new();
     let server = home.serve();
     let fake = FakeExecutor::start(says_valid()).await;

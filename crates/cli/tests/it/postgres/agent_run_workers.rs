@@ -108,7 +108,7 @@ async fn three_workers_do_each_step_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_three_workers_one_that_is_paused_past_its_lease_changes_nothing_afterwards() {
+async fn a_worker_paused_past_its_lease_changes_nothing_afterwards() {
     let schema = TestSchema::served().await;
     let url = schema.serving_url();
     let home = Home::new();
@@ -166,7 +166,7 @@ async fn of_three_workers_one_that_is_paused_past_its_lease_changes_nothing_afte
 /// Three servers on one store: the one that drives a task stands still, and another goes on with
 /// it.
 #[tokio::test(flavor = "multi_thread")]
-async fn of_three_servers_one_that_is_paused_past_its_lease_changes_nothing_afterwards() {
+async fn a_server_paused_past_its_lease_changes_nothing_afterwards() {
     let schema = TestSchema::served().await;
     let url = schema.serving_url();
     let homes = [Home::new(), Home::new(), Home::new()];

@@ -30,7 +30,7 @@ fn validate(total: u32) -> Value {
 }
 
 #[tokio::test]
-async fn a_pass_that_a_check_contradicts_is_no_vote() {
+async fn a_pass_that_a_check_contradicts_is_not_a_vote() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid(), says_invalid(), says_invalid()]).await;
     let reply = app.admin().post("/api/v3/validate", &validate(9)).await.json();
@@ -44,7 +44,7 @@ async fn a_pass_that_a_check_contradicts_is_no_vote() {
 }
 
 #[tokio::test]
-async fn a_pass_that_the_checks_bear_out_counts() {
+async fn a_pass_that_the_checks_confirm_counts() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid(), says_valid(), says_invalid()]).await;
     let reply = app.admin().post("/api/v3/validate", &validate(8)).await.json();
@@ -53,7 +53,7 @@ async fn a_pass_that_the_checks_bear_out_counts() {
 }
 
 #[tokio::test]
-async fn an_answer_that_fails_a_check_is_no_vote() {
+async fn an_answer_that_fails_a_check_is_not_a_vote() {
     let app = TestApp::new().await;
     let _fakes = app.executors([answers(order(8)), answers(order(9)), answers(order(8))]).await;
     let body = json!({

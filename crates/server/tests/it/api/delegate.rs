@@ -22,7 +22,7 @@ fn total() -> Value {
 }
 
 #[tokio::test]
-async fn the_whole_reply_with_one_timeout() {
+async fn a_reply_with_one_timeout() {
     let app = TestApp::new().await;
     let _fakes = app
         .executors([answers(json!({ "total": 12.5 })), answers(json!({ "total": 12.50 })), hangs()])
@@ -38,7 +38,7 @@ async fn the_whole_reply_with_one_timeout() {
 }
 
 #[tokio::test]
-async fn an_output_that_fails_the_schema_is_no_vote() {
+async fn an_output_that_fails_the_schema_is_not_a_vote() {
     let app = TestApp::new().await;
     let _fakes = app
         .executors([
@@ -56,7 +56,7 @@ async fn an_output_that_fails_the_schema_is_no_vote() {
 }
 
 #[tokio::test]
-async fn median_stands_for_numbers_that_differ() {
+async fn the_median_represents_different_numbers() {
     let app = TestApp::new().await;
     let _fakes = app
         .executors([
@@ -88,7 +88,7 @@ async fn median_stands_for_numbers_that_differ() {
 }
 
 #[tokio::test]
-async fn an_average_that_the_schema_refuses_gives_way_to_a_given_answer() {
+async fn an_average_that_the_schema_refuses_is_replaced_by_a_given_answer() {
     let app = TestApp::new().await;
     let _fakes = app.executors([answers(json!(12)), answers(json!(13)), answers(json!(13))]).await;
     let mut body = extract(&json!({ "type": "integer" }));
@@ -162,7 +162,7 @@ async fn the_executor_gets_a_full_task_contract_and_its_own_execution_id() {
 }
 
 #[tokio::test]
-async fn a_session_maps_the_task_type_for_an_executor_that_calls_it_otherwise() {
+async fn a_session_maps_the_task_type_for_its_executor() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!("done")).task_types(&["swarm"])]).await;
     let body = json!({ "objective": "Say done" });
@@ -184,7 +184,7 @@ async fn a_session_maps_the_task_type_for_an_executor_that_calls_it_otherwise() 
 }
 
 #[tokio::test]
-async fn traces_come_only_when_they_are_asked_for() {
+async fn traces_are_included_only_on_request() {
     let app = TestApp::new().await;
     let _fakes = app.executors([answers(json!(1)).evidence("text/plain", "step 1")]).await;
     let plain = json!({ "objective": "x" });

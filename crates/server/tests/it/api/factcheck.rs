@@ -54,7 +54,7 @@ async fn an_answer_without_a_verdict_is_an_error_of_that_replica() {
 }
 
 #[tokio::test]
-async fn a_number_is_no_claim() {
+async fn a_number_is_not_a_claim() {
     let app = TestApp::new().await;
     let reply = app.admin().post("/api/v3/factcheck", &json!({ "claim": 5 })).await;
     assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY);

@@ -83,7 +83,7 @@ fn judgment(replica: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_answer_that_the_judge_fails_is_no_vote() {
+async fn an_answer_that_the_judge_fails_is_not_a_vote() {
     let fake = judge_against("rude").await;
     let app = app(&fake).await;
     deploy(&app.admin(), "p/m", "Return passed=true when it is polite.").await;
@@ -149,7 +149,7 @@ async fn a_judge_that_fails_is_an_error_and_never_a_verdict() {
 }
 
 #[tokio::test]
-async fn no_judge_is_paid_for_an_answer_that_cannot_stand() {
+async fn no_judge_is_paid_for_an_invalid_answer() {
     let fake = judge_against("rude").await;
     let app = app(&fake).await;
     deploy(&app.admin(), "p/m", "Return passed=true when it is polite.").await;
@@ -173,7 +173,7 @@ async fn no_judge_is_paid_for_an_answer_that_cannot_stand() {
 }
 
 #[tokio::test]
-async fn the_hold_covers_what_the_judge_may_cost_and_what_was_used_is_paid() {
+async fn the_hold_covers_the_maximum_of_the_judge_and_the_usage_is_paid() {
     let fake = judge_against("rude").await;
     let app = app(&fake).await;
     let alice = app.caller("alice", OWNER).await;
@@ -210,7 +210,7 @@ async fn the_hold_covers_what_the_judge_may_cost_and_what_was_used_is_paid() {
 }
 
 #[tokio::test]
-async fn rules_judge_answers_for_nothing_and_the_executor_never_sees_them() {
+async fn rules_judge_answers_for_free_and_stay_hidden_from_the_executor() {
     let fake = judge_against("rude").await;
     let app = app(&fake).await;
     let rule = json!({ "contains": { "field": "response", "text": "please" } });
@@ -231,7 +231,7 @@ async fn rules_judge_answers_for_nothing_and_the_executor_never_sees_them() {
 }
 
 #[tokio::test]
-async fn parameters_that_do_not_fit_the_verifier_are_refused_before_anybody_is_asked() {
+async fn parameters_that_do_not_fit_the_verifier_are_refused_early() {
     let fake = judge_against("rude").await;
     let app = app(&fake).await;
     deploy(&app.admin(), "p/m", "Return passed=true when it is polite.").await;

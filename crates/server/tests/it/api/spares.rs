@@ -59,7 +59,7 @@ async fn one_dead_executor_of_three_costs_its_seat_and_not_the_round() {
 }
 
 #[tokio::test]
-async fn what_cannot_form_a_majority_is_refused_with_what_is_wrong_with_each() {
+async fn a_pool_without_a_possible_majority_is_refused_with_the_faults() {
     let app = TestApp::new().await;
     let sick = || says_valid().health(FakeHealth::Status(503));
     let [one, _two, _three] = app.executors([says_valid(), sick(), sick()]).await;
@@ -78,7 +78,7 @@ async fn what_cannot_form_a_majority_is_refused_with_what_is_wrong_with_each() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_down_is_passed_over_when_the_pool_has_others() {
+async fn a_session_that_is_down_is_skipped_if_the_pool_has_others() {
     let app = TestApp::new().await;
     let sick = says_valid().health(FakeHealth::Status(503));
     let _fakes = app.executors([says_valid(), sick, says_valid(), says_valid()]).await;
@@ -152,7 +152,7 @@ async fn a_seat_fails_only_when_no_spare_answers_in_it() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_worth_nothing_is_an_answer() {
+async fn an_invalid_answer_still_keeps_its_seat() {
     let app = TestApp::new().await;
     let schema = json!({ "properties": { "n": { "type": "integer" } } });
     let good = || answers(json!({ "n": 1 }));
@@ -205,7 +205,7 @@ async fn a_spare_that_shares_less_with_the_others_comes_first() {
 }
 
 #[tokio::test]
-async fn the_stream_tells_who_takes_a_seat() {
+async fn the_stream_reports_who_takes_a_seat() {
     let app = TestApp::new().await;
     let _fakes = with_a_spare(&app).await;
     let body = Body::from(pool(&json!({})).to_string());

@@ -30,7 +30,7 @@ async fn every_wrong_field_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_each_session_is_said() {
+async fn the_fault_of_each_session_is_reported() {
     let app = TestApp::new().await;
     let [_well, sick, other] = app.executors([says_valid(), says_valid(), says_valid()]).await;
     for (fake, name) in [(sick, "s2"), (other, "s3")] {
@@ -70,7 +70,7 @@ async fn labels_and_profiles_name_sessions_and_tiers_choose_how_many() {
 }
 
 #[tokio::test]
-async fn an_executor_that_keeps_failing_rests() {
+async fn an_executor_that_keeps_failing_is_paused() {
     let app = TestApp::new().await;
     let [_fake] = app.executors([status(500)]).await;
     let body = json!({ "claim": "x" });

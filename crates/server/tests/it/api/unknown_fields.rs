@@ -60,7 +60,7 @@ fn misplaced() -> Vec<(&'static str, Value, &'static str, &'static str)> {
 }
 
 #[tokio::test]
-async fn a_misplaced_field_is_refused_by_name_with_the_place_where_it_belongs() {
+async fn a_misplaced_field_is_refused_with_the_path_where_it_belongs() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
     let asked = fake.calls().len();
@@ -83,7 +83,7 @@ async fn a_misplaced_field_is_refused_by_name_with_the_place_where_it_belongs() 
 }
 
 #[tokio::test]
-async fn version_2_ignores_what_it_does_not_know_and_warns() {
+async fn version_2_ignores_unknown_fields_and_warns() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let body = json!({
@@ -107,7 +107,7 @@ async fn version_2_ignores_what_it_does_not_know_and_warns() {
 }
 
 #[tokio::test]
-async fn what_is_said_beside_a_job_reaches_the_executor() {
+async fn additional_members_of_a_job_reach_the_executor() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "a": 1 }))]).await;
     let beside = json!({
@@ -199,7 +199,7 @@ async fn every_own_route_refuses_an_unknown_field_and_every_other_one_ignores_it
 }
 
 #[tokio::test]
-async fn a_key_does_not_lose_a_limit_to_a_slip() {
+async fn a_typo_does_not_remove_the_limit_of_a_key() {
     let app = TestApp::new().await;
     let plain = json!({ "name": "a", "client_version": "1.2" });
     let reply = app.admin().post("/v1/api-keys", &plain).await;
@@ -211,7 +211,7 @@ async fn a_key_does_not_lose_a_limit_to_a_slip() {
 }
 
 #[tokio::test]
-async fn tools_of_the_registry_ignore_what_they_do_not_know_and_ours_refuse_it() {
+async fn tools_of_the_registry_ignore_unknown_fields_and_ours_refuse_them() {
     let app = TestApp::new().await;
     for era in ERAS {
         let listed = call(&app.admin(), era, "list_verifiers", &json!({ "surplus": 1 })).await;
@@ -224,7 +224,7 @@ async fn tools_of_the_registry_ignore_what_they_do_not_know_and_ours_refuse_it()
 }
 
 #[tokio::test]
-async fn requests_of_known_clients_are_taken() {
+async fn requests_of_known_clients_are_accepted() {
     let app = TestApp::new().await;
     let [fake] = app.executors([answers(json!({ "total": 12.5 }))]).await;
     for session in ["18", "19", "201", "202", "203"] {

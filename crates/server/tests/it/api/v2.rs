@@ -24,7 +24,7 @@ async fn validate_takes_an_integer_session_and_answers_with_a_verdict() {
 }
 
 #[tokio::test]
-async fn an_abstention_is_said_as_the_replica_said_it() {
+async fn an_abstention_is_reported_as_the_replica_gave_it() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_inconclusive()]).await;
     let reply = app.admin().post("/api/v2/validate", &json!({ "claim": "x" })).await.json();

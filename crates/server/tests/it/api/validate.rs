@@ -19,7 +19,7 @@ fn claim(replicas: u8) -> Value {
 }
 
 #[tokio::test]
-async fn the_whole_reply_of_a_round_with_a_dissenter() {
+async fn a_reply_with_a_dissenter() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid(), says_invalid(), says_valid()]).await;
     let body = json!({
@@ -32,7 +32,7 @@ async fn the_whole_reply_of_a_round_with_a_dissenter() {
 }
 
 #[tokio::test]
-async fn the_five_promised_fields_are_there_for_one_replica_too() {
+async fn the_five_promised_fields_exist_for_one_replica_too() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let reply = app.admin().post("/api/v3/validate", &claim(1)).await.json();
@@ -46,7 +46,7 @@ async fn the_five_promised_fields_are_there_for_one_replica_too() {
 }
 
 #[tokio::test]
-async fn four_of_five_agree_and_the_one_that_hangs_stays_in_the_denominator() {
+async fn four_of_five_agree_and_a_hanging_replica_stays_in_the_denominator() {
     let app = TestApp::new().await;
     let _fakes =
         app.executors([says_valid(), says_valid(), says_valid(), says_valid(), hangs()]).await;
@@ -109,7 +109,7 @@ async fn best_effort_breaks_a_tie_aloud() {
 }
 
 #[tokio::test]
-async fn a_bare_claim_is_never_waved_through_by_executors_that_cannot_judge() {
+async fn a_bare_claim_never_passes_without_an_executor_that_can_judge() {
     let app = TestApp::new().await;
     let _fakes = app.executors([needs_spec(), needs_spec(), says_valid()]).await;
     let reply = app.admin().post("/api/v3/validate", &claim(3)).await.json();
@@ -129,7 +129,7 @@ async fn all_replicas_failed_is_an_outcome_and_not_an_error() {
 }
 
 #[tokio::test]
-async fn a_pass_that_the_schema_contradicts_is_no_vote() {
+async fn a_pass_that_the_schema_contradicts_is_not_a_vote() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid(), says_invalid(), says_invalid()]).await;
     let body = json!({
@@ -145,7 +145,7 @@ async fn a_pass_that_the_schema_contradicts_is_no_vote() {
 }
 
 #[tokio::test]
-async fn a_fail_stands_even_where_our_own_check_passes() {
+async fn a_fail_counts_even_if_our_own_check_passes() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_invalid()]).await;
     let body = json!({ "claim": { "output": 1, "output_schema": { "type": "number" } } });
@@ -208,7 +208,7 @@ async fn early_stop_cancels_what_cannot_change_the_winner() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_known_to_be_good_counts_for_more() {
+async fn a_reliable_session_counts_more() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid(), says_valid()]).await;
     let session = json!({ "id": "good", "executor": "s1", "reliability": 0.95 });
@@ -220,7 +220,7 @@ async fn a_session_that_is_known_to_be_good_counts_for_more() {
 }
 
 #[tokio::test]
-async fn a_pass_that_nothing_bears_out_is_no_vote() {
+async fn a_pass_that_nothing_confirms_is_not_a_vote() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid(), says_valid(), says_valid()]).await;
     let mut body = claim(3);
@@ -234,7 +234,7 @@ async fn a_pass_that_nothing_bears_out_is_no_vote() {
 }
 
 #[tokio::test]
-async fn a_schema_beside_the_claim_counts_like_one_within() {
+async fn a_schema_next_to_the_claim_counts_like_one_inside() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let body = json!({ "claim": { "output": { "a": 1 } }, "output_schema": { "required": ["b"] },
@@ -244,7 +244,7 @@ async fn a_schema_beside_the_claim_counts_like_one_within() {
 }
 
 #[tokio::test]
-async fn the_replicas_stand_in_the_order_of_choice_and_not_of_arrival() {
+async fn the_replicas_are_in_the_order_of_choice_and_not_of_arrival() {
     let app = TestApp::new().await;
     let [last, first, second] =
         app.executors([gated(says_invalid()), says_valid(), says_valid()]).await;

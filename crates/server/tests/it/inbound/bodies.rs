@@ -17,7 +17,7 @@ async fn a_body_that_is_too_large_is_refused_and_the_refusal_arrives() {
 }
 
 #[tokio::test]
-async fn a_small_body_that_nobody_wants_does_not_cost_the_connection() {
+async fn an_unwanted_small_body_does_not_cost_the_connection() {
     let served = Served::with(patient()).await;
     let refused = "POST /api/v3/validate HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}";
     let mut peer = served.connect().await;

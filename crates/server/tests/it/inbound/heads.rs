@@ -14,7 +14,7 @@ async fn too_many_headers_are_refused() {
 }
 
 #[tokio::test]
-async fn a_head_beyond_its_bytes_is_refused_before_it_ends() {
+async fn an_oversized_head_is_refused_before_it_ends() {
     let served = Served::with(patient()).await;
     let fits =
         format!("GET /health HTTP/1.1\r\nhost: h\r\nx-a: {}\r\n\r\n", "a".repeat(30 * 1_024));
@@ -45,7 +45,7 @@ async fn a_body_with_a_length_and_chunks_ends_the_connection_after_its_reply() {
 }
 
 #[tokio::test]
-async fn lengths_and_encodings_of_a_body_that_contradict_each_other_are_refused() {
+async fn contradicting_lengths_and_encodings_are_refused() {
     let served = Served::with(patient()).await;
     for wrong in [
         "content-length: 4\r\ncontent-length: 5\r\n",
@@ -65,7 +65,7 @@ async fn lengths_and_encodings_of_a_body_that_contradict_each_other_are_refused(
 }
 
 #[tokio::test]
-async fn a_body_that_is_waited_for_is_asked_for_and_one_that_is_not_is_refused_at_once() {
+async fn expect_continue_is_answered_or_refused_immediately() {
     let served = Served::with(patient()).await;
     let expecting = "content-length: 2\r\nexpect: 100-continue\r\nconnection: close\r\n";
     let mut peer = served.says(&post(expecting)).await;
@@ -90,7 +90,7 @@ async fn a_body_that_is_announced_too_large_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test]
-async fn of_two_keys_or_two_types_neither_counts() {
+async fn repeated_keys_or_content_types_are_refused() {
     let served = Served::with(patient()).await;
     let body = "content-length: 2\r\nconnection: close\r\n";
     for (twice, status) in [

@@ -5,7 +5,7 @@ use jurat_server::InboundLimits;
 use super::{HEALTH, SHORT, Served, patient};
 
 #[tokio::test]
-async fn one_connection_too_many_is_told_to_come_back() {
+async fn a_connection_beyond_the_limit_is_told_to_retry() {
     let served = Served::with(InboundLimits { max_connections: 2, ..patient() }).await;
     let (mut first, mut second) = (served.says(HEALTH).await, served.says(HEALTH).await);
     first.until("ok").await;
@@ -20,7 +20,7 @@ async fn one_connection_too_many_is_told_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_place_is_free_again_when_its_connection_ends() {
+async fn a_slot_is_free_again_when_its_connection_ends() {
     let inbound = InboundLimits { max_connections: 1, header_timeout: SHORT, ..patient() };
     let served = Served::with(inbound).await;
     for _ in 0..3 {

@@ -36,7 +36,7 @@ async fn requests_are_counted_for_the_client_that_a_trusted_proxy_names() {
 }
 
 #[tokio::test]
-async fn nobody_else_is_believed() {
+async fn headers_of_untrusted_peers_are_ignored() {
     let served = Served::with(patient()).await;
     let header = "x-forwarded-for: 203.0.113.1\r\n";
     assert_eq!(asked(&served, header, "a", 61).await, "202", "it is this machine that asks");

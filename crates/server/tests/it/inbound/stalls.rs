@@ -28,13 +28,13 @@ async fn a_connection_that_sends_nothing_is_closed() {
 }
 
 #[tokio::test]
-async fn one_byte_is_no_reason_to_wait_longer() {
+async fn one_byte_does_not_extend_the_timeout() {
     let served = Served::with(hasty_heads()).await;
     assert_eq!(served.says("G").await.rest().await, "");
 }
 
 #[tokio::test]
-async fn half_a_preface_of_the_second_version_is_no_head() {
+async fn half_an_http_2_preface_is_not_a_head() {
     let served = Served::with(hasty_heads()).await;
     assert_eq!(served.says("PRI * HT").await.rest().await, "");
     let whole = served.says("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.rest().await;
@@ -56,7 +56,7 @@ async fn a_dripped_head_is_closed() {
 }
 
 #[tokio::test]
-async fn a_body_that_never_begins_is_answered_with_a_timeout() {
+async fn a_body_that_never_starts_times_out() {
     let served = Served::with(hasty_bodies()).await;
     let answer = served.says(&post("content-length: 10\r\n")).await.rest().await;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
@@ -65,7 +65,7 @@ async fn a_body_that_never_begins_is_answered_with_a_timeout() {
 }
 
 #[tokio::test]
-async fn a_dripped_body_is_answered_with_a_timeout() {
+async fn a_dripped_body_times_out() {
     let served = Served::with(hasty_bodies()).await;
     let mut peer = served.says(&post("content-length: 100000\r\n")).await;
     let answer = peer.drip(TICK, std::iter::repeat(b' ')).await;
@@ -77,7 +77,7 @@ async fn a_dripped_body_is_answered_with_a_timeout() {
 }
 
 #[tokio::test]
-async fn a_body_that_comes_steadily_still_has_an_end() {
+async fn a_steady_body_still_has_a_total_limit() {
     let inbound =
         InboundLimits { body_grace: TICK, body_timeout: SHORT, min_body_rate: 1, ..patient() };
     let served = Served::with(inbound).await;
@@ -155,7 +155,7 @@ async fn an_event_stream_that_is_read_outlives_every_timeout() {
 }
 
 #[tokio::test]
-async fn an_honest_client_beside_two_hundred_that_stall_is_served() {
+async fn an_honest_client_among_two_hundred_stalled_ones_is_served() {
     let inbound = InboundLimits { body_grace: SHORT, header_timeout: SHORT, ..patient() };
     let served = Served::with(inbound).await;
     let body = post("content-length: 10\r\n");

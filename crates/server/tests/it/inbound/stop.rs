@@ -17,7 +17,7 @@ fn round() -> String {
 }
 
 #[tokio::test]
-async fn with_nothing_under_way_it_ends_at_once() {
+async fn an_idle_server_stops_immediately() {
     let mut served = Served::with(patient()).await;
     let mut idle = served.says(HEALTH).await;
     idle.until("ok").await;
@@ -29,7 +29,7 @@ async fn with_nothing_under_way_it_ends_at_once() {
 }
 
 #[tokio::test]
-async fn the_round_under_way_ends_well_while_new_ones_are_refused_and_all_else_is_answered() {
+async fn a_round_in_progress_finishes_while_new_ones_are_refused() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let mut served = Served::on(app, patient()).await;
@@ -68,7 +68,7 @@ async fn connections_that_do_not_end_are_dropped() {
 }
 
 #[tokio::test]
-async fn it_goes_on_to_serve_for_as_long_as_load_balancers_need() {
+async fn a_stopping_server_keeps_serving_until_load_balancers_notice() {
     let mut served = Served::with(InboundLimits { shutdown_delay: SHORT, ..patient() }).await;
     served.stop();
     served.app.engine.stopping().await;

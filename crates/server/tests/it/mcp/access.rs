@@ -20,7 +20,7 @@ fn ping() -> Value {
 }
 
 #[tokio::test]
-async fn without_a_valid_key_nothing_is_said_but_how_to_send_one() {
+async fn without_a_valid_key_only_authentication_is_explained() {
     let app = TestApp::new().await;
     for caller in [app.anonymous(), app.with_key("jrt_live_nothing"), app.with_key("")] {
         for era in ERAS {
@@ -59,7 +59,7 @@ async fn a_round_asked_by_a_tool_belongs_to_the_account_of_the_key() {
 }
 
 #[tokio::test]
-async fn the_limits_of_a_key_hold_for_messages_too() {
+async fn the_limits_of_a_key_apply_to_messages_too() {
     let limits = EngineLimits { requests_per_minute_per_key: Some(2), ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
     for _ in 0..2 {
@@ -71,7 +71,7 @@ async fn the_limits_of_a_key_hold_for_messages_too() {
 }
 
 #[tokio::test]
-async fn a_node_that_stops_says_so_by_the_tool_and_counts_it() {
+async fn a_stopping_node_refuses_tools_and_counts_it() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     app.engine.stop_rounds();
@@ -84,7 +84,7 @@ async fn a_node_that_stops_says_so_by_the_tool_and_counts_it() {
 }
 
 #[tokio::test]
-async fn web_pages_and_names_of_others_are_refused() {
+async fn web_pages_and_foreign_host_names_are_refused() {
     let app = TestApp::new().await;
     for (name, value) in [
         ("host", "evil.example"),
@@ -101,7 +101,7 @@ async fn web_pages_and_names_of_others_are_refused() {
 }
 
 #[tokio::test]
-async fn over_a_socket_the_address_of_the_server_is_its_name_and_no_other() {
+async fn over_a_socket_only_the_address_of_the_server_is_accepted() {
     let served = Served::with(patient()).await;
     let key = jurat_testkit::app::admin_key().reveal();
     let body = ping().to_string();
@@ -140,7 +140,7 @@ async fn listed(caller: &TestCaller<'_>, era: &str) -> (BTreeSet<String>, usize)
 }
 
 #[tokio::test]
-async fn a_key_is_told_of_the_tools_it_may_use_in_few_bytes() {
+async fn a_key_sees_only_its_tools_in_few_bytes() {
     let app = TestApp::new().await;
     let scopes = [
         Scope::RoundsCreate,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{ERAS, LEGACY, MODERN, ask, result};
 
 #[tokio::test]
-async fn the_older_era_begins_with_initialize_and_gets_no_session() {
+async fn the_older_revision_starts_with_initialize_without_a_session() {
     let app = TestApp::new().await;
     let params = json!({
         "protocolVersion": LEGACY, "capabilities": {},
@@ -27,7 +27,7 @@ async fn the_older_era_begins_with_initialize_and_gets_no_session() {
 }
 
 #[tokio::test]
-async fn the_newest_era_begins_with_discover() {
+async fn the_newest_revision_starts_with_discover() {
     let app = TestApp::new().await;
     let result = result(&ask(&app.admin(), MODERN, "server/discover", json!({})).await);
     assert_eq!(result["resultType"], "complete");
@@ -36,7 +36,7 @@ async fn the_newest_era_begins_with_discover() {
 }
 
 #[tokio::test]
-async fn both_eras_list_the_same_tools_with_schemas_that_stand_alone() {
+async fn both_revisions_list_the_same_tools_with_self_contained_schemas() {
     let app = TestApp::new().await;
     let mut seen: Vec<Value> = Vec::new();
     for era in ERAS {
@@ -75,7 +75,7 @@ async fn sent(app: &TestApp, body: impl Into<Body>, headers: &[(&str, &str)]) ->
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_an_error_of_the_protocol() {
+async fn an_invalid_message_is_a_protocol_error() {
     let app = TestApp::new().await;
     for (body, code) in [
         (json!({ "jsonrpc": "1.0", "id": 1, "method": "ping" }), -32600),
@@ -98,7 +98,7 @@ async fn what_is_no_message_is_an_error_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn the_headers_of_the_newest_era_must_say_what_the_message_says() {
+async fn the_headers_of_the_newest_revision_must_match_the_message() {
     let app = TestApp::new().await;
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -118,7 +118,7 @@ async fn the_headers_of_the_newest_era_must_say_what_the_message_says() {
 }
 
 #[tokio::test]
-async fn an_unknown_method_or_tool_is_an_error_of_the_protocol_and_a_client_may_ask_for_more() {
+async fn an_unknown_method_or_tool_is_a_protocol_error() {
     let app = TestApp::new().await;
     let reply = ask(&app.admin(), LEGACY, "no/such/method", json!({})).await;
     assert_eq!(reply.json()["error"]["code"], -32601, "{}", reply.text());

@@ -11,7 +11,7 @@ async fn did(caller: &TestCaller<'_>, tool: &str, arguments: Value) -> Value {
 }
 
 #[tokio::test]
-async fn people_work_together_by_tools() {
+async fn teams_and_workflows_work_through_tools() {
     let app = TestApp::new().await;
     let ann = app.caller("ann", &Scope::OWN).await;
     let bob = app.caller("bob", &Scope::OWN).await;
@@ -40,7 +40,7 @@ async fn people_work_together_by_tools() {
 }
 
 #[tokio::test]
-async fn what_others_share_is_answered_by_tools() {
+async fn shares_are_answered_through_tools() {
     let app = TestApp::new().await;
     let (ann, bob) = (app.caller("ann", &Scope::OWN).await, app.caller("bob", &Scope::OWN).await);
     did(&ann, "claim_handle", json!({ "handle": "ann" })).await;
@@ -67,7 +67,7 @@ async fn what_others_share_is_answered_by_tools() {
 }
 
 #[tokio::test]
-async fn keys_and_credit_are_there_by_tools() {
+async fn keys_and_credit_work_through_tools() {
     let app = TestApp::new().await;
     let ann = app.caller("ann", &Scope::OWN).await;
     let made = did(&ann, "mint_api_key", json!({ "name": "laptop" })).await;
@@ -80,7 +80,7 @@ async fn keys_and_credit_are_there_by_tools() {
 }
 
 #[tokio::test]
-async fn workflows_are_designed_and_checked_under_the_names_of_both_eras() {
+async fn workflows_are_designed_and_checked_under_the_names_of_both_revisions() {
     let app = TestApp::new().await;
     let ann = app.caller("ann", &Scope::OWN).await;
     let order = json!({ "name": "Report", "description": "d", "outcome": "o", "body": "b" });

@@ -32,7 +32,7 @@ async fn code(caller: &TestCaller<'_>, tool: &str, arguments: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_task_lives_by_tools() {
+async fn a_task_is_managed_through_tools() {
     let app = working().await;
     let _fakes = app.executors([answers(json!({ "answer": "yes" })).task_types(&["swarm"])]).await;
     let ann = app.caller("ann", &Scope::OWN).await;
@@ -70,7 +70,7 @@ async fn a_task_lives_by_tools() {
 }
 
 #[tokio::test]
-async fn a_run_lives_by_tools() {
+async fn a_run_is_managed_through_tools() {
     let app = working().await;
     let says = |answer: &str| answers(json!({ "answer": answer })).task_types(&["swarm"]);
     let _fakes = app.executors([says("no"), says("yes")]).await;
@@ -100,7 +100,7 @@ async fn a_run_lives_by_tools() {
 }
 
 #[tokio::test]
-async fn a_wait_is_bounded_and_says_how_the_task_is_then() {
+async fn a_wait_is_limited_and_returns_the_task() {
     let app = working().await;
     let slow = gated(answers(json!({ "answer": "yes" })).task_types(&["swarm"]));
     let [slow] = app.executors([slow]).await;

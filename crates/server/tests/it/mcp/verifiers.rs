@@ -57,7 +57,7 @@ async fn refused(caller: &TestCaller<'_>, tool: &str, arguments: &Value) -> Valu
 }
 
 #[tokio::test]
-async fn a_verifier_lives_by_its_tools_and_the_api_says_the_same() {
+async fn a_verifier_is_managed_through_tools_as_through_the_api() {
     let app = TestApp::new().await;
     let alice = app.caller("alice", OWNER).await;
     for era in ERAS {
@@ -151,7 +151,7 @@ async fn the_six_tools_are_annotated_for_what_they_do() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_another_account_is_not_there() {
+async fn objects_of_another_account_do_not_exist() {
     let app = TestApp::new().await;
     let (alice, bob) = (app.caller("alice", OWNER).await, app.caller("bob", OWNER).await);
     let payload = json!({ "payload": sourced("hers") });
@@ -201,7 +201,7 @@ async fn lists_are_cut_into_pages() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_the_problem_of_the_api() {
+async fn a_failure_is_the_problem_of_the_api() {
     let app = TestApp::new().await;
     let alice = app.caller("alice", OWNER).await;
     let made = alice.post("/v1/verifiers", &sourced("mine")).await;
@@ -231,7 +231,7 @@ async fn what_goes_wrong_is_the_problem_of_the_api() {
 }
 
 #[tokio::test]
-async fn a_run_tells_of_its_judges_while_they_judge() {
+async fn a_run_reports_its_judges_while_they_judge() {
     let app = TestApp::new().await;
     let alice = app.caller("alice", OWNER).await;
     done(&alice, MODERN, "deploy_verifier", &json!({ "payload": sourced("mine") })).await;

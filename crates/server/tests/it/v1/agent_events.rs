@@ -141,14 +141,14 @@ pub(crate) async fn told(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn executors_are_told_of_what_becomes_of_a_task() {
+async fn executors_are_notified_of_the_progress_of_a_task() {
     let app = TestApp::new().await;
     told(&app).await;
     app.engine.shutdown().await;
 }
 
 #[tokio::test]
-async fn the_steps_of_a_run_are_told_like_any_task() {
+async fn the_steps_of_a_run_are_announced_like_any_task() {
     let app = started().await;
     let poll = Duration::from_millis(20);
     app.engine.spawn_run_worker(RunWorkerSettings { poll, ..RunWorkerSettings::of_a_node(8) });
@@ -188,7 +188,7 @@ fn check_signature(fake: &FakeExecutor, call: &ReceivedCall) {
 }
 
 #[tokio::test]
-async fn nothing_of_a_vote_is_told_before_the_decision() {
+async fn nothing_about_a_vote_is_announced_before_the_decision() {
     let app = started().await;
     let author = listening(&app, "author", able()).await;
     let voter = listening(&app, "voter", jurat_testkit::fake_executor::gated(says_valid())).await;

@@ -90,7 +90,7 @@ async fn a_run_is_submitted_followed_and_read() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_wrong_is_refused_with_its_fields() {
+async fn an_invalid_run_is_refused_with_its_fields() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says("no"), says("yes")]).await;
     let admin = app.admin();
@@ -110,7 +110,7 @@ async fn a_run_that_is_wrong_is_refused_with_its_fields() {
 }
 
 #[tokio::test]
-async fn what_happens_at_the_wrong_time_is_a_conflict() {
+async fn a_command_at_the_wrong_time_is_a_conflict() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says("no"), says("yes")]).await;
     let admin = app.admin();
@@ -134,7 +134,7 @@ async fn what_happens_at_the_wrong_time_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn a_repeated_submission_is_answered_alike() {
+async fn a_repeated_submission_gets_the_same_reply() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says("no"), says("yes")]).await;
     let admin = app.admin();
@@ -147,7 +147,7 @@ async fn a_repeated_submission_is_answered_alike() {
 }
 
 #[tokio::test]
-async fn a_repeated_change_is_made_once_and_answered_alike() {
+async fn a_repeated_change_is_made_once_and_gets_the_same_reply() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says("no"), says("yes")]).await;
     let admin = app.admin();

@@ -152,7 +152,7 @@ async fn a_key_ends_at_its_time() {
 }
 
 #[tokio::test]
-async fn nobody_locks_oneself_out() {
+async fn nobody_can_lock_themselves_out() {
     let app = TestApp::new().await;
     let own = app.admin().delete("/v1/api-keys/admin").await;
     assert_problem(&own, StatusCode::CONFLICT, "conflict");
@@ -411,7 +411,7 @@ async fn a_limit_cannot_be_left_behind_by_making_another_key() {
 }
 
 #[tokio::test]
-async fn an_account_makes_so_many_keys_for_itself_and_no_more() {
+async fn the_number_of_an_accounts_keys_is_limited() {
     let app = TestApp::new().await;
     let (_, team) = member(&app, &json!({ "name": "first", "account": "acct_team" })).await;
     for number in 1..100 {

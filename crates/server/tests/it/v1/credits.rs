@@ -42,7 +42,7 @@ fn validate(pool: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn who_asks_is_told() {
+async fn the_caller_sees_its_identity() {
     let app = TestApp::new().await;
     let team = app.caller("team", &[Scope::RoundsRead, Scope::UsageRead]).await;
     let mut me = team.get("/v1/me").await.json();
@@ -67,7 +67,7 @@ async fn who_asks_is_told() {
 }
 
 #[tokio::test]
-async fn usage_has_the_fields_of_both_kinds_of_clients_and_amounts_are_text() {
+async fn usage_has_the_fields_of_both_kinds_of_clients() {
     let app = TestApp::new().await;
     // Any key may ask for the usage of its account.
     let team = app.caller("team", &[]).await;
@@ -131,7 +131,7 @@ async fn the_operator_is_counted_and_never_refused() {
 }
 
 #[tokio::test]
-async fn what_was_used_is_counted_by_the_month() {
+async fn usage_is_counted_by_month() {
     let app = TestApp::new().await;
     let [fake] = app.executors([says_valid()]).await;
     session_of(&app, "dear", &fake.url(), 250_000).await;
@@ -214,7 +214,7 @@ async fn a_grant_under_a_key_happens_once() {
 }
 
 #[tokio::test]
-async fn a_suspended_account_has_nothing_done_that_costs_from_the_next_request_on() {
+async fn a_suspended_account_is_refused_from_the_next_request_on() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let all = [Scope::RoundsCreate, Scope::RoundsRead, Scope::UsageRead];
@@ -289,7 +289,7 @@ async fn accounts_and_transfers_come_in_pages_that_lose_nothing() {
 }
 
 #[tokio::test]
-async fn only_an_admin_looks_after_accounts() {
+async fn only_an_admin_manages_accounts() {
     let app = TestApp::new().await;
     let own: Vec<Scope> = Scope::OWN.into();
     let team = app.caller("team", &own).await;

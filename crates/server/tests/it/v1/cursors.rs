@@ -49,7 +49,7 @@ async fn an_invented_cursor_is_refused_by_every_tool_that_lists() {
 }
 
 #[tokio::test]
-async fn a_list_goes_on_behind_its_cursor() {
+async fn a_list_continues_after_its_cursor() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid(), says_valid(), says_valid()]).await;
     for (path, name) in [("/v1/executors", "name"), ("/v1/sessions", "id")] {
@@ -89,7 +89,7 @@ async fn a_second_revocation_is_answered_like_the_first() {
 }
 
 #[tokio::test]
-async fn names_that_an_address_cannot_hold_are_refused_at_submission() {
+async fn names_that_a_url_cannot_hold_are_refused_at_submission() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid().task_types(&["swarm"])]).await;
     let agents = json!([{ "agent_id": "a", "executor": "s1", "prompt": "what is so?" }]);

@@ -19,7 +19,7 @@ fn unwell(body: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_sound_installation_is_ok_in_all_its_parts() {
+async fn a_sound_installation_passes_every_check() {
     let app = TestApp::new().await;
     let _executors = app.executors([(); 3].map(|()| says_valid())).await;
     validate(&app, 3).await;
@@ -49,7 +49,7 @@ async fn sessions_are_not_counted_as_providers() {
 }
 
 #[tokio::test]
-async fn what_is_not_well_comes_with_what_to_do() {
+async fn a_fault_comes_with_advice() {
     let app = TestApp::new().await;
     let body = app.admin().get("/v1/doctor").await.json();
     assert_eq!(unwell(&body), ["there are none, so no round can run"]);
@@ -105,7 +105,7 @@ async fn decisions_are_checked_in_pages() {
 }
 
 #[tokio::test]
-async fn only_an_admin_is_told_and_wrong_parameters_are_named() {
+async fn only_an_admin_may_ask_and_wrong_parameters_are_named() {
     let app = TestApp::new().await;
     let reader = app.caller("alice", &[Scope::RoundsRead, Scope::MetricsRead]).await;
     for path in ["/v1/doctor", "/v1/doctor/entries", "/v1/doctor/entries?newest=3"] {

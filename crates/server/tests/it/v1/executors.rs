@@ -24,7 +24,7 @@ async fn adding_an_executor_checks_it_and_makes_a_session_of_the_same_name() {
 }
 
 #[tokio::test]
-async fn an_executor_that_is_down_is_added_and_says_so() {
+async fn an_executor_that_is_down_is_added_and_reported() {
     let app = TestApp::new().await;
     let body = json!({ "name": "nobody", "url": "http://127.0.0.1:1" });
     let reply = app.admin().post("/v1/executors", &body).await;
@@ -36,7 +36,7 @@ async fn an_executor_that_is_down_is_added_and_says_so() {
 }
 
 #[tokio::test]
-async fn an_executor_that_must_answer_is_not_registered_while_it_is_down() {
+async fn a_required_executor_is_not_registered_while_it_is_down() {
     let app = TestApp::new().await;
     let body = json!({ "name": "a", "url": "http://127.0.0.1:1", "must_answer": true });
     let reply = app.admin().post("/v1/executors", &body).await;
@@ -58,7 +58,7 @@ async fn an_executor_that_must_answer_is_not_registered_while_it_is_down() {
 }
 
 #[tokio::test]
-async fn one_address_under_several_names_is_told() {
+async fn one_address_under_several_names_is_reported() {
     let app = TestApp::new().await;
     let fake = FakeExecutor::start(says_valid()).await;
     let add = async |name: &str, url: &str| {
@@ -77,7 +77,7 @@ async fn one_address_under_several_names_is_told() {
 }
 
 #[tokio::test]
-async fn a_check_says_whether_somebody_hears_of_events() {
+async fn a_check_reports_whether_events_are_received() {
     let app = TestApp::new().await;
     let (fake, web) = (FakeExecutor::start(says_valid()).await, FakeDocuments::start().await);
     // Somebody who takes events answers so to whoever asks for them.
@@ -123,7 +123,7 @@ fn findings(doctor: &Value, check: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_check_up_finds_work_that_nobody_does() {
+async fn a_check_up_finds_stalled_work() {
     let app = TestApp::new().await;
     let fake = FakeExecutor::start(says_valid().task_types(&["swarm"])).await;
     let web = FakeDocuments::start().await;

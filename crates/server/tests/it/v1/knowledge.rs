@@ -19,7 +19,7 @@ async fn decided(caller: &TestCaller<'_>, id: &str, prompt: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_was_decided_is_listed_by_type_and_by_task() {
+async fn knowledge_is_listed_by_type_and_by_task() {
     let app = TestApp::new().await;
     app.start(SoleNode::Yes).await;
     let _fakes = app.executors([answers(json!({ "answer": "yes" }))]).await;
@@ -53,7 +53,7 @@ async fn what_was_decided_is_listed_by_type_and_by_task() {
 }
 
 #[tokio::test]
-async fn what_others_decided_is_not_there_and_one_of_the_two_is_asked_for() {
+async fn knowledge_of_others_is_hidden_and_a_filter_is_required() {
     let app = TestApp::new().await;
     app.start(SoleNode::Yes).await;
     let _fakes = app.executors([answers(json!({ "answer": "yes" }))]).await;

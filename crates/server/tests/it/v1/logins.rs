@@ -39,7 +39,7 @@ async fn registered(app: &TestApp, email: &str) -> String {
 }
 
 #[tokio::test]
-async fn somebody_registers_and_logs_in_with_codes_from_mails() {
+async fn a_user_registers_and_logs_in_with_mailed_codes() {
     let app = TestApp::new().await;
     let key = registered(&app, "Ann@Example.com").await;
     let me = app.with_key(&key).get("/v1/me").await.json();
@@ -92,7 +92,7 @@ async fn a_code_is_tried_five_times() {
 }
 
 #[tokio::test]
-async fn a_code_ends_and_people_type_it_as_they_like() {
+async fn a_code_expires_and_can_be_typed_in_any_form() {
     let app = TestApp::new().await;
     ask(&app, "register", EMAIL).await;
     let code = app.outbox.code_to(EMAIL).await;
@@ -121,7 +121,7 @@ async fn a_network_address_is_limited() {
 }
 
 #[tokio::test]
-async fn a_stranger_locks_nobody_out() {
+async fn a_stranger_cannot_lock_anybody_out() {
     let app = TestApp::new().await;
     let stranger = || app.anonymous().at("192.0.2.7");
     let ann = || app.anonymous().at("192.0.2.8");
@@ -215,7 +215,7 @@ async fn begun(app: &TestApp) -> Value {
 }
 
 #[tokio::test]
-async fn a_program_is_let_in_with_a_key_and_gets_one_of_its_own() {
+async fn a_program_is_approved_with_a_key_and_gets_its_own() {
     let app = TestApp::new().await;
     let ann = app.with_key(&registered(&app, EMAIL).await);
     let device = begun(&app).await;
@@ -243,7 +243,7 @@ async fn a_program_is_let_in_with_a_key_and_gets_one_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_program_is_turned_away() {
+async fn a_program_is_denied() {
     let app = TestApp::new().await;
     let device = begun(&app).await;
     let answer = json!({ "user_code": device["user_code"], "approve": false });
@@ -252,7 +252,7 @@ async fn a_program_is_turned_away() {
 }
 
 #[tokio::test]
-async fn the_page_lets_a_program_in_with_a_key_or_a_code() {
+async fn the_page_approves_a_program_with_a_key_or_a_code() {
     let app = TestApp::new().await;
     let key = registered(&app, EMAIL).await;
     let device = begun(&app).await;
@@ -294,7 +294,7 @@ async fn the_page_lets_a_program_in_with_a_key_or_a_code() {
 }
 
 #[tokio::test]
-async fn the_page_writes_back_nothing_that_could_run() {
+async fn the_page_echoes_nothing_executable() {
     let app = TestApp::new().await;
     let hostile = "%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
     let page = app.anonymous().get(&format!("/auth/device?user_code={hostile}")).await;
@@ -305,7 +305,7 @@ async fn the_page_writes_back_nothing_that_could_run() {
 }
 
 #[tokio::test]
-async fn clients_find_the_way_in_where_they_called() {
+async fn clients_find_the_login_endpoints_where_they_called() {
     let app = TestApp::new().await;
     let path = "/.well-known/goodeye-client-config";
     let host = [("host", "jurat.example:5872")];
@@ -318,7 +318,7 @@ async fn clients_find_the_way_in_where_they_called() {
 }
 
 #[tokio::test]
-async fn whoever_is_invited_gets_a_mail_with_or_without_an_account() {
+async fn an_invited_person_gets_a_mail_with_or_without_an_account() {
     let app = TestApp::new().await;
     let key = registered(&app, EMAIL).await;
     registered(&app, "bob@example.com").await;
@@ -352,7 +352,7 @@ async fn whoever_is_invited_gets_a_mail_with_or_without_an_account() {
 }
 
 #[tokio::test]
-async fn the_key_of_a_login_ends_itself_and_no_other_key_does() {
+async fn only_the_key_of_a_login_can_revoke_itself() {
     let app = TestApp::new().await;
     let key = registered(&app, EMAIL).await;
     let ann = app.with_key(&key);

@@ -150,7 +150,7 @@ async fn a_team_is_made_joined_and_left() {
 }
 
 #[tokio::test]
-async fn teams_are_listed_by_what_one_is_in_them() {
+async fn teams_are_listed_by_role() {
     let app = TestApp::new().await;
     let (ann, bob) = (user(&app, "ann").await, user(&app, "bob").await);
     ann.post("/v1/teams", &json!({ "handle": "crew" })).await;
@@ -170,7 +170,7 @@ async fn teams_are_listed_by_what_one_is_in_them() {
 }
 
 #[tokio::test]
-async fn a_stranger_meets_the_same_answer_for_a_team_and_for_none() {
+async fn a_stranger_gets_the_same_answer_for_a_team_and_for_none() {
     let app = TestApp::new().await;
     let (ann, eve) = (user(&app, "ann").await, user(&app, "eve").await);
     ann.post("/v1/teams", &json!({ "handle": "crew" })).await;
@@ -210,7 +210,7 @@ async fn an_address_is_invited_in_the_same_words_whether_or_not_it_is_known() {
 }
 
 #[tokio::test]
-async fn an_invitation_that_nobody_answers_ends() {
+async fn an_unanswered_invitation_expires() {
     let app = TestApp::new().await;
     let (ann, bob) = (user(&app, "ann").await, user(&app, "bob").await);
     ann.post("/v1/teams", &json!({ "handle": "crew" })).await;
@@ -229,7 +229,7 @@ async fn an_invitation_that_nobody_answers_ends() {
 }
 
 #[tokio::test]
-async fn a_team_is_handed_over_and_deleted_by_its_owner() {
+async fn a_team_is_transferred_and_deleted_by_its_owner() {
     let app = TestApp::new().await;
     let (ann, bob) = (user(&app, "ann").await, user(&app, "bob").await);
     ann.post("/v1/teams", &json!({ "handle": "crew" })).await;

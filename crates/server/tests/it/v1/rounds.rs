@@ -51,7 +51,7 @@ async fn a_round_is_open_on_record_before_anyone_answers() {
 }
 
 #[tokio::test]
-async fn a_round_goes_on_when_its_caller_leaves() {
+async fn a_round_continues_when_its_caller_leaves() {
     let app = TestApp::new().await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let caller = app.admin();

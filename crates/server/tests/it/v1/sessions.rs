@@ -6,7 +6,7 @@ use jurat_testkit::{app::TestApp, fake_executor::says_valid};
 use serde_json::json;
 
 #[tokio::test]
-async fn a_session_keeps_what_it_was_given() {
+async fn a_session_keeps_its_members() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     let body = json!({ "session_id": 201, "executor": "s1", "profile": "careful", "tier": "oracle",
@@ -45,7 +45,7 @@ async fn bad_sessions_name_the_field() {
 }
 
 #[tokio::test]
-async fn a_removed_session_is_asked_no_more() {
+async fn a_removed_session_is_no_longer_asked() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid()]).await;
     assert_eq!(app.admin().delete("/v1/sessions/s1").await.json(), json!({ "removed": "s1" }));

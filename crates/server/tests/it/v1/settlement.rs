@@ -88,7 +88,7 @@ fn asked(fake: &FakeExecutor) -> usize {
 }
 
 #[tokio::test]
-async fn a_continuous_task_decides_anew_in_each_epoch() {
+async fn a_continuous_task_decides_in_each_epoch() {
     let app = started().await;
     let [fake] = app.executors([answers(json!({ "answer": "yes" }))]).await;
     let task = decided(&app, &continuous(&app, "task-1").await).await;
@@ -165,7 +165,7 @@ async fn a_complaint_in_time_makes_a_decision_bad_and_keeps_it_from_being_reused
 }
 
 #[tokio::test]
-async fn what_is_not_complained_of_settles_by_the_clock() {
+async fn an_undisputed_decision_settles_by_the_clock() {
     let app = started().await;
     let _fakes = app.executors([answers(json!({ "answer": "yes" }))]).await;
     let task = decided(&app, &contract(&app, "task-1").await).await;

@@ -74,7 +74,7 @@ fn validate(verifier: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_strangers_grant_decides_nothing_under_a_bare_name() {
+async fn a_strangers_grant_takes_no_bare_name() {
     let app = TestApp::new().await;
     let (eve, ann) = (person(&app, "eve").await, person(&app, "ann").await);
     let bob = person(&app, "bob").await;
@@ -128,7 +128,7 @@ async fn a_strangers_grant_decides_nothing_under_a_bare_name() {
 }
 
 #[tokio::test]
-async fn lists_have_what_is_shared_and_searches_what_is_accepted() {
+async fn lists_include_shares_and_searches_only_accepted_ones() {
     let app = TestApp::new().await;
     let (eve, ann) = (person(&app, "eve").await, person(&app, "ann").await);
     let (workflow, cites) = bound(&eve, "no").await;
@@ -200,7 +200,7 @@ async fn a_share_is_accepted_declined_and_its_owner_blocked() {
 }
 
 #[tokio::test]
-async fn no_grant_turns_one_name_of_somebody_into_another() {
+async fn no_grant_links_two_names_of_a_person() {
     let app = TestApp::new().await;
     let eve = person(&app, "eve").await;
     let email = "ann@example.com";
@@ -244,7 +244,7 @@ async fn no_grant_turns_one_name_of_somebody_into_another() {
 }
 
 #[tokio::test]
-async fn an_account_of_an_operator_is_granted_to_by_what_it_shows_of_itself() {
+async fn an_account_without_names_is_granted_by_its_placeholder() {
     let app = TestApp::new().await;
     let eve = person(&app, "eve").await;
     let made_by_operator = app.caller("worker", &Scope::OWN).await;

@@ -136,7 +136,7 @@ async fn a_task_is_followed_to_its_end() {
 }
 
 #[tokio::test]
-async fn whoever_prefers_to_wait_is_answered_with_the_end() {
+async fn a_caller_that_waits_gets_the_ended_task() {
     let app = started().await;
     let _fakes = app.executors([answers(json!({ "answer": "yes" })), says_valid()]).await;
     let contract = contract(&app.admin(), "task-1", 1).await;
@@ -148,7 +148,7 @@ async fn whoever_prefers_to_wait_is_answered_with_the_end() {
 }
 
 #[tokio::test]
-async fn what_a_vote_says_is_seen_only_once_all_are_in() {
+async fn votes_are_visible_only_once_all_are_in() {
     let app = started().await;
     let behaviours = [answers(json!({ "answer": "yes" })), says_invalid(), gated(says_valid())];
     let [_proposer, quick, slow] = app.executors(behaviours).await;
@@ -197,7 +197,7 @@ async fn the_same_task_twice_is_one_task_and_another_contract_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn a_contract_that_nobody_could_keep_is_refused_with_its_field() {
+async fn an_impossible_contract_is_refused_with_its_field() {
     let app = started().await;
     let _fakes = app.executors([says_valid().task_types(&["swarm"])]).await;
     let whole = contract(&app.admin(), "task-1", 1).await;
@@ -239,7 +239,7 @@ async fn a_contract_that_nobody_could_keep_is_refused_with_its_field() {
 }
 
 #[tokio::test]
-async fn a_task_is_called_off_once() {
+async fn a_task_is_cancelled_once() {
     let app = started().await;
     let [slow] = app.executors([gated(answers(json!({ "answer": "yes" })))]).await;
     let contract = contract(&app.admin(), "task-1", 1).await;

@@ -165,12 +165,12 @@ async fn ending(app: &TestApp, id: &str) {
 }
 
 #[tokio::test]
-async fn a_template_lives_from_its_screen_to_its_end() {
+async fn a_template_is_screened_published_changed_and_deleted() {
     told(EngineLimits::default(), life).await;
 }
 
 #[tokio::test]
-async fn what_a_judge_blocks_is_not_published_and_what_it_flags_is() {
+async fn a_blocked_workflow_is_not_published_and_a_flagged_one_is() {
     told(EngineLimits::default(), async |app: &TestApp| {
         let verifier = author(app, "HARM-ALL").await;
         let blocked = publish(app).await;
@@ -306,12 +306,12 @@ async fn serving(app: &TestApp, verifier: &str, nobody: &TestCaller<'_>) {
 }
 
 #[tokio::test]
-async fn what_is_published_runs_without_a_key_and_nothing_else_does() {
+async fn only_published_verifiers_run_without_a_key() {
     told(EngineLimits::default(), anonymous_runs).await;
 }
 
 #[tokio::test]
-async fn an_address_has_a_little_credit_and_all_of_them_have_a_cap() {
+async fn a_visitor_has_little_credit_and_all_share_a_limit() {
     let limits = EngineLimits {
         anonymous_grant_micros: 100,
         anonymous_day_micros: 2_040,
@@ -355,7 +355,7 @@ async fn an_address_has_a_little_credit_and_all_of_them_have_a_cap() {
 }
 
 #[tokio::test]
-async fn a_bad_key_is_not_taken_for_none() {
+async fn a_wrong_key_is_not_treated_as_no_key() {
     told(EngineLimits::default(), async |app: &TestApp| {
         let forged = app.with_key("jrt_live_x").get("/v1/templates").await;
         assert_problem(&forged, StatusCode::UNAUTHORIZED, "auth_required");
@@ -369,7 +369,7 @@ async fn a_bad_key_is_not_taken_for_none() {
 }
 
 #[tokio::test]
-async fn a_former_handle_leads_on() {
+async fn a_former_handle_redirects() {
     told(EngineLimits::default(), async |app: &TestApp| {
         author(app, "").await;
         publish(app).await;
@@ -418,7 +418,7 @@ async fn agents_get_instructions() {
 }
 
 #[tokio::test]
-async fn who_may_see_a_workflow_is_told_that_only_its_owner_publishes_it() {
+async fn a_reader_learns_that_only_the_owner_publishes() {
     told(EngineLimits::default(), async |app| {
         author(app, "").await;
         let bob = app.caller("bob", &Scope::OWN).await;

@@ -259,7 +259,7 @@ async fn a_run_names_only_a_workflow_that_its_caller_sees() {
 }
 
 #[tokio::test]
-async fn versions_before_the_grant_are_not_there_unless_the_history_is_shared() {
+async fn versions_before_the_grant_are_hidden_unless_the_history_is_shared() {
     let app = TestApp::new().await;
     let (alice, bob) = (app.caller("alice", OWNER).await, app.caller("bob", OWNER).await);
     let first = made(&alice, "/v1/workflows", &report()).await;
@@ -290,7 +290,7 @@ async fn versions_before_the_grant_are_not_there_unless_the_history_is_shared() 
 }
 
 #[tokio::test]
-async fn nobody_grants_above_the_own_role_or_to_nobody() {
+async fn nobody_grants_above_their_role_or_to_an_unknown_account() {
     let app = TestApp::new().await;
     let (alice, bob) = (app.caller("alice", OWNER).await, app.caller("bob", OWNER).await);
     let saved = made(&alice, "/v1/workflows", &report()).await;
@@ -310,7 +310,7 @@ async fn nobody_grants_above_the_own_role_or_to_nobody() {
 }
 
 #[tokio::test]
-async fn a_name_that_only_others_have_names_theirs_in_the_hint() {
+async fn a_name_that_only_others_have_is_explained_in_the_hint() {
     let app = TestApp::new().await;
     let carol = app.caller("carol", OWNER).await;
     for name in ["alice", "bob"] {
@@ -335,7 +335,7 @@ async fn a_name_that_only_others_have_names_theirs_in_the_hint() {
 }
 
 #[tokio::test]
-async fn a_workflow_changes_hands_when_the_offer_is_accepted() {
+async fn a_workflow_is_transferred_when_the_offer_is_accepted() {
     let app = TestApp::new().await;
     let (alice, bob) = (app.caller("alice", OWNER).await, app.caller("bob", OWNER).await);
     let (saved, verifier) = bound(&alice).await;
@@ -377,7 +377,7 @@ async fn names_are_one_line_and_paths_are_files_or_folders() {
 }
 
 #[tokio::test]
-async fn a_search_says_that_it_is_lexical_and_why_it_found() {
+async fn a_search_explains_its_matches() {
     let app = TestApp::new().await;
     let alice = app.caller("alice", OWNER).await;
     made(&alice, "/v1/workflows", &report()).await;

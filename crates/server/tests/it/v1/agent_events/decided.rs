@@ -61,7 +61,7 @@ async fn a_declined_claim_goes_to_another_executor() {
 }
 
 #[tokio::test]
-async fn a_verifier_that_declines_is_replaced() {
+async fn a_voter_that_declines_is_replaced() {
     let app = started().await;
     let _author = listening(&app, "author", able()).await;
     let _first = listening(&app, "a-voter", gated(declines(says_valid()))).await;
@@ -76,7 +76,7 @@ async fn a_verifier_that_declines_is_replaced() {
 }
 
 #[tokio::test]
-async fn declining_what_is_done_comes_too_late() {
+async fn declining_finished_work_is_too_late() {
     let app = started().await;
     let busy = able().told("task_claim_received", 503, json!({}));
     let fake = listening(&app, "e", busy).await;
@@ -133,7 +133,7 @@ async fn about_the_end(action: &str, route: &str) -> (Value, Vec<String>) {
 const COMPLAINT: &str = "TASK_FEEDBACK_REPORTED";
 
 #[tokio::test]
-async fn whoever_rejects_a_final_result_complains_of_it_and_it_stays_final() {
+async fn rejecting_a_final_result_disputes_it_and_it_stays_final() {
     for action in ["reject_result", "request_retry"] {
         let (event, names) = about_the_end(action, "wattswarm_direct").await;
         assert_eq!(event["state"], "completed", "{event}");
@@ -143,7 +143,7 @@ async fn whoever_rejects_a_final_result_complains_of_it_and_it_stays_final() {
 }
 
 #[tokio::test]
-async fn an_executor_does_not_complain_where_the_contract_names_who_may() {
+async fn an_executor_cannot_dispute_if_the_contract_names_an_authority() {
     let app = started().await;
     let said = decision("reject_result", "wattswarm_direct", &Value::Null);
     let _fake = listening(&app, "e", able().told("task_result_received", 200, said)).await;
@@ -161,21 +161,21 @@ async fn an_executor_does_not_complain_where_the_contract_names_who_may() {
 }
 
 #[tokio::test]
-async fn whoever_accepts_a_result_changes_nothing() {
+async fn accepting_a_result_changes_nothing() {
     let (event, names) = about_the_end("accept_result", "wattswarm_direct").await;
     assert_eq!((&event["state"], &event["needs_review"]), (&json!("completed"), &json!(false)));
     assert!(!names.iter().any(|it| it == COMPLAINT));
 }
 
 #[tokio::test]
-async fn whoever_asks_for_a_person_is_seen() {
+async fn a_request_for_human_review_is_visible() {
     let (event, names) = about_the_end("human_review", "wattswarm_direct").await;
     assert_eq!((&event["state"], &event["needs_review"]), (&json!("completed"), &json!(true)));
     assert!(!names.iter().any(|it| it == COMPLAINT));
 }
 
 #[tokio::test]
-async fn what_is_for_others_is_noted_and_not_acted_on() {
+async fn decisions_for_other_systems_are_recorded_and_not_applied() {
     for route in ["noop", "wattetheria_commit"] {
         let (event, names) = about_the_end("reject_result", route).await;
         assert_eq!((&event["state"], &event["last_error"]), (&json!("acked"), &Value::Null));
@@ -188,7 +188,7 @@ async fn what_is_for_others_is_noted_and_not_acted_on() {
 }
 
 #[tokio::test]
-async fn a_topic_is_answered_where_its_sender_reads_it() {
+async fn a_topic_is_answered_for_its_sender() {
     let app = started().await;
     let reply = decision("reply", "wattswarm_direct", &json!({ "content": "the long one" }));
     let fake = listening(&app, "e", says_valid().told("*", 200, reply)).await;

@@ -37,7 +37,7 @@ async fn outcome(behaviour: Behaviour) -> (Value, usize) {
 }
 
 #[tokio::test]
-async fn an_event_is_told_as_it_was_sent() {
+async fn an_event_is_delivered_as_it_was_sent() {
     let app = started().await;
     let fake = listening(&app, "e", says_valid()).await;
     let mut body = message("hello");
@@ -91,7 +91,7 @@ fn wire_keys(fake: &FakeExecutor) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_key_of_an_event_means_nothing_in_another_account() {
+async fn the_key_of_an_event_belongs_to_one_account() {
     let app = started().await;
     let fake = listening(&app, "e", able()).await;
     task(&app, "task-1", &["e"], &[]).await;
@@ -175,7 +175,7 @@ async fn refused_as(app: &TestApp, node: &str) {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_refused_by_its_field() {
+async fn an_invalid_event_is_refused_by_its_field() {
     let app = TestApp::new().await;
     let _fake = listening(&app, "e", says_valid()).await;
     let deaf = FakeExecutor::start(says_valid()).await;
@@ -215,7 +215,7 @@ async fn what_cannot_be_sent_is_refused_by_its_field() {
 }
 
 #[tokio::test]
-async fn an_executor_that_is_busy_is_told_again() {
+async fn delivery_to_a_busy_executor_is_retried() {
     let app = started().await;
     let fake = listening(&app, "e", says_valid().told("*", 503, json!({}))).await;
     send(&app, &message("hello")).await;
@@ -237,7 +237,7 @@ async fn an_executor_that_is_busy_is_told_again() {
 }
 
 #[tokio::test]
-async fn an_executor_that_stays_away_is_given_up() {
+async fn delivery_to_a_missing_executor_ends() {
     let app = started().await;
     let fake = listening(&app, "e", says_valid().events_fault(ExecutorFault::HangsUp)).await;
     send(&app, &message("hello")).await;
@@ -254,7 +254,7 @@ async fn an_executor_that_stays_away_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_executor_that_refuses_is_not_told_again() {
+async fn a_refused_event_is_not_delivered_again() {
     let body = json!({ "ok": false, "detail": "not mine" });
     let (event, count) = outcome(says_valid().told("*", 200, body)).await;
     assert_eq!((&event["state"], count), (&json!("failed"), 1));
@@ -265,14 +265,14 @@ async fn an_executor_that_refuses_is_not_told_again() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_is_as_good_as_none() {
+async fn an_unreadable_answer_counts_as_delivered() {
     let (event, count) = outcome(says_valid().told("*", 200, json!("fine"))).await;
     assert_eq!((&event["state"], count), (&json!("delivered"), 1));
     assert!(event["last_error"].as_str().unwrap().contains("cannot be read"), "{event}");
 }
 
 #[tokio::test]
-async fn a_redirect_leads_nowhere() {
+async fn a_redirect_is_not_followed() {
     let elsewhere = FakeExecutor::start(says_valid()).await;
     let url = format!("{}/agent-events", elsewhere.url());
     let fault = ExecutorFault::RedirectsTo { status: 307, url };
@@ -282,7 +282,7 @@ async fn a_redirect_leads_nowhere() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_too_old_is_not_told() {
+async fn an_expired_event_is_not_delivered() {
     let app = TestApp::new().await;
     let fake = listening(&app, "e", says_valid()).await;
     send(&app, &message("hello")).await;
@@ -295,7 +295,7 @@ async fn an_event_that_is_too_old_is_not_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_starts_anew_tells_what_is_left() {
+async fn a_restarted_server_delivers_the_waiting_events() {
     let folder = tempfile::tempdir().unwrap();
     let location = StoreLocation::File(folder.path().join("jurat.db"));
     let first = TestApp::with_store(&location).await;
@@ -311,7 +311,7 @@ async fn a_server_that_starts_anew_tells_what_is_left() {
 }
 
 #[tokio::test]
-async fn an_executor_that_hangs_does_not_keep_others_waiting() {
+async fn a_hanging_executor_does_not_delay_others() {
     let app = started().await;
     let stuck = listening(&app, "e", says_valid().events_fault(ExecutorFault::Hangs)).await;
     let well = listening(&app, "well", says_valid()).await;
@@ -328,7 +328,7 @@ async fn an_executor_that_hangs_does_not_keep_others_waiting() {
 }
 
 #[tokio::test]
-async fn the_token_of_an_executor_goes_nowhere_else() {
+async fn the_token_of_an_executor_is_sent_only_to_it() {
     let app = started().await;
     let (own, other) = (says_valid(), FakeExecutor::start(says_valid()).await);
     let own = FakeExecutor::start(own).await;
@@ -385,7 +385,7 @@ async fn a_flood_of_events_is_refused() {
 }
 
 #[tokio::test]
-async fn a_task_goes_on_when_its_executor_has_too_much_to_hear() {
+async fn a_task_continues_if_its_executor_has_too_many_events() {
     let app = crowded(1).await;
     app.start(SoleNode::Yes).await;
     // Nothing that it is told is ever answered, so that one event waits to the end.
@@ -405,7 +405,7 @@ async fn a_task_goes_on_when_its_executor_has_too_much_to_hear() {
 }
 
 #[tokio::test]
-async fn events_are_removed_when_they_are_old() {
+async fn old_events_are_removed() {
     let app = started().await;
     let _fake = listening(&app, "e", says_valid()).await;
     send(&app, &message("old")).await;
@@ -420,7 +420,7 @@ async fn events_are_removed_when_they_are_old() {
 }
 
 #[tokio::test]
-async fn an_executor_that_is_gone_is_told_nothing() {
+async fn a_removed_executor_receives_nothing() {
     let app = TestApp::new().await;
     let fake = listening(&app, "e", says_valid()).await;
     send(&app, &message("hello")).await;

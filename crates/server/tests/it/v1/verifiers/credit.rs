@@ -239,12 +239,12 @@ pub(crate) async fn reported_later(scene: &Scene) {
 }
 
 #[tokio::test]
-async fn what_a_provider_reports_later_corrects_the_charge() {
+async fn a_late_report_corrects_the_charge() {
     told(reported_later).await;
 }
 
 #[tokio::test]
-async fn what_is_reported_while_the_store_is_gone_corrects_the_charge() {
+async fn a_report_during_a_store_outage_corrects_the_charge() {
     let store = UnreliableStore::new(WriteFault::Refused, 0).await;
     let scene = Scene {
         store: Arc::<UnreliableStore>::clone(&store),
@@ -352,7 +352,7 @@ async fn a_run_that_is_cancelled_pays_for_what_was_sent() {
 }
 
 #[tokio::test]
-async fn a_judge_that_an_early_stop_does_not_wait_for_is_paid() {
+async fn a_judge_abandoned_by_an_early_stop_is_paid() {
     told(async |scene: &Scene| {
         let gate = Gate::new();
         let fake = {
@@ -506,7 +506,7 @@ pub(crate) async fn known(scene: &Scene) {
 }
 
 #[tokio::test]
-async fn a_verdict_that_is_known_needs_no_credit() {
+async fn a_cached_verdict_needs_no_credit() {
     told(known).await;
 }
 
@@ -541,7 +541,7 @@ pub(crate) async fn shared(scene: &Scene) {
 }
 
 #[tokio::test]
-async fn equal_runs_at_once_are_one_call_that_the_first_pays() {
+async fn equal_concurrent_runs_are_one_call_that_the_first_pays() {
     told(shared).await;
 }
 
@@ -627,6 +627,6 @@ pub(crate) async fn little(scene: &Scene) {
 }
 
 #[tokio::test]
-async fn little_credit_is_spent_to_its_end_one_call_at_a_time() {
+async fn a_small_balance_is_spent_one_call_at_a_time() {
     told(little).await;
 }

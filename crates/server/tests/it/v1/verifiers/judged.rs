@@ -46,7 +46,7 @@ async fn run(caller: &TestCaller<'_>, more: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_model_judges_with_its_words_and_its_cost_and_is_not_asked_twice() {
+async fn a_model_judges_with_reasoning_and_cost_and_is_not_asked_twice() {
     let finding = json!({ "field": "source", "quote": "Rain all day", "says": "supports" });
     let says =
         json!({ "findings": [finding], "reasoning": "The source has it.", "verdict": "met" });
@@ -64,7 +64,7 @@ async fn a_model_judges_with_its_words_and_its_cost_and_is_not_asked_twice() {
 }
 
 #[tokio::test]
-async fn what_a_judge_cannot_do_is_an_error_and_never_a_verdict() {
+async fn a_failure_of_a_judge_is_an_error_and_never_a_verdict() {
     for (says, code, message) in [
         (
             ProviderReply::Status(401),
@@ -93,7 +93,7 @@ async fn what_a_judge_cannot_do_is_an_error_and_never_a_verdict() {
 }
 
 #[tokio::test]
-async fn a_panel_decides_by_majority_and_keeps_what_each_judge_said() {
+async fn a_panel_decides_by_majority_and_keeps_each_answer() {
     let met = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let also = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let not = FakeProvider::saying([ProviderReply::Answer(verdict("not_met"))]).await;
@@ -140,7 +140,7 @@ async fn an_address_inside_is_refused_before_a_run_begins() {
 }
 
 #[tokio::test]
-async fn more_judges_than_there_are_is_a_wrong_field() {
+async fn asking_for_too_many_judges_is_a_field_error() {
     let first = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let second = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     // The first of the panel is the verifier's own judge, so there are two.
@@ -179,7 +179,7 @@ async fn a_test_never_shows_the_judge_the_answer_to_its_case() {
 }
 
 #[tokio::test]
-async fn what_does_not_match_its_schema_is_invalid_and_no_judge_is_asked() {
+async fn a_candidate_that_fails_its_schema_is_invalid_without_a_judge() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = app(&[&fake]).await;
     let mut body = json!({
@@ -241,7 +241,7 @@ async fn priced(store: &Arc<dyn Store>, fake: &FakeProvider, models: &[&str]) ->
 }
 
 #[tokio::test]
-async fn who_pays_names_no_model_without_a_price_where_others_have_one() {
+async fn a_metered_caller_cannot_name_a_model_without_a_price() {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
     let free = priced(&store, &fake, &[]).await;

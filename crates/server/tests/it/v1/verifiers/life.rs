@@ -232,7 +232,7 @@ async fn every_write_happens_once_under_its_key() {
 }
 
 #[tokio::test]
-async fn what_the_peer_sends_and_nobody_here_knows_is_ignored() {
+async fn unknown_members_of_the_peer_are_ignored() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     let mut body = claims();

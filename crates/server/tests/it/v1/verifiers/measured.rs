@@ -35,7 +35,7 @@ async fn tested(alice: &TestCaller<'_>, body: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_test_tells_how_often_the_judge_is_right_and_is_shown_from_then_on() {
+async fn a_test_measures_the_judge_and_is_shown_from_then_on() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     deploy(&alice, &cites("source")).await;
@@ -68,7 +68,7 @@ async fn a_test_tells_how_often_the_judge_is_right_and_is_shown_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_redeploy_says_which_verdicts_flip_and_that_it_does_worse() {
+async fn a_redeploy_reports_flipped_verdicts_and_a_regression() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     let first = deploy(&alice, &cites("source")).await;
@@ -99,7 +99,7 @@ async fn a_redeploy_says_which_verdicts_flip_and_that_it_does_worse() {
 }
 
 #[tokio::test]
-async fn each_case_is_told_as_it_is_judged() {
+async fn each_case_is_reported_as_it_is_judged() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     deploy(&alice, &cites("source")).await;
@@ -158,7 +158,7 @@ async fn a_wrong_case_is_named_and_nothing_is_judged() {
 }
 
 #[tokio::test]
-async fn an_attack_tells_how_often_an_injection_is_passed() {
+async fn an_attack_measures_how_often_injections_pass() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     // A rule that a word alone satisfies is fooled by every text that has the word.
@@ -190,7 +190,7 @@ async fn an_attack_tells_how_often_an_injection_is_passed() {
 }
 
 #[tokio::test]
-async fn figures_of_other_judges_or_of_a_part_are_not_those_of_the_version() {
+async fn measurements_by_other_judges_or_of_a_part_do_not_count_for_the_version() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     deploy(&alice, &cites("source")).await;

@@ -115,7 +115,7 @@ async fn a_bad_field_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_just_within_the_limits_is_deployed() {
+async fn a_verifier_just_within_the_limits_is_deployed() {
     limits(&TestApp::new().await).await;
 }
 
@@ -139,7 +139,7 @@ pub(crate) async fn limits(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn messages_say_what_to_do_and_read_like_no_markup() {
+async fn messages_give_advice_and_contain_no_markup() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     let message = async |name: &str, value: Value| {
@@ -153,7 +153,7 @@ async fn messages_say_what_to_do_and_read_like_no_markup() {
 }
 
 #[tokio::test]
-async fn parameters_that_nobody_knows_are_refused() {
+async fn unknown_parameters_are_refused() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     for (path, field) in [

@@ -100,7 +100,7 @@ pub(crate) async fn runs(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn the_reply_has_what_its_clients_read() {
+async fn the_reply_has_the_members_that_clients_read() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     deploy(&alice, &sourced()).await;
@@ -112,7 +112,7 @@ async fn the_reply_has_what_its_clients_read() {
 }
 
 #[tokio::test]
-async fn what_was_measured_of_a_version_stands_beside_it_and_its_runs() {
+async fn the_measurement_of_a_version_is_shown_with_it_and_its_runs() {
     let app = TestApp::new().await;
     let alice = app.admin();
     let made = deploy(&alice, &sourced()).await;
@@ -192,7 +192,7 @@ async fn a_run_takes_the_version_that_is_pinned_wherever_it_is_pinned() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_and_leaves_no_run() {
+async fn invalid_inputs_are_refused_and_leave_no_run() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     deploy(&alice, &sourced()).await;
@@ -283,7 +283,7 @@ async fn verifiers_of_the_platform_are_run_by_everybody_and_named_by_their_alias
 }
 
 #[tokio::test]
-async fn where_a_run_comes_from_is_kept_under_both_names() {
+async fn the_provenance_of_a_run_is_kept_under_both_names() {
     let app = TestApp::new().await;
     let alice = app
         .caller(
@@ -344,7 +344,7 @@ async fn a_repeated_request_is_one_run() {
 }
 
 #[tokio::test]
-async fn another_accounts_runs_and_verifiers_cannot_be_told_from_nothing() {
+async fn another_accounts_runs_and_verifiers_look_like_missing_ones() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     let bob = app.caller("bob", OWNER).await;
@@ -371,7 +371,7 @@ async fn another_accounts_runs_and_verifiers_cannot_be_told_from_nothing() {
 }
 
 #[tokio::test]
-async fn a_revoked_verifier_runs_no_more_and_its_runs_stay() {
+async fn a_revoked_verifier_cannot_run_and_its_runs_stay() {
     revocation(&TestApp::new().await).await;
 }
 
@@ -430,7 +430,7 @@ async fn an_export_has_every_run_once_and_comes_in_lines() {
 }
 
 #[tokio::test]
-async fn an_export_that_is_wrong_is_refused_before_it_begins() {
+async fn an_invalid_export_is_refused_before_it_starts() {
     let app = TestApp::new().await;
     let runner = app.caller("alice", &[Scope::VerifiersRun]).await;
     let accept = [("accept", "application/x-ndjson")];

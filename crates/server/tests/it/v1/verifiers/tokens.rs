@@ -43,7 +43,7 @@ async fn a_first_deploy_with_a_token_is_a_conflict_without_one() {
 }
 
 #[tokio::test]
-async fn of_two_who_saw_the_same_token_one_deploys() {
+async fn two_deploys_with_the_same_token_have_one_winner() {
     let app = TestApp::new().await;
     let (one, two) = (owner(&app).await, owner(&app).await);
     let first = deploy(&one, &claims()).await;

@@ -24,7 +24,7 @@ async fn send(caller: &TestCaller<'_>, method: &str, path: &str) -> TestReply {
 }
 
 #[tokio::test]
-async fn another_accounts_verifier_reads_like_one_that_never_was() {
+async fn another_accounts_verifier_looks_like_a_missing_one() {
     masking(&TestApp::new().await).await;
 }
 
@@ -80,7 +80,7 @@ async fn verifiers_of_the_platform_are_neither_listed_nor_shown_nor_removed() {
 }
 
 #[tokio::test]
-async fn what_is_no_name_names_nothing() {
+async fn an_invalid_name_is_not_found() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     for name in ["Claims", "a%20b", "a_b", "system:", "a%5B/b%5D", "%5Bx%5D", "é"] {
@@ -95,7 +95,7 @@ async fn what_is_no_name_names_nothing() {
 }
 
 #[tokio::test]
-async fn a_whole_verifier_is_removed_and_only_by_what_can_mean_no_other() {
+async fn a_verifier_is_removed_only_by_an_unambiguous_name() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     let id = text(&deploy(&alice, &claims()).await["verifier_id"]).to_owned();
@@ -146,7 +146,7 @@ async fn a_key_needs_the_scope_of_what_it_does() {
 }
 
 #[tokio::test]
-async fn an_admin_has_verifiers_of_the_own_account_only() {
+async fn an_admin_has_only_the_verifiers_of_their_own_account() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
     deploy(&alice, &claims_with("name", json!("hers"))).await;
