@@ -196,7 +196,7 @@ words!(
         TooLarge => "too_large",
         /// The answer is compressed although we did not ask for that.
         EncodedReply => "encoded_reply",
-        /// `verifier_result_hash` is well formed but wrong.
+        /// `verifier_result_hash` is well-formed but wrong.
         HashMismatch => "hash_mismatch",
         /// `verification_status` contradicts `passed`.
         StatusContradicts => "status_contradicts",
