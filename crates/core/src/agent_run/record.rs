@@ -10,6 +10,7 @@ pub struct AgentRunKey {
     pub id: String,
 }
 
+/// A stored event of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunEventRow {
     /// Starts at one, without gaps.
@@ -18,6 +19,7 @@ pub struct AgentRunEventRow {
     pub at: Timestamp,
 }
 
+/// Where a page of events starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventsStart {
     /// After this event, oldest first.

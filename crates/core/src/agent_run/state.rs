@@ -50,6 +50,7 @@ pub struct AgentRunEvent {
 }
 
 impl AgentRunEvent {
+    /// An event of this kind.
     pub const fn new(kind: AgentRunEventKind, body: Value) -> Self {
         Self { kind, body }
     }

@@ -216,8 +216,10 @@ macro_rules! words {
         pub enum $name { $($(#[$vdoc])* $variant),+ }
 
         impl $name {
+            /// Every variant, in the order of declaration.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
+            /// The fixed name of the variant.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }

@@ -290,6 +290,7 @@ pub struct ReplicaFailure {
 }
 
 impl ReplicaFailure {
+    /// A failure with its explanation.
     pub fn new(code: FailureCode, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into() }
     }

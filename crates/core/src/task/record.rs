@@ -71,6 +71,7 @@ pub struct TaskEventRow {
     pub at: Timestamp,
 }
 
+/// A submitted task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskAddition {
     pub record: TaskRecord,

@@ -50,6 +50,7 @@ pub struct WorkflowSaveResult {
     pub deleted: Vec<String>,
 }
 
+/// A granted role, with the first version that it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowGrantResult {
     pub workflow: Workflow,
@@ -57,12 +58,14 @@ pub struct WorkflowGrantResult {
     pub floor: u32,
 }
 
+/// A revoked grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantRevocationResult {
     pub workflow: Workflow,
     pub was_there: bool,
 }
 
+/// A workflow that the caller has left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowLeaveResult {
     pub workflow: Workflow,
@@ -70,6 +73,7 @@ pub struct WorkflowLeaveResult {
     pub removed: u32,
 }
 
+/// The outcome of an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OfferOutcome<T> {
     Invitation(Invitation),

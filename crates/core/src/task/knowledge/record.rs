@@ -56,17 +56,20 @@ pub struct KnowledgeRecord {
 }
 
 impl KnowledgeRecord {
+    /// The name of the decision.
     pub fn key(&self) -> KnowledgeKey {
         KnowledgeKey { task_id: self.task_id.clone(), epoch: self.knowledge.epoch }
     }
 }
 
+/// Selects the decisions of a type of tasks, or of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnowledgeScope {
     TaskType(String),
     Task(String),
 }
 
+/// The position after which a page of decisions starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnowledgePosition {
     pub created_at: Timestamp,

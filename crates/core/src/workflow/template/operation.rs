@@ -18,6 +18,7 @@ pub struct TemplateFilter {
     pub limit: u32,
 }
 
+/// A published version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplatePublication {
     pub template: Template,
@@ -46,6 +47,7 @@ pub struct ChangedTemplate {
     pub at: Timestamp,
 }
 
+/// A workflow that was forked from a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkedWorkflow {
     pub workflow_id: String,
