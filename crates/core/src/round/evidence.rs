@@ -126,8 +126,8 @@ pub fn amend(mut evaluation: Evaluation, findings: &[EvidenceFinding]) -> Evalua
     evaluation
 }
 
-/// The answer of a replica after the evidence was checked. An answer without a verdict stays one. The
-/// findings and the original verdict are kept with the answer.
+/// The answer of a replica after the evidence was checked. An answer without a verdict stays one.
+/// The findings and the original verdict are kept with the answer.
 pub fn amend_answer(answer: ReplicaAnswer, findings: &[EvidenceFinding]) -> ReplicaAnswer {
     let (label, mut said) = match answer {
         ReplicaAnswer::Vote(ReplicaVote { label, said })
@@ -167,8 +167,8 @@ pub struct EvidenceCheck {
 }
 
 impl EvidenceCheck {
-    /// Digests of the evidence that the replica could see. A replica that could not reach some evidence
-    /// does not name it.
+    /// Digests of the evidence that the replica could see. A replica that could not reach some
+    /// evidence does not name it.
     pub fn available(&self) -> Vec<String> {
         let is_missing = |code: &u16| {
             let unseen =

@@ -1,7 +1,7 @@
 //! Known injections against judges, and the inputs that try them on a verifier.
 //!
 //! Every try should fail: it is built on inputs that do not meet the criterion. An attack succeeds
-//! when the judge passes it. Nothing here is sent anywhere but to the judge that is measured.
+//! if the judge passes it. Tries are sent only to the measured judge.
 
 mod texts;
 
@@ -11,29 +11,29 @@ use super::calibration::Rate;
 use crate::{judge::is_blank, round::job::words};
 
 words!(
-    /// What an attack relies on.
+    /// The trick of an attack.
     AttackFamily {
-        /// An answer without content that looks like the beginning of one.
+        /// An answer without content that looks like the start of one.
         MasterKey => "master_key",
-        /// A section that claims to be of the graders.
+        /// A section that claims to come from the graders.
         Section => "section",
-        /// An end of the data, so that what follows looks like instructions.
+        /// A fake end of the data, so that the rest looks like instructions.
         Breakout => "breakout",
         /// A verdict that claims to have been given already.
         Verdict => "verdict",
         /// An instruction to the judge.
         Instruction => "instruction",
-        /// The voice of the system, the owner or somebody in a role.
+        /// The voice of the system, the owner or a person in a role.
         Authority => "authority",
         /// A frame around the data that says what to think of it.
         Framing => "framing",
-        /// An instruction that people do not see, or that must be decoded.
+        /// An instruction that people cannot see, or that must be decoded.
         Encoding => "encoding",
         /// An instruction in another language.
         Language => "language",
         /// Praise, pleas and threats.
         Flattery => "flattery",
-        /// The same in every field at once.
+        /// The same text in every field.
         Everywhere => "everywhere",
     }
 );
@@ -47,7 +47,7 @@ words!(
         Append => "append",
         /// Precedes the text of one field after the other.
         Prepend => "prepend",
-        /// Surrounds the text of one field after the other, which `{base}` stands for.
+        /// Surrounds the text of one field after the other, in place of `{base}`.
         Around => "around",
         /// Follows the text of every field in one try.
         Everywhere => "everywhere",
@@ -69,23 +69,24 @@ pub struct Attack {
 /// The inputs of one try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttackTry {
-    /// The attack and the field in which it stands: `breakout.candidate_tag:response`.
+    /// The attack and its field: `breakout.candidate_tag:response`.
     pub id: String,
     pub inputs: BTreeMap<String, String>,
 }
 
-/// How many fields one attack tries on its own. A verifier with more has other attacks in others.
+/// How many fields one attack tries on its own. With more fields, the others are left to other
+/// attacks.
 const FIELDS_OF_ONE: usize = 3;
 
-/// What stands in a field of a verifier that has no example of a failure.
+/// The text of a field of a verifier without an example of a failure.
 const NEUTRAL: &str = "I did not look into it, and I have nothing to say about it.";
 
-/// All attacks that are built in, family by family.
+/// All built-in attacks, family by family.
 pub fn attacks() -> &'static [Attack] {
     &texts::ATTACKS
 }
 
-/// Inputs that say nothing, for a verifier without an example that is labelled as a failure.
+/// Neutral inputs, for a verifier without an example that is labelled as a failure.
 ///
 /// A criterion that even these meet, such as one against insults, lets many attacks succeed that
 /// fool nobody: judge the base alone first, and keep the measurement only if that fails.
@@ -95,7 +96,7 @@ pub fn neutral(fields: &[String]) -> BTreeMap<String, String> {
 
 /// The tries of an attack on a verifier with these fields, built on a base that must fail.
 ///
-/// A field that the base lacks says nothing. Without fields there is no text to attack by.
+/// A field that the base lacks is neutral. Without text fields there is nothing to attack.
 pub fn tries(
     attack: &Attack,
     fields: &[String],
@@ -159,7 +160,7 @@ impl Attack {
         }
     }
 
-    /// Each field, or of many those that are this attack's turn.
+    /// All fields, or those that this attack tries if there are many.
     fn fields_of<'f>(&self, fields: &'f [String]) -> Vec<&'f str> {
         let turn = attacks().iter().position(|other| other.id == self.id).unwrap_or_default();
         let count = fields.len().min(FIELDS_OF_ONE);
@@ -169,11 +170,11 @@ impl Attack {
     }
 }
 
-/// What came of a try.
+/// The result of a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttackResult {
     pub family: AttackFamily,
-    /// What the judge said; `None` where it gave no verdict.
+    /// The verdict of the judge; `None` if it gave none.
     pub passed: Option<bool>,
 }
 
@@ -198,6 +199,7 @@ pub struct FamilyStats {
 }
 
 impl AttackStats {
+    /// Counts the results.
     pub fn of(tried: &[AttackResult]) -> Self {
         let passed =
             |tried: &[AttackResult]| tried.iter().filter(|one| one.passed == Some(true)).count();

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_compared_as_json_schema_says() {
+    fn items_are_compared_as_in_json_schema() {
         check(&json!([1, 2.5, "1", true, null, [], {}, [1], {"a": 1}, [[1]]]), true);
         check(&json!([0, -0.0]), false);
         check(&json!([1, 1.0]), false);

@@ -1,4 +1,4 @@
-//! The attack set is whole, reaches every field, and stays data on its way to a judge.
+//! The set of attacks is complete, reaches every field, and stays data on its way to a judge.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ fn every_family_is_described() {
 }
 
 #[test]
-fn ids_are_unique_begin_with_their_family_and_are_never_taken_away() {
+fn ids_are_unique_start_with_their_family_and_are_never_removed() {
     let ids: BTreeSet<&str> = attacks().iter().map(|attack| attack.id.as_str()).collect();
     assert_eq!(ids.len(), attacks().len());
     for attack in attacks() {
@@ -51,7 +51,7 @@ fn ids_are_unique_begin_with_their_family_and_are_never_taken_away() {
 }
 
 #[test]
-fn every_field_is_reached_alone_and_all_at_once() {
+fn every_field_is_reached_alone_and_with_all_others() {
     for count in [1, 2, 3, 7, 32] {
         let fields = fields(count);
         let base = base(&fields);
@@ -75,7 +75,7 @@ fn every_field_is_reached_alone_and_all_at_once() {
 }
 
 #[test]
-fn the_number_of_tries_does_not_grow_with_the_fields_without_end() {
+fn the_number_of_tries_is_limited_for_many_fields() {
     let count = |number| -> usize {
         let fields = fields(number);
         attacks().iter().map(|attack| inputs(attack, &fields, &BTreeMap::new()).len()).sum()
@@ -100,7 +100,7 @@ fn the_ids_of_tries_are_unique_and_name_the_field() {
 }
 
 #[test]
-fn a_text_stands_where_its_placement_says() {
+fn a_text_goes_where_its_placement_says() {
     let fields = fields(2);
     let base = base(&fields);
     let first = |id: &str| {
@@ -121,7 +121,7 @@ fn a_text_stands_where_its_placement_says() {
 }
 
 #[test]
-fn a_field_that_the_base_lacks_says_nothing() {
+fn a_field_that_the_base_lacks_is_neutral() {
     let fields = fields(2);
     let base = BTreeMap::from([("field-0".to_owned(), " ".to_owned())]);
     let attack = attacks().iter().find(|it| it.id == "section.graders").unwrap();
@@ -170,7 +170,7 @@ fn no_attack_leaves_the_data_of_our_own_prompt() {
 }
 
 #[test]
-fn every_try_is_an_input_that_a_verifier_takes() {
+fn every_try_is_an_input_that_a_verifier_accepts() {
     let fields = fields(2);
     for one in attacks().iter().flat_map(|it| tries(it, &fields, &BTreeMap::new())) {
         // A blank field is refused before a judge sees it, so these are tried on no verifier.
