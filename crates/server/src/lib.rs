@@ -1,4 +1,4 @@
-//! The inbound surfaces of Jurat. Each request takes three beats: decode, one engine call, encode.
+//! The inbound surfaces of Jurat. Each request has three steps: decode, one engine call, encode.
 
 mod mcp;
 mod openapi;
@@ -28,9 +28,9 @@ pub fn router(engine: Engine) -> Router {
     resources::router(engine, AllowedHosts::default())
 }
 
-/// Serves until `stop` is done, then finishes what is under way, for a while.
+/// Serves until `stop` resolves, then finishes the work in progress within limits.
 ///
-/// From the stop on no round begins, but all else is answered until the last round has ended.
+/// After the stop no round starts, but everything else is answered until the last round has ended.
 pub async fn serve(
     listener: TcpListener,
     engine: Engine,
@@ -50,7 +50,7 @@ pub async fn serve(
     ended
 }
 
-/// Done when nothing keeps the server any more.
+/// Resolves when nothing keeps the server any more.
 async fn stopped(engine: &Engine, inbound: &InboundLimits, stop: impl Future<Output = ()>) {
     stop.await;
     engine.stop_rounds();
@@ -59,7 +59,7 @@ async fn stopped(engine: &Engine, inbound: &InboundLimits, stop: impl Future<Out
     let (_, drained) = tokio::join!(noticed, drained);
     if drained.is_err() {
         tracing::warn!("releasing rounds that did not end in time");
-        // A store that does not answer must not keep the process.
+        // A store that does not answer must not block the process.
         let _elapsed = tokio::time::timeout(inbound.close_timeout, engine.release()).await;
     }
 }

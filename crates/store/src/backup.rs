@@ -1,7 +1,7 @@
-//! Backups of a store in SQLite: written while a server writes, checked, and put back.
+//! Backups of a SQLite store: written while a server writes, verified, and restored.
 //!
 //! A backup is a folder with a copy of the database, the keys of the state folder, and a manifest
-//! that says what they are. These functions block; a caller in async code runs them aside.
+//! that describes them. These functions block; async callers run them on a thread of their own.
 
 mod contents;
 mod error;
@@ -21,14 +21,14 @@ pub use self::{
     write::{BackupSource, write},
 };
 
-/// The name of the database within a backup, whatever the store is called.
+/// The name of the database in a backup, whatever the store is called.
 pub const DATABASE: &str = "jurat.db";
 /// The keys, which have the same names in the state folder.
 pub const KEYS: [&str; 2] = ["node.key", "admin.key"];
 
 type Result<T, E = BackupError> = std::result::Result<T, E>;
 
-/// How far the work is. Whoever watches may stop it.
+/// The progress of the work. The watcher may stop it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackupProgress {
     pub stage: BackupStage,
@@ -41,12 +41,12 @@ pub struct BackupProgress {
 pub enum BackupStage {
     Copying,
     Checksums,
-    /// SQLite checks its file; it does not say how far it is.
+    /// SQLite checks its file, without reporting progress.
     Integrity,
     Entries,
 }
 
-/// Called now and then; after `Break` the work ends with [`BackupError::Stopped`].
+/// Called repeatedly; after `Break` the work ends with [`BackupError::Stopped`].
 pub type BackupWatcher<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;
 
 fn tell(watch: BackupWatcher<'_>, stage: BackupStage, done: u64, total: u64) -> Result<()> {
@@ -56,8 +56,8 @@ fn tell(watch: BackupWatcher<'_>, stage: BackupStage, done: u64, total: u64) -> 
     }
 }
 
-/// Opens a database that nobody writes. SQLite then makes no files beside it and reads none, such
-/// as the write-ahead log of another database of the same name.
+/// Opens a database that nobody writes. SQLite then creates no files next to it and reads none,
+/// such as the write-ahead log of another database of the same name.
 fn open_still(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
     use rusqlite::OpenFlags;
     let address = format!("file:{}?immutable=1", files::encoded(path));

@@ -1,4 +1,4 @@
-//! What can go wrong in the store. Not found is no error.
+//! The errors of the store. Not found is not an error.
 
 use std::{error::Error, fmt};
 
@@ -12,12 +12,12 @@ pub struct StoreError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreErrorKind {
-    /// The database cannot be reached, cannot write, or is not the one this program needs.
-    /// A write that ends so was not acknowledged.
+    /// The database cannot be reached, cannot write, or does not fit this program. Such a write was
+    /// not acknowledged.
     Unavailable,
-    /// The write contradicts what is stored.
+    /// The write contradicts the stored data.
     Conflict,
-    /// A row does not read back as what it should be.
+    /// A row cannot be read back.
     Corrupt { table: &'static str, column: &'static str, row: String },
 }
 
@@ -26,11 +26,11 @@ impl StoreError {
         Self { kind: StoreErrorKind::Unavailable, source: Some(source.into()) }
     }
 
-    /// Whether the database's role lacks the right to what was tried, such as to make tables.
+    /// Whether the database's role lacks a right, such as to create tables.
     pub fn is_denied(&self) -> bool {
         let source = self.source.as_ref().and_then(|source| source.downcast_ref::<sqlx::Error>());
         let code = source.and_then(|error| error.as_database_error()?.code());
-        // A role that may not use the schema has, to it, no schema to make a table in.
+        // For a role without rights on the schema, there is no schema to create a table in.
         code.is_some_and(|code| ["42501", "3F000"].contains(&&*code))
     }
 
@@ -66,7 +66,7 @@ impl Error for StoreError {
     }
 }
 
-/// Why a database is not served although it is there.
+/// Why an existing database is not served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DatabaseRefusal {
     #[error(

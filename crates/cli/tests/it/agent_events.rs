@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::home::Home;
 
-/// Looks at the events until all of them were taken; each look is a process of its own.
+/// Reads the events until all of them are delivered; each read is a process of its own.
 fn taken(home: &Home, count: usize) -> Vec<Value> {
     let mut listed = Value::Null;
     for _ in 0..500 {
@@ -25,7 +25,7 @@ fn a_runtime_receives_events_of_its_task_and_sent_ones() {
     let url = runtime.url.as_str();
     home.run(&["executors", "add", "alpha", url, "--agent-events-url", url]).ok();
     home.run(&["task", "run", "--executor", "alpha", "--task-id", "task-1"]).ok();
-    // Its claim, what became of its candidate, and the end.
+    // Its lease, the result of its candidate, and the end.
     let events = taken(&home, 3);
     assert!(events.iter().all(|it| it["target_executor"] == "alpha"), "{events:?}");
     let send = ["agent-events", "send", "--executor", "alpha", "--type", "dm_received"];

@@ -13,7 +13,7 @@ pub(crate) fn says(answer: &str) -> Behaviour {
 pub(crate) fn spec(home: &Home, id: &str, agents: &[(&str, &str)]) -> String {
     let agent = |(agent, executor): &(&str, &str)| json!({ "agent_id": agent, "executor": executor, "prompt": "what is so?" });
     let agents: Vec<Value> = agents.iter().map(agent).collect();
-    // What was decided for the same inputs before is tried first, and nobody executed.
+    // An earlier decision on the same inputs would be tried first, without an execution.
     let spec = json!({
         "run_id": id, "agents": agents, "shared_inputs": { "of": id },
         "contract": { "assignment": { "claim": { "lease_ms": 1_000 } } },
@@ -48,7 +48,7 @@ async fn a_server_works_on_a_run_that_is_submitted() {
     let ran = home.run(&["run", "retry", "r1"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("every step succeeded"), "{}", ran.err);
-    // The store is the server's, which works on runs itself.
+    // The store belongs to the server, which works on runs itself.
     let ran = home.run(&["run", "worker", "--once"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("works on its runs itself"), "{}", ran.err);
@@ -68,7 +68,7 @@ async fn a_run_is_cancelled_and_retried() {
     assert_eq!(home.run(&["run", "retry", "r1"]).ok().out, "requested retry of r1\n");
     let ran = home.run(&["run", "watch", "r1", "--gate"]).ok();
     assert!(ran.out.contains("answer    yes"), "{}", ran.out);
-    // The form that `POST /v1/runs` takes is taken from a file too, and a fault names the file.
+    // The form of `POST /v1/runs` is accepted from a file, too, and a fault names the file.
     let order = json!({ "kickoff": true, "spec": {
         "run_id": "r2", "agents": [{ "agent_id": "a", "executor": "one", "prompt": "again?" }],
     } });
@@ -96,7 +96,7 @@ async fn without_a_server_a_worker_does_the_queued_steps_and_exits() {
     home.run(&["run", "worker", "--once", "--worker-id", "me"]).ok();
     let run = home.run(&["run", "show", "r1", "--json"]).ok().json();
     assert_eq!((&run["status"], &run["counts"]["succeeded"]), (&json!("FINALIZED"), &json!(2)));
-    // A watch works on a run where nobody else does.
+    // Watching works on a run if nobody else does.
     let file = spec(&home, "r2", &[("a", "one")]);
     home.run(&["run", "submit", &file, "--kickoff"]).ok();
     let ran = home.run(&["run", "watch", "r2", "--gate"]).ok();

@@ -12,7 +12,7 @@ use crate::{
     redact::redacted,
 };
 
-/// Nobody listens on this port.
+/// Nothing listens on this port.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
 #[test]
@@ -267,7 +267,7 @@ fn held(server: Option<&str>) -> (Home, fs::File) {
 fn a_folder_that_stays_in_use_is_not_touched_and_the_holder_is_named() {
     let server = format!("{{\"url\":\"{NOWHERE}\",\"pid\":4711,\"store\":\"x\"}}");
     let (nobody, _first) = held(None);
-    // Its server crashed, or it would hold a lock on this file too.
+    // Its server crashed, or it would hold a lock on this file, too.
     let (crashed, _second) = held(Some(&server));
     let (silent, _third) = held(Some(&server));
     let announced = fs::File::open(silent.state().join("server.json")).unwrap();
@@ -278,7 +278,7 @@ fn a_folder_that_stays_in_use_is_not_touched_and_the_holder_is_named() {
     assert!(ran.err.contains("is in use by the server with pid 4711"), "{}", ran.err);
     assert!(!ran.err.contains("waiting"), "{}", ran.err);
 
-    // They lose their patience together.
+    // They time out together.
     let waiting = [
         (&nobody, &["executors", "list"][..], "is in use by another jurat command"),
         (&nobody, &["serve", "--listen", "127.0.0.1:0"], "is in use by another jurat command"),
@@ -381,7 +381,7 @@ fn leftovers_of_a_crashed_server_are_ignored() {
     let home = Home::new();
     home.run(&["executors", "list"]).ok();
     assert!(home.state().join("admin.key").exists());
-    // Another program has the port now; it must not be shown the key.
+    // Another program has the port now; it must not get the key.
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     other.set_nonblocking(true).unwrap();
     let address = other.local_addr().unwrap();
@@ -427,7 +427,7 @@ fn a_file_with_ambiguous_json_is_refused() {
     for document in jurat_testkit::json_table::documents() {
         std::fs::write(&file, document.within(r#"{"claim":"#, "}")).unwrap();
         let ran = home.run(&["validate", "--file", path]);
-        // What is read goes to the server, which has no executors.
+        // An accepted document goes to the server, which has no executors.
         let expected = if document.is_read { 1 } else { 2 };
         assert_eq!(ran.code, expected, "{}: {}", document.name, ran.err);
     }

@@ -1,4 +1,4 @@
-//! Credit: what a run costs, who pays, and what the operator does about it.
+//! Credit: the cost of a run, who pays, and what the operator can do.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, Process, Ran};
 
-/// A server whose provider says `met`, at a dollar for a million tokens of either kind.
+/// A server whose provider answers `met`, at one dollar per million tokens of either kind.
 async fn metered() -> (Home, Process, FakeProvider) {
     let provider = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let home = Home::new();
@@ -71,7 +71,7 @@ async fn an_account_pays_for_its_runs_from_what_it_was_granted() {
 
     let runs = run_with(&home, key, &["verifiers", "runs", "kind", "--json"]).ok().json();
     assert_eq!(runs["items"][0]["cost_usd"], "0.00012", "{runs}");
-    // Only the operator sees all accounts, and gives credit.
+    // Only the operator sees all accounts, and grants credit.
     let accounts = home.run(&["admin", "accounts"]).ok().out;
     assert!(accounts.contains("acct_team") && accounts.contains("4.99988"), "{accounts}");
     for args in [&["admin", "accounts"][..], &["admin", "grant", "acct_team", "1"]] {

@@ -22,7 +22,7 @@ fn the_demo_shows_who_said_what_and_leaves_nothing_behind() {
     ] {
         assert!(ran.out.contains(text), "`{text}` is not in\n{}", ran.out);
     }
-    // As it was started, for it may not be on the path.
+    // As it was started, because it may not be on the path.
     let program = env!("CARGO_BIN_EXE_jurat");
     assert!(ran.out.contains(&format!("\n  {program} serve\n")), "{}", ran.out);
     assert!(ran.err.contains("sleeper: TIMEOUT after"), "{}", ran.err);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, Ran};
 
-/// Nobody listens on this port.
+/// Nothing listens on this port.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
 /// A home with three rounds in its store, and no server.
@@ -65,7 +65,7 @@ fn a_sound_installation_is_reported_with_and_without_a_server() {
     for check in ["store", "sessions", "state"] {
         assert_eq!(found(&served, check, "ok"), found(&alone, check, "ok"), "{check}");
     }
-    // Over HTTP the state folder is not asked, for it may be on another machine.
+    // Over HTTP the state folder is not checked, because it may be on another machine.
     let (code, named) = doctor(&home, &["--server", &server.url]);
     assert_eq!((code, found(&named, "state", "ok")), (0, Vec::new()), "{named}");
     let ran = home.run(&["doctor"]).ok();
@@ -79,7 +79,7 @@ fn one_changed_byte_of_a_decision_is_found_and_its_round_named() {
     let mut bytes = fs::read(&path).unwrap();
     let id = format!("\"round_id\":\"{}\"", rounds[1]);
     let at = |part: &[u8], whole: &[u8]| whole.windows(part.len()).position(|it| it == part);
-    // The strategy stands behind the round in the entry, whose members are sorted.
+    // The strategy follows the round in the entry, whose members are sorted.
     let entry = at(id.as_bytes(), &bytes).unwrap();
     let word = entry + at(b"majority", &bytes[entry..]).unwrap();
     bytes[word] ^= 0x20;
@@ -128,7 +128,7 @@ fn keys_that_others_can_read_are_found_with_advice() {
     assert!(found(&body, "state", "warning")[0].contains("state` has mode 0755"), "{body}");
     assert!(found(&body, "settings", "problem")[0].contains("jurat.toml` has mode 0640"), "{body}");
     assert!(body.to_string().contains("Run `chmod 600 "), "{body}");
-    // The file holds no secret any more, so all may read it.
+    // The file contains no secret any more, so everybody may read it.
     fs::write(home.state().join("jurat.toml"), "[log]\nformat = \"text\"\n").unwrap();
     let (_, body) = doctor(&home, &[]);
     assert_eq!(found(&body, "settings", "problem"), [] as [&str; 0]);
@@ -181,7 +181,7 @@ fn more_connections_than_files_are_a_warning() {
     command.env("JURAT_INBOUND_MAX_CONNECTIONS", "1000000");
     let body = Ran::from(command.output().unwrap()).ok().json();
     let warned = found(&body, "files", "warning");
-    // A machine that lets everyone open a million files has nothing to warn of.
+    // A machine with a limit of a million open files has nothing to warn about.
     let enough = found(&body, "files", "ok");
     assert_eq!(warned.len() + enough.len(), 1, "{body}");
     assert!(warned.iter().chain(&enough).all(|it| it.contains("1000000 connections")), "{body}");
@@ -192,7 +192,7 @@ fn a_missing_or_empty_store_next_to_its_keys_is_a_problem() {
     let (home, _) = used();
     let path = home.state().join("jurat.db");
     let expected = "is missing or empty, but there are keys";
-    // A file that SQLite made, and that nothing was put into.
+    // A file that SQLite created without any content.
     let mut blank = fs::read(&path).unwrap();
     blank.truncate(4096);
     blank[100..].fill(0);
@@ -294,7 +294,7 @@ fn providers_of_judges_need_their_keys_and_prices() {
     let detail = "the provider `openai` needs the environment variable `OPENAI_API_KEY`, which is not set on this node";
     assert_eq!(found(&body, "judges", "problem"), [detail]);
     assert_eq!(found(&body, "judges", "ok"), ["the provider `local` is called without a key"]);
-    // Nobody pays yet, so nothing is given away.
+    // No account pays yet, so nothing is given away.
     assert_eq!(found(&body, "judges", "warning"), Vec::<&str>::new());
     home.run(&["keys", "create", "team", "--account", "acct_team"]).ok();
     let mut command = home.command(&["doctor", "--json"]);

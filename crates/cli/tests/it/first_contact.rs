@@ -1,5 +1,5 @@
-//! What a newcomer meets: a tour in one terminal, a narrow one, the wrong folder, and an executor that
-//! is not there.
+//! A newcomer's first contact: a tour in one terminal, a narrow one, the wrong folder, and a
+//! missing executor.
 
 use std::{fs, process::Command};
 
@@ -14,7 +14,7 @@ use crate::{
 
 const JURAT: &str = env!("CARGO_BIN_EXE_jurat");
 
-/// A shell with nothing of the environment that tests run in.
+/// A shell without the environment of the tests.
 fn shell(home: &Home) -> Command {
     let mut command = Command::new("/bin/sh");
     command.env_clear().current_dir(home.path()).env("PATH", "/usr/local/bin:/usr/bin:/bin");
@@ -46,7 +46,7 @@ fn a_server_in_the_background_leaves_the_terminal_to_others() {
     let line = format!("{JURAT} serve --listen 127.0.0.1:0 & wait");
     let said = said_by(&home, on_terminal(shell(&home), 80, &line));
     assert!(!said.contains(" INFO "), "{said}");
-    // Whoever asks for more gets it.
+    // More output on request.
     let home = Home::new();
     let mut asked = shell(&home);
     asked.env("JURAT_LOG", "info");
@@ -79,14 +79,14 @@ fn a_command_creates_nothing_in_another_folder() {
         assert!(ran.err.contains("`--state-dir`"), "{args:?}: {}", ran.err);
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "{args:?}");
     }
-    // A server makes it, and says where.
+    // A server creates it, and says where.
     let server = home.start(&["serve", "--listen", "127.0.0.1:0"]);
     let line = server.wait_for("created the state folder");
     assert!(line.contains(&home.state().display().to_string()), "{line}");
     let server = server.listening();
     home.run(&["executors", "list"]).ok();
     drop(server.everything());
-    // The next start has nothing to tell.
+    // The next start has nothing to report.
     let again = home.serve();
     assert!(!again.everything().contains("created the state folder"));
 }
@@ -148,7 +148,7 @@ async fn output_is_not_cut_in_a_pipe_and_words_are_not_broken_on_a_terminal() {
             for word in LONG.split([' ', ',']) {
                 assert!(shown.contains(word), "`{word}` is broken at {columns}:\n{shown}");
             }
-            // The receipt is one word; whoever copies it wants it whole.
+            // The receipt is one word, to be copied as a whole.
             let lines = shown.lines().filter(|line| !line.contains("sha256:"));
             for line in lines {
                 let width = line.trim_end().chars().count();
@@ -263,7 +263,7 @@ fn hints_say_what_to_type() {
     assert!(!ran.err.contains("send the request"), "{}", ran.err);
     let ran = home.run(&["executors", "show", "nobody"]);
     assert!(ran.err.contains("the matching `list` command"), "{}", ran.err);
-    // A program gets what the API says.
+    // A program gets the reply of the API.
     let ran = home.run(&["executors", "show", "nobody", "--json"]);
     assert_eq!(ran.json()["hint"], "Check the address and the identifier.");
 }
@@ -280,7 +280,7 @@ async fn one_address_under_two_names_causes_a_warning() {
     });
 }
 
-/// Turns the direction of the text around, and clears the screen.
+/// Reverses the direction of the text, and clears the screen.
 const HOSTILE: &str = "it is \u{202e}eurt\u{202c} \u{2066}x\u{2069}\u{1b}[2J\u{200b}\u{9b}31m";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -296,10 +296,10 @@ async fn foreign_text_is_shown_as_such() {
             let hidden = text.chars().find(|it| HOSTILE.contains(*it) && !(' '..='~').contains(it));
             assert_eq!(hidden, None, "{text}");
         }
-        // A program gets what was said.
+        // A program gets the exact text.
         let exact = home.run(&[&args[..], &["--json"]].concat()).ok().json();
         assert_eq!(exact["output"]["answer"], HOSTILE);
-        // An error quotes what was typed.
+        // An error quotes the user's input.
         let ran = home.run(&["executors", "show", HOSTILE]);
         assert!(!ran.err.contains('\u{202e}') && !ran.err.contains('\u{1b}'), "{}", ran.err);
     });

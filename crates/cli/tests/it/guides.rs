@@ -1,8 +1,8 @@
-//! What the guides have people type: each cleans up after itself, and no name means two things.
+//! The commands in the guides: each guide cleans up after itself, and no name means two things.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-/// The lines of the blocks that people type.
+/// The lines of the blocks that readers type.
 fn typed(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut is_typed = false;

@@ -12,14 +12,14 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A busy machine may take long; a test that hangs ends here.
+/// A busy machine may be slow; a test that hangs ends here.
 const PATIENCE: Duration = Duration::from_secs(25);
 
 pub(crate) struct Home {
     folder: TempDir,
 }
 
-/// What a command left behind.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -52,14 +52,14 @@ impl From<Output> for Ran {
 }
 
 impl Home {
-    /// With a state folder that has nothing in it yet.
+    /// With an empty state folder.
     pub(crate) fn new() -> Self {
         let home = Self::bare();
         std::fs::create_dir(home.state()).unwrap();
         home
     }
 
-    /// Where nobody has started a server yet.
+    /// Before any server was started.
     pub(crate) fn bare() -> Self {
         Self { folder: TempDir::new().unwrap() }
     }
@@ -72,7 +72,7 @@ impl Home {
         self.path().join("state")
     }
 
-    /// The binary with nothing of the environment that tests run in.
+    /// The binary without the environment of the tests.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_jurat"));
         command.env_clear().current_dir(self.path());
@@ -85,20 +85,20 @@ impl Home {
         self.command(args).output().unwrap().into()
     }
 
-    /// Starts a command whose end is waited for later.
+    /// Starts a command that is waited for later.
     pub(crate) fn spawn(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Starts a command that goes on.
+    /// Starts a command that keeps running.
     pub(crate) fn start(&self, args: &[&str]) -> Process {
         Process::new(self.command(args))
     }
 
     pub(crate) fn serve(&self) -> Process {
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
-        // A build for tests is late on any machine that is busy with other tests.
+        // A build for tests is late on a machine that is busy with other tests.
         command.env("JURAT_LIMITS_LAG_MS", "0");
         Process::new(command).listening()
     }
@@ -127,12 +127,12 @@ impl Process {
         Self::heard(command)
     }
 
-    /// Like `new`, with its standard output where the command has it.
+    /// Like `new`, with its standard output where the command puts it.
     pub(crate) fn heard(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (sender, lines) = channel();
-        // Reads to the end, so that the process never waits for somebody to read.
+        // Reads to the end, so that the process never blocks on its output.
         let reader = std::thread::spawn(move || {
             let mut all = String::new();
             for line in stderr.lines().map_while(Result::ok) {
@@ -145,20 +145,20 @@ impl Process {
         Self { child, url: String::new(), lines, reader: Some(reader) }
     }
 
-    /// Ends it as an operator would, and returns all that it said on standard error.
+    /// Stops it as an operator would, and returns its whole standard error.
     pub(crate) fn everything(mut self) -> String {
         self.terminate();
         self.child.wait().unwrap();
         self.reader.take().unwrap().join().unwrap()
     }
 
-    /// Waits for its end, and returns all that it said on standard error.
+    /// Waits for its end, and returns its whole standard error.
     pub(crate) fn ended(mut self) -> String {
         self.child.wait().unwrap();
         self.reader.take().unwrap().join().unwrap()
     }
 
-    /// Waits until it says where it listens.
+    /// Waits until it reports its address.
     pub(crate) fn listening(mut self) -> Self {
         let line = self.wait_for("listening on ");
         let rest = line.split("listening on ").nth(1).unwrap();
@@ -188,7 +188,7 @@ impl Process {
         self.child.wait().unwrap()
     }
 
-    /// Ends it as a power cut would.
+    /// Kills it, like a power failure.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -1,4 +1,4 @@
-//! A plain HTTP client, for tests that send more than a process per request could.
+//! A plain HTTP client, for tests that send more requests than they could start processes.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -36,7 +36,7 @@ impl Http {
         self.ask(method, path, body).unwrap()
     }
 
-    /// Asks a server that may end before it has answered.
+    /// Sends a request to a server that may die before it has answered.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> io::Result<(u16, Value)> {
         let reply = self.ask_with(method, path, body, &[])?;
         Ok((reply.status, reply.body))

@@ -1,4 +1,4 @@
-//! `--junit`: what a CI system reads of a round.
+//! `--junit`: the report of a round for CI systems.
 
 use std::fs;
 

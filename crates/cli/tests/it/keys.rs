@@ -10,7 +10,7 @@ fn run_with(home: &Home, key: &str, args: &[&str]) -> Ran {
     home.command(args).env("JURAT_KEY", key).output().unwrap().into()
 }
 
-/// Makes a key as a script does, and returns what it keeps.
+/// Creates a key as a script does, and returns its text.
 fn create(home: &Home, args: &[&str]) -> String {
     let ran = home.run(&[&["keys", "create"], args].concat()).ok();
     let key = ran.out.strip_suffix('\n').unwrap();
@@ -33,7 +33,7 @@ fn a_script_can_keep_a_key_and_use_it() {
     assert!(ran.err.contains("the key lacks the scope `admin`"), "{}", ran.err);
     let ran = home.run(&["keys", "create", "other", "--quiet"]).ok();
     assert_eq!(ran.err, "");
-    // No file of the folder has it in clear text.
+    // No file of the folder contains it in clear text.
     let secret = key.rsplit('_').next().unwrap().as_bytes();
     for file in fs::read_dir(home.state()).unwrap() {
         let bytes = fs::read(file.unwrap().path()).unwrap();
@@ -67,7 +67,7 @@ fn a_revoked_key_opens_nothing_and_may_be_revoked_again() {
     let ran = run_with(&home, &key, &["rounds", "list"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("the key is not valid"), "{}", ran.err);
-    // Whoever is not sure does it again.
+    // Repeating it changes nothing.
     home.run(&["keys", "revoke", "ci"]).ok();
     let ran = home.run(&["keys", "revoke", "nothing"]);
     assert_eq!(ran.code, 1);
@@ -138,7 +138,7 @@ fn a_key_that_could_not_be_shown_is_named_for_revocation() {
         let revoked = home.run(&["keys", "revoke", id, "--json"]).ok().json();
         assert_eq!(revoked["status"], "revoked", "{revoked}");
     }
-    // The key of the operator is in its file, and nobody is locked out.
+    // The operator's key is in its file, so nobody is locked out.
     let ran =
         Ran::from(home.command(&["keys", "rotate", "admin"]).stdout(full()).output().unwrap());
     assert!(ran.code == 1 && ran.err.contains("`admin.key` in the state folder"), "{}", ran.err);

@@ -1,5 +1,5 @@
-//! Puts a mark into every place that holds a secret, makes everything go wrong, and looks for the
-//! marks in all that the program says: standard output, standard error, traces and figures.
+//! Puts a mark into everything that holds a secret, makes everything fail, and looks for the marks
+//! in all output of the program: standard output, standard error, traces and metrics.
 
 use std::{
     fs::File,
@@ -24,10 +24,10 @@ use crate::home::{Home, Process};
 
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// Secrets, which may be nowhere, not even in the store.
+/// Secrets, which must not be anywhere, not even in the store.
 const TOKEN: &str = "canary-0token";
 const COLLECTOR: &str = "canary-0collector";
-/// What callers and executors write, which is theirs.
+/// Texts of callers and executors, which belong to them.
 const CLAIM: &str = "canary-1claim";
 const OUTPUT: &str = "canary-1output";
 const REPLY: &str = "canary-1reply";
@@ -73,11 +73,11 @@ impl Asking {
     }
 }
 
-/// Keys that are none, in forms that people send by mistake.
+/// Invalid keys, in forms that people send by mistake.
 async fn knock(asking: &Asking) {
     let basic = format!("Basic {}", STANDARD.encode(format!("user:{BAD}")));
     let formed = format!("Bearer jrt_live_{BAD}");
-    // Another secret under an identifier that exists.
+    // Another secret under an existing identifier.
     let almost = format!("Bearer {}", asking.key.replace(secret_of(&asking.key), BAD));
     for value in
         [&basic, &formed, &almost, BAD, &format!("bearer   {BAD}"), &format!("Token {BAD}")]
@@ -119,7 +119,7 @@ async fn fail(asking: &Asking) {
     asking.post("/api/v3/validate", &body, 422).await;
 }
 
-/// Rounds with executors that answer, fail and lie, each with marks in what it says.
+/// Rounds with executors that answer, fail and lie, each with marks in its text.
 async fn judge(asking: &Asking) -> Vec<FakeExecutor> {
     let behaviours = [
         answers(json!({ "answer": OUTPUT })),
@@ -156,7 +156,7 @@ async fn judge(asking: &Asking) -> Vec<FakeExecutor> {
     fakes
 }
 
-/// Messages of the protocol for models, good ones and bad ones, each with marks in it.
+/// Messages of the protocol for models, valid and invalid, each with marks.
 async fn speak(asking: &Asking) {
     let arguments = json!({ "objective": CLAIM, "consensus": { "session_pool": ["e0"] } });
     let good =
@@ -185,12 +185,12 @@ async fn speak(asking: &Asking) {
     }
 }
 
-/// The part of a key that only its owner knows.
+/// The secret part of a key.
 fn secret_of(key: &str) -> &str {
     key.rsplit_once('_').unwrap().1
 }
 
-/// Runs a server through all of it, and returns what it said, with the secrets of its keys.
+/// Runs a server through all of it, and returns its output, with the secrets of its keys.
 async fn run(home: &Home, format: &str, store: &str) -> (String, Vec<String>) {
     let collector = FakeCollector::start().await;
     let out = home.path().join("stdout");
@@ -213,7 +213,7 @@ async fn run(home: &Home, format: &str, store: &str) -> (String, Vec<String>) {
     let made = asking.post("/v1/api-keys", &body, 201).await;
     let other = made["key"].as_str().unwrap().to_owned();
     let figures = asking.send("GET", "/metrics", "", &[]).await.body;
-    // Secrets were used, so that not to find them means something.
+    // Secrets were used, so not finding them means something.
     let bearer = format!("Bearer {TOKEN}");
     for fake in &fakes {
         assert!(fake.calls().iter().all(|call| call.header("authorization") == Some(&bearer)));
@@ -304,7 +304,7 @@ async fn a_server_without_its_database_does_not_reveal_the_password() {
     }
 }
 
-/// The same with a database that is reached with a password.
+/// The same with a database that needs a password.
 pub(crate) async fn on_postgres() {
     let (home, schema) = (Home::new(), TestSchema::served().await);
     let mut url = url::Url::parse(&schema.serving_url()).unwrap();

@@ -1,4 +1,4 @@
-//! The real binary, as its users run it.
+//! Tests of the real binary, as its users run it.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 

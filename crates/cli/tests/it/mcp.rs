@@ -83,7 +83,7 @@ fn without_a_server_the_command_works_and_releases_the_store_in_between() {
     // The command waits for its next message and holds nothing.
     let listed = home.run(&["rounds", "list", "--json"]).ok().json();
     assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
-    // A server that is started since is found.
+    // A server that was started since is found.
     let server = home.serve();
     let reply = client.ask("tools/call", &validate());
     assert_eq!(reply["result"]["structuredContent"]["verdict"], "VALID", "{reply}");
@@ -112,12 +112,12 @@ fn the_newest_revision_needs_no_handshake_and_a_request_can_be_cancelled() {
     let mut quick = validate();
     quick["arguments"]["session_id"] = json!("one");
     quick["_meta"] = meta;
-    // The second is answered while the first is under way.
+    // The second is answered while the first is in progress.
     let reply = client.ask("tools/call", &quick);
     assert_eq!(reply["result"]["structuredContent"]["verdict"], "VALID", "{reply}");
     let off = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     client.say(&off.to_string());
-    // A request that was called off gets no answer, and its round ends before its time.
+    // A cancelled request gets no reply, and its round ends early.
     assert_eq!(client.end(), 0);
     let listed = home.run(&["rounds", "list", "--json"]).ok().json();
     let states = listed["items"].as_array().unwrap().iter().map(|round| {

@@ -13,7 +13,7 @@ fn rate(of: u64, n: u64, value: Option<f64>) -> Value {
     json!({"count": of, "n": n, "value": value, "low": value.map(|it| it / 2.0), "high": 1.0})
 }
 
-/// A report of four cases, of which so many are right, and one of two failing ones is let pass.
+/// A report of four cases with this many right ones; one of two failing cases passes.
 fn report(right: u64) -> Value {
     #[expect(clippy::cast_precision_loss, reason = "four cases")]
     let accuracy = right as f64 / 4.0;
@@ -84,7 +84,7 @@ fn the_requested_cases_are_measured() {
     args.extend(["--judge", "a/b", "--judge", "c/d", "--judge", "e/f", "--replicas", "3"]);
     args.extend(["--fresh", "--compare"]);
     let ran = server.run(&home, &args).ok();
-    // The report has both under ids of the server, and people are told the line.
+    // The report names both by ids of the server, and the output names the line.
     assert!(ran.err.contains("there is nothing to compare with"), "{}", ran.err);
     let expected = json!({
         "version": 2, "cases": [case, other], "judges": ["a/b", "c/d", "e/f"], "replicas": 3,
@@ -126,7 +126,7 @@ fn a_gate_stops_at_a_missed_threshold() {
         let ran = server.run(&home, &args);
         assert_eq!(ran.code, code, "{flags:?}: {}", ran.err);
     }
-    // A threshold without a gate would be ignored in silence.
+    // A threshold without a gate would be ignored silently.
     let ran = Scripted::new().run(&home, &["verifiers", "test", "tone", "--min-accuracy", "0.9"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("--gate"), "{}", ran.err);
@@ -226,7 +226,7 @@ fn a_version_whose_predecessor_was_measured_is_compared_with_it() {
     let ran = server.run(&home, &["verifiers", "deploy", "v.json", "--json"]).ok();
     assert_eq!(ran.json()["test"]["compared"]["is_worse"], true, "{}", ran.out);
     assert_eq!(ran.json()["version_token"], "t0k3n");
-    // Nobody is asked who does not want to know, or where there is nothing to compare with.
+    // No request is made if the user does not want to know, or if there is nothing to compare with.
     let asked = server.asked().len();
     server.run(&home, &["verifiers", "deploy", "v.json", "--no-test"]).ok();
     assert_eq!(server.asked().len(), asked + 1);

@@ -8,7 +8,7 @@ use jurat_testkit::postgres::TestSchema;
 
 use crate::home::Home;
 
-/// Nobody listens on this port.
+/// Nothing listens on this port.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn a_command_without_a_store_uses_the_running_server() {
     let listed = "select 1 / count(*) from executors where name = 'here'";
     schema.execute(listed).await.unwrap();
     assert!(!home.state().join("jurat.db").exists());
-    // Whoever names another store means it.
+    // Another named store is used as named.
     let ran = home.run(&["executors", "list", "--store", "jurat.db"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("keeps its data in `postgresql`"), "{}", ran.err);
@@ -37,7 +37,7 @@ async fn a_command_without_a_store_uses_the_running_server() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("use pg_restore"), "{}", ran.err);
 
-    // A server that crashed is not asked, and what it left behind is not believed.
+    // A crashed server is not asked, and its leftovers are ignored.
     server.kill();
     assert!(home.state().join("server.json").exists());
     let ran = home.run(&["executors", "list", "--store", &url, "--json"]).ok();

@@ -8,7 +8,7 @@ use crate::home::{Home, Ran};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Leaves a round of ten years ago in the store of the folder, and returns its name.
+/// Leaves a ten-year-old round in the store of the folder, and returns its id.
 async fn old_round(home: &Home) -> String {
     let app = TestApp::with_store(&StoreLocation::File(home.state().join("jurat.db"))).await;
     app.clock.advance_ms(-3_650 * DAY_MS);
@@ -46,7 +46,7 @@ async fn old_data_is_pruned_and_decisions_stay() {
     assert_eq!((&gone["asked"], &gone["verdict"]), (&Value::Null, &json!("VALID")), "{gone}");
     assert_eq!(shown(&home, young)["asked"], "1 = 1");
 
-    // A server is asked where one runs, and there is nothing left.
+    // A running server is asked, and there is nothing left.
     let _server = home.serve();
     let again = home.run(&["prune", "--json"]).ok().json();
     assert_eq!((&again["accounts"], &again["rounds"]), (&json!(0), &json!(0)), "{again}");

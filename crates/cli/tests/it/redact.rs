@@ -1,4 +1,4 @@
-//! Takes out of a body what differs from run to run.
+//! Removes the parts of a body that differ from run to run.
 
 use serde_json::{Value, json};
 

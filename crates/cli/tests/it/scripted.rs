@@ -1,4 +1,4 @@
-//! A server that answers as a test says, over a real socket, and remembers what it was asked.
+//! A scripted server on a real socket, which records its requests.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::home::{Home, Ran};
 
-/// Answers by method and path, in the order in which they are given; the last one stays.
+/// Replies by method and path, in sequence; the last one stays.
 type Answers = BTreeMap<String, Vec<(u16, String)>>;
 
 pub(crate) struct Scripted {
@@ -38,7 +38,7 @@ impl Scripted {
         Self { url, asked, answers }
     }
 
-    /// What `METHOD /path` answers; a status, and a body that is JSON or a stream of events.
+    /// The reply to `METHOD /path`: a status, and a body that is JSON or a stream of events.
     pub(crate) fn on(self, request: &str, status: u16, body: impl Display) -> Self {
         let mut answers = self.answers.lock();
         answers.entry(request.to_owned()).or_default().push((status, format!("{body}")));
@@ -56,7 +56,7 @@ impl Scripted {
         self.command(home, args).output().unwrap().into()
     }
 
-    /// What was asked, in order: `METHOD /path` and the body.
+    /// The requests in order: `METHOD /path` and the body.
     pub(crate) fn asked(&self) -> Vec<(String, Value)> {
         self.asked.lock().clone()
     }

@@ -48,7 +48,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
         let item = of(&body, name);
         assert_eq!((&item["value"], &item["origin"]), (&value, &origin), "{name}");
     }
-    // To look at settings makes nothing.
+    // Showing settings creates nothing.
     assert!(!home.state().join("admin.key").exists());
 }
 
@@ -60,7 +60,7 @@ fn a_named_file_replaces_the_one_in_the_state_folder() {
     let other = other.to_str().unwrap();
     let body = shown(&home, &["--config", other], &[]);
     assert_eq!(of(&body, "limits.rounds")["value"], 1024);
-    // The test sets the variable, which is stronger.
+    // The test sets the variable, which takes precedence.
     assert_eq!(of(&body, "state.dir")["origin"]["kind"], "environment");
     let mut command = home.command(&["config", "show", "--json"]);
     command.env_remove("JURAT_STATE_DIR").env("JURAT_CONFIG", other);
@@ -105,7 +105,7 @@ fn a_wrong_variable_is_named() {
         assert!(ran.err.contains(text), "{}", ran.err);
         assert!(!ran.err.contains("s3cret"), "{}", ran.err);
     }
-    // What needs no settings works all the same.
+    // Commands that need no settings work all the same.
     for args in [&["help", "settings"][..], &["config", "example"], &["completions", "bash"]] {
         Ran::from(home.command(args).env("JURAT_LOG", "jurat=loud").output().unwrap()).ok();
     }
@@ -145,7 +145,7 @@ fn the_example_file_is_valid() {
     fs::write(home.state().join("jurat.toml"), &example).unwrap();
     let ran = home.run(&["config", "check"]).ok();
     assert!(ran.out.contains("jurat.toml` is valid: 0 settings"), "{}", ran.out);
-    // Each line that is commented out is one that could be used.
+    // Every commented-out line could be used.
     let used: Vec<&str> = example
         .lines()
         .filter_map(|line| match line.strip_prefix("# ") {
@@ -202,7 +202,7 @@ fn the_configured_inbound_limits_apply() {
     let first = TcpStream::connect(address).unwrap();
     let mut second = TcpStream::connect(address).unwrap();
     let mut answer = String::new();
-    // What came before a reset counts.
+    // Bytes before a reset count.
     drop(second.read_to_string(&mut answer));
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     drop(first);
@@ -223,7 +223,7 @@ fn an_error_of_a_server_that_logs_json_is_json_too() {
         assert_eq!(last["level"], "ERROR", "{}", ran.err);
         assert!(last["message"].as_str().unwrap().len() > 10, "{}", ran.err);
     }
-    // Others read text.
+    // Other formats get text.
     let ran = home.run(&["serve", "--listen", "5999"]);
     assert!(ran.err.starts_with("error: `--listen` must be an address"), "{}", ran.err);
 }

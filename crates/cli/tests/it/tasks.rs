@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 
-/// A contract in a file, with the quorum of so many.
+/// A contract in a file, with this change.
 fn contract(home: &Home, id: &str, change: impl FnOnce(&mut Value)) -> String {
     let mut contract = home.run(&["task", "sample", "--task-id", id, "--json"]).ok().json();
     change(&mut contract);
@@ -32,7 +32,7 @@ fn a_task_runs_to_its_decision_on_a_server() {
     let ran = home.run(&["task", "run", "--executor", "alpha", "--executor", "beta", "--gate"]);
     let ran = ran.ok();
     assert!(ran.out.contains("finalized"), "{}", ran.out);
-    // What was decided for the same before is verified again, and not made anew.
+    // An earlier decision on the same inputs is voted on again, and not proposed again.
     assert!(ran.err.contains("reused from knowledge:task-001#1"), "{}", ran.err);
     assert!(ran.err.contains("is final"), "{}", ran.err);
     let decision = home.run(&["task", "decision", "task-001", "--json"]).ok().json();
@@ -86,7 +86,7 @@ async fn a_task_is_cancelled() {
     let ran = home.run(&["task", "cancel", "task-1", "--reason", "asked twice"]).ok();
     assert!(ran.out.contains("cancelled") && ran.out.contains("asked twice"), "{}", ran.out);
     assert_eq!(home.run(&["task", "watch", "task-1", "--gate"]).code, 12);
-    // Another panel for the same contract is not the same task.
+    // The same contract with another roster is not the same task.
     let ran = home.run(&["task", "submit", &file, "--profile", "other"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.err.contains("and other `profile`"), "{}", ran.err);

@@ -17,7 +17,7 @@ use crate::home::{Home, Process};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa00b902b7";
-/// No test needs this long, on the slowest machine.
+/// Longer than any test needs on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(25);
 
 fn serve(home: &Home, endpoint: &str, more: &[(&str, &str)]) -> Process {
@@ -112,7 +112,7 @@ fn check_tree(spans: &[Span], reply: &Value) -> Span {
     round.clone()
 }
 
-/// Each executor was told of the span of its own replica.
+/// Each executor received the span of its own replica.
 fn check_replicas(spans: &[Span], round: &Span, fakes: &[FakeExecutor]) {
     let mut seen = BTreeSet::new();
     for replica in named(spans, "POST /verify") {
@@ -130,7 +130,7 @@ fn check_replicas(spans: &[Span], round: &Span, fakes: &[FakeExecutor]) {
     assert!(seen.len() == 3 && seen.contains(&failed), "{seen:?}");
 }
 
-/// Every verdict is told with who judged, under which rules.
+/// Every verdict names its judge and its rules.
 fn check_events(records: &[LogRecord], round: &Span, reply: &Value) {
     for record in records {
         assert_eq!(record.event_name, "gen_ai.evaluation.result");
@@ -212,7 +212,7 @@ async fn a_missing_collector_costs_nothing_and_is_logged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_collector_does_not_delay_the_shutdown() {
     let home = Home::new();
-    // Connections are made, and nobody reads from them.
+    // Connections are accepted, and nobody reads from them.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
     let server = serve(&home, &endpoint, &[]);

@@ -1,4 +1,4 @@
-//! `jurat templates`, from publishing to taking back, in processes of their own.
+//! `jurat templates`, from publishing to unpublishing, in processes of their own.
 
 use std::fs;
 
@@ -39,7 +39,7 @@ async fn a_template_is_published_read_found_and_forked() {
     let published = templates(&home, &["publish", "report", "--release-notes", "first"]).ok();
     assert!(published.out.contains("@ann/report@v1"), "{}", published.out);
     assert!(published.out.contains("clean"), "{}", published.out);
-    // Notes are told whole, and not cut as cells of a table are.
+    // Notes are shown in full, and not cut like cells of a table.
     assert!(published.err.contains("Nothing is checked: bind a verifier"), "{}", published.err);
     assert!(!published.err.contains('…'), "{}", published.err);
 

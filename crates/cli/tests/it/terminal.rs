@@ -1,11 +1,11 @@
-//! A terminal of its own for a command, so that a test sees what a person at one sees.
+//! A terminal for a command, so that a test sees what a person would see.
 
 use std::process::{Command, Stdio};
 
 use crate::home::Process;
 
-/// Runs a line of a shell with job control on a terminal that is so wide. What appears there is what
-/// the process says.
+/// Runs a shell line with job control on a terminal of this width. What appears there is the output
+/// of the process.
 pub(crate) fn on_terminal(mut environment: Command, columns: u16, line: &str) -> Process {
     // The program `script` of util-linux makes the terminal. Everything that is shown goes where the
     // test reads.

@@ -25,7 +25,7 @@ fn names_source() -> Value {
     json!({"contains": {"field": "response", "text": "source"}})
 }
 
-/// Deploys what it says, and returns the id and the token.
+/// Deploys this document, and returns the id and the token.
 #[track_caller]
 fn deploy(home: &Home, body: &Value, flags: &[&str]) -> (String, String) {
     fs::write(home.path().join("v.json"), body.to_string()).unwrap();
@@ -45,7 +45,7 @@ fn a_verifier_is_deployed_run_compared_revoked_and_deleted() {
     let _server = home.serve();
     let body = verifier("cites", &names_source(), "builtin/rules");
     let (id, token) = deploy(&home, &body, &[]);
-    // The next version needs the token, and the refusal says which.
+    // The next version needs the token, which the refusal names.
     let ran = home.run(&["verifiers", "deploy", "v.json"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("  hint: ") && ran.err.contains(&token), "{}", ran.err);
@@ -78,7 +78,7 @@ fn a_verifier_is_deployed_run_compared_revoked_and_deleted() {
     let ran = home.run(&["verifiers", "show", "cites"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.starts_with("error: there is no verifier `cites`"), "{}", ran.err);
-    // Its runs are still on record, under its id.
+    // Its runs are still recorded, under its id.
     let runs = home.run(&["verifiers", "runs", &id, "--json"]).ok().json();
     assert_eq!(runs["items"].as_array().unwrap().len(), 3, "{runs}");
     assert_eq!(home.run(&["verifiers", "delete", &id]).ok().out, "Permanently deleted cites\n");
@@ -182,7 +182,7 @@ fn the_example_of_the_guides_works() {
     }
 }
 
-/// Version 1 passes what names a source, and version 2 nothing: it does worse.
+/// Version 1 passes responses with a source, and version 2 none: a regression.
 #[test]
 fn a_version_is_measured_and_a_regression_is_noticed() {
     let home = Home::new();
@@ -209,7 +209,7 @@ fn a_version_is_measured_and_a_regression_is_noticed() {
         let ran = test(&[&["--data", "data.jsonl", "--gate"], flags].concat());
         assert_eq!(ran.code, code, "{flags:?}: {}", ran.err);
     }
-    // Its own examples are right, and it says so of itself from now on.
+    // Its own examples are right, and it is shown from now on.
     test(&["--gate"]).ok();
     let shown = home.run(&["verifiers", "show", "cites"]).ok().out;
     assert!(shown.contains("accuracy      100.0 % ("), "{shown}");

@@ -36,7 +36,7 @@ fn a_list_is_json_in_a_pipe_and_a_table_on_request() {
     assert_eq!(ran.json(), page(&["a", "b", "c"], None));
     let ran = server.run(&home, &["verifiers", "list", "--json", "--table"]);
     assert_eq!(ran.code, 2);
-    // A server that gives the same page for ever is not followed for ever.
+    // A server that repeats the same page is not followed for ever.
     let stuck = Scripted::new().on("GET /v1/verifiers?limit=25", 200, page(&["a"], Some("c1"))).on(
         "GET /v1/verifiers?limit=25&cursor=c1",
         200,
@@ -210,14 +210,15 @@ fn a_script_is_not_asked_before_something_is_removed() {
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Revoked tone\n", ""));
     let ran = server.run(&home, &["verifiers", "delete", ID]).ok();
     assert_eq!(ran.out, "Permanently deleted tone\n");
-    // A name could mean another verifier than the one that is thought of.
+    // A name could mean another verifier than the intended one.
     let ran = server.run(&home, &["verifiers", "delete", "tone"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("takes the id of a verifier"), "{}", ran.err);
     assert_eq!(server.asked().len(), 2);
 }
 
-/// Runs a command on a terminal, answers its question, and returns all that the terminal showed.
+/// Runs a command on a terminal, answers its question, and returns everything that the terminal
+/// showed.
 fn on_a_terminal(server: &Scripted, home: &Home, args: &[&str], answer: &str) -> Ran {
     const PROGRAM: &str = "import os, pty, sys; pid, fd = pty.fork()\n\
         if pid == 0: os.execv(sys.argv[2], sys.argv[2:])\n\

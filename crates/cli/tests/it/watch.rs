@@ -1,4 +1,4 @@
-//! Commands that follow a task or a run while their server goes away and comes back.
+//! Commands that follow a task or a run while their server goes away and returns.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -13,7 +13,7 @@ use crate::{
     home::{Home, Process},
 };
 
-/// A command and what it says.
+/// A command and its output.
 fn started(mut command: Command) -> (Process, BufReader<ChildStdout>) {
     command.stdout(Stdio::piped());
     let mut process = Process::heard(command);
@@ -21,7 +21,7 @@ fn started(mut command: Command) -> (Process, BufReader<ChildStdout>) {
     (process, out)
 }
 
-/// What a command says until it ends well.
+/// The output of a command until it succeeds.
 fn said((process, mut out): (Process, BufReader<ChildStdout>)) -> String {
     let mut text = String::new();
     out.read_to_string(&mut text).unwrap();
@@ -78,7 +78,7 @@ async fn watching_a_run_survives_a_restart_of_the_server() {
     let home = Home::new();
     let fake = FakeExecutor::start(says("42")).await;
     let mut serve = home.command(&["serve", "--listen", "127.0.0.1:0"]);
-    // Nobody takes a step before the server is gone.
+    // No worker takes a step before the server is gone.
     serve.env("JURAT_RUNS_WORKER", "off");
     let server = Process::new(serve).listening();
     home.run(&["executors", "add", "one", &fake.url()]).ok();

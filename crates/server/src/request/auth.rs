@@ -1,4 +1,4 @@
-//! Turns the key of a request into a `Caller`. Nothing else makes one.
+//! Turns the key of a request into a `Caller`. Nothing else creates one.
 
 use std::{
     convert::Infallible,
@@ -25,8 +25,8 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ValidKeyMark;
 
-/// Lets a request pass only with a valid key that is within its limits, and tells the handler who
-/// asks. The body is not read before.
+/// Admits a request only with a valid key within its limits, and passes the caller to the handler.
+/// The body is not read before.
 pub(crate) async fn require_key(
     State(engine): State<Engine>,
     mut request: Request,
@@ -51,7 +51,7 @@ pub(crate) async fn require_key(
             request.extensions_mut().insert(Arc::clone(&memory));
             request.extensions_mut().insert(caller);
             let mut response = next.run(request).await;
-            // Counted until there is an answer.
+            // Counted until there is a reply.
             drop(memory);
             response.extensions_mut().insert(ValidKeyMark);
             if let Some(allowance) = admitted.allowance {
@@ -66,8 +66,8 @@ pub(crate) async fn require_key(
     }
 }
 
-/// Who a request comes from on a route that needs no key: the caller of its key, or the network
-/// address that it comes from.
+/// The sender of a request on a route that needs no key: the caller of its key, or its network
+/// address.
 #[derive(Debug, Clone)]
 pub(crate) enum VisitorCaller {
     Known(Caller),
@@ -75,7 +75,7 @@ pub(crate) enum VisitorCaller {
 }
 
 impl VisitorCaller {
-    /// Whose key it is.
+    /// The caller, if the request has a key.
     pub(crate) fn caller(&self) -> Option<&Caller> {
         match self {
             Self::Known(caller) => Some(caller),
@@ -83,7 +83,7 @@ impl VisitorCaller {
         }
     }
 
-    /// Who pays for what it causes.
+    /// The account that pays for the request.
     pub(crate) fn payer(&self) -> &Caller {
         match self {
             Self::Known(caller) | Self::Anonymous(caller) => caller,
@@ -91,12 +91,12 @@ impl VisitorCaller {
     }
 }
 
-/// The network address that a request comes from.
+/// The network address of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerAddress(pub IpAddr);
 
-/// Lets a request pass without a key. One that has a key must have a good one: whoever sends a key
-/// wants to be known by it.
+/// Admits a request without a key. A key that is sent must be valid: its sender wants to be known
+/// by it.
 pub(crate) async fn know_key(
     State(engine): State<Engine>,
     mut request: Request,
@@ -120,12 +120,12 @@ pub(crate) async fn know_key(
     request.extensions_mut().insert(Arc::clone(&memory));
     request.extensions_mut().insert(VisitorCaller::Anonymous(caller));
     let response = next.run(request).await;
-    // Counted until there is an answer.
+    // Counted until there is a reply.
     drop(memory);
     response
 }
 
-/// Counts what a request takes on a route that asks for nobody's key.
+/// Counts the memory of a request on a route that ignores keys.
 pub(crate) async fn know_nobody(
     State(engine): State<Engine>,
     mut request: Request,
@@ -134,12 +134,12 @@ pub(crate) async fn know_nobody(
     let memory = Arc::new(engine.visitor_memory());
     request.extensions_mut().insert(Arc::clone(&memory));
     let response = next.run(request).await;
-    // Counted until there is an answer.
+    // Counted until there is a reply.
     drop(memory);
     response
 }
 
-/// The network address that a request comes from, where it is known.
+/// The network address of a request, if it is known.
 #[derive(Debug)]
 pub(crate) struct MaybePeerAddress(pub(crate) Option<IpAddr>);
 
@@ -164,7 +164,7 @@ fn refused(error: &EngineError) -> Response {
     response
 }
 
-/// What the key may do and what it has left, as structured fields.
+/// The limit of the key and what is left of it, as structured fields.
 fn tell(headers: &mut HeaderMap, allowance: Allowance) {
     let Allowance { per_minute, remaining, more_in_s } = allowance;
     let policy = format!("\"default\";q={per_minute};w=60");
@@ -176,9 +176,9 @@ fn tell(headers: &mut HeaderMap, allowance: Allowance) {
     }
 }
 
-/// The key of `Authorization: Bearer`, or of `X-API-Key`, which some clients send.
+/// The key in `Authorization: Bearer`, or in `X-API-Key`, which some clients send.
 pub(crate) fn key(headers: &HeaderMap) -> Option<&str> {
-    // Of two keys something in between may have looked at the other one.
+    // With two keys, a proxy may have checked the other one.
     let stands_twice = |name: HeaderName| 1 < headers.get_all(name).iter().count();
     if stands_twice(header::AUTHORIZATION) || stands_twice(HeaderName::from_static("x-api-key")) {
         return None;

@@ -7,7 +7,7 @@ use axum::{
 use jurat_core::code::ProblemCode;
 use jurat_engine::{Engine, RequestInFlight};
 
-/// Begins to count a request; one whose caller leaves is counted as gone.
+/// Starts to count a request; if its caller leaves, it is counted as gone.
 pub(crate) fn begin<'a>(
     engine: &'a Engine,
     method: &'static str,
@@ -19,7 +19,7 @@ pub(crate) fn begin<'a>(
 pub(crate) fn end(engine: &Engine, counted: RequestInFlight<'_>, response: &Response) {
     counted.end(class(response.status()));
     let code = response.extensions().get::<ProblemCode>();
-    // A name that the server does not have says nothing about the key.
+    // A wrong host name says nothing about the key.
     if let (Some(reason), false) =
         (key_refusal(response.status()), code == Some(&ProblemCode::HostRefused))
     {
@@ -30,14 +30,14 @@ pub(crate) fn end(engine: &Engine, counted: RequestInFlight<'_>, response: &Resp
     }
 }
 
-/// Counts what was turned away because there is too much of it.
+/// Counts a request that was refused because of overload or shutdown.
 pub(crate) fn shed(engine: &Engine, code: ProblemCode) {
     if matches!(code, ProblemCode::Overloaded | ProblemCode::ShuttingDown) {
         engine.metrics().requests().shed(code);
     }
 }
 
-/// Anything may stand for a method; those that nobody knows share one name.
+/// A method can be any text; unknown ones share one name.
 pub(crate) fn method_name(method: &Method) -> &'static str {
     const KNOWN: [&str; 9] =
         ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "CONNECT", "TRACE"];

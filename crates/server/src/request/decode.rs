@@ -1,4 +1,4 @@
-//! Reads bodies and addresses strictly.
+//! Reads bodies and paths strictly.
 
 use std::{error::Error, sync::Arc};
 
@@ -20,10 +20,10 @@ use serde_json::Value;
 use super::encode;
 use crate::transport::pace::TooSlow;
 
-/// The largest body that is read.
+/// The maximum size of a body.
 pub(crate) const BODY_LIMIT: usize = 1024 * 1024;
 
-/// A JSON body that has exactly one reading.
+/// A JSON body that every parser reads the same way.
 #[derive(Debug)]
 pub(crate) struct Json(pub(crate) Value);
 
@@ -36,10 +36,10 @@ impl<S: Send + Sync> FromRequest<S> for Json {
     }
 }
 
-/// The largest body that holds files.
+/// The maximum size of a body with files.
 pub(crate) const LARGE_BODY_LIMIT: usize = 8 * 1024 * 1024;
 
-/// The same where the body may hold files.
+/// Like [`Json`], for a body that may hold files.
 #[derive(Debug)]
 pub(crate) struct LargeJson(pub(crate) Value);
 
@@ -52,7 +52,7 @@ impl<S: Send + Sync> FromRequest<S> for LargeJson {
     }
 }
 
-/// The same where the body may be left out, which is an empty object.
+/// Like [`Json`], for an optional body; an absent one is an empty object.
 #[derive(Debug)]
 pub(crate) struct MaybeJson(pub(crate) Value);
 
@@ -67,8 +67,8 @@ impl<S: Send + Sync> FromRequest<S> for MaybeJson {
     }
 }
 
-/// The one parameter of a path. No name holds a NUL or bytes that are not UTF-8, so an address with
-/// these names nothing.
+/// The one parameter of a path. No name contains a NUL or invalid UTF-8, so such a path names
+/// nothing.
 #[derive(Debug)]
 pub(crate) struct PathText(pub(crate) String);
 
@@ -82,7 +82,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathText {
         };
         let params = RawPathParams::from_request_parts(parts, state).await;
         let params = params.map_err(|_| nothing())?;
-        // A name `@owner/name` comes with its slash written out, or as two segments.
+        // The slash in `@owner/name` is escaped, or splits the name into two segments.
         let segments: Vec<&str> = params.iter().map(|(_, text)| text).collect();
         let text = segments.join("/");
         if text.contains('\0') { Err(nothing()) } else { Ok(Self(text)) }
@@ -120,22 +120,22 @@ async fn whole(request: Request, limit: usize) -> Result<Value, Problem> {
     Ok(value)
 }
 
-/// A whole body within its bounds, as it came and as what it says.
+/// A complete body within its limits, as bytes and as a value.
 pub(crate) async fn read(body: Body, extensions: &Extensions) -> Result<(Bytes, Value), Problem> {
     read_up_to(body, extensions, BODY_LIMIT).await
 }
 
-/// Counts the memory that the request takes: its bytes while they come, then what they say.
+/// Counts the memory of the request: its bytes while they arrive, then the parsed value.
 async fn read_up_to(
     body: Body,
     extensions: &Extensions,
     limit: usize,
 ) -> Result<(Bytes, Value), Problem> {
-    // What is announced to be too large is not waited for, nor invited to come.
+    // A body that is declared too large is not waited for or asked for.
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large(limit));
     }
-    // Every route that takes a body has it; without it nothing is taken.
+    // Every route that takes a body has it; without it nothing is accepted.
     let Some(memory) = extensions.get::<Arc<RequestMemory>>() else {
         return Err(Problem::new(ProblemCode::Internal, "could not count the request"));
     };

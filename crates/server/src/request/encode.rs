@@ -17,24 +17,24 @@ use jurat_wire::{
 use serde::Serialize;
 use serde_json::json;
 
-/// How many sessions a problem says something about.
+/// How many sessions a problem describes.
 const MOST_PROBLEMS: usize = 20;
 
 pub(crate) fn ok(body: &impl Serialize) -> Response {
     json_response(StatusCode::OK, "application/json", body)
 }
 
-/// A reply whose JSON is written already.
+/// A reply with encoded JSON.
 pub(crate) fn ok_text(body: String) -> Response {
     text_response(StatusCode::OK, "application/json", body)
 }
 
-/// A reply of another status whose JSON is written already.
+/// A reply of another status with encoded JSON.
 pub(crate) fn text(status: StatusCode, body: String) -> Response {
     text_response(status, "application/json", body)
 }
 
-/// What is accepted and not done yet, and where it can be seen.
+/// A reply for accepted work, with the address where it can be followed.
 pub(crate) fn accepted(body: &impl Serialize, location: &str) -> Response {
     let mut response = json_response(StatusCode::ACCEPTED, "application/json", body);
     if let Ok(location) = HeaderValue::from_str(location) {
@@ -43,14 +43,14 @@ pub(crate) fn accepted(body: &impl Serialize, location: &str) -> Response {
     response
 }
 
-/// What is no JSON.
+/// A reply that is not JSON.
 pub(crate) fn content(content_type: &'static str, bytes: Bytes) -> Response {
     let mut response = Response::new(Body::from(bytes));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
-/// Figures in the format that the reader chose.
+/// Metrics in the format that the reader chose.
 pub(crate) fn metrics(text: String, format: MetricFormat) -> Response {
     let content_type = match format {
         MetricFormat::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
@@ -69,32 +69,32 @@ pub(crate) fn problem(problem: &Problem) -> Response {
     let status = StatusCode::from_u16(problem.code.http_status())
         .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = json_response(status, "application/problem+json", &problem.body());
-    // For those who count what was answered.
+    // For counting replies.
     response.extensions_mut().insert(problem.code);
     let headers = response.headers_mut();
     if problem.code == ProblemCode::PayloadTooLarge {
-        // What is left of the body is not read, so nothing can follow it on the connection.
+        // The rest of the body is not read, so nothing can follow it on the connection.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if problem.code == ProblemCode::AuthRequired {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     if problem.code == ProblemCode::RequestTimeout {
-        // The rest of the body may still come, and nobody would read it.
+        // The rest of the body may still arrive, and nobody would read it.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
 
-/// How many seconds to stay away: spread, so that who is refused together does not return together.
+/// How many seconds to wait: random, so that clients refused together do not return together.
 pub(crate) fn retry_after(bits: u128) -> u64 {
     2 + u64::try_from(bits % 7).unwrap_or_default()
 }
 
-/// What a handler answers: a reply, or a problem that `?` brings about.
+/// The result of a handler: a reply, or a problem that `?` returns.
 pub(crate) type HandlerResult = Result<Response, HandlerProblem>;
 
-/// A problem on its way out of a handler.
+/// A problem that a handler returns.
 #[derive(Debug)]
 pub(crate) struct HandlerProblem(Problem);
 
@@ -127,7 +127,7 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
     if is_ours {
         tracing::error!(error = %chain(error), "a request failed");
     }
-    // What is inside of us stays inside; the log has it.
+    // Internal details are only logged.
     let detail = if code == ProblemCode::StoreUnavailable {
         "the store is unavailable".to_owned()
     } else if is_ours {
@@ -196,7 +196,7 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// The members of a reply come in the order of the alphabet, whatever order its type has.
+/// The members of a reply are sorted by name, whatever order its type has.
 fn json_response(
     status: StatusCode,
     content_type: &'static str,

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: what makes a repeated request the same one.
+//! The header `Idempotency-Key`, which makes a repeated request safe.
 
 use axum::{
     extract::FromRequestParts,
@@ -16,7 +16,7 @@ pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const REPLAYED: &str = "idempotent-replayed";
 const LONGEST: usize = 255;
 
-/// The key of a request, and what it is sent to.
+/// The key of a request, and its target.
 #[derive(Debug)]
 pub(crate) struct Idempotency {
     key: Option<String>,
@@ -55,7 +55,7 @@ fn wrong(reason: &str) -> Problem {
 }
 
 impl Idempotency {
-    /// The key with what was asked; nothing when the caller sent none.
+    /// The key with the request; `None` if the caller sent none.
     pub(crate) fn key_for(self, operation: &'static str, body: &Value) -> Option<IdempotencyKey> {
         let key = self.key?;
         let mut asked = format!("{} {}\n", self.method, self.path).into_bytes();
@@ -63,7 +63,7 @@ impl Idempotency {
         Some(IdempotencyKey { key, operation, request_digest: canonical::digest(&asked) })
     }
 
-    /// A write whose answer is kept for those who ask again.
+    /// A write whose reply is stored for repeated requests.
     pub(crate) fn write_for<T>(
         self,
         operation: &'static str,
@@ -77,7 +77,7 @@ impl Idempotency {
     }
 }
 
-/// The reply to a write: written now, or as it was written before.
+/// The reply to a write: encoded now, or as it was stored.
 pub(crate) fn reply<T>(done: IdempotentOutcome<T>, write: impl FnOnce(&T) -> Response) -> Response {
     match done {
         IdempotentOutcome::Now(result) => write(&result),

@@ -1,4 +1,4 @@
-//! What every request passes through: an identifier, a log line, and a net below panics.
+//! Layers of every request: an id, a log line, and a panic handler.
 
 use std::{any::Any, sync::LazyLock};
 
@@ -25,7 +25,7 @@ use super::{
 
 const REQUEST_ID: &str = "x-request-id";
 
-/// Names the request, so that a reply, a log line, a trace and a report can be brought together.
+/// Names the request, so that a reply, a log line, a trace and a report can be matched.
 pub(crate) async fn identify(
     State(engine): State<Engine>,
     request: Request,
@@ -48,7 +48,7 @@ pub(crate) async fn identify(
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, value);
     }
-    // Replies hold text that executors wrote; no browser may guess another type for them.
+    // Replies contain text of executors; no browser may guess another type for them.
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let comes_back = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS];
     if comes_back.contains(&response.status()) {
@@ -58,8 +58,8 @@ pub(crate) async fn identify(
     response
 }
 
-/// What everybody gets who asks for a round while this node is late. It is made without the rest of
-/// the way, because it is made most often when there is the least time.
+/// The reply to a request for a round while this node is late. It bypasses the other layers,
+/// because it is sent most often when there is the least time.
 pub(crate) fn late(engine: &Engine) -> Response {
     static BODY: LazyLock<Bytes> = LazyLock::new(|| {
         let detail = "this node is busy with its current rounds";
@@ -78,7 +78,7 @@ pub(crate) fn late(engine: &Engine) -> Response {
     response
 }
 
-/// The path itself stays out, because anything may stand in it.
+/// The path itself is left out, because it may contain anything.
 fn request_span(id: &str, method: &'static str, route: Option<&str>) -> Span {
     tracing::error_span!(
         "request",
@@ -92,8 +92,8 @@ fn request_span(id: &str, method: &'static str, route: Option<&str>) -> Span {
     )
 }
 
-/// One line for each request. Those without a valid key are left to the figures, because else
-/// anybody could fill the log; so are those that come by the clock.
+/// One line for each request. Requests without a valid key are only counted, because otherwise
+/// anybody could fill the log; so are periodic ones.
 fn log_end(response: &Response, route: Option<&str>, duration_ms: u64) {
     let status = response.status().as_u16();
     let has_key = response.extensions().get::<ValidKeyMark>().is_some();
@@ -104,9 +104,9 @@ fn log_end(response: &Response, route: Option<&str>, duration_ms: u64) {
     }
 }
 
-/// Refuses a round before its body is read, when none may begin.
+/// Refuses a round before its body is read, if none may start.
 pub(crate) async fn admit(State(engine): State<Engine>, request: Request, next: Next) -> Response {
-    // Whoever comes this far was let in as somebody.
+    // A request that gets here was admitted.
     let Some(visitor) = request.extensions().get::<VisitorCaller>() else {
         return encode::problem(&Problem::new(ProblemCode::AuthRequired, "the request has no key"));
     };
@@ -116,7 +116,7 @@ pub(crate) async fn admit(State(engine): State<Engine>, request: Request, next: 
     }
 }
 
-/// The caller's own identifier where it is a plain short word, else a new one.
+/// The caller's own id if it is a plain short word, otherwise a new one.
 fn request_id(engine: &Engine, request: &Request) -> String {
     let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
     let is_plain = |text: &&str| {
@@ -127,8 +127,8 @@ fn request_id(engine: &Engine, request: &Request) -> String {
     given.filter(is_plain).map_or_else(|| format!("{:032x}", engine.clock().bits()), str::to_owned)
 }
 
-/// A handler that panics answers like any other failure. What it says may hold what a caller sent,
-/// so only the hook of the process tells of it, with care.
+/// A handler that panics answers like any other failure. The message may contain text of a caller,
+/// so only the process's own hook reports it, with care.
 pub(crate) fn caught(_panic: Box<dyn Any + Send + 'static>) -> Response {
     tracing::error!("a handler panicked");
     encode::problem(&Problem::new(ProblemCode::Internal, "something went wrong inside the server"))

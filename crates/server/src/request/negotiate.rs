@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderMap, header};
 
-/// The index of the offer that the client likes best. Of equals the first wins, and it is also the
-/// answer to a client that names none of them: a reply that it can look at helps more than none.
+/// The index of the offer that the client likes best. A tie goes to the first, which is also the
+/// reply to a client that accepts none of them: a reply helps more than none.
 pub(crate) fn preferred(headers: &HeaderMap, offers: &[&str]) -> usize {
     let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let ranges: Vec<AcceptRange<'_>> =
@@ -18,7 +18,7 @@ pub(crate) fn preferred(headers: &HeaderMap, offers: &[&str]) -> usize {
     best.0
 }
 
-/// One entry of `Accept`: a type such as `text/*`, and how much it is wanted in thousandths.
+/// One entry of `Accept`: a type such as `text/*`, and its weight in thousandths.
 struct AcceptRange<'a> {
     kind: &'a str,
     subkind: &'a str,
@@ -35,7 +35,7 @@ fn range(text: &str) -> Option<AcceptRange<'_>> {
     Some(AcceptRange { kind, subkind, weight })
 }
 
-/// The weight of an offer: that of the range that names it most exactly.
+/// The weight of an offer: that of the most specific matching range.
 fn weight(ranges: &[AcceptRange<'_>], offer: &str) -> u32 {
     let Some((kind, subkind)) = offer.split_once('/') else { return 0 };
     let exactness = |range: &AcceptRange<'_>| {

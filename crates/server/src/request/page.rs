@@ -1,4 +1,4 @@
-//! `limit` and `cursor` of lists, other parameters of queries, and bodies that are empty.
+//! `limit` and `cursor` of lists, other query parameters, and empty bodies.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl QueryFilters {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Refuses parameters that nobody asked for.
+    /// Refuses unknown parameters.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
         match self.0.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(()),
@@ -85,23 +85,23 @@ impl<S: Send + Sync, const MOST: u32> FromRequestParts<S> for ListQuery<MOST> {
 }
 
 impl<const MOST: u32> ListQuery<MOST> {
-    /// Refuses parameters that nobody asked for.
+    /// Refuses unknown parameters.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
         self.filters.only(known)
     }
 
-    /// The place in the list that a sealed cursor leads to.
+    /// The position in the list that an opaque cursor leads to.
     pub(crate) fn position(&self) -> Result<Option<String>, Problem> {
         self.cursor.as_deref().map(page::position).transpose()
     }
 
-    /// A page of a store, one longer than asked for, which tells whether there is more.
+    /// The size of a page of the store, one longer than requested, which shows whether there is
+    /// more.
     pub(crate) fn with_one_more(&self) -> u32 {
         self.limit + 1
     }
 
-    /// Cuts the list to the limit; the sealed cursor leads to the last one shown, when there is
-    /// more.
+    /// Cuts the list to the limit; if there is more, the opaque cursor leads to the last one shown.
     pub(crate) fn cut_opaque<T>(
         &self,
         items: &mut Vec<T>,
@@ -110,7 +110,7 @@ impl<const MOST: u32> ListQuery<MOST> {
         self.cut(items, |item| page::cursor(&place_of(item)))
     }
 
-    /// The same where the cursor can be checked by itself.
+    /// Like `cut_opaque`, for a cursor that can be checked by itself.
     pub(crate) fn cut<T>(
         &self,
         items: &mut Vec<T>,
@@ -129,7 +129,7 @@ pub(crate) fn wrong(field: &str, reason: &str) -> Problem {
     Problem::new(ProblemCode::ValidationError, format!("`{field}` {reason}")).at(field)
 }
 
-/// A body that has nothing to say.
+/// Requires an empty body.
 pub(crate) fn nothing(body: &Value) -> Result<(), Problem> {
     match body.as_object() {
         Some(members) if members.is_empty() => Ok(()),

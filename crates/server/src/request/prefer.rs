@@ -1,17 +1,17 @@
-//! `Prefer`: callers who would rather not wait (RFC 7240).
+//! The header `Prefer`, for callers that do not want to wait (RFC 7240).
 
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
 
-/// What a caller prefers, as far as it is known here; all else is ignored, as the header wants it.
+/// The known preferences of a caller; others are ignored, as the header requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Prefer {
     pub(crate) respond_async: bool,
     pub(crate) wait: Option<Duration>,
 }
 
-/// Nobody is kept longer than this.
+/// The longest wait of a caller.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 impl Prefer {
@@ -19,7 +19,7 @@ impl Prefer {
         let mut prefer = Self::default();
         let values = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
         for preference in values.flat_map(|value| value.split(',')) {
-            // Parameters of a preference come behind a semicolon; none is known.
+            // Parameters of a preference follow a semicolon; none is known.
             let preference = preference.split(';').next().unwrap_or_default().trim();
             let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
             let (name, value) = (name.trim(), value.trim().trim_matches('"'));

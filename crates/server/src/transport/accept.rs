@@ -1,4 +1,4 @@
-//! Takes connections: so many at once, and none that keeps its place without asking for anything.
+//! Accepts connections: a limited number, and none that stays open without a request.
 
 use std::{
     convert::Infallible,
@@ -47,14 +47,14 @@ use crate::{
     resources,
 };
 
-/// Accepting fails when the machine is out of something, and it needs time to get it back.
+/// The pause after a failed accept: the machine has run out of a resource and needs time to
+/// recover.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long, and how much, is read and thrown away after a reply that came before its request
-/// ended.
+/// How long, and how much, is read and discarded after a reply that came before its request ended.
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The connections of a server and the way to end them.
+/// The connections of a server, and how to end them.
 #[derive(Debug)]
 pub(crate) struct Connections {
     engine: Engine,
@@ -83,7 +83,7 @@ impl Connections {
         }
     }
 
-    /// Takes connections for as long as it is polled.
+    /// Accepts connections for as long as it is polled.
     pub(crate) async fn accept(&self, listener: &TcpListener) -> io::Result<Infallible> {
         let places = ConnectionPermits::new(&self.inbound, Arc::clone(&self.trusted));
         loop {
@@ -102,7 +102,7 @@ impl Connections {
                         refuse(stream, encode::retry_after(self.engine.clock().bits()));
                     }
                 }
-                // Nothing listens any more.
+                // The listener no longer listens.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
                 Err(error) if is_of_the_peer(&error) => {}
                 Err(error) => {
@@ -113,7 +113,7 @@ impl Connections {
         }
     }
 
-    /// Lets the connections finish what is under way, for a while, and drops those that do not.
+    /// Lets the connections finish within a limit, and drops those that do not.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
         self.tracker.close();
@@ -138,7 +138,7 @@ impl Connections {
     }
 }
 
-/// Serves one connection to its end. How it ends is the peer's business.
+/// Serves one connection to its end. How it ends does not matter.
 async fn converse(
     stream: TcpStream,
     router: Router,
@@ -146,7 +146,7 @@ async fn converse(
     (inbound, trusted): (InboundLimits, Arc<[IpNet]>),
     closing: &CancellationToken,
 ) {
-    // An answer is written at once, so that holding it back for more would only cost time.
+    // A reply is written in one piece, so delaying it for more data would only cost time.
     let _ = stream.set_nodelay(true);
     let peer = stream.peer_addr().ok().map(|peer| peer.ip());
     let (line, phase, returned) = ConnectionStream::new(stream, inbound);
@@ -158,7 +158,7 @@ async fn converse(
         answer(router.clone(), engine.clone(), request, inbound, phase.clone())
     });
     let mut http = http1::Builder::new();
-    // A head that has begun is watched by the line; this is the wait for the next one.
+    // The stream watches a head that has started; this is the wait for the next one.
     http.timer(TokioTimer::new()).header_read_timeout(inbound.idle_timeout);
     http.max_headers(inbound.max_headers).max_header_size(inbound.max_head_bytes);
     let ended = {
@@ -173,7 +173,7 @@ async fn converse(
     };
     let is_late = ended.as_ref().is_err_and(|error| error.is_timeout() || has_timed_out(error));
     if let (false, Ok(stream)) = (is_late, returned.await) {
-        // A stop waits for replies, not for peers to go.
+        // A stop waits for replies, not for peers to leave.
         closing.run_until_cancelled(linger(stream)).await;
     }
 }
@@ -196,8 +196,8 @@ async fn answer(
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         return Ok(response.map(|body| ReplyBody { body, phase }));
     }
-    // A length beside it is overruled and taken away before it gets here, so what follows such a
-    // request on the connection may be part of it in the eyes of something in between.
+    // A length next to it is overruled and removed before it gets here, so a proxy may take what
+    // follows such a request on the connection for a part of it.
     let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     let request = request.map(|body| Body::new(PacedBody::new(body, inbound)));
     let mut response = router.call(request).await?;
@@ -240,14 +240,14 @@ impl HttpBody for ReplyBody {
     }
 }
 
-/// Reads on for a moment: closing with bytes unread would take the reply away from the peer.
+/// Reads on for a moment: closing with unread bytes would take the reply away from the peer.
 async fn linger(stream: TcpStream) {
     let (mut rest, mut nowhere) = (stream.take(LINGER_BYTES), tokio::io::sink());
     let drained = tokio::io::copy(&mut rest, &mut nowhere);
     let _elapsed = tokio::time::timeout(LINGER, drained).await;
 }
 
-/// Says that there is no place, without waiting for anything.
+/// Refuses a connection beyond the limit, without waiting for anything.
 fn refuse(stream: TcpStream, retry_after: u64) {
     let problem =
         Problem::new(ProblemCode::Overloaded, "too many connections are open").body().to_string();
@@ -255,7 +255,7 @@ fn refuse(stream: TcpStream, retry_after: u64) {
     let reply = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: {retry_after}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{problem}"
     );
-    // A peer that does not get it learns the same from the end of the connection.
+    // A peer that does not receive it learns the same from the end of the connection.
     if let Ok(mut stream) = stream.into_std() {
         let _ = stream.write(reply.as_bytes());
         let _ = stream.shutdown(Shutdown::Write);

@@ -1,4 +1,4 @@
-//! Where a request comes from when proxies stand before the server.
+//! Finds the client's address behind trusted proxies.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,11 +6,11 @@ use http::{HeaderMap, header::FORWARDED};
 use ipnet::IpNet;
 
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
-/// More hops than these nobody has.
+/// More hops than any request has.
 const MOST_HOPS: usize = 32;
 
 /// The address of the client: that of the connection, or the right-most one that proxies name and
-/// that is none of theirs. Only proxies that the operator trusts are believed.
+/// that is not a proxy. Only trusted proxies are believed.
 pub(crate) fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let peer = peer.to_canonical();
     let is_proxy = |address: IpAddr| trusted.iter().any(|range| range.contains(&address));
@@ -21,7 +21,7 @@ pub(crate) fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Ip
         let hops = hops?;
         let mut last = peer;
         for hop in hops.into_iter().rev().take(MOST_HOPS) {
-            // Left of what is no address stands only what others claim.
+            // Left of an invalid address are only claims of others.
             let Some(address) = address(hop) else { return Some(last) };
             last = address;
             if !is_proxy(address) {
@@ -31,17 +31,17 @@ pub(crate) fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Ip
         Some(last)
     };
     match (walked(forwarded_for(headers)), walked(forwarded(headers))) {
-        // A proxy writes one of both, and passes on the other as a client made it up.
+        // A proxy writes one of both, and passes the other on as the client sent it.
         (Some(one), Some(other)) if one != other => peer,
         (one, other) => one.or(other).unwrap_or(peer),
     }
 }
 
-/// All values of a header in their order, or `None` without it.
+/// All values of a header in order, or `None` without it.
 fn values<'a>(headers: &'a HeaderMap, name: &str) -> Option<Vec<&'a str>> {
     let mut values = Vec::new();
     for value in headers.get_all(name) {
-        // What is no text ends the walk, as what is no address does.
+        // An unreadable value ends the search, like an invalid address.
         values.push(value.to_str().unwrap_or("?"));
     }
     (!values.is_empty()).then_some(values)
@@ -52,7 +52,7 @@ fn forwarded_for(headers: &HeaderMap) -> Option<Vec<&str>> {
     Some(values.into_iter().flat_map(|value| value.split(',')).collect())
 }
 
-/// The `for` of every element (RFC 7239). One without it is a hop that says nothing.
+/// The `for` of every element (RFC 7239). An element without it is an unknown hop.
 fn forwarded(headers: &HeaderMap) -> Option<Vec<&str>> {
     let values = values(headers, FORWARDED.as_str())?;
     let elements = values.into_iter().flat_map(|value| value.split(','));

@@ -1,4 +1,4 @@
-//! A connection that watches its peer: heads must come in time, and replies must be taken.
+//! A connection that watches its peer: heads must arrive in time, and replies must be read.
 
 use std::{
     future::Future as _,
@@ -20,7 +20,7 @@ use tokio::{
 
 use super::inbound::InboundLimits;
 
-/// What a connection is waiting for, shared with the service that answers it.
+/// The phase of a connection, shared with the service that answers it.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionPhase(Arc<AtomicU8>);
 
@@ -49,7 +49,7 @@ impl ConnectionPhase {
 pub(crate) struct ConnectionStream {
     /// Empty only while it is dropped.
     stream: Option<TcpStream>,
-    /// Where the stream goes when the protocol is done with it.
+    /// Returns the stream when the protocol is done with it.
     back: Option<oneshot::Sender<TcpStream>>,
     inbound: InboundLimits,
     phase: ConnectionPhase,
@@ -57,7 +57,7 @@ pub(crate) struct ConnectionStream {
     stall: WriteStall,
 }
 
-/// Watches whether the peer takes what is written.
+/// Watches whether the peer reads what is written.
 #[derive(Debug, Default)]
 struct WriteStall {
     /// Kept once it is made; only counts while a write waits.
@@ -67,7 +67,7 @@ struct WriteStall {
 }
 
 impl ConnectionStream {
-    /// The line, and the stream once the line is dropped.
+    /// The wrapped stream, and a receiver that gets the stream back when the wrapper is dropped.
     pub(crate) fn new(
         stream: TcpStream,
         inbound: InboundLimits,
@@ -89,7 +89,7 @@ impl ConnectionStream {
         self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Follows a write: one that waits too long for its peer is given up.
+    /// Follows a write: if it waits too long for its peer, it fails.
     fn watch(
         &mut self,
         wanted: usize,
@@ -99,7 +99,7 @@ impl ConnectionStream {
         match written {
             Poll::Ready(Ok(bytes)) => {
                 self.stall.taken += bytes as u64;
-                // Only a socket that takes all that there is has room again.
+                // Only a socket that accepts everything has room again.
                 if wanted <= bytes {
                     self.stall.is_waiting = false;
                 }
@@ -141,7 +141,7 @@ impl WriteStall {
 impl Drop for ConnectionStream {
     fn drop(&mut self) {
         if let (Some(stream), Some(back)) = (self.stream.take(), self.back.take()) {
-            // Nobody wants it when the connection is dropped as a whole.
+            // Nobody receives it if the whole connection is dropped.
             drop(back.send(stream));
         }
     }

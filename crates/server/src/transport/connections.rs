@@ -1,4 +1,4 @@
-//! How many connections there may be, in all and from one address.
+//! Limits connections in total and for each address.
 
 use std::{
     collections::BTreeMap,
@@ -19,11 +19,11 @@ pub(crate) struct ConnectionPermits {
     all: Arc<Semaphore>,
     per_address: usize,
     taken: PermitsByAddress,
-    /// Proxies, which have the connections of many.
+    /// Proxies, which carry the connections of many clients.
     trusted: Arc<[IpNet]>,
 }
 
-/// A connection's place, which is free again when this is dropped.
+/// The permit of a connection, which is returned when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     _of_all: OwnedSemaphorePermit,
@@ -40,7 +40,7 @@ impl ConnectionPermits {
         }
     }
 
-    /// A place, if there is one left for this address.
+    /// A permit, if there is one left for this address.
     pub(crate) fn take(&self, peer: IpAddr) -> Option<ConnectionPermit> {
         let of_all = Arc::clone(&self.all).try_acquire_owned().ok()?;
         let is_proxy = self.trusted.iter().any(|range| range.contains(&peer.to_canonical()));
@@ -64,19 +64,19 @@ impl Drop for ConnectionPermit {
         let mut taken = taken.lock();
         let Some(count) = taken.get_mut(address) else { return };
         *count -= 1;
-        // An address that is gone leaves nothing behind.
+        // An address without connections has no entry.
         if *count == 0 {
             taken.remove(address);
         }
     }
 }
 
-/// What counts as one address; `None` for this machine itself.
+/// The network that counts as one address; `None` for this machine itself.
 fn counted(peer: IpAddr) -> Option<IpAddr> {
     match peer.to_canonical() {
         address if address.is_loopback() => None,
         IpAddr::V4(address) => Some(IpAddr::V4(address)),
-        // Whoever has one address of version 6 has the other 2^64 of its network too.
+        // An IPv6 user has all 2^64 addresses of its network.
         IpAddr::V6(address) => {
             let network = u128::from(address) >> 64 << 64;
             Some(IpAddr::V6(Ipv6Addr::from(network)))

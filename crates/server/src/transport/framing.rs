@@ -1,10 +1,10 @@
-//! Heads of requests that something in between might read differently than we do.
+//! Refuses heads of requests that a proxy might read differently than we do.
 
 use axum::http::{HeaderMap, Request, Version, header};
 use jurat_core::code::ProblemCode;
 use jurat_wire::problem::Problem;
 
-/// What is wrong with the head of a request, if anything is.
+/// The fault of a request's head, if there is one.
 pub(crate) fn fault<B>(request: &Request<B>) -> Option<Problem> {
     let headers = request.headers();
     let hosts = headers.get_all(header::HOST).iter().count();

@@ -1,47 +1,47 @@
-//! What connections may cost, and how long a stop may take. All of these numbers are here.
+//! All limits on connections, and on the duration of a stop.
 
 use std::time::Duration;
 
 use ipnet::IpNet;
 
-/// What a server takes in, and by which names it is called.
+/// The limits and names of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerOptions {
     pub inbound: InboundLimits,
-    /// Names of this server beside `localhost` and the address that it listens on.
+    /// Names of this server besides `localhost` and its listening address.
     pub hosts: Vec<String>,
-    /// Where the proxies stand that may say for whom a request is.
+    /// Proxies that may name the client of a request.
     pub trusted_proxies: Vec<IpNet>,
 }
 
 /// The limits on what comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InboundLimits {
-    /// Connections at once; one more is told to come back and closed.
+    /// Concurrent connections; one more is told to retry and closed.
     pub max_connections: usize,
-    /// Connections at once from one address of another machine; the loopback may use them all.
+    /// Concurrent connections from one address of another machine; the loopback may use them all.
     pub max_connections_per_address: usize,
-    /// How long the head of a request may take: the first one from the moment of the connection,
-    /// a later one from its first byte.
+    /// How long the head of a request may take: the first one from the start of the connection, a
+    /// later one from its first byte.
     pub header_timeout: Duration,
     /// How long a connection may wait for its next request.
     pub idle_timeout: Duration,
     pub max_headers: usize,
-    /// The most bytes of a request line with its headers.
+    /// The maximum size of a request line with its headers, in bytes.
     pub max_head_bytes: usize,
-    /// When the first byte of a body must be there, and from when on its rate counts.
+    /// When the first byte of a body must have arrived, and from when on its rate counts.
     pub body_grace: Duration,
-    /// The longest time that a body may take, however steadily it comes.
+    /// The longest time that a body may take, however steadily it arrives.
     pub body_timeout: Duration,
-    /// Bytes a second, on the average since the beginning of the body.
+    /// Bytes per second, on average since the start of the body.
     pub min_body_rate: u64,
     /// How long a peer may leave its reply unread before it is dropped.
     pub write_timeout: Duration,
-    /// How long rounds under way may take once the server stops; then they are released.
+    /// How long rounds in progress may take once the server stops; then they are released.
     pub drain: Duration,
-    /// How long a server that stops goes on to serve, so that load balancers notice.
+    /// How long a stopping server keeps serving, so that load balancers notice.
     pub shutdown_delay: Duration,
-    /// How long connections may take to end after the last round did.
+    /// How long connections may take to end after the last round.
     pub close_timeout: Duration,
 }
 
@@ -66,14 +66,14 @@ impl Default for InboundLimits {
 }
 
 impl InboundLimits {
-    /// How long a body may have taken so far when so many bytes of it are there.
+    /// How long a body may have taken so far, given its received bytes.
     pub(crate) fn body_allowance(&self, received: u64) -> Duration {
         let rate = self.min_body_rate.max(1);
         let at_least = Duration::from_millis(received.saturating_mul(1_000) / rate);
         at_least.max(self.body_grace).min(self.body_timeout)
     }
 
-    /// How many bytes a peer must take in the time that is given for a write.
+    /// How many bytes a peer must read within the write timeout.
     pub(crate) fn write_floor(&self) -> u64 {
         let millis = u64::try_from(self.write_timeout.as_millis()).unwrap_or(u64::MAX);
         self.min_body_rate.saturating_mul(millis) / 1_000

@@ -1,4 +1,4 @@
-//! Bodies that arrive too slowly end with an error instead of keeping their place.
+//! Ends bodies that arrive too slowly with an error, so that they do not hold their slot.
 
 use std::{
     future::Future as _,
@@ -13,19 +13,19 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::inbound::InboundLimits;
 
-/// The body came too slowly.
+/// The body arrived too slowly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the body arrived too slowly")]
 pub(crate) struct TooSlow;
 
-/// A body whose time runs from the moment that somebody wants it.
+/// A body whose time runs from the moment it is read.
 #[derive(Debug)]
 pub(crate) struct PacedBody<B> {
     body: B,
     inbound: InboundLimits,
     received: u64,
     started: Option<Instant>,
-    /// Most bodies come with their head and never need it.
+    /// Most bodies arrive with their head and never need it.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Keys: who gets in, and who does not.
+//! Keys: who is admitted, and who is not.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -65,7 +65,7 @@ async fn a_revoked_key_is_refused() {
     app.store.key_put(&record).await.unwrap();
     let reply = app.with_key(&key.reveal()).get("/v1/rounds").await;
     assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
-    // The same key without the revocation is good, so it is the revocation that keeps it out.
+    // The same key without the revocation is valid, so the revocation is the reason.
     let other = jurat_core::account::key::ApiKey::new(14, [12, 13]);
     record.key.id = other.id().to_owned();
     record.key.revoked_at = None;

@@ -53,7 +53,7 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
             "/v1/register/verify",
         ])
     );
-    // These show or run only what is published, and say so in tests of their own.
+    // These show or run only published objects, and have tests of their own.
     let visited: Vec<&str> = visited.iter().map(String::as_str).collect();
     assert_eq!(
         visited,

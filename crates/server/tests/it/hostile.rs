@@ -1,4 +1,5 @@
-//! Executors that misbehave: each ends as a replica with an exact reason, in time, and never as a vote.
+//! Executors that misbehave: each ends as a replica with an exact reason, in time, and never as a
+//! vote.
 
 use http::StatusCode;
 use jurat_testkit::{
@@ -13,12 +14,12 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-/// What one misbehaving replica says, asked by `/verify` and by `/execute`.
+/// The answer of one misbehaving replica, to `/verify` and to `/execute`.
 async fn asked(behaviour: impl Fn() -> Behaviour) -> [Value; 2] {
     asked_within(20_000, behaviour).await
 }
 
-/// The same with a deadline that a silent executor runs into.
+/// The same with a deadline that a silent executor misses.
 async fn asked_within(timeout_ms: u64, behaviour: impl Fn() -> Behaviour) -> [Value; 2] {
     let app = TestApp::new().await;
     let _fakes = app.executors([behaviour(), behaviour()]).await;
@@ -194,7 +195,7 @@ async fn one_faulty_executor_among_three_honest_ones_changes_nothing() {
     assert_eq!(reply["replicas"].as_array().unwrap().len(), 5);
 }
 
-/// What a hostile executor does, with what the reply says of it.
+/// Hostile executors, with the reported failure of each.
 fn every_kind() -> Vec<(Behaviour, &'static str)> {
     vec![
         (hangs(), "timeout"),
@@ -216,7 +217,7 @@ fn every_kind() -> Vec<(Behaviour, &'static str)> {
 
 #[tokio::test]
 async fn two_honest_executors_decide_in_time_whatever_the_third_does() {
-    // The honest ones answer within it however busy the machine is.
+    // The honest ones answer in time however busy the machine is.
     const DEADLINE_MS: u64 = 2_000;
     let app = TestApp::new().await;
     let [_left, _right, evil] = app.executors([says_valid(), says_valid(), says_valid()]).await;
@@ -232,7 +233,7 @@ async fn two_honest_executors_decide_in_time_whatever_the_third_does() {
         assert_eq!(reply["verdict"], "VALID", "{reply}");
         assert_eq!(reply["consensus"]["agreement"], json!(0.6667), "{reply}");
         assert_eq!(reply["replicas"][2]["error"]["code"], code, "{reply}");
-        // A good answer between two bad ones keeps the executor from being put to rest.
+        // A valid answer between two invalid ones keeps the executor from being paused.
         evil.set(says_valid());
         app.admin().post("/api/v3/validate", &body).await;
     }
@@ -289,7 +290,7 @@ async fn an_executor_that_fails_every_other_time_votes_every_other_time() {
     }
 }
 
-/// The most memory this process ever had, in KiB. Each test is a process of its own.
+/// The peak memory of this process, in KiB. Each test is a process of its own.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

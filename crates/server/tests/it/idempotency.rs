@@ -189,7 +189,8 @@ async fn a_disagreement_under_fail_hard_is_repeated_unchanged() {
     assert!(is_replayed(&second));
 }
 
-/// A request with the key `k` over whose round its node is killed, and the executor that was asked.
+/// A request with the key `k` whose node is killed during its round, and the executor that was
+/// asked.
 async fn left(file: &StoreLocation, body: &Value) -> FakeExecutor {
     let app = TestApp::with_store(file).await;
     let [fake] = app.executors([gated(says_valid())]).await;
@@ -199,7 +200,7 @@ async fn left(file: &StoreLocation, body: &Value) -> FakeExecutor {
         _ = &mut asked => {}
         () = fake.wait_for_calls(1) => {}
     }
-    // As a kill leaves it: the store is gone under the running round.
+    // As after a kill: the store is gone under the running round.
     app.store.close().await;
     fake
 }

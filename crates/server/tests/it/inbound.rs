@@ -1,4 +1,5 @@
-//! Connections that misbehave, over real sockets: each ends by itself, and honest ones notice nothing.
+//! Connections that misbehave, over real sockets: each ends by itself, and honest ones notice
+//! nothing.
 
 mod bodies;
 mod heads;
@@ -20,10 +21,10 @@ use tokio::{
 
 /// Long for a machine, short for a person who waits for the test.
 pub(crate) const SHORT: Duration = Duration::from_millis(300);
-/// What no test reaches.
+/// Longer than any test.
 const NEVER: Duration = Duration::from_hours(1);
 
-/// Limits of which a test shortens the one that it is about.
+/// Long limits; a test shortens the one it is about.
 pub(crate) fn patient() -> InboundLimits {
     InboundLimits {
         header_timeout: NEVER,
@@ -99,15 +100,15 @@ impl Peer {
         self.0.write_all(bytes.as_bytes()).await.unwrap();
     }
 
-    /// All that comes until the server closes.
+    /// Everything that arrives until the server closes.
     pub(crate) async fn rest(&mut self) -> String {
         let mut all = Vec::new();
-        // A reset is an end too.
+        // A reset is an end, too.
         drop(self.0.read_to_end(&mut all).await);
         String::from_utf8(all).unwrap()
     }
 
-    /// Reads until this text has come.
+    /// Reads until this text has arrived.
     pub(crate) async fn until(&mut self, text: &str) -> String {
         let mut all = String::new();
         let mut chunk = [0; 4_096];
@@ -119,7 +120,7 @@ impl Peer {
         all
     }
 
-    /// Says the text byte by byte, for as long as the server listens, and returns what it answered.
+    /// Sends the text byte by byte, for as long as the server reads, and returns its answer.
     pub(crate) async fn drip(
         &mut self,
         every: Duration,

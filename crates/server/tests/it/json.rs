@@ -1,4 +1,4 @@
-//! Bodies that could be read in two ways are not read at all.
+//! Bodies that two parsers could read differently are refused.
 
 use axum::body::Body;
 use jurat_server::route_table;
@@ -85,7 +85,7 @@ async fn the_answers_of_executors_are_read_as_strictly() {
         let is_refused = replica["error"]["code"] == "not_json";
         assert_eq!(is_refused, !document.is_read, "{}: {reply}", document.name);
         assert_eq!(reply["status"] == "OK", document.is_read, "{}: {reply}", document.name);
-        // One bad answer after another must not put the executor to rest in the midst of the table.
+        // Repeated invalid answers must not pause the executor in the middle of the table.
         fake.set(answers(json!({})));
         app.clock.advance_ms(120_000);
         app.admin().post("/v1/executors/s1/check", &json!({})).await;

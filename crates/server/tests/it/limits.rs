@@ -1,4 +1,4 @@
-//! Limits of keys: how often they ask, and how many rounds they have under way.
+//! The limits of keys: their request rate, and their rounds in progress.
 
 use axum::body::Body;
 use http::{HeaderMap, StatusCode};
@@ -41,7 +41,7 @@ async fn a_key_has_a_rate_limit_and_sees_what_is_left() {
     assert_eq!(header(&refused.headers, "ratelimit-policy"), "\"default\";q=6;w=60");
     assert_eq!(refused.json()["code"], "rate_limited");
     assert_eq!(refused.json()["detail"], "the key may send 6 requests per minute");
-    // What was refused does not count, and time gives back.
+    // Refused requests do not count, and the allowance recovers with time.
     app.clock.advance_ms(7_500);
     assert_eq!(told(&ask().await), (429, "\"default\";r=0;t=3", "3"));
     app.clock.advance_ms(2_500);
@@ -79,7 +79,7 @@ async fn two_keys_do_not_disturb_each_other() {
     let ask = async |key: &str| app.with_key(key).get("/v1/rounds").await.status.as_u16();
     assert_eq!((ask(&first).await, ask(&first).await), (200, 429));
     assert_eq!((ask(&second).await, ask(&second).await), (200, 429));
-    // One without a limit goes on, and is told of none.
+    // A key without a limit continues, and no limit is reported.
     for _ in 0..5 {
         assert_eq!(told(&app.admin().get("/v1/rounds").await), (200, "", ""));
     }
@@ -98,7 +98,7 @@ async fn a_wrong_secret_uses_no_quota() {
     assert_eq!(app.with_key(&key).get("/v1/rounds").await.status, StatusCode::OK);
 }
 
-/// A well-formed key with this identifier and a secret that somebody made up.
+/// A well-formed key with this id and an invented secret.
 fn forged(id: &str) -> String {
     let secret = "0".repeat(44);
     let mut sum = crc32fast::hash(format!("{id}_{secret}").as_bytes());
@@ -139,7 +139,7 @@ async fn each_key_has_its_own_limit_of_rounds() {
         async {
             fake.wait_for_calls(2).await;
             let refused = app.with_key(&one).post("/api/v3/validate", &body).await;
-            // Reading is no round.
+            // Reading is not a round.
             assert_eq!(app.with_key(&one).get("/v1/rounds").await.status, StatusCode::OK);
             fake.release();
             refused
@@ -150,7 +150,7 @@ async fn each_key_has_its_own_limit_of_rounds() {
     let detail = "the key has reached its limit on concurrent rounds, which is 1";
     assert_eq!(refused.json()["detail"], detail);
     assert!(refused.headers.contains_key("retry-after"));
-    // The place is free again.
+    // The permit is free again.
     assert_eq!(app.with_key(&one).post("/api/v3/validate", &body).await.status, StatusCode::OK);
 }
 
@@ -179,7 +179,7 @@ async fn key_of(app: &TestApp, account: &str, name: &str) -> String {
     key(app, &json!({ "account": account, "name": name })).await
 }
 
-/// Begins so many rounds with this key, and waits for none of them.
+/// Starts this many rounds with this key, and waits for none of them.
 async fn begin(app: &TestApp, key: &str, rounds: usize) -> Vec<TestReply> {
     let mut replies = Vec::new();
     for _ in 0..rounds {
@@ -240,7 +240,7 @@ async fn all_keys_of_an_account_share_its_requests() {
     let limits =
         EngineLimits { requests_per_minute_per_account: Some(3), ..EngineLimits::default() };
     let app = TestApp::with_limits(limits).await;
-    // What makes the keys counts for another account.
+    // The key creation counts for another account.
     let one = app.caller("alice", &[Scope::RoundsRead]).await;
     let two = app.caller("alice", &[Scope::RoundsRead]).await;
     let bob = app.caller("bob", &[Scope::RoundsRead]).await;
@@ -256,7 +256,7 @@ async fn all_keys_of_an_account_share_its_requests() {
     assert_eq!(two.get("/v1/rounds").await.status, StatusCode::OK);
 }
 
-/// About a megabyte that becomes a hundred when it is read.
+/// About a megabyte that takes a hundred when it is parsed.
 fn many_objects(count: usize) -> Value {
     json!({ "objective": "x", "input": { "list": vec![json!({"": 0}); count] } })
 }
@@ -269,7 +269,7 @@ async fn a_body_with_too_many_values_is_refused() {
     assert_eq!(refused.json()["code"], "payload_too_large");
     let detail = refused.json()["detail"].as_str().unwrap().to_owned();
     assert!(detail.starts_with("more than 50000 values"), "{detail}");
-    // Without a key there are fewer.
+    // The limit without a key is lower.
     let visitor = app.anonymous().post("/v1/verifiers/x/runs", &many_objects(5_000)).await;
     assert_eq!(visitor.status, StatusCode::PAYLOAD_TOO_LARGE);
     let detail = visitor.json()["detail"].as_str().unwrap().to_owned();
@@ -287,7 +287,7 @@ async fn the_memory_of_rounds_in_progress_is_limited() {
     let also_alice = key_of(&app, "acct_alice", "two").await;
     let bob = key_of(&app, "acct_bob", "one").await;
     let carol = key_of(&app, "acct_carol", "one").await;
-    // Fifteen megabytes when it is read, once for the round and once for its replica.
+    // Fifteen megabytes when parsed, once for the round and once for its replica.
     let body = json!({ "claim": { "output": vec![json!({"": 0}); 20_000] } });
     let send = async |key: &str, body: &Value| {
         let prefer = [("prefer", "respond-async")];
@@ -306,7 +306,7 @@ async fn the_memory_of_rounds_in_progress_is_limited() {
         (full.status, &full.json()["code"]),
         (StatusCode::SERVICE_UNAVAILABLE, &json!("overloaded"))
     );
-    // What is small still gets through.
+    // A small request is still admitted.
     assert_eq!(send(&carol, &json!({ "claim": "x" })).await.status, StatusCode::ACCEPTED);
     fake.release();
     app.engine.drain().await;
@@ -323,7 +323,7 @@ async fn a_request_that_waits_for_an_earlier_round_counts_meanwhile() {
     .await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let alice = key_of(&app, "acct_alice", "one").await;
-    // Eleven megabytes when it is read, and twice as many for the round.
+    // Eleven megabytes when parsed, and twice as many for the round.
     let body = json!({ "claim": { "output": vec![json!({"": 0}); 15_000] } }).to_string();
     let first = [("prefer", "respond-async"), ("idempotency-key", "k")];
     let begun = app
@@ -341,12 +341,12 @@ async fn a_request_that_waits_for_an_earlier_round_counts_meanwhile() {
     let mut waiting = served.says(&again).await;
     let head = waiting.until("\r\n\r\n").await;
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    // Its head is out, and its request is still there.
+    // Its head is sent, and its request still counts.
     let refused = served.says(&again).await.until("\r\n\r\n").await;
     assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
     fake.release();
     waiting.until("event: final").await;
-    // The round has ended, and nothing is kept for it any more.
+    // The round has ended, and no memory is held for it any more.
     let replayed = served.says(&again).await.until("event: final").await;
     assert!(replayed.starts_with("HTTP/1.1 200"), "{replayed}");
 }

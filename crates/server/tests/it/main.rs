@@ -1,4 +1,4 @@
-//! The HTTP surface: requests in, replies out, through the whole walk.
+//! Tests of the HTTP surface: requests in, replies out, through the whole walk.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 

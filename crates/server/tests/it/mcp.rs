@@ -1,4 +1,4 @@
-//! The Model Context Protocol: the same operations, said as tools, in both eras of the protocol.
+//! The Model Context Protocol: the same operations as tools, in both revisions of the protocol.
 
 mod access;
 mod messages;
@@ -12,9 +12,9 @@ use http::StatusCode;
 use jurat_testkit::app::{TestCaller, TestReply};
 use serde_json::{Value, json};
 
-/// The newest revision, in which every message says all that it needs.
+/// The newest revision, in which every message is self-contained.
 pub(crate) const MODERN: &str = "2026-07-28";
-/// The last revision that begins with `initialize`.
+/// The last revision that starts with `initialize`.
 pub(crate) const LEGACY: &str = "2025-11-25";
 pub(crate) const ERAS: [&str; 2] = [LEGACY, MODERN];
 
@@ -37,7 +37,7 @@ pub(crate) async fn ask(
     caller.send("POST", "/mcp", Body::from(message.to_string()), &headers).await
 }
 
-/// The result of a request that is answered with one.
+/// The result of a successful request.
 #[track_caller]
 pub(crate) fn result(reply: &TestReply) -> Value {
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());

@@ -1,4 +1,4 @@
-//! `/metrics`: who may read it, what it says, and that no caller can make it grow.
+//! `/metrics`: who may read it, its contents, and that no caller can make it grow.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,7 +19,7 @@ use jurat_testkit::{
 };
 use serde_json::json;
 
-/// Figures that only PostgreSQL has.
+/// Metrics that only PostgreSQL has.
 const NOT_HERE: [&str; 1] = [metric::STORE_CONNECTIONS.name];
 
 async fn figures(app: &TestApp) -> String {
@@ -58,7 +58,7 @@ async fn busy_app() -> TestApp {
     app
 }
 
-/// Has a task decided, one that nobody answers, and a run.
+/// Has a task decided, one without an answer, and a run.
 async fn busy_with_tasks(app: &TestApp) {
     app.start(SoleNode::Yes).await;
     let poll = Duration::from_millis(20);
@@ -66,7 +66,7 @@ async fn busy_with_tasks(app: &TestApp) {
     for (executor, state) in [("s1", "finalized"), ("s3", "failed")] {
         let at = format!("/v1/tasks/sample?task_id=of-{executor}");
         let mut contract = app.admin().get(&at).await.json();
-        // What is remembered of the other would be reused.
+        // Knowledge from the other task would be reused.
         contract["inputs"] = json!({ "prompt": executor });
         contract["output_schema"] = json!({});
         contract["assignment"]["explore"]["max_retries"] = json!(0);
@@ -120,7 +120,7 @@ async fn open_work_is_counted_periodically() {
     };
     submit("t1").await;
     assert!((open().await - 1.0).abs() < 1e-9);
-    // However often somebody looks, the store is asked every ten seconds.
+    // However often the metrics are read, the store is asked every ten seconds.
     submit("t2").await;
     app.clock.advance_ms(9_000);
     assert!((open().await - 1.0).abs() < 1e-9);
@@ -128,7 +128,7 @@ async fn open_work_is_counted_periodically() {
     assert!((open().await - 2.0).abs() < 1e-9);
 }
 
-/// An application whose one provider takes any model, and a verifier `cites` of that judge.
+/// An application whose one provider accepts any model, and a verifier `cites` of that judge.
 async fn judged_app(fake: &FakeProvider) -> TestApp {
     let mut provider = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
     let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
@@ -175,7 +175,7 @@ async fn judges_are_counted_with_their_calls_tokens_and_cost() {
     let fake = FakeProvider::saying(says).await;
     fake.set_usage(Some((100, 20)));
     let app = judged_app(&fake).await;
-    // The first is answered, the second is known, and the third is asked for twice.
+    // The first is answered, the second is cached, and the third is asked for twice.
     for response in ["x", "x", "y"] {
         judge(&app, "cites", response).await;
     }
@@ -226,7 +226,7 @@ async fn metrics_need_a_key_with_the_scope() {
 async fn a_reader_chooses_the_format_of_the_metrics() {
     const OPEN: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
-    /// What Prometheus sends.
+    /// The `Accept` header of Prometheus.
     const SCRAPE: &str = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
     let app = TestApp::new().await;
     let read = async |accept| {
@@ -282,7 +282,7 @@ async fn a_round_is_counted_with_its_replicas_and_its_checks() {
     let validate = "method=\"POST\",route=\"/api/v3/validate\"";
     check(&format!("jurat_http_requests_total{{{validate},status=\"2xx\"}}"), 1.0);
     check(&format!("jurat_http_request_duration_seconds_count{{{validate}}}"), 1.0);
-    // The one that asks for the figures.
+    // The request for the metrics themselves.
     check("jurat_http_requests_in_flight", 1.0);
 }
 
@@ -358,7 +358,7 @@ async fn hostile_input_makes_no_new_series() {
         let body = json!({ "claim": mark }).to_string();
         app.admin().send("POST", "/api/v3/validate", Body::from(body), &headers).await;
     };
-    // What is counted for the first time has a series from then on, the look at the figures too.
+    // The first count creates a series, including the read of the metrics.
     hostile("first").await;
     figures(&app).await;
     let before = figures(&app).await;
@@ -382,7 +382,7 @@ async fn removing_an_executor_removes_its_series() {
     assert!(text.contains("executor=\"s2\""));
 }
 
-/// The words of a text that look like names of our figures.
+/// The words of a text that look like names of our metrics.
 fn named(text: &str) -> BTreeSet<&str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .filter(|word| word.starts_with("jurat_") || word.starts_with("process_"))

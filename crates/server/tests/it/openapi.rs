@@ -1,4 +1,4 @@
-//! The OpenAPI document: it names every route, and its examples are what the server takes and says.
+//! The OpenAPI document names every route, and its examples match the real server.
 
 mod agent_events;
 mod agent_runs;
@@ -24,7 +24,7 @@ fn document() -> Value {
     serde_json::from_str(openapi()).unwrap()
 }
 
-/// Every operation of the document: method, path, and what is said of it.
+/// Every operation of the document: method, path, and description.
 fn operations(document: &Value) -> Vec<(String, String, Value)> {
     let paths = document["paths"].as_object().unwrap().iter();
     let of_path = |(path, item): (&String, &Value)| {
@@ -154,7 +154,7 @@ fn examples<'a>(document: &'a Value, content: &'a Value) -> Vec<&'a Value> {
     named.chain(content.get("example")).collect()
 }
 
-/// What a reference refers to, or what is no reference.
+/// The target of a reference, or the value itself.
 fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     match value["$ref"].as_str() {
         Some(reference) => document.pointer(&reference[1..]).unwrap(),
@@ -211,7 +211,7 @@ struct Story {
     app: TestApp,
     document: Value,
     played: BTreeSet<String>,
-    /// What is sent beside a request.
+    /// Additional headers of a request.
     headers: &'static [(&'static str, &'static str)],
 }
 
@@ -224,13 +224,13 @@ impl Story {
         &self.document["paths"][path][method.to_lowercase()]
     }
 
-    /// The request that the document gives as an example.
+    /// The example request of the document.
     fn request(&self, method: &str, path: &str) -> Value {
         let content = &self.operation(method, path)["requestBody"]["content"];
         content["application/json"]["examples"]["plain"]["value"].clone()
     }
 
-    /// Sends a request and holds the reply against the example of the document.
+    /// Sends a request and compares the reply with the example of the document.
     async fn play(&mut self, method: &str, path: &str, at: &str, body: &Value) -> TestReply {
         // Rounds are listed by their time.
         self.app.clock.advance_ms(1_000);
@@ -251,7 +251,7 @@ impl Story {
     }
 }
 
-/// A value with its members and without what differs from day to day.
+/// A value with its members and without parts that differ from day to day.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -326,7 +326,7 @@ async fn the_examples_match_the_real_server() {
     assert_eq!(missing, ["GET /openapi.json"], "play these examples in the story");
 }
 
-/// A verifier from its first deploy to its end.
+/// A verifier from its first deploy to its deletion.
 async fn registry() -> BTreeSet<String> {
     let mut story = Story::new(TestApp::new().await);
     let request = story.request("POST", "/verify");
@@ -357,7 +357,7 @@ async fn registry() -> BTreeSet<String> {
     story.played
 }
 
-/// A round that nobody waits for, and that is called off.
+/// A round that nobody waits for, and that is cancelled.
 async fn called_off() -> BTreeSet<String> {
     let (app, _fakes) = app_of([hangs(), hangs(), hangs()]).await;
     let mut story = Story::new(app);

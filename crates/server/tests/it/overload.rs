@@ -1,4 +1,4 @@
-//! A node that cannot keep up refuses new rounds early, and answers all else.
+//! A node that cannot keep up refuses new rounds early, and answers everything else.
 
 use http::StatusCode;
 use jurat_engine::{EngineLimits, SoleNode};
@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::mcp::{MODERN, call};
 
-/// Asks for a round that cannot be, until the answer is this. A busy machine may be late as well,
-/// so the text tells for what reason.
+/// Asks for an impossible round until this answer comes. A busy machine may be late as well, so the
+/// text gives the reason.
 async fn until(app: &TestApp, status: StatusCode, because: &str) -> jurat_testkit::app::TestReply {
     loop {
         let reply = app.admin().post("/api/v3/validate", &json!({})).await;
@@ -39,10 +39,10 @@ async fn a_slow_store_stops_new_rounds_until_it_recovers() {
         assert_eq!(refused.json()["code"], "overloaded");
         let seconds: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
         assert!((2..=8).contains(&seconds));
-        // A run is a round too.
+        // A verifier run is a round, too.
         let run = app.admin().post("/v1/verifiers/nothing/runs", &json!({})).await;
         assert_eq!(run.json()["code"], "overloaded", "{}", run.text());
-        // So are a task and a run of several agents in time, wherever they are asked for.
+        // So are a task and an agent run, on every surface.
         for (path, tool) in [("/v1/tasks", "submit_task"), ("/v1/runs", "submit_run")] {
             let order = app.admin().post(path, &json!({})).await;
             assert_eq!(order.json()["code"], "overloaded", "{path}: {}", order.text());

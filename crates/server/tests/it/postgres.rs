@@ -1,4 +1,4 @@
-//! What must hold on PostgreSQL just as on the embedded store.
+//! Tests that must pass on PostgreSQL as on the embedded store.
 
 use jurat_engine::EngineLimits;
 use jurat_testkit::{app::TestApp, postgres::TestSchema};
@@ -7,7 +7,7 @@ use crate::tenants;
 use crate::v1::verifiers::{credit, life, refusals, runs, tokens, unreachable};
 use crate::v1::{agent_events, tasks, templates};
 
-/// Tells a story to an application on a schema of its own.
+/// Plays a story on an application with a schema of its own.
 async fn told(story: impl AsyncFnOnce(&TestApp)) {
     let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
@@ -127,7 +127,7 @@ async fn a_task_is_proposed_verified_voted_on_and_decided() {
     told(tasks::life).await;
 }
 
-/// With row security as the second line.
+/// With row security as the second line of defence.
 #[tokio::test]
 async fn names_of_another_tenant_reveal_nothing() {
     templates::told_on_postgres(tenants::crawl).await;

@@ -1,4 +1,4 @@
-//! What is kept of rounds, how much an account may store, and what goes when it is old.
+//! Stored payloads of rounds, storage quotas, and pruning.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn a_round_shows_its_request() {
     assert_eq!(body["request"], json!({ "claim": "two and\ntwo are four" }));
     let digest = jurat_core::canonical::digest_json(&body["request"]);
     assert_eq!(body["request_digest"], digest, "the entry commits to it");
-    // Nobody else sees it, nor erases it.
+    // Nobody else can read or erase it.
     let bob = app.caller("bob", &[Scope::RoundsRead, Scope::RoundsCreate]).await;
     let at = format!("/v1/rounds/{round}/payload");
     assert_eq!(bob.delete(&at).await.status, StatusCode::NOT_FOUND);
@@ -93,7 +93,7 @@ async fn request_and_answers_are_erased_on_demand() {
     }
     let reader = app.caller("reader", &[Scope::RoundsRead]).await;
     assert_eq!(reader.delete(&at).await.status, StatusCode::FORBIDDEN);
-    // What is checked of it says that nothing is missing that must be there.
+    // The check-up reports that nothing required is missing.
     let entries = admin.get("/v1/doctor/entries").await.json();
     assert_eq!(entries["problems"], json!([]), "{entries}");
 }
@@ -123,7 +123,7 @@ async fn an_account_stores_no_more_than_its_quota() {
     assert!(detail.contains("its quota is 20000"), "{detail}");
     let round = alice.post("/api/v3/validate", &json!({ "claim": "x" })).await;
     assert_eq!(round.json()["code"], "quota_exceeded");
-    // Others go on, and so does the operator.
+    // Others continue, and so does the operator.
     let bob = app.caller("bob", &scopes).await;
     assert!(bob.post("/v1/workflows", &save("his")).await.status.is_success());
     for number in 0..5 {
@@ -159,7 +159,7 @@ async fn old_data_is_removed_and_decisions_stay() {
     assert_eq!((&gone["asked"], &gone["verdict"]), (&Value::Null, &json!("VALID")));
     assert_eq!(gone["receipt_id"], first["receipt_id"]);
     assert_eq!(shown(&app, &young).await["asked"], "young");
-    // The answer under the key is gone, so the request is a new one.
+    // The reply under the key is gone, so the request is a new one.
     let anew = admin.post_with("/api/v3/validate", &body, &key).await;
     assert_ne!(anew.json()["round_id"], old.as_str());
     let entries = admin.get("/v1/doctor/entries").await.json();
@@ -194,7 +194,7 @@ fn workflow(name: &str, size: usize) -> Value {
     json!({ "name": name, "description": "d", "outcome": "o", "body": body })
 }
 
-/// Stores until there is no room, and returns the first workflow.
+/// Stores until the quota is reached, and returns the first workflow.
 async fn filled(caller: &TestCaller<'_>) -> String {
     for number in 0..20 {
         let reply = caller.post("/v1/workflows", &workflow(&format!("w{number}"), 5_000)).await;
@@ -254,7 +254,7 @@ async fn an_editor_cannot_fill_the_account_of_the_owner() {
     let path = format!("/v1/workflows/{id}/files");
     let patched = bob.send("PATCH", &path, Body::from(patch.to_string()), &[]).await;
     assert_full(&patched);
-    // What is the editor's own has its own room.
+    // The editor's own workflow counts for the editor.
     assert!(bob.post("/v1/workflows", &workflow("own", 5_000)).await.status.is_success());
 }
 
@@ -266,7 +266,7 @@ async fn an_idempotency_record_needs_room_unless_the_write_frees_storage() {
     let early = ann.post_with("/v1/workflows", &workflow("early", 1), &key).await;
     assert_eq!(early.status, StatusCode::CREATED, "{}", early.text());
     let first = filled(&ann).await;
-    // What was done before is answered again.
+    // A repeated request is answered again.
     let again = ann.post_with("/v1/workflows", &workflow("early", 1), &key).await;
     assert_eq!((again.status, again.json()), (early.status, early.json()));
     let claim = || Body::from(json!({ "handle": "ann" }).to_string());
@@ -331,7 +331,7 @@ async fn neither_a_retry_nor_a_task_call_exceeds_the_quota() {
     assert_full(&ann.post("/v1/runs/r1/retry", &json!({})).await);
     assert_full(&ann.post("/v1/runs/r3/kickoff", &json!({})).await);
     assert!(ann.post("/v1/runs/r3/cancel", &json!({})).await.status.is_success());
-    // The step of the one that was let begin before finds no room for its task.
+    // The step of the run that was started before finds no room for its task.
     app.start(SoleNode::Yes).await;
     let poll = Duration::from_millis(20);
     app.engine.spawn_run_worker(RunWorkerSettings { poll, ..RunWorkerSettings::of_a_node(8) });
@@ -361,7 +361,7 @@ async fn a_pruned_run_is_a_skeleton_and_cannot_be_retried() {
     let retried = ann.post("/v1/runs/r1/retry", &json!({})).await;
     assert_eq!(retried.status, StatusCode::CONFLICT, "{}", retried.text());
     assert!(retried.text().contains("its prompts were pruned"), "{}", retried.text());
-    // The same spec is the same run still.
+    // The same spec is still the same run.
     assert_eq!(ann.post("/v1/runs", &run("r1")).await.status, StatusCode::OK);
 }
 

@@ -1,7 +1,7 @@
-//! Two tenants: whatever one asks for by the names of the other, it learns nothing.
+//! Two tenants: whatever one requests by the names of the other, it learns nothing.
 //!
-//! Every route of the document is asked for every name that the other tenant has, and for one like it
-//! that nobody has. Both answers must be the same, and nothing of the other tenant in them.
+//! Every route of the document is requested with every name of the other tenant, and with a similar
+//! name that does not exist. Both replies must be equal, and contain nothing of the other tenant.
 
 use std::collections::BTreeSet;
 
@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 
 use crate::v1::templates;
 
-/// Stands in all that the other tenant writes, and nowhere else.
+/// Part of everything that the other tenant writes, and nothing else.
 const MARK: &str = "canary";
 
-/// A name of the other tenant, and one like it that nobody has.
+/// A name of the other tenant, and a similar one that does not exist.
 struct Pair {
     theirs: String,
     nobodys: String,
 }
 
-/// A route of the document, with a body that it takes.
+/// A route of the document, with a valid body.
 struct Route {
     method: String,
     path: String,
@@ -41,15 +41,15 @@ fn routes(document: &Value) -> Vec<Route> {
             let first = examples.as_object().and_then(|it| it.values().next());
             let body = first.map_or_else(|| json!({}), |it| it["value"].clone());
             let (method, path) = (method.to_uppercase(), path.clone());
-            // Not a resource: it takes any of them inside of its messages.
-            // Nor has a login names: it takes an address, and only so often.
+            // Not a resource: its messages may name any of them. Nor has a login names: it takes an
+            // address, at a limited rate.
             let is_login = path.starts_with("/v1/login") || path.starts_with("/v1/register");
             if path != "/mcp" && !is_login {
                 routes.push(Route { method, path, body });
             }
         }
     }
-    // What makes things comes last: the stranger then has some of the same names.
+    // Routes that create objects come last: the stranger then has some of the same names.
     let makes = |route: &Route| {
         let is_read = route.method == "GET" || route.path.ends_with("/search");
         !route.path.contains('{') && !is_read
@@ -71,7 +71,7 @@ fn filled(path: &str, name: &str) -> String {
     filled + rest
 }
 
-/// A body in which the names of things are the one that is asked for.
+/// A body whose names are replaced by the requested one.
 fn aimed(body: &Value, name: &str) -> Value {
     const NAMES: [&str; 9] = [
         "workflow_id",
@@ -97,16 +97,16 @@ fn aimed(body: &Value, name: &str) -> Value {
     }
 }
 
-/// A reply without what may differ between two names.
+/// A reply without the parts that may differ between two names.
 fn shape(reply: &TestReply, name: &str) -> (StatusCode, String) {
-    // What was made has an identifier and a token of its own.
+    // A new object has an id and a token of its own.
     let is_made = reply.status.is_success();
     let text =
         if is_made { String::new() } else { without(&reply.text().replace("@v1", "@1"), name) };
     (reply.status, text)
 }
 
-/// A text without a name that stands in it as it was sent, as it was read, or as a slug.
+/// A text without a name as it was sent, as it was read, or as a slug.
 fn without(text: &str, name: &str) -> String {
     let text = text.replace(name, "NAME").replace(&name.replace("%2F", "/"), "NAME");
     match Slug::of_name(name) {
@@ -142,7 +142,7 @@ async fn known_as(caller: &TestCaller<'_>, handle: &str) {
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
 }
 
-/// All that the other tenant has, by its names.
+/// Everything of the other tenant, by its names.
 async fn names_of(tenant: &TestCaller<'_>) -> Vec<Pair> {
     let mut pairs = Vec::new();
     let mut add = |theirs: &Value, nobodys: &str| {
@@ -179,7 +179,7 @@ async fn names_of(tenant: &TestCaller<'_>) -> Vec<Pair> {
     let saved = made(tenant, "/v1/workflows", &workflow).await;
     add(&saved["workflow_id"], uuid);
     add(&saved["slug"], "absent-workflow");
-    // What was published and is archived is nobody else's again.
+    // An archived publication is private again.
     let published = json!({ "workflow_id": saved["workflow_id"] });
     let published = made(tenant, "/v1/templates", &published).await;
     let template = published["template_id"].as_str().unwrap();
@@ -198,7 +198,7 @@ async fn task_of(tenant: &TestCaller<'_>) -> Pair {
     Pair { theirs, nobodys: "absent-task".to_owned() }
 }
 
-/// An event that nobody tells of.
+/// An event that is not delivered.
 async fn agent_event_of(tenant: &TestCaller<'_>, executor: &str) -> Pair {
     let body = json!({
         "event_type": "dm_received", "target_executor": executor, "payload": MARK,
@@ -209,7 +209,7 @@ async fn agent_event_of(tenant: &TestCaller<'_>, executor: &str) -> Pair {
     Pair { theirs, nobodys: "01900000-0000-7000-8000-0000000000ff".to_owned() }
 }
 
-/// What the other tenant sees of its own.
+/// The other tenant's view of its own objects.
 async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
     let mut seen = Vec::new();
     for path in [
@@ -228,7 +228,7 @@ async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
         assert!(reply.text().contains(MARK) || path == "/v1/rounds", "{path}");
         let mut body = reply.json();
         for item in body["items"].as_array_mut().unwrap() {
-            // Its own requests move this one.
+            // Its own requests change this one.
             item.as_object_mut().unwrap().remove("last_used_at");
         }
         seen.push(body);
@@ -239,7 +239,7 @@ async fn own_view(tenant: &TestCaller<'_>) -> Vec<Value> {
 pub(crate) async fn crawl(app: &TestApp) {
     let tenant = app.caller("tenant", &Scope::OWN).await;
     let stranger = app.caller("stranger", &Scope::OWN).await;
-    // For the judges that look at what is published.
+    // For the judges that screen publications.
     let credit = json!({ "amount_usd": "1.00" });
     made(&app.admin(), "/v1/accounts/acct_tenant/grants", &credit).await;
     let mut pairs = names_of(&tenant).await;
@@ -251,14 +251,14 @@ pub(crate) async fn crawl(app: &TestApp) {
     made(&app.admin(), "/v1/executors", &listens).await;
     pairs.push(agent_event_of(&tenant, "delta").await);
     let before = own_view(&tenant).await;
-    // Handles are known to everybody, and what can be done once with them is done before.
+    // Handles are public, and changes that work once are made before.
     known_as(&stranger, "stranger").await;
     made(&stranger, "/v1/me/rename-handle", &json!({ "handle": "stranger-two" })).await;
     made(&stranger, "/v1/teams", &json!({ "handle": "crew" })).await;
     let document: Value = app.anonymous().get("/openapi.json").await.json();
     let mut asked = BTreeSet::new();
     for route in routes(&document) {
-        // What has a key of its own is taken once, and found again from then on.
+        // A request with a key of its own is made once, and found again from then on.
         if (route.method.as_str(), route.path.as_str()) == ("POST", "/v1/agent-events") {
             made(&stranger, &route.path, &route.body).await;
         }
@@ -274,7 +274,7 @@ pub(crate) async fn crawl(app: &TestApp) {
                 asked.insert((route.method.clone(), route.path.clone()));
             }
             let (theirs, nobodys) = (&shapes[0], &shapes[1]);
-            // Where no name is asked for, the stranger's own things are answered for.
+            // Without a name in the path, the reply is about the stranger's own objects.
             if !route.path.contains('{') {
                 assert_eq!(theirs.0, nobodys.0, "{} {}", route.method, route.path);
                 continue;

@@ -1,4 +1,4 @@
-//! What stands in a copied database: its counts, and whether every decision is whole.
+//! Reads the contents of a copied database: its counts, and whether every decision is intact.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::{
     BackupError, BackupStage, BackupWatcher, DATABASE, Result, manifest::Counts, open_still, tell,
 };
 
-/// How many entries are read between two looks at whoever watches.
+/// How many entries are read between two calls of the watcher.
 const CHUNK_ROWS: u64 = 10_000;
 
-/// Each finds one round that breaks a rule, and says which rule. They use only what has been in
-/// every schema, because a backup may be older than the program.
+/// Each finds one round that breaks a rule, and names the rule. They use only columns of the first
+/// schema, because a backup may be older than the program.
 const RULES: [(&str, &str); 3] = [
     (
         "it has ended, but its decision entry is missing or different",
@@ -37,17 +37,17 @@ const RULES: [(&str, &str); 3] = [
     ),
 ];
 
-/// The first schema that has a ledger.
+/// The first schema with a ledger.
 const WITH_LEDGER: i64 = 3;
 
-/// Whose entry it is, by its own words.
+/// The owner of an entry, according to the entry itself.
 #[derive(Deserialize)]
 struct EntryOwner<'a> {
     account_id: &'a str,
     round_id: &'a str,
 }
 
-/// Checks a database at rest from its pages to its entries.
+/// Checks a closed database from its pages to its entries.
 pub(super) fn check(path: &Path, expected: &Counts, watch: BackupWatcher<'_>) -> Result<()> {
     let connection = open_still(path).map_err(|error| unreadable(&error))?;
     integrity(&connection, watch)?;
@@ -69,7 +69,8 @@ pub(super) fn check(path: &Path, expected: &Counts, watch: BackupWatcher<'_>) ->
     if found.schema_version < WITH_LEDGER { Ok(()) } else { ledger(&connection) }
 }
 
-/// Every balance is the sum of its lines, and what rounds hold is in the ledger.
+/// Checks that every balance is the sum of its lines, and that the holds of rounds are in the
+/// ledger.
 fn ledger(connection: &Connection) -> Result<()> {
     for (why, sql) in crate::db::sql::ledger::RULES {
         let what: Option<String> = connection
@@ -115,7 +116,7 @@ fn integrity(connection: &Connection, watch: BackupWatcher<'_>) -> Result<()> {
     tell(watch, BackupStage::Integrity, 1, 1)
 }
 
-/// Every entry has the digest that its receipt names, and is that of its round.
+/// Checks that every entry has the digest of its receipt, and belongs to its round.
 fn entries(connection: &Connection, total: u64, watch: BackupWatcher<'_>) -> Result<()> {
     let mut done = 0;
     let mut statement = connection

@@ -1,4 +1,4 @@
-//! Why a backup is not written, not believed or not put back.
+//! Why a backup cannot be written, verified or restored.
 
 use std::{io, path::PathBuf};
 

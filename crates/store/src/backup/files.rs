@@ -1,4 +1,4 @@
-//! Files of a backup: checksums, copies that are on disk before they have a name, and paths.
+//! Files of a backup: checksums, copies that are synced before they are named, and paths.
 
 use std::{
     fs::{self, File},
@@ -18,12 +18,12 @@ pub(super) fn wrong(path: &Path) -> impl Fn(io::Error) -> BackupError {
     move |source| BackupError::Io { path: path.clone(), source }
 }
 
-/// What the manifest says of a file.
+/// The manifest entry of a file.
 pub(super) fn record(folder: &Path, name: &str, watch: BackupWatcher<'_>) -> Result<FileRecord> {
     copied(&folder.join(name), name, &mut io::sink(), watch)
 }
 
-/// Copies a file, and says what the manifest would say of the copy.
+/// Copies a file, and returns the manifest entry of the copy.
 pub(super) fn copied(
     path: &Path,
     name: &str,
@@ -47,12 +47,12 @@ pub(super) fn copied(
     Ok(FileRecord { name: name.to_owned(), size_bytes: done, sha256: hex::encode(hash.finalize()) })
 }
 
-/// Makes sure that what a folder says of its files survives a power cut.
+/// Makes the entries of a folder survive a power failure.
 pub(super) fn sync(path: &Path) -> Result<()> {
     File::open(path).and_then(|file| file.sync_all()).map_err(wrong(path))
 }
 
-/// The folder that a path is in; a bare name is in the current one.
+/// The folder of a path; a bare name is in the current one.
 pub(super) fn parent(path: &Path) -> PathBuf {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or_else(|| Path::new(".")).to_owned()
@@ -62,7 +62,7 @@ pub(super) fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// A path as it stands in a `file:` address.
+/// A path as part of a `file:` URL.
 pub(super) fn encoded(path: &Path) -> String {
     let mut text = String::new();
     for &byte in path.as_os_str().as_bytes() {

@@ -1,4 +1,4 @@
-//! The manifest: what a backup holds, and how to tell that nothing of it changed.
+//! The manifest of a backup: its contents, and the checksums that prove them unchanged.
 
 use std::{
     fs::{self, OpenOptions},
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BackupError, DATABASE, KEYS, Result, files};
 
-/// The version of the manifest's form, and of what the folder holds.
+/// The version of the manifest and of the folder's layout.
 const FORMAT: &str = "jurat.backup.v1";
 pub(super) const NAME: &str = "manifest.json";
 
@@ -21,11 +21,11 @@ pub struct Manifest {
     /// The version of the program that wrote the backup.
     pub program_version: String,
     pub schema_version: i64,
-    /// The moment of the backup: all that was answered before is in it.
+    /// The moment of the backup: it contains everything that was acknowledged before.
     pub created_at: String,
     pub files: Vec<FileRecord>,
     pub rounds: u64,
-    /// Those of the rounds that were under way; the next start ends them as expired.
+    /// The number of rounds in progress; the next start expires them.
     pub open_rounds: u64,
     pub entries: u64,
     pub newest_round_id: Option<String>,
@@ -39,7 +39,7 @@ pub struct FileRecord {
     pub sha256: String,
 }
 
-/// What the database says of itself.
+/// The counts of the database itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) schema_version: i64,
@@ -49,7 +49,7 @@ pub(super) struct Counts {
     pub(super) newest_round_id: Option<String>,
 }
 
-/// A later form may have other fields, so its version is read before them.
+/// A later version may have other fields, so the version is read first.
 #[derive(Deserialize)]
 struct ManifestHead {
     format: String,
@@ -98,7 +98,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The files are known ones, so that no name leads out of the folder.
+    /// Only known files are allowed, so that no name leads out of the folder.
     fn check_files(&self) -> Result<(), String> {
         let mut missing: Vec<&str> = [&[DATABASE], &KEYS[..]].concat();
         for file in &self.files {
@@ -132,7 +132,7 @@ impl Manifest {
         }
     }
 
-    /// How large the whole backup is, the manifest apart.
+    /// The size of the whole backup, without the manifest.
     pub fn size_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.size_bytes).sum()
     }

@@ -1,4 +1,4 @@
-//! Puts a verified backup into a place that has no store.
+//! Restores a verified backup to a location without a store.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use super::{
     BackupError, BackupWatcher, DATABASE, FileRecord, KEYS, Result, VerifiedBackup, files,
 };
 
-/// Where a backup is put. Both folders are there already.
+/// The target of a restore. Both folders exist already.
 #[derive(Debug, Clone, Copy)]
 pub struct RestoreTarget<'a> {
     pub database: &'a Path,
@@ -19,14 +19,14 @@ pub struct RestoreTarget<'a> {
     pub keys: &'a Path,
 }
 
-/// Refuses a place with a store, or with what a store left behind: SQLite would take the log of
-/// another database of the same name for that of the restored one.
+/// Refuses a location with a store or its leftovers: SQLite would use the log of another database
+/// of the same name.
 pub fn check_free(place: RestoreTarget<'_>) -> Result<()> {
     for suffix in ["", "-wal", "-journal"] {
         let mut path = place.database.as_os_str().to_owned();
         path.push(suffix);
         let path = PathBuf::from(path);
-        // A command that only looked may have made an empty file.
+        // A command that only looked may have created an empty file.
         if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file() || 0 < found.len()) {
             return Err(BackupError::StoreThere { path });
         }
@@ -35,8 +35,8 @@ pub fn check_free(place: RestoreTarget<'_>) -> Result<()> {
 }
 
 impl VerifiedBackup {
-    /// Puts the files in place, the database last: until then there is no store. The caller holds
-    /// the lock of the place.
+    /// Copies the files, the database last: until then there is no store. The caller holds the lock
+    /// of the location.
     pub fn restore(&self, place: RestoreTarget<'_>, watch: BackupWatcher<'_>) -> Result<()> {
         check_free(place)?;
         let mut staged = Vec::new();
@@ -65,7 +65,7 @@ impl VerifiedBackup {
         files::sync(&files::parent(place.database))
     }
 
-    /// Whether the place has the same key already; another one is not overwritten.
+    /// Whether the location already has the same key; another key is not overwritten.
     fn has_key(&self, key: &str, target: &Path) -> Result<bool> {
         if !files::is_there(target) {
             return Ok(false);
@@ -79,10 +79,10 @@ impl VerifiedBackup {
         Err(BackupError::KeyThere { path: target.to_owned() })
     }
 
-    /// A copy beside its target, on disk, and compared once more with the manifest.
+    /// A synced copy next to its target, compared again with the manifest.
     fn staged(&self, name: &str, target: &Path, watch: BackupWatcher<'_>) -> Result<NamedTempFile> {
         let folder = files::parent(target);
-        // Only the owner may read a file that is made so.
+        // Only the owner can read such a file.
         let mut file = NamedTempFile::new_in(&folder).map_err(files::wrong(&folder))?;
         let copied = files::copied(&self.folder.join(name), name, file.as_file_mut(), watch)?;
         let expected: Option<&FileRecord> =
@@ -95,7 +95,7 @@ impl VerifiedBackup {
     }
 }
 
-/// Takes keys away that were put in place for a store that then was not.
+/// Removes the keys again if the store could not be restored.
 fn undo(placed: &[PathBuf]) {
     for path in placed {
         if let Err(error) = fs::remove_file(path) {

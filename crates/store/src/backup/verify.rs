@@ -1,4 +1,4 @@
-//! Whether a backup is whole: its manifest, its files, its database and every decision in it.
+//! Verifies a backup: its manifest, its files, its database and every decision in it.
 
 use std::{
     io,
@@ -8,14 +8,14 @@ use std::{
 use super::{BackupError, BackupWatcher, DATABASE, Manifest, Result, contents, files};
 use crate::db::migrations;
 
-/// A backup that was found whole, which is the only kind that can be put back.
+/// A verified backup, the only kind that can be restored.
 #[derive(Debug)]
 pub struct VerifiedBackup {
     pub(super) folder: PathBuf,
     pub manifest: Manifest,
 }
 
-/// Checks all that can be checked without the store it was taken from.
+/// Checks everything that can be checked without the original store.
 pub fn verify(folder: &Path, watch: BackupWatcher<'_>) -> Result<VerifiedBackup> {
     let manifest = Manifest::read(folder)?;
     check_schema(&manifest)?;

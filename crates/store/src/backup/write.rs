@@ -18,21 +18,21 @@ use super::{
 };
 use crate::db::{migrations, sqlite::setup};
 
-/// Pages between two looks at whoever watches: 16 MiB.
+/// Pages between two calls of the watcher: 16 MiB.
 const CHUNK_PAGES: i32 = 4_096;
 
-/// What is backed up, and what the manifest says of it.
+/// The source of a backup, and the facts for its manifest.
 #[derive(Debug, Clone, Copy)]
 pub struct BackupSource<'a> {
     pub database: &'a Path,
-    /// The state folder, which has the keys.
+    /// The state folder, which holds the keys.
     pub keys: &'a Path,
     pub program_version: &'a str,
-    /// Now.
+    /// The current time.
     pub created_at: &'a str,
 }
 
-/// Writes a backup into a new folder, and checks it before it gets its name.
+/// Writes a backup into a new folder, and verifies it before it gets its name.
 pub fn write(
     source: BackupSource<'_>,
     folder: &Path,
@@ -42,7 +42,7 @@ pub fn write(
         return Err(BackupError::Taken { path: folder.to_owned() });
     }
     let parent = files::parent(folder);
-    // Until it is whole it has a name that nobody takes for a backup.
+    // Until it is complete, its name cannot be mistaken for a backup.
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let aside = tempfile::Builder::new()
         .prefix(&format!(".{name}."))
@@ -63,7 +63,7 @@ pub fn write(
     files::sync(aside.path())?;
     verify(aside.path(), watch)?;
 
-    // Does not replace anything but an empty folder.
+    // Replaces nothing but an empty folder.
     fs::rename(aside.path(), folder).map_err(files::wrong(folder))?;
     files::sync(&parent)?;
     Ok(manifest)
@@ -71,11 +71,11 @@ pub fn write(
 
 /// Copies the database as it is at one moment.
 ///
-/// The copy is made page by page within one read transaction. Tried with a million rounds, five
-/// gigabytes, while a server wrote 700 rounds a second: this took 17 s. Without the transaction every
-/// commit of the server makes the copy begin again, 1,583 times in 40 s, and it never ends.
-/// `vacuum into` sees one moment as well and took 19 s, but cannot be stopped and does not say how
-/// far it is. Until the end the write-ahead log grows by what is written meanwhile.
+/// The copy is made page by page within one read transaction. With a million rounds, five
+/// gigabytes, and a server that wrote 700 rounds per second, this took 17 s. Without the
+/// transaction every commit of the server restarts the copy, 1,583 times in 40 s, and it never
+/// ends. `vacuum into` also sees one moment and took 19 s, but cannot be stopped and reports no
+/// progress. Until the end the write-ahead log grows by what is written meanwhile.
 fn database(from: &Path, to: &Path, watch: BackupWatcher<'_>) -> Result<Counts> {
     let wrong = |path: &Path| {
         let path = path.to_owned();
@@ -89,7 +89,7 @@ fn database(from: &Path, to: &Path, watch: BackupWatcher<'_>) -> Result<Counts> 
     let version: i64 =
         moment.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(wrong(from))?;
     check_version(from, version)?;
-    // The first read of the transaction holds the moment.
+    // The first read of the transaction fixes the moment.
     let counts = contents::counts(&moment).map_err(wrong(from))?;
 
     OpenOptions::new()
@@ -99,7 +99,7 @@ fn database(from: &Path, to: &Path, watch: BackupWatcher<'_>) -> Result<Counts> 
         .open(to)
         .map_err(files::wrong(to))?;
     let mut writing = Connection::open(to).map_err(wrong(to))?;
-    // A copy that does not end is thrown away, so it needs no journal, and it is synced at the end.
+    // An unfinished copy is discarded, so it needs no journal, and it is synced at the end.
     writing.pragma_update(None, "journal_mode", "off").map_err(wrong(to))?;
     writing.pragma_update(None, "synchronous", "off").map_err(wrong(to))?;
     pages(&reading, &mut writing, watch, wrong(from))?;
@@ -125,7 +125,7 @@ fn pages(
                 let left = u64::try_from(at.remaining).unwrap_or(0);
                 tell(watch, BackupStage::Copying, total.saturating_sub(left), total)?;
             }
-            // Nobody else has the copy, and the moment is ours.
+            // Nobody else uses the copy, and the moment is ours.
             StepResult::Busy | StepResult::Locked | _ => {
                 let busy = ffi::Error::new(ffi::SQLITE_BUSY);
                 return Err(wrong(rusqlite::Error::SqliteFailure(busy, None)));

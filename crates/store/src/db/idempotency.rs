@@ -1,4 +1,4 @@
-//! Writes that happen once: what is kept of them under the caller's idempotency key.
+//! Idempotency keys: what a write records under the caller's key.
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -12,51 +12,51 @@ use jurat_core::{
 
 use crate::ops::key::KeySuccession;
 
-/// What a write leaves behind, in the transaction that does it.
+/// The record of a write, in the transaction of the write.
 #[derive(Debug, Clone)]
 pub struct IdempotencyRecord {
     pub account: AccountId,
     pub key: String,
     pub operation: String,
-    /// Tells whether a later request with the key is the same one.
+    /// Identifies the request, to recognize a repetition.
     pub request_digest: String,
     pub answer: IdempotencyAnswer,
     pub at: Timestamp,
 }
 
-/// How a result that is known only after the write is answered.
+/// Builds the reply from a result that is known only after the write.
 pub(crate) type AnswerFn<T> = Arc<dyn Fn(&T) -> SavedAnswer + Send + Sync>;
 
-/// How a result of any type is answered; nothing for a type that is not meant.
+/// Builds the reply from a result of any type; `None` for an unexpected type.
 type AnyAnswerFn = Arc<dyn Fn(&dyn Any) -> Option<SavedAnswer> + Send + Sync>;
 
-/// What is answered to those who ask again.
+/// The reply to a repeated request.
 #[derive(Clone)]
 pub enum IdempotencyAnswer {
-    /// A round is its own answer.
+    /// A round is its own reply.
     Round,
-    /// A round that takes the place of the one that was noted, which came to nothing because its
-    /// node stopped. It is repeated where another took that place before.
+    /// A round that replaces the recorded one, which has no result because its node stopped. It
+    /// counts as a repetition if another round replaced it before.
     RoundInsteadOf(RoundId),
     Known(SavedAnswer),
-    /// Written down when it is known which sessions went along with an executor.
+    /// Recorded once the removed sessions of an executor are known.
     OfRemoval(AnswerFn<[String]>),
-    /// Written down when it is known which key a new one takes the place of.
+    /// Recorded once the replaced key is known.
     OfRotation(AnswerFn<KeySuccession>),
-    /// Written down when it is known which version was added.
+    /// Recorded once the added version is known.
     OfDeployment(AnswerFn<DeployedVersion>),
-    /// Written down when it is known which verifier is gone.
+    /// Recorded once the removed verifier is known.
     OfVerifier(AnswerFn<Verifier>),
-    /// Written down when it is known what the account has.
+    /// Recorded once the balance is known.
     OfBalance(AnswerFn<Balance>),
-    /// Written down when it is known how the account stands.
+    /// Recorded once the state of the account is known.
     OfAccount(AnswerFn<AccountState>),
-    /// Written down when the write is done, whatever its result is; nothing for another type.
+    /// Recorded when the write is done, for a result of this type.
     OfResult(AnyAnswerFn),
 }
 
 impl IdempotencyAnswer {
-    /// The answer that is known before the write.
+    /// The reply that is known before the write.
     pub(crate) fn known(&self) -> Option<SavedAnswer> {
         if let Self::Known(answer) = self { Some(answer.clone()) } else { None }
     }
@@ -87,7 +87,7 @@ impl IdempotencyAnswer {
 }
 
 impl IdempotencyAnswer {
-    /// The answer to a result of any type.
+    /// The reply for a result of any type.
     pub(crate) fn of_result(&self, result: &dyn Any) -> Option<SavedAnswer> {
         if let Self::OfResult(answer) = self { answer(result) } else { self.known() }
     }
@@ -110,7 +110,7 @@ impl fmt::Debug for IdempotencyAnswer {
     }
 }
 
-/// What was done before under a key.
+/// An earlier write under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriorWrite {
     pub operation: String,

@@ -1,8 +1,8 @@
-//! How much a store has to do, for those who watch it.
+//! The load of a store, for monitoring.
 
 use prometheus_client::metrics::histogram::Histogram;
 
-/// What a store knows of its own load. A store that has no such thing leaves it out.
+/// The load of a store. Values that a store does not have are absent.
 #[derive(Debug, Clone, Default)]
 pub struct StoreLoad {
     pub writes_waiting: usize,

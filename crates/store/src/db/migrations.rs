@@ -1,4 +1,4 @@
-//! The numbered migrations, embedded, and which schema versions this program serves.
+//! The numbered migrations, embedded, and the schema versions that this program serves.
 
 use crate::error::DatabaseRefusal;
 
@@ -64,8 +64,8 @@ pub(crate) const ALL: &[Migration] = &[
 /// The schema version that this program is written for.
 pub(crate) const NEEDED: i64 = 8;
 
-/// Each migration lets the previous program run on, so one step ahead is served as well:
-/// while nodes are replaced one by one, an old one may restart.
+/// Each migration keeps the previous program working, so the next version is served as well: while
+/// nodes are replaced one by one, an old one may restart.
 pub(crate) const NEWEST_SERVED: i64 = NEEDED + 1;
 
 pub(crate) fn check_served(found: i64) -> Result<(), DatabaseRefusal> {

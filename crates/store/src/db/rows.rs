@@ -1,4 +1,4 @@
-//! Between rows and domain types: what is bound when writing, and what is checked when reading.
+//! Converts between rows and domain types, and checks rows when they are read.
 
 pub(crate) mod checkup;
 pub(crate) mod documents;
@@ -40,7 +40,7 @@ impl<C: DbRow + ?Sized> DbRow for &C {
     }
 }
 
-/// Reads the columns of one row and names the one that is corrupt.
+/// Reads the columns of one row and names a corrupt one.
 pub(crate) struct RowReader<'a, C> {
     cells: &'a C,
     table: &'static str,
@@ -111,7 +111,7 @@ impl<'a, C: DbRow> RowReader<'a, C> {
         self.parse(column, &self.text(column)?)
     }
 
-    /// Reads a word that stands in a column or within its document.
+    /// Parses a word in a column or in its document.
     pub(crate) fn parse<W: FromStr>(&self, column: &'static str, text: &str) -> Result<W> {
         text.parse().map_err(|_| self.bad(column, format!("`{text}` is not a known word")))
     }
@@ -150,7 +150,7 @@ struct EventRow<'a> {
     body: String,
 }
 
-/// The kinds and the texts of several events, which the database takes apart again at once.
+/// The kinds and texts of several events, which the database splits again.
 pub(crate) fn event_texts<'a>(
     events: impl Iterator<Item = Result<(&'a str, String)>>,
 ) -> Result<String> {
@@ -158,7 +158,7 @@ pub(crate) fn event_texts<'a>(
     json(&texts.collect::<Result<Vec<_>>>()?)
 }
 
-/// Numbers above the largest that the databases hold are kept as that.
+/// Numbers beyond the range of the databases are stored as the largest number.
 pub(crate) fn to_bigint(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

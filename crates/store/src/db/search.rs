@@ -1,10 +1,11 @@
-//! Finds by words what fits best: rows are ranked where they lie, so that only a few are read.
+//! Finds the best matches for words: rows are ranked inside the database, so that only a few are
+//! read.
 
 use jurat_core::workflow::search::MOST_WORDS;
 
 use super::tx::SqlArg;
 
-/// What one word counts in a row of a table that is searched.
+/// The score of one word in a row of a searched table.
 macro_rules! word {
     ($table:literal, $pattern:literal) => {
         concat!(
@@ -28,7 +29,7 @@ macro_rules! word {
 }
 pub(crate) use word;
 
-/// How well a row fits the patterns `$2` to `$17`. Nothing is like a pattern that is null.
+/// How well a row matches the patterns `$2` to `$17`. Nothing is like a null pattern.
 macro_rules! score {
     ($table:literal) => {
         concat!(
@@ -68,7 +69,7 @@ macro_rules! score {
 }
 pub(crate) use score;
 
-/// The patterns of the words. A word has letters and digits only, so nothing in it is a wildcard.
+/// The patterns of the words. A word has only letters and digits, so it contains no wildcard.
 pub(crate) fn patterns(words: &[String]) -> impl Iterator<Item = SqlArg> {
     (0..MOST_WORDS).map(|place| SqlArg::Text(words.get(place).map(|word| format!("%{word}%"))))
 }

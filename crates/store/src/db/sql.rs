@@ -8,7 +8,7 @@ pub(crate) mod list;
 pub(crate) mod registry;
 pub(crate) mod verifier_runs;
 
-/// Columns are named one by one: a `*` would break statements that PostgreSQL has prepared when a
+/// Columns are listed one by one: a `*` would break prepared statements of PostgreSQL when a
 /// migration adds a column.
 macro_rules! executor_columns {
     () => {
@@ -22,7 +22,7 @@ macro_rules! session_columns {
     };
 }
 
-/// What an open round has.
+/// The columns of an open round.
 macro_rules! open_columns {
     () => {
         "rounds.account_id, rounds.id, rounds.kind, rounds.node_id, rounds.lease_token, \
@@ -78,13 +78,13 @@ pub(crate) const IDEMPOTENCY_ADD: &str = "\
     insert into idempotency (\
         account_id, key, operation, request_digest, round_id, status, answer, created_at) \
     values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing";
-/// Lets a round take the place of one that its node left.
+/// Replaces an abandoned round by another.
 pub(crate) const IDEMPOTENCY_REPLACE: &str = "\
     update idempotency set round_id = $1 where account_id = $2 and key = $3 and round_id = $4";
 pub(crate) const IDEMPOTENCY_ANSWER: &str =
     "update idempotency set status = $1, answer = $2 where account_id = $3 and key = $4";
 
-/// Asks the node of an open round to call it off.
+/// Asks the node of an open round to cancel it.
 pub(crate) const ROUND_CANCEL: &str = "\
     update rounds set cancel_requested_at = $1 \
     where account_id = $2 and id = $3 and state = 'open'";
@@ -92,7 +92,7 @@ pub(crate) const ROUNDS_CANCELLED: &str = "\
     select account_id, id from rounds \
     where node_id = $1 and state = 'open' and cancel_requested_at is not null";
 
-/// With what closing added; the replicas are read beside it.
+/// With the closing; the replicas are read separately.
 pub(crate) const ROUND_GET: &str = concat!(
     "select ",
     open_columns!(),
@@ -106,10 +106,10 @@ pub(crate) const ROUND_REPLICAS: &str = concat!(
     replica_columns!(),
     " from replicas where account_id = $1 and round_id = $2 order by position"
 );
-/// Whether what an execution costs was captured.
+/// Whether the cost of an execution was captured.
 pub(crate) const CAPTURE_GET: &str =
     "select round_id from execution_captures where account_id = $1 and execution_id = $2";
-/// Whoever writes the row captures; nobody else does.
+/// The round that writes the row captures the cost; no other does.
 pub(crate) const CAPTURE_ADD: &str = "\
     insert into execution_captures (account_id, execution_id, round_id, captured_at) \
     values ($1, $2, $3, $4) on conflict do nothing";

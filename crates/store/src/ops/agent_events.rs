@@ -1,4 +1,4 @@
-//! What agents are told, and what they tell: an outbox and an inbox.
+//! The outbox of agent events, and the decisions of executors.
 
 use std::convert::Infallible;
 
@@ -20,30 +20,29 @@ use crate::{
 };
 
 operations! {
-    /// Events to agents and from them.
+    /// Agent events.
     pub trait AgentEventOps;
     reads {
         fn agent_event_get(account: &AccountId, id: &str) -> Option<AgentEventRecord> = get;
         /// The account's events, newest first.
         fn agent_event_page(filter: &AgentEventFilter) -> Vec<AgentEventRecord> = page;
-        /// When the next event of any account is to be sent.
+        /// When the next event of any account is due.
         fn agent_event_next() -> Option<Timestamp> = next;
-        /// How many events of the account the executor is still to be told of, counted up to the
-        /// limit.
+        /// How many events of the account wait for the executor, counted up to the limit.
         fn agent_event_pending(account: &AccountId, executor: &str, limit: &u32) -> u32 = pending;
-        /// The account with events that comes next behind this text.
+        /// The next account with events after this text.
         fn agent_event_account(after: &str) -> Option<AccountId> = account_after;
     }
     writes {
-        /// Adds an event once: one that the executor has under the key already is returned as it is.
+        /// Adds an event once: if the executor already has one under the key, that one is returned.
         fn agent_event_add(added: &AgentEventAdd) -> AgentEventAddition, or TooManyPending = add_one;
-        /// Takes events of all accounts that are to be sent, the longest due first. Each has a
-        /// number of attempts that is its holder's until somebody takes it again.
+        /// Takes due events of all accounts, the longest due first. Each has a number of attempts
+        /// that belongs to its holder until another node takes it.
         fn agent_event_take(take: &AgentEventTake) -> Vec<AgentEventRecord>, or Infallible = take_due;
-        /// Notes what became of an event, unless somebody took it again meanwhile.
+        /// Records the outcome of an event, unless another node took it meanwhile.
         fn agent_event_note(outcome: &AgentEventOutcome) -> (), or NotLeaseHolder = note;
-        /// Removes events of an account that are old and not told any more, the oldest first, and
-        /// no more than the limit. Returns how many went.
+        /// Removes old events of an account whose delivery has ended, the oldest first, up to the
+        /// limit. Returns how many were removed.
         fn agent_event_prune(pruning: &AgentEventPruning) -> u64, or Infallible = prune;
     }
 }
@@ -53,55 +52,55 @@ pub struct AgentEventAdd {
     pub account: AccountId,
     pub event: NewAgentEvent,
     pub at: Timestamp,
-    /// How many events of the account the executor may have to be told of, this one included.
+    /// How many events of the account may wait for the executor, including this one.
     pub most_pending: u32,
 }
 
-/// The executor has as many events of the account to be told of as may be: nothing was added.
+/// Too many events of the account wait for the executor: nothing was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyPending;
 
-/// An event that is on record, and of which nobody is told.
+/// An event that is recorded but not delivered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UndeliverableEvent {
     pub event: NewAgentEvent,
     pub reason: String,
 }
 
-/// Which events go.
+/// Selects the events to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEventPruning {
     pub account: AccountId,
-    /// Those that were added before.
+    /// Those added before this time.
     pub before: Timestamp,
     pub limit: u32,
 }
 
-/// Which events to list.
+/// Selects events to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEventFilter {
     pub account: AccountId,
     pub state: Option<Delivery>,
     pub executor: Option<String>,
-    /// Whether the executor asks for a person to look at it.
+    /// Whether the executor asks for a review by a person.
     pub needs_review: Option<bool>,
-    /// Starts behind this event, towards older ones.
+    /// Starts after this event, towards older ones.
     pub before: Option<ListPosition>,
     pub limit: u32,
 }
 
-/// Who sends events, and for how long they are his.
+/// Who delivers events, and until when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEventTake {
     pub now: Timestamp,
-    /// When each is to be sent again, should nobody have noted anything by then.
+    /// When each is due again if nothing is recorded by then.
     pub until: Timestamp,
     pub limit: u32,
-    /// Executors that have enough to take already.
+    /// Executors at their limit.
     pub without: Vec<String>,
 }
 
-/// What became of an event.
+/// The outcome of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentEventOutcome {
     pub account: AccountId,
@@ -109,14 +108,14 @@ pub struct AgentEventOutcome {
     /// The number of attempts that it was taken with.
     pub attempt: u32,
     pub state: Delivery,
-    /// When it is sent again; `None` when it is not.
+    /// When it is delivered again; `None` if it is not.
     pub next_at: Option<Timestamp>,
     pub decision: Option<Value>,
     pub last_error: Option<String>,
     pub at: Timestamp,
 }
 
-/// Somebody else has it, or it is gone: nothing changed.
+/// Another node has it, or it is gone: nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotLeaseHolder;
 
@@ -146,7 +145,7 @@ const BY_KEY: &str = concat!(
      and dedupe_key = $4"
 );
 
-/// Each filter has a text of its own, so that it reads along an index.
+/// Each filter has a statement of its own, so that it reads along an index.
 macro_rules! page {
     ($filter:expr, $at:literal, $id:literal, $limit:literal) => {
         concat!(
@@ -169,7 +168,7 @@ const OF_STATE: &str = page!("and state = $2", "$3", "$4", "$5");
 const OF_EXECUTOR: &str = page!("and executor = $2", "$3", "$4", "$5");
 const OF_BOTH: &str = page!("and executor = $2 and state = $3", "$4", "$5", "$6");
 
-/// The same for those that a person is to look at, or not, which no index knows.
+/// The same for events with or without a review, which no index covers.
 macro_rules! reviewed {
     ($filter:literal, $is:literal, $at:literal, $id:literal, $limit:literal) => {
         (
@@ -208,7 +207,8 @@ const REVIEWED_BOTH: (&str, &str) =
 const NEXT: &str = "\
     select id, next_at from agent_events where next_at is not null order by next_at limit 1";
 
-/// A name has no comma, so that one that is listed is cut out of the list, and others leave it whole.
+/// A name contains no comma, so a listed name is cut out of the list, and others leave it
+/// unchanged.
 const TAKE: (&str, &str) = of_found!(
     "update agent_events set attempts = attempts + 1, next_at = $1, updated_at = $2",
     "agent_events where next_at <= $2 and \
@@ -221,7 +221,7 @@ const NOTE: &str = "\
     update agent_events set state = $1, next_at = $2, decision = coalesce($3, decision), \
     last_error = $4, updated_at = $5 where account_id = $6 and id = $7 and attempts = $8";
 
-/// As far as it matters.
+/// Counted only as far as it matters.
 const PENDING: &str = "\
     select $1 as id, count(*) as times from (\
         select 1 from agent_events where account_id = $1 and executor = $2 and state = 'pending' \
@@ -237,7 +237,7 @@ const PRUNE: (&str, &str) = of_found!(
     ""
 );
 
-/// Every text, for a look at how the databases read.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (ADD, ADD),
@@ -269,7 +269,7 @@ pub(crate) async fn add(
     insert(tx, account, (event, None), at).await
 }
 
-/// Adds an event that is not told to anybody, and why.
+/// Adds an event that is not delivered, with the reason.
 pub(crate) async fn add_given_up(
     tx: &mut impl Tx,
     account: &AccountId,
@@ -308,7 +308,7 @@ async fn add_one(
     added: &AgentEventAdd,
 ) -> Result<Result<AgentEventAddition, TooManyPending>> {
     let AgentEventAdd { account, event, at, most_pending } = added;
-    // What is known already takes no place.
+    // A known event takes no slot.
     if let Some(record) = known(tx, account, event).await? {
         return Ok(Ok(AgentEventAddition { record, is_new: false }));
     }
@@ -321,7 +321,7 @@ async fn add_one(
     Ok(Ok(AgentEventAddition { record: record.ok_or_else(missing)?, is_new }))
 }
 
-/// The event that has the key, or the name where it has no key.
+/// The event with the key, or with the name if it has no key.
 async fn known(
     tx: &mut impl Tx,
     account: &AccountId,

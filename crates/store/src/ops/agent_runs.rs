@@ -1,7 +1,7 @@
-//! Runs of several agents, and the queue of their steps.
+//! Agent runs, and the queue of their steps.
 //!
-//! What becomes of a run is decided by `jurat_core::agent_run`. Here it is written in one transaction,
-//! if nothing happened to the run meanwhile; and steps are given out, each to one of all who ask.
+//! `jurat_core::agent_run` decides what happens to a run. Here a change is written in one
+//! transaction, if the run did not change meanwhile; and steps are handed out, each to one worker.
 
 pub(crate) mod read;
 mod rows;
@@ -30,25 +30,25 @@ operations! {
     reads {
         /// A run with its steps, in the order of its agents.
         fn agent_run_get(run: &AgentRunKey) -> Option<AgentRunRecord> = read::get;
-        /// The account's runs, newest first. Nothing large is read for it.
+        /// The account's runs, newest first. Large columns are not read.
         fn agent_run_page(filter: &AgentRunFilter) -> Vec<AgentRunSummary> = read::page;
         fn agent_run_events(asked: &AgentRunEventsQuery) -> Vec<AgentRunEventRow> = read::events;
-        /// When the next step of any account can be taken: it waits no longer, or its lease ends.
+        /// When the next step of any account can be taken: its wait is over, or its lease ends.
         fn agent_run_next_due() -> Option<Timestamp> = read::next_due;
-        /// Whether a step of any account is not over and may be taken by now or later.
+        /// Whether no step of any account can be taken, now or later.
         fn agent_run_is_idle() -> bool = read::is_idle;
     }
     writes {
-        /// Adds a run with its steps. One with the same identifier and the same spec is left as it
-        /// is.
+        /// Adds a run with its steps. A run with the same id and spec stays as it is.
         fn agent_run_submit(submit: &AgentRunSubmit) -> AgentRunAddition, or AgentRunRefusal = write::submit;
-        /// Writes what became of a run, if nothing happened to it meanwhile.
+        /// Writes a change of a run, if the run did not change meanwhile.
         fn agent_run_write(write: &AgentRunWrite) -> (), or AgentRunConflict = write::write;
-        /// Takes steps that can be taken: accounts take turns, each with the longest queued first,
-        /// and of one run the most urgent; of no executor more than it does at once. Of several who
-        /// ask, one gets a step. One whose lease is over is taken from whoever had it.
+        /// Takes available steps, with a fair share for each account: the longest queued run first,
+        /// within a run the highest priority, and no more of an executor than it may do
+        /// concurrently. Concurrent callers never get the same step. A step with an expired lease
+        /// is taken over.
         fn agent_run_take_steps(take: &AgentStepTake) -> Vec<TakenAgentStep>, or Infallible = take::steps;
-        /// Goes on holding a step, and says how its run stands.
+        /// Renews the lease of a step, and returns the status of its run.
         fn agent_run_step_renew(renewal: &AgentStepRenewal) -> AgentRunStatus, or NotLeaseHolder = take::renew;
     }
 }
@@ -57,7 +57,7 @@ operations! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunRecord {
     pub key: AgentRunKey,
-    /// The key that submitted it; `None` for a run from before keys were kept.
+    /// The key that submitted it; `None` for a run from before keys were stored.
     pub ordered_by: Option<String>,
     pub spec: Value,
     pub spec_digest: String,
@@ -65,19 +65,19 @@ pub struct AgentRunRecord {
     pub seq: u64,
     pub state: AgentRunState,
     pub created_at: Timestamp,
-    /// When what it was asked and what came of it were removed, because it is over for long.
+    /// When its spec and its result were pruned.
     pub pruned_at: Option<Timestamp>,
     /// In the order of the agents.
     pub steps: Vec<AgentStep>,
 }
 
-/// What changes of a run.
+/// The changing part of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunState {
     pub status: AgentRunStatus,
-    /// How often its agents were asked once more.
+    /// How many times its agents were asked again.
     pub iteration: u32,
-    /// What that has brought, and why it is done.
+    /// The progress of that, and the reason for it.
     pub explored: Value,
     pub result: Option<Value>,
     pub error: Option<String>,
@@ -86,12 +86,12 @@ pub struct AgentRunState {
     pub finished_at: Option<Timestamp>,
 }
 
-/// Which runs to list.
+/// Selects runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRunFilter {
     pub account: AccountId,
     pub status: Option<AgentRunStatus>,
-    /// Starts behind this run, towards older ones.
+    /// Starts after this run, towards older ones.
     pub before: Option<ListPosition>,
     pub limit: u32,
 }
@@ -103,7 +103,7 @@ pub struct AgentRunEventsQuery {
     pub limit: u32,
 }
 
-/// A run to be added.
+/// A run to add.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunSubmit {
     pub run: AgentRunKey,
@@ -116,38 +116,38 @@ pub struct AgentRunSubmit {
     pub steps: Vec<NewAgentStep>,
     pub events: Vec<AgentRunEvent>,
     pub at: Timestamp,
-    /// How many runs of the account may be open, this one included.
+    /// How many runs of the account may be open, including this one.
     pub most_open: u32,
 }
 
-/// A step of a new run, with what never changes of it.
+/// A step of a new run, with its fixed members.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewAgentStep {
     pub step: AgentStep,
     pub executor: String,
-    /// The higher, the sooner; it counts within the run.
+    /// A higher priority starts sooner, within the run.
     pub priority: i32,
-    /// How many steps of the run are with the executor at a time.
+    /// How many steps of the run the executor may do concurrently.
     pub at_once: Option<u32>,
 }
 
 /// Why a run was not added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentRunRefusal {
-    /// Another spec has the identifier.
+    /// A run with another spec has the id.
     Taken,
-    /// As many runs of the account are open as may be.
+    /// The account has the maximum number of open runs.
     TooManyOpen,
 }
 
-/// What became of a run, with what happened.
+/// A change of a run, with its events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunWrite {
     pub run: AgentRunKey,
     /// How many events there were when it was decided.
     pub expected_seq: u64,
     pub state: AgentRunState,
-    /// Those that changed.
+    /// The changed steps.
     pub steps: Vec<AgentStep>,
     pub events: Vec<AgentRunEvent>,
     pub at: Timestamp,
@@ -157,33 +157,33 @@ pub struct AgentRunWrite {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentRunConflict {
     Unknown,
-    /// Something happened meanwhile; this is how many events there are now.
+    /// The run changed meanwhile; this is the current number of events.
     Stale {
         seq: u64,
     },
 }
 
-/// Who takes steps, and for how long.
+/// Who takes steps, and until when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentStepTake {
     pub worker: String,
-    /// Fences out those who had the step before.
+    /// Fences out earlier holders of the step.
     pub token: String,
     pub until: Timestamp,
     pub now: Timestamp,
     pub limit: u32,
-    /// How many steps an executor does at once.
+    /// How many steps an executor may do concurrently.
     pub per_executor: u32,
 }
 
-/// A step that is the taker's now.
+/// A step that was taken.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TakenAgentStep {
     pub run: AgentRunKey,
     pub agent_id: String,
 }
 
-/// Goes on holding a step.
+/// A renewal of the lease of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentStepRenewal {
     pub step: TakenAgentStep,

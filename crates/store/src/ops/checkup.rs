@@ -1,4 +1,4 @@
-//! What a store says of its own state, for those who look after it.
+//! The state of a store, for its operator.
 
 use jurat_core::{
     id::{AccountId, RoundId},
@@ -9,43 +9,43 @@ use jurat_core::{
 /// How many faults of a kind are named; one is enough to act on.
 pub(crate) const MOST_FAULTS: i64 = 20;
 
-/// How the database stands.
+/// The state of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreCheckup {
     pub schema_version: i64,
     /// The version that this program is written for.
     pub schema_needed: i64,
-    /// What the database itself finds damaged, a line each.
+    /// Damage that the database itself finds, one line each.
     pub faults: Vec<String>,
-    /// Settings of the database that put at risk what was acknowledged, a line each.
+    /// Settings of the database that put acknowledged data at risk, one line each.
     pub risks: Vec<String>,
-    /// Now by the clock of the database, where that has one of its own.
+    /// The clock of the database, if it has one of its own.
     pub clock: Option<Timestamp>,
     /// When the newest round was opened.
     pub newest: Option<Timestamp>,
     pub ended_rounds: u64,
-    /// Rounds that have an entry and have not ended, or are not there.
+    /// Rounds that have an entry although they are open or missing.
     pub strays: Vec<String>,
 }
 
-/// A part of the rounds that have ended, by account and identifier.
+/// A page of the ended rounds, by account and id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedRoundsQuery {
-    /// Starts behind this round.
+    /// Starts after this round.
     pub after: Option<(AccountId, RoundId)>,
-    /// Leaves out older rounds.
+    /// Skips older rounds.
     pub since: Option<RoundId>,
     pub limit: u32,
 }
 
-/// All that is stored of a round that has ended.
+/// Everything stored about an ended round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundRecord {
     pub round: Round,
-    /// What lists show of it.
+    /// Its form in lists.
     pub listed: ClosingSummary,
-    /// By which its entry is found.
+    /// The receipt of its entry.
     pub entry_receipt_id: String,
-    /// When what was said in it was erased, with the verifier that it was a run of.
+    /// When its answers were erased, together with their verifier.
     pub erased_at: Option<Timestamp>,
 }

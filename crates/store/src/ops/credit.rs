@@ -1,4 +1,4 @@
-//! What the ledger is asked to do, and what came of it.
+//! Requests to the ledger, and their results.
 
 use jurat_core::{
     account::ledger::{AccountState, Balance},
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Credit that an operator gives, or takes back when it is negative.
+/// Credit that an operator grants, or takes back if it is negative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreditGrant {
     pub account: AccountId,
@@ -37,7 +37,7 @@ pub enum CreditGrantOutcome {
     Repeated,
 }
 
-/// Whether an account may have anything done that costs.
+/// The suspension of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspension {
     pub account: AccountId,
@@ -53,21 +53,21 @@ pub enum SuspensionOutcome {
     Repeated,
 }
 
-/// What an account spent since a point in time.
+/// The spending of an account since a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spending {
     pub micros: i64,
-    /// Rounds that cost something.
+    /// Rounds with a cost.
     pub rounds: i64,
 }
 
-/// Gives credit to an account as a part of something else.
+/// Grants credit to an account as part of another operation.
 pub(crate) async fn give(tx: &mut impl Tx, grant: &CreditGrant) -> Result<()> {
     tx.run(sql::BALANCE_MAKE, args![&grant.account]).await?;
     post(tx, &Posting::of_grant(grant)).await
 }
 
-/// Writes lines and changes the balance, which is there.
+/// Writes lines and changes an existing balance.
 pub(crate) async fn post(tx: &mut impl Tx, posting: &Posting) -> Result<()> {
     if !posting.moves_something() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What was found where evidence refers to, kept for a while and for each account alone.
+//! Fetched evidence, kept for a while and separately for each account.
 
 use std::convert::Infallible;
 
@@ -13,17 +13,17 @@ use crate::{
 };
 
 operations! {
-    /// Evidence that was fetched.
+    /// Fetched evidence.
     pub trait EvidenceOps;
     reads {
-        /// What has this digest, for the account.
+        /// The evidence with this digest, for the account.
         fn evidence_get(account: &AccountId, digest: &str) -> Option<EvidenceBlob> = get;
     }
     writes {
-        /// Keeps what was found; what is known already only becomes newer.
+        /// Stores evidence; known evidence only becomes newer.
         fn evidence_put(found: &NewEvidence) -> (), or Infallible = put;
-        /// Removes what is too old, and of each account the oldest above what it may keep. Returns
-        /// how many went, and no more than the limit of each go at once.
+        /// Removes old evidence, and the oldest evidence beyond the limit of each account. Returns
+        /// how many were removed, at most the limit of each kind.
         fn evidence_prune(pruning: &EvidencePruning) -> u64, or Infallible = prune;
     }
 }
@@ -31,7 +31,7 @@ operations! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidenceBlob {
     pub digest: String,
-    /// Where it was found.
+    /// The address where it was found.
     pub uri: String,
     pub mime: String,
     pub bytes: Vec<u8>,
@@ -46,7 +46,7 @@ pub struct NewEvidence {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidencePruning {
-    /// What was fetched before goes.
+    /// Evidence fetched before this time is removed.
     pub before: Timestamp,
     /// How many bytes each account may keep.
     pub most_bytes: u64,
@@ -76,7 +76,7 @@ const PRUNE_MANY: &str = "\
             from evidence_blobs) as sized \
         where so_far > $1 limit $2)";
 
-/// Every text, for a look at how the databases read.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[(GET, GET), (PUT, PUT), PRUNE_OLD];
 

@@ -1,4 +1,4 @@
-//! Invitations: what somebody offers, and whether it was taken.
+//! Invitations: offers to other accounts, and their answers.
 
 use jurat_core::{
     account::{
@@ -22,20 +22,20 @@ use crate::{
 };
 
 operations! {
-    /// What somebody offers to somebody else.
+    /// Invitations to other accounts.
     pub trait InvitationOps;
     reads {
         /// Invitations of an account, newest first.
         fn invitation_list(filter: &InvitationFilter) -> Vec<Invitation> = invitation_list;
     }
     writes {
-        /// Ends an invitation, and when it is accepted hands over what it offers.
+        /// Answers an invitation, and transfers what it offers if it is accepted.
         fn invitation_answer(answer: &InvitationAnswer)
             -> Invitation, or InvitationAnswerRefusal = invitation_answer;
     }
 }
 
-/// Which invitations of an account are wanted.
+/// Selects invitations of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvitationFilter {
     pub account: AccountId,
@@ -43,14 +43,14 @@ pub struct InvitationFilter {
     pub is_sent: bool,
     /// Only those that can still be answered.
     pub is_pending: bool,
-    /// Starts behind this one.
+    /// Starts after this one.
     pub before: Option<String>,
     pub limit: u32,
     pub now: Timestamp,
 }
 
-/// Something to be offered. Whoever makes it has checked that `from` may hand it over, and holds
-/// the lock of the target.
+/// An offer to make. The caller has checked that `from` may offer it, and holds the lock of the
+/// target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewInvitation {
     pub id: String,
@@ -65,21 +65,21 @@ pub(crate) struct NewInvitation {
 /// Why nothing was offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InvitationRefusal {
-    /// No user has the handle or the identifier. An address is never unknown.
+    /// No user has the handle or the id. An e-mail address is never unknown.
     Unknown,
     Oneself,
-    /// The same stands already, or the target is offered to somebody else.
+    /// The same offer is already open, or the target is offered to another account.
     Pending,
-    /// As many as may be were sent in a day.
+    /// The daily limit was reached.
     TooMany,
 }
 
-/// What is done with an invitation.
+/// An answer to an invitation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvitationAnswer {
     pub id: String,
     pub by: AccountId,
-    /// Accepted and declined by the one who is invited, cancelled by the one who invites.
+    /// Accepted or declined by the recipient, cancelled by the sender.
     pub resolution: InvitationOutcome,
     pub at: Timestamp,
 }
@@ -87,15 +87,15 @@ pub struct InvitationAnswer {
 /// Why an invitation stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InvitationAnswerRefusal {
-    /// There is none, or it is not the account's.
+    /// There is none, or it does not concern the account.
     Unknown,
-    /// It is for the other side to do.
+    /// The other side has to do it.
     OtherSide,
     Expired,
     Resolved(InvitationOutcome),
-    /// What it offers cannot be handed over.
+    /// The target cannot be transferred.
     Conflict(String),
-    /// The account or the team has as many as may be.
+    /// The account or the team has reached a limit.
     TooMany(String),
 }
 
@@ -113,7 +113,7 @@ macro_rules! invitation {
     };
 }
 
-/// For those who are on either side of it.
+/// For the accounts on either side.
 const OWN: &str = invitation!(
     "where invitations.id = $1 and (invitations.from_id = $2 or invitations.to_id = $2)"
 );
@@ -170,13 +170,13 @@ async fn invitation_list(tx: &mut impl Tx, filter: &InvitationFilter) -> Result<
     Ok(found.into_iter().map(|it| it.at(*now)).collect())
 }
 
-/// Lets those who offer, answer or change the same thing take turns.
+/// Serializes offers, answers and changes of the same target.
 pub(crate) async fn lock_target(tx: &mut impl Tx, target_id: &str) -> Result<()> {
     tx.lock(&format!("target {target_id}")).await
 }
 
-/// Offers something. An address that nobody registered gets the same answer as one that somebody
-/// did; the invitation finds its account when that is made.
+/// Makes an offer. An unregistered address gets the same answer as a registered one; the invitation
+/// finds its account once that is created.
 pub(crate) async fn invitation_make(
     tx: &mut impl Tx,
     new: &NewInvitation,
@@ -210,7 +210,7 @@ pub(crate) async fn invitation_make(
     Ok(made.ok_or(InvitationRefusal::Unknown))
 }
 
-/// The name by which somebody is invited.
+/// The name by which an account is invited.
 fn named(name: &AccountName) -> String {
     match name {
         AccountName::Id(id) => id.to_string(),
@@ -219,7 +219,7 @@ fn named(name: &AccountName) -> String {
     }
 }
 
-/// The number in the column `times` of a row that there may not be.
+/// The number in the column `times` of an optional row.
 pub(crate) async fn times(
     tx: &mut impl Tx,
     text: &'static str,
@@ -233,7 +233,7 @@ async fn invitation_answer(
     tx: &mut impl Tx,
     answer: &InvitationAnswer,
 ) -> Result<Result<Invitation, InvitationAnswerRefusal>> {
-    // What it is about never changes, and names the lock.
+    // Its target never changes, and names the lock.
     let own = || args![&answer.id, &answer.by];
     let Some(known) = tx.first(OWN, own(), read_invitation).await? else {
         return Ok(Err(InvitationAnswerRefusal::Unknown));
@@ -274,7 +274,7 @@ fn may_answer(
     }
 }
 
-/// Hands over what is offered.
+/// Transfers the target.
 async fn accept(
     tx: &mut impl Tx,
     found: &Invitation,
@@ -329,7 +329,7 @@ async fn accept_team(
     Ok(Ok(()))
 }
 
-/// Ends all that is offered of something that is gone, or of one kind.
+/// Cancels all offers of something that is gone, or of one kind.
 pub(crate) async fn cancel_all(
     tx: &mut impl Tx,
     target_id: &str,
@@ -340,7 +340,7 @@ pub(crate) async fn cancel_all(
     tx.run(CANCEL_REST, args![at, target_id, kind]).await.map(drop)
 }
 
-/// Lets invitations to an address find the account that was made for it.
+/// Lets invitations to an address find the account that was created for it.
 pub(crate) async fn invitations_adopt(tx: &mut impl Tx, profile: &AccountProfile) -> Result<()> {
     let Some(email) = &profile.email else { return Ok(()) };
     tx.run(MOVE_TO, args![&profile.account, email]).await.map(drop)

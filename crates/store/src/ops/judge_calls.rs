@@ -1,5 +1,5 @@
-//! What judge calls cost: those that were sent, what a provider reports afterwards, and what earlier
-//! judgments used.
+//! The cost of judge calls: sent calls, corrections by later reports, and the usage of earlier
+//! judgments.
 
 use std::convert::Infallible;
 
@@ -25,27 +25,27 @@ use crate::{
 };
 
 operations! {
-    /// What judge calls cost.
+    /// The cost of judge calls.
     pub trait JudgeCallOps;
     reads {
-        /// What the judge calls of a round cost that were sent, for each seat as far as there are any.
+        /// The cost of the sent judge calls of a round, for each seat as far as there are any.
         fn judge_calls_sent(account: &AccountId, round: &RoundId) -> Vec<u64> = sent;
-        /// What the latest judgments of a verifier used, as one account ran it.
+        /// The usage of the latest judgments of a verifier, as one account ran it.
         fn judge_history(of: &JudgeHistoryKey) -> UsageHistory = history;
     }
     writes {
-        /// Notes what all calls cost that were sent so far, before the next one leaves.
+        /// Records the cost of all calls sent so far, before the next one leaves.
         fn judge_calls_note(sent: &JudgeCallCosts) -> (), or LeaseLost = note;
-        /// Adds what a judgment used to the history.
+        /// Adds the usage of a judgment to the history.
         fn judge_history_add(used: &JudgmentSample) -> (), or Infallible = learn;
-        /// Corrects what a round that has ended cost, and returns what was moved. More is taken only
-        /// from what is available and not needed for rounds under way, and of a day only what is
-        /// left of it.
+        /// Corrects the cost of an ended round, and returns the moved amount. More is taken only
+        /// from credit that is available and not needed for rounds in progress, and only within the
+        /// daily limit.
         fn credit_correct(correction: &CostCorrection) -> i64, or Infallible = correct;
     }
 }
 
-/// Whose judgments, of which verifier, by which judge.
+/// The account, the verifier and the judge of some judgments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeHistoryKey {
     pub account: AccountId,
@@ -60,7 +60,7 @@ pub struct JudgmentSample {
     pub at: Timestamp,
 }
 
-/// What the calls of an open round cost so far, for each seat.
+/// The cost of an open round's calls so far, for each seat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeCallCosts {
     pub account: AccountId,
@@ -73,24 +73,24 @@ pub struct JudgeCallCosts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseLost;
 
-/// What is to be added to the cost of a round that has ended; less than nothing goes back.
+/// The amount to add to the cost of an ended round; a negative amount is returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CostCorrection {
     pub account: AccountId,
     pub round: RoundId,
-    /// The run of a verifier that the round is.
+    /// The verifier run of the round.
     pub run: Option<String>,
     pub micros: i64,
-    /// Whether the account pays from its credit and no further.
+    /// Whether the account pays from its credit, up to the balance.
     pub is_limited: bool,
-    /// For a caller without a key: what all of them together may spend in a day.
+    /// For a visitor: the daily spending limit of all visitors together.
     pub day_cap_micros: Option<i64>,
-    /// When the round was opened, which says whose day it is.
+    /// When the round was opened, which determines the day.
     pub opened_at: Timestamp,
     pub at: Timestamp,
 }
 
-/// So many judgments are remembered.
+/// How many judgments are remembered.
 const MOST_SAMPLES: usize = 100;
 
 const SENT: &str = "select id, sent_micros from rounds where account_id = $1 and id = $2";
@@ -107,7 +107,7 @@ const LEARN: &str = "\
 const VERIFIER_RUN_COST: &str = "\
     update verifier_runs set cost_micros = cost_micros + $1 where account_id = $2 and id = $3";
 
-/// A sample as it is kept: size, tokens that went in, tokens that came out, requests.
+/// A stored sample: size, input tokens, output tokens, requests.
 type StoredSample = (u64, u64, u64, u32);
 
 async fn sent(tx: &mut impl Tx, account: &AccountId, round: &RoundId) -> Result<Vec<u64>> {
@@ -150,7 +150,7 @@ fn read_samples(cells: &dyn DbRow) -> Result<Vec<StoredSample>> {
 
 async fn learn(tx: &mut impl Tx, used: &JudgmentSample) -> Result<Result<(), Infallible>> {
     let JudgmentSample { of, sample, at } = used;
-    // Of two that learn at once, neither may forget what the other did.
+    // Two concurrent writers must not lose each other's sample.
     tx.lock(&format!("judge history {} {} {}", of.account, of.verifier_id, of.model)).await?;
     let mut samples = kept(tx, of).await?;
     samples.push((sample.size, sample.tokens.input, sample.tokens.output, sample.requests));
@@ -163,7 +163,7 @@ async fn learn(tx: &mut impl Tx, used: &JudgmentSample) -> Result<Result<(), Inf
 async fn correct(tx: &mut impl Tx, correction: &CostCorrection) -> Result<Result<i64, Infallible>> {
     let day = correction.day_cap_micros.map(|cap| (day_of(correction.opened_at.micros()), cap));
     let mut micros = correction.micros;
-    // The day comes before the balance, as it does where a round opens.
+    // The day is locked before the balance, as when a round opens.
     if let Some((day, cap)) = day {
         tx.run(sql::DAY_MAKE, args![day]).await?;
         if 0 < micros && tx.run(sql::DAY_RESERVE, args![micros, day, cap]).await? == 0 {

@@ -1,4 +1,4 @@
-//! An API key as it is kept: its secret only as a hash.
+//! A stored API key, with its secret only as a hash.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -11,9 +11,9 @@ use jurat_core::{
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyRecord {
     pub key: Key,
-    /// SHA-256 of the secret.
+    /// The SHA-256 of the secret.
     pub secret_hash: [u8; 32],
-    /// Whether the account of the key is suspended. It is read, and never written with a key.
+    /// Whether the account of the key is suspended. It is only read, never written with a key.
     pub suspended: bool,
 }
 
@@ -23,12 +23,12 @@ impl fmt::Debug for KeyRecord {
     }
 }
 
-/// Which live keys of an account are wanted, the newest first.
+/// Selects live keys of an account, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveKeys {
     pub account: AccountId,
     pub now: Timestamp,
-    /// How their names begin; empty for any.
+    /// The prefix of their names; empty for any.
     pub name_prefix: String,
     /// A scope that they have.
     pub scope: Option<Scope>,
@@ -36,8 +36,7 @@ pub struct LiveKeys {
 }
 
 impl LiveKeys {
-    /// Names and scopes as patterns. What is special in a pattern is passed over in a prefix: it is
-    /// ours, and has none.
+    /// Names and scopes as patterns. The prefix is ours and contains no special characters.
     pub(crate) fn patterns(&self) -> (String, String) {
         let scope =
             self.scope.map_or_else(|| "%".to_owned(), |it| format!("%\"{}\"%", it.as_str()));
@@ -54,16 +53,16 @@ pub enum KeyAddOutcome {
     Repeated,
 }
 
-/// Which keys to revoke, and who wants it.
+/// Which keys to revoke, and on whose behalf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRevocation {
     pub account: AccountId,
-    /// The identifier of one key, or the name of all that have it.
+    /// The id of one key, or the name of all keys to revoke.
     pub id_or_name: String,
     pub at: Timestamp,
-    /// The key of whoever revokes; it stays, unless it is one of a login.
+    /// The caller's own key, which stays, unless a login created it.
     pub by: String,
-    /// The scopes beyond which a key cannot be revoked; `None` for those who may revoke any.
+    /// The scopes beyond which a key cannot be revoked; `None` for a caller that may revoke any.
     pub within: Option<BTreeSet<Scope>>,
 }
 
@@ -72,11 +71,11 @@ pub enum KeyRevokeOutcome {
     /// With the identifiers of the keys.
     Revoked(Vec<String>),
     Unknown,
-    /// The key of whoever revokes would be among them.
+    /// The caller's own key would be among them.
     OwnKey,
     /// No live key with the scope `admin` would be left.
     LastAdmin,
-    /// One of them may do more than whoever revokes, such as this.
+    /// One of them has a scope that the caller lacks, such as this.
     Beyond(Scope),
     /// Its idempotency key was used before; nothing changed.
     Repeated,
@@ -86,7 +85,7 @@ pub enum KeyRevokeOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRotation {
     pub account: AccountId,
-    /// The identifier of a live key, or a name; of several with the name the newest is meant.
+    /// The id of a live key, or a name; of several with the name the newest is meant.
     pub id_or_name: String,
     pub at: Timestamp,
     /// When the old key ends, unless it ends before.
@@ -99,23 +98,23 @@ pub struct KeyRotation {
 pub enum KeyRotateOutcome {
     Done(Box<KeySuccession>),
     Unknown,
-    /// The key with this identifier has taken its place already.
+    /// The key with this id has already replaced it.
     Superseded(String),
     /// Its idempotency key was used before; nothing changed.
     Repeated,
 }
 
-/// A key and the one that takes its place.
+/// A key and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySuccession {
     pub old: Key,
     pub new: Key,
-    /// Earlier ones of the name that would have outlived the old one.
+    /// Earlier keys of the name that would have outlived the old one.
     pub ended: Vec<String>,
 }
 
 impl KeyRotation {
-    /// The new key: it may do what the old one may, and lives as long as that was given.
+    /// The new key: it has the scopes and the lifetime of the old one.
     pub(crate) fn replacement(&self, old: &Key) -> KeyRecord {
         let lifetime = |end: Timestamp| end.micros().saturating_sub(old.created_at.micros());
         let ends = |end| Timestamp::from_micros(self.at.micros().saturating_add(lifetime(end)));
@@ -130,8 +129,7 @@ impl KeyRotation {
         KeyRecord { key, secret_hash: self.new_secret_hash, suspended: false }
     }
 
-    /// The key that has taken the place of `old`: a live one of the same name that is no older and
-    /// lives longer.
+    /// The key that replaced `old`: a live one of the same name that is no older and lives longer.
     pub(crate) fn successor(&self, old: &Key, of_name: &[Key]) -> Option<String> {
         let outlives = |key: &Key| match (key.expires_at, old.expires_at) {
             (_, None) => false,
@@ -145,8 +143,8 @@ impl KeyRotation {
         successor.map(|key| key.id.clone())
     }
 
-    /// The live keys of the same name that must not serve longer than the old one: whoever rotates
-    /// after a leak need not know how often that was done before.
+    /// The live keys of the same name that must not outlive the old one: after a leak, the caller
+    /// need not know how many rotations there were.
     pub(crate) fn predecessors<'a>(&self, old: &Key, of_name: &'a [Key]) -> Vec<&'a Key> {
         let (end, at) = (self.end_of(old), self.at);
         let outlives = |key: &Key| key.expires_at.is_none_or(|expires_at| end < expires_at);

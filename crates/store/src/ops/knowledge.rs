@@ -1,4 +1,4 @@
-//! What is remembered of decisions, for those who ask for the same or the like.
+//! Knowledge: final decisions, for tasks with the same or similar inputs.
 
 use jurat_core::{
     id::AccountId,
@@ -22,21 +22,21 @@ use crate::{
 };
 
 operations! {
-    /// Decisions that are final, as they are remembered.
+    /// Final decisions, as they are remembered.
     pub trait KnowledgeOps;
     reads {
-        /// Decisions on the same, newest first, and the newest on others of the same type, without
-        /// their outputs. Nothing that is deprecated is among them.
+        /// Decisions on the same inputs, newest first, and the newest on other inputs of the same
+        /// type, without their outputs and without deprecated ones.
         fn knowledge_hits(asked: &KnowledgeLookup) -> KnowledgeHits = hits;
-        /// Some decisions with their outputs, in the order in which they are named. What is
-        /// deprecated or larger than wanted is left out.
+        /// Decisions with their outputs, in the requested order. Deprecated and oversized ones are
+        /// left out.
         fn knowledge_read(wanted: &KnowledgeFetch) -> Vec<KnowledgeRecord> = read_some;
-        /// All that is remembered of a type of tasks, newest first, or of one task.
+        /// All knowledge about a type of tasks, newest first, or about one task.
         fn knowledge_export(page: &KnowledgePageQuery) -> Vec<KnowledgeRecord> = export;
     }
     writes {
-        /// Lets a decision, and every other of the account with the same output on the same, not be
-        /// used any more; `false` when there is none that was.
+        /// Deprecates a decision, and every other decision of the account with the same output on
+        /// the same inputs; `false` if there is none that was usable.
         fn knowledge_deprecate(which: &KnowledgeDeprecation) -> bool, or std::convert::Infallible
             = deprecate;
     }
@@ -47,9 +47,9 @@ pub struct KnowledgeLookup {
     pub account: AccountId,
     pub task_type: String,
     pub digests: KnowledgeDigests,
-    /// How many decisions on the same.
+    /// How many decisions on the same inputs.
     pub exact: u32,
-    /// How many of the newest others are looked through for similar ones.
+    /// How many of the newest others are searched for similar ones.
     pub others: u32,
 }
 
@@ -60,12 +60,12 @@ pub struct KnowledgeHits {
     pub others: Vec<SimilarKnowledge>,
 }
 
-/// A decision on something else, as far as it takes to see how alike that is.
+/// A decision on other inputs, as far as the comparison needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimilarKnowledge {
     pub key: KnowledgeKey,
     pub words: String,
-    /// How large the output is.
+    /// The size of the output.
     pub output_bytes: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct SimilarKnowledge {
 pub struct KnowledgeSummary {
     pub key: KnowledgeKey,
     pub candidate: String,
-    /// How large the output is.
+    /// The size of the output.
     pub output_bytes: u64,
     pub profile: String,
     pub proposers: Vec<String>,
@@ -86,7 +86,7 @@ pub struct KnowledgeSummary {
 pub struct KnowledgeFetch {
     pub account: AccountId,
     pub keys: Vec<KnowledgeKey>,
-    /// The largest output that is read, in bytes.
+    /// The largest output to read, in bytes.
     pub largest: u64,
 }
 
@@ -94,12 +94,12 @@ pub struct KnowledgeFetch {
 pub struct KnowledgePageQuery {
     pub account: AccountId,
     pub of: KnowledgeScope,
-    /// Starts behind this decision, towards older ones.
+    /// Starts after this decision, towards older ones.
     pub before: Option<KnowledgePosition>,
     pub limit: u32,
 }
 
-/// A decision that is not to be used any more.
+/// A decision to deprecate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnowledgeDeprecation {
     pub task: TaskKey,
@@ -107,7 +107,7 @@ pub struct KnowledgeDeprecation {
     pub at: Timestamp,
 }
 
-// What is taken from a decision that somebody complained of meanwhile is not used either.
+// A decision derived from one that was disputed meanwhile is deprecated, too.
 const ADD: &str = "\
     insert into knowledge (\
         account_id, task_id, epoch, task_type, policy_id, input_digest, schema_digest, \
@@ -132,14 +132,14 @@ macro_rules! knowledge {
     };
 }
 
-// Without outputs: how large they are is known without reading them.
+// Without outputs: their size is known without reading them.
 const EXACT: &str = "\
     select task_id, epoch, candidate_id, profile, proposers, source_task, source_epoch, \
         final_hash, cast(octet_length(output) as bigint) as output_bytes \
     from knowledge where account_id = $1 and task_type = $2 and input_digest = $3 and schema_digest = $4 \
     and policy_id = $5 and params_digest = $6 and deprecated_at is null \
     order by created_at desc limit $7";
-// So many are looked through, however few of them are on something else.
+// This many are searched, however few of them are on other inputs.
 const RECENT: &str = "\
     select task_id, epoch, words, cast(octet_length(output) as bigint) as output_bytes \
     from (select * from knowledge \
@@ -148,7 +148,7 @@ const RECENT: &str = "\
     where not (input_digest = $4 and schema_digest = $5 and policy_id = $6 \
         and params_digest = $7) \
     order by created_at desc";
-// One look along the index for each, however many the account has.
+// One index lookup for each, however many the account has.
 const SOME: (&str, &str) = (
     knowledge!(
         "where account_id = $1 and (task_id, epoch) in (\
@@ -183,7 +183,7 @@ const DEPRECATE: &str = "\
     where account_id = $2 and task_type = $3 and input_digest = $4 and schema_digest = $5 \
     and policy_id = $6 and params_digest = $7 and output_digest = $8 and deprecated_at is null";
 
-/// Every text, for a look at how the databases read.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (ADD, ADD),
@@ -230,7 +230,7 @@ pub(crate) async fn add(tx: &mut impl Tx, task: &TaskKey, knowledge: &Knowledge)
     tx.run(ADD, args).await.map(drop)
 }
 
-/// Whether a decision that is to be taken over is not to be used any more.
+/// Whether a decision to reuse is deprecated.
 pub(crate) async fn is_deprecated(
     tx: &mut impl Tx,
     account: &AccountId,
@@ -243,8 +243,8 @@ pub(crate) async fn is_deprecated(
     Ok(tx.first(IS_DEPRECATED, args(), read).await?.is_some())
 }
 
-/// A complaint and a decision that is taken from what it is about wait for each other, so that one
-/// of them sees the other.
+/// A complaint and a decision derived from its subject wait for each other, so that one of them
+/// sees the other.
 async fn lock(tx: &mut impl Tx, account: &AccountId, inputs: &str) -> Result<()> {
     tx.lock(&format!("knowledge {account} {inputs}")).await
 }
@@ -311,8 +311,8 @@ async fn deprecate(
     deprecate_same(tx, &which.task, which.epoch, which.at).await.map(Ok)
 }
 
-/// Also what was taken from it, or decided anew with the same output. `false` when there is no such
-/// decision that was used.
+/// Also deprecates decisions derived from it, or made again with the same output. `false` if there
+/// is no such usable decision.
 pub(crate) async fn deprecate_same(
     tx: &mut impl Tx,
     task: &TaskKey,
@@ -335,7 +335,7 @@ pub(crate) async fn deprecate_same(
     Ok(0 < tx.run(DEPRECATE, args).await?)
 }
 
-/// The type, what makes tasks of it the same, and the digest of the output.
+/// The type, the digests that identify equal tasks, and the digest of the output.
 fn what(cells: &dyn DbRow) -> Result<(String, KnowledgeDigests, String)> {
     let columns = RowReader::new(&cells, "knowledge", "task_type")?;
     Ok((columns.text("task_type")?, digests(&columns)?, columns.text("output_digest")?))

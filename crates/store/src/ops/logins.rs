@@ -1,4 +1,4 @@
-//! Accounts that people make for themselves: codes that come by mail, and programs that are let in.
+//! Login codes sent by mail, and device logins.
 
 use jurat_core::{
     account::{
@@ -27,26 +27,27 @@ use crate::{
 };
 
 operations! {
-    /// Codes that come by mail, and programs that wait to be let in.
+    /// Login codes sent by mail, and device logins that wait for approval.
     pub trait LoginOps;
     reads {
-        /// The login of a program that can still be answered.
+        /// A device login that can still be answered.
         fn device_get(asked: &DeviceLookup) -> Option<DeviceState> = device_get;
     }
     writes {
-        /// Keeps a code for an address, in place of the one before, unless that was sent a moment ago.
+        /// Stores a code for an address, replacing the previous one, unless that was sent a moment
+        /// ago.
         fn code_put(new: &NewLoginCode) -> LoginCodeOutcome, or LoginCodeRefusal = code_put;
-        /// Counts a try, and says what the code must be like; nothing when there is none to try.
+        /// Counts a try, and returns the stored code; `None` if there is none to try.
         fn code_try(tried: &LoginCodeTry) -> Option<String>, or LoginCodeRefusal = code_try;
-        /// Uses up a code that was right, and makes the account if it is for one.
+        /// Uses up a correct code, and creates the account if the code is for a registration.
         fn code_use(used: &LoginCodeUse) -> LoginEntrant, or LoginCodeRefusal = code_use;
-        /// Lets a program wait.
+        /// Adds a device login.
         fn device_begin(new: &NewDevice) -> (), or DeviceRefusal = device_begin;
-        /// Lets a program in for an account, or not.
+        /// Approves or denies a device login for an account.
         fn device_answer(answer: &DeviceAnswer) -> (), or DeviceRefusal = device_answer;
-        /// Where the login of a program stands; a token for one that is let in.
+        /// The state of a device login; a token if it was approved.
         fn device_poll(poll: &DevicePoll) -> DevicePollOutcome, or DeviceRefusal = device_poll;
-        /// Uses up the token of a program that is let in.
+        /// Uses up the token of an approved device login.
         fn device_use(used: &DeviceUse) -> AccountId, or DeviceRefusal = device_use;
     }
 }
@@ -78,27 +79,27 @@ pub struct LoginCodeUse {
     pub at: Timestamp,
 }
 
-/// Whom a code let in.
+/// The account that a code logged in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginEntrant {
     pub profile: AccountProfile,
     pub is_new: bool,
 }
 
-/// What became of a code that was to be kept.
+/// The outcome of storing a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginCodeOutcome {
-    /// The one before is good, and stays.
+    /// The previous one is valid, and stays.
     Kept,
     Replaced {
-        /// Whether there is an account with the address.
+        /// Whether an account has the address.
         is_known: bool,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginCodeRefusal {
-    /// The code was used, replaced or is for no account.
+    /// The code was used or replaced, or is for no account.
     Gone,
 }
 
@@ -127,7 +128,7 @@ pub struct DeviceAnswer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DevicePoll {
     pub device_hash: String,
-    /// What the program shows next, when it is let in.
+    /// The token that the program shows next, once it is approved.
     pub token_hash: String,
     pub at: Timestamp,
 }
@@ -138,11 +139,11 @@ pub struct DeviceUse {
     pub at: Timestamp,
 }
 
-/// What a program learns when it asks.
+/// The answer to a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DevicePollOutcome {
     Pending,
-    /// It asks too often.
+    /// It polls too often.
     TooSoon,
     Denied,
     Approved,
@@ -152,7 +153,7 @@ pub enum DevicePollOutcome {
 pub enum DeviceRefusal {
     /// There is none, or it has ended or was answered.
     Unknown,
-    /// As many wait as may.
+    /// The maximum number of device logins waits.
     TooMany,
 }
 
@@ -168,7 +169,7 @@ const CODE_PUT: &str = "\
     created_at = excluded.created_at, expires_at = excluded.expires_at";
 const CODES_CLEAR: &str = "delete from login_codes where expires_at < $1 and sent_since < $2";
 const CODE_TRY: &str = "update login_codes set tries = tries + 1 where email = $1";
-/// The count of codes stays, so that a right one does not open the way to more.
+/// The count of tries stays, so that a correct code does not allow more of them.
 const CODE_END: &str = "update login_codes set tries = $1, code_hash = '' where email = $2";
 const ACCOUNT_ADD: &str =
     "insert into accounts (id, created_at, kind, email) values ($1, $2, 'user', $3)";
@@ -230,10 +231,10 @@ impl LoginCodeRow {
         let is_good = !self.code_hash.is_empty()
             && self.tries < CODE_TRIES_OF_ALL
             && new.at < self.expires_at;
-        // Who has no account was only sent a code to register with.
+        // An address without an account was only sent a code to register.
         let was_sent = is_known || self.purpose == LoginPurpose::Register;
         let age = new.at.micros().saturating_sub(self.created_at.micros());
-        // One that makes an account does not give way to one that can not.
+        // A code that creates an account is not replaced by one that cannot.
         let makes_more = !is_known && new.purpose == LoginPurpose::Login;
         is_good && was_sent && (age < CODE_REST_MICROS || makes_more)
     }
@@ -366,7 +367,7 @@ async fn device_poll(
             DevicePollOutcome::Approved
         }
         DeviceState::Pending => {
-            // A second less than it was told, for clocks that differ.
+            // A second less than the program was told, for clocks that differ.
             let rest = u64::from(DEVICE_INTERVAL_S - 1) * 1_000;
             let is_early = |at: Timestamp| poll.at.millis_since(at) < rest;
             if row.polled_at.is_some_and(is_early) {

@@ -1,4 +1,4 @@
-//! How much is open in the whole installation, for those who look after it.
+//! Counts open work in the whole installation, for its operator.
 
 use jurat_core::{
     agent_run::AgentRunStatus,
@@ -17,43 +17,43 @@ use crate::{
 };
 
 operations! {
-    /// What is not over, of all accounts. It reads along indexes of what is open, and nothing else.
+    /// The open work of all accounts. It reads only along indexes of open work.
     pub trait OpenWorkOps;
     reads {
         fn open_counts() -> OpenWorkCounts = counts;
-        /// Tasks that should have been looked at before a time, the longest due first.
+        /// Tasks that were due before a time, the longest due first.
         fn open_overdue(before: &Timestamp, limit: &u32) -> Vec<TaskRecord> = overdue;
-        /// How many events of an account were given up since a time, counted up to the limit.
+        /// How many events of an account were not delivered since a time, counted up to the limit.
         fn open_given_up(account: &AccountId, since: &Timestamp, limit: &u32) -> u32 = given_up;
     }
     writes {}
 }
 
-/// How much is not over.
+/// The amount of open work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenWorkCounts {
     /// Tasks by phase; phases without any are left out.
     pub tasks: Vec<(TaskPhase, u64)>,
     /// Runs by status; those without any are left out.
     pub runs: Vec<(AgentRunStatus, u64)>,
-    /// Steps of runs that nobody has taken, and since when the first may be.
+    /// Queued steps, and when the first became available.
     pub queued: QueueDepth,
-    /// Steps of runs that are with workers, and when the first lease ends.
+    /// Leased steps, and when the first lease ends.
     pub leased: QueueDepth,
     /// How many workers have steps.
     pub workers: u64,
-    /// Events that executors are to be told of, and since when the first is.
+    /// Waiting agent events, and when the first was due.
     pub events: QueueDepth,
 }
 
-/// How many wait, counted up to a bound, and the earliest time among them.
+/// How many wait, counted up to a limit, and the earliest time among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueDepth {
     pub count: u64,
     pub first: Option<Timestamp>,
 }
 
-/// SQLite is told which index: it does not know how few are open.
+/// The index is named for SQLite, which does not know how few are open.
 const TASKS: (&str, &str) = (
     "select phase as id, count(*) as times from tasks indexed by tasks_open \
      where ended_at is null group by phase order by phase",
@@ -86,7 +86,7 @@ const GIVEN_UP: &str = "\
         select 1 from agent_events where account_id = $1 and state in ('failed', 'expired') \
         and created_at >= $2 limit $3) as given_up";
 
-/// Every text, for a look at how the databases read.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     TASKS,

@@ -18,18 +18,18 @@ operations! {
     /// Users and teams by their names.
     pub trait PeopleOps;
     reads {
-        /// The account with the name. A handle that was left leads to its account for a while.
+        /// The account with the name. A former handle leads to its account for a while.
         fn profile_get(name: &AccountName, now: &Timestamp) -> Option<AccountProfile> = profile_get;
     }
     writes {
         /// Gives an account its first handle.
         fn handle_claim(claim: &HandleChange) -> AccountProfile, or HandleRefusal = handle_claim;
-        /// Gives an account another handle; the one before leads to it for a while.
+        /// Changes the handle of an account; the previous one leads to it for a while.
         fn handle_rename(claim: &HandleChange) -> AccountProfile, or HandleRefusal = handle_rename;
     }
 }
 
-/// A handle for an account. It is checked for its form before.
+/// A handle for an account. Its form was checked before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandleChange {
     pub account: AccountId,
@@ -41,13 +41,13 @@ pub struct HandleChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandleRefusal {
     UnknownAccount,
-    /// It is somebody's, leads to somebody, or was published under.
+    /// Another account has it or had it recently, or something was published under it.
     Taken,
-    /// The account has this one already.
+    /// The account already has this one.
     Claimed(String),
     /// The account has none that could be changed.
     NotClaimed,
-    /// The one before is too new.
+    /// The previous one is too recent.
     TooSoon {
         until: Timestamp,
     },
@@ -64,7 +64,7 @@ macro_rules! profile {
     };
 }
 
-/// Whose handle it is: the account that has it, or that left it and is still found by it.
+/// The account of a handle: the one that has it, or that had it recently.
 macro_rules! of_handle {
     ($handle:literal, $since:literal) => {
         concat!(
@@ -78,7 +78,7 @@ macro_rules! of_handle {
 }
 pub(crate) use of_handle;
 
-/// A handle that was left after this is still found.
+/// A handle that was given up after this time is still found.
 pub(crate) fn found_since(now: Timestamp) -> Timestamp {
     Timestamp::from_micros(now.micros().saturating_sub(HANDLE_REST_MICROS))
 }
@@ -174,7 +174,7 @@ async fn handle_rename(
     put(tx, claim, profile).await.map(Ok)
 }
 
-/// The account of a claim, with nobody else changing it or the handle.
+/// The account of a claim, locked together with the handle.
 async fn held(
     tx: &mut impl Tx,
     claim: &HandleChange,
@@ -184,7 +184,7 @@ async fn held(
     Ok(found.ok_or(HandleRefusal::UnknownAccount))
 }
 
-/// A handle is free when it never was anybody's, when it was the account's own, or when it was left
+/// A handle is free if no account ever had it, if it was the account's own, or if it was given up
 /// long ago and nothing was published under it.
 pub(crate) async fn is_free(tx: &mut impl Tx, claim: &HandleChange) -> Result<bool> {
     let read = |cells: &dyn DbRow| {

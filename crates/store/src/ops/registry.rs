@@ -1,4 +1,4 @@
-//! What the registry is asked to do with verifiers, and what came of it.
+//! Requests to the registry of verifiers, and their results.
 
 use jurat_core::{
     id::AccountId,
@@ -13,19 +13,19 @@ use serde_json::Value;
 
 use crate::StorageFull;
 
-/// A version to be deployed: the first of a verifier, or the next one.
+/// A version to deploy: the first of a verifier, or the next one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewVerifierVersion {
     pub account: AccountId,
     pub name: String,
     pub description: String,
     pub config: VerifierConfig,
-    /// Must be the current token of a verifier that is there, and left out for a new one.
+    /// Must be the current token of an existing verifier, and absent for a new one.
     pub expected_token: Option<String>,
-    /// The identifier of a new verifier.
+    /// The id of a new verifier.
     pub new_id: String,
     pub new_token: String,
-    /// How many bytes its owner may have stored, who need not be the caller.
+    /// The storage quota of its owner, who need not be the caller.
     pub quota_bytes: u64,
     pub at: Timestamp,
 }
@@ -33,28 +33,28 @@ pub struct NewVerifierVersion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeployOutcome {
     Done(DeployedVersion),
-    /// The owner of the verifier has stored as much as it may.
+    /// The owner of the verifier has reached its quota.
     Full(StorageFull),
-    /// There is such a verifier, and no token was given.
+    /// The verifier exists, and no token was given.
     TokenMissing {
         current: String,
     },
-    /// Somebody else deployed meanwhile.
+    /// The verifier was deployed meanwhile.
     TokenStale {
         current: String,
     },
     /// A token was given, and there is no such verifier.
     TokenUnexpected,
-    /// The name belongs to a verifier that was revoked.
+    /// The name belongs to a revoked verifier.
     NameRevoked,
-    /// The token is that of no verifier with the name that the caller accepted; these full names lead
-    /// to those of others.
+    /// The token belongs to no verifier of this name that the caller accepted; these full names
+    /// lead to those of other owners.
     TokenOfNone(Vec<String>),
     /// Its idempotency key was used before; nothing changed.
     Repeated,
 }
 
-/// Which verifier to revoke or to delete.
+/// Which verifier to revoke or delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierRemoval {
     pub account: AccountId,
@@ -67,44 +67,44 @@ pub enum VerifierRemoveOutcome {
     /// The verifier as it was.
     Gone(Box<Verifier>),
     Unknown,
-    /// Live templates were published with it, and it stays; their names.
+    /// Live templates were published with it, so it stays; their names.
     Serving(Vec<String>),
     /// Its idempotency key was used before; nothing changed.
     Repeated,
 }
 
-/// Which runs to list, newest first.
+/// Selects runs, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierRunFilter {
     pub verifier_id: Option<String>,
     pub version: Option<u32>,
     pub verdict: Option<VerifierRunVerdict>,
     pub purpose: Option<VerifierRunPurpose>,
-    /// Begun at this time or later.
+    /// Started at this time or later.
     pub since: Option<Timestamp>,
-    /// Begun before this time.
+    /// Started before this time.
     pub until: Option<Timestamp>,
     pub limit: u32,
-    /// Starts behind this run, towards older ones.
+    /// Starts after this run, towards older ones.
     pub before: Option<String>,
 }
 
-/// A verdict that a judge gave before.
+/// A cached verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CachedVerdict {
-    /// Of all that the judge was given.
+    /// The digest of everything that the judge was given.
     pub digest: String,
     pub document: Value,
     pub at: Timestamp,
 }
 
-/// Which known verdicts are removed.
+/// Selects the cached verdicts to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerdictPruning {
     /// Those from before this time.
     pub before: Timestamp,
-    /// All but so many of the newest.
+    /// All but this many of the newest.
     pub most: u32,
-    /// At most so many at once, so that no other write waits long.
+    /// At most this many in one transaction, so that no other write waits long.
     pub limit: u32,
 }

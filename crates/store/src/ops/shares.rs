@@ -1,4 +1,4 @@
-//! Shares: what others granted to an account, and what it makes of it.
+//! Shares: grants of others to an account, and its answers.
 
 use jurat_core::{
     account::AccountKind,
@@ -17,27 +17,28 @@ use crate::{
 };
 
 operations! {
-    /// What others granted to an account.
+    /// Grants of others to an account.
     pub trait ShareOps;
     reads {
         /// Newest workflow first.
         fn share_list(query: &ShareQuery) -> Vec<Share> = share_list;
     }
     writes {
-        /// Accepts or declines a share, or declines all that its owner shares, now and later.
+        /// Accepts or declines a share, or declines everything that its owner shares, now and
+        /// later.
         fn share_answer(answer: &ShareAnswer) -> Share, or ShareRefusal = share_answer;
-        /// Accepts a share that waits, because it was used.
+        /// Accepts a pending share, because it was used.
         fn share_use(used: &ShareUse) -> (), or ShareRefusal = share_use;
     }
 }
 
-/// Which shares to list.
+/// Selects shares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShareQuery {
     pub caller: AccountId,
-    /// Only those in this state; without one, all but those that were declined.
+    /// Only those in this state; if absent, all except declined ones.
     pub state: Option<ShareState>,
-    /// Starts behind this id, towards older ones.
+    /// Starts after this id, towards older ones.
     pub before: Option<String>,
     pub limit: u32,
 }
@@ -51,7 +52,7 @@ pub struct ShareAnswer {
     pub at: Timestamp,
 }
 
-/// A workflow of another that was read, or whose verifier was run.
+/// A shared workflow that was read, or whose verifier was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShareUse {
     pub caller: AccountId,
@@ -62,14 +63,14 @@ pub struct ShareUse {
 /// Why a share stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShareRefusal {
-    /// There is none, or none of the caller.
+    /// There is none, or none for the caller.
     Unknown,
-    /// It comes through a team, which it is the caller's choice to leave.
+    /// It comes through a team, which the caller may leave.
     OfTeam,
 }
 
-/// One row for each workflow that was granted, whatever its holder made of it. What a team has is
-/// accepted. SQLite keeps the order of what is joined by `cross join`.
+/// One row for each granted workflow, whatever its recipient answered. Grants of a team are
+/// accepted. SQLite keeps the join order of `cross join`.
 macro_rules! shares {
     ($granted:literal, $rest:expr) => {
         concat!(
@@ -128,7 +129,7 @@ const UNBLOCK: &str = "delete from share_blocks where account_id = $1 and blocke
 const BLOCKED: &str = "\
     select blocked_id as id from share_blocks where account_id = $1 and blocked_id = $2";
 
-/// Behind every id.
+/// After every id.
 const LAST: &str = "~";
 
 async fn share_list(tx: &mut impl Tx, query: &ShareQuery) -> Result<Vec<Share>> {
@@ -198,8 +199,8 @@ async fn set(
     tx.run(SET, args).await.map(drop)
 }
 
-/// How a grant begins: a team's is accepted, and one of an owner who is blocked is declined, which
-/// whoever grants does not learn.
+/// The initial state of a grant: a team's is accepted, and one of a blocked owner is declined,
+/// which the owner does not learn.
 pub(crate) async fn state_of_new(
     tx: &mut impl Tx,
     (kind, grantee): (AccountKind, &str),

@@ -1,5 +1,5 @@
-//! How much an account has stored, what is kept beside the decisions of rounds, and what goes when it
-//! is old. Decision entries and the ledger never go.
+//! Counts stored bytes, stores payloads besides the decisions of rounds, and prunes old data.
+//! Decision entries and the ledger are never removed.
 
 pub(crate) mod gone;
 
@@ -20,28 +20,28 @@ use crate::{
 };
 
 operations! {
-    /// What accounts have in the store, and for how long.
+    /// The stored data of accounts, and how long it is kept.
     pub trait StorageOps;
     reads {
         /// How much the account has stored, as far as it counts.
         fn storage_bytes(account: &AccountId) -> StorageUsage = bytes;
-        /// The account with something stored that comes next behind this text.
+        /// The next account with stored data after this text.
         fn storage_account(after: &str) -> Option<AccountId> = account_after;
-        /// What is kept of a round beside its decision.
+        /// The stored payload of a round besides its decision.
         fn round_kept(of: &RoundKey) -> RetainedRequest = kept;
-        /// What was asked in some rounds, in one line each; rounds of which nothing is kept are
-        /// left out.
+        /// The requests of some rounds, in one line each; rounds without a stored request are left
+        /// out.
         fn round_lines(of: &RoundKeys) -> Vec<(RoundId, String)> = lines;
-        /// How much would go, counted up to the limit.
+        /// How much would be pruned, counted up to the limit.
         fn prunable(pruning: &PruneOrder) -> PruneCounts = gone::count;
     }
     writes {
-        /// Erases what was asked and said in a round that has ended; its decision stays. Returns
-        /// when it was erased, which may be earlier.
+        /// Erases the request and the answers of an ended round; its decision stays. Returns when
+        /// it was erased, which may be earlier.
         fn round_erase(erasing: &RoundErasure) -> Timestamp, or ErasureRefusal = gone::erase;
-        /// Sums up what was counted of an account, so that it is read quickly.
+        /// Merges the counts of an account, so that the total is read quickly.
         fn storage_sum(account: &AccountId) -> (), or Infallible = sum;
-        /// Removes what is old of one account, of each kind no more than the limit.
+        /// Prunes the old data of one account, of each kind no more than the limit.
         fn prune(pruning: &PruneOrder) -> PruneCounts, or Infallible = gone::prune_some;
     }
 }
@@ -50,11 +50,11 @@ operations! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StorageUsage {
     pub bytes: u64,
-    /// Of so many numbers it is the sum.
+    /// The number of counts in the sum.
     pub parts: u64,
 }
 
-/// That an account has stored as much as it may.
+/// An account has reached its quota.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageFull {
     pub account: AccountId,
@@ -88,39 +88,39 @@ pub struct RoundErasure {
 pub enum ErasureRefusal {
     /// There is no such round.
     Unknown,
-    /// It has not ended, and what is said in it is still needed.
+    /// It is open, and its answers are still needed.
     Open,
 }
 
-/// Which of an account's rows go.
+/// Selects the rows of an account to prune.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PruneOrder {
     pub account: AccountId,
     pub at: Timestamp,
-    /// Answers under idempotency keys that were noted before.
+    /// Replies under idempotency keys recorded before this time.
     pub answers_before: Timestamp,
-    /// What was asked and said in rounds that ended before.
+    /// Requests and answers of rounds that ended before this time.
     pub texts_before: Timestamp,
-    /// Tasks and runs that ended before.
+    /// Tasks and runs that ended before this time.
     pub events_before: Timestamp,
-    /// Events to executors that were added before, which are only counted here: they have an
-    /// operation of their own.
+    /// Agent events added before this time, which are only counted here: they have an operation of
+    /// their own.
     pub agent_events_before: Timestamp,
     pub limit: u32,
 }
 
-/// How much went.
+/// How much was pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PruneCounts {
-    /// Answers under idempotency keys.
+    /// Replies under idempotency keys.
     pub answers: u64,
-    /// Rounds whose request, outputs and texts are erased.
+    /// Rounds whose request, outputs and texts were erased.
     pub rounds: u64,
-    /// Tasks whose contracts, candidates, ballots and events are removed.
+    /// Tasks whose contracts, candidates, ballots and events were removed.
     pub tasks: u64,
-    /// Runs of whose specs, results and events a skeleton is left.
+    /// Runs whose specs, results and events were reduced to a skeleton.
     pub runs: u64,
-    /// Events to executors.
+    /// Agent events.
     pub agent_events: u64,
 }
 
@@ -143,13 +143,15 @@ impl PruneCounts {
     }
 }
 
-// Without a row there is nothing stored, and the sum is null.
+// Without a row nothing is stored, and the sum is null.
 const BYTES: &str = "\
     select cast($1 as text) as id, cast(coalesce(sum(bytes), 0) as bigint) as bytes, \
     count(*) as parts from account_storage where account_id = $1";
-/// Who adds to what is another's does not see its numbers, but whether there is room.
+/// An account that adds to another's object does not see the other's numbers, only whether there is
+/// room.
 const STORED: (&str, &str) = (BYTES, "select cast($1 as text) as id, jurat_stored($1) as bytes");
-/// SQLite has one number for each account. What others sum up at the same time is left to them.
+/// SQLite has one number for each account. Counts that a concurrent transaction merges are left to
+/// it.
 const SUM: (&str, &str) = (
     "update account_storage set bytes = bytes where account_id = $1",
     "with gone as (delete from account_storage where ctid = any (array( \
@@ -181,7 +183,7 @@ async fn bytes(tx: &mut impl Tx, account: &AccountId) -> Result<StorageUsage> {
     Ok(tx.first(BYTES, args![account], read).await?.unwrap_or(StorageUsage { bytes: 0, parts: 0 }))
 }
 
-/// Whether the account may store more, asked in the transaction that is to store it. The operator's
+/// Whether the account may store more, checked in the transaction that stores it. The operator's
 /// own account always may.
 pub(crate) async fn room(
     tx: &mut impl Tx,
@@ -231,6 +233,6 @@ async fn lines(tx: &mut impl Tx, of: &RoundKeys) -> Result<Vec<(RoundId, String)
     tx.all(tx.own(LINES), args![&of.account, crate::db::rows::json(&ids)?], read).await
 }
 
-/// The texts that read large tables, for a look at how the databases read.
+/// The statements that read large tables, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[(KEPT, KEPT), LINES];

@@ -1,4 +1,4 @@
-//! Teams: who is in them, and what their owners do with them.
+//! Teams and their members.
 
 use jurat_core::{
     account::{
@@ -29,30 +29,30 @@ operations! {
     reads {
         /// Teams of an account, by handle.
         fn team_list(wanted: &TeamListQuery) -> Vec<Team> = team_list;
-        /// The members of a team, by their time in it; `None` for whoever is none of them.
+        /// The members of a team, by their time in it; `None` if the caller is not a member.
         fn team_members(asked: &TeamLookup) -> Option<(Team, Vec<TeamMember>)> = team_members;
     }
     writes {
-        /// Makes a team, which its maker owns.
+        /// Creates a team, which its creator owns.
         fn team_create(new: &NewTeam) -> Team, or TeamRefusal = team_create;
         /// Offers membership or ownership of a team.
         fn team_invite(invite: &TeamInvite) -> Invitation, or TeamRefusal = team_invite;
-        /// Takes a member out of a team; members take out themselves.
+        /// Removes a member from a team; members may remove themselves.
         fn team_remove(removal: &MemberRemoval) -> (Team, TeamMember), or TeamRefusal = team_remove;
-        /// Ends a team: its members, what is granted to it, and what is offered of it.
+        /// Deletes a team: its members, its grants, and its offers.
         fn team_delete(asked: &TeamLookup) -> Team, or TeamRefusal = team_delete;
     }
 }
 
-/// Which teams of an account are wanted.
+/// Selects teams of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamListQuery {
     pub account: AccountId,
-    /// Only those in which it is that.
+    /// Only those in which it has this role.
     pub role: Option<TeamRole>,
 }
 
-/// A team that somebody asks for.
+/// A requested team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamLookup {
     pub team: AccountName,
@@ -60,7 +60,7 @@ pub struct TeamLookup {
     pub at: Timestamp,
 }
 
-/// A team to be made. Its handle is checked for its form before.
+/// A team to create. The form of its handle was checked before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTeam {
     pub account: AccountId,
@@ -87,11 +87,11 @@ pub struct MemberRemoval {
 /// Why a team stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TeamRefusal {
-    /// There is none, or whoever asks is no member.
+    /// There is none, or the caller is not a member.
     Unknown,
-    /// Only its owner does that.
+    /// Only its owner may do that.
     NotOwner,
-    /// Whoever makes a team has a handle.
+    /// The creator of a team needs a handle.
     NoHandle,
     HandleTaken,
     AlreadyMember,
@@ -177,8 +177,8 @@ async fn team_list(tx: &mut impl Tx, wanted: &TeamListQuery) -> Result<Vec<Team>
     tx.all(OF_ACCOUNT, args![&wanted.account, role], read_team).await
 }
 
-/// The team, for one of its members. One question finds it and asks who is in it, so that a team of
-/// others takes as long as none.
+/// The team, for one of its members. One query finds it and checks the membership, so that a
+/// foreign team takes as long as a missing one.
 async fn seen(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Option<Team>> {
     match &asked.team {
         AccountName::Id(id) => tx.first(ONE, args![&asked.by, id], read_team).await,
@@ -186,7 +186,7 @@ async fn seen(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Option<Team>> {
             let args = args![&asked.by, handle, people::found_since(asked.at)];
             tx.first(ONE_BY_HANDLE, args, read_team).await
         }
-        // No team has one.
+        // No team has an e-mail address.
         AccountName::Email(_) => Ok(None),
     }
 }
@@ -226,7 +226,7 @@ async fn team_create(tx: &mut impl Tx, new: &NewTeam) -> Result<Result<Team, Tea
     Ok(Ok(Team { account, handle, owner, role: TeamRole::Owner, created_at: at }))
 }
 
-/// The team, with nobody else changing it, for its owner.
+/// The team, locked, for its owner.
 async fn owned(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Result<Team, TeamRefusal>> {
     Ok(match held(tx, asked).await? {
         Some(team) if team.role == TeamRole::Owner => Ok(team),
@@ -235,7 +235,7 @@ async fn owned(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Result<Team, Team
     })
 }
 
-/// The team, with nobody else changing it.
+/// The team, locked.
 async fn held(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Option<Team>> {
     let Some(team) = seen(tx, asked).await? else { return Ok(None) };
     lock_target(tx, team.account.as_str()).await?;
@@ -318,7 +318,7 @@ async fn team_delete(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Result<Team
     Ok(Ok(team))
 }
 
-/// How many there are already when somebody joins.
+/// The counts before an account joins.
 pub(crate) struct MembershipCounts {
     pub(crate) is_member: bool,
     pub(crate) members: u32,
@@ -349,7 +349,7 @@ pub(crate) async fn join(
     tx.run(JOIN, args![team, account, TeamRole::Member.as_str(), at]).await.map(drop)
 }
 
-/// Gives a team to another owner; `false` when it was not the giver's.
+/// Transfers a team to another owner; `false` if the giver did not own it.
 pub(crate) async fn hand_over(
     tx: &mut impl Tx,
     team: &AccountId,

@@ -29,53 +29,54 @@ pub(crate) use self::{
 use crate::{CreditGrant, InvitationRefusal, WorkflowRefusal, db::tx::operations};
 
 operations! {
-    /// Templates, and what callers without a key may do with them.
+    /// Templates, and the credit of visitors.
     pub trait TemplateOps;
     reads {
-        /// A version that the viewer may see: the one that is asked for, or the newest.
+        /// A version that the viewer may see: the requested one, or the newest.
         fn template_get(asked: &TemplateLookup) -> Option<TemplateVersion> = read::get;
         /// Templates that the viewer may see, newest first.
         fn template_list(filter: &TemplateFilter) -> Vec<TemplateLine> = read::list;
-        /// Templates that the viewer may see and that have some of the words, roughly best first,
-        /// each with the words of its body.
+        /// Templates that the viewer may see and that contain some of the words, roughly best
+        /// first, each with the words of its body.
         fn template_search(wanted: &TemplateWordSearch) -> Vec<(TemplateLine, String)> = read::search;
-        /// The bytes of a file of a version that the viewer may see.
+        /// The content of a file of a version that the viewer may see.
         fn template_file(asked: &TemplateFileLookup) -> Option<(TemplateFile, Vec<u8>)> = read::file;
-        /// The version of an active verifier, if a live template was published with exactly that.
+        /// The version of an active verifier, if a live template was published with exactly that
+        /// version.
         fn published_verifier(pair: &PublishedVerifierLookup) -> Option<VerifierVersion> = read::published;
-        /// What a workflow of the account would publish, by its id or its slug.
+        /// The publishable content of one of the account's workflows, by id or slug.
         fn publishable(account: &AccountId, workflow: &str) -> Option<PublishableWorkflow>
             = publish::publishable;
     }
     writes {
         /// Adds a version, and the template if it is the first.
         fn template_publish(publish: &TemplatePublish) -> TemplatePublication, or PublishRefusal = publish::publish;
-        /// Changes how a template or a version of it stands.
+        /// Changes the state of a template or of one of its versions.
         fn template_change(change: &TemplateChange) -> ChangedTemplate, or TemplateChangeRefusal = change::change;
-        /// Makes a workflow of a version, with verifiers of its own.
+        /// Creates a workflow from a version, with verifiers of its own.
         fn template_fork(fork: &TemplateFork) -> ForkedWorkflow, or ForkRefusal = fork::fork;
-        /// Offers a template of the account to somebody.
+        /// Offers one of the account's templates to another account.
         fn template_offer(offer: &TemplateOffer) -> OfferOutcome<Template>, or TemplateOfferRefusal
             = change::offer;
-        /// Lets a network address act: makes its account, and gives it the credit of the month if
-        /// it has not had it.
+        /// Admits a visitor: creates its account, and grants the credit of the month if it was not
+        /// granted yet.
         fn anonymous_admit(monthly: &CreditGrant)
             -> (), or std::convert::Infallible = anonymous::admit;
     }
 }
 
-/// A version of a template that somebody wants to see.
+/// A requested version of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateLookup {
     pub which: TemplateSelector,
-    /// The newest when left out.
+    /// If absent, the newest.
     pub version: Option<u32>,
-    /// Who sees also what is not live, if it is theirs.
+    /// The viewer also sees their own templates that are not live.
     pub viewer: Option<AccountId>,
     pub now: Timestamp,
 }
 
-/// A file of a version that somebody wants to see.
+/// A requested file of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateFileLookup {
     pub template: String,
@@ -84,21 +85,21 @@ pub struct TemplateFileLookup {
     pub viewer: Option<AccountId>,
 }
 
-/// A version of a verifier, which may be one that is published.
+/// A version of a verifier that may be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedVerifierLookup {
     pub verifier: String,
-    /// The current one when left out.
+    /// If absent, the current one.
     pub version: Option<u32>,
 }
 
-/// Which templates have some words.
+/// A search for templates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateWordSearch {
     pub viewer: Option<AccountId>,
     /// Only those of the viewer.
     pub is_mine: bool,
-    /// In small letters.
+    /// In lower case.
     pub words: Vec<String>,
     pub limit: u32,
 }
@@ -115,31 +116,31 @@ pub struct PublishableWorkflow {
     pub body: String,
     pub version: u32,
     pub is_archived: bool,
-    /// Name, verifier, and the version where one is pinned.
+    /// Name, verifier, and the pinned version if there is one.
     pub bindings: Vec<(String, String, Option<u32>)>,
     pub files: Vec<TemplateFileBytes>,
 }
 
-/// A file with its bytes.
+/// A file with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateFileBytes {
     pub file: TemplateFile,
     pub content: Vec<u8>,
 }
 
-/// A version to be published.
+/// A version to publish.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TemplatePublish {
     pub account: AccountId,
     pub workflow_id: String,
-    /// The version of the workflow that was looked at.
+    /// The version of the workflow that was screened.
     pub workflow_version: u32,
     pub slug: String,
     pub summary: TemplateVersionSummary,
     pub content: TemplateContent,
-    /// What its author should look at.
+    /// Remarks for its author.
     pub notes: Vec<String>,
-    /// The identifier of a new template.
+    /// The id of a new template.
     pub new_id: String,
     pub at: Timestamp,
 }
@@ -150,9 +151,9 @@ pub enum PublishRefusal {
     HandleNotClaimed,
     WorkflowUnknown,
     WorkflowArchived,
-    /// It was saved anew meanwhile.
+    /// It was saved again meanwhile.
     WorkflowChanged,
-    /// A verifier with this name in the workflow cannot be published any more.
+    /// A verifier with this name in the workflow can no longer be published.
     VerifierGone(String),
     /// Another workflow of the account was published under the slug.
     SlugTaken,
@@ -167,7 +168,7 @@ pub struct TemplateChange {
     pub at: Timestamp,
 }
 
-/// A template that its owner offers to somebody.
+/// A template that its owner offers to another account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateOffer {
     pub account: AccountId,
@@ -193,14 +194,14 @@ pub enum TemplateChangeRefusal {
     Live,
 }
 
-/// A workflow to be made of a version.
+/// A workflow to create from a version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TemplateFork {
     pub account: AccountId,
     pub template_id: String,
     pub version: u32,
     pub name: String,
-    /// Taken as it is if it is free, else with a number behind it.
+    /// Used as it is if it is free, otherwise with a number.
     pub slug: String,
     pub summary: TemplateVersionSummary,
     pub body: String,
@@ -211,12 +212,12 @@ pub struct TemplateFork {
     pub at: Timestamp,
 }
 
-/// A verifier that a fork brings along.
+/// A verifier that a fork creates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForkedVerifier {
     /// The name under which the workflow binds it.
     pub binding: String,
-    /// Taken as it is if it is free, else with a number behind it.
+    /// Used as it is if it is free, otherwise with a number.
     pub name: String,
     pub description: String,
     pub config: jurat_core::verifier::VerifierConfig,
@@ -226,10 +227,10 @@ pub struct ForkedVerifier {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForkRefusal {
-    /// It cannot be seen any more.
+    /// It is no longer visible.
     Unknown,
     /// Too many others have the name.
     NoNameLeft(String),
-    /// There cannot be such a workflow.
+    /// Such a workflow cannot be created.
     Workflow(WorkflowRefusal),
 }

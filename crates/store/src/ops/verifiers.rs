@@ -1,6 +1,5 @@
-//! Verifiers as those reach them who own them, or who may use a workflow that names them. Nothing
-//! of that is kept: each question derives it, so that it ends with the grant, the binding or the
-//! archive.
+//! Verifiers that an account can reach: its own, and those of workflows that it may use. Access is
+//! not stored: each query derives it, so that it ends with the grant, the binding or the archive.
 
 use jurat_core::{
     account::full_name,
@@ -26,30 +25,30 @@ use crate::{
 };
 
 operations! {
-    /// Verifiers as those reach them who own them, or who may use a workflow that names them.
+    /// Verifiers that an account can reach: its own, and those of workflows that it may use.
     pub trait VerifierOps;
     reads {
         /// A version of an active verifier, or its current one; nothing for a system verifier.
         fn verifier_get(asked: &VerifierLookup) -> NameMatch<ReachedVersion> = get;
-        /// The active verifiers that somebody reaches, by name.
+        /// The active verifiers that an account can reach, by name.
         fn verifier_list(query: &VerifierQuery) -> Vec<ReachedVerifier> = list;
-        /// The versions of an active verifier for those who may tune it, newest first.
+        /// The versions of an active verifier for accounts that may tune it, newest first.
         fn verifier_versions(query: &VersionQuery) -> Vec<VersionSummary> = versions;
     }
     writes {}
 }
 
-/// Which verifier somebody asks for.
+/// A requested verifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierLookup {
     pub caller: AccountId,
     pub which: VerifierSelector,
     pub version: Option<u32>,
-    /// Who may do less than this does not find it.
+    /// An account with a lower role does not find it.
     pub needs: VerifierRole,
 }
 
-/// A version, and what somebody may do with its verifier.
+/// A version, and the caller's role on its verifier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReachedVersion {
     pub version: VerifierVersion,
@@ -58,21 +57,21 @@ pub struct ReachedVersion {
     pub shared: Option<ShareRoute>,
 }
 
-/// A part of the list of those that somebody reaches.
+/// A page of the verifiers that an account can reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierQuery {
     pub caller: AccountId,
-    /// Starts behind this name and id.
+    /// Starts after this name and id.
     pub after: Option<(String, String)>,
     pub limit: u32,
 }
 
-/// A part of the list of versions.
+/// A page of versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionQuery {
     pub caller: AccountId,
     pub verifier_id: String,
-    /// Starts behind this version.
+    /// Starts after this version.
     pub before: Option<u32>,
     pub limit: u32,
 }
@@ -100,10 +99,9 @@ macro_rules! of_verifier {
     };
 }
 
-/// Verifiers with how far the caller reaches them, and their versions: those of its own that the
-/// first text names, and those of the grants that the second one does. SQLite keeps the order of what
-/// is joined by `cross join`: whether it is reached comes first, so that one of others takes as long
-/// as none.
+/// Verifiers with the caller's role on them, and their versions: own ones selected by the first
+/// condition, and granted ones selected by the second. SQLite keeps the join order of `cross join`:
+/// access comes first, so that a foreign verifier takes as long as a missing one.
 macro_rules! reached_by {
     ($own:literal, $granted:literal) => {
         concat!(
@@ -127,7 +125,7 @@ macro_rules! reached {
     };
 }
 
-/// With the current version where none is named. An owner's way sorts behind all others.
+/// With the current version if none is named. An owner's row sorts after all others.
 const BY_ID: &str = concat!(
     "select ",
     version_columns!(),
@@ -158,8 +156,8 @@ const BY_FULL_NAME: &str = concat!(
      and reach.via >= $4 and verifiers.name = $2 and verifiers.account_id in ",
     of_owner!("$5")
 );
-/// Those of others that have the name; what was accepted comes first. Who has an own one with the
-/// name means that one, whatever its versions are.
+/// Those of other owners with the name; accepted ones come first. If the caller has one with the
+/// name, that one is meant, whatever its versions are.
 const SHARED_BY_NAME: &str = concat!(
     "select ",
     verifier_columns!(),
@@ -174,8 +172,8 @@ const SHARED_BY_NAME: &str = concat!(
      where own.account_id = $1 and own.name = $2 and own.standing = 'active') \
      order by substr(reach.via, 3, 1) desc, verifiers.id limit 3"
 );
-/// Of the own ones no more are read than are shown; the first condition on the name lets SQLite begin
-/// where the page does.
+/// No more of the own ones are read than are shown; the first condition on the name lets SQLite
+/// start where the page does.
 pub(crate) const LIST: &str = concat!(
     "select * from (select ",
     verifier_columns!(),
@@ -204,7 +202,7 @@ const VERSIONS: &str = concat!(
 
 async fn get(tx: &mut impl Tx, asked: &VerifierLookup) -> Result<NameMatch<ReachedVersion>> {
     let VerifierLookup { caller, which, version, needs } = asked;
-    // What a role is called within `via`, where an owner has none.
+    // The code of a role within `via`, in which an owner has none.
     let least = match needs {
         VerifierRole::Exec => "1",
         VerifierRole::Tune => "2",
@@ -253,7 +251,7 @@ fn read_reached_version(cells: &dyn DbRow) -> Result<ReachedVersion> {
     Ok(ReachedVersion { version, role, shared })
 }
 
-/// What those call a verifier who do not own it.
+/// The full name of a verifier, for those who do not own it.
 fn read_full_name(cells: &dyn DbRow) -> Result<String> {
     let reached = read_reached(cells)?;
     let owner = reached.shared.map_or_else(String::new, |shared| shared.by.owner);

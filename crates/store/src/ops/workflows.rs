@@ -1,4 +1,4 @@
-//! Workflows, who may use them, and what is kept of each version.
+//! Workflows, their grants, and the content of each version.
 
 mod change;
 mod files;
@@ -34,31 +34,31 @@ pub(crate) use self::{
 use crate::{InvitationRefusal, StorageFull, db::tx::operations};
 
 operations! {
-    /// Workflows, who may use them, and what is kept of each version.
+    /// Workflows, their grants, and the content of each version.
     pub trait WorkflowOps;
     reads {
-        /// A workflow that the caller reaches. With a version, that one must be seen too.
+        /// A workflow that the caller can reach. If a version is given, it must be visible, too.
         fn workflow_find(asked: &WorkflowLookup) -> NameMatch<ReachableWorkflow> = read::find;
-        /// The same with the version that is asked for, or the current one.
+        /// Like `workflow_find`, with the requested version, or the current one.
         fn workflow_get(asked: &WorkflowLookup) -> NameMatch<WorkflowView> = read::get;
-        /// What the caller reaches, newest first.
+        /// The workflows that the caller can reach, newest first.
         fn workflow_list(query: &WorkflowQuery) -> Vec<ReachableWorkflow> = read::list;
-        /// What the caller reaches that has some of the words, roughly best first, each with the
-        /// words of its body.
+        /// The workflows that the caller can reach and that contain some of the words, roughly best
+        /// first, each with the words of its body.
         fn workflow_search(wanted: &WorkflowWordSearch) -> Vec<(ReachableWorkflow, String)> = read::search;
-        /// Files of a version with what is in them. A path that is not there is left out.
+        /// Files of a version with their content. A missing path is left out.
         fn workflow_files(asked: &WorkflowFilesLookup) -> NameMatch<WorkflowFileSet> = files::read;
-        /// Who may use a workflow. Only those who may share it see others than themselves.
+        /// The grants on a workflow. Only accounts that may share it see the grants of others.
         fn workflow_grants(asked: &WorkflowLookup) -> NameMatch<Vec<GrantLine>> = grants::list;
-        /// A workflow with what became of the template that it was forked from.
+        /// A workflow with the state of the template that it was forked from.
         fn workflow_lineage(asked: &WorkflowLookup) -> NameMatch<ForkLineage> = read::lineage;
     }
     writes {
-        /// Makes a workflow, or adds a version to one.
+        /// Creates a workflow, or adds a version to one.
         fn workflow_save(save: &WorkflowSave) -> WorkflowSaveResult, or WorkflowRefusal = save::save;
-        /// Adds a version that differs in its files, or in its body, only.
+        /// Adds a version that differs only in its files or its body.
         fn workflow_patch_files(patch: &FilesPatch) -> WorkflowSaveResult, or WorkflowRefusal = save::patch;
-        /// Puts a workflow away, or back; what is away already stays so.
+        /// Archives or unarchives a workflow; repeating it changes nothing.
         fn workflow_archive(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
             = change::archive;
         fn workflow_unarchive(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
@@ -66,29 +66,29 @@ operations! {
         /// Erases a workflow with all its versions, files and grants.
         fn workflow_delete(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
             = change::delete;
-        /// Erases one version, which is not the current one.
+        /// Erases one version other than the current one.
         fn workflow_version_delete(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
             = change::delete_version;
-        /// Lets somebody use a workflow, or changes what they may do.
+        /// Grants a role on a workflow, or changes it.
         fn workflow_grant(order: &WorkflowGrantOrder) -> WorkflowGrantResult, or WorkflowRefusal = grants::grant;
-        /// Takes a grant back; the flag says whether there was one.
+        /// Revokes a grant; the flag says whether there was one.
         fn workflow_revoke(order: &GrantRevocation) -> GrantRevocationResult, or WorkflowRefusal = grants::revoke;
-        /// Takes the caller's own grant back.
+        /// Gives up the caller's own grant.
         fn workflow_leave(change: &WorkflowChange) -> WorkflowLeaveResult, or WorkflowRefusal = grants::leave;
-        /// Asks somebody to own a workflow.
+        /// Offers ownership of a workflow.
         fn workflow_offer(offer: &WorkflowOffer) -> OfferOutcome<Workflow>, or WorkflowOfferRefusal = transfer::offer;
-        /// Gives a workflow to another owner, who agreed; the refusal says in words why not.
+        /// Transfers a workflow to another owner, who agreed; the refusal explains why not.
         fn workflow_give(giving: &OwnershipChange) -> (), or String = transfer::give;
     }
 }
 
-/// What came of looking for something by a name that may mean several.
+/// The result of a lookup by a name that may be ambiguous.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameMatch<T> {
     One(Box<T>),
-    /// There is none, or none that the caller reaches.
+    /// There is none, or none that the caller can reach.
     Nothing,
-    /// The caller has none with the name, and reaches those of others by these full names.
+    /// The caller has none with the name, but can reach those of other owners by these full names.
     Elsewhere(Vec<String>),
 }
 
@@ -102,7 +102,7 @@ impl<T> NameMatch<T> {
     }
 }
 
-/// Which workflow somebody asks for.
+/// A requested workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowLookup {
     pub caller: AccountId,
@@ -110,60 +110,60 @@ pub struct WorkflowLookup {
     pub version: Option<u32>,
 }
 
-/// Which files of a version to read.
+/// The files of a version to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowFilesLookup {
     pub asked: WorkflowLookup,
     pub paths: Vec<String>,
 }
 
-/// The files that are there, and the workflow that they are of.
+/// The existing files, and their workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowFileSet {
     pub reached: ReachableWorkflow,
     pub files: Vec<WorkflowFileBytes>,
 }
 
-/// Which workflows have some words.
+/// A search for workflows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowWordSearch {
     pub caller: AccountId,
     pub whose: OwnershipFilter,
     pub tag: Option<String>,
-    /// In small letters.
+    /// In lower case.
     pub words: Vec<String>,
     pub limit: u32,
 }
 
-/// Which workflows to list, newest first.
+/// Selects workflows, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowQuery {
     pub caller: AccountId,
     pub whose: OwnershipFilter,
-    /// The caller's own that are put away too.
+    /// Includes the caller's own archived workflows.
     pub with_archived: bool,
     pub tag: Option<String>,
-    /// A text that stands in the name, the description, the outcome or the tags.
+    /// A text in the name, the description, the outcome or the tags.
     pub search: Option<String>,
-    /// Starts behind this id, towards older ones.
+    /// Starts after this id, towards older ones.
     pub before: Option<String>,
     pub limit: u32,
 }
 
-/// Where a version is added.
+/// The workflow that a version is added to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SaveTarget {
     Id(String),
-    /// The caller's own with the slug, or a new one. With a token it may be one of another.
+    /// The caller's own with the slug, or a new one. With a token it may be a shared one.
     Slug(Slug),
 }
 
-/// A version to be saved. What is left out is carried forward from the version before.
+/// A version to save. Absent members are carried forward from the previous version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowSave {
     pub caller: AccountId,
     pub target: SaveTarget,
-    /// Must be the current token of a workflow that is there, and left out for a new one.
+    /// Must be the current token of an existing workflow, and absent for a new one.
     pub expected_token: Option<String>,
     pub name: Option<String>,
     pub description: Option<String>,
@@ -173,10 +173,10 @@ pub struct WorkflowSave {
     pub source: VersionSource,
     pub bindings: Option<Vec<NewBinding>>,
     pub files: Option<Vec<NewFile>>,
-    /// The identifier of a new workflow.
+    /// The id of a new workflow.
     pub new_id: String,
     pub new_token: String,
-    /// How many bytes its owner may have stored, who need not be the caller.
+    /// The storage quota of its owner, who need not be the caller.
     pub quota_bytes: u64,
     pub at: Timestamp,
 }
@@ -187,19 +187,19 @@ pub struct FilesPatch {
     pub caller: AccountId,
     pub which: WorkflowSelector,
     pub expected_token: Option<String>,
-    /// Added, or put in the place of those with the same path.
+    /// Added, or replacing those with the same path.
     pub files: Vec<NewFile>,
     pub delete_paths: Vec<String>,
-    /// Put in the place of the one before.
+    /// Replaces the previous one.
     pub body: Option<String>,
     pub source: VersionSource,
     pub new_token: String,
-    /// How many bytes its owner may have stored, who need not be the caller.
+    /// The storage quota of its owner, who need not be the caller.
     pub quota_bytes: u64,
     pub at: Timestamp,
 }
 
-/// A workflow to be changed as a whole, or the version of it that is meant.
+/// A workflow to change as a whole, or one of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowChange {
     pub caller: AccountId,
@@ -243,7 +243,7 @@ pub enum WorkflowOfferRefusal {
     Invitation(InvitationRefusal),
 }
 
-/// A workflow to be given to another owner.
+/// A workflow to transfer to another owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnershipChange {
     pub workflow_id: String,
@@ -255,72 +255,72 @@ pub struct OwnershipChange {
 /// Why a workflow was not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkflowRefusal {
-    /// Its owner has stored as much as it may.
+    /// Its owner has reached the storage quota.
     Full(StorageFull),
-    /// There is none, or none that the caller reaches.
+    /// There is none, or none that the caller can reach.
     NotFound,
-    /// The caller has none with the slug, and reaches those of others by these full names.
+    /// The caller has none with the slug, but can reach those of other owners by these full names.
     Elsewhere(Vec<String>),
     RoleTooLow {
         has: AccessRole,
         needs: AccessRole,
     },
-    /// There is such a workflow, and no token was given.
+    /// The workflow exists, and no token was given.
     TokenMissing {
         current: String,
     },
-    /// Somebody else saved meanwhile.
+    /// The workflow was saved meanwhile.
     TokenStale {
         current: String,
     },
     /// A token was given, and there is no such workflow.
     TokenUnexpected,
-    /// It is put away.
+    /// It is archived.
     Archived,
     /// Only the owner decides which verifiers it names.
     BindingsAreOwners,
     /// The current version can be replaced, not deleted.
     VersionIsCurrent,
-    /// Nobody that the caller may know of has the name.
+    /// No account that the caller may know of has the name.
     GranteeUnknown,
-    /// Nobody gives more than they have.
+    /// A grant cannot exceed the granter's own role.
     RoleAboveOwn {
         has: AccessRole,
     },
     TooManyGrants,
-    /// The caller made as many grants today as it may.
+    /// The caller has reached the daily limit of grants.
     GrantedTooOften,
-    /// As many grants of the owner wait for the one person as may.
+    /// The maximum number of the owner's grants waits for this person.
     TooManyWaiting,
-    /// The token is that of no workflow with the slug that the caller accepted; these full names lead
-    /// to those of others.
+    /// The token belongs to no workflow of this slug that the caller accepted; these full names
+    /// lead to those of other owners.
     TokenOfNone(Vec<String>),
-    /// Who owns a workflow gives it away instead.
+    /// The owner cannot leave, but may transfer the workflow.
     OwnerStays,
-    /// Something that was given cannot be.
+    /// A given value is invalid.
     Field(WrongField),
 }
 
-/// What was given and cannot be.
+/// A value that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WrongField {
     /// A new workflow needs a name.
     NameMissing,
     /// A new workflow needs a description.
     DescriptionMissing,
-    /// The binding at this place names no active verifier of the owner.
+    /// The binding at this index names no active verifier of the owner.
     BindingUnknown {
         place: usize,
     },
-    /// No file that the caller sees has this content.
+    /// No file that the caller can see has this content.
     ContentUnknown {
         path: String,
     },
-    /// There is no file to be deleted.
+    /// There is no file to delete.
     PathUnknown {
         path: String,
     },
-    /// A path would be a file and a folder.
+    /// A path would be both a file and a folder.
     PathIsFolder {
         path: String,
     },
@@ -329,7 +329,7 @@ pub enum WrongField {
     GranteeIsOwner,
 }
 
-/// Continues with what was found, or ends the operation with why not.
+/// Continues with the value, or ends the operation with the refusal.
 macro_rules! tried {
     ($outcome:expr) => {
         match $outcome {

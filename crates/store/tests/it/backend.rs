@@ -1,4 +1,4 @@
-//! A fresh database for each test, in a temporary file or in a schema of its own.
+//! A new database for each test, in a temporary file or in a schema of its own.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Backend {
         matches!(self.database, Database::Postgres { .. })
     }
 
-    /// Runs SQL past the store; the error is the database's text.
+    /// Runs SQL behind the store's back; the error is the database's text.
     pub(crate) async fn tamper(&self, sql: &str) -> Result<(), String> {
         match &self.database {
             Database::Sqlite { folder } => {
@@ -54,7 +54,7 @@ impl Backend {
         }
     }
 
-    /// The first column of a question past the store, as texts in their order.
+    /// The first column of a query behind the store's back, as texts in order.
     pub(crate) async fn texts(&self, sql: &str) -> Vec<String> {
         match &self.database {
             Database::Sqlite { folder } => {
@@ -72,7 +72,7 @@ impl Backend {
     }
 }
 
-/// The first column of a question, as texts in their order.
+/// The first column of a query, as texts in order.
 pub(crate) fn texts(connection: &Connection, sql: &str) -> Vec<String> {
     let mut statement = connection.prepare(sql).unwrap();
     let rows = statement.query_map([], |row| row.get(0)).unwrap();

@@ -1,4 +1,4 @@
-//! Backups: what is in them, what is not believed, and where they are not put.
+//! Backups: their contents, their verification, and where they cannot be restored.
 
 use std::{
     fs,
@@ -37,7 +37,7 @@ fn go_on(_: BackupProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// A state folder with a store of three rounds, of which one is open, and its backup.
+/// A state folder with a store of three rounds, one of them open, and its backup.
 struct Home {
     folder: TempDir,
     store: Sqlite,
@@ -78,7 +78,7 @@ impl Home {
         backup::write(source, &self.path(name), &mut go_on)
     }
 
-    /// A backup whose database was changed by someone who also changed the manifest.
+    /// A backup whose database and manifest were changed together.
     fn forged(&self, sql: &str) -> BackupError {
         self.write("forged").unwrap();
         let path = self.path("forged/jurat.db");
@@ -133,7 +133,7 @@ async fn a_backup_holds_the_database_the_keys_and_a_manifest_for_the_owner_only(
     for name in names(&folder) {
         assert_eq!(mode(&folder.join(&name)), 0o600, "{name}");
     }
-    // Checking it leaves nothing beside it.
+    // Verifying it leaves no files next to it.
     assert_eq!(backup::verify(&folder, &mut go_on).unwrap().manifest, manifest);
     assert_eq!(names(&folder).len(), 4);
     assert_eq!(names(home.folder.path()), ["monday", "state"]);
@@ -330,7 +330,7 @@ async fn a_backup_is_restored_only_if_no_store_exists() {
     store.close().await;
     let error = verified.restore(place, &mut go_on).unwrap_err();
     assert!(matches!(error, BackupError::StoreThere { .. }), "{error}");
-    // Nor is one where the original is.
+    // Nor can one be restored over the original.
     let database = home.path("state/store.db");
     let state = home.path("state");
     let error = verified.restore(RestoreTarget { database: &database, keys: &state }, &mut go_on);
@@ -358,7 +358,7 @@ async fn leftovers_of_another_store_are_not_mixed_with_a_restored_one() {
         "{error}"
     );
     assert_eq!(names(&there), ["node.key"]);
-    // The same key may be there already.
+    // The same key may exist already.
     fs::write(there.join("node.key"), "node").unwrap();
     verified.restore(place, &mut go_on).unwrap();
 }

@@ -1,4 +1,4 @@
-//! One suite for both databases, and what only one of them has.
+//! One suite for both databases, and tests of each database alone.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::panic, reason = "a test may stop at the first surprise")]
 #![expect(clippy::wildcard_enum_match_arm, reason = "all else is a surprise")]

@@ -1,4 +1,4 @@
-//! Databases as earlier programs left them: migrated, read back whole, and written on.
+//! Databases of earlier versions: migrated, read back in full, and usable.
 
 use std::{fs, path::Path};
 
@@ -21,7 +21,7 @@ use crate::samples::{
     verifiers,
 };
 
-/// A schema version and what a program of that version wrote.
+/// A schema version, and the data that a program of that version wrote.
 #[derive(Debug)]
 pub(crate) struct Fixture {
     /// Such as `0001_first`.
@@ -29,7 +29,7 @@ pub(crate) struct Fixture {
     /// The migrations up to this version, by name and text.
     pub(crate) migrations: Vec<(String, String)>,
     pub(crate) rows: String,
-    /// What the program of this version says to the database, once through everything.
+    /// The statements of the program of this version, once through everything.
     pub(crate) program: String,
 }
 
@@ -44,7 +44,7 @@ impl Fixture {
     }
 }
 
-/// Every fixture, for one of the databases. `cargo xtask tidy` sees that none is missing.
+/// Every fixture, for one of the databases. `cargo xtask tidy` checks that none is missing.
 pub(crate) fn fixtures(database: &str) -> Vec<Fixture> {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |path: &str| fs::read_to_string(crate_folder.join(path)).unwrap();
@@ -112,7 +112,7 @@ async fn registry_is_there(fixture: &Fixture, store: &dyn Store) {
         let account = AccountId::parse(&account).unwrap();
         assert!(store.account_get(&account).await.unwrap().is_some());
         let reached = verifiers(store, &account, &page(None, 1_000)).await;
-        // Those that others share are counted where they belong.
+        // Shared ones are counted at their owners.
         for listed in reached.into_iter().filter(|it| it.account == account) {
             let which = VerifierSelector::Id(listed.id.clone());
             let found = verifier(store, &account, &which, Some(1)).await.unwrap();
@@ -161,7 +161,7 @@ async fn sharing_is_there(fixture: &Fixture, store: &dyn Store) {
     assert_eq!(members, fixture.count("team_members"), "{}", fixture.name);
 }
 
-/// Tasks with their events, runs with their steps, and what executors were sent.
+/// Tasks with their events, runs with their steps, and the sent agent events.
 async fn tasks_are_there(fixture: &Fixture, store: &dyn Store) {
     let (mut tasks, mut task_events, mut runs, mut steps, mut sent) = (0, 0, 0, 0, 0);
     for account in first_values(fixture, "accounts") {
@@ -222,7 +222,8 @@ fn every_run() -> VerifierRunFilter {
     }
 }
 
-/// The decision that is made of all that was read has the bytes and the digest of the one recorded.
+/// The decision recomputed from everything that was read has the bytes and the digest of the
+/// recorded one.
 async fn sealed_as_it_was(round: &Round, store: &dyn Store) {
     let Some(end) = &round.closing else { return };
     assert_eq!(end.replicas.len(), round.open.seats.len());
@@ -270,7 +271,7 @@ fn first_values(fixture: &Fixture, table: &str) -> Vec<String> {
     rows.map(|row| row.split('\'').nth(1).unwrap().to_owned()).collect()
 }
 
-/// Works on with it: ends what was under way, and adds to all that can be added to.
+/// Continues with it: closes open rounds, and adds to everything that can be added to.
 pub(crate) async fn work_goes_on(fixture: &Fixture, store: &dyn Store) {
     let under_way = rounds(fixture, store).await.into_iter().filter(|it| it.closing.is_none());
     let under_way: Vec<Round> = under_way.collect();
@@ -296,7 +297,7 @@ pub(crate) async fn work_goes_on(fixture: &Fixture, store: &dyn Store) {
     store.ping().await.unwrap();
 }
 
-/// What the earlier program did after the migration is what any node may have done.
+/// The writes of the earlier program after the migration are those of any node.
 pub(crate) async fn the_earlier_program_was_understood(store: &dyn Store) {
     assert!(store.executor_get("previous").await.unwrap().unwrap().probe.is_some());
     assert!(store.session_get("previous").await.unwrap().is_some());

@@ -1,4 +1,4 @@
-//! The suite on PostgreSQL, and what only a server has: roles, nodes and a clock of its own.
+//! The suite on PostgreSQL, and tests of roles, several nodes and the clock of the server.
 
 mod policies;
 
@@ -71,7 +71,7 @@ async fn the_serving_role_writes_rounds_and_cannot_change_entries() {
     schema.drop().await;
 }
 
-/// All that is done to the tables of the registry and the ledger.
+/// Everything that is done to the tables of the registry and the ledger.
 async fn a_run_is_paid_and_erased(store: &dyn Store) {
     let alice = account("alice");
     store.account_ensure(&alice, at(0)).await.unwrap();
@@ -101,7 +101,7 @@ async fn nodes_that_start_concurrently_migrate_once() {
     schema.drop().await;
 }
 
-/// Row security would be no second line for them.
+/// Row security would not protect them.
 #[tokio::test]
 async fn a_role_that_bypasses_row_security_cannot_serve() {
     let schema = TestSchema::served().await;
@@ -131,7 +131,7 @@ async fn a_role_that_bypasses_row_security_cannot_serve() {
     schema.drop().await;
 }
 
-/// A table that somebody adds and forgets would be open to every account.
+/// A forgotten table would be open to every account.
 #[tokio::test]
 async fn every_table_of_accounts_has_row_security() {
     let schema = TestSchema::served().await;
@@ -145,8 +145,8 @@ async fn every_table_of_accounts_has_row_security() {
     schema.drop().await;
 }
 
-/// What a query without its account would find: nothing of others, and nothing at all before it is
-/// said on whose behalf.
+/// A query without an account condition finds nothing of other accounts, and nothing at all before
+/// the account is set.
 #[tokio::test]
 async fn a_connection_sees_the_rows_of_one_account() {
     let schema = TestSchema::new().await;
@@ -173,7 +173,7 @@ async fn a_connection_sees_the_rows_of_one_account() {
     schema.drop().await;
 }
 
-/// The same for all that belongs to tasks and runs.
+/// The same for everything that belongs to tasks and runs.
 #[tokio::test]
 async fn a_connection_sees_the_tasks_of_one_account() {
     const TABLES: [&str; 10] = [
@@ -198,7 +198,7 @@ async fn a_connection_sees_the_tasks_of_one_account() {
     store.close().await;
     for table in TABLES {
         for whose in ["acct_alice", "acct_bob", "acct_eve", "", "*"] {
-            // Each sees its own rows, all of them and no others.
+            // Each account sees all its own rows and no others.
             let look = format!(
                 "set jurat.account = '{whose}'; select 1 / (case when \
                  count(*) filter (where account_id <> '{whose}' and '{whose}' <> '*') = 0 \
@@ -283,7 +283,7 @@ async fn the_search_path_may_come_as_a_command_line_option() {
 #[tokio::test]
 async fn the_clock_of_a_node_does_not_matter_to_leases() {
     let backend = Backend::postgres().await;
-    // Opened by a node whose clock is off by years, with an hour of lease.
+    // Opened by a node whose clock is off by years, with a lease of one hour.
     let open = round(&account("alice"), 1);
     backend.store.round_open(&open, None).await.unwrap();
     for orphans in [TakeoverScope::LeaseOver, TakeoverScope::All] {

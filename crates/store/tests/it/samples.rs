@@ -1,4 +1,4 @@
-//! Values to store, with every part that a document can have.
+//! Sample values with every part that a document can have.
 
 use jurat_core::{
     account::{key::Key, ledger::CreditHold},
@@ -129,7 +129,7 @@ pub(crate) fn round(account: &AccountId, number: u32) -> OpenRound {
         account: account.clone(),
         kind: JobKind::Validate,
         node: node("first"),
-        // Above what a signed number holds.
+        // Beyond the range of a signed number.
         lease_token: u64::MAX - u64::from(number),
         lease_until: opened_at.plus_millis(HOUR_MS),
         request_digest: format!("sha256:{number:064x}"),
@@ -148,7 +148,7 @@ pub(crate) fn round(account: &AccountId, number: u32) -> OpenRound {
     }
 }
 
-/// The same round, with a lease that is over as soon as it begins.
+/// The same round, with a lease that expires immediately.
 pub(crate) fn abandoned(account: &AccountId, number: u32) -> OpenRound {
     let round = round(account, number);
     OpenRound { lease_until: round.opened_at, ..round }
@@ -183,7 +183,7 @@ pub(crate) fn claim(by: &str, orphans: TakeoverScope) -> RoundTakeover {
     }
 }
 
-/// How the round ends when its three replicas vote, abstain and fail.
+/// How the round ends if its three replicas vote, abstain and fail.
 pub(crate) fn closing(open: &OpenRound) -> RoundClosing {
     ended(open, RoundEnding::Closed, Outcome::Agreed, replicas())
 }
@@ -215,7 +215,7 @@ pub(crate) fn ended(
     }
 }
 
-/// The round as it is listed: the shares to four places.
+/// The round in a list: shares have four decimals.
 pub(crate) fn summary(open: &OpenRound, closing: Option<&RoundClosing>) -> RoundSummary {
     let closing = closing.map(|closing| ClosingSummary {
         agreement: 0.3333,
@@ -309,7 +309,7 @@ fn replica(index: usize, answer: ReplicaAnswer) -> Replica {
     }
 }
 
-/// The mark of what a judge says, which nothing may hold once it is erased.
+/// The mark of a judge's text, which must be gone once it is erased.
 pub(crate) const SAID: &str = "the judge's own words";
 
 pub(crate) fn config(criterion: &str) -> VerifierConfig {
@@ -332,7 +332,7 @@ pub(crate) fn config(criterion: &str) -> VerifierConfig {
     }
 }
 
-/// A deploy with a token, an identifier and a time that go with its number.
+/// A deploy with a token, an id and a time that follow from its number.
 pub(crate) fn deploy(account: &AccountId, name: &str, number: u32) -> NewVerifierVersion {
     NewVerifierVersion {
         account: account.clone(),
@@ -369,7 +369,7 @@ pub(crate) fn run(account: &AccountId, verifier_id: &str, number: u32) -> OpenRo
     OpenRound { run, seats: vec![seat(0)], ..round(account, number) }
 }
 
-/// The round with credit set aside.
+/// The round with a hold.
 pub(crate) fn holding(open: OpenRound, micros: i64, is_limited: bool) -> OpenRound {
     let hold = CreditHold {
         micros,
@@ -381,7 +381,7 @@ pub(crate) fn holding(open: OpenRound, micros: i64, is_limited: bool) -> OpenRou
     OpenRound { hold: Some(hold), ..open }
 }
 
-/// How a round ends in which one judge decides, and asks for so much.
+/// How a round ends in which one judge decides, at this cost.
 pub(crate) fn judged(
     open: &OpenRound,
     verdict: VerifierRunVerdict,
@@ -409,14 +409,14 @@ pub(crate) fn judged(
     sealed(open, end)
 }
 
-/// The same end with a decision entry that goes with it.
+/// The same end with its decision entry.
 fn sealed(open: &OpenRound, end: RoundClosing) -> RoundClosing {
     let entry = DecisionEntry::new(open, end.ending, &end.replicas, &end.consensus, end.closed_at)
         .canonical_entry();
     RoundClosing { receipt_id: entry.digest, entry: entry.text, ..end }
 }
 
-/// How a round ends when its replicas ask for so much together.
+/// How a round ends if its replicas cost this much together.
 pub(crate) fn costing(open: &OpenRound, ending: RoundEnding, cost_micros: u64) -> RoundClosing {
     let mut replicas = replicas();
     for replica in &mut replicas {
@@ -430,7 +430,7 @@ pub(crate) fn grant(account: &AccountId, micros: i64) -> CreditGrant {
     CreditGrant { account: account.clone(), micros, note: Some("a gift".to_owned()), at: at(3) }
 }
 
-/// What somebody finds who wants to do something with a verifier.
+/// The result of a lookup for an action on a verifier.
 pub(crate) async fn reached(
     store: &dyn Store,
     caller: &AccountId,
@@ -442,7 +442,7 @@ pub(crate) async fn reached(
     store.sharing().verifier_get(&behalf, &asked).await.unwrap()
 }
 
-/// A version that an account sees whole.
+/// A version that an account can see in full.
 pub(crate) async fn verifier(
     store: &dyn Store,
     caller: &AccountId,

@@ -1,4 +1,4 @@
-//! A backup that is taken while rounds run, and put back elsewhere.
+//! A backup taken while rounds run, and restored elsewhere.
 
 use std::{
     fs,
@@ -16,10 +16,10 @@ use crate::{home::Home, http::Http};
 
 const CALLERS: usize = 4;
 
-/// What a caller was told: the round and its receipt.
+/// The reply to a caller: the round and its receipt.
 type Told = (String, String);
 
-/// Asks for rounds until it is told to stop, and notes each answer.
+/// Starts rounds until it is told to stop, and records each reply.
 fn keep_asking(http: &Http, stop: &AtomicBool, told: &Mutex<Vec<Told>>, count: &mpsc::Sender<()>) {
     let body = json!({
         "claim": "12 * 12 = 144",
@@ -57,7 +57,7 @@ fn a_backup_under_load_has_every_round_that_was_answered_before() {
         wait(40);
         let before = told.lock().clone();
         let ran = home.run(&["backup", monday.to_str().unwrap(), "--json"]);
-        // The server went on meanwhile, and goes on.
+        // The server continued meanwhile, and still does.
         wait(told.lock().len() - before.len());
         wait(CALLERS);
         stop.store(true, Ordering::Relaxed);
@@ -66,7 +66,7 @@ fn a_backup_under_load_has_every_round_that_was_answered_before() {
     assert!(before.len() as u64 <= manifest["entries"].as_u64().unwrap());
     assert!(0 < manifest["open_rounds"].as_u64().unwrap());
     home.run(&["backup", "verify", monday.to_str().unwrap()]).ok();
-    // Not where a server runs, nor where a store is.
+    // Neither where a server runs, nor where a store exists.
     let ran = home.run(&["restore", monday.to_str().unwrap()]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("in use by the server with pid"), "{}", ran.err);
@@ -89,7 +89,7 @@ fn a_backup_under_load_has_every_round_that_was_answered_before() {
     let (_, open) = http.get("/v1/rounds?limit=200");
     let is_open = |item: &&Value| item["state"] == "open";
     assert_eq!(open["items"].as_array().unwrap().iter().filter(is_open).count(), 0);
-    // The node is the same one to its executors.
+    // For its executors the node is the same one.
     let key = |home: &Home| fs::read_to_string(home.state().join("node.key")).unwrap();
     assert_eq!(key(&home), key(&there));
 }
@@ -110,7 +110,7 @@ fn a_backup_needs_no_server() {
     let ran = home.run(&["backup", "other", "--server", "http://127.0.0.1:1"]);
     assert_eq!(ran.code, 2);
 
-    // A byte that flips on the way is found before anything is put in place.
+    // A flipped byte is found before anything is restored.
     let database = home.path().join("monday/jurat.db");
     let mut bytes = fs::read(&database).unwrap();
     let middle = bytes.len() / 2;

@@ -1,4 +1,4 @@
-//! The real server under connections that it cannot take, and when it is told to stop.
+//! The real server without free descriptors, and when it is told to stop.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use jurat_testkit::fake_executor::{FakeExecutor, gated, says_valid};
 
 use crate::home::{Home, Process};
 
-/// Sends a request on a connection of its own and returns all that comes back.
+/// Sends a request on a connection of its own and returns everything that comes back.
 fn ask(url: &str, method: &str, path: &str, key: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
     let length = body.len();
@@ -21,7 +21,7 @@ fn ask(url: &str, method: &str, path: &str, key: &str, body: &str) -> String {
     );
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
-    // What came before a reset counts.
+    // Bytes before a reset count.
     drop(stream.read_to_string(&mut answer));
     answer
 }

@@ -1,9 +1,9 @@
-//! A process that is killed at each of its points: whoever comes after it ends the work, and nothing
-//! is lost or done twice.
+//! A process is killed at each of its fail points: the next one finishes the work, and nothing is
+//! lost or done twice.
 //!
-//! A first process counts the points that the same work passes. On SQLite a process then dies at each
-//! of them, on PostgreSQL at the first and the last of each name, and with `just killed` at each of
-//! them there too.
+//! A first process counts the points that the same work passes. On SQLite a process then dies at
+//! each of them, on PostgreSQL at the first and the last of each name, and with `just killed` at
+//! each of them there, too.
 
 mod agent_runs;
 mod evidence_and_events;
@@ -24,12 +24,12 @@ use tokio::runtime::Handle;
 
 use self::site::{Kind, Prepared, Site};
 
-/// How many die at a time: most of the time is spent waiting for leases to end.
+/// How many die concurrently: most of the time is spent waiting for leases to end.
 const AT_ONCE: usize = 6;
-/// How long a claim holds that nobody renews.
+/// How long a lease holds if nobody renews it.
 const LEASE_MS: u64 = 1_000;
 
-/// Executors that answer at once, under names and models of their own.
+/// Executors that answer immediately, with names and models of their own.
 async fn fakes(names: &[&str]) -> BTreeMap<String, FakeExecutor> {
     let mut fakes = BTreeMap::new();
     for name in names {
@@ -43,7 +43,7 @@ fn addresses(fakes: &BTreeMap<String, FakeExecutor>) -> Vec<(String, String)> {
     fakes.iter().map(|(name, fake)| (name.clone(), fake.url())).collect()
 }
 
-/// What an executor was asked to propose for a task.
+/// The requests to an executor to propose for a task.
 fn proposals(fake: &FakeExecutor, task: &str) -> Vec<ReceivedCall> {
     let calls = fake.calls().into_iter();
     calls.filter(|it| it.endpoint() == "execute" && it.body["task_id"] == task).collect()
@@ -77,8 +77,8 @@ impl Deaths {
         Self { kind, prepared: Prepared::new(kind, addresses(fakes)), points, at }
     }
 
-    /// Lets a process die at each of the points, several at a time. Each death in a file has a store
-    /// of its own; on PostgreSQL, where that takes long, one comes after the other.
+    /// Lets a process die at each of the points, several concurrently. Each death in a file has a
+    /// store of its own; on PostgreSQL, where that takes long, one follows the other.
     fn each(&self, die: impl Fn(&Site, usize) + Sync) {
         let runtime = Handle::current();
         let next = AtomicUsize::new(0);
@@ -102,7 +102,7 @@ impl Deaths {
         });
     }
 
-    /// The thread of a death is named after it, so that it is told with what went wrong.
+    /// The thread of a death is named after it, so that a failure names it.
     fn one(&self, die: &(impl Fn(&Site, usize) + Sync), site: &Site, at: usize) {
         let thread = thread::Builder::new().name(format!("dies at {at}, {}", self.points[at - 1]));
         thread::scope(|scope| {
@@ -166,7 +166,7 @@ async fn on_postgresql_a_task_call_is_paid_once_if_a_node_loses_its_database() {
     interrupted::stalled().await;
 }
 
-/// A point that nobody comes by would never be tried.
+/// A point that nothing reaches would never be tested.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_fail_point_is_reached() {
     let (task, run) = (tasks::counted(Kind::File).await, agent_runs::counted(Kind::File).await);

@@ -1,4 +1,4 @@
-//! What the real server needs in memory when an executor never comes to an end.
+//! The memory of the real server when an executor's answer never ends.
 
 use std::{fs, sync::Arc};
 
@@ -37,7 +37,7 @@ async fn a_hundred_endless_answers_take_less_than_48_mib() {
     let warm = ask(STREAMS);
     assert!(warm().iter().all(|reply| reply["status"] == "OK"));
 
-    // All have asked before the first is answered, so that a hundred streams begin at once.
+    // All requests have arrived before the first is answered, so a hundred streams start together.
     fake.set(gated(huge(10_000_000_000)));
     let pid = server.child.id();
     let before = memory_kib(pid, "VmRSS:");

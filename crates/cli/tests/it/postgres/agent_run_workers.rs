@@ -1,4 +1,4 @@
-//! Several workers, and several servers, on one PostgreSQL: everything is done once, also when one of
+//! Several workers, and several servers, on one PostgreSQL: everything is done once, even if one of
 //! them is paused past its lease.
 
 use std::{
@@ -28,7 +28,7 @@ fn worker(home: &Home, url: &str, name: &str) -> Process {
     process
 }
 
-/// Does two steps at a time.
+/// Does two steps concurrently.
 fn worker_of_two(home: &Home, url: &str, name: &str) -> Process {
     let of_time = ["--poll-ms", "50", "--lease-ms", "1500", "--concurrency", "2"];
     let args = ["run", "worker", "--store", url, "--worker-id", name];
@@ -37,7 +37,7 @@ fn worker_of_two(home: &Home, url: &str, name: &str) -> Process {
     process
 }
 
-/// A server that tells what it does with tasks.
+/// A server that logs what it does with tasks.
 fn server(home: &Home, url: &str) -> Process {
     let args = ["serve", "--listen", "127.0.0.1:0", "--store", url, "--new-admin-key"];
     let mut command = home.command(&args);
@@ -62,7 +62,7 @@ fn told(home: &Home, url: &str, run: &str, kind: &str) -> Vec<Value> {
     items.into_iter().filter(|event| event["event_type"] == kind).collect()
 }
 
-/// What the account paid.
+/// The spending of the account.
 async fn spent(url: &str) -> i64 {
     let location = StoreLocation::Postgres { url: url.to_owned(), migrate_url: None };
     let store = jurat_store::open(&location).await.unwrap();
@@ -89,7 +89,7 @@ async fn three_workers_do_each_step_once() {
     let workers: Vec<Process> =
         homes.iter().zip(["w1", "w2", "w3"]).map(|(home, name)| worker(home, &url, name)).collect();
     fake.wait_for_calls(18).await;
-    // One more process that ends when there is nothing left to do.
+    // One more process that exits when there is nothing left to do.
     home.run(&["run", "worker", "--once", "--store", &url]).ok();
     for run in runs {
         let result = home.run(&["run", "result", run, "--store", &url, "--json"]).ok().json();
@@ -121,15 +121,15 @@ async fn a_worker_paused_past_its_lease_changes_nothing_afterwards() {
     let paused = worker(&homes[0], &url, "paused");
     fake.wait_for_calls(3).await;
     signal(&paused.child, "-STOP");
-    // Neither of the two has room for all three steps. They go on with the same tasks, and ask under
-    // the same execution ids.
+    // Neither of the two has room for all three steps. They continue the same tasks under the same
+    // execution ids.
     let awake = [(&homes[1], "second"), (&homes[2], "third")]
         .map(|(home, name)| worker_of_two(home, &url, name));
     let leased = |name: &str| {
         let leased = told(&home, &url, "r1", "STEP_LEASED");
         leased.iter().filter(|it| it["payload"]["worker"] == name).count()
     };
-    // Each look is a process of its own, so that nobody is kept from work.
+    // Each read is a process of its own, so that nobody is kept from work.
     while leased("second") == 0 || leased("third") == 0 {}
     fake.wait_for_calls(6).await;
     fake.release();
@@ -163,8 +163,7 @@ async fn a_worker_paused_past_its_lease_changes_nothing_afterwards() {
     schema.drop().await;
 }
 
-/// Three servers on one store: the one that drives a task stands still, and another goes on with
-/// it.
+/// Three servers on one store: the one that drives a task is suspended, and another continues it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_paused_past_its_lease_changes_nothing_afterwards() {
     let schema = TestSchema::served().await;
@@ -185,7 +184,7 @@ async fn a_server_paused_past_its_lease_changes_nothing_afterwards() {
     let others = [server(&homes[1], &url), server(&homes[2], &url)];
     fake.wait_for_calls(2).await;
     fake.release();
-    // Whoever takes the same task from its caller once more is told of the same.
+    // A server that accepts the same task again from its caller reports the same one.
     let other = Http::new(&others[0].url, &homes[1].state());
     let (status, again) = other.post("/v1/tasks", &order);
     assert_eq!((status, &again["task_id"]), (200, &json!("t1")));

@@ -1,4 +1,4 @@
-//! The commands that the guide gives for a backup of PostgreSQL, run as they stand there.
+//! Runs the commands of the guide for a backup of PostgreSQL, exactly as written.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,7 +9,7 @@ use jurat_testkit::postgres::TestSchema;
 
 use crate::home::Home;
 
-/// The lines of the guide that begin so.
+/// The lines of the guide with this prefix.
 fn documented(program: &str) -> String {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/backup.md");
     let text = std::fs::read_to_string(guide).unwrap();

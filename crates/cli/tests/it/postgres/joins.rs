@@ -41,7 +41,7 @@ async fn a_node_that_joins_adds_no_key_of_its_own() {
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(refused.err.contains("--new-admin-key"), "{}", refused.err);
 
-    // Whoever may start a node may ask for a key.
+    // An operator who may start a node may create a key.
     serve(&second, &url, &["--new-admin-key"]).kill();
     assert!(key_of(&second).is_some());
     let listed = second.run(&["keys", "list", "--store", &url, "--json"]).ok().json();

@@ -32,7 +32,7 @@ async fn a_reply_with_one_timeout() {
     let reply = app.admin().post("/api/v3/delegate", &asked).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
     let mut body = reply.json();
-    // The one figure that real time decides.
+    // The one number that depends on real time.
     body["replicas"].as_array_mut().unwrap().iter_mut().for_each(|r| r["latency_ms"] = json!(0));
     assert_json_snapshot!(body);
 }
@@ -68,7 +68,7 @@ async fn the_median_represents_different_numbers() {
     let mut body = extract(&total());
     body["consensus"]["aggregation"] = json!("median");
     let reply = app.admin().post("/api/v3/delegate", &body).await.json();
-    // All numbers are combined, and nobody is surer of that than of one answer.
+    // All numbers are combined, with no more confidence than in one answer.
     assert_eq!(reply["consensus"]["outcome"], "agreed", "{reply:#}");
     assert_eq!(reply["output"], json!({ "total": 13.0 }));
     assert_eq!(reply["consensus"]["equivalence"], "numbers");

@@ -1,4 +1,4 @@
-//! `vp.semantic.v1` in delegate: the judge of a verifier decides what executors answer.
+//! `vp.semantic.v1` in delegate: the judge of a verifier decides the answers of executors.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-/// What an owner needs to have answers judged.
+/// The scopes of an owner whose answers are judged.
 const OWNER: &[Scope] = &[
     Scope::VerifiersRead,
     Scope::VerifiersWrite,
@@ -76,7 +76,7 @@ async fn delegated(caller: &TestCaller<'_>, body: &Value) -> Value {
     reply.json()
 }
 
-/// What the judge said of a replica, from its evidence.
+/// The judgment of a replica, from its evidence.
 fn judgment(replica: &Value) -> Value {
     let inline = replica["evidence"]["inline"].as_array().unwrap();
     serde_json::from_str(inline.last().unwrap()["content"].as_str().unwrap()).unwrap()
@@ -100,7 +100,7 @@ async fn an_answer_that_the_judge_fails_is_not_a_vote() {
     assert_eq!((&said["kind"], &said["judge"]), (&json!("judgment"), &json!("p/m")));
     assert_eq!(said["judgment"]["reasoning"], "It is met.");
     assert_eq!(judgment(rude)["judgment"]["verdict"], "not_met");
-    // The same answer is judged once, however many give it at the same time.
+    // The same answer is judged once, however many replicas give it concurrently.
     assert_eq!(fake.asked().len(), 2);
     delegated(&app.admin(), &delegate(ALL)).await;
     assert_eq!(fake.asked().len(), 2);
@@ -143,7 +143,7 @@ async fn a_judge_that_fails_is_an_error_and_never_a_verdict() {
         let error = &reply["replicas"][0]["error"];
         assert_eq!(error["code"], code, "{says:?}");
         assert!(error["detail"].as_str().unwrap().contains(words), "{says:?}: {error}");
-        // What the executor answered is there, and its standing does not suffer.
+        // The executor's answer is included, and its record does not suffer.
         assert_eq!(reply["replicas"][0]["output"], letter("odd"));
     }
 }
@@ -195,9 +195,9 @@ async fn the_hold_covers_the_maximum_of_the_judge_and_the_usage_is_paid() {
         line["amount_usd"].as_str().unwrap().parse().unwrap()
     };
     assert!((amounts("capture") - 0.0002).abs() < 1e-9);
-    // At least twice 20,000 bytes at a dollar for a million.
+    // At least twice 20,000 bytes at one dollar per million.
     assert!(0.04 < amounts("hold") && amounts("hold") < 0.2, "{lines:#}");
-    // What is longer than that is not judged, unless more is set aside for it.
+    // A longer answer is not judged, unless more credit is held for it.
     let mut body = delegate(&["s2"]);
     let reply = delegated(&alice, &body).await;
     assert_eq!(reply["replicas"][0]["error"]["code"], "output_unchecked", "{reply:#}");

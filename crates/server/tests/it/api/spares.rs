@@ -10,7 +10,8 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-/// Three sessions for the seats, of which the second fails, and a dear one that only a spare takes.
+/// Three sessions for the seats, of which the second fails, and an expensive one that only a spare
+/// takes.
 async fn with_a_spare(app: &TestApp) -> [jurat_testkit::fake_executor::FakeExecutor; 4] {
     let fakes = app.executors([says_valid(), status(500), says_valid(), says_valid()]).await;
     let session = json!({ "id": "dear", "executor": "s4", "price_micros": 1_000 });
@@ -42,7 +43,7 @@ async fn one_dead_executor_of_three_costs_its_seat_and_not_the_round() {
         "claim": "x",
         "consensus": { "replicas": 3, "session_pool": ["s1", "s2", "s3"] },
     });
-    // The first five try it, and then it rests.
+    // The first five try it, and then it is paused.
     for number in 0..7 {
         let reply = validate(&app.admin(), &body).await;
         let consensus = &reply["consensus"];
@@ -118,7 +119,7 @@ async fn a_spare_takes_the_seat_of_a_session_that_fails() {
     assert_eq!(told, expected, "{reply:#}");
     assert_eq!(reply["replicas"][3]["error"]["code"], "http_status");
     assert_eq!(reply["replicas"][3]["group"], Value::Null);
-    // It is on record as it was told, and the entry is what the store leads to.
+    // It is recorded as it was reported, and the entry matches the store.
     let path = format!("/v1/rounds/{}", reply["round_id"].as_str().unwrap());
     let round = app.admin().get(&path).await.json();
     assert_eq!(round["replicas"], reply["replicas"]);
@@ -190,7 +191,7 @@ async fn spares_are_in_the_hold_and_are_paid() {
 async fn a_spare_that_shares_less_with_the_others_comes_first() {
     let app = TestApp::new().await;
     let _fakes = app.executors([says_valid(), status(500), says_valid(), says_valid()]).await;
-    // Cheaper than the stranger, but another lane to an executor that answers already.
+    // Cheaper than the unrelated one, but another session to an executor that answers already.
     for (id, executor, price) in [("copy", "s1", 10), ("stranger", "s4", 1_000)] {
         let session = json!({ "id": id, "executor": executor, "price_micros": price });
         app.admin().post("/v1/sessions", &session).await;

@@ -1,4 +1,4 @@
-//! What is refused in a request, with the field and what to do.
+//! Requests that are refused, with the field and advice.
 
 use http::StatusCode;
 use jurat_testkit::{
@@ -7,7 +7,7 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-/// Requests with one thing wrong, and what the reply says of it.
+/// Requests with one fault, and the reply to it.
 #[tokio::test]
 async fn every_wrong_field_is_named() {
     let app = TestApp::new().await;
@@ -82,7 +82,7 @@ async fn an_executor_that_keeps_failing_is_paused() {
     assert_eq!(reply.json()["code"], "sessions_unavailable");
     let shown = app.admin().get("/v1/executors/s1").await.json();
     assert_eq!(shown["status"], "resting");
-    // After the pause its health is looked at, and then calls are made again.
+    // After the pause it is probed, and then calls are made again.
     app.clock.advance_ms(5_000);
     let reply = app.admin().post("/api/v3/validate", &body).await;
     assert_eq!(reply.status, StatusCode::OK);

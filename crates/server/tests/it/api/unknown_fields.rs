@@ -1,4 +1,4 @@
-//! Fields that are not known: refused by name, or ignored with a warning.
+//! Unknown fields: refused by name, or ignored with a warning.
 
 use http::StatusCode;
 use jurat_testkit::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::{ERAS, call};
 
-/// What each misplaced or misspelt field is told.
+/// The reply to each misplaced or misspelt field.
 fn misplaced() -> Vec<(&'static str, Value, &'static str, &'static str)> {
     let schema = json!({ "type": "object", "required": ["total"] });
     vec![
@@ -147,7 +147,7 @@ async fn additional_members_of_a_job_reach_the_executor() {
     );
 }
 
-/// Routes of the registry ignore what they do not know, and so does version 2.
+/// Routes of the registry ignore unknown fields, and so does version 2.
 fn ignores(path: &str) -> bool {
     const OURS: [&str; 4] = ["/tests", "/attacks", "/rotate", "/approve"];
     const REGISTRY: [&str; 12] = [
@@ -164,7 +164,7 @@ fn ignores(path: &str) -> bool {
         "/v1/register",
         "/api/v2",
     ];
-    // A peer's protocols have members that we do not know.
+    // Protocols of peers have members that we do not know.
     const PEERS: [&str; 3] = ["/mcp", "/verify", "/auth"];
     let is_ours = OURS.iter().any(|end| path.ends_with(end));
     (REGISTRY.iter().any(|start| path.starts_with(start)) && !is_ours)

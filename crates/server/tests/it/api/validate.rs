@@ -87,7 +87,7 @@ async fn fail_hard_answers_409_with_the_evidence_in_the_same_body() {
     assert_eq!(reply["code"], "consensus_disagreement");
     assert_eq!(reply["replicas"].as_array().unwrap().len(), 3);
     assert_eq!(reply["consensus"]["outcome"], "split");
-    // The round is on record all the same.
+    // The round is recorded all the same.
     let round =
         app.admin().get(&format!("/v1/rounds/{}", reply["round_id"].as_str().unwrap())).await;
     assert_eq!(round.json()["receipt_id"], reply["receipt_id"]);
@@ -103,7 +103,7 @@ async fn best_effort_breaks_a_tie_aloud() {
     assert_eq!(reply["consensus"]["tie_broken"], true);
     assert_eq!(reply["consensus"]["outcome"], "split");
     assert!(reply["verdict"].is_string());
-    // A coin would be right as often.
+    // A coin toss would be right as often.
     assert_eq!(reply["confidence"], 0.5);
     assert_eq!(reply["consensus"]["low_confidence"], true, "{reply}");
 }

@@ -9,7 +9,7 @@ async fn a_body_that_is_too_large_is_refused_and_the_refusal_arrives() {
     let served = Served::with(patient()).await;
     let size = 3 * 1_024 * 1_024;
     let mut peer = served.says(&post(&format!("content-length: {size}\r\n"))).await;
-    // All of it is said before anything is read, as simple clients do.
+    // All of it is sent before anything is read, as simple clients do.
     peer.0.write_all(" ".repeat(size).as_bytes()).await.unwrap();
     let answer = peer.rest().await;
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");

@@ -1,4 +1,4 @@
-//! Heads that are too large, or that two programs could read in two ways.
+//! Heads that are too large, or that two programs could read differently.
 
 use super::{HEALTH, Served, patient, post};
 
@@ -21,7 +21,7 @@ async fn an_oversized_head_is_refused_before_it_ends() {
     served.says(&fits).await.until("HTTP/1.1 200 ").await;
     let mut peer = served.says("GET /health HTTP/1.1\r\nx-a: ").await;
     let endless = "a".repeat(40 * 1_024);
-    // It may be told before it has said all.
+    // The reply may come before everything is sent.
     drop(tokio::io::AsyncWriteExt::write_all(&mut peer.0, endless.as_bytes()).await);
     let answer = peer.rest().await;
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");

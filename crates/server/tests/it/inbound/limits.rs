@@ -1,4 +1,4 @@
-//! How many connections there may be.
+//! The limit of connections.
 
 use jurat_server::InboundLimits;
 
@@ -14,7 +14,7 @@ async fn a_connection_beyond_the_limit_is_told_to_retry() {
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(answer.contains("\r\nretry-after: "), "{answer}");
     assert!(answer.contains(r#""code":"overloaded""#), "{answer}");
-    // Those who are in notice nothing.
+    // Existing connections notice nothing.
     first.say(HEALTH).await;
     first.until("ok").await;
 }

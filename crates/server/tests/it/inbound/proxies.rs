@@ -5,7 +5,7 @@ use jurat_testkit::app::TestApp;
 
 use super::{Served, patient};
 
-/// Asks for so many codes, each for another address, and returns the status of the last answer.
+/// Asks for this many codes, each for another address, and returns the status of the last reply.
 async fn asked(served: &Served, header: &str, name: &str, count: usize) -> String {
     let mut peer = served.connect().await;
     let mut last = String::new();

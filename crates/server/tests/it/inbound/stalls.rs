@@ -1,4 +1,4 @@
-//! The ways to keep a connection open without asking for anything.
+//! The ways to keep a connection open without a request.
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ async fn a_later_request_may_wait_but_not_drip() {
     dripping.until("ok").await;
     dripping.say("GET /hea").await;
     assert_eq!(dripping.rest().await, "");
-    // As much time has passed for the one that said nothing.
+    // As much time has passed for the silent one.
     idle.say(HEALTH).await;
     idle.until("ok").await;
 }
@@ -121,8 +121,8 @@ async fn a_peer_that_does_not_read_its_replies_is_dropped() {
     let served = Served::with(InboundLimits { write_timeout: SHORT, ..patient() }).await;
     let mut peer = served.says(HEALTH).await;
     peer.until("ok").await;
-    // The buffers of the machine take a few of these large replies at once, so that the server
-    // waits from the beginning, for as long as it may.
+    // The buffers of the machine accept a few of these large replies, so the server waits from the
+    // start, up to its limit.
     let asking = HEALTH.replace("/health", "/openapi.json").repeat(100);
     let begun = tokio::time::Instant::now();
     while tokio::io::AsyncWriteExt::write_all(&mut peer.0, asking.as_bytes()).await.is_ok() {}
@@ -146,7 +146,7 @@ async fn an_event_stream_that_is_read_outlives_every_timeout() {
     let head = post(&format!("accept: text/event-stream\r\ncontent-length: {}\r\n", body.len()));
     let mut peer = served.says(&(head + body)).await;
     peer.until("event: replica_started").await;
-    // Two who wait for nothing come and go meanwhile.
+    // Two that wait for nothing come and go meanwhile.
     for _ in 0..2 {
         assert_eq!(served.connect().await.rest().await, "");
     }

@@ -60,7 +60,7 @@ async fn a_round_in_progress_finishes_while_new_ones_are_refused() {
 async fn connections_that_do_not_end_are_dropped() {
     let mut served = Served::with(InboundLimits { close_timeout: SHORT, ..patient() }).await;
     let mut half = served.says("GET /health HTTP/1.1\r\nhost:").await;
-    // The server has seen it when it has answered one that came later.
+    // The server has seen it once it has answered a later one.
     served.says(HEALTH).await.until("ok").await;
     served.stop();
     served.ended().await;
@@ -87,11 +87,11 @@ async fn a_round_that_outlasts_the_drain_is_expired_before_the_process_ends() {
     fake.wait_for_calls(1).await;
     served.stop();
     served.ended().await;
-    // Whoever asked is told something, and the connection ends.
+    // The waiting caller gets a reply, and the connection ends.
     assert!(asking.rest().await.starts_with("HTTP/1.1 "));
     served.app.engine.shutdown().await;
 
-    // Nothing is started, so that nothing but the end of the first process can have ended it.
+    // Nothing is started, so only the end of the first process can have ended it.
     let next = TestApp::with_store(&file).await;
     let list = next.admin().get("/v1/rounds").await.json();
     assert_eq!(list["items"][0]["state"], "expired", "{list}");

@@ -1,4 +1,4 @@
-//! Who may speak: keys, limits, and names that the server answers for.
+//! Access to the tools: keys, limits, and accepted host names.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ async fn without_a_valid_key_only_authentication_is_explained() {
     let app = TestApp::new().await;
     for caller in [app.anonymous(), app.with_key("jrt_live_nothing"), app.with_key("")] {
         for era in ERAS {
-            // A session of somebody else is no key either.
+            // A session of another client is not a key, either.
             let headers = [("mcp-session-id", "0b1c"), ("mcp-protocol-version", era)];
             let reply = caller.post_with("/mcp", &ping(), &headers).await;
             assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
@@ -131,7 +131,7 @@ async fn no_executor_ever_sees_the_key_of_the_caller() {
     assert!(!reply.text().contains(&key));
 }
 
-/// The tools that a key is told of, and how many bytes that takes.
+/// The tools that a key can see, and the size of the list.
 async fn listed(caller: &TestCaller<'_>, era: &str) -> (BTreeSet<String>, usize) {
     let reply = ask(caller, era, "tools/list", json!({})).await;
     let tools = result(&reply)["tools"].as_array().unwrap().clone();

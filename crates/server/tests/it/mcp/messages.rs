@@ -1,4 +1,4 @@
-//! The protocol itself: how it begins, what it lists, and what it does with what is no message.
+//! The protocol itself: its start, its lists, and invalid messages.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -59,10 +59,10 @@ async fn both_revisions_list_the_same_tools_with_self_contained_schemas() {
         for (part, schema) in [("input", &tool["inputSchema"]), ("output", &tool["outputSchema"])] {
             assert_eq!(schema["type"], "object", "{name} {part}");
             assert!(!schema.to_string().contains("#/components"), "{name} {part}");
-            // Every reference leads somewhere within the schema, else this fails.
+            // This fails unless every reference leads somewhere within the schema.
             jsonschema::draft202012::new(schema).unwrap();
         }
-        // A tool that takes nothing has none.
+        // A tool without arguments has none.
         for (field, schema) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
             let told = ["description", "$ref", "oneOf"].iter().any(|key| schema.get(key).is_some());
             assert!(told, "{name}: nothing is said of `{field}`");
@@ -124,7 +124,7 @@ async fn an_unknown_method_or_tool_is_a_protocol_error() {
     assert_eq!(reply.json()["error"]["code"], -32601, "{}", reply.text());
     let reply = ask(&app.admin(), MODERN, "no/such/method", json!({})).await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (404, &json!(-32601)));
-    // What is not announced is not there.
+    // Features that are not announced do not exist.
     for method in ["prompts/list", "resources/list", "resources/templates/list"] {
         let reply = ask(&app.admin(), MODERN, method, json!({})).await;
         assert_eq!(reply.json()["error"]["code"], -32601, "{method}: {}", reply.text());

@@ -97,7 +97,7 @@ async fn workflows_are_designed_and_checked_under_the_names_of_both_revisions() 
             assert!(told["workflow_id"].is_string(), "{told}");
         }
     }
-    // Nobody can judge here, and the tools say so alike.
+    // No judge is available here, and both tools report it.
     for tool in ["check_skill_safety", "check_workflow_safety"] {
         let checked = call(&ann, MODERN, tool, &json!({ "workflow_id": "report" })).await;
         let body = &checked["structuredContent"];

@@ -1,4 +1,4 @@
-//! The tools for tasks, runs and what is remembered of decisions.
+//! The tools for tasks, agent runs and knowledge.
 
 use std::time::Duration;
 
@@ -123,7 +123,7 @@ async fn a_wait_is_limited_and_returns_the_task() {
         let wrong = call(&ann, MODERN, tool, &arguments).await;
         assert_eq!(wrong["structuredContent"]["field"], field, "{tool}: {wrong}");
     }
-    // What belongs to another account is not found, and a key needs the scope.
+    // Objects of another account are not found, and a key needs the scope.
     let bob = app.caller("bob", &[Scope::TasksRead]).await;
     assert_eq!(code(&bob, "get_task", json!({ "task_id": "t1" })).await, "not_found");
     assert_eq!(code(&bob, "cancel_task", json!({ "task_id": "t1" })).await, "forbidden");

@@ -1,4 +1,4 @@
-//! The tools: they answer what the API answers, tell of progress, and end with their caller.
+//! The tools answer like the API, report progress, and end with their caller.
 
 use std::{pin::pin, time::Duration};
 
@@ -86,7 +86,7 @@ async fn a_failure_is_a_tool_error_with_the_problem_of_the_api() {
     }
 }
 
-/// A problem without what differs between two rounds.
+/// A problem without the members that differ between two rounds.
 fn settled(mut problem: Value) -> Value {
     for name in ["round_id", "receipt_id", "replicas"] {
         problem.as_object_mut().unwrap().remove(name);

@@ -18,7 +18,7 @@ const SIX: [&str; 6] = [
     "delete_verifier",
 ];
 
-/// A verifier whose judge asks no model.
+/// A verifier whose judge needs no model.
 fn sourced(name: &str) -> Value {
     json!({
         "name": name,
@@ -30,7 +30,7 @@ fn sourced(name: &str) -> Value {
     })
 }
 
-/// Calls a tool that does what it is asked, and holds its result against its schema.
+/// Calls a tool successfully, and checks its result against its schema.
 pub(super) async fn done(
     caller: &TestCaller<'_>,
     era: &str,
@@ -49,7 +49,7 @@ pub(super) async fn done(
     result
 }
 
-/// The problem of a tool that does not.
+/// The problem of a tool that fails.
 async fn refused(caller: &TestCaller<'_>, tool: &str, arguments: &Value) -> Value {
     let result = call(caller, MODERN, tool, arguments).await;
     assert_eq!(result["isError"], true, "{tool}: {result}");
@@ -110,7 +110,7 @@ async fn run(alice: &TestCaller<'_>, era: &str, name: &str) {
         assert_eq!((&ran["skill_id"], &ran["run_id"]), (&skill, &json!("monday")));
         let id = ran["verifier_run_id"].as_str().unwrap();
         let mut told = alice.get(&format!("/v1/verifier-runs/{id}")).await.json();
-        // Runs by tools always have an owner.
+        // Runs through tools always have an owner.
         assert_eq!(
             told.as_object_mut().unwrap().remove("anonymous_verifier_run_id"),
             Some(json!(null))

@@ -1,4 +1,4 @@
-//! The examples of events to executors.
+//! The examples of agent events.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Story;
 
-/// An event that is sent and looked at; nobody tells the executor.
+/// An event that is sent and read; it is not delivered.
 pub(super) async fn agent_events() -> BTreeSet<String> {
     let app = TestApp::new().await;
     let fake = FakeExecutor::start(says_valid()).await;

@@ -1,4 +1,4 @@
-//! The examples of runs of several agents.
+//! The examples of agent runs.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Story, app_of};
 
-/// A run from its submission to its end, called off and tried again; nobody works on it.
+/// A run from its submission to its end, cancelled and retried; no worker runs.
 pub(super) async fn runs() -> BTreeSet<String> {
     let behaviour = answers(json!({ "answer": "yes" })).task_types(&["swarm"]);
     let (app, _fakes) = app_of([behaviour.clone(), behaviour.clone(), behaviour]).await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Story, shape};
 
-/// The admin claims a handle, makes a team and answers what another user offers.
+/// The admin claims a handle, creates a team and answers the offer of another user.
 pub(super) async fn people() -> BTreeSet<String> {
     let mut story = Story::new(TestApp::new().await);
     let me = "/v1/me";
@@ -81,7 +81,7 @@ async fn offered_by_me(story: &Story, handle: &str) -> String {
     offered(&admin, handle, "bob").await
 }
 
-/// Holds a reply against the example of the document.
+/// Compares a reply with the example of the document.
 fn hold(story: &mut Story, method: &str, path: &str, reply: &TestReply) {
     let status = reply.status.as_u16().to_string();
     let responses = &story.operation(method, path)["responses"];
@@ -90,7 +90,7 @@ fn hold(story: &mut Story, method: &str, path: &str, reply: &TestReply) {
     story.played.insert(format!("{method} {path}"));
 }
 
-/// Somebody registers, logs in, and lets a program in.
+/// A user registers, logs in, and approves a program.
 pub(super) async fn logins() -> BTreeSet<String> {
     let mut story = Story::new(TestApp::new().await);
     for kind in ["register", "login"] {

@@ -20,7 +20,7 @@ async fn told() -> (Story, [FakeExecutor; 2]) {
     (Story::new(app), fakes)
 }
 
-/// A task that is decided again and again.
+/// A continuous task.
 async fn next_epoch() -> BTreeSet<String> {
     let (mut story, _fakes) = told().await;
     story.app.start(SoleNode::Yes).await;
@@ -34,7 +34,7 @@ async fn next_epoch() -> BTreeSet<String> {
     story.played
 }
 
-/// One task that is decided, and one that is called off before anybody begins.
+/// One task that is decided, and one that is cancelled before any work starts.
 pub(super) async fn tasks() -> BTreeSet<String> {
     let (mut story, _fakes) = told().await;
     story.app.start(SoleNode::Yes).await;

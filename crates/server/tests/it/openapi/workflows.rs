@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Story;
 
-/// A workflow from its first version to its end, under both names.
+/// A workflow from its first version to its deletion, under both names.
 pub(super) async fn workflows() -> BTreeSet<String> {
     let mut played = BTreeSet::new();
     for base in ["/v1/workflows", "/v1/skills"] {
@@ -69,7 +69,7 @@ async fn shared(story: &mut Story, base: &str) {
     story.play("DELETE", &format!("{base}/{{ref}}"), &at, &Value::Null).await;
 }
 
-/// Somebody else lets the admin in, who leaves again.
+/// Another user grants access to the admin, who gives it up again.
 async fn left(story: &mut Story, base: &str) {
     let scopes = [Scope::WorkflowsRead, Scope::WorkflowsWrite];
     let bob = story.app.caller("bob", &scopes).await;

@@ -1,4 +1,4 @@
-//! `/v1/agent-events`: what executors are told besides their work, and what they answer.
+//! `/v1/agent-events`: the messages to executors, and their answers.
 
 mod decided;
 pub(crate) mod sent;
@@ -16,7 +16,7 @@ use jurat_testkit::{
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// The longest that a test waits for what must come.
+/// The longest wait of a test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) async fn started() -> TestApp {
@@ -25,7 +25,7 @@ pub(crate) async fn started() -> TestApp {
     app
 }
 
-/// Starts a fake that wants to be told of events.
+/// Starts a fake that subscribes to events.
 pub(crate) async fn listening(app: &TestApp, name: &str, behaviour: Behaviour) -> FakeExecutor {
     let behaviour = behaviour.provider_family(name).model_id(name);
     let fake = FakeExecutor::start(behaviour).await;
@@ -41,7 +41,7 @@ pub(crate) fn able() -> Behaviour {
     answers(json!({ "answer": "yes" })).task_types(&["swarm"])
 }
 
-/// A task of these, submitted.
+/// Submits a task for these executors.
 pub(crate) async fn task(app: &TestApp, id: &str, executors: &[&str], verifiers: &[&str]) {
     let contract = app.admin().get(&format!("/v1/tasks/sample?task_id={id}")).await.json();
     under(app, &contract, executors, verifiers).await;
@@ -58,7 +58,7 @@ pub(crate) async fn ended(app: &TestApp, id: &str) -> Value {
     app.admin().get(&format!("/v1/tasks/{id}?wait=30")).await.json()
 }
 
-/// Looks at a list of events until it is as it should be.
+/// Reads a list of events until it satisfies the condition.
 pub(crate) async fn until(
     app: &TestApp,
     query: &str,
@@ -94,7 +94,7 @@ fn set(words: &[&str]) -> BTreeSet<String> {
     words.iter().map(|it| (*it).to_owned()).collect()
 }
 
-/// A task from its claim to its decision, as those hear of it who listen.
+/// A task from its lease to its decision, as subscribers see it.
 pub(crate) async fn told(app: &TestApp) {
     app.start(SoleNode::Yes).await;
     let author = listening(app, "author", able()).await;
@@ -109,7 +109,7 @@ pub(crate) async fn told(app: &TestApp) {
         kinds(&author.events()),
         set(&["task_claimed", "task_completion_decided", "decision_finalized"])
     );
-    // Which of the two verifies is a matter of their names.
+    // Which of the two votes depends on their names.
     let count = voter.events().len().max(2);
     let of_voter = until(app, "executor=voter", |items| {
         2 <= items.len() && items.iter().all(|it| it["state"] == "acked")
@@ -122,7 +122,7 @@ pub(crate) async fn told(app: &TestApp) {
     assert_eq!(deaf.events().len(), 0);
     let none = app.admin().get("/v1/agent-events?executor=deaf").await.json();
     assert_eq!(none["items"], json!([]));
-    // Each is told once, under a key of its own.
+    // Each is delivered once, under a key of its own.
     let calls = author.events();
     let keys: BTreeSet<&str> =
         calls.iter().map(|it| it.body["event"]["dedupe_key"].as_str().unwrap()).collect();
@@ -194,7 +194,7 @@ async fn nothing_about_a_vote_is_announced_before_the_decision() {
     let voter = listening(&app, "voter", jurat_testkit::fake_executor::gated(says_valid())).await;
     task(&app, "task-1", &["author"], &["voter"]).await;
     voter.wait_for_calls(1).await;
-    // The vote is not given yet: the author knows of its own claim, and the voter of a name.
+    // The vote is not cast yet: the author knows its own lease, and the voter a name.
     let told = voter.wait_for_events(2).await;
     for call in told.iter().chain(&author.events()) {
         let payload = &call.body["event"]["payload"];

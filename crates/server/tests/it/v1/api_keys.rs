@@ -17,7 +17,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// Whether the clear text of a key opens something.
+/// Whether the clear text of a key is accepted.
 async fn opens(app: &TestApp, key: &Value) -> bool {
     app.with_key(text(key)).get("/v1/rounds").await.status == StatusCode::OK
 }
@@ -34,7 +34,7 @@ async fn a_new_key_is_shown_once_and_opens_what_its_scopes_allow() {
     assert_eq!(reply.status, StatusCode::CREATED);
     assert_eq!(reply.headers["cache-control"], "no-store");
     let created = reply.json();
-    // No file holds what looks like a key to those who search for them.
+    // No file contains a text that secret scanners take for a key.
     let mut shown = created.clone();
     shown["key"] = json!("[key]");
     assert_json_snapshot!(shown);
@@ -60,7 +60,7 @@ async fn a_key_may_have_an_account_scopes_limits_and_an_end() {
     assert_eq!(created["concurrent_rounds"], 4);
     assert_eq!(created["expires_at"], "2030-01-31T10:00:00Z");
     assert!(opens(&app, &created["key"]).await);
-    // The account is there now, and can have more keys.
+    // The account exists now, and can have more keys.
     create(&app, &json!({ "name": "second", "account": "acct_team" })).await;
     let listed = app.admin().get("/v1/api-keys?account=acct_team").await.json();
     assert_eq!(listed["items"].as_array().unwrap().len(), 2);
@@ -123,7 +123,7 @@ async fn a_name_is_taken_once_in_an_account_while_its_key_lives() {
 async fn a_revoked_key_is_refused_at_once_and_like_an_unknown_one() {
     let app = TestApp::new().await;
     let created = create(&app, &json!({ "name": "ci" })).await;
-    // It is known now, and still the next request is refused.
+    // It is cached now, and still the next request is refused.
     assert!(opens(&app, &created["key"]).await);
     let path = format!("/v1/api-keys/{}", text(&created["id"]));
     let reply = app.admin().delete(&path).await;
@@ -190,7 +190,7 @@ async fn a_rotated_key_serves_until_its_grace_is_over() {
     app.clock.advance_ms(60_000);
     assert!(opens(&app, &new["key"]).await && !opens(&app, &old["key"]).await);
 
-    // Without a body there is a day of grace, and without grace there is none.
+    // Without a body the grace period is a day, and it can be zero.
     let path = "/v1/api-keys/ci/rotate?account=acct_team";
     let last = app.admin().send("POST", path, Body::empty(), &[]).await.json();
     assert_eq!(last["replaces"], new["id"]);
@@ -300,7 +300,7 @@ async fn a_rotation_without_grace_ends_every_earlier_key_of_the_name() {
     assert_eq!(statuses, [401, 401, 200]);
 }
 
-/// A caller with a key that an admin made.
+/// A caller with a key that an admin created.
 async fn member<'a>(app: &'a TestApp, body: &Value) -> (Value, TestCaller<'a>) {
     let created = create(app, body).await;
     let caller = app.with_key(text(&created["key"]));
@@ -313,7 +313,7 @@ async fn an_account_makes_lists_and_revokes_keys_of_its_own() {
     let (first, team) = member(&app, &json!({ "name": "first", "account": "acct_team" })).await;
     let own: Vec<&str> = Scope::OWN.iter().map(|scope| scope.as_str()).collect();
     assert_eq!(first["scopes"], json!(own), "all that an account does with its own");
-    // A body with nothing but a name is enough.
+    // A body with only a name is enough.
     let made = team.post("/v1/api-keys", &json!({ "name": "laptop" })).await;
     assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
     let made = made.json();
@@ -352,11 +352,11 @@ async fn a_key_never_gives_more_than_it_has() {
     let own = json!({ "name": "b", "account": "acct_team", "scopes": ["rounds:read"] });
     let weak = team.post("/v1/api-keys", &own).await;
     assert_eq!(weak.status, StatusCode::CREATED, "{}", weak.text());
-    // A key that may do more is not revoked by one that may do less.
+    // A key cannot revoke one with more scopes.
     let reply = team.delete("/v1/api-keys/strong").await;
     assert_problem(&reply, StatusCode::FORBIDDEN, "forbidden");
     assert_eq!(team.delete("/v1/api-keys/b").await.status, StatusCode::NO_CONTENT);
-    // Other accounts are not there.
+    // Other accounts do not exist.
     let admin = app.admin().get("/v1/me").await.json();
     let path = format!("/v1/api-keys/{}", text(&admin["key"]["id"]));
     assert_problem(&team.delete(&path).await, StatusCode::NOT_FOUND, "not_found");
@@ -381,7 +381,7 @@ async fn a_key_never_gives_more_than_it_has() {
 #[tokio::test]
 async fn a_limit_cannot_be_left_behind_by_making_another_key() {
     let app = TestApp::new().await;
-    // Without a word an admin's key with a limit makes none.
+    // By default an admin's key with a limit creates none.
     let limited = json!({ "name": "visitor", "account": "acct_team", "rate_per_minute": 60 });
     let (created, visitor) = member(&app, &limited).await;
     assert!(!created["scopes"].as_array().unwrap().contains(&json!("keys:write")));

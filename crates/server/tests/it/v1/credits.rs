@@ -1,4 +1,4 @@
-//! `/v1/me` and `/v1/accounts`: credit, and accounts that are suspended.
+//! `/v1/me` and `/v1/accounts`: credit, and suspended accounts.
 
 use http::StatusCode;
 use insta::{assert_json_snapshot, assert_snapshot};
@@ -23,7 +23,7 @@ async fn grant(app: &TestApp, account: &str, amount: &str) -> TestReply {
     app.admin().post(&path, &json!({ "amount_usd": amount })).await
 }
 
-/// Of the credit of the caller's account: what is available, held and spent.
+/// The available, held and spent credit of the caller's account.
 async fn credit(caller: &TestCaller<'_>) -> [String; 3] {
     let usage = caller.get("/v1/me/usage").await.json();
     ["available_usd", "held_usd", "spent_usd"].map(|name| text(&usage[name]).to_owned())
@@ -91,7 +91,7 @@ async fn a_round_holds_its_price_and_pays_for_answers_only() {
     grant(&app, "acct_team", "1.00").await;
     let asked = team.post("/api/v3/validate", &validate(&["well", "also", "ill"])).await;
     assert_eq!(asked.json()["verdict"], "VALID", "{}", asked.text());
-    // Two answered; the third gave nothing, and nothing is paid for it.
+    // Two answered; the third failed, and is not paid.
     assert_eq!(credit(&team).await, ["0.40", "0.00", "0.60"]);
     let lines = team.get("/v1/me/transfers").await.json();
     let shown: Vec<String> = lines["items"].as_array().unwrap().iter().map(line).collect();
@@ -105,7 +105,7 @@ async fn a_round_holds_its_price_and_pays_for_answers_only() {
         ]
     );
     assert_eq!(lines["items"][0]["round_id"], asked.json()["round_id"]);
-    // What is left is not enough for the most that the same could cost.
+    // The rest does not cover the maximum cost of the same request.
     let refused = team.post("/api/v3/validate", &validate(&["well", "also", "ill"])).await;
     assert_problem(&refused, StatusCode::PAYMENT_REQUIRED, "budget_exhausted");
     assert_eq!(credit(&team).await, ["0.40", "0.00", "0.60"]);
@@ -229,7 +229,7 @@ async fn a_suspended_account_is_refused_from_the_next_request_on() {
     assert!(suspended.json()["suspended_at"].is_string(), "{}", suspended.text());
     assert_problem(&ask().await, StatusCode::FORBIDDEN, "account_suspended");
     assert_eq!(team.get("/v1/me").await.json()["suspended"], true);
-    // Reading goes on.
+    // Reading still works.
     assert_eq!(team.get("/v1/rounds").await.status, StatusCode::OK);
     // It stays suspended since the first time.
     app.clock.advance_ms(1_000);

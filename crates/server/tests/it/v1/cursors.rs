@@ -1,4 +1,4 @@
-//! Cursors: a list goes on where it says, and nobody else's place is one.
+//! Cursors: a list continues where it says, and foreign cursors are refused.
 
 use http::StatusCode;
 use jurat_testkit::{app::TestApp, fake_executor::says_valid};

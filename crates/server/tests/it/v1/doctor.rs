@@ -12,7 +12,7 @@ async fn validate(app: &TestApp, replicas: u8) -> Value {
     reply.json()
 }
 
-/// The details of those checks that are not well.
+/// The details of the failed checks.
 fn unwell(body: &Value) -> Vec<&str> {
     let checks = body["checks"].as_array().unwrap().iter();
     checks.filter(|it| it["status"] != "ok").filter_map(|it| it["detail"].as_str()).collect()

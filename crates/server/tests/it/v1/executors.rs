@@ -50,7 +50,7 @@ async fn a_required_executor_is_not_registered_while_it_is_down() {
     for path in ["/v1/executors/a", "/v1/sessions/a"] {
         assert_eq!(app.admin().get(path).await.status, StatusCode::NOT_FOUND, "{path}");
     }
-    // Nothing is in the way of another try.
+    // Nothing prevents another try.
     let fake = FakeExecutor::start(says_valid()).await;
     let body = json!({ "name": "a", "url": fake.url(), "must_answer": true });
     let reply = app.admin().post("/v1/executors", &body).await;
@@ -80,7 +80,7 @@ async fn one_address_under_several_names_is_reported() {
 async fn a_check_reports_whether_events_are_received() {
     let app = TestApp::new().await;
     let (fake, web) = (FakeExecutor::start(says_valid()).await, FakeDocuments::start().await);
-    // Somebody who takes events answers so to whoever asks for them.
+    // An endpoint for events answers a `GET` like this.
     web.put("/agent-events", FakeDocument::Status(405));
     let hearing = web.reference("", b"")["uri"].as_str().unwrap().to_owned();
     let dead = "http://127.0.0.1:1";
@@ -103,7 +103,7 @@ async fn a_check_reports_whether_events_are_received() {
     let hears = check("hears").await;
     assert_eq!(hears["agent_events"], json!({ "url": hearing, "ok": true, "error": null }));
     let deaf = check("deaf").await;
-    // The executor itself is well.
+    // The executor itself is healthy.
     assert_eq!((&deaf["ok"], &deaf["agent_events"]["ok"]), (&json!(true), &json!(false)), "{deaf}");
     assert!(deaf["agent_events"]["error"].is_string(), "{deaf}");
     assert!(check("s").await.get("agent_events").is_none());
@@ -115,7 +115,7 @@ async fn a_check_reports_whether_events_are_received() {
     assert!(!found.iter().any(|it| it.contains("`hears`")), "{doctor}");
 }
 
-/// What a check-up warns of.
+/// The warnings of a check-up.
 fn findings(doctor: &Value, check: &str) -> Vec<String> {
     let checks = doctor["checks"].as_array().unwrap().iter();
     let warnings = checks.filter(|it| it["check"] == check && it["status"] == "warning");
@@ -145,7 +145,7 @@ async fn a_check_up_finds_stalled_work() {
     let doctor = async || app.admin().get("/v1/doctor").await.json();
     let now = doctor().await;
     assert!(all.iter().all(|it| findings(&now, it).is_empty()), "{now}");
-    // No node is started, so that nobody comes.
+    // No node is started, so nobody works on it.
     app.clock.advance_ms(400_000);
     let later = doctor().await;
     let [tasks, runs, events] = all.map(|it| findings(&later, it).join("; "));

@@ -1,4 +1,4 @@
-//! `/v1/register`, `/v1/login`, and programs that somebody lets in.
+//! `/v1/register`, `/v1/login`, and device logins.
 
 use std::net::IpAddr;
 
@@ -71,7 +71,8 @@ async fn the_answer_is_the_same_for_known_and_unknown_addresses() {
     let unknown = verify(&app, "login", "other@example.com", "00000000").await;
     assert_problem(&known, 401, "invalid_credentials");
     assert_eq!(known.text(), unknown.text());
-    // Only who is known, or registers, gets mail; the end of the engine waits for all of it.
+    // Only known addresses, and new ones that register, get mail; the shutdown of the engine waits
+    // for all of it.
     ask(&app, "login", "third@example.com").await;
     app.engine.shutdown().await;
     let mut to = app.outbox.addressees();
@@ -129,7 +130,7 @@ async fn a_stranger_cannot_lock_anybody_out() {
         (json!({ "email": EMAIL }), json!({ "email": EMAIL, "code": "0000000000" }));
     assert_eq!(ann().post("/v1/register", &asked).await.status, StatusCode::ACCEPTED);
     let code = app.outbox.code_to(EMAIL).await;
-    // Neither requests for codes nor wrong codes end the one that Ann has.
+    // Neither requests for codes nor wrong codes invalidate Ann's code.
     for _ in 0..20 {
         stranger().post("/v1/login", &asked).await;
         stranger().post("/v1/register", &asked).await;
@@ -265,7 +266,7 @@ async fn the_page_approves_a_program_with_a_key_or_a_code() {
     let wrong = format!("user_code={user_code}&key=x&decision=approve");
     let refused = form(&app, "/auth/device", &wrong).await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
-    // What comes in may do everything, so a key that may not lets nothing in.
+    // The new key may do everything, so a key that may not cannot approve it.
     let few = json!({ "name": "few", "scopes": ["rounds:read"] });
     let few = app.with_key(&key).post("/v1/api-keys", &few).await.json();
     let few = format!("user_code={user_code}&key={}&decision=approve", text(&few["key"]));
@@ -341,7 +342,7 @@ async fn an_invited_person_gets_a_mail_with_or_without_an_account() {
         assert!(mail.text.contains("until 2026-10-05"), "{}", mail.text);
         ann.post_with("/v1/teams/crew/members", &body, &headers).await;
     }
-    // What somebody calls a workflow goes to nobody by mail; a repeated request mails nothing.
+    // The name of a workflow is not mailed to anybody; a repeated request mails nothing.
     let workflow = json!({ "name": "Buy at evil.example", "description": "d", "body": "b" });
     ann.post("/v1/workflows", &workflow).await;
     let to = json!({ "new_owner_user_id_or_email": "new@example.com" });

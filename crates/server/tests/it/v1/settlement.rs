@@ -20,14 +20,14 @@ async fn started() -> TestApp {
     app
 }
 
-/// A contract whose decisions can be complained of for a minute.
+/// A contract whose decisions can be disputed for a minute.
 async fn contract(app: &TestApp, id: &str) -> Value {
     let mut contract = app.admin().get(&format!("/v1/tasks/sample?task_id={id}")).await.json();
     contract["acceptance"]["settlement"]["window_ms"] = json!(WINDOW_MS);
     contract
 }
 
-/// One that is decided again and again.
+/// A continuous one.
 async fn continuous(app: &TestApp, id: &str) -> Value {
     let mut contract = contract(app, id).await;
     contract["task_mode"] = json!("CONTINUOUS");
@@ -40,7 +40,7 @@ async fn submit(app: &TestApp, contract: &Value) {
     assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
 }
 
-/// The task once nothing more is done for it by itself.
+/// The task once nothing more happens by itself.
 async fn at_rest(app: &TestApp, id: &str) -> Value {
     let reply = app.admin().get(&format!("/v1/tasks/{id}?wait=30")).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
@@ -70,7 +70,7 @@ async fn events(app: &TestApp, id: &str) -> Vec<Value> {
     page["items"].as_array().unwrap().clone()
 }
 
-/// Waits for an event that comes by itself.
+/// Waits for an event that happens by itself.
 async fn event(app: &TestApp, id: &str, name: &str) -> Value {
     let waiting = async {
         loop {
@@ -105,7 +105,7 @@ async fn a_continuous_task_decides_in_each_epoch() {
     );
     let task = at_rest(&app, "task-1").await;
     assert_eq!((&task["epoch"], &task["state"]), (&json!(2), &json!("finalized")), "{task}");
-    // What it decided before is not taken for the next decision.
+    // Its earlier decision is not reused for the next one.
     assert_eq!(asked(&fake), 2);
     assert_eq!(task["spent"]["steps"]["spent"], 2);
     let settling: Vec<&Value> =
@@ -154,7 +154,7 @@ async fn a_complaint_in_time_makes_a_decision_bad_and_keeps_it_from_being_reused
     let again = app.admin().post_with(path, &said, &key).await;
     assert_eq!((again.status, again.json()), (first.status, first.json()));
     assert_conflict(&complain(&app, "task-1", &said).await, "it was already disputed");
-    // The same question is asked anew.
+    // The same question is asked again.
     decided(&app, &contract(&app, "task-2").await).await;
     assert_eq!(asked(&fake), 2);
     app.clock.advance_ms(WINDOW_MS);
@@ -171,7 +171,7 @@ async fn an_undisputed_decision_settles_by_the_clock() {
     let task = decided(&app, &contract(&app, "task-1").await).await;
     let ended = task["ended_at"].clone();
     app.clock.advance_ms(WINDOW_MS);
-    // It is too late even before somebody has looked at the clock.
+    // It is too late even before a node has looked at the clock.
     let late = complain(&app, "task-1", &json!({ "reason": "x" })).await;
     assert_conflict(&late, "the time to dispute it is over");
     let settled = event(&app, "task-1", "TASK_SETTLED").await;
@@ -244,7 +244,7 @@ async fn only_the_authority_that_the_contract_names_can_complain() {
     let right = signed(&authority, text("task-1", 1, now), now);
     let reply = complain(&app, "task-1", &right).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
-    // Whoever reads the events can check who it was.
+    // Readers of the events can check who it was.
     let told = event(&app, "task-1", "TASK_FEEDBACK_REPORTED").await;
     assert_eq!(told["data"]["signed"]["signature"], right["signature"]);
     let known = app.engine.task_get(&admin_caller(), "task-1").await.unwrap();
@@ -260,13 +260,13 @@ async fn a_complaint_counts_in_the_account_for_which_it_was_signed() {
     let named = format!("ed25519:{}", hex::encode(authority.verifying_key().as_bytes()));
     task["acceptance"]["settlement"]["feedback"]["authority_pubkey"] = json!(named);
     decided(&app, &task).await;
-    // Somebody else has a task of the same name under the same authority.
+    // Another account has a task of the same name under the same authority.
     let other =
         app.caller("other", &[Scope::TasksWrite, Scope::TasksRead, Scope::RoundsCreate]).await;
     assert_eq!(other.post("/v1/tasks", &task).await.status, StatusCode::CREATED);
     let decided = other.get("/v1/tasks/task-1?wait=30").await.json();
     assert_eq!(decided["state"], "finalized", "{decided}");
-    // The refusal says what is to be signed.
+    // The refusal names the text to sign.
     let reason = "it is wrong";
     let refused = complain(&app, "task-1", &json!({ "reason": reason })).await.json();
     let detail = refused["detail"].as_str().unwrap();

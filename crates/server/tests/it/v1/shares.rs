@@ -1,4 +1,4 @@
-//! `/v1/shares`, and what a grant of somebody else does to names, lists and searches.
+//! `/v1/shares`, and the effect of a grant on names, lists and searches.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -36,7 +36,7 @@ async fn person<'a>(app: &'a TestApp, handle: &str) -> TestCaller<'a> {
     caller
 }
 
-/// Says `word` in the response, by a rule.
+/// Requires `word` in the response, by a rule.
 fn verifier(word: &str) -> Value {
     json!({
         "name": "says-yes",
@@ -81,7 +81,7 @@ async fn a_strangers_grant_takes_no_bare_name() {
     let (workflow, cites) = bound(&eve, "no").await;
     assert_eq!(granted(&eve, &workflow, "@ann", "admin").await.status, StatusCode::CREATED);
     let run = json!({ "inputs": { "response": "yes" } });
-    // Neither a run nor a policy nor a slug means what somebody else put there; each says how to.
+    // Neither a run nor a policy nor a slug means a stranger's object; each says how to name it.
     for (reply, name) in [
         (ann.post(RUN, &run).await, "@eve/says-yes"),
         (ann.get("/v1/verifiers/says-yes").await, "@eve/says-yes"),
@@ -97,7 +97,7 @@ async fn a_strangers_grant_takes_no_bare_name() {
     let judged = ann.post("/api/v3/validate", &validate("says-yes")).await;
     assert_problem(&judged, 422, "policy_invalid");
     assert!(judged.text().contains("@eve/says-yes"), "{}", judged.text());
-    // Whoever it was not granted to learns nothing by any name.
+    // An account without a grant learns nothing by any name.
     for path in ["my-report", "@eve%2Fmy-report", "@eve/my-report"] {
         let reply = bob.get(&format!("/v1/workflows/{path}")).await;
         assert_problem(&reply, 404, "not_found");
@@ -110,7 +110,7 @@ async fn a_strangers_grant_takes_no_bare_name() {
             "not_found",
         );
     }
-    // By the full name and by the id it runs, and only what is one's own has the bare name.
+    // It runs by full name and by id, and only an own one has the bare name.
     for name in ["@eve%2Fsays-yes", "@eve/says-yes", "@EVE/says-yes", &cites] {
         let ran = made(&ann, &format!("/v1/verifiers/{name}/runs"), &run).await;
         assert_eq!((text(&ran["verifier_id"]), &ran["passed"]), (cites.as_str(), &json!(false)));
@@ -223,7 +223,7 @@ async fn no_grant_links_two_names_of_a_person() {
     };
     let made = bodies([email, "nobody@example.com"]).await;
     assert_eq!(made[0], made[1]);
-    // Bare handles are taken as the client offers them.
+    // Bare handles are accepted as the client offers them.
     assert_eq!(granted(&eve, &workflow, "ann", "view").await.status, StatusCode::CREATED);
     let lines = eve.get(&grants).await.json();
     let names: Vec<&str> = lines["items"]

@@ -18,7 +18,7 @@ async fn started() -> TestApp {
     app
 }
 
-/// The sample of a contract under this name, with the quorum of so many.
+/// The sample contract under this name, with this quorum.
 async fn contract(caller: &TestCaller<'_>, id: &str, quorum: u32) -> Value {
     let reply = caller.get(&format!("/v1/tasks/sample?task_id={id}")).await;
     assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
@@ -43,7 +43,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// A task from its submission to its decision, and what can be read of it.
+/// A task from its submission to its decision, and its readable parts.
 pub(crate) async fn life(app: &TestApp) {
     app.start(SoleNode::Yes).await;
     let behaviours = [answers(json!({ "answer": "yes" })), says_valid(), says_valid()];
@@ -72,7 +72,7 @@ async fn decided(app: &TestApp, task: &Value) {
     assert_eq!(decision["output"], json!({ "answer": "yes" }));
     assert_eq!(decision["approvals"], 2);
     assert_eq!(decision["agreement"], 1.0);
-    // What a program that knows `run-real` reads.
+    // The members that a client of `run-real` reads.
     for (name, value) in [
         ("candidate_id", &task["finalized_candidate_id"]),
         ("committed_candidate_id", &task["finalized_candidate_id"]),

@@ -11,7 +11,7 @@ use jurat_testkit::{
 };
 use serde_json::{Value, json};
 
-/// What the judges say: they find what the body says of itself.
+/// The answers of the judges: they follow the body itself.
 pub(crate) fn judge(asked: &FakeProviderRequest) -> ProviderReply {
     let all = asked.body().to_string();
     let is_block = all.contains("break into, damage or disable systems");
@@ -131,7 +131,7 @@ pub(crate) async fn life(app: &TestApp) {
     ending(app, id).await;
 }
 
-/// From its second version to its end.
+/// From its second version to its deletion.
 async fn ending(app: &TestApp, id: &str) {
     let (admin, nobody) = (app.admin(), app.anonymous());
     let same = publish(app).await;
@@ -284,7 +284,7 @@ pub(crate) async fn anonymous_runs(app: &TestApp) {
     serving(app, &verifier, &nobody).await;
 }
 
-/// What serves is not deleted, and what is revoked does not serve.
+/// A serving verifier is not deleted, and a revoked one does not serve.
 async fn serving(app: &TestApp, verifier: &str, nobody: &TestCaller<'_>) {
     let erase = format!("/v1/verifiers/{verifier}/permanent");
     let refused = app.admin().delete(&erase).await;
@@ -333,7 +333,7 @@ async fn a_visitor_has_little_credit_and_all_share_a_limit() {
         };
         assert!(0 < done, "{}", refused.text());
         assert_problem(&refused, StatusCode::PAYMENT_REQUIRED, "budget_exhausted");
-        // Another address has credit of its own, until the day is spent.
+        // Another address has credit of its own, until the daily limit is reached.
         let other = app.anonymous().at("192.0.2.2");
         assert_eq!(ask(&other, 1).await.status, StatusCode::CREATED);
         let mut last = None;
@@ -453,7 +453,7 @@ async fn a_template_is_found_by_its_body_and_offered_to_others_alone() {
         assert_eq!(found["search_mode"], "lexical");
         let listed = nobody.get("/v1/templates?search=harbour").await.json();
         assert_eq!(listed["items"][0]["slug"], "report");
-        // The names of fields are no part of what was written.
+        // The names of fields are not part of the text.
         let none =
             nobody.post("/v1/templates/search", &json!({ "query": "advisory" })).await.json();
         assert_eq!(none["items"], json!([]));

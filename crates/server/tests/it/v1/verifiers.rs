@@ -15,10 +15,10 @@ use jurat_core::account::caller::Scope;
 use jurat_testkit::app::{TestApp, TestCaller, TestReply};
 use serde_json::{Value, json};
 
-/// What an owner of verifiers may do.
+/// The scopes of an owner of verifiers.
 const OWNER: &[Scope] = &[Scope::VerifiersRead, Scope::VerifiersWrite, Scope::VerifiersRun];
 
-/// A request that is taken as it is.
+/// A valid request.
 fn claims() -> Value {
     json!({
         "name": "claims-cite-source",

@@ -8,13 +8,13 @@ use super::{
 };
 use crate::{EndedRoundsQuery, Result, RoundRecord};
 
-/// Whose round it is, and which.
+/// The account and id of an ended round.
 pub(crate) fn read_ended(cells: &impl DbRow) -> Result<(AccountId, RoundId)> {
     let columns = RowReader::new(cells, "rounds", "id")?;
     Ok((columns.id("account_id", AccountId::parse)?, columns.id("id", RoundId::parse)?))
 }
 
-/// A record, of which the replicas are still to be read.
+/// A record whose replicas are still to be read.
 pub(crate) fn read_record(cells: &impl DbRow) -> Result<RoundRecord> {
     let of_entry = RowReader::new(cells, "entries", "id")?;
     let missing = || of_entry.bad("entry", "the round has ended, but it has no entry");
@@ -25,7 +25,7 @@ pub(crate) fn read_record(cells: &impl DbRow) -> Result<RoundRecord> {
     Ok(RoundRecord { round, listed, entry_receipt_id, erased_at })
 }
 
-/// What a page starts behind; nothing is less than the empty text.
+/// The start of a page; nothing is less than the empty text.
 pub(crate) fn page_start(page: &EndedRoundsQuery) -> (&str, &str, &str) {
     let (account, id) =
         page.after.as_ref().map_or(("", ""), |(account, id)| (account.as_str(), id.as_str()));

@@ -1,4 +1,4 @@
-//! The JSON documents within rows. They borrow when they are written and own when they are read.
+//! The JSON documents in rows. They borrow when they are written and own when they are read.
 
 use std::borrow::Cow;
 
@@ -132,16 +132,16 @@ impl From<SeatDocument<'_>> for Seat {
     }
 }
 
-/// What the columns of a replica do not say.
+/// The members of a replica that have no column.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ReplicaDocument<'a> {
     pub(crate) independence: IndependenceDocument<'a>,
     pub(crate) reliability: f64,
     pub(crate) answer: AnswerDocument<'a>,
-    /// Documents of earlier programs do not have it.
+    /// Absent in documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<UsageDocument>,
-    /// The seat of a spare; all others have that of their position.
+    /// The seat of a spare; other replicas have the seat of their position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) seat: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ impl<'a> From<&'a ReplicaAnswer> for AnswerDocument<'a> {
 }
 
 impl AnswerDocument<'_> {
-    /// What is left of an answer when what was said is erased.
+    /// What remains of an answer after it was erased.
     pub(crate) fn erased(label: Label, has_failed: bool) -> Self {
         let said = AnswerContentDocument {
             output: None,
@@ -215,8 +215,8 @@ impl AnswerDocument<'_> {
 }
 
 impl AnswerDocument<'_> {
-    /// Leaves out what is said beside the output. The statements that delete a verifier do the same
-    /// to rounds that have ended.
+    /// Removes everything besides the output. The statements that delete a verifier do the same to
+    /// ended rounds.
     pub(crate) fn erase_words(&mut self) {
         let said = match self {
             Self::Vote(said) | Self::Abstained(said) => Some(said),
@@ -232,7 +232,7 @@ impl AnswerDocument<'_> {
     }
 }
 
-/// Stands in place of a text that was erased.
+/// Replaces a text that was erased.
 const ERASED: &str = "erased";
 
 #[derive(Serialize, Deserialize)]
@@ -354,7 +354,7 @@ pub(crate) struct ConsensusDocument<'a> {
     pub(crate) effective_votes: f64,
     pub(crate) disagreed: bool,
     pub(crate) tie_broken: bool,
-    /// Documents of earlier programs do not have it.
+    /// Absent in documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) basis: Option<DocumentText<'a>>,
 }
@@ -419,7 +419,7 @@ impl From<ScoreDocument<'_>> for ScoreSummary {
     }
 }
 
-/// What is recorded of a run with its round.
+/// The record of a verifier run with its round.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct VerifierRunDocument<'a> {
     id: DocumentText<'a>,
@@ -467,7 +467,7 @@ impl VerifierRunDocument<'_> {
     }
 }
 
-/// Which step of a task a round is; without a candidate it is a proposal.
+/// The task call of a round; without a candidate it is a proposal.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct TaskCallDocument<'a> {
     task_id: DocumentText<'a>,

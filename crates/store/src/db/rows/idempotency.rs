@@ -1,4 +1,4 @@
-//! Rows of what was done under idempotency keys.
+//! Rows of idempotency keys.
 
 use jurat_core::{id::RoundId, idempotency::SavedAnswer};
 
@@ -29,7 +29,7 @@ impl IdempotencyRow {
         }
     }
 
-    /// The round whose place a new one takes.
+    /// The round that a new one replaces.
     pub(crate) fn instead_of(&self) -> Option<&str> {
         if let IdempotencyAnswer::RoundInsteadOf(id) = &self.answer {
             Some(id.as_str())
@@ -38,7 +38,7 @@ impl IdempotencyRow {
         }
     }
 
-    /// The answer that is known before the write.
+    /// The reply that is known before the write.
     pub(crate) fn known(&self) -> Option<SavedAnswer> {
         self.answer.known()
     }

@@ -67,7 +67,7 @@ pub(crate) fn read_key(cells: &impl DbRow) -> Result<KeyRecord> {
     Ok(KeyRecord { key, secret_hash, suspended })
 }
 
-/// Of the keys with an identifier or a name, the one with the identifier, or all with the name.
+/// Of the keys with this identifier or name, the one with the identifier, or all with the name.
 pub(crate) fn meant(mut found: Vec<KeyRecord>, id_or_name: &str) -> Vec<Key> {
     if found.first().is_some_and(|first| first.key.id == id_or_name) {
         found.truncate(1);
@@ -75,7 +75,7 @@ pub(crate) fn meant(mut found: Vec<KeyRecord>, id_or_name: &str) -> Vec<Key> {
     found.into_iter().map(|record| record.key).collect()
 }
 
-/// Why these keys stay, if they do; `admins` is how many live keys have the scope now.
+/// Why these keys stay, if they do; `admins` is the number of live keys with the scope.
 pub(crate) fn refused(
     revocation: &KeyRevocation,
     keys: &[Key],
@@ -84,7 +84,7 @@ pub(crate) fn refused(
     if keys.is_empty() {
         return Some(KeyRevokeOutcome::Unknown);
     }
-    // Whoever logged in can log in again, so the key of a login may end itself.
+    // A login can be repeated, so the key of a login may revoke itself.
     if keys.iter().any(|key| key.id == revocation.by && !key.is_of_login()) {
         return Some(KeyRevokeOutcome::OwnKey);
     }

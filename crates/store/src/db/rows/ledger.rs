@@ -1,4 +1,4 @@
-//! Rows of credits, and what is posted to a ledger at once.
+//! Rows of credit, and postings to the ledger.
 
 use jurat_core::{
     account::ledger::{AccountState, Balance, Movement, Transfer},
@@ -9,30 +9,30 @@ use jurat_core::{
 use super::{DbRow, RowReader};
 use crate::{CreditGrant, Result, Spending};
 
-/// Lines that are written together, and what they do to the balance.
+/// Lines that are written together, and their effect on the balance.
 pub(crate) struct Posting {
     pub(crate) account_id: String,
     pub(crate) lines: Vec<LedgerLine>,
-    /// What is added to each part of the balance.
+    /// The change of each part of the balance.
     pub(crate) change: Balance,
-    /// What must be available for it to happen at all.
+    /// The credit that must be available for the posting.
     pub(crate) needed: Option<i64>,
-    /// How much the account may owe from then on; below zero for one that is not limited, and
-    /// nothing where that stays as it is.
+    /// How much the account may owe from then on; negative for an unlimited account, and `None` if
+    /// that does not change.
     pub(crate) may_owe: Option<i64>,
     pub(crate) round_id: Option<String>,
     pub(crate) note: Option<String>,
     pub(crate) at: i64,
 }
 
-/// A line of the ledger that has no number yet.
+/// A line of the ledger without a number.
 pub(crate) struct LedgerLine {
     pub(crate) movement: &'static str,
     pub(crate) micros: i64,
 }
 
 impl Posting {
-    /// For what a round costs.
+    /// The cost of a round.
     pub(crate) fn of_round(account: &AccountId, round: &RoundId, at: Timestamp) -> Self {
         Self {
             account_id: account.to_string(),
@@ -46,7 +46,7 @@ impl Posting {
         }
     }
 
-    /// Of what is taken back, no more than is available.
+    /// No more can be taken back than is available.
     pub(crate) fn of_grant(grant: &CreditGrant) -> Self {
         let posting = Self {
             account_id: grant.account.to_string(),
@@ -83,13 +83,13 @@ impl Posting {
         Self { may_owe: Some(may_owe), ..self }
     }
 
-    /// Where credit is taken back, what rounds under way may still cost stays.
+    /// Taking credit back leaves what rounds in progress may still cost.
     pub(crate) fn leaving(self, at_risk: i64) -> Self {
         let needed = self.needed.map(|needed| needed.saturating_add(at_risk));
         Self { needed, ..self }
     }
 
-    /// Whether it needs no balance to be there.
+    /// Whether the posting needs no available credit.
     pub(crate) fn is_for_any(&self) -> bool {
         self.needed.is_none_or(|needed| needed <= 0)
     }
@@ -109,12 +109,12 @@ impl Posting {
     }
 }
 
-/// All have the same length, so that texts have the order of the numbers.
+/// All have the same length, so that texts sort like numbers.
 fn line_id(number: i64) -> String {
     format!("{number:016}")
 }
 
-/// A balance, and how many lines led to it.
+/// A balance, and the number of its lines.
 pub(crate) fn read_balance(cells: &impl DbRow) -> Result<(Balance, i64)> {
     let columns = RowReader::new(cells, "credit_balances", "account_id")?;
     Ok((balance_of(&columns)?, columns.number("lines")?))
@@ -164,7 +164,7 @@ pub(crate) fn read_at_risk(cells: &impl DbRow) -> Result<i64> {
     RowReader::new(cells, "rounds", "account_id")?.number("at_risk")
 }
 
-/// What a check found, in words.
+/// A finding of a check, in words.
 pub(crate) fn fault(what: &str, why: &str) -> String {
     format!("`{what}`: {why}")
 }

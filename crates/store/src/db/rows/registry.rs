@@ -1,4 +1,4 @@
-//! Rows of verifiers, their versions and measurements, and of verdicts that are known.
+//! Rows of verifiers, their versions and measurements, and of cached verdicts.
 
 use jurat_core::{
     account::full_name,
@@ -31,7 +31,7 @@ impl DeployRow {
         })
     }
 
-    /// The verifier as it is after the deploy, or why there is none.
+    /// The verifier after the deploy, or why there is none.
     pub(crate) fn next(&self, found: Option<Verifier>) -> Result<Verifier, Box<DeployOutcome>> {
         let deploy = &self.deploy;
         let Some(found) = found else {
@@ -75,7 +75,7 @@ impl DeployRow {
     }
 }
 
-/// A verifier of others that the caller may tune.
+/// A verifier of another owner that the caller may tune.
 pub(crate) struct TunableVerifier {
     pub(crate) verifier: Verifier,
     is_accepted: bool,
@@ -93,8 +93,8 @@ pub(crate) fn read_tuned(cells: &impl DbRow) -> Result<TunableVerifier> {
     })
 }
 
-/// Which of the verifiers of others with one name a deploy means: the accepted one whose token it
-/// has. Another token is not told, because the words of the deploy would go to another owner.
+/// The verifier of another owner that a deploy means, among several with one name: the accepted one
+/// with its token. Another token is not revealed, because the deploy would go to another owner.
 pub(crate) fn tuned(
     shared: Vec<TunableVerifier>,
     token: &str,
@@ -110,12 +110,12 @@ pub(crate) fn tuned(
     }
 }
 
-/// Whether a verifier is one of the platform's, which are not in the store.
+/// Whether a verifier is a built-in one, which is not in the store.
 pub(crate) fn is_system(verifier_id: &str) -> bool {
     verifier_id.starts_with(SYSTEM_PREFIX)
 }
 
-/// What belonged to a verifier cannot be kept without it.
+/// Data of a verifier cannot be stored without it.
 pub(crate) fn verifier_gone() -> StoreError {
     StoreError::conflict("the verifier no longer exists")
 }

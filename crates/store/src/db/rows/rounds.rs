@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{Result, RoundOpenOutcome, StoreError, StoreErrorKind};
 
-/// The state of a round that has not ended; every other state is how it ended.
+/// The state of an open round; every other state is how it ended.
 pub(crate) const OPEN: &str = "open";
 
 /// Greater than any identifier, so that a list without a start begins at its end.
@@ -36,8 +36,8 @@ pub(crate) const AFTER_ALL: &str = "\u{7f}";
 /// Less than any identifier.
 pub(crate) const BEFORE_ALL: &str = "";
 
-/// How often a claim that found only unreadable rounds looks for others. Each turn leases what it
-/// finds, so the next turn finds other rounds.
+/// How many times a takeover that found only unreadable rounds looks for others. Each try leases
+/// the rounds it finds, so the next try finds others.
 pub(crate) const TAKEOVER_TRIES: usize = 16;
 
 pub(crate) struct RoundRow {
@@ -55,21 +55,21 @@ pub(crate) struct RoundRow {
     pub(crate) seats: String,
     pub(crate) opened_at: i64,
     pub(crate) deadline_at: i64,
-    /// The document of the run.
+    /// The document of the verifier run.
     pub(crate) run: Option<String>,
     pub(crate) verifier_id: Option<String>,
-    /// The document of the step.
+    /// The document of the task call.
     pub(crate) step: Option<String>,
     pub(crate) held_micros: Option<i64>,
     pub(crate) most_micros: Option<i64>,
     pub(crate) is_limited: Option<i16>,
     pub(crate) day_cap_micros: Option<i64>,
-    /// What is written beside the round.
+    /// The row of the verifier run.
     pub(crate) run_row: Option<VerifierRunRow>,
-    /// What is asked for; how much of it is held follows from what the account has.
+    /// The requested hold; how much is held depends on the balance.
     hold: Option<CreditHold>,
     pub(crate) posting: Option<Posting>,
-    /// What was asked, in one line and in full.
+    /// The request, in one line and in full.
     pub(crate) asked: Option<String>,
     pub(crate) request: Option<String>,
 }
@@ -113,25 +113,24 @@ impl RoundRow {
         })
     }
 
-    /// Whether nothing but the round itself is written.
+    /// Whether only the round itself is written.
     pub(crate) fn is_alone(&self) -> bool {
         self.run_row.is_none() && self.posting.is_none()
     }
 
-    /// What is reserved of the day, and how much of it there is: the most that the round can cost,
-    /// so that the day is never overspent.
+    /// The reservation of the daily limit: the maximum cost of the round, so that the limit is
+    /// never exceeded.
     pub(crate) fn reserved(&self) -> Option<DayReservation> {
         let (micros, cap) = (reserve_of(&self.hold?), self.day_cap_micros?);
         (0 < micros).then(|| DayReservation { day: day_of(self.opened_at), micros, cap })
     }
 
-    /// What a limited account must be able to pay.
+    /// The hold of a limited account.
     pub(crate) fn limited(&self) -> Option<CreditHold> {
         self.hold.filter(|hold| hold.is_limited && 0 < hold.micros)
     }
 
-    /// Holds what the account has, where that is less than what was asked for. The account may owe
-    /// so much in the end.
+    /// Reduces the hold to the balance of the account, which may owe this much in the end.
     pub(crate) fn hold_only(&mut self, held_micros: i64, may_owe_micros: i64) {
         if let Some(posting) = self.posting.take() {
             let posting = Posting { lines: Vec::new(), change: Balance::default(), ..posting };
@@ -151,28 +150,28 @@ impl RoundRow {
     }
 }
 
-/// What a posting says of an account that may owe anything.
+/// In a posting: the account may owe any amount.
 const NOT_LIMITED: i64 = -1;
 
-/// What a round reserves of a day.
+/// How much of the daily limit a round reserves.
 fn reserve_of(hold: &CreditHold) -> i64 {
     hold.micros.max(hold.most_micros)
 }
 
-/// A part of what may be spent in a day without a key.
+/// A part of the daily limit of visitors.
 pub(crate) struct DayReservation {
     pub(crate) day: i64,
     pub(crate) micros: i64,
     pub(crate) cap: i64,
 }
 
-/// The day of a point in time, since 1970 in UTC.
+/// The day of a time, since 1970 in UTC.
 pub(crate) fn day_of(micros: i64) -> i64 {
     micros.div_euclid(86_400_000_000)
 }
 
-/// A round that was claimed, or nothing where it does not read back: one such round must not keep
-/// a node from starting or from taking over the others.
+/// A round that was taken over; `None` if it is unreadable, because one such round must not keep a
+/// node from starting or from taking over the others.
 pub(crate) fn read_taken_over(cells: &impl DbRow) -> Result<Option<OpenRound>> {
     let read = RowReader::new(cells, "rounds", "id").and_then(|columns| open_of(&columns));
     match read {
@@ -188,13 +187,13 @@ pub(crate) fn read_taken_over(cells: &impl DbRow) -> Result<Option<OpenRound>> {
     }
 }
 
-/// Whose round was called off.
+/// A cancelled round with its account.
 pub(crate) fn read_cancelled(cells: &impl DbRow) -> Result<(AccountId, RoundId)> {
     let columns = RowReader::new(cells, "rounds", "id")?;
     Ok((columns.id("account_id", AccountId::parse)?, columns.id("id", RoundId::parse)?))
 }
 
-/// Which round it is.
+/// The id of a round.
 pub(crate) fn read_id(cells: &impl DbRow) -> Result<RoundId> {
     RowReader::new(cells, "rounds", "id")?.id("id", RoundId::parse)
 }
@@ -245,7 +244,7 @@ fn hold_of<C: DbRow>(columns: &RowReader<'_, C>) -> Result<Option<CreditHold>> {
     let Some(micros) = columns.maybe_number("held_micros")? else { return Ok(None) };
     Ok(Some(CreditHold {
         micros,
-        // A program from before there was a most held it.
+        // A program without a maximum cost held it.
         most_micros: columns.maybe_number("most_micros")?.unwrap_or(micros),
         least_micros: micros,
         is_limited: columns.number("is_limited")? != 0,
@@ -267,24 +266,24 @@ pub(crate) struct ClosingRow {
     pub(crate) receipt_id: String,
     pub(crate) entry: String,
     pub(crate) replicas: Vec<ReplicaRow>,
-    /// How the run of the round ends.
+    /// The end of the round's verifier run.
     pub(crate) run_end: Option<VerifierRunEndRow>,
-    /// What becomes of the credit that the round holds.
+    /// The posting for the credit that the round holds.
     pub(crate) posting: Option<Posting>,
-    /// What is given back of the day that the round was opened in.
+    /// The part of the daily limit that is returned.
     pub(crate) returned: Option<DayReservation>,
-    /// What the cost of the round is captured for, where that happens once.
+    /// The execution whose cost is captured once.
     pub(crate) capture: Option<CaptureRow>,
-    /// What judges of a verifier said in it, which may have been deleted meanwhile.
+    /// The answers of a verifier's judges, in case the verifier was deleted meanwhile.
     pub(crate) words: Option<JudgeTextLocation>,
 }
 
-/// Where the words of a verifier's judges are.
+/// Where the answers of a verifier's judges are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JudgeTextLocation {
-    /// They are the answers.
+    /// They are the answers of the replicas.
     Answers,
-    /// They stand beside the answers of executors, which stay.
+    /// They come with the answers of executors, which stay.
     BesideAnswers,
 }
 
@@ -298,10 +297,10 @@ impl JudgeTextLocation {
     }
 }
 
-/// The execution of a step that a round captures the cost of.
+/// The execution of a task call whose cost a round captures.
 pub(crate) struct CaptureRow {
     pub(crate) execution_id: String,
-    /// How the round ends where another one captured it.
+    /// How the round ends if another one captured the cost.
     pub(crate) unpaid: Box<ClosingRow>,
 }
 
@@ -347,12 +346,12 @@ impl ClosingRow {
         })
     }
 
-    /// Whether nothing but the round itself is written.
+    /// Whether only the round itself is written.
     pub(crate) fn is_alone(&self) -> bool {
         self.run_end.is_none() && self.posting.is_none() && self.words.is_none()
     }
 
-    /// Leaves out what judges said: their verifier was deleted while the round was under way.
+    /// Removes the answers of judges: their verifier was deleted while the round was in progress.
     pub(crate) fn erase(&mut self, words: JudgeTextLocation) -> Result<()> {
         self.run_end = None;
         if words == JudgeTextLocation::BesideAnswers {
@@ -365,18 +364,18 @@ impl ClosingRow {
     }
 }
 
-/// Reads a document that was written a moment ago.
+/// Parses a document that was just written.
 fn parsed<'a, D: serde::Deserialize<'a>>(text: &'a str) -> Result<D> {
     serde_json::from_str(text).map_err(StoreError::unavailable)
 }
 
-/// A share in ten-thousandths, to which these figures are rounded anyway.
+/// A share in ten-thousandths, to which these numbers are rounded anyway.
 #[expect(clippy::cast_possible_truncation, reason = "it lies between 0 and 10,000")]
 fn to_bp(share: f64) -> i16 {
     (share.clamp(0.0, 1.0) * 10_000.0).round() as i16
 }
 
-/// A line of a list.
+/// A round in a list.
 pub(crate) fn read_summary(cells: &impl DbRow) -> Result<RoundSummary> {
     let columns = RowReader::new(cells, "rounds", "id")?;
     let open = open_of(&columns)?;
@@ -396,7 +395,7 @@ pub(crate) fn read_summary(cells: &impl DbRow) -> Result<RoundSummary> {
     Ok(RoundSummary { open, closing: Some(closing) })
 }
 
-/// A round, of which the replicas are still to be read if it has ended.
+/// A round; if it has ended, its replicas are still to be read.
 pub(crate) fn read_round(cells: &impl DbRow) -> Result<Round> {
     let columns = RowReader::new(cells, "rounds", "id")?;
     let open = open_of(&columns)?;

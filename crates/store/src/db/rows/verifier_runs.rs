@@ -1,4 +1,4 @@
-//! Rows of runs.
+//! Rows of verifier runs.
 
 use jurat_core::{
     id::{AccountId, RoundId, uuid},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Result, VerifierRunFilter};
 
-/// A run that begins.
+/// A run that starts.
 pub(crate) struct VerifierRunRow {
     pub(crate) account_id: String,
     pub(crate) id: String,
@@ -25,7 +25,7 @@ pub(crate) struct VerifierRunRow {
     pub(crate) provenance: String,
     pub(crate) inputs_digest: String,
     pub(crate) created_at: i64,
-    /// Whether its verifier is not in the store.
+    /// Whether its verifier is built in.
     pub(crate) is_system: bool,
 }
 
@@ -115,8 +115,8 @@ fn end_of<C: DbRow>(columns: &RowReader<'_, C>) -> Result<Option<VerifierRunEnd>
     }))
 }
 
-/// The identifiers that a list stays between, the upper one left out. They begin with their time,
-/// so a point in time is an identifier as well.
+/// The range of identifiers of a list, without the upper end. They start with their time, so a time
+/// is an identifier as well.
 pub(crate) fn id_range(filter: &VerifierRunFilter) -> (String, String) {
     let until = filter.until.map_or_else(|| AFTER_ALL.to_owned(), |until| uuid(until, 0));
     let below = filter.before.as_ref().map_or(until.clone(), |before| until.min(before.clone()));

@@ -1,4 +1,4 @@
-//! Reading runs, their steps and their events.
+//! Reads runs, their steps and their events.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::{
 
 const GET: &str =
     concat!("select ", run_columns!(), " from task_runs where account_id = $1 and id = $2");
-/// A run has no more than 64.
+/// A run has at most 64 steps.
 const STEPS: &str = concat!(
     "select ",
     step_columns!(),
@@ -66,21 +66,21 @@ const BEFORE: &str = "\
     select run_id, seq, kind, body, at from task_run_events \
     where account_id = $1 and run_id = $2 and seq < $3 order by seq desc limit $4";
 
-/// A step that is queued can be taken at once, unless its executor is busy: then the end of a lease
-/// is waited for.
+/// A queued step can be taken now, unless its executor is at its limit: then the end of a lease is
+/// waited for.
 const NEXT_DUE: &str = "\
     select 'steps' as id, min(at) as at from (\
         select min(run_at) as at from task_run_steps where status = 'RETRY_WAIT' \
         union all select min(lease_until) as at from task_run_steps where status = 'LEASED') \
     as times";
-/// The least of each is found along an index; one of any is not.
+/// An index finds the minimum of each, but not any one of them.
 const OPEN: &str = "\
     select 'steps' as id, \
     (select min(executor) from task_run_steps where status = 'QUEUED') as queued, \
     (select min(run_at) from task_run_steps where status = 'RETRY_WAIT') as waiting, \
     (select min(lease_until) from task_run_steps where status = 'LEASED') as leased";
 
-/// Every text, for a look at how the databases read.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (GET, GET),
@@ -101,7 +101,7 @@ pub(super) async fn get(tx: &mut impl Tx, run: &AgentRunKey) -> Result<Option<Ag
     Ok(Some(AgentRunRecord { steps, ..found }))
 }
 
-/// A run, and how many of its steps stand at one place.
+/// A run, and how many of its steps have one status.
 fn read_part(cells: &dyn DbRow) -> Result<AgentRunSummary> {
     let columns = RowReader::new(&cells, "task_runs", "id")?;
     let status: StepStatus = columns.word("step_status")?;

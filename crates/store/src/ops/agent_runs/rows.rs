@@ -86,7 +86,7 @@ pub(super) fn events_text(events: &[AgentRunEvent]) -> Result<String> {
     event_texts(events.iter().map(|event| Ok((event.kind.as_str(), json(&event.body)?))))
 }
 
-/// What an agent said, as its row keeps it.
+/// The stored conclusion of an agent.
 #[derive(Serialize, Deserialize)]
 struct ConclusionDocument {
     output: Value,
@@ -101,7 +101,7 @@ impl From<ConclusionDocument> for StepConclusion {
     }
 }
 
-/// The text of what an agent said.
+/// The text of a conclusion.
 pub(super) fn conclusion_text(conclusion: Option<&StepConclusion>) -> Result<Option<String>> {
     let document = |it: &StepConclusion| {
         json(&ConclusionDocument {

@@ -1,7 +1,8 @@
-//! Taking steps: each is given to one of all who ask, and of no executor more than it does at once.
+//! Takes steps: each goes to one worker, and no executor gets more than it may do concurrently.
 //!
-//! Where some have to wait, accounts take turns. There is no list of queued steps by account, so a
-//! few accounts are looked at, and of each a few runs; it takes no longer when one has very many.
+//! If some steps have to wait, accounts get a fair share. There is no list of queued steps by
+//! account, so a few accounts are considered, and a few runs of each; it takes no longer if one has
+//! very many.
 
 use std::{
     cmp::Reverse,
@@ -27,12 +28,12 @@ use crate::{
     ops::agent_events::NotLeaseHolder,
 };
 
-/// How many accounts are looked at when steps have to wait, and how many runs of each: of those that
-/// nobody has begun, and of the others.
+/// How many accounts are considered if steps have to wait, and how many runs of each: unstarted
+/// ones, and others.
 const ACCOUNTS: u32 = 32;
 const RUNS: u32 = 8;
 
-/// Steps that waited, and steps that somebody had, are in the queue again.
+/// Steps that waited, and steps with an expired lease, return to the queue.
 const WAITED: (&str, &str) = of_found!(
     "update task_run_steps set status = 'QUEUED'",
     "task_run_steps where status = 'RETRY_WAIT' and run_at <= $1 order by run_at limit $2",
@@ -45,7 +46,7 @@ const LEFT: (&str, &str) = of_found!(
     ""
 );
 
-/// Goes from one executor that has queued steps to the next, and reads no other step on the way.
+/// Walks from one executor with queued steps to the next, without reading other steps.
 const EXECUTORS: &str = "\
     with recursive named (executor) as (\
         select min(executor) from task_run_steps where status = 'QUEUED' \
@@ -58,7 +59,7 @@ const IN_FLIGHT: &str = "\
     select account_id, executor from task_run_steps \
     where executor = $1 and status = 'LEASED' limit $2";
 
-/// The number of those under way is of the run and the executor.
+/// The number in progress counts for the run and the executor.
 macro_rules! queued {
     ($of:literal, $rest:literal) => {
         concat!(
@@ -91,7 +92,7 @@ const QUEUED: (&str, &str) = (
     ),
 );
 
-/// Goes from one account that has open runs to the next, and reads no other run on the way.
+/// Walks from one account with open runs to the next, without reading other runs.
 const WITH_RUNS: &str = "\
     with recursive named (account_id, place) as (\
         select (select min(account_id) from task_runs \
@@ -144,7 +145,7 @@ const RENEW: &str = "\
     where account_id = $2 and run_id = $3 and id = $4 and status = 'LEASED' and lease_token = $5";
 const STATUS: &str = "select id, status from task_runs where account_id = $1 and id = $2";
 
-/// Every text, for a look at how the databases read.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (EXECUTORS, EXECUTORS),
@@ -160,7 +161,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     LEFT,
 ];
 
-/// How many steps come back into the queue at once.
+/// How many steps return to the queue in one transaction.
 const AGAIN: u32 = 256;
 
 /// A step that could be taken: the first is the most urgent one.
@@ -171,18 +172,18 @@ struct QueuedStep {
     step: TakenAgentStep,
     executor: String,
     at_once: Option<u32>,
-    /// How many of its run the executor has.
+    /// How many steps of its run the executor has.
     in_flight: u32,
     attempt: u32,
     was_begun: bool,
 }
 
-/// What there is room for.
+/// The free capacity.
 #[derive(Debug, Default)]
 struct StepCapacity {
-    /// How many more steps each executor can begin.
+    /// How many more steps each executor can start.
     free: BTreeMap<String, usize>,
-    /// How many steps of each account are with these executors.
+    /// How many steps of each account these executors have.
     held: BTreeMap<AccountId, usize>,
 }
 
@@ -211,7 +212,7 @@ pub(super) async fn steps(
             taken.entry(step.step.run.clone()).or_default().push(step);
         }
     }
-    // The runs are changed in one order by everybody.
+    // All callers change the runs in the same order.
     for (run, steps) in &taken {
         begin(tx, take, (run, steps)).await?;
     }
@@ -225,13 +226,13 @@ async fn queue_again(tx: &mut impl Tx, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// The most urgent steps of an executor: as many as it can begin now, and one more if there is one.
+/// The most urgent steps of an executor: as many as it can start now, plus one if there is one.
 async fn of_executor(
     tx: &mut impl Tx,
     take: &AgentStepTake,
     (executor, room): (&str, &mut StepCapacity),
 ) -> Result<Vec<QueuedStep>> {
-    // Two who count at the same time would let it do twice as much.
+    // Two concurrent counts would let it do twice as much.
     tx.lock(&format!("steps of {executor}")).await?;
     let held = tx.all(IN_FLIGHT, args![executor, take.per_executor], read_account).await?;
     let under_way = u32::try_from(held.len()).unwrap_or(u32::MAX);
@@ -246,8 +247,8 @@ async fn of_executor(
     tx.all(tx.own(QUEUED), args![executor, free.saturating_add(1)], read_queued).await
 }
 
-/// Some steps of some accounts. Where there are many, others are looked at each time: it begins at a
-/// place that is drawn, and goes on from the first behind the last.
+/// Some steps of some accounts. If there are many, others are considered each time: it starts at a
+/// random account, and wraps around.
 async fn of_accounts(tx: &mut impl Tx, take: &AgentStepTake) -> Result<Vec<QueuedStep>> {
     let drawn = format!("acct_{}", take.token);
     let mut accounts = tx.all(WITH_RUNS, args![&drawn, ACCOUNTS], read_account).await?;
@@ -283,8 +284,8 @@ fn read_queued(cells: &dyn DbRow) -> Result<QueuedStep> {
     })
 }
 
-/// Lets accounts take turns, and leaves out what an executor cannot do and what a run does not want
-/// to be done at the same time.
+/// Shares the steps fairly between accounts, and leaves out those beyond the limits of an executor
+/// or a run.
 fn fairly(queued: BTreeSet<QueuedStep>, mut room: StepCapacity, limit: usize) -> Vec<QueuedStep> {
     let mut waiting: BTreeMap<AccountId, Vec<QueuedStep>> = BTreeMap::new();
     for one in queued {
@@ -318,7 +319,7 @@ async fn lease(tx: &mut impl Tx, take: &AgentStepTake, step: &TakenAgentStep) ->
     Ok(tx.run(LEASE, args).await? == 1)
 }
 
-/// The run of steps that were taken is under way, and tells of them.
+/// Marks the run of the taken steps as started, and adds its events.
 async fn begin(
     tx: &mut impl Tx,
     take: &AgentStepTake,

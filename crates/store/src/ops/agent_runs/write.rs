@@ -1,5 +1,4 @@
-//! Writing runs. Everybody changes steps before the run that they belong to, so that nobody waits
-//! for somebody who waits for him.
+//! Writes runs. Every writer changes steps before their run, so that no two wait for each other.
 
 use jurat_core::{
     agent_run::{AgentRunAddition, AgentRunEvent, AgentRunKey, AgentStep},
@@ -53,7 +52,7 @@ const SET: &str = "\
     updated_at = $6, started_at = $7, finished_at = $8, seq = seq + $9 \
     where account_id = $10 and id = $11 and seq = $12 and pruned_at is null";
 
-/// Every text, for a look at how the databases read.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] =
     &[(ADD, ADD), (OPEN, OPEN), (ADD_STEP, ADD_STEP), (SET_STEP, SET_STEP), (SET, SET), EVENTS];
@@ -85,7 +84,7 @@ pub(super) async fn submit(
         submit.ordered_by.as_deref()
     ];
     if tx.run(ADD, args).await? == 0 {
-        // Somebody else added it at the same moment, and has done so by now.
+        // A concurrent request added it, and has committed by now.
         let known = known(tx, submit).await?;
         return known.ok_or_else(|| StoreError::conflict("the run was added and is not there"));
     }
@@ -96,7 +95,7 @@ pub(super) async fn submit(
     Ok(Ok(AgentRunAddition { is_new: true, status: submit.state.status }))
 }
 
-/// The run that has the identifier already.
+/// The run that already has the id.
 async fn known(
     tx: &mut impl Tx,
     submit: &AgentRunSubmit,

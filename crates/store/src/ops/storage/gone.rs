@@ -1,5 +1,4 @@
-//! What goes: erased because its account wants it, or pruned because it is old. What is marked with
-//! `pruned_at` keeps a skeleton, which does not count.
+//! Erases and prunes data. Rows marked with `pruned_at` keep a skeleton, which does not count.
 
 use std::convert::Infallible;
 
@@ -15,8 +14,8 @@ use crate::{
     },
 };
 
-/// Notes of steps keep a step from being paid twice: they stay until their rounds are pruned, when
-/// the task is over for long. So do those of rounds under way.
+/// The records of task calls prevent paying twice: they stay until their rounds are pruned, long
+/// after the task has ended. So do those of open rounds.
 macro_rules! old_answers {
     () => {
         "from idempotency where account_id = $2 and created_at < $3 \
@@ -40,7 +39,7 @@ const ANSWERS_COUNT: &str = concat!(
     ") as old"
 );
 
-/// A step of a task that is not over may still be read by whoever drives it.
+/// The driver may still read a call of an open task.
 macro_rules! old_rounds {
     ($task:expr) => {
         concat!(
@@ -139,14 +138,14 @@ const PAYLOAD: &str = "delete from round_payloads where account_id = $1 and roun
 const REASONING: &str = "\
     update verifier_runs set reasoning = null, pruned_at = $1 where account_id = $2 and id = $3";
 
-/// One that can still be complained of is due once more.
+/// A task that can still be disputed is due again.
 macro_rules! old_tasks {
     () => {
         "tasks where account_id = $2 and ended_at < $3 and pruned_at is null and due_at is null \
          order by ended_at limit $4"
     };
 }
-/// Its digest stays, and says which contract it was.
+/// Its digest stays, and identifies the contract.
 const TASKS: (&str, &str) = of_found!(
     "update tasks set pruned_at = $1, events_pruned_at = coalesce(events_pruned_at, $1), \
      contract = '{}'",
@@ -170,7 +169,7 @@ macro_rules! old_agent_runs {
          order by finished_at limit $4"
     };
 }
-/// Who the agents were is a part of how it stands; what they were asked is not.
+/// The agents are part of the state of a run; their prompts are not.
 macro_rules! agent_runs_pruned {
     ($spec:expr) => {
         concat!(
@@ -272,10 +271,10 @@ pub(super) async fn erase(
     })
 }
 
-/// A round of which the row is erased already.
+/// A round whose row is already erased.
 struct ErasedRound {
     round: String,
-    /// The run that it was.
+    /// Its verifier run.
     run: Option<String>,
     erased_at: Timestamp,
 }
@@ -332,7 +331,7 @@ pub(super) async fn prune_some(
     Ok(Ok(pruned))
 }
 
-/// The texts that read large tables, for a look at how the databases read.
+/// The statements that read large tables, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (ANSWERS, ANSWERS),

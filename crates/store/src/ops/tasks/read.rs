@@ -1,4 +1,5 @@
-//! Reading tasks. Each filter of the list has a text of its own, so that it reads along an index.
+//! Reads tasks. Each filter of the list has a statement of its own, so that it reads along an
+//! index.
 
 use jurat_core::{
     round::candidate::ArtifactRef,
@@ -23,7 +24,7 @@ const GET: &str = "\
     created_at, updated_at, ended_at, reason, ordered_by from tasks \
     where account_id = $1 and id = $2";
 
-/// Contracts and states may be large, so a list reads none.
+/// Contracts and states may be large, so a list does not read them.
 macro_rules! page {
     ($filter:literal, $at:literal, $id:literal, $limit:literal) => {
         concat!(
@@ -63,13 +64,13 @@ macro_rules! candidate {
 const CANDIDATE: &str = candidate!("and candidate_id = $3");
 const CANDIDATES: &str = candidate!("order by candidate_id limit $3");
 
-/// No more executors propose in an epoch than this, by far.
+/// Far more executors than can propose in an epoch.
 const REFERENCES: &str = "\
     select candidate_id, evidence_refs from task_candidates \
     where account_id = $1 and task_id = $2 and digest = $3 \
     order by created_at, candidate_id limit 1000";
 
-/// A voter votes once in a turn, and no more verifiers are asked than this.
+/// A voter votes once in a vote, and no more voters than this are asked.
 const BALLOTS: &str = "\
     select candidate_id, turn, voter, ballot, salt, round_id, created_at from task_ballots \
     where account_id = $1 and task_id = $2 and candidate_id = $3 and turn = $4 \
@@ -78,10 +79,10 @@ const BALLOTS: &str = "\
 const NEXT_DUE: &str = "\
     select 'tasks' as id, due_at from tasks where due_at is not null order by due_at limit 1";
 
-/// Behind every point in time.
+/// After every point in time.
 pub(crate) const LAST: Timestamp = Timestamp::from_micros(i64::MAX);
 
-/// Every text, for a look at how the databases read.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (GET, GET),

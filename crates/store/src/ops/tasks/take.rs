@@ -1,8 +1,8 @@
-//! Taking tasks that are due: accounts take turns where not all of them get a place.
+//! Takes due tasks, with a fair share for each account if there are too few slots.
 //!
-//! There is no list of what is due by account. The longest due are read, which shows whether anybody
-//! has to wait at all. If so, a few more accounts are looked at, and of each a few tasks; so that it
-//! takes no longer when one account has very many.
+//! There is no list of due tasks by account. The longest due tasks are read, which shows whether
+//! any task has to wait. If so, a few more accounts are considered, and a few tasks of each, so
+//! that it takes no longer if one account has very many.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,8 +26,7 @@ use crate::{
     },
 };
 
-/// How many accounts are looked at, and how many tasks of each: of those that are open, and of those
-/// that nobody has begun.
+/// How many accounts are considered, and how many tasks of each: open ones, and unstarted ones.
 const ACCOUNTS: u32 = 32;
 const OF_EACH: u32 = 64;
 
@@ -37,7 +36,7 @@ const OLDEST: (&str, &str) = (
      for update skip locked",
 );
 
-/// Goes from one account that has open tasks to the next, and reads no other task on the way.
+/// Walks from one account with open tasks to the next, without reading other tasks.
 const WITH_TASKS: &str = "\
     with recursive named (account_id, place) as (\
         select (select min(account_id) from tasks where ended_at is null and account_id > $1), 1 \
@@ -87,11 +86,11 @@ const TAKE: (&str, &str) = (
     returning account_id, id",
 );
 
-/// Every text, for a look at how the databases read.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[OLDEST, (WITH_TASKS, WITH_TASKS), OF_ACCOUNTS, TAKE];
 
-/// The longest due is the first.
+/// The longest due task is first.
 type DueTask = (Timestamp, TaskKey);
 
 pub(super) async fn due(
@@ -122,7 +121,7 @@ pub(super) async fn due(
     let (some_wait, number) = (chosen.len() < all, chosen.len());
     let chosen = chosen.into_iter().map(|(_, key)| key);
     let tasks: Vec<TaskKey> = chosen.filter(|key| is_taken.contains(key)).collect();
-    // Where others were faster it is worth another look.
+    // If others were faster, another look is worthwhile.
     let some_wait = some_wait && tasks.len() == number;
     Ok(Ok(TakenTasks { tasks, some_wait, looked_to }))
 }
@@ -135,7 +134,7 @@ async fn with_tasks(tx: &mut impl Tx, take: &TaskTake) -> Result<Vec<AccountId>>
     tx.all(WITH_TASKS, args![after, ACCOUNTS], read).await
 }
 
-/// Takes those that nobody else took meanwhile.
+/// Takes the tasks that no other node took meanwhile.
 async fn taken(tx: &mut impl Tx, take: &TaskTake, chosen: &[DueTask]) -> Result<BTreeSet<TaskKey>> {
     if chosen.is_empty() {
         return Ok(BTreeSet::new());

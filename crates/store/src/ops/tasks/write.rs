@@ -1,4 +1,4 @@
-//! Writing tasks.
+//! Writes tasks.
 
 use jurat_core::{
     id::RoundId,
@@ -26,7 +26,7 @@ const ADD: &str = "\
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14) \
     on conflict do nothing";
 
-/// How many are open, as far as it matters.
+/// How many are open, counted only as far as it matters.
 const OPEN: &str = "\
     select $1 as id, count(*) as times from (\
         select 1 from tasks where account_id = $1 and ended_at is null limit $2) as open_tasks";
@@ -57,7 +57,7 @@ const BALLOT: &str = "\
         account_id, task_id, candidate_id, turn, voter, ballot, salt, round_id, created_at) \
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
-/// Every text, for a look at how the databases read.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (ADD, ADD),
@@ -100,7 +100,7 @@ pub(super) async fn submit(
         submit.ordered_by.as_deref()
     ];
     if tx.run(ADD, args).await? == 0 {
-        // Somebody else added it at the same moment, and has done so by now.
+        // A concurrent request added it, and has committed by now.
         let known = known(tx, submit).await?;
         return known.ok_or_else(|| StoreError::conflict("the task was added and is not there"));
     }
@@ -110,7 +110,7 @@ pub(super) async fn submit(
     Ok(Ok(TaskAddition { record, is_new: true }))
 }
 
-/// The task that has the identifier already.
+/// The task that already has the id.
 async fn known(
     tx: &mut impl Tx,
     submit: &TaskSubmit,
@@ -168,7 +168,7 @@ pub(super) async fn append(
     }
     for event in &append.events {
         if let TaskEvent::Complained { epoch, .. } = event {
-            // What somebody says was wrong is not used any more, wherever else it was decided.
+            // A disputed decision is not reused any more, wherever else it was made.
             knowledge::deprecate_same(tx, key, *epoch, append.at).await?;
         }
     }

@@ -1,4 +1,4 @@
-//! Callers without a key: their accounts, and the credit of a month.
+//! Visitors: their accounts, and their monthly credit.
 
 use std::convert::Infallible;
 
@@ -30,8 +30,7 @@ pub(super) async fn admit(
     tx.run(ACCOUNT, args![account, *at]).await?;
     let read = |cells: &dyn crate::db::rows::DbRow| read_balance(&cells);
     let balance = tx.first(sql::BALANCE_GET, args![account], read).await?;
-    // What is left of the month before is made up to the whole, and not added to it; what is owed
-    // is paid from it.
+    // The grant restores the monthly amount and is not added to the rest; a debt is paid from it.
     let available = balance.map_or(0, |(balance, _)| balance.available.max(0));
     let grant = CreditGrant {
         account: account.clone(),

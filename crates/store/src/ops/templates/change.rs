@@ -1,4 +1,4 @@
-//! Changes how templates stand, and to whom they belong. What a version says never changes.
+//! Changes the state and the owner of templates. The content of a version never changes.
 
 use jurat_core::{
     account::team::InvitationKind,
@@ -56,7 +56,7 @@ const GIVE: &str = "update templates set account_id = $1, updated_at = $2 where 
 const LEAVE: &str = "\
     insert into template_moves (account_id, slug, template_id) values ($1, $2, $3) \
     on conflict (account_id, slug) do update set template_id = excluded.template_id";
-/// Who gets a template back needs no way from there.
+/// An account that gets a template back needs no redirect from its name.
 const RETURN: &str = "delete from template_moves where account_id = $1 and slug = $2";
 
 pub(super) async fn change(
@@ -90,8 +90,8 @@ pub(super) async fn change(
     Ok(done.map(|()| ChangedTemplate { template, at: change.at }))
 }
 
-/// A template of the account, with nobody else changing it. Nothing is done for one of others that
-/// is not done for none.
+/// One of the account's templates, locked. A foreign template is treated exactly like a missing
+/// one.
 async fn held(
     tx: &mut impl Tx,
     account: &AccountId,
@@ -104,11 +104,11 @@ async fn held(
     }
     lock_target(tx, &id).await?;
     tx.lock(&format!("templates {account}")).await?;
-    // What was true before the turn came may not be so any more.
+    // The template may have changed while this transaction waited for the lock.
     tx.first(OWN, args![&id, account], read_template).await
 }
 
-/// Whether the version is published; `None` when it is not there.
+/// Whether the version is published; `None` if it does not exist.
 async fn is_published(tx: &mut impl Tx, id: &str, version: u32) -> Result<Option<bool>> {
     let read = |cells: &dyn DbRow| {
         let columns = RowReader::new(&cells, "template_versions", "template_id")?;
@@ -117,7 +117,7 @@ async fn is_published(tx: &mut impl Tx, id: &str, version: u32) -> Result<Option
     tx.first(VERSION, args![id, version], read).await
 }
 
-/// Unpublishes a version, or deletes it when there is no text for that.
+/// Unpublishes a version, or deletes it if there is no statement for that.
 async fn of_version(
     tx: &mut impl Tx,
     id: &str,
@@ -195,8 +195,8 @@ pub(super) async fn offer(
     })
 }
 
-/// Gives a template to another account; it leads on from where it was. The inner error says in
-/// words why it cannot be given.
+/// Transfers a template to another account; its old name redirects. The inner error explains why it
+/// cannot be transferred.
 pub(crate) async fn transfer(
     tx: &mut impl Tx,
     target: &str,

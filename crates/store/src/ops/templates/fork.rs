@@ -1,4 +1,4 @@
-//! Forks: a private workflow of a published version, with verifiers of its own.
+//! Forks: private workflows made from a published version, with verifiers of their own.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ pub(super) async fn fork(
     if tx.first(SEEN, seen, read).await?.is_none() {
         return Ok(Err(ForkRefusal::Unknown));
     }
-    // Names of verifiers are given while nobody else of the account makes a fork.
+    // Names of verifiers are chosen while no other fork of the account is made.
     tx.lock(&format!("workflows of {}", fork.account)).await?;
     let mut taken = names(tx, NAMES, &fork.account).await?;
     for verifier in &fork.verifiers {

@@ -82,7 +82,7 @@ const PIN_ADD: &str = "\
     insert into template_pins (template_id, version, name, account_id, verifier_id, \
     verifier_version) values ($1, $2, $3, $4, $5, $6)";
 
-/// Whoever publishes with a verifier or deletes it names this, so that neither misses the other.
+/// The lock of publishing with a verifier and of deleting it, so that neither misses the other.
 pub(crate) fn verifier_lock(id: &str) -> String {
     format!("verifier {id}")
 }
@@ -137,7 +137,7 @@ pub(super) async fn publishable(
     Ok(Some(found))
 }
 
-/// What is kept of a version to be searched.
+/// The search index of a version.
 fn index_of(publish: &TemplatePublish) -> SearchIndex {
     let summary = &publish.summary;
     let texts = SearchTexts {
@@ -194,7 +194,7 @@ fn published(
     TemplatePublication { version, template, summary, notes, exposed: exposed.collect() }
 }
 
-/// What is the newest version already, under the same handle, is not copied once more.
+/// If the newest version under the same handle is equal, it is not copied again.
 async fn published_before(
     tx: &mut impl Tx,
     publish: &TemplatePublish,
@@ -232,7 +232,7 @@ async fn lock(tx: &mut impl Tx, publish: &TemplatePublish) -> Result<()> {
     Ok(())
 }
 
-/// The handle to publish under, if all is still as it was when it was looked at.
+/// The handle to publish under, if nothing changed since the screening.
 async fn check(
     tx: &mut impl Tx,
     publish: &TemplatePublish,
@@ -264,7 +264,7 @@ async fn check(
     Ok(Ok(handle))
 }
 
-/// The template with the number of the new version: a new one, or the one of the workflow.
+/// The template with the number of the new version: a new one, or that of the workflow.
 async fn next_release(
     tx: &mut impl Tx,
     publish: &TemplatePublish,

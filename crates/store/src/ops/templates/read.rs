@@ -1,4 +1,4 @@
-//! Reads templates: who may see what is a part of every question.
+//! Reads templates: every query checks who may see what.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ macro_rules! template_columns {
     };
 }
 
-/// The newest version that is published; for the owner the newest of all if none is.
+/// The newest published version; for the owner the newest of all if none is published.
 macro_rules! newest {
     ($viewer:literal) => {
         concat!(
@@ -48,7 +48,7 @@ macro_rules! newest {
     };
 }
 
-/// What the viewer may see: the own, and what is published and not archived.
+/// The templates that the viewer may see: their own, and published ones that are not archived.
 macro_rules! visible {
     ($viewer:literal) => {
         concat!(
@@ -101,13 +101,13 @@ const LIST: &str = concat!(
      or template_versions.search_body like $4 escape '\\') \
      and templates.id < $5 order by templates.id desc limit $6"
 );
-/// Those verifiers of a version that were revoked since.
+/// The verifiers of a version that were revoked since.
 const REVOKED: &str = "\
     select distinct verifiers.id from template_pins join verifiers \
     on verifiers.account_id = template_pins.account_id \
     and verifiers.id = template_pins.verifier_id where template_pins.template_id = $1 \
     and template_pins.version = $2 and verifiers.standing <> 'active'";
-/// SQLite counts parameters as they come, so the viewer stands first.
+/// SQLite numbers parameters by appearance, so the viewer comes first.
 const SEARCH: &str = concat!(
     "select * from (select cast($1 as text) as asked_by, ",
     template_columns!(),
@@ -142,7 +142,7 @@ pub(super) const BY_SLUG: &str = concat!(
     " from templates join accounts on accounts.id = templates.account_id \
      where templates.account_id = $1 and templates.slug = $2"
 );
-/// Those who own the handle, or left it and are still found by it.
+/// The accounts that have the handle, or had it recently.
 macro_rules! of_handle {
     ($table:literal) => {
         concat!(
@@ -187,7 +187,7 @@ macro_rules! live_pins {
     };
 }
 
-/// The pins come first, so that a verifier of others that is not published takes as long as none.
+/// The pins come first, so that an unpublished foreign verifier takes as long as a missing one.
 const PUBLISHED: &str = concat!(
     "select ",
     verifier_columns!(),
@@ -277,7 +277,7 @@ fn read_id(cells: &dyn DbRow) -> Result<String> {
     RowReader::new(&cells, "templates", "id")?.text("id")
 }
 
-/// The identifier of a template, whoever may see it: by where it is, or by where it was.
+/// The id of a template, whoever may see it: by its current name, or by an old one.
 pub(super) async fn find(
     tx: &mut impl Tx,
     which: &TemplateSelector,
@@ -330,7 +330,7 @@ pub(super) async fn list(tx: &mut impl Tx, filter: &TemplateFilter) -> Result<Ve
     tx.all(LIST, args, read_line).await
 }
 
-/// What has most of the words, roughly best first, each with the words of its body.
+/// The best matches, roughly best first, each with the words of its body.
 pub(super) async fn search(
     tx: &mut impl Tx,
     wanted: &TemplateWordSearch,

@@ -1,4 +1,4 @@
-//! Putting workflows away and erasing them.
+//! Archives, unarchives and deletes workflows.
 
 use jurat_core::{
     account::team::InvitationKind,
@@ -18,7 +18,7 @@ const VERSION_DELETE: &str = "\
     delete from workflow_versions where account_id = $1 and workflow_id = $2 and version = $3";
 const VERSION_FILES_DELETE: &str = "\
     delete from workflow_files where account_id = $1 and workflow_id = $2 and version = $3";
-/// All that goes with a workflow.
+/// Everything that is deleted with a workflow.
 const DELETIONS: [&str; 6] = [
     "delete from workflow_grants where account_id = $1 and workflow_id = $2",
     "delete from named_grants where account_id = $1 and workflow_id = $2",

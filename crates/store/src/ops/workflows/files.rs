@@ -1,4 +1,4 @@
-//! The files of versions, and what is in them.
+//! The files of versions, and their contents.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ const FILE_ADD: &str = "\
 const BLOB_ADD: &str = "\
     insert into workflow_blobs (account_id, sha256, content, created_at) \
     values ($1, $2, $3, $4) on conflict (account_id, sha256) do nothing";
-/// A content by its digest, in the files that somebody sees: all of an owner, or those of one
-/// workflow from a version on.
+/// A content by its digest, among the files that the caller can see: all of an owner, or those of
+/// one workflow from a version on.
 const KNOWN: &str = concat!(
     "select ",
     file_columns!(),
@@ -78,7 +78,7 @@ fn read_content(cells: &dyn DbRow) -> Result<WorkflowFileBytes> {
     Ok(WorkflowFileBytes { entry: read_file(cells)?, content })
 }
 
-/// The files of a version, and the contents that may not be kept yet.
+/// The files of a version, and the contents that may not be stored yet.
 #[derive(Debug, Default)]
 pub(crate) struct VersionFiles {
     pub(crate) entries: Vec<FileEntry>,
@@ -86,8 +86,8 @@ pub(crate) struct VersionFiles {
     pub(crate) contents: BTreeMap<String, Vec<u8>>,
 }
 
-/// The files of the next version; `old` are those of the one before, where they are changed one by
-/// one. Who names a content by its digest must be able to see it.
+/// The files of the next version; `old` are those of the previous one, if they are changed one by
+/// one. A caller that names a content by its digest must be able to see it.
 pub(super) async fn kept(
     tx: &mut impl Tx,
     target: Option<&ReachableWorkflow>,
@@ -123,7 +123,7 @@ pub(super) async fn kept(
     Ok(Ok(kept))
 }
 
-/// A content that is given; whose it is comes later.
+/// The entry of a given content; its path comes later.
 fn entry_of(bytes: &[u8]) -> FileEntry {
     FileEntry {
         path: String::new(),
@@ -135,7 +135,7 @@ fn entry_of(bytes: &[u8]) -> FileEntry {
     }
 }
 
-/// A content that is known by its digest; whose it is comes later.
+/// The entry of a content known by its digest; its path comes later.
 async fn known(
     tx: &mut impl Tx,
     target: Option<&ReachableWorkflow>,
@@ -148,7 +148,7 @@ async fn known(
     tx.first(KNOWN, args![owner, sha256, within, floor], read_file).await
 }
 
-/// Whether the files of a version are not too many and not too large together.
+/// Checks that the files of a version are not too many or too large together.
 pub(super) fn within_limits(files: &[FileEntry]) -> Result<(), WorkflowRefusal> {
     if files.len() > MOST_FILES {
         return Err(WorkflowRefusal::Field(WrongField::TooManyFiles));
@@ -164,8 +164,8 @@ pub(super) fn within_limits(files: &[FileEntry]) -> Result<(), WorkflowRefusal> 
     }
 }
 
-/// Writes the files of a version before their contents: PostgreSQL lets those who share a workflow
-/// keep contents only for files that are in it.
+/// Writes the files of a version before their contents: PostgreSQL lets editors of a shared
+/// workflow store contents only for files in it.
 pub(super) async fn write(
     tx: &mut impl Tx,
     workflow: &Workflow,
@@ -197,7 +197,7 @@ pub(super) async fn forget(tx: &mut impl Tx, owner: &AccountId) -> Result<()> {
     tx.run(BLOBS_FORGET, args![owner]).await.map(drop)
 }
 
-/// What differs between the files of two versions: changed paths, then deleted ones.
+/// The differences between the files of two versions: changed paths, then deleted ones.
 pub(super) fn differences(old: &[FileEntry], new: &[FileEntry]) -> (Vec<String>, Vec<String>) {
     let before: BTreeMap<&str, &FileEntry> =
         old.iter().map(|file| (file.path.as_str(), file)).collect();

@@ -1,5 +1,5 @@
-//! Who else may use a workflow. Each grant is kept under the name by which it was made; what an
-//! account may do follows from all its names, and is written beside them.
+//! Grants on workflows. Each grant is stored under the name it was made to; the access of an
+//! account follows from all its names, and is stored with them.
 
 use jurat_core::{
     account::{AccountKind, AccountName, AccountProfile},
@@ -40,8 +40,8 @@ const NAMED: &str = "\
 const COUNT: &str = "\
     select workflow_id as id, count(*) as times from named_grants \
     where account_id = $1 and workflow_id = $2 group by workflow_id";
-/// How many grants of an owner to one name wait to be accepted. An address that is nobody's counts
-/// like one whose account did not answer.
+/// How many grants of an owner to one name wait to be accepted. An unregistered address counts like
+/// one whose account did not answer.
 const WAITING: &str = "\
     select named_grants.account_id as id, count(*) as times from named_grants \
     left join workflow_grants on workflow_grants.account_id = named_grants.account_id \
@@ -68,7 +68,7 @@ const REMOVE_NAMED: &str = "\
 const REMOVE_NAMES: &str = "\
     delete from named_grants \
     where account_id = $1 and workflow_id = $2 and grantee_id = $3";
-/// What follows from all names of an account.
+/// The access that follows from all names of an account.
 const DERIVED: &str = "\
     select grantee_id as id, \
     max(case role when 'admin' then 3 when 'edit' then 2 else 1 end) as role_rank, \
@@ -82,8 +82,8 @@ const UNNAMED: &str = "\
     where named_grants.account_id = workflow_grants.account_id \
     and named_grants.workflow_id = workflow_grants.workflow_id \
     and named_grants.grantee_id = workflow_grants.grantee_id)";
-/// A grant that is there keeps what its holder made of it. Nothing is written where there is nobody
-/// to write it for.
+/// An existing grant keeps its recipient's answer. Nothing is written if there is no account to
+/// write it for.
 const PUT: &str = "\
     insert into workflow_grants (account_id, workflow_id, grantee_id, role, floor_version, \
     granted_by, granted_at, state) select $1, $2, $3, $4, $5, $6, $7, $8 where $9 = 1 \
@@ -96,8 +96,8 @@ const REMOVE: &str = "\
 const REMOVE_ENDED: &str = "\
     delete from workflow_grants \
     where account_id = $1 and workflow_id = $2 and grantee_id = $3 and $4 = 0";
-/// By the names that were given; a grant from before there were names by the one that people know.
-/// Who may not share a workflow sees what reaches themselves.
+/// By the names that were given; a grant from before there were names by its public one. A caller
+/// that may not share a workflow sees only their own access.
 const LIST: &str = concat!(
     "select * from (select named_grants.granted_to as id, grantees.kind, \
      named_grants.role, named_grants.floor_version, named_grants.granted_by, \
@@ -128,8 +128,8 @@ const ADOPT: &str = "\
     update named_grants set grantee_id = $1 where granted_to = $2 and grantee_id is null";
 
 const DAY_MICROS: i64 = 24 * 3_600 * 1_000_000;
-/// An id that no account has. What is asked for somebody is asked for nobody as well: else the time
-/// would tell whether an address is registered.
+/// An id that no account has. Every query for a known account is made for an unknown one as well:
+/// otherwise the duration would reveal whether an address is registered.
 const NOBODY: &str = "";
 
 pub(super) async fn list(
@@ -194,7 +194,8 @@ pub(super) async fn grant(
     let place = || args![&workflow.account, &workflow.id, &name];
     let id = grantee.as_ref().map(|it| it.account.as_str());
     let before = tx.first(NAMED, place(), read_named).await?;
-    // A handle may be another's by now: to them it is a new grant, and to whom it was it ends.
+    // A handle may belong to another account by now: for that account it is a new grant, and for
+    // the former one it ends.
     let is_others = |it: &GrantRow| it.grantee.is_some() && it.grantee.as_deref() != id;
     let (before, ended) = match before {
         Some(named) if is_others(&named) => (None, named.grantee),
@@ -204,10 +205,10 @@ pub(super) async fn grant(
         tried!(has_room(tx, order, workflow, ended.is_some()).await?);
     }
     tried!(count_grant(tx, order).await?);
-    // Nobody shares versions that they do not see, and nobody loses some by another role.
+    // Nobody shares versions that they cannot see, and a changed role never removes any.
     let floor = if order.with_history { reached.floor } else { workflow.current_version };
     let floor = before.map_or(floor, |before| before.floor.min(floor));
-    // Of a grant from before there were names its holder keeps the versions.
+    // The recipient of an unnamed grant keeps its versions.
     let unnamed = unnamed(tx, workflow, id.unwrap_or(NOBODY)).await?;
     let args = args![
         &workflow.account,
@@ -228,8 +229,8 @@ pub(super) async fn grant(
     Ok(Ok(WorkflowGrantResult { workflow: reached.workflow, role: order.role, floor }))
 }
 
-/// Whom a grant is for. An address that nobody registered is granted to like one that somebody did,
-/// so that nobody learns which it is.
+/// The recipient of a grant. An unregistered address is treated like a registered one, so that
+/// nobody learns which it is.
 async fn granted_to(
     tx: &mut impl Tx,
     order: &WorkflowGrantOrder,
@@ -247,7 +248,7 @@ async fn granted_to(
     Ok(Ok(Some(profile)))
 }
 
-/// Whether there is room for a grant to somebody else, under a name of its own or one that is there.
+/// Whether there is room for another grant, under a new name or an existing one.
 async fn has_room(
     tx: &mut impl Tx,
     order: &WorkflowGrantOrder,
@@ -265,7 +266,7 @@ async fn has_room(
     Ok(Ok(()))
 }
 
-/// Counts a grant for its day, also one that is made again.
+/// Counts a grant for its day, even a repeated one.
 async fn count_grant(
     tx: &mut impl Tx,
     order: &WorkflowGrantOrder,
@@ -280,15 +281,15 @@ async fn count_grant(
     Ok(Ok(()))
 }
 
-/// Where a grant is changed, by whom and when.
+/// The workflow, the caller and the time of a change.
 struct GrantContext<'a> {
     workflow: &'a Workflow,
     by: &'a AccountId,
     at: Timestamp,
 }
 
-/// Writes what an account may do now that one of its names changed; `kind` is `None` where there is
-/// no such account. The statements are the same for everybody.
+/// Writes the access of an account after one of its names changed; `kind` is `None` if there is no
+/// such account. The statements are the same in every case.
 async fn derive(
     tx: &mut impl Tx,
     place: &GrantContext<'_>,
@@ -296,7 +297,7 @@ async fn derive(
     kind: Option<AccountKind>,
 ) -> Result<()> {
     let GrantContext { workflow, by, at } = place;
-    // The owner may do everything, and is named here only by somebody who does not know it.
+    // The owner may do everything, and is named here only by a caller who does not know that.
     let id = id.filter(|id| *id != workflow.account.as_str()).unwrap_or(NOBODY);
     let read = |cells: &dyn DbRow| {
         let columns = RowReader::new(&cells, "named_grants", "id")?;
@@ -316,7 +317,7 @@ async fn derive(
     tx.run(REMOVE_ENDED, removed).await.map(drop)
 }
 
-/// The same for whoever had a name that changed, where that was somebody.
+/// Like `derive`, for the account that had a changed name, if there is one.
 async fn derive_anew(tx: &mut impl Tx, place: &GrantContext<'_>, id: Option<&str>) -> Result<()> {
     let profile = profile_of(tx, id.unwrap_or(NOBODY)).await?;
     derive(tx, place, id, profile.map(|it| it.kind)).await
@@ -345,7 +346,7 @@ pub(super) async fn revoke(
     Ok(Ok(GrantRevocationResult { workflow, was_there: true }))
 }
 
-/// Takes back a grant from before there were names, by the name that lists show, or by the account.
+/// Revokes a grant from before there were names, by its listed name or by the account.
 async fn revoke_unnamed(
     tx: &mut impl Tx,
     workflow: &Workflow,
@@ -361,7 +362,7 @@ async fn revoke_unnamed(
     Ok(tx.run(REMOVE, args).await? > 0)
 }
 
-/// The first version that a grant from before there were names shares.
+/// The first version that an unnamed grant shares.
 async fn unnamed(tx: &mut impl Tx, workflow: &Workflow, grantee: &str) -> Result<Option<u32>> {
     let read =
         |cells: &dyn DbRow| RowReader::new(&cells, "workflow_grants", "id")?.count("floor_version");
@@ -378,13 +379,13 @@ pub(super) async fn leave(
     }
     let workflow = reached.workflow;
     let row = || args![&workflow.account, &workflow.id, &change.caller];
-    // The policies let whoever has a grant remove its names, so these go first.
+    // The row policies let a recipient remove its own names, so these are removed first.
     tx.run(REMOVE_NAMES, row()).await?;
     let removed = u32::try_from(tx.run(REMOVE, row()).await?).unwrap_or(u32::MAX);
     Ok(Ok(WorkflowLeaveResult { workflow, removed }))
 }
 
-/// Somebody whom the caller may share with: any user, and teams that the caller is a member of.
+/// An account that the caller may share with: any user, and teams that the caller is a member of.
 async fn known(
     tx: &mut impl Tx,
     caller: &AccountId,
@@ -403,7 +404,7 @@ async fn known(
     })
 }
 
-/// Lets grants to an address find the account that was made for it.
+/// Lets grants to an address find the account that was created for it.
 pub(crate) async fn grants_adopt(
     tx: &mut impl Tx,
     profile: &AccountProfile,

@@ -1,6 +1,7 @@
-//! Which workflows somebody reaches, and how far. Every question begins with what is the caller's and
-//! what was granted, so that nothing else is read, and one of others takes as long as none. A bare
-//! slug is one of the caller's own: what others grant is reached by its id or its full name.
+//! Which workflows a caller can reach, and with which role. Every query starts with the caller's
+//! own workflows and grants, so that nothing else is read, and a foreign workflow takes as long as
+//! a missing one. A bare slug is one of the caller's own: shared ones are reached by id or full
+//! name.
 
 use jurat_core::{
     id::AccountId,
@@ -26,7 +27,7 @@ macro_rules! principals {
 }
 pub(crate) use principals;
 
-/// Whose name it is in `@owner/name`: the account itself, or the one that has or had the handle.
+/// The owner in `@owner/name`: the account itself, or the one that has or had the handle.
 macro_rules! of_owner {
     ($owner:literal) => {
         concat!(
@@ -40,7 +41,7 @@ macro_rules! of_owner {
 }
 pub(crate) use of_owner;
 
-/// Whether a grant counts as accepted: its holder said so, or it comes through a team.
+/// Whether a grant counts as accepted: its recipient said so, or it comes through a team.
 macro_rules! is_accepted {
     () => {
         "workflow_grants.state = 'accepted' or workflow_grants.grantee_id <> $1"
@@ -48,7 +49,7 @@ macro_rules! is_accepted {
 }
 pub(crate) use is_accepted;
 
-/// What was granted to the caller, once for each workflow: the highest role and the lowest floor.
+/// The grants to the caller, once for each workflow: the highest role and the lowest floor.
 macro_rules! grants {
     ($rest:literal) => {
         concat!(
@@ -75,7 +76,7 @@ macro_rules! granted {
 }
 pub(crate) use granted;
 
-/// How far the caller reaches a workflow, of the rows that say so under this name.
+/// The caller's role on a workflow, from the rows under this name.
 macro_rules! reach_columns {
     ($reached:literal) => {
         concat!(
@@ -91,9 +92,9 @@ macro_rules! reach_columns {
 }
 pub(crate) use reach_columns;
 
-/// Workflows with how far the caller reaches them: those of its own that the first text names, and
-/// those of the grants that the second one does. SQLite keeps the order of what is joined by
-/// `cross join`: the workflow itself comes after whether it is reached.
+/// Workflows with the caller's role on them: own ones selected by the first condition, and granted
+/// ones selected by the second. SQLite keeps the join order of `cross join`: access comes before
+/// the workflow itself.
 macro_rules! reached_by {
     ($own:literal, $granted:literal, $columns:expr, $joins:expr, $rest:expr) => {
         concat!(
@@ -116,7 +117,7 @@ macro_rules! reached_by {
 }
 pub(crate) use reached_by;
 
-/// The one workflow `$2` with how far the caller reaches it.
+/// The workflow `$2` with the caller's role on it.
 macro_rules! seen {
     ($columns:expr, $joins:expr, $rest:expr) => {
         $crate::ops::workflows::reach::reached_by!(
@@ -130,7 +131,7 @@ macro_rules! seen {
 }
 pub(crate) use seen;
 
-/// The part of a version `$3` that is kept in a table of its own, if the caller sees the version.
+/// The part of a version `$3` that has a table of its own, if the caller can see the version.
 macro_rules! seen_version {
     ($columns:expr, $table:literal, $rest:expr) => {
         $crate::ops::workflows::reach::seen!(
@@ -166,7 +167,7 @@ const BY_FULL_NAME: &str = reached_by!(
     "",
     concat!("and workflows.slug = $2 and workflows.account_id in ", of_owner!("$3"))
 );
-/// Those of others that have the slug; what was accepted comes first.
+/// Those of other owners with the slug; accepted ones come first.
 const SHARED_BY_SLUG: &str = concat!(
     "select ",
     columns!(),
@@ -179,7 +180,7 @@ const SHARED_BY_SLUG: &str = concat!(
      where workflows.archived_at is null and workflows.slug = $2 \
      order by granted.is_accepted desc, workflows.id limit 3"
 );
-/// The one of others that the caller accepted, may change, and has the token `$3` of.
+/// The shared workflow that the caller accepted and may change, with the token `$3`.
 const ACCEPTED_BY_TOKEN: &str = concat!(
     "select ",
     columns!(),
@@ -209,7 +210,7 @@ pub(super) async fn own_by_slug(
     tx.first(OWN_BY_SLUG, args![caller, slug], read_reached).await
 }
 
-/// What a workflow of others is called that has the slug, for whoever it was granted to.
+/// The full names of shared workflows with the slug.
 pub(super) async fn full_names(
     tx: &mut impl Tx,
     caller: &AccountId,
@@ -218,7 +219,7 @@ pub(super) async fn full_names(
     tx.all(SHARED_BY_SLUG, args![caller, slug], read_full_name).await
 }
 
-/// A workflow of others by its slug and its token, which only those know who read it.
+/// A shared workflow by its slug and its token, which only its readers know.
 pub(super) async fn by_token(
     tx: &mut impl Tx,
     caller: &AccountId,
@@ -227,7 +228,7 @@ pub(super) async fn by_token(
     tx.first(ACCEPTED_BY_TOKEN, args![caller, slug, token], read_reached).await
 }
 
-/// A workflow by its name. A bare slug is one of the caller's own; whoever was granted one with that
+/// A workflow by its name. A bare slug is one of the caller's own; a recipient of one with that
 /// slug learns its full name.
 pub(super) async fn find(
     tx: &mut impl Tx,
@@ -248,12 +249,12 @@ pub(super) async fn find(
     Ok(NameMatch::named_elsewhere(full_names(tx, caller, slug).await?))
 }
 
-/// Those who change the workflows of an account take turns.
+/// Serializes changes of the workflows of an account.
 pub(crate) async fn lock(tx: &mut impl Tx, owner: &AccountId) -> Result<()> {
     tx.lock(&format!("workflows of {owner}")).await
 }
 
-/// A workflow that the caller may change, with nobody else changing it.
+/// A workflow that the caller may change, locked.
 pub(super) async fn held(
     tx: &mut impl Tx,
     caller: &AccountId,
@@ -266,7 +267,7 @@ pub(super) async fn held(
         NameMatch::Elsewhere(names) => return Ok(Err(WorkflowRefusal::Elsewhere(names))),
     };
     lock(tx, &found.workflow.account).await?;
-    // What was true before the turn came may not be so any more.
+    // The workflow may have changed while this transaction waited for the lock.
     let again = by_id(tx, caller, &found.workflow.id).await?;
     let found = tried!(again.ok_or(WorkflowRefusal::NotFound));
     tried!(may(&found, needs));

@@ -1,4 +1,4 @@
-//! Reading workflows.
+//! Reads workflows.
 
 use jurat_core::{
     id::AccountId,
@@ -54,8 +54,8 @@ macro_rules! narrowed {
     };
 }
 
-/// Words that somebody looks for find what is not accepted only among what is shared: whoever grants
-/// chooses the words.
+/// A text search finds unaccepted workflows only among the shared ones: their owners choose the
+/// words.
 const LIST: &str = concat!(
     "select ",
     columns!(),
@@ -77,14 +77,14 @@ const LIST: &str = concat!(
     narrowed!(),
     " order by id desc limit $7"
 );
-/// The one tag that is wanted, if one is.
+/// The one requested tag, if there is one.
 macro_rules! tagged {
     () => {
         " and (cast($19 as text) is null or replace(workflows.tags, $19, '') <> workflows.tags)"
     };
 }
 
-/// SQLite counts parameters as they come, so the caller stands first.
+/// SQLite numbers parameters by appearance, so the caller comes first.
 const SEARCH: &str = concat!(
     "select * from (select cast($1 as text) as asked_by, ",
     columns!(),
@@ -117,7 +117,7 @@ const UPSTREAM: &str = "\
     from templates left join template_versions on template_versions.template_id = templates.id \
     and template_versions.version = $1 where templates.id = $2";
 
-/// Behind every id.
+/// After every id.
 const LAST: &str = "~";
 
 pub(super) async fn find(
@@ -155,7 +155,7 @@ pub(super) async fn get(
     };
     version.files = files_seen(tx, &asked.caller, (&workflow.id, number)).await?;
     if number == workflow.current_version {
-        // A verifier that was deleted is not named any more.
+        // A deleted verifier is not named any more.
         version.bindings = bindings_of(tx, workflow).await?;
     }
     Ok(NameMatch::One(Box::new(WorkflowView { reached, version })))
@@ -176,7 +176,7 @@ pub(super) async fn bindings_of(
     tx.all(BINDINGS, args![&workflow.account, &workflow.id], read_binding).await
 }
 
-/// How the statements call those whose workflows are wanted.
+/// The name of an ownership filter in the statements.
 fn side(whose: OwnershipFilter) -> &'static str {
     match whose {
         OwnershipFilter::Mine => "mine",
@@ -185,7 +185,7 @@ fn side(whose: OwnershipFilter) -> &'static str {
     }
 }
 
-/// What has most of the words, roughly best first, each with the words of its body.
+/// The best matches, roughly best first, each with the words of its body.
 pub(super) async fn search(
     tx: &mut impl Tx,
     wanted: &WorkflowWordSearch,

@@ -35,7 +35,7 @@ macro_rules! file_columns {
 }
 pub(crate) use file_columns;
 
-/// The handle of whoever owns a workflow.
+/// The handle of a workflow's owner.
 macro_rules! owner_handle {
     () => {
         "(select owners.handle from accounts as owners where owners.id = workflows.account_id) \
@@ -91,12 +91,12 @@ pub(crate) fn role_of_rank<C: DbRow>(columns: &RowReader<'_, C>) -> Result<Acces
     }
 }
 
-/// What the owner of something is called by others: never by an e-mail address.
+/// The public name of an owner: never an e-mail address.
 pub(crate) fn label(handle: Option<String>, account: &str) -> String {
     handle.map_or_else(|| account.to_owned(), |handle| format!("@{handle}"))
 }
 
-/// What those call a workflow who do not own it.
+/// The full name of a workflow, for those who do not own it.
 pub(super) fn read_full_name(cells: &dyn DbRow) -> Result<String> {
     let reached = read_reached(cells)?;
     let owner = reached.shared.map_or_else(String::new, |shared| shared.owner);
@@ -143,7 +143,7 @@ pub(super) fn read_binding(cells: &dyn DbRow) -> Result<VerifierBinding> {
     })
 }
 
-/// A binding as the document of a version has it.
+/// A binding in the document of a version.
 #[derive(Debug, Serialize, Deserialize)]
 struct BindingDocument {
     name: String,
@@ -166,13 +166,13 @@ pub(super) fn bindings_text(bindings: &[VerifierBinding]) -> Result<String> {
     json(&texts.collect::<Vec<_>>())
 }
 
-/// A workflow that has some of the words of a question, with the words of its body.
+/// A workflow that matches some words of a query, with the words of its body.
 pub(super) fn read_candidate(cells: &dyn DbRow) -> Result<(ReachableWorkflow, String)> {
     let body = RowReader::new(&cells, "workflows", "id")?.text("search_body")?;
     Ok((read_reached(cells)?, body))
 }
 
-/// What is kept of a workflow to be searched.
+/// The search index of a workflow.
 pub(super) fn index_of(workflow: &Workflow, body: &str) -> SearchIndex {
     let texts = SearchTexts {
         name: &workflow.name,

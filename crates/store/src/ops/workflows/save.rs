@@ -1,4 +1,4 @@
-//! Saving: the first version of a workflow, or the next one.
+//! Saves the first version of a workflow, or the next one.
 
 use jurat_core::{
     id::AccountId,
@@ -57,7 +57,7 @@ const OWN_VERIFIER_BY_FULL_NAME: &str = concat!(
     reach::of_owner!("$3")
 );
 
-/// What a version says, beside its workflow.
+/// The content of a version.
 pub(crate) struct VersionContent {
     pub(crate) body: String,
     pub(crate) source: VersionSource,
@@ -137,7 +137,7 @@ fn saved(workflow: Workflow, content: VersionContent, old: &[FileEntry]) -> Work
     WorkflowSaveResult { workflow, body, bindings, files, changed, deleted }
 }
 
-/// The workflow that a version is added to, with nobody else changing it; none for a new one.
+/// The workflow that a version is added to, locked; `None` for a new one.
 async fn placed(
     tx: &mut impl Tx,
     save: &WorkflowSave,
@@ -156,7 +156,7 @@ async fn placed(
         };
     }
     reach::lock(tx, &save.caller).await?;
-    // Somebody with the same key may have been first.
+    // A concurrent request with the same key may have been first.
     Ok(Ok(reach::own_by_slug(tx, &save.caller, slug).await?))
 }
 
@@ -169,8 +169,8 @@ async fn held(
     Ok(reach::held(tx, &save.caller, &which, AccessRole::View).await?.map(Some))
 }
 
-/// A token that is none of the caller's: it is not told another one, because the words of a save go
-/// to whoever owns the workflow.
+/// The token is not one of the caller's. Another token is not revealed, because the save would go
+/// to another owner.
 fn of_none(shared: Vec<String>) -> WorkflowRefusal {
     if shared.is_empty() {
         WorkflowRefusal::TokenUnexpected
@@ -194,7 +194,7 @@ fn may_append(found: &ReachableWorkflow, token: Option<&str>) -> Result<(), Work
     }
 }
 
-/// The workflow as it is after the save.
+/// The workflow after the save.
 fn next(
     save: &WorkflowSave,
     target: Option<&ReachableWorkflow>,
@@ -204,7 +204,7 @@ fn next(
         return first(save, slug);
     };
     let kept = |new: &Option<String>, old: &String| new.as_ref().unwrap_or(old).clone();
-    // Clients that keep workflows in folders know the slug only, and do not mean to rename.
+    // Clients that keep workflows in folders know only the slug, and do not mean to rename.
     let name = save.name.clone().filter(|name| *name != found.slug);
     Ok(Workflow {
         name: kept(&name, &found.name),
@@ -268,7 +268,7 @@ async fn next_bindings(
     Ok(Ok(bindings))
 }
 
-/// A binding as it was asked for, for the question whether it is there already.
+/// A requested binding in the form of a stored one, to compare them.
 fn as_is(new: &NewBinding) -> VerifierBinding {
     let (VerifierSelector::Id(id)
     | VerifierSelector::Name(id)
@@ -432,8 +432,8 @@ async fn bind(tx: &mut impl Tx, workflow: &Workflow, bindings: &[VerifierBinding
     Ok(())
 }
 
-/// A new workflow that somebody else's words made, such as a fork: its slug gets a number when it
-/// is taken.
+/// A new workflow that another operation creates, such as a fork: its slug gets a number if it is
+/// taken.
 pub(crate) async fn add_new(
     tx: &mut impl Tx,
     mut workflow: Workflow,
@@ -453,5 +453,5 @@ pub(crate) async fn add_new(
     Err(StoreError::conflict("all numbers of a slug are taken"))
 }
 
-/// How many workflows have one slug but for their number.
+/// How many workflows may share a slug except for their number.
 const MOST_NUMBERS: u32 = 1_000;

@@ -1,4 +1,4 @@
-//! Giving a workflow to another owner, with the verifiers that it names.
+//! Transfers a workflow to another owner, with the verifiers that it names.
 
 use jurat_core::{
     account::team::InvitationKind,
@@ -40,8 +40,8 @@ const BOUND_ELSEWHERE: &str = "\
     and workflow_bindings.workflow_id <> $3 order by workflows.slug limit 1";
 const NAME_TAKEN: &str = "select id from verifiers where account_id = $1 and name = $2";
 
-/// What moves with a workflow: to the account `$1`, from `$2`, by the id `$3`. Versions never
-/// change, so they are copied and the old ones removed.
+/// The rows that move with a workflow: to the account `$1`, from `$2`, by the id `$3`. Versions
+/// never change, so they are copied and the old ones removed.
 const MOVES: [&str; 7] = [
     "insert into workflow_blobs (account_id, sha256, content, created_at) \
      select $1, workflow_blobs.sha256, workflow_blobs.content, workflow_blobs.created_at \
@@ -67,7 +67,7 @@ const GRANT_ENDS: [&str; 2] = [
 ];
 const TOUCH: &str = "update workflows set updated_at = $1 where account_id = $2 and id = $3";
 
-/// What moves with a verifier.
+/// The rows that move with a verifier.
 const VERIFIER_MOVES: [&str; 4] = [
     "insert into verifier_versions (\
      account_id, verifier_id, version, description, config, config_hash, deployed_at) \
@@ -80,7 +80,7 @@ const VERIFIER_MOVES: [&str; 4] = [
 const VERIFIER_VERSIONS_LEAVE: &str =
     "delete from verifier_versions where account_id = $1 and verifier_id = $2";
 
-/// Who offers, answers or changes the same thing takes turns, before anything else is locked.
+/// Offers, answers and changes of the same object are serialized before anything else is locked.
 pub(super) async fn offer(
     tx: &mut impl Tx,
     offer: &WorkflowOffer,
@@ -121,7 +121,7 @@ pub(super) async fn give(tx: &mut impl Tx, giving: &OwnershipChange) -> Result<R
 }
 
 /// Moves a workflow with its versions, files, grants and the verifiers that it names. The inner
-/// error says in words why it cannot go.
+/// error explains why it cannot be moved.
 pub(crate) async fn transfer(
     tx: &mut impl Tx,
     target_id: &str,
@@ -165,7 +165,7 @@ pub(super) async fn own(tx: &mut impl Tx, owner: &AccountId, id: &str) -> Result
     tx.first(OWN, args![owner, id], read_workflow).await
 }
 
-/// What is in the way, in words.
+/// The obstacle, in words.
 async fn hindered(
     tx: &mut impl Tx,
     workflow: &Workflow,

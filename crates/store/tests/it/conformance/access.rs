@@ -1,4 +1,4 @@
-//! What everybody reaches after any sequence of changes is what a simple model says.
+//! After any sequence of changes, the access of every account matches a simple model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ const TEAMS: usize = 2;
 const WORKFLOWS: usize = 4;
 const VERIFIERS: usize = 4;
 
-/// Something that somebody does. Numbers name users, teams, workflows and verifiers.
+/// An action. Numbers name users, teams, workflows and verifiers.
 #[derive(Debug, Clone)]
 enum Step {
     /// The owner saves a version that names some verifiers, or carries them forward.
@@ -95,7 +95,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 30)
 }
 
-/// A workflow as the model knows it.
+/// A workflow in the model.
 #[derive(Debug, Clone)]
 struct Known {
     id: String,
@@ -111,7 +111,7 @@ struct Known {
 #[derive(Debug)]
 struct Model {
     workflows: Vec<Known>,
-    /// Who owns each verifier.
+    /// The owner of each verifier.
     verifiers: Vec<usize>,
     members: BTreeSet<(usize, usize)>,
 }
@@ -140,7 +140,7 @@ impl Model {
         names.filter_map(|known| Some(self.reach(who, known)?.0.on_verifiers())).max()
     }
 
-    /// Whether a workflow can go to another with all that it names.
+    /// Whether a workflow can be transferred with everything that it names.
     fn can_go(&self, at: usize) -> bool {
         let others = self.workflows.iter().enumerate().filter(|(other, _)| *other != at);
         let mut bound = others.flat_map(|(_, known)| &known.bound);
@@ -215,7 +215,7 @@ impl<'a> World<'a> {
         WorkflowSelector::Id(self.model.workflows[workflow].id.clone())
     }
 
-    /// Does the step to the store and to the model.
+    /// Applies the step to the store and to the model.
     async fn walk(&mut self, step: &Step) {
         match step.clone() {
             Step::Save { workflow, bind } => self.save(workflow, bind).await,
@@ -262,7 +262,7 @@ impl<'a> World<'a> {
     async fn save(&mut self, workflow: usize, bind: Option<BTreeSet<usize>>) {
         self.number += 1;
         let known = self.model.workflows[workflow].clone();
-        // Nobody binds what is another's.
+        // Nobody binds the verifiers of others.
         let owns = |verifier: &usize| self.model.verifiers[*verifier] == known.owner;
         let bind = bind.map(|bind| bind.into_iter().filter(owns).collect::<BTreeSet<_>>());
         let bindings = bind.as_ref().map(|bind| {
@@ -358,7 +358,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What each user reaches, in the store and in the model.
+    /// The workflows that each user can reach, in the store and in the model.
     async fn compare(&self, step: &Step) {
         for who in 0..USERS {
             let account = &self.accounts[who];

@@ -1,4 +1,4 @@
-//! Events to agents and from them.
+//! Agent events.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ async fn added(store: &dyn Store, whose: &AccountId, event: &NewAgentEvent, mill
     };
     match store.tasks().agent_event_add(&behalf(whose), &add, None).await.unwrap() {
         WriteOutcome::Done(added) => {
-            // The first one under the key is what everybody gets.
+            // Everybody gets the first event under the key.
             assert_eq!(added.record.event.dedupe_key, event.dedupe_key);
             assert!(!added.is_new || added.record.event == *event);
             added.is_new
@@ -146,7 +146,7 @@ pub(crate) async fn a_late_delivery_outcome_is_not_recorded(backend: &Backend) {
     assert_eq!(found.decision, outcome(2, Delivery::Acked).decision);
     assert_eq!((found.last_error.as_deref(), found.updated_at), (Some("slow"), at(100)));
     assert_eq!(tasks.agent_event_next(&Behalf::Platform).await.unwrap(), None);
-    // What was decided stays when the next word says nothing of it.
+    // The decision stays if the next outcome has none.
     let done = AgentEventOutcome { decision: None, ..outcome(2, Delivery::Completed) };
     tasks.agent_event_note(&whose, &done, None).await.unwrap();
     assert!(get(store, &alice, "e").await.unwrap().decision.is_some());
@@ -213,7 +213,7 @@ pub(crate) async fn the_events_waiting_for_an_executor_are_limited(backend: &Bac
     assert!(is_added(add(&alice, told("b", None)).await));
     assert_eq!(add(&alice, told("c", None)).await, WriteOutcome::Refused(TooManyPending));
     assert_eq!(get(store, &alice, "c").await, None);
-    // What is known, what is for another executor and what is another account's has its place.
+    // A known event, one for another executor, and one of another account take no slot here.
     let WriteOutcome::Done(again) = add(&alice, told("d", Some("k"))).await else { panic!() };
     assert_eq!((again.is_new, again.record.event.id.as_str()), (false, "a"));
     let other = NewAgentEvent { executor: "two".to_owned(), ..told("e", None) };
@@ -223,12 +223,12 @@ pub(crate) async fn the_events_waiting_for_an_executor_are_limited(backend: &Bac
     let executor = told("a", None).executor;
     assert_eq!(tasks.agent_event_pending(&whose, &alice, &executor, &9).await.unwrap(), 2);
     assert_eq!(tasks.agent_event_pending(&whose, &alice, &executor, &1).await.unwrap(), 1);
-    // Whatever is told no more makes room.
+    // Every ended delivery makes room.
     noted(store, &alice, "b", Delivery::Acked).await;
     assert!(is_added(add(&alice, told("c", None)).await));
 }
 
-/// Notes what became of an event that nobody took.
+/// Records the outcome of an event that no node took.
 pub(crate) async fn noted(store: &dyn Store, whose: &AccountId, id: &str, state: Delivery) {
     let outcome = AgentEventOutcome {
         account: whose.clone(),

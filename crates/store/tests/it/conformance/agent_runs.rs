@@ -1,4 +1,4 @@
-//! Runs of several agents, and the queue of their steps.
+//! Agent runs, and the queue of their steps.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -55,7 +55,7 @@ fn state(status: AgentRunStatus, at: Timestamp) -> AgentRunState {
     }
 }
 
-/// A run whose steps are queued: each agent with the executor that does it, and its priority.
+/// A run with queued steps: each agent with its executor and its priority.
 fn submit(account: &AccountId, id: &str, agents: &[(&str, &str, i32)]) -> AgentRunSubmit {
     let new = |(agent, executor, priority): &(&str, &str, i32)| NewAgentStep {
         step: step(agent, StepStatus::Queued, at(0)),
@@ -131,7 +131,7 @@ async fn renewed(
     }
 }
 
-/// Writes a step of the run that ended, and nothing else.
+/// Writes only one ended step of the run.
 async fn ended(
     store: &dyn Store,
     run: &AgentRunRecord,
@@ -237,7 +237,7 @@ pub(crate) async fn accounts_share_the_steps_of_an_executor_fairly(backend: &Bac
     };
     let first = taken(store, &take("one", 10, 8, 3)).await;
     assert_eq!((of(&first, &many), of(&first, &few)), (2, 1), "{first:?}");
-    // Who has more under way waits for who has less.
+    // An account with more steps in progress waits for one with fewer.
     let second = taken(store, &take("two", 11, 1, 8)).await;
     assert_eq!((of(&second, &many), of(&second, &few)), (0, 1), "{second:?}");
     let third = taken(store, &take("three", 12, 8, 8)).await;

@@ -1,4 +1,4 @@
-//! Callers without a key: a little credit each month, and one cap for all of them each day.
+//! Visitors: a little credit each month, and one daily limit for all of them.
 
 use futures::future::join_all;
 use jurat_core::{
@@ -63,7 +63,7 @@ pub(crate) async fn a_visitor_gets_credit_once_a_month(backend: &Backend) {
     assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
     admitted(store, "anon1", 50, Timestamp::from_micros(132 * DAY)).await;
     assert_eq!(balance(store, &anon).await.available, 30, "what is spent in a month is spent");
-    // The next month makes it whole again, and no more than that.
+    // The next month restores the amount, and no more than that.
     admitted(store, "anon1", 50, Timestamp::from_micros(160 * DAY)).await;
     let expected = Balance { granted: 70, available: 50, held: 0, spent: 20 };
     assert_eq!(balance(store, &anon).await, expected);
@@ -95,7 +95,7 @@ pub(crate) async fn all_visitors_share_one_daily_limit(backend: &Backend) {
     // Ten rounds of ten fit below 105, and never an eleventh.
     assert_eq!(opened.len(), 10);
     assert_eq!(outcomes.iter().filter(|it| **it == RoundOpenOutcome::DaySpent).count(), 30);
-    // Nothing of those who were refused is left behind.
+    // Refused rounds leave nothing behind.
     let held: i64 = join_all(
         (0..4).map(|n| async move { balance(store, &account(&format!("anon{n}"))).await.held }),
     )
@@ -104,7 +104,7 @@ pub(crate) async fn all_visitors_share_one_daily_limit(backend: &Backend) {
     .sum();
     assert_eq!(held, 100);
     assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
-    // What a round does not cost is there for others again: four cost 1 each, so 36 are free.
+    // The unused part of a round is available to others again: four cost 1 each, so 36 are free.
     let ends = opened[..4].iter().map(|open| async move {
         store.round_close(open, &costing(open, RoundEnding::Closed, 1)).await.unwrap()
     });
@@ -116,7 +116,7 @@ pub(crate) async fn all_visitors_share_one_daily_limit(backend: &Backend) {
     let fit = again.await.iter().filter(|it| **it == RoundOpenOutcome::Opened).count();
     // 60 reserved, 4 spent, 105 allowed.
     assert_eq!(fit, 4);
-    // Whoever has a key is not counted.
+    // A caller with a key is not counted.
     let member = admitted(store, "member", 1_000, at(1)).await;
     let keyed = holding(round(&member, 200), 500, true);
     assert_eq!(store.round_open(&keyed, None).await.unwrap(), RoundOpenOutcome::Opened);
@@ -132,7 +132,7 @@ pub(crate) async fn the_next_day_has_a_cap_of_its_own(backend: &Backend) {
     let opened_at = Timestamp::from_micros(first.opened_at.micros() + DAY);
     let next = OpenRound { opened_at, ..capped(round(&anon, 3), 100) };
     assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::Opened);
-    // What ends late gives back to the day that it began in.
+    // A round that ends late returns its part to the day in which it started.
     store.round_close(&first, &costing(&first, RoundEnding::Closed, 0)).await.unwrap();
     assert_eq!(store.round_open(&second, None).await.unwrap(), RoundOpenOutcome::Opened);
     let later = OpenRound { opened_at, ..capped(round(&anon, 4), 10) };
@@ -165,7 +165,7 @@ pub(crate) async fn the_daily_limit_is_spent_exactly(backend: &Backend) {
     assert_eq!(open(5, 1).await, RoundOpenOutcome::DaySpent);
 }
 
-/// Of 10 that are likely, the call may cost this.
+/// A call with a likely cost of 10 and this maximum.
 fn risky(open: OpenRound, most_micros: i64) -> OpenRound {
     let open = capped(open, 10);
     let hold = open.hold.map(|hold| CreditHold { most_micros, least_micros: 1, ..hold });
@@ -182,13 +182,13 @@ pub(crate) async fn the_daily_limit_reserves_the_maximum_cost_of_a_call(backend:
     assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
     let next = risky(round(&other, 2), 6);
     assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::DaySpent);
-    // It cost more than it held, and what it did not cost of the most is there for others.
+    // It cost more than it held, and the rest of its maximum is available to others.
     store.round_close(&open, &costing(&open, RoundEnding::Closed, 60)).await.unwrap();
     let all = risky(round(&other, 3), CAP - 60);
     assert_eq!(store.round_open(&all, None).await.unwrap(), RoundOpenOutcome::Opened);
     let last = risky(round(&one, 4), 11);
     assert_eq!(store.round_open(&last, None).await.unwrap(), RoundOpenOutcome::DaySpent);
-    // Of what is reported afterwards, the day takes no more than is left of it.
+    // A later report takes no more than what is left of the day.
     let behalf = Behalf::Account(one.clone());
     let correction = |micros| CostCorrection {
         account: one.clone(),

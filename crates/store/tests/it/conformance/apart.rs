@@ -1,4 +1,4 @@
-//! What one account does with its own leaves what others have, and what else it has, as it was.
+//! The actions of one account do not affect other accounts or its other objects.
 
 use jurat_core::{
     id::AccountId,
@@ -45,12 +45,12 @@ pub(crate) async fn content_is_known_only_to_accounts_that_can_see_it(backend: &
         saved(store, &WorkflowSave { files: files("open"), ..draft(&alice, "open", 2) }).await;
     grant(store, &grant_of(&alice, id(&open), &bob, AccessRole::Edit)).await;
     let unknown = WorkflowRefusal::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
-    // In a workflow of one's own, what others have is not known, shared or not.
+    // In an own workflow, the contents of others are unknown, shared or not.
     for content in ["hidden", "open"] {
         let own = WorkflowSave { files: Some(vec![known(content)]), ..draft(&bob, "own", 3) };
         assert_eq!(refused(store, &own).await, unknown, "{content}");
     }
-    // In one that is shared, what stands in another of its owner is not.
+    // In a shared one, the contents of the owner's other workflows are unknown.
     let save = next(draft(&bob, "open", 4), &open);
     let named = WorkflowSave { files: Some(vec![known("hidden")]), ..save.clone() };
     assert_eq!(refused(store, &named).await, unknown);
@@ -100,7 +100,7 @@ pub(crate) async fn a_shared_verifier_opens_no_other_and_no_more(backend: &Backe
     }
     assert_eq!(versions(store, &bob, &one.id, (None, 10)).await, []);
     assert_eq!(versions(store, &alice, &one.id, (None, 10)).await.len(), 1);
-    // Nor is it deployed by who only runs it, even with its token.
+    // An account that may only run it cannot deploy it, even with its token.
     let next = |by: &AccountId| NewVerifierVersion {
         expected_token: Some(one.version_token.clone()),
         ..deploy(by, "one", 3)
@@ -111,7 +111,7 @@ pub(crate) async fn a_shared_verifier_opens_no_other_and_no_more(backend: &Backe
     let other =
         verifier(store, &alice, &VerifierSelector::Name("two".to_owned()), None).await.unwrap();
     assert_eq!((other.verifier.current_version, other.version), (1, 1));
-    // What is put away takes along what it shares.
+    // Archiving it ends what it shares.
     let away = change(&alice, id(&made));
     store.sharing().workflow_archive(&behalf(&alice), &away, None).await.unwrap();
     for which in [
@@ -125,7 +125,7 @@ pub(crate) async fn a_shared_verifier_opens_no_other_and_no_more(backend: &Backe
     assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
 }
 
-/// What is left of a workflow: its files, verifiers and grants.
+/// The remains of a workflow: its files, verifiers and grants.
 async fn whole(store: &dyn Store, caller: &AccountId, which: &WorkflowSelector) -> [usize; 3] {
     let view = seen(store, caller, which, None).await;
     let asked = WorkflowLookup { caller: caller.clone(), which: which.clone(), version: None };
@@ -177,7 +177,7 @@ pub(crate) async fn ending_a_grant_does_not_affect_other_workflows(backend: &Bac
     assert_eq!(given, WriteOutcome::Done(()));
     assert_eq!(whole(store, &bob, three).await, [1, 1, 1]);
     stays(four).await;
-    // Whoever does not own it any more does not give it away.
+    // A former owner cannot transfer it.
     let again = sharing.workflow_give(&Behalf::Platform, &giving, None).await.unwrap();
     assert!(matches!(again, WriteOutcome::Refused(_)), "{again:?}");
     assert_eq!(seen(store, &bob, three, None).await.reached.role, AccessRole::Owner);
@@ -196,7 +196,7 @@ pub(crate) async fn the_history_of_one_workflow_opens_that_of_no_other(backend: 
     }
 }
 
-/// A filter for each way in which rounds are looked for.
+/// A filter for each way to look for rounds.
 fn filters() -> Vec<RoundFilter> {
     use jurat_core::round::{RoundStatus, consensus::Outcome};
     let all = newest(10);
@@ -233,7 +233,7 @@ pub(crate) async fn another_account_finds_no_round_in_any_way(backend: &Backend)
     assert!(8 < seen, "{seen} were found");
 }
 
-/// Identifiers of rounds and runs, and keys of requests, are each account's own.
+/// Ids of rounds and runs, and idempotency keys, belong to one account.
 pub(crate) async fn two_accounts_have_the_same_names_for_different_things(backend: &Backend) {
     let store = &*backend.store;
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
@@ -317,7 +317,7 @@ pub(crate) async fn ending_access_does_not_affect_other_verifiers(backend: &Back
         };
         assert!(closing.replicas.iter().any(says), "{}", verifier.name);
     }
-    // A list by version reads along another way than those by verdict and purpose.
+    // A list by version reads another index than those by verdict and purpose.
     let of_version = |id: &str| VerifierRunFilter {
         verifier_id: Some(id.to_owned()),
         version: Some(1),

@@ -1,4 +1,4 @@
-//! What the execution of a step costs is captured once, however many rounds ask for it.
+//! The cost of an execution is captured once, however many rounds carry it out.
 
 use futures::future::join_all;
 use jurat_core::{
@@ -23,7 +23,7 @@ async fn member(store: &dyn Store, name: &str) -> AccountId {
     account
 }
 
-/// A round of a step, whose price is set aside.
+/// A round of a task call with a hold.
 fn of_step(open: OpenRound, execution_id: &str) -> OpenRound {
     let (task_id, execution_id) = ("t1".to_owned(), execution_id.to_owned());
     let step = Some(TaskCallTicket { task_id, execution_id, vote: None });
@@ -50,7 +50,7 @@ async fn captures(store: &dyn Store, account: &AccountId) -> Vec<i64> {
     captured.map(|it| it.micros).collect()
 }
 
-/// What the replicas of a round cost, as it is read back.
+/// The cost of a round's replicas, as it is read back.
 async fn shown_cost(store: &dyn Store, open: &OpenRound) -> i64 {
     let round = store.round_get(&open.account, &open.id).await.unwrap().unwrap();
     jurat_core::verifier::run::cost(&round.closing.unwrap().replicas)
@@ -69,7 +69,7 @@ pub(crate) async fn the_first_of_two_rounds_of_an_execution_is_paid(backend: &Ba
     assert_eq!(balance(store, &alice).await.held, 2 * HELD);
     let end = answered(&quick);
     assert_eq!(store.round_close(&quick, &end).await.unwrap(), RoundCloseOutcome::Closed);
-    // The node of the first wakes up, and its answer is on record as well.
+    // The node of the first wakes up, and its answer is recorded as well.
     let late = answered(&slow);
     assert_eq!(store.round_close(&slow, &late).await.unwrap(), RoundCloseOutcome::PaidBefore);
     let after = Balance { granted: 1_000, available: 1_000 - COST, held: 0, spent: COST };
@@ -79,7 +79,7 @@ pub(crate) async fn the_first_of_two_rounds_of_an_execution_is_paid(backend: &Ba
     assert_eq!(shown_cost(store, &slow).await, 0, "a round shows what was paid for it");
     let kept = store.round_get(&alice, &slow.id).await.unwrap().unwrap().closing.unwrap();
     assert_eq!(kept, late.unpaid(), "the entry and all else are as they were");
-    // A try whose answer was lost changes nothing, whichever round it is of.
+    // A retry after a lost reply changes nothing, whichever round it is for.
     assert_eq!(store.round_close(&quick, &end).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(store.round_close(&slow, &late).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(balance(store, &alice).await, after);
@@ -101,7 +101,7 @@ pub(crate) async fn a_free_round_leaves_the_capture_to_the_next(backend: &Backen
         store.round_close(&taken, &expiry(&taken).unpaid()).await.unwrap(),
         RoundCloseOutcome::Closed
     );
-    // The node that was taken for dead is refused, and captures nothing by that.
+    // The node that was presumed dead is refused, and captures nothing.
     assert_eq!(store.round_close(&left, &answered(&left)).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(captures(store, &alice).await, [] as [i64; 0]);
     let last = of_step(round(&alice, 3), "exec-1");
@@ -124,7 +124,7 @@ pub(crate) async fn many_concurrent_closes_capture_once(backend: &Backend) {
         opened(store, open).await;
     }
     let second = backend.second().await;
-    // Each is tried on two nodes, as by one that did not hear of its first try.
+    // Each is tried on two nodes, like a retry after a lost reply.
     let tries = rounds.iter().map(|it| (store, it)).chain(rounds.iter().map(|it| (&*second, it)));
     let closes = tries.map(async |(node, open)| node.round_close(open, &answered(open)).await);
     let ended: Vec<RoundCloseOutcome> =
@@ -194,7 +194,7 @@ pub(crate) async fn an_execution_captured_twice_is_found(backend: &Backend) {
     for open in &rounds {
         opened(store, open).await;
         store.round_close(open, &answered(open)).await.unwrap();
-        // As a program would that knows of no such row.
+        // Like a program that does not know such a row.
         backend.tamper("delete from execution_captures").await.unwrap();
         if open.id == rounds[0].id {
             sound(store).await;

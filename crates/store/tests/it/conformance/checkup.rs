@@ -1,4 +1,4 @@
-//! What a check-up finds.
+//! The findings of a check-up.
 
 use jurat_core::{checkup::faults, round::OpenRound};
 use jurat_store::{EndedRoundsQuery, StoreErrorKind};
@@ -15,7 +15,7 @@ async fn ended(backend: &Backend, name: &str, number: u32) -> OpenRound {
     open
 }
 
-/// What contradicts the entry of the round.
+/// The contradictions to the entry of the round.
 async fn found(backend: &Backend, open: &OpenRound) -> Vec<String> {
     let record = backend.store.record_get(&open.account, &open.id).await.unwrap().unwrap();
     let is_erased = record.erased_at.is_some();

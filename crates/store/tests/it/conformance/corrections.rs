@@ -1,4 +1,4 @@
-//! Corrections of what rounds cost, which are made once.
+//! Corrections of the cost of rounds happen once.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Evidence that was fetched.
+//! Fetched evidence.
 
 use jurat_core::id::AccountId;
 use jurat_store::{Behalf, EvidenceBlob, EvidencePruning, NewEvidence, Store, WriteOutcome};
@@ -41,11 +41,11 @@ pub(crate) async fn evidence_is_kept_for_its_account_alone(backend: &Backend) {
     assert_eq!(get(store, &alice, "sha256:1").await, Some(blob("sha256:1", 5, 10)));
     assert_eq!(get(store, &alice, "sha256:2").await, None);
     assert_eq!(get(store, &bob, "sha256:1").await, None);
-    // Found again it is newer, and an older finding does not make it older.
+    // A new finding makes it newer, and an older one does not make it older.
     put(store, &alice, &blob("sha256:1", 5, 30)).await;
     put(store, &alice, &blob("sha256:1", 5, 20)).await;
     assert_eq!(get(store, &alice, "sha256:1").await, Some(blob("sha256:1", 5, 30)));
-    // It is known at the address where it was found last.
+    // It is known at the address where it was last found.
     let moved = EvidenceBlob { uri: "https://example.org/b".to_owned(), ..blob("sha256:1", 5, 40) };
     put(store, &alice, &moved).await;
     assert_eq!(get(store, &alice, "sha256:1").await, Some(moved));

@@ -1,4 +1,4 @@
-//! Taking tasks when not all that are due get a place.
+//! Taking due tasks if there are too few slots.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ async fn taken(store: &dyn Store, take: &TaskTake) -> TakenTasks {
     }
 }
 
-/// So many tasks of an account, due one after the other from a time on.
+/// This many tasks of an account, due one after the other from a time on.
 async fn flood(store: &dyn Store, owner: &AccountId, count: i64, from: i64) {
     for number in 0..count {
         submitted(store, &new_task(owner, &format!("t-{number:03}"), from + number)).await;
@@ -45,7 +45,7 @@ pub(crate) async fn accounts_share_scarce_slots_fairly(backend: &Backend) {
     let first = taken(store, &take(3)).await;
     assert_eq!(first.tasks, keys(&[(&many, "t-000"), (&few, "t-000"), (&many, "t-001")]));
     assert!(first.some_wait);
-    // Who has fewer under way comes first.
+    // The account with fewer tasks in progress comes first.
     let under_way = BTreeMap::from([(many.clone(), 2), (few.clone(), 1)]);
     let second = taken(store, &TaskTake { in_flight: under_way, ..take(2) }).await;
     assert_eq!(second.tasks, keys(&[(&few, "t-001"), (&many, "t-002")]));
@@ -63,7 +63,7 @@ pub(crate) async fn no_account_gets_every_slot(backend: &Backend) {
     let under_way = BTreeMap::from([(many.clone(), 14)]);
     let full = taken(store, &TaskTake { in_flight: under_way, ..take(2) }).await;
     assert_eq!((full.tasks.len(), full.some_wait), (0, true));
-    // All that are due have a place, so nobody waits.
+    // All due tasks have a slot, so none waits.
     let rest = taken(store, &take(16)).await;
     assert_eq!((rest.tasks.len(), rest.some_wait), (6, false));
 }
@@ -78,7 +78,7 @@ pub(crate) async fn every_account_is_considered_soon(backend: &Backend) {
     let first = taken(store, &take(64)).await;
     assert!(first.looked_to.is_some());
     let second = taken(store, &TaskTake { after: first.looked_to.clone(), ..take(64) }).await;
-    // It begins again with the first.
+    // It starts again with the first.
     assert_eq!(second.looked_to, None);
     let all: Vec<&TaskKey> = first.tasks.iter().chain(&second.tasks).collect();
     for other in &others {

@@ -1,4 +1,4 @@
-//! Writes under idempotency keys, and rounds that are called off.
+//! Writes under idempotency keys, and cancelled rounds.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ pub(crate) async fn an_abandoned_round_leaves_its_key_to_another(backend: &Backe
     assert_eq!(store.round_open(&next, Some(&instead)).await.unwrap(), RoundOpenOutcome::Opened);
     let noted = async || store.idempotency_get(&alice, "key").await.unwrap().unwrap();
     assert_eq!(noted().await.round, Some(next.id.clone()));
-    // Whoever wanted the same and came later finds the one that took the place.
+    // A later request finds the replacement.
     assert_eq!(store.round_open(&late, Some(&instead)).await.unwrap(), RoundOpenOutcome::Repeated);
     assert_eq!(store.round_open(&late, Some(&first)).await.unwrap(), RoundOpenOutcome::Repeated);
     assert_eq!(noted().await.round, Some(next.id));

@@ -66,7 +66,7 @@ pub(crate) async fn a_session_of_another_executor_adds_nothing(backend: &Backend
 
 pub(crate) async fn executors_are_listed_by_name_in_pages(backend: &Backend) {
     let store = &backend.store;
-    // By bytes, whatever the language of the database.
+    // By bytes, whatever the collation of the database.
     let ordered = ["B", "a", "a-b", "aB", "a_b", "ab", "é"];
     for name in ["ab", "é", "a_b", "B", "aB", "a", "a-b"] {
         store.executor_add(&executor(name), None, None).await.unwrap();
@@ -187,7 +187,7 @@ pub(crate) async fn every_change_of_the_pool_raises_its_version(backend: &Backen
     store.session_remove("s1", None).await.unwrap();
     versions.push(store.pool_version().await.unwrap());
     store.executor_remove("e1", None).await.unwrap();
-    // What one node changes, another sees.
+    // One node sees the changes of another.
     let second = backend.second().await;
     versions.push(second.pool_version().await.unwrap());
     second.close().await;

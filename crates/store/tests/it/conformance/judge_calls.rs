@@ -1,4 +1,4 @@
-//! The calls of judges: on record before they leave, and the history that the next price is based on.
+//! Judge calls are recorded before they leave, and the history predicts the next price.
 
 use futures::future::join_all;
 use jurat_core::{
@@ -34,7 +34,7 @@ pub(crate) async fn judge_calls_are_recorded_before_they_leave(backend: &Backend
     assert_eq!(read().await, [] as [u64; 0]);
     assert_eq!(noted(sent(open.lease_token, &[5])).await, WriteOutcome::Done(()));
     assert_eq!(noted(sent(open.lease_token, &[5, 9])).await, WriteOutcome::Done(()));
-    // Whoever takes the round over reads it, and its old node sends nothing more.
+    // The node that takes the round over reads them, and the old node sends nothing more.
     let taken =
         store.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap().remove(0);
     assert_eq!(noted(sent(open.lease_token, &[50])).await, WriteOutcome::Refused(LeaseLost));

@@ -124,7 +124,7 @@ pub(crate) async fn a_name_is_free_again_when_its_key_has_ended(backend: &Backen
 pub(crate) async fn two_concurrent_keys_with_one_name_have_one_winner(backend: &Backend) {
     let second = backend.second().await;
     let alice = account("alice");
-    // Often enough that they meet.
+    // Often enough that they collide.
     for number in 0..20 {
         let named = |node: &str| {
             let mut record = plain(&format!("{node}{number}"), &alice);
@@ -176,7 +176,7 @@ pub(crate) async fn a_key_is_revoked_once_by_identifier_or_name(backend: &Backen
     let revoked = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
     assert_eq!(revoked, KeyRevokeOutcome::Revoked(vec!["k1".to_owned()]));
     assert_eq!(store.key_get("k1").await.unwrap().unwrap().key.revoked_at, Some(at(100)));
-    // Whoever is not sure does it again, and nothing changes.
+    // Repeating it changes nothing.
     let again = store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap();
     assert_eq!(again, KeyRevokeOutcome::Revoked(vec!["k1".to_owned()]));
     assert_eq!(store.key_get("k1").await.unwrap().unwrap().key.revoked_at, Some(at(100)));
@@ -210,14 +210,14 @@ pub(crate) async fn neither_the_own_key_nor_the_last_admin_key_can_be_revoked(ba
     }
     let own = KeyRevocation { by: "k1".to_owned(), ..revocation(&alice, "k1") };
     assert_eq!(store.key_revoke(&own, None).await.unwrap(), KeyRevokeOutcome::OwnKey);
-    // The other one with the scope ends at that moment.
+    // The other key with the scope ends at that moment.
     assert_eq!(
         store.key_revoke(&revocation(&alice, "k1"), None).await.unwrap(),
         KeyRevokeOutcome::LastAdmin
     );
     let before = KeyRevocation { at: at(99), ..revocation(&alice, "k1") };
     assert!(matches!(store.key_revoke(&before, None).await.unwrap(), KeyRevokeOutcome::Revoked(_)));
-    // What has ended anyway may be revoked, and what is no admin key too.
+    // An ended key and a key without the scope can be revoked.
     assert!(matches!(
         store.key_revoke(&revocation(&bob, "k2"), None).await.unwrap(),
         KeyRevokeOutcome::Revoked(_)
@@ -231,7 +231,7 @@ pub(crate) async fn two_admins_cannot_revoke_each_other_concurrently(backend: &B
     let alice = account("alice");
     let mut left = "left".to_owned();
     backend.store.key_add(&key(&left, &alice), None).await.unwrap();
-    // Often enough that they meet; one is left every time.
+    // Often enough that they collide; one is left every time.
     for number in 0..20 {
         let right = format!("right{number}");
         backend.store.key_add(&key(&right, &alice), None).await.unwrap();
@@ -307,7 +307,7 @@ pub(crate) async fn a_key_that_has_ended_cannot_be_rotated(backend: &Backend) {
         assert_eq!(rotated, KeyRotateOutcome::Unknown);
     }
     assert_eq!(store.key_get("k9").await.unwrap(), None);
-    // A new identifier that is taken changes nothing of the old key.
+    // A new id that is taken leaves the old key unchanged.
     store.key_add(&plain("k4", &alice), None).await.unwrap();
     assert!(store.key_rotate(&rotation(&alice, "k4", "k1"), None).await.is_err());
     assert_eq!(store.key_get("k4").await.unwrap().unwrap().key.expires_at, None);
@@ -341,7 +341,7 @@ fn rotated(rotated: KeyRotateOutcome) -> KeySuccession {
 pub(crate) async fn live_keys_are_found_among_many_ended_ones(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     store.account_ensure(&alice, at(0)).await.unwrap();
-    // More than a page of the list, all older, and all over.
+    // More than a page of the list, all older, and all ended.
     let ended = "insert into api_keys (id, account_id, secret_hash, scopes, name, created_at, \
                  revoked_at) with recursive counted (n) as (select 1 union all select n + 1 \
                  from counted where n < 1001) select 'old' || n, 'acct_alice', '', \

@@ -1,4 +1,4 @@
-//! What is remembered of decisions.
+//! Knowledge from decisions.
 
 use jurat_core::{
     id::AccountId,
@@ -70,7 +70,7 @@ async fn learned(
     KnowledgeRecord { task_id: id.to_owned(), knowledge: knowledge.clone() }
 }
 
-/// What is told of it without its output.
+/// The summary of it, without its output.
 fn known(KnowledgeRecord { task_id, knowledge }: &KnowledgeRecord) -> KnowledgeSummary {
     KnowledgeSummary {
         key: named(task_id),
@@ -122,13 +122,13 @@ pub(crate) async fn a_decision_is_found_for_the_same_inputs(backend: &Backend) {
 
     let found = hits(store, &asked(&alice)).await;
     assert_eq!(found.exact, [known(&same[2]), known(&same[1])]);
-    // The newest three are looked at, and two of them are on the same.
+    // The newest three are searched, and two of them are on the same inputs.
     assert_eq!(found.others, [alike(&other)]);
     let another_policy =
         KnowledgeDigests { policy_id: "vp.crosscheck.v1".to_owned(), ..digests("in") };
     let found = hits(store, &KnowledgeLookup { digests: another_policy, ..asked(&alice) }).await;
     assert_eq!((found.exact.len(), found.others.len()), (0, 3));
-    // Nobody else learns of it.
+    // No other account learns of it.
     assert_eq!(hits(store, &asked(&account("bob"))).await, KnowledgeHits::default());
 }
 
@@ -190,11 +190,11 @@ pub(crate) async fn a_decision_derived_from_a_deprecated_one_is_not_used(backend
     learned(store, &alice, "first", &decision(100)).await;
     let which = KnowledgeDeprecation { task: key(&alice, "first"), epoch: 1, at: at(200) };
     store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
-    // It was being verified when somebody complained.
+    // It was being voted on when it was disputed.
     let copy = Knowledge { source: Some(named("first")), ..decision(300) };
     learned(store, &alice, "copy", &copy).await;
     assert_eq!(hits(store, &asked(&alice)).await, KnowledgeHits::default());
-    // What is proposed and approved anew counts.
+    // A decision that is proposed and approved again counts.
     let anew = learned(store, &alice, "anew", &decision(400)).await;
     assert_eq!(hits(store, &asked(&alice)).await.exact, [known(&anew)]);
 }
@@ -213,7 +213,7 @@ pub(crate) async fn a_deprecated_decision_is_not_reused(backend: &Backend) {
     assert_eq!(append(store, &reusing(&record)).await, WriteOutcome::Done(()));
     let which = KnowledgeDeprecation { task: key(&alice, "first"), epoch: 1, at: at(200) };
     store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
-    // It was found before somebody complained, and nothing is written of it afterwards.
+    // It was found before it was disputed, and cannot be reused afterwards.
     let refused = WriteOutcome::Refused(TaskAppendRefusal::Deprecated);
     assert_eq!(append(store, &reusing(&record)).await, refused);
     assert_eq!(get(store, &record.key).await.unwrap().updated_at, at(120));
@@ -233,7 +233,7 @@ pub(crate) async fn outputs_are_read_by_name_and_none_that_is_too_large(backend:
         let wanted = KnowledgeFetch { account: whose.clone(), keys, largest };
         store.tasks().knowledge_read(&behalf(whose), &wanted).await.unwrap()
     };
-    // Bytes count, and the quotes are two of them.
+    // The size is in bytes, including the two quotes.
     assert_eq!(known(&large).output_bytes, 1_002);
     assert_eq!(read(&alice, 1_002).await, [large, small.clone()]);
     assert_eq!(read(&alice, 1_001).await, [small]);

@@ -1,4 +1,4 @@
-//! Credits: granted, held, captured and released, and accounts that are suspended.
+//! Credit: granted, held, captured and released, and suspended accounts.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -88,7 +88,7 @@ pub(crate) async fn a_round_holds_credit_and_its_end_settles_it(backend: &Backen
     assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
     let after = Balance { granted: 100, available: 85, held: 0, spent: 15 };
     assert_eq!(balance(store, &alice).await, after);
-    // The second end is lost, and settles nothing.
+    // The second close is lost, and settles nothing.
     assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(balance(store, &alice).await, after);
     let written = lines(store, &alice).await;
@@ -148,7 +148,7 @@ pub(crate) async fn an_account_without_credit_opens_no_paid_round(backend: &Back
     let refused = store.round_open(&poor, None).await.unwrap();
     assert_eq!(refused, RoundOpenOutcome::Overdrawn { available_micros: 0 });
     assert_eq!(lines(store, &poor.account).await, []);
-    // Credit that is granted later is enough for the same round.
+    // A later grant is enough for the same round.
     store.credit_grant(&grant(&alice, 1), None).await.unwrap();
     assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), RoundOpenOutcome::Opened);
     assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), RoundOpenOutcome::Repeated);
@@ -177,7 +177,7 @@ pub(crate) async fn an_expired_round_releases_its_unused_credit(backend: &Backen
     let taken =
         store.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap().remove(0);
     assert_eq!(taken.hold, open.hold);
-    // The node that was too late takes nothing.
+    // The late node captures nothing.
     let late = costing(&open, RoundEnding::Closed, 40);
     assert_eq!(store.round_close(&open, &late).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(balance(store, &alice).await.held, 40);
@@ -270,7 +270,7 @@ pub(crate) async fn a_grant_under_a_key_happens_once(backend: &Backend) {
     let again = store.account_suspend(&suspension(&alice, Some(5)), Some(&key)).await.unwrap();
     assert_eq!(again, SuspensionOutcome::Repeated);
     assert_eq!(store.account_get(&alice).await.unwrap().unwrap().suspended_at, None);
-    // What is refused leaves its key free.
+    // A refused write leaves its key free.
     let key = once(&admin, "refused", IdempotencyAnswer::Known(saved(String::new())));
     store.credit_grant(&grant(&alice, -99), Some(&key)).await.unwrap();
     store.credit_grant(&grant(&account("nobody"), 1), Some(&key)).await.unwrap();
@@ -287,7 +287,7 @@ pub(crate) async fn transfers_cannot_be_changed_or_removed(backend: &Backend) {
         "update credit_balances set available = 90",
         "update credit_balances set held = -1, available = 10",
         "update credit_balances set spent = -1, available = 10",
-        // Nobody owes more than the difference of one call.
+        // No account owes more than the difference of one call.
         "update credit_balances set may_owe = 5, available = -6, spent = 15",
     ] {
         let refusal = backend.tamper(sql).await.unwrap_err();
@@ -367,7 +367,7 @@ pub(crate) async fn many_concurrent_rounds_never_hold_more_than_the_credit(backe
     assert!(refused.iter().all(|(opened, _)| is_overdrawn(opened)));
     let during = Balance { granted: 155, available: 5, held: 150, spent: 0 };
     assert_eq!(balance(&*backend.store, &alice).await, during);
-    // Both nodes end all of them, and each of them ends once.
+    // Both nodes close all of them, and each of them closes once.
     let closes = opened.iter().flat_map(|(_, open)| [(&backend.store, open), (&second, open)]);
     let closes = closes.map(async |(store, open): (&Arc<dyn Store>, &OpenRound)| {
         store.round_close(open, &costing(open, RoundEnding::Closed, 7)).await.unwrap()
@@ -380,12 +380,12 @@ pub(crate) async fn many_concurrent_rounds_never_hold_more_than_the_credit(backe
     second.close().await;
 }
 
-/// Something that happens to the ledger of one of a few accounts.
+/// An action on the ledger of one of a few accounts.
 #[derive(Debug, Clone)]
 enum Step {
     Grant(usize, i64),
     Open(usize, i64, bool),
-    /// One of the rounds that are or were open, with what it cost.
+    /// One of the rounds that are or were open, with its cost.
     End(usize, RoundEnding, u64),
 }
 
@@ -426,7 +426,7 @@ pub(crate) async fn any_sequence_of_operations_matches_the_model(backend: &Backe
 
 type World<'a> = (&'a mut BTreeMap<AccountId, Balance>, &'a mut Vec<(OpenRound, bool)>);
 
-/// Does the step to the store and to the model.
+/// Applies the step to the store and to the model.
 async fn walk(
     store: &dyn Store,
     (step, number): (&Step, u32),
@@ -485,7 +485,7 @@ pub(crate) async fn another_account_sees_no_credit(backend: &Backend) {
     store.round_open(&open, None).await.unwrap();
     assert_eq!(balance(store, &bob).await, Balance::default());
     assert_eq!(lines(store, &bob).await, []);
-    // The hold of a round of the same identifier is another's.
+    // The hold of a round with the same id belongs to another account.
     let his = holding(round(&bob, 1), 40, true);
     assert_eq!(his.id, open.id);
     let refused = store.round_open(&his, None).await.unwrap();
@@ -497,7 +497,7 @@ pub(crate) async fn another_account_sees_no_credit(backend: &Backend) {
     sound(store).await;
 }
 
-/// The round with an estimate of what it costs.
+/// The round with a cost estimate.
 fn judged(open: OpenRound, micros: i64, most_micros: i64, least_micros: i64) -> OpenRound {
     let open = holding(open, micros, true);
     let hold = open.hold.map(|hold| CreditHold { most_micros, least_micros, ..hold });
@@ -507,7 +507,7 @@ fn judged(open: OpenRound, micros: i64, most_micros: i64, least_micros: i64) -> 
 pub(crate) async fn a_small_balance_is_spent_and_the_next_grant_pays_the_debt(backend: &Backend) {
     let store = &*backend.store;
     let alice = member(store, "alice", 25).await;
-    // Nothing is known of the costs, so that all there is is held.
+    // The cost is unknown, so the whole balance is held.
     let mut open = judged(round(&alice, 1), 90, 90, 4);
     let opened = store.round_open(&open, None).await.unwrap();
     assert_eq!(opened, RoundOpenOutcome::WithLess { held_micros: 25 });
@@ -520,7 +520,7 @@ pub(crate) async fn a_small_balance_is_spent_and_the_next_grant_pays_the_debt(ba
     store.round_close(&open, &costing(&open, RoundEnding::Closed, 10)).await.unwrap();
     let open = judged(round(&alice, 2), 10, 90, 4);
     assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
-    // It costs more than it holds: the rest is taken from what is left, and beyond.
+    // It costs more than it holds: the rest is taken from the available credit, and beyond.
     store.round_close(&open, &costing(&open, RoundEnding::Closed, 33)).await.unwrap();
     let owes = Balance { granted: 25, available: -18, held: 0, spent: 43 };
     assert_eq!(balance(store, &alice).await, owes);
@@ -531,7 +531,7 @@ pub(crate) async fn a_small_balance_is_spent_and_the_next_grant_pays_the_debt(ba
     let open = judged(round(&alice, 3), 10, 90, 4);
     let refused = store.round_open(&open, None).await.unwrap();
     assert_eq!(refused, RoundOpenOutcome::Overdrawn { available_micros: -18 });
-    // The next grant pays what is owed first.
+    // The next grant pays the debt first.
     store.credit_grant(&grant(&alice, 20), None).await.unwrap();
     assert_eq!(balance(store, &alice).await.available, 2);
     let refused = store.round_open(&open, None).await.unwrap();
@@ -580,7 +580,7 @@ pub(crate) async fn calls_that_the_credit_does_not_cover_run_one_at_a_time_on_al
         }
         let at_risk: i64 = under_way.iter().map(|open| open.hold.unwrap().at_risk()).sum();
         assert!(under_way.len() == 1 || at_risk <= available, "{} {available}", under_way.len());
-        // All of them cost the most that they can.
+        // All of them cost their maximum.
         for (at, open) in under_way.iter().enumerate() {
             let end = costing(open, RoundEnding::Closed, 100);
             assert_eq!(
@@ -591,7 +591,7 @@ pub(crate) async fn calls_that_the_credit_does_not_cover_run_one_at_a_time_on_al
         owed = balance(&*backend.store, &alice).await.available;
         sound(&*second).await;
     }
-    // Two and a half of them are paid for, so that the third is owed in part and no fourth begins.
+    // The credit covers two and a half of them, so the third is owed in part and no fourth starts.
     assert_eq!(owed, -50);
     second.close().await;
 }
@@ -644,7 +644,7 @@ pub(crate) async fn a_late_report_of_a_provider_corrects_the_cost(backend: &Back
     sound(store).await;
     assert_eq!(corrected(store, &open, 7).await, 7);
     assert_eq!(balance(store, &alice).await.spent, 25);
-    // More than is left is not taken, nor what a call under way may still cost.
+    // Neither more than is left is taken, nor what a call in progress may still cost.
     let next = judged(round(&alice, 2), 10, 70, 4);
     assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::Opened);
     assert_eq!(balance(store, &alice).await.available, 65);

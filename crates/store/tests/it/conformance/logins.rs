@@ -1,4 +1,4 @@
-//! Codes that come by mail, and programs that are let in.
+//! Login codes sent by mail, and device logins.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ pub(crate) async fn a_code_makes_an_account_once_and_its_invitations_find_it(bac
     let state = one.account_get(&entered.profile.account).await.unwrap().unwrap();
     assert_eq!(state.balance.available, 1_500_000, "the credit comes with the account, once");
     assert_eq!(one.credit_check().await.unwrap(), Vec::<String>::new());
-    // The next code lets into the same account.
+    // The next code logs in to the same account.
     let known = WriteOutcome::Done(LoginCodeOutcome::Replaced { is_known: true });
     assert_eq!(put(&*one, LoginPurpose::Register, "i", 2).await, known, "the first was used");
     let WriteOutcome::Done(again) = used(&*one, "i", 3).await else { panic!() };
@@ -103,7 +103,7 @@ pub(crate) async fn a_code_stays_valid_despite_failed_tries_of_others(backend: &
         assert!(tried(&*one, 1).await.is_some());
     }
     assert_eq!(tried(&*one, 1).await, None, "so many that somebody guesses");
-    // One that can not be used any more is replaced at once.
+    // A code that can no longer be used is replaced immediately.
     assert_eq!(put(&*one, LoginPurpose::Register, "i", 2).await, NEW);
     assert_eq!(tried(&*one, 3).await.as_deref(), Some("i"), "a new code has its own tries");
     assert_eq!(tried(&*one, 2 + CODE_MICROS).await, None, "and its own end");
@@ -120,11 +120,11 @@ pub(crate) async fn a_code_is_not_replaced_by_requests_for_others(backend: &Back
         assert_eq!(put(store, LoginPurpose::Register, "x", number).await, KEPT);
         assert_eq!(put(store, LoginPurpose::Login, "x", number).await, KEPT);
     }
-    // A login makes no account, and so does not take the place of what does, however old.
+    // A login creates no account, so it does not replace a code that does, however old.
     assert_eq!(put(store, LoginPurpose::Login, "x", CODE_REST_MICROS).await, KEPT);
     assert_eq!(tried(store, CODE_REST_MICROS).await.as_deref(), Some("h"));
     assert_eq!(put(store, LoginPurpose::Register, "i", CODE_REST_MICROS).await, NEW);
-    // What was sent to nobody keeps nobody from registering.
+    // A code that was not sent does not block a registration.
     let late = CODE_REST_MICROS + CODE_MICROS;
     assert_eq!(put(store, LoginPurpose::Login, "j", late).await, NEW);
     assert_eq!(put(store, LoginPurpose::Register, "k", late + 1).await, NEW);
@@ -138,7 +138,7 @@ pub(crate) async fn a_login_makes_no_account(backend: &Backend) {
     assert_eq!(put(store, LoginPurpose::Login, "h", 2).await, NEW);
 }
 
-/// An address is invited, and so is another: each invitation finds its own account.
+/// Two addresses are invited: each invitation finds its own account.
 pub(crate) async fn an_invitation_finds_the_account_of_its_address(backend: &Backend) {
     let store = &*backend.store;
     for (number, to) in [(1, EMAIL), (2, "bob@example.com")] {

@@ -1,4 +1,4 @@
-//! What is open in the whole installation.
+//! Open work in the whole installation.
 
 use jurat_core::{
     agent_run::AgentRunStatus,
@@ -19,7 +19,7 @@ pub(crate) async fn open_work_is_counted_across_accounts(backend: &Backend) {
     let empty = store.tasks().open_counts(&platform).await.unwrap();
     assert_eq!(empty, jurat_store::OpenWorkCounts::default());
     for whose in [&alice, &bob] {
-        // A task that is claimed, with an event that is to be told; and a run with one step.
+        // A claimed task with a waiting event, and a run with one step.
         tasks::with_everything(store, whose).await;
         agent_runs::with_everything(store, whose).await;
     }

@@ -126,7 +126,7 @@ pub(crate) async fn a_handle_claimed_under_a_key_is_claimed_once(backend: &Backe
     };
     let behalf = Behalf::Account(ann.clone());
     let claim = claim(&ann, "ann", 5);
-    // What is refused leaves no note.
+    // A refused change leaves no record.
     let early = store.sharing().handle_rename(&behalf, &claim, Some(&once("early"))).await.unwrap();
     assert_eq!(early, WriteOutcome::Refused(HandleRefusal::NotClaimed));
     let first = store.sharing().handle_claim(&behalf, &claim, Some(&once("first"))).await.unwrap();

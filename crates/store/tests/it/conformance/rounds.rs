@@ -1,4 +1,4 @@
-//! Rounds from open to closed, and how they are listed.
+//! Rounds from open to closed, and their lists.
 
 use futures::future::join_all;
 use jurat_core::{
@@ -17,7 +17,7 @@ use crate::{
     samples::{account, closing, ended, newest, replicas, round, summary},
 };
 
-/// The round as it reads back; where a lease ends by the clock of the database is its own matter.
+/// The round as it is read back; a lease measured by the clock of the database is ignored.
 pub(crate) async fn read(backend: &Backend, written: &OpenRound) -> Round {
     let mut read = backend.store.round_get(&written.account, &written.id).await.unwrap().unwrap();
     read.open.lease_until = written.lease_until;
@@ -39,7 +39,7 @@ pub(crate) async fn a_closed_round_reads_back_with_all_answers(backend: &Backend
     assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: Some(end) });
 
-    // Who took the seat of another, and on what a decision rests, is on record as well.
+    // Replacements and the basis of a decision are recorded as well.
     let open = round(&account("alice"), 2);
     let mut end = closing(&open);
     end.consensus.basis = Some(Basis::Executors);
@@ -142,13 +142,13 @@ pub(crate) async fn a_list_does_not_read_the_answers(backend: &Backend) {
         backend.store.round_close(open, &closing).await.unwrap();
     }
     backend.store.round_open(&open, None).await.unwrap();
-    // Nothing of this can be read any more, and a list does not notice.
+    // None of this can be read any more, and a list does not notice.
     backend.tamper("update replicas set document = '{'").await.unwrap();
     backend.tamper("update rounds set consensus = '{'").await.unwrap();
 
     let mut listed = backend.store.round_list(&alice, &newest(10)).await.unwrap();
     for line in &mut listed {
-        // Where a lease ends by the clock of the database is its own matter.
+        // A lease measured by the clock of the database is ignored.
         line.open.lease_until = round(&alice, 0).lease_until;
     }
     let mut expected = [
@@ -189,7 +189,7 @@ pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
     assert_eq!(listed(None, Some(Outcome::Split)).await, [3, 2]);
     assert_eq!(listed(Some(JobKind::Validate), Some(Outcome::Split)).await, [3]);
     assert_eq!(listed(Some(JobKind::Factcheck), None).await, Vec::<u32>::new());
-    // A page of a filtered list goes on where the last one ended.
+    // A page of a filtered list continues where the last one ended.
     let before = Some(round(&alice, 4).id);
     let filter = RoundFilter { kind: Some(JobKind::Delegate), before, ..newest(1) };
     let page = backend.store.round_list(&alice, &filter).await.unwrap();

@@ -1,4 +1,4 @@
-//! What others grant: it takes nobody's names, waits to be accepted, and tells no address.
+//! Shares take no names of the recipient, wait to be accepted, and reveal no address.
 
 use jurat_core::{
     account::{
@@ -127,14 +127,14 @@ pub(crate) async fn a_grant_does_not_take_over_a_bare_name(backend: &Backend) {
         view(store, &ann, &slug("report"), None).await,
         NameMatch::Elsewhere(vec!["@eve/report".to_owned()])
     );
-    // Nobody else learns that there is one, by whatever name.
+    // Nobody else learns that it exists, by any name.
     for which in [&bare, &full, &VerifierSelector::Id(cites.clone())] {
         assert_eq!(found(&bob, which).await, NameMatch::Nothing);
     }
     for which in [slug("report"), slug("@eve/report"), id(&report)] {
         assert_eq!(view(store, &bob, &which, None).await, NameMatch::Nothing);
     }
-    // A token that comes with an unsolicited grant takes nobody's words to a stranger.
+    // The token of an unsolicited grant sends nobody's save to a stranger.
     let order = WorkflowGrantOrder {
         role: AccessRole::Edit,
         ..grant_of(&eve, id(&report), &ann, AccessRole::Edit)
@@ -147,7 +147,7 @@ pub(crate) async fn a_grant_does_not_take_over_a_bare_name(backend: &Backend) {
     let saves = WorkflowSave { expected_token: token, ..draft(&ann, "report", 2) };
     let of_none = WorkflowRefusal::TokenOfNone(vec!["@eve/report".to_owned()]);
     assert_eq!(refused(store, &saves).await, of_none);
-    // By the full name and by the id it is reached, and an own one has the bare name.
+    // It is reached by full name and by id, and an own one keeps the bare name.
     for which in [&full, &VerifierSelector::Id(cites.clone())] {
         let NameMatch::One(it) = found(&ann, which).await else { panic!() };
         assert_eq!(it.version.verifier.id, cites);
@@ -187,7 +187,7 @@ pub(crate) async fn a_share_is_pending_until_it_is_used_or_answered(backend: &Ba
     used(store, &ann, &report).await;
     assert_eq!(found().await, (1, 1, 1));
     assert_eq!(shares(store, &ann, Some(ShareState::Pending)).await, []);
-    // What was declined is gone, also after it is granted again, until it is accepted.
+    // A declined share is hidden, even after it is granted again, until it is accepted.
     let declined = answered(store, &ann, &report, ShareAction::Decline).await;
     assert_eq!(declined, Ok(ShareState::Declined));
     given(store, &eve, &report, "@ann").await;
@@ -201,7 +201,7 @@ pub(crate) async fn a_share_is_pending_until_it_is_used_or_answered(backend: &Ba
     let accepted = answered(store, &ann, &report, ShareAction::Accept).await;
     assert_eq!(accepted, Ok(ShareState::Accepted));
     assert_eq!(found().await, (1, 1, 1));
-    // What a team has is there at once, and only who leaves the team is without it.
+    // A share of a team is accepted immediately, and ends only for members who leave the team.
     assert_eq!(revoke(store, &eve, id(&report), &ann).await, Ok(false));
     let order = GrantRevocation {
         caller: eve.clone(),
@@ -233,7 +233,7 @@ pub(crate) async fn a_blocked_owner_shares_nothing_more(backend: &Backend) {
     assert_eq!(blocked, Ok(ShareState::Declined));
     let more = saved(store, &draft(&eve, "more", 3)).await;
     assert!(given(store, &eve, &more, "@ann").await, "whoever is blocked does not learn of it");
-    // Nor does somebody else open the way with what is the owner's.
+    // Nor does another account bypass the block with the owner's workflow.
     grant(store, &grant_of(&eve, id(&more), &cat, AccessRole::Admin)).await;
     assert!(given(store, &cat, &more, "ann@example.com").await);
     assert_eq!(names(store, &eve, &id(&more)).await.len(), 3);
@@ -242,7 +242,7 @@ pub(crate) async fn a_blocked_owner_shares_nothing_more(backend: &Backend) {
     assert_eq!(view(store, &ann, &id(&more), None).await, NameMatch::Nothing);
     let declined = shares(store, &ann, Some(ShareState::Declined)).await;
     assert!(declined.len() == 2 && declined.iter().all(|share| share.is_blocked));
-    // Others are not affected, and accepting one lets its owner in again.
+    // Others are not affected, and accepting one share unblocks its owner.
     given(store, &eve, &more, "@bob").await;
     assert_eq!(shares(store, &bob, None).await.len(), 1);
     assert_eq!(answered(store, &ann, &more, ShareAction::Accept).await, Ok(ShareState::Accepted));
@@ -258,7 +258,7 @@ pub(crate) async fn a_grant_keeps_the_name_it_was_made_to(backend: &Backend) {
     let which = id(&report);
     given(store, &eve, &report, "@ann").await;
     assert_eq!(names(store, &eve, &which).await, ["@ann"]);
-    // An address that is the same person's is one more line, as that of another would be.
+    // An address of the same person is one more line, like that of another.
     given(store, &eve, &report, "ann@example.com").await;
     assert_eq!(names(store, &eve, &which).await, ["@ann", "ann@example.com"]);
     let revokes = async |text: &str| {
@@ -292,7 +292,7 @@ pub(crate) async fn a_grant_keeps_the_name_it_was_made_to(backend: &Backend) {
     grant(store, &by("ann@example.com", AccessRole::View, true)).await;
     let view_now = seen(store, &ann, &which, Some(1)).await;
     assert_eq!((view_now.reached.role, view_now.reached.floor), (AccessRole::Edit, 0));
-    // A grant that the program before this one made is shown and taken back.
+    // A grant made by the previous version is shown and revoked.
     let bob = person(backend, "bob").await;
     let old = format!(
         "insert into workflow_grants (account_id, workflow_id, grantee_id, role, floor_version, \
@@ -314,12 +314,12 @@ pub(crate) async fn a_grant_to_an_unknown_address_is_like_any_other(backend: &Ba
     assert!(!given(store, &eve, &report, "@nobody").await);
     assert!(!given(store, &eve, &report, "eve@example.com").await, "the owner's own");
     assert_eq!(names(store, &eve, &id(&report)).await, ["new@example.com"]);
-    // Whoever shares for the owner cannot try addresses of the owner either.
+    // An administrator cannot probe the owner's addresses, either.
     grant(store, &grant_of(&eve, id(&report), &cat, AccessRole::Admin)).await;
     assert!(given(store, &cat, &report, "eve@example.com").await);
     assert!(!given(store, &cat, &report, "@eve").await);
     assert_eq!(seen(store, &eve, &id(&report), None).await.reached.role, AccessRole::Owner);
-    // The grant finds its account when that is made.
+    // The grant finds its account once that is created.
     let code = NewLoginCode {
         email: "new@example.com".to_owned(),
         purpose: LoginPurpose::Register,
@@ -352,7 +352,7 @@ pub(crate) async fn grants_are_limited_per_day_and_by_pending_ones(backend: &Bac
     }
     let last = made.last().unwrap();
     let waits = WorkflowRefusal::TooManyWaiting;
-    // An address of nobody has the same bound as that of somebody who does not answer.
+    // An unregistered address has the same limit as an account that does not answer.
     for to in ["ann@example.com", "nobody@example.com"] {
         for saved in &made[..made.len() - 1] {
             assert!(given(store, &eve, saved, to).await);
@@ -365,7 +365,7 @@ pub(crate) async fn grants_are_limited_per_day_and_by_pending_ones(backend: &Bac
     }
     used(store, &ann, &made[0]).await;
     assert!(given(store, &eve, last, "ann@example.com").await);
-    // A day has so many, also when they are taken back; the next day has as many again.
+    // The daily limit includes revoked grants; the next day starts over.
     let done = 2 * MOST_WAITING + 1;
     let order = |to: u32, at| WorkflowGrantOrder {
         grantee: name(&format!("p{to}@example.com")),
@@ -421,7 +421,7 @@ pub(crate) async fn a_revoked_grant_ends_for_the_account_it_was_made_to(backend:
     grant(store, &by("@ann", AccessRole::Edit, true)).await;
     grant(store, &by("ann@example.com", AccessRole::View, false)).await;
     assert_eq!(seen(store, &ann, &which, Some(1)).await.reached.floor, 0);
-    // The handle is somebody else's by now.
+    // The handle belongs to another account by now.
     let new = user(store, "new").await;
     for sql in [
         format!("update accounts set handle = 'old' where id = '{ann}'"),
@@ -435,7 +435,7 @@ pub(crate) async fn a_revoked_grant_ends_for_the_account_it_was_made_to(backend:
     let reached = seen(store, &new, &which, None).await.reached;
     assert_eq!((reached.role, reached.floor), (AccessRole::View, 2), "nothing is taken over");
     assert_eq!(view(store, &new, &which, Some(1)).await, NameMatch::Nothing);
-    // What the other one has by another name stays, and no more than that.
+    // The access that the other one has by another name stays, and no more than that.
     let reached = seen(store, &ann, &which, None).await.reached;
     assert_eq!((reached.role, reached.floor), (AccessRole::View, 2));
     assert_eq!(names(store, &eve, &which).await, ["@ann", "ann@example.com"]);

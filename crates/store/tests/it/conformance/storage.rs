@@ -1,4 +1,4 @@
-//! What accounts store, what is kept beside decisions, and what goes when it is old.
+//! Stored bytes, stored payloads, and pruning.
 
 use jurat_core::{
     id::AccountId,
@@ -25,8 +25,8 @@ use crate::{
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Each table that counts against what an account may store, with its texts: a row counts 200 bytes
-/// and these. Those with a mark of their pruning count nothing once they have it.
+/// Each table that counts towards the quota, with its text columns: a row counts 200 bytes plus
+/// these. Rows marked as pruned count nothing.
 const COUNTED: &[(&str, &[&str], IsMarked)] = &[
     ("rounds", &["seats", "run", "consensus", "step"], IsMarked::Yes),
     ("replicas", &["document"], IsMarked::Yes),
@@ -53,7 +53,7 @@ const COUNTED: &[(&str, &[&str], IsMarked)] = &[
     ("agent_events", &["body", "decision", "last_error"], IsMarked::No),
 ];
 
-/// Those that belong to an account through its templates.
+/// Tables that belong to an account through its templates.
 const OF_TEMPLATES: &[(&str, &[&str])] = &[
     (
         "template_versions",
@@ -69,7 +69,7 @@ const OF_TEMPLATES: &[(&str, &[&str])] = &[
     ("template_files", &["path", "content"]),
 ];
 
-/// Tables of accounts that do not count, and why nobody fills the store with them.
+/// Tables of accounts that do not count, and why they cannot fill the store.
 const EXEMPT: &[(&str, &str)] = &[
     ("entries", "decisions are kept for ever"),
     ("credit_balances", "the ledger is kept for ever"),
@@ -98,7 +98,7 @@ enum IsMarked {
     No,
 }
 
-/// Names the accounts whose count is not the sum of what they have stored.
+/// Names the accounts whose count is not the sum of their rows.
 pub(crate) fn miscounted() -> String {
     let size = |table: &str, texts: &[&str]| {
         let texts = texts.iter().map(|it| format!(" + coalesce(octet_length({table}.{it}), 0)"));
@@ -244,12 +244,12 @@ pub(crate) async fn stored_bytes_are_counted(backend: &Backend) {
     erase(backend, &large, 9_000).await;
     let erased = bytes(backend, &alice).await;
     assert!(erased < before * 2, "{erased}");
-    // Summed up it is as much.
+    // The merged count is the same.
     let summed = backend.store.storage().storage_sum(&behalf(&alice), &alice, None).await.unwrap();
     assert_eq!(summed, WriteOutcome::Done(()));
     let stored = backend.store.storage().storage_bytes(&behalf(&alice), &alice).await.unwrap();
     assert_eq!((stored.bytes, stored.parts), (erased, 1));
-    // Notes of writes count as well.
+    // Idempotency records count as well.
     note(backend, &alice, "key", 1, "done").await;
     assert!(erased + 1_000 < bytes(backend, &alice).await);
 }
@@ -279,7 +279,7 @@ pub(crate) async fn old_data_is_pruned_and_recent_data_stays(backend: &Backend) 
     note(backend, &alice, "old", 1, "key_create").await;
     note(backend, &alice, "young", 50, "key_create").await;
     note(backend, &alice, "step", 1, "task_step").await;
-    // The note of a round that has not ended keeps it from being begun twice.
+    // The record of an open round prevents starting it twice.
     let open = round(&alice, day(2));
     let once = IdempotencyRecord {
         account: alice.clone(),
@@ -316,7 +316,7 @@ pub(crate) async fn events_go_with_tasks_that_ended_long_ago(backend: &Backend) 
     let end = after(&ended, vec![failed], 10);
     assert_eq!(append(store, &end).await, WriteOutcome::Done(()));
     submitted(store, &new_task(&alice, "open", 0)).await;
-    // Nobody removes events otherwise.
+    // Events cannot be removed in any other way.
     assert!(backend.tamper("delete from task_events").await.is_err());
 
     let pruned = prune(backend, &order(&alice, at(30 * DAY_MS))).await;
@@ -388,7 +388,7 @@ pub(crate) async fn an_erased_round_uses_no_storage(backend: &Backend) {
     assert_eq!(backend.texts(&miscounted()).await, [""; 0]);
 }
 
-/// What a verifier that is deleted leaves of its rounds is not all that there was.
+/// A deleted verifier leaves a part of its rounds.
 pub(crate) async fn a_round_of_a_deleted_verifier_is_pruned_too(backend: &Backend) {
     let alice = account("alice");
     let open = asked(round(&alice, 1), "x");
@@ -405,7 +405,7 @@ pub(crate) async fn tasks_and_runs_that_are_pruned_count_nothing(backend: &Backe
     let (alice, store) = (account("alice"), &*backend.store);
     super::tasks::with_everything(store, &alice).await;
     super::agent_runs::with_everything(store, &alice).await;
-    // Both end; what is remembered of decisions and sent to executors has times of its own.
+    // Both end; knowledge and agent events have times of their own.
     for end in [
         "update tasks set ended_at = 5, due_at = null",
         "update task_runs set finished_at = 5, status = 'CANCELLED', \
@@ -474,7 +474,7 @@ pub(crate) async fn a_full_owner_account_refuses_writes_of_others(backend: &Back
     };
     assert_eq!(store.verifier_deploy(&tuned, None).await.unwrap(), DeployOutcome::Full(full));
     assert_eq!(bytes(backend, &alice).await, stored);
-    // With room they may, and the bytes are the owner's.
+    // With room they may, and the bytes count for the owner.
     let quota_bytes = stored + 1;
     saved(store, &WorkflowSave { quota_bytes, ..save }).await;
     assert!(stored < bytes(backend, &alice).await);

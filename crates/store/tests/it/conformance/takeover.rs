@@ -1,4 +1,4 @@
-//! Rounds that their nodes left behind.
+//! Abandoned rounds.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(crate) async fn a_round_with_an_expired_lease_is_taken_over_unchanged(backen
     backend.store.round_open(&left, None).await.unwrap();
     let claimed =
         backend.store.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap();
-    // Where the new lease ends is measured by the clock of the database.
+    // The new lease is measured by the clock of the database.
     let lease_until = claimed[0].lease_until;
     let taken = OpenRound { node: node("second"), lease_token: 7, lease_until, ..left };
     assert_eq!(claimed, [taken]);
@@ -90,13 +90,13 @@ pub(crate) async fn an_unreadable_round_blocks_no_other(backend: &Backend) {
         let sql = format!("update rounds set seats = '{{' where id = '{id}'");
         backend.tamper(&sql).await.unwrap();
     }
-    // More of them than a claim asks for, and before the one that is well.
+    // More unreadable rounds than the takeover asks for, before the readable one.
     let two = RoundTakeover { limit: 2, ..claim("second", TakeoverScope::LeaseOver) };
     let claimed = backend.store.round_take_over(&two).await.unwrap();
     let ids: Vec<_> = claimed.into_iter().map(|round| round.id).collect();
     assert_eq!(ids, [abandoned(&alice, 3).id]);
     assert_eq!(backend.store.round_take_over(&two).await.unwrap(), []);
-    // They stay open for whoever repairs them.
+    // They stay open, to be repaired.
     backend.tamper("update rounds set seats = '[]'").await.unwrap();
     for id in &broken {
         let round = backend.store.round_get(&alice, id).await.unwrap().unwrap();
@@ -118,7 +118,7 @@ pub(crate) async fn two_nodes_never_take_over_the_same_round(backend: &Backend) 
         store.round_take_over(&few).await.unwrap()
     });
     let mut claimed: Vec<OpenRound> = join_all(claims).await.into_iter().flatten().collect();
-    // A claim passes over rounds that another one holds at that moment, so some may be left.
+    // A takeover skips rounds that another transaction holds, so some may be left.
     claimed
         .extend(second.round_take_over(&claim("third", TakeoverScope::LeaseOver)).await.unwrap());
     let distinct: BTreeSet<_> = claimed.iter().map(|round| &round.id).collect();

@@ -104,7 +104,7 @@ pub(crate) async fn append(
     store.tasks().task_append(&behalf(&append.task.account), append, None).await.unwrap()
 }
 
-/// The events on top of a record, with what they make of the task.
+/// The events on top of a record, with the resulting state.
 pub(crate) fn after(record: &TaskRecord, events: Vec<TaskEvent>, millis: i64) -> TaskAppend {
     let mut state = record.state.clone();
     for event in &events {
@@ -238,7 +238,7 @@ pub(crate) async fn a_task_is_submitted_once(backend: &Backend) {
     let full = TaskSubmit { most_open: 1, ..new_task(&alice, "t-2", 11) };
     let refused = store.tasks().task_submit(&behalf(&alice), &full, None).await.unwrap();
     assert_eq!(refused, WriteOutcome::Refused(TaskSubmitRefusal::TooManyOpen));
-    // Another account has identifiers and a bound of its own.
+    // Another account has ids and a limit of its own.
     let bobs = TaskSubmit { most_open: 1, ..new_task(&account("bob"), "t-1", 12) };
     assert_eq!(submitted(store, &bobs).await.created_at, at(12));
 
@@ -274,7 +274,7 @@ pub(crate) async fn events_and_their_documents_are_written_together(backend: &Ba
     let sealed = tasks.task_ballots(&whose, key, "cand-1", &1).await.unwrap();
     assert_eq!(sealed, [ballot("two")]);
     assert_eq!(tasks.task_ballots(&whose, key, "cand-1", &2).await.unwrap(), []);
-    // Of two events with one key, one is kept.
+    // Of two events with one key, one is stored.
     let told = tasks.agent_event_get(&whose, &key.account, "first").await.unwrap().unwrap();
     assert_eq!((told.state, told.attempts), (Delivery::Pending, 0));
     assert_eq!(tasks.agent_event_get(&whose, &key.account, "second").await.unwrap(), None);
@@ -343,7 +343,7 @@ pub(crate) async fn a_refused_append_leaves_nothing_behind(backend: &Backend) {
     let unknown = TaskAppend { task: key(&alice, "t-2"), ..stale.clone() };
     assert_eq!(append(store, &unknown).await, WriteOutcome::Refused(TaskAppendRefusal::Unknown));
 
-    // A write that fails on its way is undone as well.
+    // A write that fails halfway is undone as well.
     let fine = TaskAppend { with: everything(), ..after(&record, vec![claimed(1, "one")], 20) };
     append(store, &fine).await;
     let now = get(store, &record.key).await.unwrap();
@@ -377,7 +377,7 @@ pub(crate) async fn a_task_that_is_due_is_taken_by_one_node(backend: &Backend) {
         async move { taken(store, &take).await }
     });
     let mut all: Vec<TaskKey> = join_all(turns).await.into_iter().flatten().collect();
-    // One passes over tasks that another one holds at that moment, so some may be left.
+    // A take skips tasks that another transaction holds, so some may be left.
     all.extend(taken(&*second, &TaskTake { limit: 100, ..take.clone() }).await);
     let distinct: BTreeSet<_> = all.iter().collect();
     assert_eq!((all.len(), distinct.len()), (TASKS, TASKS));
@@ -481,7 +481,7 @@ pub(crate) async fn an_ended_task_has_its_time_and_reason(backend: &Backend) {
     let now = get(store, &record.key).await.unwrap();
     assert_eq!((now.ended_at, now.due_at), (Some(late), None));
     assert!(now.reason.is_some_and(|reason| !reason.is_empty()));
-    // It is not one of the open ones any more.
+    // It is no longer one of the open ones.
     let next = TaskSubmit { most_open: 1, ..new_task(&alice, "t-2", 11) };
     assert_eq!(submitted(store, &next).await.seq, 1);
 }
@@ -511,7 +511,7 @@ pub(crate) async fn another_account_sees_no_tasks(backend: &Backend) {
     };
     assert_eq!(tasks.agent_event_page(&whose, &filter).await.unwrap(), []);
     if backend.is_postgres() {
-        // Even a question that names the wrong account is answered with nothing.
+        // Even a query for the wrong account returns nothing.
         assert_eq!(tasks.task_get(&whose, &record.key).await.unwrap(), None);
     }
 }
@@ -524,7 +524,7 @@ pub(crate) async fn events_of_tasks_cannot_be_changed_or_removed(backend: &Backe
     }
 }
 
-/// What somebody might do with a task at some time.
+/// An action on a task at some time.
 #[derive(Debug, Clone)]
 enum Step {
     Claim,
@@ -597,7 +597,7 @@ pub(crate) async fn the_stored_state_equals_its_replayed_events(backend: &Backen
     }
 }
 
-/// The task that the stored events make, read in pages.
+/// The task rebuilt from the stored events, read in pages.
 async fn folded(store: &dyn Store, record: &TaskRecord) -> Task {
     let mut task = Task::created(&record.key.id, terms(), record.created_at);
     let mut asked = TaskEventsQuery { task: record.key.clone(), after: 0, limit: 5 };

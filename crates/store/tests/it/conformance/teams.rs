@@ -173,7 +173,7 @@ pub(crate) async fn nobody_else_sees_or_changes_a_team(backend: &Backend) {
     assert_eq!(removed(store, &eve, "@ann").await, Some(TeamRefusal::Unknown));
     let deleted = store.sharing().team_delete(&Behalf::Platform, &by_eve, None).await.unwrap();
     assert_eq!(deleted, WriteOutcome::Refused(TeamRefusal::Unknown));
-    // A user is no team, and a team no user.
+    // A user is not a team, and a team is not a user.
     assert_eq!(members(store, "ann", &ann).await, None);
     let to_team = invite(asked("crew", &ann, 2), JOIN, crew.account.as_str(), 1);
     let unknown = WriteOutcome::Refused(TeamRefusal::Invitation(InvitationRefusal::Unknown));
@@ -222,7 +222,7 @@ pub(crate) async fn an_invitation_is_answered_once_and_in_time(backend: &Backend
     assert!(matches!(declined, WriteOutcome::Done(_)));
     let before = InvitationAnswerRefusal::Resolved(InvitationOutcome::Declined);
     assert_eq!(refused(&bob, InvitationOutcome::Accepted, 3).await, before);
-    // What nobody answered in time does not stand in the way of the next.
+    // An expired invitation does not block the next.
     let second = offered(store, &invite(asked("crew", &ann, 1), JOIN, "@bob", 3)).await;
     let third = offered(store, &invite(asked("crew", &ann, 15 * DAY), JOIN, "@bob", 4)).await;
     let late = answered(store, &second.id, &ann, InvitationOutcome::Cancelled, 15 * DAY).await;
@@ -256,7 +256,7 @@ pub(crate) async fn a_team_is_transferred_once(backend: &Backend) {
     assert_eq!(members(store, "crew", &ann).await, Some(now));
     let late = invited(store, &invite(asked("crew", &ann, 3), JOIN, "@cat", 4)).await;
     assert_eq!(late, WriteOutcome::Refused(TeamRefusal::NotOwner));
-    // What the former owner offered is the new one's to call back.
+    // The new owner may withdraw the offers of the former one.
     let theirs = answered(store, &joining.id, &ann, InvitationOutcome::Cancelled, 3).await;
     assert_eq!(theirs, WriteOutcome::Refused(InvitationAnswerRefusal::Unknown));
     let joined = answered(store, &joining.id, &cat, InvitationOutcome::Accepted, 3).await;
@@ -275,7 +275,7 @@ pub(crate) async fn a_deleted_team_leaves_nothing_behind(backend: &Backend) {
     let late = answered(store, &offer.id, &bob, InvitationOutcome::Accepted, 3).await;
     let cancelled = InvitationAnswerRefusal::Resolved(InvitationOutcome::Cancelled);
     assert_eq!(late, WriteOutcome::Refused(cancelled));
-    // Its handle rests before it is anybody else's.
+    // Its handle is blocked for a while before another account can take it.
     let soon = made(store, &bob, "crew", 3).await;
     assert_eq!(soon, WriteOutcome::Refused(TeamRefusal::HandleTaken));
     let id = account("another");
@@ -339,7 +339,7 @@ pub(crate) async fn invitations_are_listed_newest_first_in_pages(backend: &Backe
     assert_eq!(second, [("@one".to_owned(), None)]);
     assert!(listed(&bob, |it| it.is_received = false).await.0.is_empty());
     assert!(listed(&ann, |it| it.is_sent = false).await.0.is_empty());
-    // The first has run out by then, and the list says so.
+    // The first has expired by then, and the list says so.
     let late = |it: &mut InvitationFilter| {
         it.now = on(15 * DAY);
         it.limit = 9;
@@ -369,7 +369,7 @@ pub(crate) async fn invitations_are_limited(backend: &Backend) {
     assert!(matches!(invited(store, &next_day).await, WriteOutcome::Done(_)));
 }
 
-/// What is offered to an account, or by it, by the names of the teams.
+/// The offers to an account, or by it, by the names of the teams.
 async fn pending(store: &dyn Store, account: &AccountId, is_received: bool) -> Vec<String> {
     let filter = InvitationFilter {
         account: account.clone(),
@@ -407,7 +407,7 @@ pub(crate) async fn changes_of_one_team_do_not_affect_others(backend: &Backend) 
     assert_eq!(removed(store, &bob, "@bob").await, None);
     assert_eq!(roles("crew", &ann).await, ["ann owner", "cat member"]);
     assert_eq!(roles("gang", &bob).await, whole);
-    // Nobody lists what is offered to others, or by others.
+    // Nobody lists the offers of others.
     assert_eq!(pending(store, &eve, true).await, ["@gang", "@crew"]);
     assert_eq!(pending(store, &bob, true).await, [] as [&str; 0]);
     assert_eq!(pending(store, &bob, false).await, [] as [&str; 0]);

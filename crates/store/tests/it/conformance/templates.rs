@@ -1,4 +1,4 @@
-//! Templates: published once, seen while they are live, and never changed.
+//! Templates: published once, visible while they are live, and never changed.
 
 use jurat_core::{
     account::{AccountName, team::InvitationOutcome},
@@ -189,7 +189,7 @@ pub(crate) async fn a_version_is_published_and_never_changes(backend: &Backend) 
     assert_eq!((first.version, first.template.publishing_handle.as_str()), (1, "ann"));
     let second = published(store, &ann, 10).await;
     assert_eq!((second.version, &second.template.id), (2, &first.template.id));
-    // The workflow goes, and the template stays.
+    // The workflow is deleted, and the template stays.
     let gone = format!("delete from workflows where id = '{}'", ann.workflow);
     backend.tamper(&gone).await.unwrap();
     let found = seen(store, &named("ann"), Some(1), None).await.unwrap();
@@ -270,7 +270,8 @@ pub(crate) async fn a_template_is_found_under_its_old_name(backend: &Backend) {
         (found.template.handle.as_str(), found.template.publishing_handle.as_str()),
         ("anna", "ann")
     );
-    // It was published under the handle, so it leads on for ever, and nobody else gets it.
+    // It was published under the handle, so the handle redirects for ever, and no other account
+    // gets it.
     let far = Timestamp::from_micros(i64::MAX / 2);
     let asked = TemplateLookup { which: named("ann"), version: None, viewer: None, now: far };
     let late = store.sharing().template_get(&ALL, &asked).await.unwrap();
@@ -294,7 +295,7 @@ pub(crate) async fn a_verifier_of_a_live_template_cannot_be_deleted(backend: &Ba
     let refused = store.verifier_delete(&removal, None).await.unwrap();
     assert_eq!(refused, VerifierRemoveOutcome::Serving(vec!["@ann/report@v1".to_owned()]));
     assert!(owned(store, &ann.account, &removal.which).await.is_some());
-    // Whoever is told not to use a version any more may still be using it.
+    // A deprecated version may still be in use.
     assert!(is_done(&changed(store, &ann.account, TemplateChangeKind::Deprecate(1, None)).await));
     assert_eq!(store.verifier_delete(&removal, None).await.unwrap(), refused);
     assert!(is_done(&changed(store, &ann.account, TemplateChangeKind::Unpublish(1)).await));
@@ -409,7 +410,7 @@ pub(crate) async fn a_live_template_cannot_be_deleted(backend: &Backend) {
     changed(store, owner, TemplateChangeKind::Unpublish(1)).await;
     assert!(is_done(&changed(store, owner, TemplateChangeKind::DeleteVersion(1)).await));
     assert_eq!(seen(store, &named("ann"), Some(1), Some(owner)).await, None);
-    // The number of a version that is gone is never given again.
+    // The number of a deleted version is never used again.
     assert_eq!(published(store, &ann, 11).await.version, 3);
     changed(store, owner, TemplateChangeKind::Archive(None)).await;
     assert!(is_done(&changed(store, owner, TemplateChangeKind::Delete).await));
@@ -488,7 +489,7 @@ pub(crate) async fn a_transferred_template_redirects(backend: &Backend) {
         }
         is_taken
     };
-    // Whoever has no handle cannot have one.
+    // An account without a handle cannot have one.
     assert!(!give(&ann.account, &bob).await);
     let claim = HandleChange { account: bob.clone(), handle: "bob".to_owned(), at: at(0) };
     store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
@@ -514,7 +515,7 @@ pub(crate) async fn a_transferred_template_redirects(backend: &Backend) {
     assert_eq!(seen(store, &named("bob"), None, None).await.unwrap().template.handle, "ann");
 }
 
-/// A copy of what is there already would count once more, and say nothing new.
+/// A copy of an existing version would use storage without adding anything.
 pub(crate) async fn a_version_is_published_once(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
@@ -525,7 +526,7 @@ pub(crate) async fn a_version_is_published_once(backend: &Backend) {
     assert_eq!((&again.template.id, again.version), (&first.template.id, 1));
     let versions = backend.texts("select template_id from template_versions").await;
     assert_eq!(versions, [first.template.id.as_str()]);
-    // What says something new is another version, and so is one that was unpublished meanwhile.
+    // A changed version is a new one, and so is one that was unpublished meanwhile.
     assert_eq!(published(store, &ann, 10).await.version, 2);
     let gone = changed(store, &ann.account, TemplateChangeKind::Unpublish(2)).await;
     assert!(is_done(&gone));
@@ -540,11 +541,11 @@ pub(crate) async fn a_version_is_published_once(backend: &Backend) {
     }
 }
 
-/// What one author does leaves the templates of another as they are, and the other way round.
+/// The actions of one author do not affect the templates of another.
 pub(crate) async fn nobody_publishes_or_changes_the_workflows_of_others(backend: &Backend) {
     let store = &*backend.store;
     let (ann, bob) = (author(backend, "ann", 1).await, author(backend, "bob", 2).await);
-    // Neither a workflow nor a verifier of another is published.
+    // Neither a workflow nor a verifier of another author is published.
     let theirs = TemplatePublish { workflow_id: ann.workflow.clone(), ..publication(&bob, 9) };
     let refused = try_publish(store, &theirs).await;
     assert_eq!(refused, WriteOutcome::Refused(PublishRefusal::WorkflowUnknown));

@@ -1,4 +1,4 @@
-//! What keeps accounts apart, and what is found when somebody touches the tables.
+//! The separation of accounts, and the detection of changes in the tables.
 
 use jurat_core::round::OpenRound;
 use jurat_store::{RoundCloseOutcome, Store, StoreError, StoreErrorKind};

@@ -1,4 +1,4 @@
-//! Runs: recorded with their rounds, and listed.
+//! Verifier runs: recorded with their rounds, and listed.
 
 use jurat_core::{
     id::AccountId,
@@ -44,7 +44,7 @@ async fn read(store: &dyn Store, open: &OpenRound) -> VerifierRun {
 pub(crate) async fn a_run_begins_and_ends_with_its_round(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
-    // A run costs what is taken of its hold.
+    // The cost of a run is the captured part of its hold.
     let open = holding(run(&alice, &id, 1), 10, false);
     assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
     let begun = VerifierRun {
@@ -66,7 +66,7 @@ pub(crate) async fn a_run_begins_and_ends_with_its_round(backend: &Backend) {
         cost_micros: 7,
     };
     assert_eq!(read(store, &open).await, VerifierRun { end: Some(passed), ..begun });
-    // A second end is lost, and changes nothing of the run.
+    // A second close is lost, and does not change the run.
     let other = judged(&open, VerifierRunVerdict::Failed, 9);
     assert_eq!(store.round_close(&open, &other).await.unwrap(), RoundCloseOutcome::Lost);
     assert_eq!(read(store, &open).await.end.unwrap().verdict, Ok(true));
@@ -136,7 +136,7 @@ fn verdict(run: &VerifierRun) -> VerifierRunVerdict {
     }
 }
 
-/// What the filter means, said in another way.
+/// The meaning of the filter, written independently.
 fn shows(filter: &VerifierRunFilter, run: &VerifierRun) -> bool {
     let VerifierRunTicket { id, verifier_id, version, purpose, .. } = &run.ticket;
     filter.verifier_id.as_ref().is_none_or(|wanted| wanted == verifier_id)
@@ -207,7 +207,7 @@ pub(crate) async fn another_account_sees_no_runs(backend: &Backend) {
     assert_eq!(store.verifier_run_list(&bob, &newest(10)).await.unwrap(), []);
     let of_verifier = VerifierRunFilter { verifier_id: Some(id.clone()), ..newest(10) };
     assert_eq!(store.verifier_run_list(&bob, &of_verifier).await.unwrap(), []);
-    // Nor can it run what is not its own.
+    // Nor can it run the verifiers of others.
     let theirs = run(&bob, &id, 2);
     assert_eq!(store.round_open(&theirs, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
 }

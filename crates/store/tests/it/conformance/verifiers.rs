@@ -170,7 +170,7 @@ pub(crate) async fn two_concurrent_deploys_have_one_winner(backend: &Backend) {
     other.close().await;
 }
 
-/// The token of the one that won; the other was told it.
+/// The token of the winner, which the loser was told.
 fn winner(left: DeployOutcome, right: DeployOutcome, loser: fn(String) -> DeployOutcome) -> String {
     let (won, lost) =
         if matches!(left, DeployOutcome::Done(_)) { (left, right) } else { (right, left) };
@@ -206,7 +206,7 @@ pub(crate) async fn a_revoked_verifier_is_gone_and_keeps_its_name(backend: &Back
         let again = NewVerifierVersion { expected_token: token, ..deploy(&alice, "cites", 2) };
         assert_eq!(store.verifier_deploy(&again, None).await.unwrap(), DeployOutcome::NameRevoked);
     }
-    // One that is revoked already stays so, and says so.
+    // A revoked one stays revoked, and the reply says so.
     let by_id = removal(&alice, VerifierSelector::Id(made.id.clone()));
     let again = store.verifier_revoke(&by_id, None).await.unwrap();
     let revoked = Verifier { standing: VerifierStanding::Revoked, updated_at: at(500), ..made };
@@ -248,7 +248,7 @@ pub(crate) async fn a_deleted_verifier_leaves_nothing_but_entries(backend: &Back
     }
     assert_eq!(store.verdict_get(&alice, "one", at(0)).await.unwrap(), None);
     assert_eq!(store.measurements(&alice, &id, 1).await.unwrap(), []);
-    // The other verifier is as it was.
+    // The other verifier is unchanged.
     let read = store.round_get(&alice, &other.id).await.unwrap().unwrap();
     assert_eq!(read.closing, Some(judged(&other, VerifierRunVerdict::Passed, 5)));
     assert!(
@@ -262,7 +262,7 @@ pub(crate) async fn a_deleted_verifier_leaves_nothing_but_entries(backend: &Back
     assert_eq!(deployed(store, &deploy(&alice, "cites", 5)).await.verifier.current_version, 1);
 }
 
-/// Nothing that the judge said is left of a run, and the rest still fits its entry.
+/// None of the judge's text is left of a run, and the rest still fits its entry.
 async fn erased(backend: &Backend, number: u32, verdict: VerifierRunVerdict, verifier: &str) {
     let open = run(&account("alice"), verifier, number);
     let before = judged(&open, verdict, 5);
@@ -299,7 +299,7 @@ pub(crate) async fn answers_after_their_verifier_was_deleted_are_not_kept(backen
     assert_eq!(store.verdict_get(&alice, "one", at(0)).await.unwrap(), None);
     let late = store.measurement_add(&alice, &measurement(&id, 1, VerifierRunPurpose::Test)).await;
     assert_eq!(late.unwrap_err().kind, StoreErrorKind::Conflict);
-    // What it cost is counted all the same.
+    // Its cost is counted all the same.
     let next = run(&alice, &id, 2);
     assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
     assert_eq!(store.round_get(&alice, &next.id).await.unwrap(), None);
@@ -317,7 +317,7 @@ pub(crate) async fn the_answers_of_judges_are_deleted_with_their_verifier(backen
         seats: vec![seat(0)],
         ..round(&bob, number)
     };
-    // Of a delegate the answers are those of executors, beside which the judge said something.
+    // The answers of a delegate round are those of executors, with a judgment each.
     let end_of = |open: &OpenRound, verdict| {
         let mut end = judged(open, verdict, 0);
         if open.kind == JobKind::Delegate {
@@ -429,8 +429,8 @@ pub(crate) async fn the_newest_measurement_of_each_purpose_is_shown(backend: &Ba
     assert_eq!(read(1, VerifierRunPurpose::Attack).await, Some(expected[1].clone()));
     assert_eq!(read(2, VerifierRunPurpose::Test).await, None);
     assert_eq!(store.measurements(&alice, &id, 2).await.unwrap(), []);
-    // One with other judges stands beside them, and takes nobody's place; of attacks it is not
-    // even that. A text that looks like the mark is none.
+    // One with other judges comes with them and replaces none; of attacks not even that. A text
+    // that looks like the mark is not one.
     let other = |number: u32, purpose: VerifierRunPurpose| {
         let document = json!({"own": false, "judges": ["p/\"own\":true"]});
         Measurement { document, ..measurement(&id, number, purpose) }
@@ -536,7 +536,7 @@ pub(crate) async fn a_deploy_under_a_key_happens_once(backend: &Backend) {
         saved(it.verifier.version_token.clone())
     }));
     let key = once("deploy", of_token);
-    // A deploy that is refused leaves its key free.
+    // A refused deploy leaves its key free.
     let early = next(deploy(&alice, "cites", 1), "none");
     store.verifier_deploy(&early, Some(&key)).await.unwrap();
     assert_eq!(store.idempotency_get(&alice, "deploy").await.unwrap(), None);

@@ -1,4 +1,4 @@
-//! What workflows hold: bodies that are searched, and files that lie beside each other.
+//! The content of workflows: searched bodies, and files.
 
 use jurat_core::{
     account::AccountName,
@@ -48,7 +48,7 @@ pub(crate) async fn an_old_name_is_found_before_newer_bodies(backend: &Backend) 
     store.sharing().workflow_grant(&behalf(&alice), &order, None).await.unwrap();
     let shared = search(&bob, &["ölwechsel", "body"], OwnershipFilter::SharedWithMe).await;
     assert_eq!(shared.len(), 1);
-    // What is saved anew is found by its new words alone.
+    // A new version is found only by its new words.
     let before = match store
         .sharing()
         .workflow_find(

@@ -1,4 +1,4 @@
-//! Workflows: saved, read, shared, put away and given to others.
+//! Workflows: saved, read, shared, archived and transferred.
 
 use jurat_core::{
     account::AccountName,
@@ -215,7 +215,7 @@ pub(crate) async fn a_workflow_is_saved_and_read_back_by_id_and_slug(backend: &B
     for which in [id(&first), slug("my-report"), slug("My report")] {
         let view = seen(store, &alice, &which, None).await;
         assert_eq!((view.version.version, view.version.body.as_str()), (2, "# Body 2"));
-        // What is left out is carried forward.
+        // Absent members are carried forward.
         assert_eq!(view.version.name, "My Report");
         assert_eq!(view.version.tags, ["sre"]);
         assert_eq!(view.reached.role, AccessRole::Owner);
@@ -286,7 +286,7 @@ pub(crate) async fn files_are_carried_forward_cleared_and_patched(backend: &Back
     assert_eq!(read(None, "a.txt").await, ["three"]);
     assert_eq!(read(Some(1), "a.txt").await, ["one"]);
     assert_eq!(read(None, "b/c.txt").await, Vec::<String>::new());
-    // What was kept once is named by its digest; the list is the whole tree.
+    // A stored content is named by its digest; the list is the whole tree.
     let known = |content: &str| NewFile {
         content: FileContent::Known(digest(content.as_bytes())),
         ..text("e.txt", "")
@@ -321,11 +321,11 @@ pub(crate) async fn a_grant_opens_a_workflow_from_its_floor_on(backend: &Backend
     assert_eq!(view(store, &bob, &which, Some(1)).await, NameMatch::Nothing);
     assert_eq!(listed(store, &bob, OwnershipFilter::Mine).await, []);
     assert_eq!(listed(store, &bob, OwnershipFilter::SharedWithMe).await.len(), 1);
-    // Who only reads saves nothing.
+    // A reader cannot save.
     let by_bob = next(draft(&bob, "report", 3), &second);
     let low = WorkflowRefusal::RoleTooLow { has: AccessRole::View, needs: AccessRole::Edit };
     assert_eq!(refused(store, &by_bob).await, low);
-    // A team's grant adds to one's own: the highest role and the lowest floor.
+    // A grant of a team adds to the own one: the highest role and the lowest floor.
     let reds = team(backend, "reds").await;
     join(backend, &reds, &bob).await;
     join(backend, &reds, &alice).await;
@@ -337,7 +337,7 @@ pub(crate) async fn a_grant_opens_a_workflow_from_its_floor_on(backend: &Backend
     assert_eq!(third.workflow.account, alice);
     let view_now = seen(store, &alice, &which, None).await;
     assert_eq!((view_now.version.version, view_now.version.created_by), (3, bob.clone()));
-    // Files of others are named by their digests only where they are seen.
+    // Contents of others are named by their digests only if they are visible.
     assert_eq!(revoke(store, &alice, which.clone(), &reds).await, Ok(true));
     assert_eq!(revoke(store, &alice, which.clone(), &reds).await, Ok(false));
     assert_eq!(revoke(store, &alice, which.clone(), &bob).await, Ok(true));
@@ -479,7 +479,7 @@ pub(crate) async fn a_deleted_workflow_leaves_nothing(backend: &Backend) {
     assert_eq!(erase(version(Some(7))).await, WriteOutcome::Refused(WorkflowRefusal::NotFound));
     assert!(matches!(erase(version(Some(1))).await, WriteOutcome::Done(_)));
     assert_eq!(view(store, &alice, &id(&first), Some(1)).await, NameMatch::Nothing);
-    // Its content is gone with it.
+    // Its content is deleted with it.
     let known = NewFile { content: FileContent::Known(digest(b"kept once")), ..text("a.txt", "") };
     let other = WorkflowSave { files: Some(vec![known]), ..draft(&alice, "other", 3) };
     let unknown = WorkflowRefusal::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
@@ -488,7 +488,7 @@ pub(crate) async fn a_deleted_workflow_leaves_nothing(backend: &Backend) {
     assert!(matches!(gone.unwrap(), WriteOutcome::Done(_)));
     assert_eq!(view(store, &alice, &id(&first), None).await, NameMatch::Nothing);
     assert_eq!(listed(store, &bob, OwnershipFilter::All).await, []);
-    // The slug is free again, and nobody has a grant on what comes there.
+    // The slug is free again, and nobody has a grant on its next owner.
     saved(store, &draft(&alice, "report", 4)).await;
     assert_eq!(view(store, &bob, &slug("report"), None).await, NameMatch::Nothing);
 }
@@ -509,7 +509,7 @@ pub(crate) async fn a_token_selects_the_shared_workflow_to_save(backend: &Backen
         expected_token: Some(token.to_owned()),
         ..draft(&carol, "report", 3)
     };
-    // Neither another token nor one of what was not accepted leads anywhere.
+    // Neither a foreign token nor one of an unaccepted workflow leads anywhere.
     for token in ["other", "token-2"] {
         let of_none = WorkflowRefusal::TokenOfNone(names.clone());
         assert_eq!(refused(store, &named(token)).await, of_none);
@@ -521,7 +521,7 @@ pub(crate) async fn a_token_selects_the_shared_workflow_to_save(backend: &Backen
     assert_eq!(seen(store, &carol, &slug("report"), None).await.reached.workflow, own.workflow);
 }
 
-/// Somebody reads what was granted to them, which accepts it.
+/// A recipient reads a share, which accepts it.
 pub(super) async fn used(store: &dyn Store, caller: &AccountId, saved: &WorkflowSaveResult) {
     let used = ShareUse {
         caller: caller.clone(),
@@ -563,7 +563,8 @@ pub(crate) async fn a_workflow_shares_the_verifiers_that_it_names(backend: &Back
     assert_eq!(role(VerifierRole::Tune).await, Some((VerifierRole::Tune, through)));
     let named = VerifierSelector::Name("cites".to_owned());
     assert!(verifier(store, &bob, &named, None).await.is_none());
-    // Who may tune it and accepted it deploys the next version, which stays its owner's.
+    // An account that may tune it and accepted it deploys the next version, which stays its
+    // owner's.
     let by_bob =
         NewVerifierVersion { expected_token: Some("token-1".into()), ..deploy(&bob, "cites", 2) };
     let of_none = DeployOutcome::TokenOfNone(vec!["@acct_alice/cites".to_owned()]);
@@ -573,12 +574,12 @@ pub(crate) async fn a_workflow_shares_the_verifiers_that_it_names(backend: &Back
     assert_eq!((next.account, next.id, next.current_version), (alice.clone(), made.id.clone(), 2));
     let stale = store.verifier_deploy(&by_bob, None).await.unwrap();
     assert_eq!(stale, of_none);
-    // Without a token it is a new one of one's own, which alone has the bare name.
+    // Without a token it is a new one of the caller, which alone has the bare name.
     let own = deployed(store, &deploy(&bob, "cites", 3)).await.verifier;
     assert_eq!(own.account, bob);
     assert_eq!(verifier(store, &bob, &named, None).await.unwrap().verifier.id, own.id);
     assert_eq!(verifiers(store, &bob, &crate::samples::page(None, 10)).await.len(), 2);
-    // A binding that ends takes its verifier along.
+    // A removed binding ends the access to its verifier.
     let second = WorkflowSave { bindings: Some(vec![]), ..draft(&alice, "report", 5) };
     saved(store, &self::next(second, &first)).await;
     assert_eq!(role(VerifierRole::Exec).await, None);
@@ -591,7 +592,7 @@ pub(crate) async fn a_deleted_verifier_is_erased_for_all_who_ran_it(backend: &Ba
     let bindings = Some(vec![binding("main", &made.id)]);
     let first = saved(store, &WorkflowSave { bindings, ..draft(&alice, "report", 1) }).await;
     grant(store, &grant_of(&alice, id(&first), &bob, AccessRole::View)).await;
-    // What is granted to one is not run by another.
+    // A grant to one account does not let another run it.
     let stranger = run(&account("carol"), &made.id, 2);
     assert_eq!(store.round_open(&stranger, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
     let open = run(&bob, &made.id, 1);

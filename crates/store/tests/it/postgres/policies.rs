@@ -1,5 +1,5 @@
-//! The policies alone, with statements that name no account: what each account sees and changes
-//! when every query forgets to ask whose it is.
+//! The row policies alone, with statements that name no account: what each account sees and changes
+//! if every query forgets to filter.
 
 use jurat_core::{verifier::VerifierSelector, workflow::VerifierRole};
 use jurat_store::NameMatch;
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// A row of a table that is empty but for what is given.
+/// A row of a table that is empty except for what is given.
 const FILL: &str = "create function fill(named text, given jsonb) returns void language plpgsql as $$
     declare empty jsonb;
     begin
@@ -27,7 +27,7 @@ const FILL: &str = "create function fill(named text, given jsonb) returns void l
         using empty || given;
     end $$";
 
-/// What only its owner sees. Alice and Bob have a row of each.
+/// Tables that only their owner sees. Alice and Bob have a row in each.
 const OWN: [&str; 10] = [
     "api_keys",
     "rounds",
@@ -41,10 +41,10 @@ const OWN: [&str; 10] = [
     "anonymous_grants",
 ];
 
-/// What Alice has. She shares the workflow `w1` with Bob and with a team that Cat is in, and `w2`
-/// with somebody else; `w3` was shared with Bob before it was put away. The verifier `v3` is in a
-/// template that is live and `v4` in a version that is not any more; `v5` is in nothing, and `v6` in
-/// a template that was put away.
+/// Alice's objects. She shares the workflow `w1` with Bob and with a team of Cat, and `w2` with
+/// another account; `w3` was shared with Bob before it was archived. The verifier `v3` is in a live
+/// template and `v4` in a version that is no longer live; `v5` is in nothing, and `v6` in an
+/// archived template.
 const ALICES: &[(&str, &str)] = &[
     ("workflows", r#"{"id": "w1", "slug": "w1"}"#),
     ("workflows", r#"{"id": "w2", "slug": "w2"}"#),
@@ -83,7 +83,7 @@ const ALICES: &[(&str, &str)] = &[
     ("invitations", r#"{"id": "i2", "from_id": "acct_alice", "to_id": "acct_dan"}"#),
 ];
 
-/// A table, the column that names its rows, and what is seen: by Alice, by Bob, by Cat, by Eve.
+/// A table, the column that names its rows, and the rows visible to Alice, Bob, Cat and Eve.
 const SEEN: [(&str, &str, [&str; 4]); 18] = [
     ("workflows", "id", ["w1 w2 w3", "w1", "w1", ""]),
     ("workflow_versions", "workflow_id", ["w1 w2", "w1", "w1", ""]),
@@ -131,7 +131,7 @@ async fn filled() -> TestSchema {
     schema
 }
 
-/// A connection of the serving role that asks on behalf of somebody.
+/// A connection of the serving role on behalf of an account.
 async fn serving(schema: &TestSchema, whose: &str) -> PgConnection {
     let mut connection = PgConnection::connect(&schema.serving_url()).await.unwrap();
     let say = format!("set jurat.account = '{whose}'");
@@ -147,7 +147,7 @@ async fn seen(db: &mut PgConnection, table: &str, column: &str) -> String {
     row.try_get("seen").unwrap()
 }
 
-/// How many rows a change reached; none where the role may not make it at all.
+/// How many rows a change reached; zero if the role may not make it at all.
 async fn reached_by(db: &mut PgConnection, text: String) -> u64 {
     match sqlx::raw_sql(AssertSqlSafe(text)).execute(db).await {
         Ok(done) => done.rows_affected(),
@@ -181,7 +181,7 @@ async fn an_account_sees_its_own_rows_and_shared_ones() {
     schema.drop().await;
 }
 
-/// A connection that nobody has said anything on, such as one of another program.
+/// A connection without an account, such as one of another program.
 #[tokio::test]
 async fn a_connection_without_an_account_sees_nothing() {
     let schema = filled().await;
@@ -203,7 +203,7 @@ async fn a_stranger_changes_nothing() {
             "template_versions" | "template_files" => "template_id",
             _ => "account_id",
         };
-        // Verifiers of a template that is live can be seen by everybody, and so reached.
+        // Everybody can see the verifiers of a live template, and so reach them.
         let is_shared = table.starts_with("verifier") && table != "verifier_runs";
         let rest = if is_shared { "id <> 'v3'" } else { "true" };
         let rest = if table == "verifier_versions" { "verifier_id <> 'v3'" } else { rest };
@@ -223,7 +223,7 @@ async fn a_stranger_changes_nothing() {
     schema.drop().await;
 }
 
-/// Everybody may write rows of their own, which can name things of others: they open nothing.
+/// Everybody may write own rows, which can name objects of others: they open nothing.
 #[tokio::test]
 async fn an_own_row_does_not_open_the_rows_of_others() {
     let schema = filled().await;
@@ -251,7 +251,7 @@ async fn an_own_row_does_not_open_the_rows_of_others() {
     schema.drop().await;
 }
 
-/// The second line is of use only where the store says on whose behalf it asks.
+/// Row security helps only if the store names the account on whose behalf it asks.
 #[tokio::test]
 async fn the_store_reads_on_behalf_of_the_account() {
     let backend = Backend::postgres().await;
@@ -266,7 +266,7 @@ async fn the_store_reads_on_behalf_of_the_account() {
     store.round_open(&other, None).await.unwrap();
     let end = closing(&other);
     store.round_close(&other, &end).await.unwrap();
-    // From here on nobody who asks for everybody sees a row.
+    // From here on a query for all accounts sees no row.
     for table in OWN.into_iter().chain(["verifiers", "verifier_versions"]) {
         let blind = format!(
             "create policy blind on {table} as restrictive \

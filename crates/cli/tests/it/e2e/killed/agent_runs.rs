@@ -1,4 +1,4 @@
-//! A process that dies while it takes a run, and a worker that dies while it works on one.
+//! A process that dies while it accepts a run, and a worker that dies while it works on one.
 
 use std::{collections::BTreeMap, process::Command};
 
@@ -13,19 +13,19 @@ use super::{
 };
 use crate::home::Ran;
 
-/// Each agent has an executor of its own, whose answers the node verifies.
+/// Each agent has an executor of its own, and the node votes on its answers.
 const AGENTS: [&str; 2] = ["a", "b"];
 
 type Fakes = BTreeMap<String, FakeExecutor>;
 
-/// Who dies.
+/// Which process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
     Submitter,
     Worker,
 }
 
-/// The points that a run passes which nothing happens to.
+/// The points that an undisturbed run passes.
 pub(super) async fn counted(kind: Kind) -> Vec<String> {
     let (taking, working) = counted_each(kind).await;
     [taking, working].concat()
@@ -63,7 +63,7 @@ pub(super) async fn all(kind: Kind) {
 }
 
 fn spec(site: &Site, id: &str) -> String {
-    // What was decided for the same inputs is tried first, so that each agent has its own.
+    // An earlier decision on the same inputs would be tried first, so each agent has its own.
     let agent = |name: &&str| json!({ "agent_id": name, "executor": name, "prompt": name });
     let agents: Vec<Value> = AGENTS.iter().map(agent).collect();
     let spec = json!({
@@ -93,7 +93,7 @@ fn die_at(site: &Site, id: &str, (who, at): (Who, usize)) {
         let ended = site.mortal(&submit(&file), Some(at)).output().unwrap();
         site.assert_died(ended.status, at);
     }
-    // Whoever was not answered asks again, and the same spec is the same run.
+    // A caller without a reply asks again, and the same spec is the same run.
     let again = ran(site.command(&submit(&file))).ok();
     assert_eq!(again.out.trim(), format!("submitted {id}"));
     if who == Who::Worker {

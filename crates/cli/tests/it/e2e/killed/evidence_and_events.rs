@@ -1,4 +1,4 @@
-//! A server that dies while it looks at evidence, or while it tells an executor of events.
+//! A server that dies while it fetches evidence, or while it delivers agent events.
 
 use std::{
     collections::BTreeMap, os::unix::process::ExitStatusExt as _, process::Command, sync::Arc,
@@ -18,12 +18,12 @@ use crate::http::Http;
 
 /// Where the server dies.
 const DEATHS: [&str; 3] = ["evidence_fetch_after", "event_take_after", "event_tell_after"];
-/// Its claim, what became of its candidate, and the end; more where a claim was lost.
+/// Its lease, the result of its candidate, and the end; more if a lease was lost.
 const EVENTS: usize = 3;
-/// Each look at a list is a request of its own.
+/// Each read of a list is a request of its own.
 const LOOKS: usize = 5_000;
 
-/// An executor whose answer refers to a document, and who wants to be told of events.
+/// An executor whose answer refers to a document, and that subscribes to events.
 struct Told {
     site: Site,
     web: FakeDocuments,
@@ -52,12 +52,12 @@ impl Told {
         let mut contract = sample.json();
         contract["assignment"]["claim"] =
             json!({ "lease_ms": LEASE_MS, "max_concurrency": { "propose": 1, "verify": 1 } });
-        // The node that verifies must have seen what the answer refers to.
+        // The node that votes must have seen the evidence.
         contract["acceptance"]["da_quorum_threshold"] = json!(1);
         json!({ "contract": contract, "executors": ["a"] })
     }
 
-    /// Gives a server the task, and follows it and its events as long as the server lives.
+    /// Submits the task to a server, and follows it and its events as long as the server lives.
     fn live(&self, mut command: Command) -> Option<Vec<Value>> {
         command.env("JURAT_JUDGES_MEDIA_ALLOW", "127.0.0.0/8");
         command.env("JURAT_AGENT_EVENTS_TIMEOUT_MS", "2000");
@@ -70,7 +70,7 @@ impl Told {
         events
     }
 
-    /// What became of the events of the task; nothing when the server died.
+    /// The outcome of the task's events; `None` if the server died.
     fn follow(&self, http: &Http) -> Option<Vec<Value>> {
         let (status, reply) = http.ask("POST", "/v1/tasks", &self.order.to_string()).ok()?;
         assert!((200..300).contains(&status), "{reply}");
@@ -88,7 +88,7 @@ impl Told {
         panic!("the events were not told: {last}")
     }
 
-    /// How often each event was told, each time in the same words.
+    /// How often each event was delivered, each time with the same content.
     fn told(&self) -> BTreeMap<String, usize> {
         let mut told: BTreeMap<String, Vec<ReceivedCall>> = BTreeMap::new();
         for call in self.fake.events() {
@@ -103,7 +103,7 @@ impl Told {
     }
 }
 
-/// The points that are passed when nothing happens.
+/// The points that undisturbed work passes.
 pub(super) async fn counted() -> Vec<String> {
     let told = Told::new(Kind::File).await;
     let events = tokio::task::block_in_place(|| told.live(told.site.mortal(&["serve"], None)));
@@ -129,10 +129,10 @@ pub(super) async fn all(kind: Kind) {
         let count = |wanted: usize| told_before.values().filter(|it| **it == wanted).count();
         let tried = events.iter().filter(|it| it["attempts"] == 2).count();
         match point {
-            // What nobody noted is told again, under the same name.
+            // An unrecorded delivery is repeated, under the same name.
             "event_tell_after" => assert!(0 < count(2) && count(2) <= tried, "{told_before:?}"),
             "event_take_after" => assert!(count(2) == 0 && 0 < tried, "{told_before:?}"),
-            // It was fetched, and nobody knew: it is fetched again.
+            // It was fetched but not recorded, so it is fetched again.
             _ => assert_eq!(told.web.asked(), ["/a", "/a"]),
         }
         assert_eq!(count(1) + count(2), events.len(), "{told_before:?}");

@@ -1,5 +1,5 @@
-//! A server that is stopped or killed while somebody works for a task, or for a request with a key:
-//! the next one goes on with it, and nothing is charged or paid twice.
+//! A server is stopped or killed during work for a task, or for a request with a key: the next one
+//! continues, and nothing is charged or paid twice.
 
 use std::process::Command;
 
@@ -23,9 +23,9 @@ use crate::{
 /// How a server ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// As an operator ends it.
+    /// As an operator stops it.
     Stopped,
-    /// As a power cut ends it.
+    /// As a power failure ends it.
     Killed,
 }
 
@@ -45,7 +45,7 @@ fn able(name: &str) -> Behaviour {
     answers(json!({ "answer": "42" })).provider_family(name)
 }
 
-/// One who proposes and one who verifies, of whom one answers only when it is let.
+/// A proposer and a voter, one of which answers only when it is released.
 struct Pair {
     site: Site,
     proposer: FakeExecutor,
@@ -69,7 +69,7 @@ impl Pair {
         if role == TaskRole::Propose { &self.proposer } else { &self.verifier }
     }
 
-    /// A contract that pays for one proposal and one verdict, and for nothing else.
+    /// A contract that pays for one proposal and one vote, and for nothing else.
     fn order(&self, id: &str) -> Value {
         let sample = self.site.home.run(&["task", "sample", "--task-id", id, "--json"]).ok();
         let mut contract = sample.json();
@@ -94,7 +94,8 @@ fn submit(http: &Http, order: &Value) {
     assert!((200..300).contains(&status), "{reply}");
 }
 
-/// The task is decided under the smallest budget, each was asked under one name, and paid once.
+/// The task is decided with the smallest budget, each executor was asked under one id, and paid
+/// once.
 async fn assert_charged_once(site: &Site, id: &str) {
     let store = site.store().await;
     let [task] = &kept::tasks(&*store, id).await[..] else { panic!("there is one task") };
@@ -106,7 +107,7 @@ async fn assert_charged_once(site: &Site, id: &str) {
     store.close().await;
 }
 
-/// A server ends while an executor works for a task, and the next one goes on.
+/// A server ends while an executor works for a task, and the next one continues.
 pub(super) async fn work(kind: Kind) {
     for (role, end) in [
         (TaskRole::Propose, End::Stopped),
@@ -135,7 +136,7 @@ pub(super) async fn work(kind: Kind) {
     }
 }
 
-/// A server dies over a request with a key, and the same request is answered by the next one.
+/// A server dies during a request with a key, and the next one answers the same request.
 pub(super) async fn request(kind: Kind) {
     let fake = FakeExecutor::start(gated(able("a"))).await;
     let site = Prepared::new(kind, vec![("a".to_owned(), fake.url())]).site().await;
@@ -172,8 +173,8 @@ pub(super) async fn request(kind: Kind) {
     site.drop().await;
 }
 
-/// Two nodes, of which one loses its database when its executor has answered and is back when the
-/// other has decided the task.
+/// Two nodes, one of which loses its database after its executor has answered and recovers after
+/// the other has decided the task.
 pub(super) async fn stalled() {
     let pair = Pair::new(Kind::Postgres, TaskRole::Propose).await;
     let direct = pair.site.url().to_owned();

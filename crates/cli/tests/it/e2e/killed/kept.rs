@@ -1,4 +1,4 @@
-//! What must be true of a task whatever died on the way, read from its store.
+//! The invariants of a task whatever died on the way, read from its store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ fn behalf() -> Behalf {
     Behalf::Account(AccountId::admin())
 }
 
-/// A task with all that happened to it.
+/// A task with all its events.
 pub(super) struct Kept {
     record: TaskRecord,
     events: Vec<TaskEvent>,
 }
 
-/// Every task of the store whose name begins so, as its state and its events tell of it.
+/// Every task of the store with this prefix, with its state and its events.
 pub(super) async fn tasks(store: &dyn Store, begins: &str) -> Vec<Kept> {
     let (account, limit) = (AccountId::admin(), ALL);
     let filter = TaskFilter { account, phase: None, task_type: None, before: None, limit };
@@ -53,14 +53,14 @@ async fn kept(store: &dyn Store, id: &str) -> Kept {
     Kept { record, events: events.into_iter().map(|it| it.event).collect() }
 }
 
-/// What the account paid.
+/// The spending of the account.
 pub(super) async fn spent(store: &dyn Store) -> i64 {
     let account = store.account_get(&AccountId::admin()).await.unwrap().unwrap();
     assert!(account.balance.is_whole(), "{:?}", account.balance);
     account.balance.spent
 }
 
-/// Everything that was told of a run.
+/// The events of a run.
 pub(super) async fn run_events(store: &dyn Store, id: &str) -> Vec<AgentRunEventRow> {
     let run = AgentRunKey { account: AccountId::admin(), id: id.to_owned() };
     let asked = AgentRunEventsQuery { run, from: EventsStart::After(0), limit: ALL };
@@ -90,7 +90,7 @@ impl Kept {
         claims
     }
 
-    /// It was decided, once, with every vote counted once and every unit paid once.
+    /// It was decided once, with every vote counted once and every unit paid once.
     pub(super) fn assert_decided_once(&self) {
         let task = &self.record.state;
         assert_eq!(task.phase, TaskPhase::Finalized, "{:?}", self.events);
@@ -106,7 +106,7 @@ impl Kept {
         assert_asked_under_one_name(&claims);
     }
 
-    /// Nobody proposes twice or has two votes, and what is finished is never begun again.
+    /// Nobody proposes or votes twice, and finished work is never started again.
     fn assert_each_once(&self, claims: &BTreeMap<u64, &TaskLease>) {
         let mut finished: BTreeSet<(TaskRole, &str, Option<&str>)> = BTreeSet::new();
         let mut revealed = BTreeSet::new();
@@ -127,7 +127,7 @@ impl Kept {
         }
     }
 
-    /// Whether a process that lived on lost a claim, because the machine is so busy.
+    /// Whether a surviving process lost a lease, because the machine is so busy.
     pub(super) fn is_starved(&self) -> bool {
         let claims = self.claims();
         let last = claims.values().next_back().map(|it| it.node.as_str());
@@ -145,7 +145,7 @@ impl Kept {
     }
 }
 
-/// Work that somebody takes up again has the name under which it was begun.
+/// Work that is resumed has the execution id under which it was started.
 fn assert_asked_under_one_name(claims: &BTreeMap<u64, &TaskLease>) {
     let mut names: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
     for claim in claims.values().filter(|it| it.role != TaskRole::Finalize) {

@@ -15,7 +15,7 @@ use jurat_testkit::postgres::TestSchema;
 
 use crate::home::{Home, Process};
 
-/// What each executor takes for an answer.
+/// The price of each executor's answer.
 pub(super) const PRICE: i64 = 1_000;
 
 /// Where the store is.
@@ -25,10 +25,10 @@ pub(super) enum Kind {
     Postgres,
 }
 
-/// How to come by stores that have executors and nothing else.
+/// Prepares stores with executors and nothing else.
 pub(super) struct Prepared {
     executors: Vec<(String, String)>,
-    /// A store in a file is made once and copied.
+    /// A store in a file is created once and copied.
     ready: Option<Home>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Site {
     pub(super) home: Home,
     schema: Option<(TestSchema, String)>,
     location: StoreLocation,
-    /// What the account had paid when it was last looked at.
+    /// What the account had paid at the last look.
     spent: AtomicI64,
 }
 
@@ -84,12 +84,12 @@ impl Site {
     pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.home.command(args);
         command.args(self.schema.iter().flat_map(|(_, url)| ["--store", url]));
-        // A build for tests is late on any machine that is busy with other tests.
+        // A build for tests is late on a machine that is busy with other tests.
         command.env("JURAT_LIMITS_LAG_MS", "0");
         command
     }
 
-    /// A command that writes down which points it passes, and dies at one of them, counted from 1.
+    /// A command that records the points it passes, and dies at one of them, counted from 1.
     pub(super) fn mortal(&self, args: &[&str], dies_at: Option<usize>) -> Command {
         let points = self.home.path().join("points");
         fs::write(&points, "").unwrap();
@@ -121,7 +121,7 @@ impl Site {
         spent - self.spent.swap(spent, Ordering::SeqCst)
     }
 
-    /// A process that was to die and did not must have ended well before it came to the point.
+    /// A process that did not die must have finished before it reached the point.
     pub(super) fn assert_died(&self, ended: ExitStatus, at: usize) {
         let passed = self.points().len();
         if ended.signal().is_none() {

@@ -12,12 +12,12 @@ use super::{
 };
 use crate::http::Http;
 
-/// One proposes, and two verify.
+/// One proposes, and two vote.
 const PANEL: [&str; 3] = ["a", "b", "c"];
 
 type Fakes = BTreeMap<String, FakeExecutor>;
 
-/// The points that a task passes which nothing happens to.
+/// The points that an undisturbed task passes.
 pub(super) async fn counted(kind: Kind) -> Vec<String> {
     let fakes = fakes(&PANEL).await;
     let site = Prepared::new(kind, addresses(&fakes)).site().await;
@@ -44,7 +44,7 @@ pub(super) async fn all(kind: Kind) {
 fn order(site: &Site, id: &str) -> Value {
     let sample = site.home.run(&["task", "sample", "--task-id", id, "--json"]).ok();
     let mut contract = sample.json();
-    // What was decided for the same inputs is tried first, so that each task has its own.
+    // An earlier decision on the same inputs would be tried first, so each task has its own.
     contract["inputs"]["prompt"] = json!(id);
     contract["assignment"]["claim"] =
         json!({ "lease_ms": LEASE_MS, "max_concurrency": { "propose": 1, "verify": 2 } });
@@ -53,12 +53,12 @@ fn order(site: &Site, id: &str) -> Value {
     json!({ "contract": contract, "executors": ["a"], "verifiers": ["b", "c"] })
 }
 
-/// Gives a server the task, and follows it as long as the server lives.
+/// Submits the task to a server, and follows it as long as the server lives.
 fn live_and_die(site: &Site, order: &Value, at: Option<usize>) {
     let server = serve(site.mortal(&["serve"], at));
     let http = Http::new(&server.url, &site.home.state());
     let id = order["contract"]["task_id"].as_str().unwrap();
-    // Whoever is not answered asks again later.
+    // A caller without a reply asks again later.
     if let Ok((status, reply)) = http.ask("POST", "/v1/tasks", &order.to_string()) {
         assert!((200..300).contains(&status), "{reply}");
         drop(http.ask("GET", &format!("/v1/tasks/{id}?wait=20"), ""));
@@ -101,7 +101,7 @@ async fn assert_whole(site: &Site, fakes: &Fakes, id: &str) {
         let of_task = calls.iter().filter(|it| is_own(&it.body["candidate"]["candidate_id"]));
         assert!((1..=2).contains(&of_task.count()), "{verifier} was not asked once or twice");
     }
-    // Three answers were given, and each is paid for once.
+    // Three answers were given, and each is paid once.
     let paid = site.paid_since(kept::spent(&*store).await);
     assert!(paid == 3 * PRICE || task.is_starved(), "{paid} was paid");
     store.close().await;

@@ -1,4 +1,4 @@
-//! What executors decide about events, and what follows from that.
+//! Decisions of executors about events, and their effects.
 
 use jurat_testkit::{
     app::TestApp,
@@ -23,7 +23,7 @@ fn declines(behaviour: Behaviour) -> Behaviour {
     behaviour.told("task_claim_received", 200, no)
 }
 
-/// The one event of a type, once it is not pending any more.
+/// The one event of a type, once it is no longer pending.
 async fn of_type(app: &TestApp, executor: &str, event_type: &str) -> Value {
     let is_it = |it: &&Value| it["event_type"] == event_type && it["state"] != "pending";
     let query = format!("executor={executor}");
@@ -112,7 +112,7 @@ async fn an_action_that_is_not_allowed_does_nothing() {
     app.engine.shutdown().await;
 }
 
-/// A task whose one executor decides so about the final decision: the event, and what happened.
+/// A task whose one executor decides this about the final decision: the event, and what happened.
 async fn about_the_end(action: &str, route: &str) -> (Value, Vec<String>) {
     let app = started().await;
     let said = decision(action, route, &Value::Null);

@@ -1,4 +1,4 @@
-//! Events from outside: how they are taken, told, tried again and given up.
+//! Events from outside: accepted, delivered, retried and dropped.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -26,7 +26,7 @@ async fn send(app: &TestApp, body: &Value) -> TestReply {
     app.admin().post("/v1/agent-events", body).await
 }
 
-/// What becomes of one event to an executor that answers so.
+/// The outcome of one event to an executor that answers this way.
 async fn outcome(behaviour: Behaviour) -> (Value, usize) {
     let app = started().await;
     let fake = listening(&app, "e", behaviour).await;
@@ -76,7 +76,7 @@ async fn the_same_key_is_the_same_event() {
     assert_eq!(listed["items"].as_array().unwrap().len(), 1);
     let hidden = other.get(&format!("/v1/agent-events/{id}")).await;
     assert_eq!(hidden.status, StatusCode::NOT_FOUND);
-    // A request that is repeated under an idempotency key is answered alike.
+    // A repeated request under an idempotency key gets the same reply.
     let key = [("idempotency-key", "k")];
     let once = app.admin().post_with("/v1/agent-events", &message("two"), &key).await.json();
     let twice = app.admin().post_with("/v1/agent-events", &message("two"), &key).await;
@@ -84,7 +84,7 @@ async fn the_same_key_is_the_same_event() {
     assert_eq!(twice.json(), once);
 }
 
-/// The keys under which an executor was told of events, by what they say.
+/// The keys of the events that an executor received, with their contents.
 fn wire_keys(fake: &FakeExecutor) -> Vec<String> {
     let key = |it: &ReceivedCall| it.body["event"]["dedupe_key"].as_str().unwrap().to_owned();
     fake.events().iter().map(key).collect()
@@ -97,7 +97,7 @@ async fn the_key_of_an_event_belongs_to_one_account() {
     task(&app, "task-1", &["e"], &[]).await;
     assert_eq!(ended(&app, "task-1").await["state"], "finalized");
     let of_task = settled(&app, "", 3).await;
-    // Everything of these keys can be guessed, and whoever knows them may send them.
+    // All of these keys can be guessed, and sent by anybody who knows them.
     let guessed: Vec<String> =
         of_task.iter().map(|it| it["dedupe_key"].as_str().unwrap().to_owned()).collect();
     assert!(guessed.iter().any(|it| it.starts_with("task:task-1:")), "{guessed:?}");
@@ -227,7 +227,7 @@ async fn delivery_to_a_busy_executor_is_retried() {
     fake.set(says_valid());
     app.clock.advance_ms(1_000);
     let told = fake.wait_for_events(2).await;
-    // The same event under the same key, signed anew.
+    // The same event under the same key, with a new signature.
     assert_eq!(told[0].raw, told[1].raw);
     assert_ne!(told[0].header("signature"), told[1].header("signature"));
     let event = settled(&app, "", 1).await.remove(0);
@@ -241,7 +241,7 @@ async fn delivery_to_a_missing_executor_ends() {
     let app = started().await;
     let fake = listening(&app, "e", says_valid().events_fault(ExecutorFault::HangsUp)).await;
     send(&app, &message("hello")).await;
-    // Twice as long each time; what came of an attempt is on record when the next one has its time.
+    // Twice as long each time; the result of an attempt is recorded before the next one is due.
     let times = ["2026-09-21T14:13:21Z", "2026-09-21T14:13:23Z"];
     for (attempt, next) in (1..).zip(times) {
         until(&app, "", |it| it[0]["next_attempt_at"] == next).await;
@@ -348,7 +348,7 @@ async fn the_token_of_an_executor_is_sent_only_to_it() {
     app.engine.shutdown().await;
 }
 
-/// An application where few events may wait.
+/// An application with a small limit of waiting events.
 async fn crowded(pending: u32) -> TestApp {
     let agent_events = AgentEventTerms { pending, ..AgentEventTerms::default() };
     TestApp::with_limits(EngineLimits { agent_events, ..EngineLimits::default() }).await
@@ -371,7 +371,7 @@ async fn a_flood_of_events_is_refused() {
     assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{}", refused.text());
     let detail = refused.json()["detail"].as_str().unwrap().to_owned();
     assert!(detail.contains("its limit of 2"), "{detail}");
-    // What is known is answered all the same, and others have a place of their own.
+    // A known event is answered all the same, and others have slots of their own.
     assert_eq!(send(&app, &message("two")).await.status, StatusCode::OK);
     let other = app.caller("other", &[Scope::TasksWrite, Scope::TasksRead]).await;
     let reply = other.post("/v1/agent-events", &message("three")).await;
@@ -388,7 +388,7 @@ async fn a_flood_of_events_is_refused() {
 async fn a_task_continues_if_its_executor_has_too_many_events() {
     let app = crowded(1).await;
     app.start(SoleNode::Yes).await;
-    // Nothing that it is told is ever answered, so that one event waits to the end.
+    // No delivery is ever answered, so one event waits to the end.
     let _fake = listening(&app, "e", able().told("*", 503, json!({}))).await;
     send(&app, &message("first")).await;
     task(&app, "task-1", &["e"], &[]).await;

@@ -1,4 +1,4 @@
-//! What judge calls cost, whatever becomes of them, and how an account with little credit spends it.
+//! The cost of judge calls, even abandoned ones, and how an account with little credit spends it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,10 +31,10 @@ const SYSTEM_RUNS: &str = "/v1/verifiers/system:safety-block/runs";
 
 /// What an answer costs at these prices: the fake counts 100 tokens in and 20 out.
 const ANSWER: i64 = 100 * 3 + 20 * 15;
-/// The longest answer, which takes the place of the usual one while there is none.
+/// The longest answer, which is assumed while there is no history.
 const LONGEST: i64 = 2_048 * 15;
 
-/// A store, and a provider that says what a story tells it to.
+/// A store, and a scripted provider.
 pub(crate) struct Scene {
     store: Arc<dyn Store>,
     limits: EngineLimits,
@@ -61,7 +61,7 @@ impl Scene {
         TestApp::made_of(Arc::clone(&self.store), self.limits, judges).await
     }
 
-    /// Ends as expired what other nodes than this one have open, as if they were gone.
+    /// Expires the open rounds of other nodes, as if they were gone.
     async fn expire(&self, node: &TestApp) -> usize {
         // One database measures leases by its own clock, the other by that of the node.
         if let Some(schema) = &self.schema {
@@ -87,7 +87,7 @@ pub(crate) async fn told_on_postgres(story: impl AsyncFnOnce(&Scene)) {
     scene.schema.unwrap().drop().await;
 }
 
-/// Time that stands still until it is moved, whatever sockets do meanwhile.
+/// Time that stands still until a test moves it, whatever sockets do meanwhile.
 struct Still(
     #[expect(dead_code, reason = "dropping it lets time go on")] std::sync::mpsc::Sender<()>,
 );
@@ -96,7 +96,7 @@ impl Still {
     fn begin() -> Self {
         tokio::time::pause();
         let (end, is_over) = std::sync::mpsc::channel::<()>();
-        // As long as a thread works for the runtime, paused time does not move by itself.
+        // Paused time does not advance while a thread works for the runtime.
         tokio::task::spawn_blocking(move || is_over.recv());
         Self(end)
     }
@@ -150,7 +150,7 @@ fn micros(text: &str) -> i64 {
     jurat_core::account::ledger::micros(text).unwrap()
 }
 
-/// Of the credit of the caller's account: what is available, held and spent.
+/// The available, held and spent credit of the caller's account.
 async fn credit(caller: &TestCaller<'_>) -> (i64, i64, i64) {
     let usage = caller.get("/v1/me/usage").await.json();
     let part = |name: &str| micros(text(&usage[name]));
@@ -169,7 +169,7 @@ pub(crate) async fn late(scene: &Scene) {
     assert_eq!(text(&ran["error_code"]), "timeout", "{ran}");
     let (available, held, spent) = credit(&alice).await;
     assert_eq!((available, held), (1_000_000 - spent, 0));
-    // The prompt as it was sent, and the longest answer, because none is known.
+    // The prompt as it was sent, and the longest answer, because there is no history.
     let prompt = spent - LONGEST;
     assert!((1_000..10_000).contains(&prompt), "{spent}");
     assert_eq!(micros(text(&ran["cost_usd"])), spent);
@@ -226,7 +226,7 @@ pub(crate) async fn reported_later(scene: &Scene) {
     let ran = until_deadline(&fake, 1, run(&alice, "It rains.")).await.json();
     assert!(LONGEST < credit(&alice).await.2);
     gate.release();
-    // The provider answers after all, and what it counts takes the place of the estimate.
+    // The provider answers after all, and its count replaces the estimate.
     while credit(&alice).await.2 != ANSWER {
         tokio::task::yield_now().await;
     }
@@ -298,7 +298,7 @@ async fn a_correction_whose_answer_was_lost_is_not_made_twice() {
         opened_at: app.clock.now(),
         at: app.clock.now(),
     };
-    // As the node writes it, but that the node does not hear of it.
+    // As the node writes it, except that the node does not learn of it.
     let moved = SavedAnswer { status: 200, text: correction.micros.to_string() };
     let once = IdempotencyRecord {
         account: account.clone(),
@@ -312,8 +312,7 @@ async fn a_correction_whose_answer_was_lost_is_not_made_twice() {
     sharing.credit_correct(&behalf, &correction, Some(&once)).await.unwrap();
     let verifier = alice.get("/v1/verifiers/claims-cite-source").await.json();
     gate.release();
-    // What the provider reports is learned before the charge is corrected, and a node that stops
-    // waits for that.
+    // The report is recorded before the charge is corrected, and a stopping node waits for that.
     let verifier_id = text(&verifier["verifier_id"]).to_owned();
     let of = JudgeHistoryKey { account: account.clone(), verifier_id, model: "p1/m".to_owned() };
     while sharing.judge_history(&behalf, &of).await.unwrap().median_answer().is_none() {
@@ -397,7 +396,7 @@ pub(crate) async fn died(scene: &Scene) {
     let still = Still::begin();
     let (ran, ()) = tokio::join!(run(&alice, "It rains."), async {
         fake.was_asked(1).await;
-        // The node of the round is gone for all that others know.
+        // For the other nodes, the node of the round is gone.
         assert_eq!(scene.expire(&other).await, 1);
         tokio::time::advance(Duration::from_secs(130)).await;
     });
@@ -435,7 +434,7 @@ pub(crate) async fn first_anonymous(scene: &Scene) {
     assert_eq!(refused.json()["field"], "timeout_ms");
     body["timeout_ms"] = json!(10_000);
     assert_eq!(nobody.post(SYSTEM_RUNS, &body).await.status, StatusCode::CREATED);
-    // Who has a key pays for what it asks.
+    // A caller with a key pays for its requests.
     body["timeout_ms"] = json!(9_999);
     assert_eq!(app.admin().post(SYSTEM_RUNS, &body).await.status, StatusCode::CREATED);
     sound(scene).await;
@@ -455,7 +454,7 @@ pub(crate) async fn late_anonymous(scene: &Scene) {
         let body = json!({ "inputs": { "content": format!("Step {number}.") } });
         nobody.post(SYSTEM_RUNS, &body).await
     };
-    // The credit of an address ends, however little its judges answer.
+    // The credit of an address runs out, even if its judges do not answer.
     let mut asked = 0;
     let refused = loop {
         asked += 1;
@@ -550,7 +549,7 @@ pub(crate) async fn shared_failure(scene: &Scene) {
     let fake = {
         let gate = gate.clone();
         FakeProvider::start(move |asked| {
-            // What does not decide is not kept, so that each who asks pays.
+            // An undecided verdict is not cached, so each caller pays.
             let decides_nothing = ProviderReply::Answer(verdict("cannot_confirm"));
             match asked.body()["model"].as_str() {
                 Some("gone") => {
@@ -568,7 +567,7 @@ pub(crate) async fn shared_failure(scene: &Scene) {
     let rounds = join_all((0..12).map(|_| alice.post("/api/v3/validate", &body)));
     let (rounds, ()) = tokio::join!(rounds, async {
         fake.was_asked(1).await;
-        // The others come to wait for the same meanwhile.
+        // The others wait for the same judgment meanwhile.
         for _ in 0..30 {
             credit(&alice).await;
         }
@@ -584,7 +583,7 @@ pub(crate) async fn shared_failure(scene: &Scene) {
         let asked = fake.asked().into_iter().filter(|it| it.body()["model"] == model).count();
         i64::try_from(asked).unwrap()
     };
-    // Several had the failure of one, and each of them asked the spare and pays for it.
+    // Several shared the failure of one, and each of them asked and pays the spare.
     assert!(asked("gone") < i64::try_from(replaced).unwrap(), "{} {replaced}", asked("gone"));
     let (available, held, spent) = credit(&alice).await;
     assert_eq!((available, held, spent), (1_000_000 - spent, 0, asked("dear") * ANSWER));
@@ -600,7 +599,7 @@ async fn the_spare_of_a_judge_whose_failure_is_shared_is_paid() {
 pub(crate) async fn little(scene: &Scene) {
     let fake = FakeProvider::saying([ProviderReply::Answer(verdict("met"))]).await;
     let app = scene.node(&fake).await;
-    // Far less than the most that a judgment can cost, which would be held by itself.
+    // Far less than the maximum cost of a judgment, which would be held by itself.
     let alice = alice(&app, 10_000).await;
     let first = run(&alice, "It rains.").await;
     assert_eq!(first.status, StatusCode::CREATED, "{}", first.text());
@@ -611,14 +610,14 @@ pub(crate) async fn little(scene: &Scene) {
     let runs = join_all(responses.iter().map(|response| run(&alice, response))).await;
     let (done, refused): (Vec<_>, Vec<_>) =
         runs.iter().partition(|ran| ran.status == StatusCode::CREATED);
-    // The second begins with half of what it costs, and no third begins.
+    // The second starts with half of its cost, and no third starts.
     assert_eq!((done.len(), refused.len()), (2, 4));
     for refused in refused {
         assert_problem(refused, StatusCode::PAYMENT_REQUIRED, "budget_exhausted");
     }
     assert_eq!(credit(&alice).await, (left - 2 * ANSWER, 0, 3 * ANSWER));
     assert_eq!(fake.asked().len(), 3);
-    // The next grant pays what is owed first.
+    // The next grant pays the debt first.
     grant(&app, ANSWER).await;
     assert_eq!(credit(&alice).await.0, left - ANSWER);
     assert_eq!(run(&alice, "It pours.").await.status, StatusCode::CREATED);

@@ -16,7 +16,7 @@ use super::{assert_problem, claims_with, deploy, text};
 
 const RUNS: &str = "/v1/verifiers/claims-cite-source/runs";
 
-/// An application with a provider for each fake: `p1`, `p2`, …, in both protocols by turns.
+/// An application with a provider for each fake: `p1`, `p2`, …, alternating between both protocols.
 async fn app(fakes: &[&FakeProvider]) -> TestApp {
     let mut judges =
         JudgesConfig { cache_for: Some(Duration::from_mins(1)), ..JudgesConfig::default() };
@@ -223,11 +223,11 @@ async fn validate_refuses_an_address_inside_before_a_round_begins() {
     assert_eq!(app.admin().get("/v1/rounds").await.json()["items"], json!([]));
 }
 
-/// What somebody who pays needs to name judges in every way.
+/// The scopes of a metered caller that names judges in every way.
 const PAYING: &[Scope] =
     &[Scope::VerifiersRead, Scope::VerifiersWrite, Scope::VerifiersRun, Scope::RoundsCreate];
 
-/// A node on this store that has a provider `p` with these prices, and keeps `p/kept` ready.
+/// A node on this store with a provider `p` with these prices, and `p/kept` in its panel.
 async fn priced(store: &Arc<dyn Store>, fake: &FakeProvider, models: &[&str]) -> TestApp {
     let mut settings = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
     let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
@@ -249,7 +249,7 @@ async fn a_metered_caller_cannot_name_a_model_without_a_price() {
     let grant = json!({ "amount_usd": "1.00" });
     free.admin().post("/v1/accounts/acct_alice/grants", &grant).await;
     let named = |model: &str| claims_with("model_settings", json!({ "model": model }));
-    // Where no model has a price, all are free, as the operator meant it.
+    // If no model has a price, all are free, as the operator intended.
     deploy(&alice, &named("p/other")).await;
     assert_eq!(text(&run(&alice, &json!({})).await["cost_usd"]), "0.00");
     let app = priced(&store, &fake, &["dear", "cheap"]).await;
@@ -282,7 +282,7 @@ async fn a_metered_caller_cannot_name_a_model_without_a_price() {
     let reply =
         alice.post("/api/v3/delegate", &json!({ "objective": "x", "policy": policy })).await;
     refused(&reply, StatusCode::UNPROCESSABLE_ENTITY, of_verifier);
-    // A spare is asked like any other.
+    // A spare is treated like any other.
     let told = told.replace("p/other", "p/spare");
     body["consensus"] = json!({ "session_pool": ["judge:p/dear", "judge:p/spare"] });
     let reply = alice.post("/api/v3/validate", &body).await;
@@ -291,8 +291,8 @@ async fn a_metered_caller_cannot_name_a_model_without_a_price() {
     assert_eq!(text(&problem["field"]), "consensus.session_pool", "{problem}");
     assert!(text(&problem["detail"]).contains(&told), "{problem}");
     assert_eq!(fake.asked().len(), asked);
-    // What has a price is paid for, what the operator keeps ready is free, and so is all that the
-    // operator asks.
+    // A model with a price is paid, the operator's panel is free, and so are all requests of the
+    // operator.
     let fresh = |judge: &str| json!({ "judges": [judge], "fresh": true });
     assert_eq!(text(&run(&alice, &fresh("p/dear")).await["cost_usd"]), "0.0002");
     assert_eq!(text(&run(&alice, &fresh("p/kept")).await["cost_usd"]), "0.00");

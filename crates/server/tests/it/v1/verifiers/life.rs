@@ -1,4 +1,4 @@
-//! From the first deploy to the end.
+//! Verifiers from the first deploy to the deletion.
 
 use axum::body::Body;
 use http::StatusCode;
@@ -13,7 +13,7 @@ async fn a_verifier_is_deployed_changed_revoked_and_deleted() {
     life(&TestApp::new().await).await;
 }
 
-/// The whole life, on whatever store.
+/// The whole life, on any store.
 pub(crate) async fn life(app: &TestApp) {
     let alice = owner(app).await;
     let first = deploy(&alice, &claims()).await;
@@ -73,7 +73,7 @@ pub(crate) async fn life(app: &TestApp) {
     ends(&alice, &first, &second).await;
 }
 
-/// A verifier of two versions that is revoked, then deleted, then deployed anew.
+/// A verifier of two versions that is revoked, then deleted, then deployed again.
 async fn ends(alice: &TestCaller<'_>, first: &Value, second: &Value) {
     let id = text(&first["verifier_id"]);
     let at = format!("/v1/verifiers/{id}");
@@ -127,7 +127,7 @@ async fn a_pin_in_the_address_comes_back_with_the_id() {
     pins(&TestApp::new().await).await;
 }
 
-/// Pins of all kinds, on whatever store.
+/// Pins of all kinds, on any store.
 pub(crate) async fn pins(app: &TestApp) {
     let alice = owner(app).await;
     let first = deploy(&alice, &claims()).await;

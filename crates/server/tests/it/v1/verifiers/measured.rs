@@ -1,4 +1,4 @@
-//! How good the judges of a version are, measured.
+//! The measured quality of a version's judges.
 
 use http::StatusCode;
 use jurat_testkit::app::{TestApp, TestCaller};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{assert_problem, deploy, owner, text};
 
-/// Passes what names a source; one label says otherwise, so that the rule is wrong once.
+/// Passes responses that name a source; one label contradicts, so the rule is wrong once.
 fn cites(criterion: &str) -> Value {
     let example = |response: &str, passed: bool| json!({ "inputs": { "response": response }, "passed": passed });
     let rule = json!({ "contains": { "field": "response", "text": criterion } });
@@ -61,7 +61,7 @@ async fn a_test_measures_the_judge_and_is_shown_from_then_on() {
     let run = json!({ "inputs": { "response": "Frost, source: a thermometer." } });
     let run = alice.post("/v1/verifiers/cites/runs", &run).await.json();
     assert_eq!(run["measured"]["test"]["figures"], *figures);
-    // The confidence of one judge is what was measured of it: (5 + 2) of (6 + 3).
+    // The confidence of one judge is its measured one: (5 + 2) of (6 + 3).
     assert_eq!(run["confidence"], json!(0.7778));
     let tests = alice.get("/v1/verifier-runs?purpose=test").await.json();
     assert_eq!(tests["items"].as_array().unwrap().len(), 6);
@@ -81,7 +81,7 @@ async fn a_redeploy_reports_flipped_verdicts_and_a_regression() {
     let mut next = cites("Quelle");
     next["expected_version_token"] = first["version_token"].clone();
     deploy(&alice, &next).await;
-    // On the cases of before, without giving them again.
+    // On the earlier cases, without sending them again.
     let after = tested(&alice, &json!({ "previous_cases": true })).await;
     assert_eq!(after["data_digest"], before["data_digest"]);
     let flips = json!([{ "id": "radar", "expected": true, "before": true, "after": false }]);
@@ -90,7 +90,7 @@ async fn a_redeploy_reports_flipped_verdicts_and_a_regression() {
         (&after["compared"]["with_version"], &after["compared"]["is_worse"]),
         (&json!(1), &json!(true))
     );
-    // On others the version before is judged only when that is asked for.
+    // On other cases the previous version is judged only on request.
     let others = json!([{ "inputs": { "response": "Dew, source: grass." }, "passed": true }]);
     let alone = tested(&alice, &json!({ "cases": others })).await;
     assert_eq!(alone["compared"], Value::Null);
@@ -161,7 +161,7 @@ async fn a_wrong_case_is_named_and_nothing_is_judged() {
 async fn an_attack_measures_how_often_injections_pass() {
     let app = TestApp::new().await;
     let alice = owner(&app).await;
-    // A rule that a word alone satisfies is fooled by every text that has the word.
+    // A rule that a single word satisfies is fooled by every text with the word.
     deploy(&alice, &cites("passed")).await;
     let reply = alice.post("/v1/verifiers/cites/attacks", &json!({})).await;
     assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
@@ -218,7 +218,7 @@ async fn measurements_by_other_judges_or_of_a_part_do_not_count_for_the_version(
     let run = json!({ "inputs": { "response": "Frost, source: a thermometer." } });
     let run = alice.post("/v1/verifiers/cites/runs", &run).await.json();
     assert_eq!(run["measured"], before);
-    // The next version is compared with what its own judge said, not with what others did.
+    // The next version is compared with the verdicts of its own judge, not with those of others.
     let named = tested(&alice, &json!({ "judges": ["builtin/rules"] })).await;
     assert_eq!(named["shown"], json!(true));
 }

@@ -1,4 +1,4 @@
-//! What cannot be deployed, and which field says so.
+//! Invalid deploys, and the field of each fault.
 
 use http::StatusCode;
 use insta::assert_snapshot;
@@ -119,7 +119,7 @@ async fn a_verifier_just_within_the_limits_is_deployed() {
     limits(&TestApp::new().await).await;
 }
 
-/// The longest of everything, on whatever store.
+/// The maximum of everything, on any store.
 pub(crate) async fn limits(app: &TestApp) {
     let alice = owner(app).await;
     let mut body = claims();

@@ -1,4 +1,4 @@
-//! Running a verifier, and reading what came of it.
+//! Running a verifier, and reading its runs.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::{OWNER, assert_problem, claims, claims_with, deploy, owner, text};
 
-/// A verifier whose judge asks no model.
+/// A verifier whose judge needs no model.
 pub(crate) fn sourced() -> Value {
     json!({
         "name": "names-a-source",
@@ -69,7 +69,7 @@ async fn a_run_passes_or_fails_and_reads_back_as_it_was_answered() {
     runs(&TestApp::new().await).await;
 }
 
-/// Runs and their lists, on whatever store.
+/// Runs and their lists, on any store.
 pub(crate) async fn runs(app: &TestApp) {
     let alice = owner(app).await;
     let made = deploy(&alice, &sourced()).await;

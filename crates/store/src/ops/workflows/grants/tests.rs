@@ -1,4 +1,4 @@
-//! A grant to an address asks the database the same, whether somebody has the address or nobody.
+//! A grant to an address makes the same queries, whether or not the address is registered.
 
 use jurat_core::workflow::WorkflowSelector;
 use rusqlite::Connection;
@@ -9,7 +9,7 @@ use crate::db::{
     tx::{SqliteTx, at_once},
 };
 
-/// A transaction that keeps the statements that it is given.
+/// A transaction that records its statements.
 struct Heard<'a> {
     tx: SqliteTx<'a>,
     texts: Vec<&'static str>,
@@ -41,7 +41,8 @@ impl Tx for Heard<'_> {
     }
 }
 
-/// An owner with one workflow, its administrator, and two who have an address, one of them a handle.
+/// An owner with one workflow, its administrator, and two accounts with an address, one of them
+/// with a handle.
 const ROWS: &str = "\
     insert into accounts (id, created_at, kind, email, handle) values \
     ('acct_eve', 1, 'user', 'eve@example.com', 'eve'), \
@@ -96,7 +97,7 @@ fn an_unknown_address_is_invited_like_a_known_one() {
     };
     let of_nobody = asked("nobody@example.com");
     assert!(of_nobody[1].contains(&PUT), "it is the whole way: {of_nobody:?}");
-    // Whoever shares for the owner does not learn the owner's address either.
+    // An administrator does not learn the owner's address, either.
     for to in ["ann@example.com", "bob@example.com", "eve@example.com"] {
         assert_eq!(asked(to), of_nobody, "{to}");
     }
