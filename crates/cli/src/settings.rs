@@ -1,4 +1,9 @@
-//! Every setting of the program: its names, its type, its default and what it is for.
+//! Every setting of the program: its names, its type, its default and its purpose.
+//!
+//! The table is our own, because a derive on a struct of values, such as that of `confique`, stops at
+//! the first fault, and knows neither the line of a value in the file nor its flag, nor whether it is
+//! a secret. Here `config check` lists all faults with file and line, an unknown name gets a
+//! suggestion, `config show` hides secrets, and the reference page comes from the same entries.
 
 mod file;
 mod nearest;
@@ -8,47 +13,33 @@ mod resolve;
 mod table;
 mod value;
 
+pub(crate) use self::table::*;
 pub(crate) use self::{
     file::{FILE_NAME, read as read_file},
     nearest::unknown_variable,
     page::{example, topic},
     resolve::{CommandLineSettings, ResolvedSetting, SettingOrigin, Settings},
-    table::{
-        AGENT_EVENTS_ATTEMPTS, AGENT_EVENTS_BACKOFF_MS, AGENT_EVENTS_EXPIRES_MS,
-        AGENT_EVENTS_KEEP_DAYS, AGENT_EVENTS_PENDING, AGENT_EVENTS_TIMEOUT_MS, ALL,
-        ANONYMOUS_DAILY_CAP_USD, ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS, CACHE_MOST, CACHE_SECONDS,
-        CALLS_PER_EXECUTOR, DEFAULT_MODEL, DELAY_SECONDS, DRAIN_SECONDS, GRANT_USD,
-        HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT, MAIL_FROM,
-        MARGIN_PERCENT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MEDIA_ALLOW,
-        MEMORY_MIB, MEMORY_MIB_PER_ACCOUNT, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, PANEL,
-        PROBE_FRESH_MS, PUBLIC_URL, REGISTRATION, REQUESTS_PER_MINUTE_PER_ACCOUNT,
-        REQUESTS_PER_MINUTE_PER_KEY, ROUNDS, ROUNDS_PER_ACCOUNT, ROUNDS_PER_KEY, RUNS_AT_ONCE,
-        RUNS_LEASE_MS, RUNS_OPEN_PER_ACCOUNT, RUNS_PER_EXECUTOR, RUNS_WORKER, SAMPLE_RATIO, SERVER,
-        SMTP_URL, STATE_DIR, STORAGE_EVENT_DAYS, STORAGE_IDEMPOTENCY_DAYS, STORAGE_KEEP_REQUESTS,
-        STORAGE_PAYLOAD_DAYS, STORAGE_QUOTA_MIB, STORE, TASKS_AT_ONCE, TASKS_OPEN_PER_ACCOUNT,
-        TRUSTED_PROXIES, WRITE_TIMEOUT_MS,
-    },
     value::{listed, range},
 };
 
 /// One setting.
 #[derive(Debug)]
 pub(crate) struct Setting {
-    /// The dotted name, as the file has it.
+    /// The dotted name in the file.
     pub(crate) name: &'static str,
     pub(crate) variable: &'static str,
     pub(crate) flag: Option<&'static str>,
     pub(crate) kind: SettingKind,
-    /// Without one, the setting has no value until somebody gives it one.
+    /// If there is none, an unset setting has no value.
     pub(crate) default: Option<&'static str>,
     /// One sentence.
     pub(crate) about: &'static str,
-    /// A value that differs from the default and could be meant, for the example file.
+    /// A plausible value that differs from the default, for the example file.
     pub(crate) example: &'static str,
     pub(crate) privacy: SettingPrivacy,
 }
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SettingKind {
     Text,
@@ -62,7 +53,7 @@ pub(crate) enum SettingKind {
     /// A file, or an address of PostgreSQL.
     Store,
     Postgres,
-    /// What is logged.
+    /// A log filter.
     Filter,
     /// The name of an environment variable.
     Variable,
@@ -94,7 +85,37 @@ pub(crate) enum SettingPrivacy {
 }
 
 impl Setting {
-    /// The value as anyone may see it.
+    /// A setting without a flag and a default, whose value anyone may see.
+    const fn new(name: &'static str, variable: &'static str, kind: SettingKind) -> Self {
+        let (flag, default, privacy) = (None, None, SettingPrivacy::Open);
+        Self { name, variable, flag, kind, default, about: "", example: "", privacy }
+    }
+
+    const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+
+    const fn flag(self, flag: &'static str) -> Self {
+        Self { flag: Some(flag), ..self }
+    }
+
+    const fn default(self, default: &'static str) -> Self {
+        Self { default: Some(default), ..self }
+    }
+
+    const fn example(self, example: &'static str) -> Self {
+        Self { example, ..self }
+    }
+
+    const fn shown_without_password(self) -> Self {
+        Self { privacy: SettingPrivacy::Address, ..self }
+    }
+
+    const fn hidden(self) -> Self {
+        Self { privacy: SettingPrivacy::Hidden, ..self }
+    }
+
+    /// The part of the value that anyone may see.
     pub(crate) fn shown(&self, value: &str) -> String {
         match self.privacy {
             SettingPrivacy::Open => value.to_owned(),
@@ -103,12 +124,12 @@ impl Setting {
         }
     }
 
-    /// The value in its plain form, or what is wrong with it.
+    /// The value in its plain form, or why it is wrong.
     pub(crate) fn parse(&self, text: &str) -> Result<String, String> {
         value::parse(self.kind, text)
     }
 
-    /// What a value must be, to be read behind the words `must be`.
+    /// The requirement on a value, after the words `must be`.
     pub(crate) fn expects(&self) -> String {
         value::expected(self.kind)
     }
