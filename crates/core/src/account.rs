@@ -1,6 +1,7 @@
 //! Accounts as people see them: users and teams, with e-mail addresses and handles.
 
 pub mod caller;
+pub mod fair_queue;
 pub mod fair_share;
 pub mod key;
 pub mod ledger;

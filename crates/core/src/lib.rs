@@ -10,6 +10,7 @@ pub mod footprint;
 pub mod id;
 pub mod idempotency;
 pub mod judge;
+pub mod key_counts;
 pub mod list;
 pub mod metric;
 pub mod policy;

@@ -1,10 +1,16 @@
 //! Tracks background tasks: none is detached, and shutdown stops them and waits.
 
-use std::{future::Future, panic::AssertUnwindSafe};
+use std::{future::Future, panic::AssertUnwindSafe, time::Duration};
 
 use futures::FutureExt as _;
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Waits for a time and for nothing else. Use it only if there is no event to wait for.
+pub async fn pause(span: Duration) {
+    #[expect(clippy::disallowed_methods, reason = "the one function that sleeps")]
+    tokio::time::sleep(span).await;
+}
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Background {
@@ -30,7 +36,7 @@ impl Background {
     /// Repeats work until shutdown.
     pub(crate) fn repeat_every<F: Future<Output = ()> + Send>(
         &self,
-        period: std::time::Duration,
+        period: Duration,
         mut work: impl FnMut() -> F + Send + 'static,
     ) {
         let stopping = self.stopping.clone();

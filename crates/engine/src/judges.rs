@@ -43,7 +43,10 @@ pub(crate) use self::{
     verdict_cache::VerdictLookup,
 };
 use self::{
-    cost_ceiling::history_of, costs::JudgmentMeter, dialogue::JudgeDialogue, images::JudgeImages,
+    cost_ceiling::history_of,
+    costs::JudgmentMeter,
+    dialogue::{DialogueCosts, JudgeDialogue},
+    images::JudgeImages,
     providers::ReadyProvider,
 };
 use crate::{Engine, node::metrics::CacheLookup};
@@ -195,8 +198,8 @@ impl Engine {
             let of = task.history_of();
             tokio::time::timeout_at(task.deadline, self.history(&of)).await.unwrap_or_default()
         };
-        let asking =
-            JudgeDialogue::new(self, task, provider, pictures, (Arc::clone(&meter), history));
+        let costs = DialogueCosts { meter: Arc::clone(&meter), history };
+        let asking = JudgeDialogue::new(self, task, provider, pictures, costs);
         let asked = tokio::time::timeout_at(task.deadline, asking.judgment()).await;
         let outcome = asked.unwrap_or_else(|_| Err(judge_timeout()));
         // Metered outside, so that the usage up to the deadline is not lost with the future.

@@ -6,11 +6,13 @@ mod agent_events;
 mod agent_runs;
 mod background;
 mod clock;
+mod due_loop;
 mod error;
 mod executors;
 mod idempotency;
 mod judges;
 pub mod node;
+mod pauses;
 mod rounds;
 pub mod tasks;
 pub mod trace;
@@ -37,6 +39,7 @@ pub use crate::{
     },
     agent_events::{AgentEventQuery, AgentEventTerms},
     agent_runs::{AgentRunQuery, AgentRunView, RunWorkerEnd, RunWorkerSettings},
+    background::pause,
     clock::{Clock, SystemClock},
     error::EngineError,
     executors::{
@@ -53,6 +56,7 @@ pub use crate::{
         capacity::RequestMemory,
         doctor::{Diagnosis, EntryCheckQuery, EntryCheckReport, EntryFault},
         failpoints::{FAILPOINTS, FailpointHook, Failpoints},
+        keyed_permits::{KeyedPermit, KeyedPermits},
         metrics::{MetricFormat, Metrics, OpenConnection, RequestInFlight, RequestMetrics},
     },
     rounds::{

@@ -61,7 +61,8 @@ pub(crate) fn name_round(id: &RoundId) {
 /// Asks one session within a span of its own, which records the result.
 pub(crate) async fn trace_replica(
     open: &OpenRound,
-    (index, seat): (usize, &Seat),
+    index: usize,
+    seat: &Seat,
     asking: impl Future<Output = ReplicaReply>,
 ) -> ReplicaReply {
     let name = match open.kind {

@@ -161,7 +161,7 @@ impl Engine {
             NameMatch::One(reached) => {
                 if let Some(shared) = &reached.shared {
                     let owner = &reached.version.verifier.account;
-                    self.share_used(caller, (owner, &shared.workflow), &shared.by).await?;
+                    self.share_used(caller, owner, &shared.workflow, &shared.by).await?;
                 }
                 Ok(reached.version)
             }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, vec::IntoIter};
 
-use crate::id::AccountId;
+use crate::{id::AccountId, key_counts::KeyCounts};
 
 /// How many permits an account may hold for each permit that stays free. The next account always
 /// finds one: an account that is alone gets seven eighths of the permits.
@@ -17,8 +17,7 @@ pub const fn is_in_share(held: usize, more: usize, free: usize) -> bool {
 #[derive(Debug)]
 pub struct FairShares {
     free: usize,
-    /// Accounts that hold nothing have no entry.
-    held: BTreeMap<AccountId, usize>,
+    held: KeyCounts<AccountId>,
 }
 
 /// Why an account gets no more permits.
@@ -33,7 +32,7 @@ pub enum FairShareRefusal {
 impl FairShares {
     /// A capacity of `all` permits, none of them held.
     pub const fn new(all: usize) -> Self {
-        Self { free: all, held: BTreeMap::new() }
+        Self { free: all, held: KeyCounts::new() }
     }
 
     /// Takes `more` permits for an account that may hold at most `most`.
@@ -51,37 +50,24 @@ impl FairShares {
             return Err(FairShareRefusal::OfAll);
         }
         self.free -= more;
-        if 0 < more {
-            self.held.insert(account.clone(), held + more);
-        }
+        self.held.add(account, more);
         Ok(())
     }
 
     /// Returns permits that the account took.
     pub fn give_back(&mut self, account: &AccountId, less: usize) {
         self.free = self.free.saturating_add(less);
-        match self.held.get_mut(account) {
-            Some(held) if less < *held => *held -= less,
-            Some(_) | None => {
-                self.held.remove(account);
-            }
-        }
+        self.held.remove(account, less);
     }
 
     /// How many permits the account holds.
     pub fn held(&self, account: &AccountId) -> usize {
-        self.held.get(account).copied().unwrap_or(0)
+        self.held.of(account)
     }
 
     /// Whether all permits are free.
     pub fn are_back(&self) -> bool {
         self.held.is_empty()
-    }
-
-    /// Chooses the waiters that get the free permits, one each. The caller still has to take the
-    /// permits.
-    pub fn next<T: Ord>(&self, waiting: BTreeMap<AccountId, Vec<T>>) -> Vec<T> {
-        share_fairly(waiting, &self.held, self.free)
     }
 
     /// How many permits are free. Some of them may be reserved for other accounts.
@@ -91,7 +77,7 @@ impl FairShares {
 
     /// How many permits all accounts hold together.
     pub fn in_use(&self) -> usize {
-        self.held.values().sum()
+        self.held.total()
     }
 }
 

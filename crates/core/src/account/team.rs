@@ -19,6 +19,13 @@ words!(
     }
 );
 
+/// An offer of membership or ownership of a team, and the user it is for.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamOffer<'a> {
+    pub kind: InvitationKind,
+    pub to: &'a str,
+}
+
 impl InvitationKind {
     /// Whether accepting it takes ownership away from the sender, so that only one may be open.
     pub const fn is_ownership(self) -> bool {

@@ -250,7 +250,7 @@ impl AgentRun {
         let events = match command {
             AgentRunCommand::Kickoff => self.kickoff(now),
             AgentRunCommand::StepEnded { agent_id, token, outcome } => {
-                self.step_ended((&agent_id, &token), outcome, now)
+                self.step_ended(&agent_id, &token, outcome, now)
             }
             AgentRunCommand::Cancel { reason } => self.cancel(reason.as_deref(), now),
             AgentRunCommand::Retry => self.retry(now),
@@ -326,7 +326,8 @@ impl AgentRun {
 
     fn step_ended(
         &mut self,
-        (agent_id, token): (&str, &str),
+        agent_id: &str,
+        token: &str,
         outcome: StepOutcome,
         now: Timestamp,
     ) -> Result<Vec<AgentRunEvent>, AgentRunRejection> {

@@ -127,7 +127,7 @@ pub(super) fn evaluate(
         let note = "Comparing the output with the others would take too much work.";
         return Evaluation::inconclusive(reason::EVALUATION_REFUSED, note);
     }
-    decide(&against.equivalence, &candidate.output, (references, &candidates))
+    decide(&against.equivalence, &candidate.output, references, &candidates)
 }
 
 /// The candidate is one answer among the others. It passes with the majority and fails against it.
@@ -136,7 +136,8 @@ pub(super) fn evaluate(
 fn decide(
     relation: &Equivalence,
     output: &Value,
-    (references, candidates): (&[Value], &[Value]),
+    references: &[Value],
+    candidates: &[Value],
 ) -> Evaluation {
     let count = references.len() + candidates.len();
     if count == 0 {

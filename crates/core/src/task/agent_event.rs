@@ -187,12 +187,19 @@ impl Default for RetryTerms {
     }
 }
 
+/// When an event was created, and when its attempt ended.
+#[derive(Debug, Clone, Copy)]
+pub struct AttemptTimes {
+    pub created_at: Timestamp,
+    pub now: Timestamp,
+}
+
 /// Decides what follows an attempt; `attempts` counts from 1.
 pub fn after_attempt(
     told: DeliveryOutcome,
     attempts: u32,
     terms: RetryTerms,
-    (created_at, now): (Timestamp, Timestamp),
+    times: AttemptTimes,
 ) -> (Delivery, Option<Timestamp>) {
     match told {
         DeliveryOutcome::Acked => (Delivery::Acked, None),
@@ -203,8 +210,8 @@ pub fn after_attempt(
         }
         DeliveryOutcome::Busy | DeliveryOutcome::Unreachable => {
             let doublings = attempts.saturating_sub(1).min(16);
-            let next = now.plus_millis(terms.backoff_ms.saturating_mul(1 << doublings));
-            if created_at.plus_millis(terms.expires_ms) < next {
+            let next = times.now.plus_millis(terms.backoff_ms.saturating_mul(1 << doublings));
+            if times.created_at.plus_millis(terms.expires_ms) < next {
                 (Delivery::Expired, None)
             } else {
                 (Delivery::Pending, Some(next))
@@ -217,14 +224,15 @@ pub fn after_attempt(
 mod tests {
     use super::*;
 
-    fn at(millis: i64) -> Timestamp {
+    const TIMES: AttemptTimes = AttemptTimes { created_at: at(0), now: at(100) };
+
+    const fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(millis)
     }
 
     #[test]
     fn temporary_failures_are_retried_with_doubled_waits() {
-        let tried =
-            |told, attempts| after_attempt(told, attempts, RetryTerms::default(), (at(0), at(100)));
+        let tried = |told, attempts| after_attempt(told, attempts, RetryTerms::default(), TIMES);
         assert_eq!(tried(DeliveryOutcome::Busy, 1), (Delivery::Pending, Some(at(1_100))));
         assert_eq!(tried(DeliveryOutcome::Unreachable, 2), (Delivery::Pending, Some(at(2_100))));
         assert_eq!(tried(DeliveryOutcome::Unreachable, 3), (Delivery::Failed, None));
@@ -235,7 +243,7 @@ mod tests {
     #[test]
     fn an_old_event_expires() {
         let terms = RetryTerms { expires_ms: 500, ..RetryTerms::default() };
-        let tried = after_attempt(DeliveryOutcome::Busy, 1, terms, (at(0), at(100)));
+        let tried = after_attempt(DeliveryOutcome::Busy, 1, terms, TIMES);
         assert_eq!(tried, (Delivery::Expired, None));
     }
 

@@ -3,6 +3,7 @@
 mod leases;
 mod votes;
 
+use self::votes::VoteRef;
 use super::{
     Ballot, ComplaintSignature, DecisionMode, LeaseRelease, Task, TaskEvent, TaskLease, TaskPhase,
     TaskRole, VoterReliability, check::MOST, consequences::follow_up,
@@ -179,7 +180,7 @@ fn caused(task: &Task, command: &TaskCommand, now: Timestamp) -> DecideResult {
             return next_epoch(task);
         }
         TaskCommand::Accuse { candidate, voter, turn, verdicts } => {
-            return votes::accused(task, (candidate, voter, *turn), verdicts);
+            return votes::accused(task, VoteRef { candidate, voter }, *turn, verdicts);
         }
         TaskCommand::TakeLease { .. }
         | TaskCommand::Renew { .. }
@@ -232,7 +233,7 @@ fn of_work(task: &Task, command: &TaskCommand, now: Timestamp) -> DecideResult {
         }
         TaskCommand::CommitVote { .. } => votes::committed(task, command),
         TaskCommand::Reveal { candidate, voter, ballot, salt } => {
-            votes::revealed(task, (candidate, voter), ballot, salt)
+            votes::revealed(task, VoteRef { candidate, voter }, ballot, salt)
         }
         TaskCommand::Finalize { token } => finalized(task, *token, now),
         TaskCommand::NextEpoch => next_epoch(task),

@@ -137,13 +137,14 @@ impl VerifierConfig {
         inputs: &BTreeMap<String, String>,
         media_url: Option<&str>,
     ) -> Result<(), InputError> {
-        check_inputs((self.contract, &self.fields), inputs, media_url)
+        check_inputs(self.contract, &self.fields, inputs, media_url)
     }
 }
 
 /// Checks that the inputs are exactly those that a contract with these fields declares.
 pub(super) fn check_inputs(
-    (contract, fields): (InputContract, &[String]),
+    contract: InputContract,
+    fields: &[String],
     inputs: &BTreeMap<String, String>,
     media_url: Option<&str>,
 ) -> Result<(), InputError> {

@@ -118,7 +118,7 @@ impl VerifierDraft {
 
     fn check_example(&self, example: &VerifierExample) -> Result<(), InputError> {
         let media_url = example.media_url.as_deref();
-        check_inputs((self.contract, &self.fields), &example.inputs, media_url)?;
+        check_inputs(self.contract, &self.fields, &example.inputs, media_url)?;
         let is_address = |url: &str| {
             url.len() <= URL_CHARS && (url.starts_with("https://") || url.starts_with("http://"))
         };

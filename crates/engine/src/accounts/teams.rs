@@ -5,7 +5,7 @@ use jurat_core::{
         AccountName,
         caller::{Caller, Scope},
         is_handle,
-        team::{Invitation, InvitationKind, TEAM_MEMBERS, TEAMS_OWNED, Team, TeamMember, TeamRole},
+        team::{Invitation, TEAM_MEMBERS, TEAMS_OWNED, Team, TeamMember, TeamOffer, TeamRole},
     },
     code::ProblemCode,
     id::{AccountId, uuid},
@@ -74,9 +74,10 @@ impl Engine {
         &self,
         caller: &Caller,
         team: &str,
-        (kind, to): (InvitationKind, &str),
+        offer: TeamOffer<'_>,
         keyed: Option<IdempotentWrite<Invitation>>,
     ) -> Result<IdempotentOutcome<Invitation>, EngineError> {
+        let TeamOffer { kind, to } = offer;
         let asked = self.team_query(caller, team)?;
         let invitation_id = uuid(asked.at, self.inner.clock.bits());
         let invite = TeamInvite { asked, invitation_id, kind, to: parse_user(to)? };

@@ -81,7 +81,7 @@ impl Engine {
         };
         let id = event.payload["task_id"].as_str().unwrap_or_default().to_owned();
         let key = TaskKey { account: told.account.clone(), id };
-        let done = self.task_decline(&key, (executor, execution), detail).await;
+        let done = self.task_decline(&key, executor, execution, detail).await;
         done.map_err(|error| format!("nothing was done: {error}"))
     }
 

@@ -1,18 +1,21 @@
-//! Delivers agent events: takes due ones, delivers a limited number concurrently, and sleeps until
-//! the next.
+//! Delivers due agent events, a limited number at a time.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures::{FutureExt as _, future::BoxFuture, stream::FuturesUnordered};
 use jurat_core::{
-    task::agent_event::{AgentEventRecord, Delivery, after_attempt},
+    key_counts::KeyCounts,
+    task::agent_event::{AgentEventRecord, AttemptTimes, Delivery, after_attempt},
     time::Timestamp,
 };
 use jurat_store::{AgentEventOutcome, AgentEventTake, Behalf, StoreError, WriteOutcome};
 use serde_json::json;
 
 use super::decision::DecisionEffect;
-use crate::Engine;
+use crate::{
+    Engine,
+    due_loop::{DueLoop, DueWork},
+};
 
 /// How many deliveries run concurrently.
 const AT_ONCE: usize = 64;
@@ -20,10 +23,8 @@ const AT_ONCE: usize = 64;
 const PER_EXECUTOR: usize = 8;
 /// Added to the timeout of an answer, for the write that follows.
 const MARGIN_MS: u64 = 5_000;
-/// How long to wait for a store that does not answer.
-const TROUBLE_MS: u64 = 1_000;
 /// The maximum sleep of a node: other nodes may have added events to the same store.
-const LONGEST_SLEEP_MS: u64 = 1_000;
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The grace period for deliveries in progress when this node stops.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -34,87 +35,66 @@ struct DueEvents {
     next: Option<Timestamp>,
 }
 
-/// The events that wake the loop.
-enum DeliveryWake {
-    Stop,
-    Found(Result<DueEvents, StoreError>),
-    Told(String),
-    Woken,
-    Time,
+/// The deliveries of a node as the work of a loop.
+struct EventDelivery<'w> {
+    engine: &'w Engine,
+    /// The deliveries in progress to each executor.
+    busy: KeyCounts<String>,
 }
 
-type OutboxLookup<'a> = Option<BoxFuture<'a, Result<DueEvents, StoreError>>>;
-type Deliveries<'a> = FuturesUnordered<BoxFuture<'a, String>>;
+impl<'w> DueWork for EventDelivery<'w> {
+    type Found = DueEvents;
+    type Error = StoreError;
+    type Look = BoxFuture<'w, Result<DueEvents, StoreError>>;
+    /// The executor that received an event.
+    type Ended = String;
+    type Item = BoxFuture<'w, String>;
+
+    const ITEMS: &'static str = "agent events";
+
+    fn take(&mut self, now: Timestamp, free: usize) -> Self::Look {
+        let full = self.busy.iter().filter(|(_, count)| PER_EXECUTOR <= **count);
+        let without = full.map(|(executor, _)| executor.clone()).collect();
+        self.engine.take_due_events(now, free.min(PER_EXECUTOR), without).boxed()
+    }
+
+    fn start(
+        &mut self,
+        found: DueEvents,
+        running: &FuturesUnordered<Self::Item>,
+    ) -> Option<Timestamp> {
+        for event in found.taken {
+            self.busy.add(&event.event.executor, 1);
+            running.push(self.engine.deliver_event(event).boxed());
+        }
+        found.next
+    }
+
+    fn ended(&mut self, executor: String, running: usize) -> Option<Timestamp> {
+        // More events may wait for this executor, or for a slot.
+        let was_full = self.busy.of(&executor) == PER_EXECUTOR || running + 1 == AT_ONCE;
+        self.busy.remove(&executor, 1);
+        was_full.then(|| self.engine.inner.clock.now())
+    }
+}
 
 impl Engine {
     /// Delivers agent events until this node stops.
     pub fn deliver_agent_events(&self) {
         let engine = self.clone();
-        let _telling = self.inner.background.spawn(async move { engine.delivery_loop().await });
-    }
-
-    async fn delivery_loop(&self) {
-        let mut letters: Deliveries<'_> = FuturesUnordered::new();
-        let mut busy: BTreeMap<String, usize> = BTreeMap::new();
-        let mut looking: OutboxLookup<'_> = None;
-        let mut look_at = self.inner.clock.now();
-        loop {
-            let now = self.inner.clock.now();
-            let free = AT_ONCE.saturating_sub(letters.len());
-            if looking.is_none() && free != 0 && look_at <= now {
-                looking =
-                    Some(self.take_due_events(now, free.min(PER_EXECUTOR), full(&busy)).boxed());
-                look_at = now.plus_millis(LONGEST_SLEEP_MS);
-            }
-            let sleep = Duration::from_millis(look_at.millis_since(now) + 1);
-            match self.next_delivery_wake(&mut looking, &mut letters, sleep).await {
-                DeliveryWake::Stop => break,
-                DeliveryWake::Found(found) => {
-                    looking = None;
-                    let now = self.inner.clock.now();
-                    let next = self.start_deliveries(found, &letters, &mut busy);
-                    look_at = look_at.min(next.unwrap_or(now.plus_millis(LONGEST_SLEEP_MS)));
-                }
-                DeliveryWake::Told(executor) => {
-                    let count = busy.entry(executor).or_default();
-                    *count = count.saturating_sub(1);
-                    // More events may wait for it, which were skipped.
-                    if *count + 1 == PER_EXECUTOR || letters.len() + 1 == AT_ONCE {
-                        look_at = self.inner.clock.now();
-                    }
-                    busy.retain(|_, count| 0 < *count);
-                }
-                // The sleep is over, even if the clock was set back meanwhile.
-                DeliveryWake::Woken | DeliveryWake::Time => look_at = self.inner.clock.now(),
-            }
-        }
-        let ending = async { while letters.next().await.is_some() {} };
-        let _elapsed = tokio::time::timeout(GRACE, ending).await;
-    }
-
-    async fn next_delivery_wake<'w>(
-        &self,
-        looking: &mut OutboxLookup<'w>,
-        letters: &mut Deliveries<'w>,
-        sleep: Duration,
-    ) -> DeliveryWake {
-        let is_looking = looking.is_some();
-        let look = async {
-            match looking {
-                Some(looking) => looking.await,
-                None => std::future::pending().await,
-            }
-        };
-        let turn = async {
-            tokio::select! {
-                biased;
-                () = self.inner.stopping.cancelled() => DeliveryWake::Stop,
-                found = look, if is_looking => DeliveryWake::Found(found),
-                Some(executor) = letters.next(), if !letters.is_empty() => DeliveryWake::Told(executor),
-                () = self.inner.agent_event_wake.notified() => DeliveryWake::Woken,
-            }
-        };
-        tokio::time::timeout(sleep, turn).await.unwrap_or(DeliveryWake::Time)
+        let _delivering = self.inner.background.spawn(async move {
+            let due_loop = DueLoop {
+                clock: &*engine.inner.clock,
+                at_once: AT_ONCE,
+                longest_sleep: LONGEST_SLEEP,
+                wake: &engine.inner.agent_event_wake,
+                stop: &engine.inner.stopping,
+                grace: Some(GRACE),
+            };
+            let mut work = EventDelivery { engine: &engine, busy: KeyCounts::new() };
+            // The loop never gives up, so it does not end with an error.
+            let _ended = due_loop.run(&mut work).await;
+        });
     }
 
     /// Takes due events. If there are none, nothing is written.
@@ -152,28 +132,6 @@ impl Engine {
         let next = tasks.agent_event_next(&Behalf::Platform).await?;
         // Due events that were skipped wait until their executor has accepted some.
         Ok(DueEvents { taken, next: next.filter(|at| now < *at) })
-    }
-
-    /// Starts deliveries, and returns when to look again.
-    fn start_deliveries<'w>(
-        &'w self,
-        found: Result<DueEvents, StoreError>,
-        letters: &Deliveries<'w>,
-        busy: &mut BTreeMap<String, usize>,
-    ) -> Option<Timestamp> {
-        match found {
-            Ok(found) => {
-                for event in found.taken {
-                    *busy.entry(event.event.executor.clone()).or_default() += 1;
-                    letters.push(self.deliver_event(event).boxed());
-                }
-                found.next
-            }
-            Err(error) => {
-                tracing::warn!(error = %error, "could not look for agent events to deliver");
-                Some(self.inner.clock.now().plus_millis(TROUBLE_MS))
-            }
-        }
     }
 
     /// Delivers an event and records the result; returns the executor.
@@ -227,7 +185,7 @@ impl Engine {
         let attempt = self.attempt_delivery(event).await;
         self.inner.failpoints.pass("event_tell_after");
         outcome.at = self.inner.clock.now();
-        let times = (event.created_at, outcome.at);
+        let times = AttemptTimes { created_at: event.created_at, now: outcome.at };
         (outcome.state, outcome.next_at) =
             after_attempt(attempt.told, event.attempts, patience, times);
         outcome.last_error = attempt.error;
@@ -244,10 +202,4 @@ impl Engine {
         }
         outcome
     }
-}
-
-/// Executors with the maximum number of deliveries.
-fn full(busy: &BTreeMap<String, usize>) -> Vec<String> {
-    let full = busy.iter().filter(|(_, count)| PER_EXECUTOR <= **count);
-    full.map(|(executor, _)| executor.clone()).collect()
 }

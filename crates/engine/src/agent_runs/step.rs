@@ -16,7 +16,7 @@ use jurat_store::{AgentStepRenewal, Behalf, TakenAgentStep, WriteOutcome};
 use jurat_wire::api::agent_runs::step_submission;
 
 use super::{RUN_CANCELLED, change::AgentRunChangeError, record};
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, background::pause, pauses::Pauses};
 
 /// How many times a result is written if the store fails, and how long to wait in between.
 const WRITES: u32 = 5;
@@ -50,6 +50,7 @@ enum StepWaitEnd {
 impl Engine {
     pub(super) async fn work_on_step(&self, held: LeasedStep) {
         let mut troubles = 0;
+        let mut pauses = Pauses::doubling(FIRST_PAUSE, LONGEST_PAUSE);
         let outcome = loop {
             match Box::pin(self.outcome_of_step(&held)).await {
                 Ok(Some(outcome)) => break outcome,
@@ -59,7 +60,7 @@ impl Engine {
                 Err(EngineError::Store(error)) if troubles < MOST_STORE_ERRORS => {
                     let run = &held.step.run;
                     tracing::warn!(run.id = run.id, error = %error, "waiting for the store to continue a step");
-                    if !self.wait_for_store(&held, troubles).await {
+                    if !self.wait_for_store(&held, &mut pauses).await {
                         tracing::info!(
                             run.id = run.id,
                             agent.id = held.step.agent_id,
@@ -77,16 +78,15 @@ impl Engine {
     }
 
     /// Waits until the store answers again; `false` if another worker has the step by then.
-    async fn wait_for_store(&self, held: &LeasedStep, troubles: u32) -> bool {
+    async fn wait_for_store(&self, held: &LeasedStep, pauses: &mut Pauses) -> bool {
         // The lease was renewed within its last third.
         let until = self.inner.clock.now().plus_millis(held.lease_ms - held.lease_ms / 3);
-        let mut pause = LONGEST_PAUSE.min(FIRST_PAUSE * 2_u32.saturating_pow(troubles));
         while !self.is_stopping() {
-            let _elapsed = tokio::time::timeout(pause, self.stopping()).await;
+            let _elapsed = tokio::time::timeout(pauses.advance(), self.stopping()).await;
             match self.renew_lease(held).await {
                 Ok(status) => return status.is_some(),
                 Err(_) if until <= self.inner.clock.now() => return false,
-                Err(_) => pause = LONGEST_PAUSE.min(pause * 2),
+                Err(_) => {}
             }
         }
         true
@@ -295,8 +295,7 @@ impl Engine {
                     tracing::warn!(run.id = run.id, error = %error, "could not write a step");
                 }
             }
-            let wait = std::future::pending::<()>();
-            let _elapsed = tokio::time::timeout(BETWEEN_WRITES, wait).await;
+            pause(BETWEEN_WRITES).await;
         }
         // The lease expires, and the next worker finds the ended task.
     }

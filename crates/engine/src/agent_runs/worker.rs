@@ -1,16 +1,17 @@
-//! Works on runs: takes as many steps as it has free slots, without waiting for a whole batch.
+//! Works on agent runs: takes as many steps as it has free slots, without waiting for a whole batch.
 
 use std::time::Duration;
 
-use futures::{StreamExt as _, stream::FuturesUnordered};
+use futures::{FutureExt as _, future::BoxFuture, stream::FuturesUnordered};
+use jurat_core::time::Timestamp;
 use jurat_store::{AgentStepTake, Behalf, WriteOutcome};
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinError;
 
 use super::step::LeasedStep;
-use crate::{Engine, EngineError};
-
-/// How long to wait for a store that does not answer.
-const STORE_RETRY: Duration = Duration::from_secs(1);
+use crate::{
+    Engine, EngineError,
+    due_loop::{DueLoop, DueWork},
+};
 
 /// The settings of a run worker.
 #[derive(Debug, Clone)]
@@ -46,9 +47,72 @@ pub enum RunWorkerEnd {
     Idle,
 }
 
-/// Each step runs in a task of its own: one suspended in the middle of a write would block the
-/// others that wait for the store.
-type StepsInFlight = FuturesUnordered<JoinHandle<()>>;
+/// The result of a look for steps.
+struct DueSteps {
+    steps: Vec<LeasedStep>,
+    /// Whether there is no step to do, now or later.
+    is_idle: bool,
+}
+
+/// The steps of a worker as the work of a loop.
+struct StepWork<'w> {
+    engine: &'w Engine,
+    settings: &'w RunWorkerSettings,
+    is_idle: bool,
+}
+
+impl<'w> DueWork for StepWork<'w> {
+    type Found = DueSteps;
+    type Error = EngineError;
+    type Look = BoxFuture<'w, Result<DueSteps, EngineError>>;
+    type Ended = Result<(), JoinError>;
+    type Item = BoxFuture<'w, Result<(), JoinError>>;
+
+    const ITEMS: &'static str = "steps of agent runs";
+
+    fn take(&mut self, now: Timestamp, free: usize) -> Self::Look {
+        self.engine.take_steps(self.settings, now, free).boxed()
+    }
+
+    fn start(
+        &mut self,
+        found: DueSteps,
+        running: &FuturesUnordered<Self::Item>,
+    ) -> Option<Timestamp> {
+        self.is_idle = found.is_idle;
+        for step in found.steps {
+            let engine = self.engine.clone();
+            // Each step runs in a task of its own: one suspended in the middle of a write would block
+            // the others that wait for the store.
+            let working = self.engine.inner.background.spawn(async move {
+                engine.work_on_step(step).await;
+            });
+            running.push(working.boxed());
+        }
+        None
+    }
+
+    fn ended(&mut self, ended: Self::Ended, _running: usize) -> Option<Timestamp> {
+        // Another worker takes a step that panicked once its lease expires.
+        if let Err(error) = ended {
+            tracing::error!(error = %error, "step of an agent run panicked");
+        }
+        self.is_idle = false;
+        Some(self.engine.inner.clock.now())
+    }
+
+    fn is_over(&self, running: usize) -> bool {
+        self.settings.until == RunWorkerEnd::Idle && running == 0 && self.is_idle
+    }
+
+    fn gives_up(&self, running: usize) -> bool {
+        self.settings.until == RunWorkerEnd::Idle && running == 0
+    }
+
+    fn finishes_look(&self) -> bool {
+        true
+    }
+}
 
 impl Engine {
     /// Works on runs of all accounts until this node stops, then releases its steps.
@@ -56,35 +120,15 @@ impl Engine {
         &self,
         settings: &RunWorkerSettings,
     ) -> Result<(), EngineError> {
-        let mut steps: StepsInFlight = FuturesUnordered::new();
-        while !self.is_stopping() {
-            let looked = self.take_steps(settings, &mut steps).await;
-            let wait = match looked {
-                Ok(()) => settings.poll,
-                Err(error) => {
-                    tracing::warn!(error = %error, "could not look for steps of agent runs");
-                    STORE_RETRY
-                }
-            };
-            if settings.until == RunWorkerEnd::Idle
-                && steps.is_empty()
-                && self.is_agent_work_done().await?
-            {
-                break;
-            }
-            let turn = async {
-                tokio::select! {
-                    () = self.stopping() => {}
-                    Some(ended) = steps.next(), if !steps.is_empty() => log_panic(ended),
-                    () = self.inner.agent_run_news.step_wake.notified() => {}
-                }
-            };
-            let _elapsed = tokio::time::timeout(wait, turn).await;
-        }
-        while let Some(ended) = steps.next().await {
-            log_panic(ended);
-        }
-        Ok(())
+        let due_loop = DueLoop {
+            clock: &*self.inner.clock,
+            at_once: settings.at_once,
+            longest_sleep: settings.poll,
+            wake: &self.inner.agent_run_news.step_wake,
+            stop: &self.inner.stopping,
+            grace: None,
+        };
+        due_loop.run(&mut StepWork { engine: self, settings, is_idle: false }).await
     }
 
     /// Works on runs in the background until this node stops.
@@ -100,20 +144,16 @@ impl Engine {
         });
     }
 
-    async fn is_agent_work_done(&self) -> Result<bool, EngineError> {
-        Ok(self.inner.store.tasks().agent_run_is_idle(&Behalf::Platform).await?)
-    }
-
     async fn take_steps(
         &self,
         settings: &RunWorkerSettings,
-        steps: &mut StepsInFlight,
-    ) -> Result<(), EngineError> {
-        let free = settings.at_once.saturating_sub(steps.len());
-        if free == 0 || self.is_agent_work_done().await? {
-            return Ok(());
+        now: Timestamp,
+        free: usize,
+    ) -> Result<DueSteps, EngineError> {
+        let tasks = self.inner.store.tasks();
+        if tasks.agent_run_is_idle(&Behalf::Platform).await? {
+            return Ok(DueSteps { steps: Vec::new(), is_idle: true });
         }
-        let now = self.inner.clock.now();
         let take = AgentStepTake {
             worker: settings.name.clone(),
             token: format!("{:032x}", self.inner.clock.bits()),
@@ -122,7 +162,6 @@ impl Engine {
             limit: u32::try_from(free).unwrap_or(u32::MAX),
             per_executor: self.inner.limits.steps_per_executor,
         };
-        let tasks = self.inner.store.tasks();
         let taken = match tasks.agent_run_take_steps(&Behalf::Platform, &take, None).await? {
             WriteOutcome::Done(taken) => taken,
             WriteOutcome::Refused(never) => match never {},
@@ -131,19 +170,11 @@ impl Engine {
         if !taken.is_empty() {
             self.inner.failpoints.pass("run_take_after");
         }
-        for step in taken {
+        for step in &taken {
             self.inner.agent_run_news.news(&step.run);
-            let (token, lease_ms) = (take.token.clone(), settings.lease_ms);
-            let (engine, held) = (self.clone(), LeasedStep { step, token, lease_ms });
-            steps.push(self.inner.background.spawn(async move { engine.work_on_step(held).await }));
         }
-        Ok(())
-    }
-}
-
-/// Another worker takes a step that panicked once its lease expires.
-fn log_panic(ended: Result<(), JoinError>) {
-    if let Err(error) = ended {
-        tracing::error!(error = %error, "step of an agent run panicked");
+        let (token, lease_ms) = (take.token, settings.lease_ms);
+        let leased = |step| LeasedStep { step, token: token.clone(), lease_ms };
+        Ok(DueSteps { steps: taken.into_iter().map(leased).collect(), is_idle: false })
     }
 }

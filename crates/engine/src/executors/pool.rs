@@ -25,7 +25,7 @@ use jurat_core::{
 use parking_lot::Mutex;
 use url::Url;
 
-use crate::{Engine, EngineError, node::fair_queue::FairQueue};
+use crate::{Engine, EngineError, node::permit_queue::PermitQueue};
 
 /// The parsed address of an executor.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) struct ExecutorAddress {
     pub(crate) prefix: String,
     pub(crate) token: Option<String>,
     /// The permits for calls, shared fairly between accounts.
-    pub(crate) calls: Arc<FairQueue>,
+    pub(crate) calls: Arc<PermitQueue>,
 }
 
 /// The pool at one version.
@@ -267,6 +267,6 @@ fn address(base: &str, token: Option<String>, calls: usize) -> Option<ExecutorAd
         host,
         prefix: url.path().trim_end_matches('/').to_owned(),
         token,
-        calls: FairQueue::new(calls),
+        calls: PermitQueue::new(calls),
     })
 }

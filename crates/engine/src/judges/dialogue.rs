@@ -32,13 +32,20 @@ pub(super) struct JudgeDialogue<'a> {
     pub(super) history: UsageHistory,
 }
 
+/// The meter of a dialogue, and the usage of earlier ones.
+#[derive(Debug)]
+pub(super) struct DialogueCosts {
+    pub(super) meter: Arc<JudgmentMeter>,
+    pub(super) history: UsageHistory,
+}
+
 impl<'a> JudgeDialogue<'a> {
     pub(super) fn new(
         engine: &'a Engine,
         judge_question: &'a JudgeQuestion,
         provider: ReadyProvider<'a>,
         images: &'a JudgeImages,
-        (meter, history): (Arc<JudgmentMeter>, UsageHistory),
+        costs: DialogueCosts,
     ) -> Self {
         let mark = judge::mark(engine.inner.clock.bits(), &judge_question.question);
         Self {
@@ -48,8 +55,8 @@ impl<'a> JudgeDialogue<'a> {
             images,
             mark,
             repairs: AtomicU32::new(1),
-            meter,
-            history,
+            meter: costs.meter,
+            history: costs.history,
         }
     }
 

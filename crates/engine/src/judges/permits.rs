@@ -9,18 +9,18 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::node::fair_queue::{FairQueue, QueuePermit};
+use crate::node::permit_queue::{PermitQueue, QueuePermit};
 
 /// The permits for requests to one provider, shared fairly between accounts.
 #[derive(Debug)]
 pub(super) struct ProviderPermits {
-    permits: Arc<FairQueue>,
+    permits: Arc<PermitQueue>,
     wanted: Notify,
 }
 
 impl ProviderPermits {
     pub(super) fn new(count: usize) -> Self {
-        Self { permits: FairQueue::new(count), wanted: Notify::new() }
+        Self { permits: PermitQueue::new(count), wanted: Notify::new() }
     }
 
     /// Waits for a permit until the deadline.
@@ -44,7 +44,7 @@ impl ProviderPermits {
     /// Resolves when another request waits for a permit, so that an abandoned request can end.
     pub(super) async fn wanted(&self) {
         let wanted = self.wanted.notified();
-        if !self.permits.are_wanted() {
+        if !self.permits.is_wanted() {
             wanted.await;
         }
     }

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     Engine,
-    node::{fair_queue::QueuePermit, metrics::JudgeCallOutcome},
+    node::{metrics::JudgeCallOutcome, permit_queue::QueuePermit},
 };
 
 /// How many times one request is tried.

@@ -72,17 +72,18 @@ pub(crate) struct ReplicaPlan {
     inputs: Option<Box<RawValue>>,
 }
 
-/// A body with its digest.
+/// A body with its path and digest.
 #[derive(Debug, Clone)]
 struct OutboundBody {
+    path: &'static str,
     body: Bytes,
     digest: String,
 }
 
 impl OutboundBody {
-    fn new(body: Vec<u8>) -> Self {
+    fn new(path: &'static str, body: Vec<u8>) -> Self {
         let digest = content_digest(&body);
-        Self { body: body.into(), digest }
+        Self { path, body: body.into(), digest }
     }
 }
 
@@ -91,13 +92,13 @@ impl ReplicaPlan {
         open: &OpenRound,
         mut job: Job,
         checks: RoundChecks,
-        (choice, verdict_lookups): (SeatChoice, Vec<VerdictLookup>),
+        choice: SeatChoice,
         deadline: Instant,
     ) -> Self {
         let SeatChoice { targets, spares, .. } = choice;
         let verify = match (&job.work, &targets) {
             (JobWork::Validate { .. }, SeatTargets::Executors(_)) => {
-                Some(OutboundBody::new(verify::verify_request(open, &job, &checks)))
+                Some(OutboundBody::new("/verify", verify::verify_request(open, &job, &checks)))
             }
             _ => None,
         };
@@ -117,9 +118,14 @@ impl ReplicaPlan {
             opened_at: open.opened_at,
             deadline,
             verify,
-            verdict_lookups,
+            verdict_lookups: Vec::new(),
             judge_costs: JudgeCosts::new(open),
         }
+    }
+
+    /// Adds the verdicts that were available before the round opened.
+    pub(crate) fn with_verdict_lookups(self, verdict_lookups: Vec<VerdictLookup>) -> Self {
+        Self { verdict_lookups, ..self }
     }
 
     /// The bill for the judge calls of a seat.
@@ -187,9 +193,9 @@ impl Engine {
         index: usize,
         place: &SeatTarget,
     ) -> ReplicaReply {
-        let (path, letter) = match &errand.verify {
-            Some(letter) => ("/verify", letter.clone()),
-            None => ("/execute", OutboundBody::new(execute::execute_request(errand, index, place))),
+        let letter = match &errand.verify {
+            Some(letter) => letter.clone(),
+            None => OutboundBody::new("/execute", execute::execute_request(errand, index, place)),
         };
         let turn = place.address.calls.take(&errand.account);
         let Ok(_turn) = tokio::time::timeout_at(errand.deadline, turn).await else {
@@ -199,7 +205,7 @@ impl Engine {
             )
             .into();
         };
-        let headers = self.request_headers(errand, index, place, (path, &letter));
+        let headers = self.request_headers(errand, index, place, &letter);
         let url = match errand.verify {
             Some(_) => &place.address.verify,
             None => &place.address.execute,
@@ -248,11 +254,11 @@ impl Engine {
         errand: &ReplicaPlan,
         index: usize,
         place: &SeatTarget,
-        (path, letter): (&str, &OutboundBody),
+        letter: &OutboundBody,
     ) -> HeaderMap {
         let address = &place.address;
         let replica = index.to_string();
-        let full_path = format!("{}{path}", address.prefix);
+        let full_path = format!("{}{}", address.prefix, letter.path);
         let signed = self.inner.node_key.sign(&CoveredParts {
             authority: &address.authority,
             path: &full_path,

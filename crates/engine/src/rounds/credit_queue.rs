@@ -1,47 +1,20 @@
 //! Queues the rounds of an account whose credit covers one call at a time.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
-
 use jurat_core::{
     id::AccountId,
     round::{OpenRound, Round},
 };
 use jurat_store::{IdempotencyRecord, RoundOpenOutcome};
-use parking_lot::Mutex;
-use tokio::{
-    sync::OwnedMutexGuard,
-    time::{Instant, timeout_at},
+use tokio::time::{Instant, timeout_at};
+
+use crate::{
+    Engine, EngineError,
+    node::keyed_locks::{KeyedLock, KeyedLockGuard, KeyedLocks},
+    pauses::Pauses,
 };
 
-use crate::{Engine, EngineError};
-
-/// The first and the longest interval between checks for the end of another node's round.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// The queues of accounts on this node, as long as they are in use.
-#[derive(Debug, Default)]
-pub(crate) struct CreditQueues {
-    queues: Mutex<BTreeMap<AccountId, Arc<tokio::sync::Mutex<()>>>>,
-}
-
-/// The head of an account's queue. Its holder is the next to open a round.
-type CreditQueueHead = OwnedMutexGuard<()>;
-
-impl CreditQueues {
-    /// The queue of an account, if it is in use.
-    fn busy_queue(&self, account: &AccountId) -> Option<Arc<tokio::sync::Mutex<()>>> {
-        let mut queues = self.queues.lock();
-        // Only this table refers to an unused queue.
-        queues.retain(|_, queue| 1 < Arc::strong_count(queue));
-        queues.get(account).cloned()
-    }
-
-    fn queue_of(&self, account: &AccountId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut queues = self.queues.lock();
-        Arc::clone(queues.entry(account.clone()).or_default())
-    }
-}
+/// The queues of accounts on this node. The holder of the lock is the next to open a round.
+pub(crate) type CreditQueues = KeyedLocks<AccountId>;
 
 impl Engine {
     /// Records a round as open. If the credit of its account covers one call at a time and another
@@ -55,12 +28,10 @@ impl Engine {
         let mut turn = None;
         // A free round does not wait.
         let is_limited = open.hold.is_some_and(|hold| hold.is_limited);
-        if let Some(queue) =
-            self.inner.credit_queues.busy_queue(&open.account).filter(|_| is_limited)
-        {
+        if let Some(queue) = self.inner.credit_queues.in_use(&open.account).filter(|_| is_limited) {
             turn = Some(self.wait_in_queue(queue, deadline).await?);
         }
-        let mut pause = FIRST_LOOK;
+        let mut pauses = Pauses::between_reads();
         loop {
             let opened = self.record_open(open, once).await?;
             if let (RoundOpenOutcome::WithLess { held_micros }, Some(hold)) =
@@ -72,12 +43,12 @@ impl Engine {
                 return Ok(opened);
             }
             if turn.is_none() {
-                let queue = self.inner.credit_queues.queue_of(&open.account);
+                let queue = self.inner.credit_queues.of(open.account.clone());
                 turn = Some(self.wait_in_queue(queue, deadline).await?);
                 continue;
             }
             let running = self.inner.rounds_in_flight.open_of(&open.account);
-            let next = deadline.min(Instant::now() + pause);
+            let next = deadline.min(Instant::now() + pauses.advance());
             let ended = async {
                 match running {
                     Some(running) => running.ended().await,
@@ -91,17 +62,16 @@ impl Engine {
             if deadline <= Instant::now() {
                 return Err(EngineError::CreditInUse);
             }
-            pause = LOOK_EVERY.min(pause * 2);
         }
     }
 
     async fn wait_in_queue(
         &self,
-        queue: Arc<tokio::sync::Mutex<()>>,
+        queue: KeyedLock,
         deadline: Instant,
-    ) -> Result<CreditQueueHead, EngineError> {
+    ) -> Result<KeyedLockGuard, EngineError> {
         tokio::select! {
-            turn = timeout_at(deadline, queue.lock_owned()) => {
+            turn = timeout_at(deadline, queue.acquire()) => {
                 turn.map_err(|_| EngineError::CreditInUse)
             }
             () = self.inner.rounds_in_flight.released() => Err(EngineError::ShuttingDown),

@@ -63,7 +63,7 @@ impl Engine {
         let call = |attempt: ReplicaCall| {
             let who = seat_of(open, &errand, attempt.index);
             let asking = self.ask(&errand, attempt.index);
-            let call = AssertUnwindSafe(trace::trace_replica(open, (attempt.index, who), asking));
+            let call = AssertUnwindSafe(trace::trace_replica(open, attempt.index, who, asking));
             call.catch_unwind().map(move |answer| (attempt, answer))
         };
         let mut calls: FuturesUnordered<_> =

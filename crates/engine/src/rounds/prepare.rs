@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use jurat_core::{
+    account::caller::Caller,
     canonical::canonical,
-    id::{AccountId, RoundId},
+    id::RoundId,
     policy::{BindError, Evaluation, Policy, PolicyRules},
     reason,
     round::{
@@ -38,15 +39,23 @@ pub(crate) struct RoundChecks {
     pub(crate) review: Option<AnswerReview>,
 }
 
+/// The inputs of a round before it is opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RoundInputs<'a> {
+    pub(crate) round: &'a RoundId,
+    pub(crate) caller: &'a Caller,
+    pub(crate) job: &'a Job,
+    pub(crate) view: &'a PoolView,
+    pub(crate) verifier: Option<&'a Arc<BoundVerifier>>,
+}
+
 impl Engine {
     pub(crate) async fn prepare(
         &self,
-        (round, account): (&RoundId, &AccountId),
-        job: &Job,
-        view: &PoolView,
-        verifier: Option<&Arc<BoundVerifier>>,
+        inputs: RoundInputs<'_>,
     ) -> Result<RoundChecks, EngineError> {
-        let bounded = self.inner.bounded.of(account);
+        let RoundInputs { round, caller, job, view, verifier } = inputs;
+        let bounded = self.inner.bounded.of(caller.account());
         let policy = self.bind_policy(&bounded, job, view).await?;
         let rules = policy.as_ref().map_or(PolicyRules::Jurat, |policy| policy.rules());
         let schema = bounded.schema_under(rules, &job.output_schema).await;
@@ -75,7 +84,8 @@ impl Engine {
         if let (Some(policy), Some(candidate)) = (&ours, &candidate) {
             let policy = Arc::clone(policy);
             let candidate = Arc::clone(candidate);
-            let verdict = self.check_candidate(account, policy, candidate, schema.clone()).await;
+            let verdict =
+                self.check_candidate(caller.account(), policy, candidate, schema.clone()).await;
             let verdict = verdict.map_err(|_| EngineError::ChecksBusy)?;
             // Without a check of our own, nothing would expose a false pass.
             if verdict.reason_codes.contains(&reason::EVALUATION_REFUSED) {

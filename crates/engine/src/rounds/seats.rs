@@ -29,7 +29,7 @@ use jurat_core::{
 use tokio::time::Instant;
 use url::Url;
 
-use super::{ask::RoundChecks, semantic::BoundVerifier};
+use super::{ask::RoundChecks, prepare::RoundInputs, semantic::BoundVerifier};
 use crate::{
     Engine, EngineError,
     executors::pool::{ExecutorAddress, PoolView, eligible_sessions},
@@ -126,25 +126,25 @@ impl Engine {
     /// registry.
     pub(crate) fn choose_seats(
         &self,
-        job: &Job,
-        (caller, view): (&Caller, &PoolView),
-        verifier: Option<&BoundVerifier>,
+        inputs: RoundInputs<'_>,
         seed: u64,
     ) -> Result<SeatChoice, EngineError> {
+        let RoundInputs { caller, job, view, verifier, .. } = inputs;
         match (SeatCandidates::of(job), verifier) {
             (SeatCandidates::Judges, Some(bound)) => self.choose_judges(job, bound, seed),
             (SeatCandidates::Judges, None) => {
                 Err(EngineError::Bug("there is no verifier to judge by"))
             }
             (SeatCandidates::Node, _) => choose_node(job, seed),
-            (SeatCandidates::Executors, _) => self.choose_executors(job, (caller, view), seed),
+            (SeatCandidates::Executors, _) => self.choose_executors(job, caller, view, seed),
         }
     }
 
     fn choose_executors(
         &self,
         job: &Job,
-        (caller, view): (&Caller, &PoolView),
+        caller: &Caller,
+        view: &PoolView,
         seed: u64,
     ) -> Result<SeatChoice, EngineError> {
         let standings = self.pool_health_for(caller.account());

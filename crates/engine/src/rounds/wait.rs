@@ -10,11 +10,8 @@ use jurat_core::{
 use tokio::time::Instant;
 
 use super::in_flight::StopReason;
-use crate::{Engine, EngineError, access::require_scope};
+use crate::{Engine, EngineError, access::require_scope, pauses::Pauses};
 
-/// The first and the longest interval between reads of another node's round.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a cancellation waits for the round to end.
 const CANCEL_WAIT: Duration = Duration::from_secs(10);
 
@@ -76,7 +73,7 @@ impl Engine {
         within: Duration,
     ) -> Result<Round, EngineError> {
         let until = Instant::now() + within;
-        let mut pause = FIRST_LOOK;
+        let mut pauses = Pauses::between_reads();
         loop {
             // Looked up before the round is read, so that an end in between is not missed.
             let running = self.inner.rounds_in_flight.find(account, id);
@@ -89,9 +86,8 @@ impl Engine {
             if let Some(running) = running {
                 let _elapsed = tokio::time::timeout_at(until, running.ended()).await;
             } else {
-                let next = until.min(Instant::now() + pause);
+                let next = until.min(Instant::now() + pauses.advance());
                 let _elapsed = tokio::time::timeout_at(next, self.stopping()).await;
-                pause = LOOK_EVERY.min(pause * 2);
             }
         }
     }

@@ -6,7 +6,7 @@ use jurat_core::{
     account::caller::{Caller, CreditMode, Scope},
     id::{AccountId, RoundId},
     round::{
-        OpenRound, RetainedRequest, Round, RoundEnding, Seat,
+        OpenRound, RetainedRequest, Round, RoundEnding,
         job::{Job, TaskCall},
         replica::Replica,
     },
@@ -20,12 +20,13 @@ use tracing::Instrument as _;
 use super::{
     ask::{ReplicaPlan, RoundChecks},
     in_flight::StopReason,
+    prepare::RoundInputs,
     seats::SeatCandidates,
-    semantic::{BoundVerifier, ResolvedVerifier},
+    semantic::ResolvedVerifier,
 };
 use crate::{
     Engine, EngineError, IdempotencyKey, RoundHandle, RoundWatcher, access::require_scope,
-    accounts::keys::RoundPermit, executors::pool::PoolView, trace,
+    accounts::keys::RoundPermit, trace,
 };
 
 /// How long after its deadline a round still belongs to its node.
@@ -86,10 +87,7 @@ impl Engine {
     pub(crate) async fn begin_round(&self, start: RoundStart) -> Result<RoundHandle, EngineError> {
         let kind = start.job.work.kind();
         let (caller, once) = (start.caller.clone(), start.idempotency_key.clone());
-        let (memory, is_step) = (start.job.memory_bytes(), start.job.step.is_some());
-        let scope =
-            if start.verifier_run.is_some() { Scope::VerifiersRun } else { Scope::RoundsCreate };
-        let admitted = self.admit_round((&caller, scope), once.as_ref(), memory, is_step).await;
+        let admitted = self.admit_round(&start).await;
         let failed = |error: &EngineError| self.inner.metrics.rounds.failed(kind, error.code());
         let (place, instead_of) = match admitted.inspect_err(failed)? {
             RoundAdmission::Now(place, instead_of) => (place, instead_of),
@@ -121,15 +119,12 @@ impl Engine {
     }
 
     /// Decides whether a round is walked at all.
-    async fn admit_round(
-        &self,
-        (caller, scope): (&Caller, Scope),
-        once: Option<&IdempotencyKey>,
-        memory: usize,
-        is_step: bool,
-    ) -> Result<RoundAdmission, EngineError> {
+    async fn admit_round(&self, start: &RoundStart) -> Result<RoundAdmission, EngineError> {
+        let RoundStart { caller, job, idempotency_key, verifier_run, .. } = start;
+        let is_verifier_run = verifier_run.is_some();
+        let scope = if is_verifier_run { Scope::VerifiersRun } else { Scope::RoundsCreate };
         require_scope(caller, scope)?;
-        let before = self.round_under_key(caller, once).await?;
+        let before = self.round_under_key(caller, idempotency_key.as_ref()).await?;
         // An abandoned round will never have an answer, so the request is run again.
         let instead_of = match before {
             Some(round) if !is_abandoned(&round) => {
@@ -142,14 +137,14 @@ impl Engine {
             return Err(EngineError::Suspended);
         }
         // An accepted task continues; its contract limits what it stores.
-        if !is_step {
+        if job.step.is_none() {
             self.require_storage(caller).await?;
         }
         // Whether the node is late was checked before the body was read.
         if self.is_stopping() {
             return Err(EngineError::ShuttingDown);
         }
-        Ok(RoundAdmission::Now(self.round_permit(caller, memory)?, instead_of))
+        Ok(RoundAdmission::Now(self.round_permit(caller, job.memory_bytes())?, instead_of))
     }
 
     /// Returns `None` if no round was opened and that is not an error. `opened` receives the
@@ -171,18 +166,25 @@ impl Engine {
 
         let verifier = self.bind_verifier(&caller, &mut job, found).await?;
         let view = self.pool_view().await?;
+        let inputs = RoundInputs {
+            round: &id,
+            caller: &caller,
+            job: &job,
+            view: &view,
+            verifier: verifier.as_ref(),
+        };
         let checks = tokio::select! {
-            checks = self.prepare_checks((&id, &caller), &job, (&view, verifier.as_ref()), deadline) => checks?,
+            checks = self.prepare_checks(inputs, deadline) => checks?,
             () = self.inner.rounds_in_flight.released() => return Err(EngineError::ShuttingDown),
         };
-        let choice = self.choose_seats(&job, (&caller, &view), verifier.as_deref(), seed(bits))?;
+        let choice = self.choose_seats(inputs, seed(bits))?;
         let at_hand = tokio::select! {
             at_hand = self.verdict_lookups(&choice, &checks, deadline) => at_hand,
             () = self.inner.rounds_in_flight.released() => return Err(EngineError::ShuttingDown),
         };
 
-        let seats = choice.seats.clone();
-        let mut open = self.open_round((id, opened_at), caller.account().clone(), &job, seats);
+        let mut open = self.open_round(id, opened_at, caller.account().clone(), &job);
+        open.seats.clone_from(&choice.seats);
         open.run = ticket;
         open.verifier = verifier.as_ref().and_then(|bound| bound.stored_id());
         open.hold = self.credit_hold(&caller, &choice, &checks, &at_hand).await;
@@ -209,7 +211,8 @@ impl Engine {
         // A caller that left just now gets the round by its key or from the list.
         let _gone = opened.send(open.clone());
 
-        let errand = ReplicaPlan::new(&open, job, checks, (choice, at_hand), deadline);
+        let errand =
+            ReplicaPlan::new(&open, job, checks, choice, deadline).with_verdict_lookups(at_hand);
         let ended = self.fan_out(&open, Arc::new(errand), &watcher, &entered).await;
         let round = self.close(open, ended, &watcher).await?;
         drop(entered);
@@ -218,19 +221,18 @@ impl Engine {
 
     async fn prepare_checks(
         &self,
-        (id, caller): (&RoundId, &Caller),
-        job: &Job,
-        (view, verifier): (&PoolView, Option<&Arc<BoundVerifier>>),
+        inputs: RoundInputs<'_>,
         deadline: Instant,
     ) -> Result<RoundChecks, EngineError> {
+        let job = inputs.job;
         if SeatCandidates::of(job) == SeatCandidates::Executors {
             // Probing takes at most a part of the time; executors that it did not reach are not
             // chosen.
-            let probing = self.probe_stale(job, view);
+            let probing = self.probe_stale(job, inputs.view);
             let within = Duration::from_millis(job.timeout_ms / 4);
             let _elapsed = tokio::time::timeout(within, probing).await;
         }
-        let preparing = self.prepare((id, caller.account()), job, view, verifier);
+        let preparing = self.prepare(inputs);
         let preparing = tokio::time::timeout_at(deadline, preparing).await;
         preparing.map_err(|_| EngineError::ChecksBusy)?
     }
@@ -272,10 +274,10 @@ impl Engine {
 
     fn open_round(
         &self,
-        (id, opened_at): (RoundId, Timestamp),
+        id: RoundId,
+        opened_at: Timestamp,
         account: AccountId,
         job: &Job,
-        seats: Vec<Seat>,
     ) -> OpenRound {
         OpenRound {
             id,
@@ -289,7 +291,7 @@ impl Engine {
             policy_hash: job.policy.policy_hash.clone(),
             disagreement: job.terms.disagreement,
             traces: job.terms.traces,
-            seats,
+            seats: Vec::new(),
             opened_at,
             deadline_at: opened_at.plus_millis(job.timeout_ms),
             run: None,

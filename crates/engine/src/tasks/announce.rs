@@ -34,14 +34,20 @@ pub(super) struct Announcement {
     pub(super) executor: String,
     pub(super) event_type: AgentEventType,
     pub(super) payload: Value,
-    /// The epoch and the number of the event that caused it.
-    pub(super) cause: (u64, u64),
+    pub(super) cause: AnnouncementCause,
+}
+
+/// The epoch and the number of the event that caused an announcement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AnnouncementCause {
+    pub(super) epoch: u64,
+    pub(super) seq: u64,
 }
 
 impl Announcement {
     /// Equal for the same cause, whichever node announces it.
     pub(super) fn dedupe_key(&self, task: &str) -> String {
-        let (epoch, seq) = self.cause;
+        let AnnouncementCause { epoch, seq } = self.cause;
         format!("task:{task}:{epoch}:{seq}:{}", self.executor)
     }
 }
@@ -66,7 +72,7 @@ pub(super) fn announce(told: &TaskUpdate<'_>, listening: &BTreeSet<String>) -> V
     let mut announced = Vec::new();
     for (seq, event) in (told.seq + 1..).zip(told.events) {
         let notice = notice(&task, event, told);
-        let cause = (task.epoch, seq);
+        let cause = AnnouncementCause { epoch: task.epoch, seq };
         task.apply(event, told.at);
         let Some(notice) = notice else { continue };
         for executor in notice.to.into_iter().filter(|it| listening.contains(it)) {
@@ -77,12 +83,12 @@ pub(super) fn announce(told: &TaskUpdate<'_>, listening: &BTreeSet<String>) -> V
     announced
 }
 
-fn payload(told: &TaskUpdate<'_>, task: &str, (epoch, seq): (u64, u64), says: &Value) -> Value {
+fn payload(told: &TaskUpdate<'_>, task: &str, cause: AnnouncementCause, says: &Value) -> Value {
     let mut members = Map::from_iter([
         ("task_id".to_owned(), json!(task)),
         ("task_type".to_owned(), json!(told.task_type)),
-        ("epoch".to_owned(), json!(epoch)),
-        ("seq".to_owned(), json!(seq)),
+        ("epoch".to_owned(), json!(cause.epoch)),
+        ("seq".to_owned(), json!(cause.seq)),
     ]);
     let said = says.as_object().into_iter().flatten();
     // Members that do not apply are left out.

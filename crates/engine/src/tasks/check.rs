@@ -35,7 +35,7 @@ impl Engine {
         }
         self.check_task_schema(caller.account(), contract).await?;
         let view = self.pool_view().await?;
-        let panel = self.task_roster(order, (caller.credit(), &view)).await?;
+        let panel = self.task_roster(order, caller.credit(), &view).await?;
         self.check_task_policy(caller.account(), contract, &panel).await?;
         let panel = self.check_task_quorum(contract, panel)?;
         self.check_task_voters(order, &panel)?;
@@ -145,7 +145,8 @@ impl Engine {
     async fn task_roster(
         &self,
         order: &TaskSubmission,
-        (credit, view): (CreditMode, &PoolView),
+        credit: CreditMode,
+        view: &PoolView,
     ) -> Result<TaskRoster, EngineError> {
         let profile = profile_of(order);
         for (field, names) in [("executors", &order.executors), ("verifiers", &order.verifiers)] {

@@ -118,7 +118,8 @@ impl Engine {
     pub(crate) async fn task_decline(
         &self,
         key: &TaskKey,
-        (holder, execution): (&str, &str),
+        holder: &str,
+        execution: &str,
         detail: String,
     ) -> Result<(), EngineError> {
         let late = || {

@@ -3,15 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
+use jurat_core::task::TaskKey;
 use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
-use crate::{Engine, EngineError};
-use jurat_core::task::TaskKey;
-
-/// The first and the longest interval between reads of another node's work.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+use crate::{Engine, EngineError, pauses::Pauses};
 
 /// The news of a write to a task.
 #[derive(Debug, Clone, Copy, Default)]
@@ -111,14 +107,13 @@ impl Engine {
         is_enough: impl Fn(&T) -> bool,
     ) -> Result<T, EngineError> {
         let until = Instant::now() + patience.within;
-        let mut pause = FIRST_LOOK;
+        let mut pauses = Pauses::between_reads();
         loop {
             let found = read().await?;
             if is_enough(&found) || until <= Instant::now() || self.is_stopping() {
                 return Ok(found);
             }
-            let next = until.min(Instant::now() + pause);
-            pause = LOOK_EVERY.min(pause * 2);
+            let next = until.min(Instant::now() + pauses.advance());
             let either = async {
                 tokio::select! {
                     () = following.until(patience.after) => {}

@@ -54,7 +54,8 @@ fn digests(contract: &Value) -> KnowledgeDigests {
 pub fn knowledge_query(
     account: &AccountId,
     contract: &Value,
-    (exact, others): (u32, u32),
+    exact: u32,
+    others: u32,
 ) -> KnowledgeLookup {
     KnowledgeLookup {
         account: account.clone(),
@@ -89,7 +90,8 @@ fn could_be_of(known: &KnowledgeSummary, panel: &TaskRoster) -> bool {
 
 /// A decision on the same inputs, as a candidate to vote on. It is a new candidate in each epoch.
 pub fn prior_decision(
-    (known, epoch): (&KnowledgeSummary, u64),
+    known: &KnowledgeSummary,
+    epoch: u64,
     made: TaskCandidateRow,
 ) -> PriorDecision {
     // The original decision, however often it was reused.
@@ -124,7 +126,7 @@ pub fn reused_key(event: &TaskEvent) -> Option<KnowledgeKey> {
 }
 
 /// The knowledge from a decision that a write makes final.
-pub fn knowledge_of(append: &TaskWrite, (epoch, seq): (u64, u64), made: &Candidate) -> Knowledge {
+pub fn knowledge_of(append: &TaskWrite, epoch: u64, seq: u64, made: &Candidate) -> Knowledge {
     let filed = &append.before;
     let contract = &filed.contract;
     let proposal = append.task.proposal(&made.candidate_id);
@@ -249,7 +251,8 @@ pub(super) fn output_query(account: &AccountId, keys: Vec<KnowledgeKey>) -> Know
 
 /// Earlier decisions for an executor that proposes, in the form of the executor contract.
 pub(super) fn bundle(
-    (picks, learned): (&[KnowledgePick], &[KnowledgeRecord]),
+    picks: &[KnowledgePick],
+    learned: &[KnowledgeRecord],
     contract: &Value,
     refused: &[String],
 ) -> Option<Value> {

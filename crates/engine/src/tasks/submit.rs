@@ -20,6 +20,12 @@ use crate::{
     access::{behalf_of, require_scope},
 };
 
+/// A contract as it is stored, with its digest.
+struct WrittenContract {
+    contract: Value,
+    digest: String,
+}
+
 impl Engine {
     /// Submits a task. The same contract under the same id is the same task.
     pub async fn task_submit(
@@ -46,11 +52,11 @@ impl Engine {
         let id = &order.contract.task_id;
         let contract = serde_json::to_value(&order.contract)
             .map_err(|_| EngineError::Bug("a contract cannot be written"))?;
-        let digest = digest_json(&contract);
+        let written = WrittenContract { digest: digest_json(&contract), contract };
         let mut tries = 0;
         let done = loop {
             // An existing task is not checked again: its contract may have expired meanwhile.
-            let panel = match self.task_already_submitted(caller, &order, &digest).await? {
+            let panel = match self.task_already_submitted(caller, &order, &written.digest).await? {
                 Some(known) if keyed.is_none() => return Ok(IdempotentOutcome::Now(known)),
                 Some(known) => known.record.panel,
                 None => {
@@ -59,7 +65,7 @@ impl Engine {
                     TaskRoster { attempt, ..checked }.write()
                 }
             };
-            let submit = self.task_new(caller, &order, (&contract, &digest, panel));
+            let submit = self.task_new(caller, &order, &written, panel);
             tries += 1;
             match self.task_write(caller, &submit, keyed.as_ref()).await? {
                 Ok(done) => break done,
@@ -80,14 +86,15 @@ impl Engine {
         &self,
         caller: &Caller,
         order: &TaskSubmission,
-        (contract, digest, panel): (&Value, &str, Value),
+        written: &WrittenContract,
+        panel: Value,
     ) -> TaskSubmit {
         let (now, terms) = (self.inner.clock.now(), order.contract.terms());
         TaskSubmit {
             task: key(caller, &order.contract.task_id),
             task_type: order.contract.task_type.clone(),
-            contract: contract.clone(),
-            contract_digest: digest.to_owned(),
+            contract: written.contract.clone(),
+            contract_digest: written.digest.clone(),
             panel,
             ordered_by: submitting_key(caller),
             state: Task::created(&order.contract.task_id, terms.clone(), now),

@@ -16,6 +16,7 @@ use jurat_core::{
 };
 use tokio::sync::mpsc;
 
+use self::parallel::WatchedCases;
 pub use self::{
     cases::{ExpectedCase, MeasureData},
     report::{MeasureReport, MeasuredCase, VersionComparison},
@@ -74,7 +75,8 @@ impl Engine {
                 self.measured_before(caller, &version, &request, &cases).await?
             }
         };
-        let report = self.judge_cases(caller, &version, &request, (&cases, watcher)).await?;
+        let watched = WatchedCases { cases: &cases, watcher };
+        let report = self.judge_cases(caller, &version, &request, watched).await?;
         let report = report.compared_with(before);
         self.store_measurement(&version, &report).await?;
         Ok(report)

@@ -30,6 +30,12 @@ pub struct NewFilePatch {
     pub expected_token: Option<String>,
 }
 
+/// The idempotency key of a change, and what a repeated request finds.
+struct WorkflowWrite {
+    keyed: Option<IdempotentWrite<Workflow>>,
+    leaves: Leaves,
+}
+
 impl Engine {
     /// Creates a workflow, or adds a version to one.
     pub async fn workflow_save(
@@ -108,9 +114,12 @@ impl Engine {
     ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
         require_unpinned(reference)?;
         let sharing = self.inner.store.sharing();
-        self.change_workflow(caller, reference, (keyed, Leaves::Less), async |change, once| {
-            sharing.workflow_archive(&behalf_of(caller), &change, once).await
-        })
+        self.change_workflow(
+            caller,
+            reference,
+            WorkflowWrite { keyed, leaves: Leaves::Less },
+            async |change, once| sharing.workflow_archive(&behalf_of(caller), &change, once).await,
+        )
         .await
     }
 
@@ -123,9 +132,14 @@ impl Engine {
     ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
         require_unpinned(reference)?;
         let sharing = self.inner.store.sharing();
-        self.change_workflow(caller, reference, (keyed, Leaves::Note), async |change, once| {
-            sharing.workflow_unarchive(&behalf_of(caller), &change, once).await
-        })
+        self.change_workflow(
+            caller,
+            reference,
+            WorkflowWrite { keyed, leaves: Leaves::Note },
+            async |change, once| {
+                sharing.workflow_unarchive(&behalf_of(caller), &change, once).await
+            },
+        )
         .await
     }
 
@@ -138,9 +152,12 @@ impl Engine {
     ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
         require_unpinned(reference)?;
         let sharing = self.inner.store.sharing();
-        self.change_workflow(caller, reference, (keyed, Leaves::Less), async |change, once| {
-            sharing.workflow_delete(&behalf_of(caller), &change, once).await
-        })
+        self.change_workflow(
+            caller,
+            reference,
+            WorkflowWrite { keyed, leaves: Leaves::Less },
+            async |change, once| sharing.workflow_delete(&behalf_of(caller), &change, once).await,
+        )
         .await
     }
 
@@ -152,9 +169,14 @@ impl Engine {
         keyed: Option<IdempotentWrite<Workflow>>,
     ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
         let sharing = self.inner.store.sharing();
-        self.change_workflow(caller, reference, (keyed, Leaves::Less), async |change, once| {
-            sharing.workflow_version_delete(&behalf_of(caller), &change, once).await
-        })
+        self.change_workflow(
+            caller,
+            reference,
+            WorkflowWrite { keyed, leaves: Leaves::Less },
+            async |change, once| {
+                sharing.workflow_version_delete(&behalf_of(caller), &change, once).await
+            },
+        )
         .await
     }
 
@@ -162,7 +184,7 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &WorkflowRef,
-        (keyed, leaves): (Option<IdempotentWrite<Workflow>>, Leaves),
+        write: WorkflowWrite,
         change: impl AsyncFnOnce(
             WorkflowChange,
             Option<&IdempotencyRecord>,
@@ -170,6 +192,7 @@ impl Engine {
     ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
         require_scope(caller, Scope::WorkflowsWrite)?;
         let order = self.change_of(caller, reference);
+        let WorkflowWrite { keyed, leaves } = write;
         let write = async |once: Option<&IdempotencyRecord>| change(order, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), leaves, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))

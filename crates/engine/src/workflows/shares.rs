@@ -78,7 +78,8 @@ impl Engine {
     pub(crate) async fn share_used(
         &self,
         caller: &Caller,
-        (owner, workflow_id): (&AccountId, &str),
+        owner: &AccountId,
+        workflow_id: &str,
         shared: &ShareOrigin,
     ) -> Result<(), EngineError> {
         if shared.is_accepted {
@@ -101,7 +102,7 @@ impl Engine {
         match &reached.shared {
             Some(shared) => {
                 let workflow = &reached.workflow;
-                self.share_used(caller, (&workflow.account, &workflow.id), shared).await
+                self.share_used(caller, &workflow.account, &workflow.id, shared).await
             }
             None => Ok(()),
         }

@@ -4,12 +4,18 @@
 //! until it ends, but a spare thread replaces that thread, so that nobody waits behind it.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
-use jurat_core::{account::fair_share::is_in_share, id::AccountId};
+use jurat_core::{
+    account::{
+        fair_queue::{FairQueue, ServedWaiter},
+        fair_share::is_in_share,
+    },
+    id::AccountId,
+};
 use parking_lot::{Condvar, Mutex};
 
 /// The stack that a check may need at the limits of schema and instance, with a wide margin.
@@ -26,29 +32,21 @@ pub(super) struct QueueFull;
 pub(super) struct ThreadPool {
     state: Mutex<PoolState>,
     changed: Condvar,
-    /// How many jobs of one account may run concurrently.
-    at_once: usize,
-    /// Threads that are not occupied by abandoned work: one more than `at_once`, so that other
-    /// accounts find one.
+    /// Threads that are not occupied by abandoned work: one more than one account may occupy, so
+    /// that other accounts find one.
     threads: usize,
-    slots: usize,
+    most_queued: usize,
 }
 
-#[derive(Default)]
 struct PoolState {
-    /// The queued jobs of each account, the oldest first.
-    waiting: BTreeMap<AccountId, VecDeque<(u64, PoolJob)>>,
-    queued: usize,
-    /// The number of running jobs that a caller waits for, by account.
-    running: BTreeMap<AccountId, usize>,
+    /// The queued jobs, and the running jobs that a caller waits for. The threads limit how many jobs
+    /// run in total, and the queue how many of one account.
+    jobs: FairQueue<PoolJob>,
     /// The account of each running job; `None` once it is abandoned.
     under_way: BTreeMap<u64, Option<AccountId>>,
     /// The number of threads, and how many of them run abandoned jobs.
     alive: usize,
     abandoned: usize,
-    next: u64,
-    /// The account that was served last.
-    last: Option<AccountId>,
     is_closed: bool,
 }
 
@@ -60,14 +58,20 @@ pub(super) struct PoolTicket {
 }
 
 impl ThreadPool {
-    pub(super) fn new(threads: usize, slots: usize) -> Arc<Self> {
-        let at_once = threads.max(1);
+    pub(super) fn new(threads: usize, most_queued: usize) -> Arc<Self> {
+        let most_of_account = threads.max(1);
+        let state = PoolState {
+            jobs: FairQueue::new(usize::MAX, most_of_account),
+            under_way: BTreeMap::new(),
+            alive: 0,
+            abandoned: 0,
+            is_closed: false,
+        };
         let pool = Arc::new(Self {
-            state: Mutex::default(),
+            state: Mutex::new(state),
             changed: Condvar::new(),
-            at_once,
-            threads: at_once + 1,
-            slots,
+            threads: most_of_account + 1,
+            most_queued,
         });
         let mut state = pool.state.lock();
         for _ in 0..pool.threads {
@@ -84,22 +88,19 @@ impl ThreadPool {
         job: PoolJob,
     ) -> Result<PoolTicket, QueueFull> {
         let mut state = self.state.lock();
-        let own = state.waiting.get(account).map_or(0, VecDeque::len);
+        let free = self.most_queued.saturating_sub(state.jobs.waiting());
         // Without a thread no job would ever run.
-        if state.alive == 0 || !is_in_share(own, 1, self.slots.saturating_sub(state.queued)) {
+        if state.alive == 0 || !is_in_share(state.jobs.waiting_of(account), 1, free) {
             return Err(QueueFull);
         }
-        let number = state.next;
-        state.next += 1;
-        state.queued += 1;
-        state.waiting.entry(account.clone()).or_default().push_back((number, job));
+        let number = state.jobs.enter(account, job);
         drop(state);
         self.changed.notify_one();
         Ok(PoolTicket { pool: Arc::clone(self), account: account.clone(), number })
     }
 
     pub(super) fn waiting(&self) -> usize {
-        self.state.lock().queued
+        self.state.lock().jobs.waiting()
     }
 
     /// Lets the threads end after the queued jobs.
@@ -122,7 +123,7 @@ impl ThreadPool {
     /// Runs jobs until the pool is closed, or until a spare thread has replaced this one. A panic
     /// ends a job, never the thread.
     fn work(self: Arc<Self>) {
-        while let Some((number, account, job)) = self.next() {
+        while let Some(ServedWaiter { account, number, waiter: job }) = self.next() {
             drop(catch_unwind(AssertUnwindSafe(job)));
             if self.done(number, &account) {
                 return;
@@ -130,40 +131,19 @@ impl ThreadPool {
         }
     }
 
-    fn next(&self) -> Option<(u64, AccountId, PoolJob)> {
+    fn next(&self) -> Option<ServedWaiter<PoolJob>> {
         let mut state = self.state.lock();
         loop {
-            if let Some((number, account, job)) = self.next_fairly(&mut state) {
-                *state.running.entry(account.clone()).or_default() += 1;
-                state.under_way.insert(number, Some(account.clone()));
-                return Some((number, account, job));
+            if let Some(served) = state.jobs.serve() {
+                state.under_way.insert(served.number, Some(served.account.clone()));
+                return Some(served);
             }
-            if state.is_closed && state.queued == 0 {
+            if state.is_closed && !state.jobs.is_wanted() {
                 state.alive -= 1;
                 return None;
             }
             self.changed.wait(&mut state);
         }
-    }
-
-    /// The next job: among the accounts with the fewest running jobs, the first after the account
-    /// that was served last.
-    fn next_fairly(&self, state: &mut PoolState) -> Option<(u64, AccountId, PoolJob)> {
-        let rank = |account: &AccountId| {
-            let running = state.running.get(account).copied().unwrap_or(0);
-            let is_past = state.last.as_ref().is_some_and(|last| account <= last);
-            (running, is_past)
-        };
-        let waiting = state.waiting.keys().filter(|account| rank(account).0 < self.at_once);
-        let account = waiting.min_by_key(|account| rank(account))?.clone();
-        let queue = state.waiting.get_mut(&account)?;
-        let (number, job) = queue.pop_front()?;
-        if queue.is_empty() {
-            state.waiting.remove(&account);
-        }
-        state.queued -= 1;
-        state.last = Some(account.clone());
-        Some((number, account, job))
     }
 
     /// Records the end of a job; returns whether its thread was replaced.
@@ -173,7 +153,7 @@ impl ThreadPool {
         if was_abandoned {
             state.abandoned -= 1;
         } else {
-            state.stop_running(account);
+            state.jobs.give_back(account);
         }
         let is_surplus = self.threads + state.abandoned < state.alive;
         if is_surplus {
@@ -188,17 +168,8 @@ impl ThreadPool {
     /// Abandons a job: removes it from the queue, or replaces the thread that it occupies.
     fn abandon(self: &Arc<Self>, account: &AccountId, number: u64) {
         let mut state = self.state.lock();
-        if let Some(queue) = state.waiting.get_mut(account) {
-            let before = queue.len();
-            queue.retain(|(queued, _)| *queued != number);
-            let taken = before - queue.len();
-            if queue.is_empty() {
-                state.waiting.remove(account);
-            }
-            state.queued -= taken;
-            if 0 < taken {
-                return;
-            }
+        if state.jobs.leave(account, number).is_some() {
+            return;
         }
         // Beyond the spares the job keeps counting for its account, which therefore cannot get more
         // by leaving.
@@ -208,23 +179,12 @@ impl ThreadPool {
         }
         state.under_way.insert(number, None);
         state.abandoned += 1;
-        state.stop_running(account);
+        state.jobs.give_back(account);
         if state.alive < self.threads + state.abandoned {
             self.start_thread(&mut state);
         }
         drop(state);
         self.changed.notify_all();
-    }
-}
-
-impl PoolState {
-    fn stop_running(&mut self, account: &AccountId) {
-        match self.running.get_mut(account) {
-            Some(running) if 1 < *running => *running -= 1,
-            Some(_) | None => {
-                self.running.remove(account);
-            }
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use futures::FutureExt as _;
 use jurat_core::{
-    account::team::{InvitationKind, InvitationOutcome},
+    account::team::{InvitationKind, InvitationOutcome, TeamOffer},
     list::ListPage,
     workflow::share::ShareAction,
 };
@@ -99,8 +99,8 @@ fn offer<'a>(
     whom: &'static str,
 ) -> ToolFuture<'a> {
     async move {
-        let (team, user) = take::pair(arguments, ("team_id", whom))?;
-        let made = engine.team_invite(caller, team, (kind, user), None).await;
+        let (team, to) = take::pair(arguments, ("team_id", whom))?;
+        let made = engine.team_invite(caller, team, TeamOffer { kind, to }, None).await;
         Ok(json!(invitations::sent(&now(made)?)))
     }
     .boxed()

@@ -3,7 +3,7 @@
 use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::account::{
     caller::Caller,
-    team::{Invitation, InvitationKind, Team, TeamMember},
+    team::{Invitation, InvitationKind, Team, TeamMember, TeamOffer},
 };
 use jurat_engine::Engine;
 use jurat_wire::api::{invitations, kit::page::PageBody, people, teams};
@@ -69,7 +69,8 @@ pub(super) async fn add_member(
     PathText(team): PathText,
     Json(body): Json,
 ) -> HandlerResult {
-    let offer = (InvitationKind::TeamMembership, teams::decode_member(&body)?);
+    let to = teams::decode_member(&body)?;
+    let offer = TeamOffer { kind: InvitationKind::TeamMembership, to };
     let keyed = idempotency.write_for("team_invite", &body, StatusCode::CREATED, sent);
     let done = engine.team_invite(&caller, &team, offer, keyed).await?;
     Ok(idempotency::reply(done, |invitation| encode::created(&sent(invitation))))
@@ -82,7 +83,8 @@ pub(super) async fn transfer(
     PathText(team): PathText,
     Json(body): Json,
 ) -> HandlerResult {
-    let offer = (InvitationKind::TeamOwnership, teams::decode_new_owner(&body)?);
+    let to = teams::decode_new_owner(&body)?;
+    let offer = TeamOffer { kind: InvitationKind::TeamOwnership, to };
     let keyed = idempotency.write_for("team_transfer", &body, StatusCode::OK, sent);
     let done = engine.team_invite(&caller, &team, offer, keyed).await?;
     Ok(idempotency::reply(done, |invitation| encode::ok(&sent(invitation))))

@@ -107,7 +107,7 @@ impl Connections {
                 Err(error) if is_of_the_peer(&error) => {}
                 Err(error) => {
                     tracing::error!(%error, "could not accept a connection");
-                    let _elapsed = tokio::time::timeout(PAUSE, std::future::pending::<()>()).await;
+                    jurat_engine::pause(PAUSE).await;
                 }
             }
         }

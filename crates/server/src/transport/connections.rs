@@ -1,24 +1,21 @@
 //! Limits connections in total and for each address.
 
 use std::{
-    collections::BTreeMap,
     net::{IpAddr, Ipv6Addr},
     sync::Arc,
 };
 
 use ipnet::IpNet;
-use parking_lot::Mutex;
+use jurat_engine::{KeyedPermit, KeyedPermits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::inbound::InboundLimits;
-
-type PermitsByAddress = Arc<Mutex<BTreeMap<IpAddr, usize>>>;
 
 #[derive(Debug)]
 pub(crate) struct ConnectionPermits {
     all: Arc<Semaphore>,
     per_address: usize,
-    taken: PermitsByAddress,
+    addresses: Arc<KeyedPermits<IpAddr>>,
     /// Proxies, which carry the connections of many clients.
     trusted: Arc<[IpNet]>,
 }
@@ -27,7 +24,7 @@ pub(crate) struct ConnectionPermits {
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     _of_all: OwnedSemaphorePermit,
-    address: Option<(PermitsByAddress, IpAddr)>,
+    _of_address: Option<KeyedPermit<IpAddr>>,
 }
 
 impl ConnectionPermits {
@@ -35,7 +32,7 @@ impl ConnectionPermits {
         Self {
             all: Arc::new(Semaphore::new(inbound.max_connections)),
             per_address: inbound.max_connections_per_address,
-            taken: PermitsByAddress::default(),
+            addresses: KeyedPermits::new(),
             trusted,
         }
     }
@@ -44,30 +41,11 @@ impl ConnectionPermits {
     pub(crate) fn take(&self, peer: IpAddr) -> Option<ConnectionPermit> {
         let of_all = Arc::clone(&self.all).try_acquire_owned().ok()?;
         let is_proxy = self.trusted.iter().any(|range| range.contains(&peer.to_canonical()));
-        let address = counted(peer).filter(|_| !is_proxy);
-        if let Some(address) = address {
-            let mut taken = self.taken.lock();
-            let count = taken.entry(address).or_default();
-            if self.per_address <= *count {
-                return None;
-            }
-            *count += 1;
-        }
-        let address = address.map(|address| (Arc::clone(&self.taken), address));
-        Some(ConnectionPermit { _of_all: of_all, address })
-    }
-}
-
-impl Drop for ConnectionPermit {
-    fn drop(&mut self) {
-        let Some((taken, address)) = &self.address else { return };
-        let mut taken = taken.lock();
-        let Some(count) = taken.get_mut(address) else { return };
-        *count -= 1;
-        // An address without connections has no entry.
-        if *count == 0 {
-            taken.remove(address);
-        }
+        let of_address = match counted(peer).filter(|_| !is_proxy) {
+            Some(address) => Some(self.addresses.take(&address, self.per_address)?),
+            None => None,
+        };
+        Some(ConnectionPermit { _of_all: of_all, _of_address: of_address })
     }
 }
 
@@ -138,6 +116,6 @@ mod tests {
         assert!(places.take(at("192.0.2.1")).is_none());
         drop(kept);
         assert!(places.take(at("192.0.2.1")).is_some());
-        assert!(places.taken.lock().is_empty(), "nothing is kept of who is gone");
+        assert!(places.addresses.is_empty(), "nothing is kept of who is gone");
     }
 }

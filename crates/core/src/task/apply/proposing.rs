@@ -8,11 +8,11 @@ use crate::time::Timestamp;
 impl Task {
     pub(super) fn apply_proposing(&mut self, event: &TaskEvent, at: Timestamp) {
         if let TaskEvent::Proposed { token, candidate, digest, evidence, .. } = event {
-            self.proposed(*token, (candidate, digest), evidence);
+            self.proposed(*token, candidate, digest, evidence);
         } else if let TaskEvent::Reused { source, candidate, digest, evidence, proposers } = event {
             self.started_at.get_or_insert(at);
             self.reuses += 1;
-            let mut proposal = self.fresh((candidate, digest), evidence);
+            let mut proposal = self.fresh(candidate, digest, evidence);
             proposal.source = Some(source.clone());
             proposal.proposers = proposers.iter().cloned().collect();
             self.proposals.push(proposal);
@@ -27,7 +27,7 @@ impl Task {
         }
     }
 
-    fn fresh(&self, (id, digest): (&str, &str), evidence: &[String]) -> Proposal {
+    fn fresh(&self, id: &str, digest: &str, evidence: &[String]) -> Proposal {
         Proposal {
             id: id.to_owned(),
             digest: digest.to_owned(),
@@ -50,7 +50,7 @@ impl Task {
 
     /// Equal outputs are one candidate. If an executor proposes an undecided candidate from
     /// knowledge, voters vote on it again; a rejected one stays rejected.
-    fn proposed(&mut self, token: u64, (id, digest): (&str, &str), evidence: &[String]) {
+    fn proposed(&mut self, token: u64, id: &str, digest: &str, evidence: &[String]) {
         let Some(claim) = self.claims.remove(&token) else { return };
         let is_known = |it: &String| self.proposals.iter().any(|of| of.evidence.contains(it));
         let brings_evidence = evidence.iter().any(|it| !is_known(it));
@@ -61,7 +61,7 @@ impl Task {
         let same = self.proposals.iter_mut().find(|proposal| proposal.digest == digest);
         let is_new = match same {
             None => {
-                let mut proposal = self.fresh((id, digest), evidence);
+                let mut proposal = self.fresh(id, digest, evidence);
                 proposal.proposers.insert(holder);
                 self.proposals.push(proposal);
                 true

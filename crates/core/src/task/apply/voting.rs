@@ -10,7 +10,7 @@ impl Task {
                 seen.insert(verifier.clone());
             }
         } else if let TaskEvent::VoteCommitted { token, candidate, turn, commitment, .. } = event {
-            self.vote_committed(*token, candidate, (*turn, commitment));
+            self.vote_committed(*token, candidate, *turn, commitment);
         } else if let TaskEvent::VoteRevealed { candidate, voter, ballot } = event {
             if let Some(vote) = self.vote(candidate, voter) {
                 vote.revealed = Some(ballot.clone());
@@ -67,7 +67,7 @@ impl Task {
         self.find(candidate).and_then(|it| it.votes.get_mut(voter))
     }
 
-    fn vote_committed(&mut self, token: u64, candidate: &str, (turn, commitment): (u32, &str)) {
+    fn vote_committed(&mut self, token: u64, candidate: &str, turn: u32, commitment: &str) {
         let Some(claim) = self.claims.remove(&token) else { return };
         let Some(proposal) = self.find(candidate) else { return };
         let vote = Vote {

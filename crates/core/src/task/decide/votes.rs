@@ -25,13 +25,16 @@ pub(super) fn committed(task: &Task, command: &TaskCommand) -> DecideResult {
     }])
 }
 
+/// The vote of a voter on a candidate.
+#[derive(Clone, Copy)]
+pub(super) struct VoteRef<'a> {
+    pub(super) candidate: &'a str,
+    pub(super) voter: &'a str,
+}
+
 /// A vote counts if it is revealed in time and as it was committed.
-pub(super) fn revealed(
-    task: &Task,
-    (id, voter): (&str, &str),
-    ballot: &Ballot,
-    salt: &str,
-) -> DecideResult {
+pub(super) fn revealed(task: &Task, of: VoteRef<'_>, ballot: &Ballot, salt: &str) -> DecideResult {
+    let VoteRef { candidate: id, voter } = of;
     let proposal = task.proposal(id).ok_or_else(|| TaskRefusal::NoCandidate(id.to_owned()))?;
     let vote = proposal.votes.get(voter).ok_or_else(|| TaskRefusal::NoVote(voter.to_owned()))?;
     match proposal.standing {
@@ -50,11 +53,7 @@ pub(super) fn revealed(
         let verdicts = (before.verdict_digest.clone(), ballot.verdict_digest.clone());
         // A repeated reveal adds nothing.
         let is_same = before == ballot;
-        return if is_same {
-            Ok(Vec::new())
-        } else {
-            accused(task, (id, voter, vote.turn), &verdicts)
-        };
+        return if is_same { Ok(Vec::new()) } else { accused(task, of, vote.turn, &verdicts) };
     }
     let context =
         VoteContext { task: &task.id, epoch: task.epoch, candidate: id, turn: vote.turn, voter };
@@ -82,9 +81,11 @@ pub(super) fn revealed(
 /// decided, they are recorded and do not change the decision.
 pub(super) fn accused(
     task: &Task,
-    (id, voter, turn): (&str, &str, u32),
+    of: VoteRef<'_>,
+    turn: u32,
     verdicts: &(String, String),
 ) -> DecideResult {
+    let VoteRef { candidate: id, voter } = of;
     let proposal = task.proposal(id).ok_or_else(|| TaskRefusal::NoCandidate(id.to_owned()))?;
     let vote = proposal.votes.get(voter).filter(|it| it.turn == turn);
     let vote = vote.ok_or_else(|| TaskRefusal::NoVote(voter.to_owned()))?;

@@ -21,7 +21,10 @@ use parking_lot::Mutex;
 
 use crate::{
     Clock, Engine, EngineError,
-    node::capacity::{CapacityPermit, capacity_owner},
+    node::{
+        capacity::{CapacityPermit, capacity_owner},
+        keyed_permits::{KeyedPermit, KeyedPermits},
+    },
 };
 
 /// The minimum interval between two writes of a key's last use.
@@ -68,8 +71,8 @@ pub(crate) struct KeysInUse {
     keys: Mutex<BTreeMap<String, Arc<KeyInUse>>>,
     /// The request rate of all keys of an account together, if it is limited.
     accounts: Mutex<BTreeMap<AccountId, AccountInUse>>,
-    /// How many rounds each key has in progress; keys without rounds have no entry.
-    rounds: Arc<Mutex<BTreeMap<String, usize>>>,
+    /// The rounds that each key has in progress.
+    rounds: Arc<KeyedPermits<String>>,
 }
 
 struct AccountInUse {
@@ -105,17 +108,10 @@ impl governor::clock::Clock for LimiterClock {
     }
 }
 
-/// A round of a key in progress, until this is dropped.
-#[derive(Debug)]
-struct KeyRoundPermit {
-    key: String,
-    rounds: Arc<Mutex<BTreeMap<String, usize>>>,
-}
-
 /// Everything that a round holds until it ends.
 #[derive(Debug)]
 pub(crate) struct RoundPermit {
-    _of_key: KeyRoundPermit,
+    _of_key: KeyedPermit<String>,
     _of_account: CapacityPermit,
     _memory: CapacityPermit,
 }
@@ -154,7 +150,12 @@ impl Engine {
 
 impl KeysInUse {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, keys: Mutex::default(), accounts: Mutex::default(), rounds: Arc::default() }
+        Self {
+            clock,
+            keys: Mutex::default(),
+            accounts: Mutex::default(),
+            rounds: KeyedPermits::new(),
+        }
     }
 
     /// Counts a request; returns the remaining allowance if the key has a limit.
@@ -221,14 +222,9 @@ impl KeysInUse {
         fresh
     }
 
-    fn key_round_permit(&self, key: &CallerKey) -> Result<KeyRoundPermit, LimitExceeded> {
-        let mut rounds = self.rounds.lock();
-        let under_way = rounds.get(&key.id).copied().unwrap_or(0);
-        if key.concurrent_rounds <= under_way {
-            return Err(LimitExceeded::Rounds(key.concurrent_rounds));
-        }
-        rounds.insert(key.id.clone(), under_way + 1);
-        Ok(KeyRoundPermit { key: key.id.clone(), rounds: Arc::clone(&self.rounds) })
+    fn key_round_permit(&self, key: &CallerKey) -> Result<KeyedPermit<String>, LimitExceeded> {
+        let most = key.concurrent_rounds;
+        self.rounds.take(&key.id, most).ok_or(LimitExceeded::Rounds(most))
     }
 
     /// The uses that are due to be written.
@@ -264,18 +260,6 @@ impl KeysInUse {
             let is_written = uses.written.is_some_and(|written| uses.last <= written);
             !(is_idle && is_written)
         });
-    }
-}
-
-impl Drop for KeyRoundPermit {
-    fn drop(&mut self) {
-        let mut rounds = self.rounds.lock();
-        match rounds.get_mut(&self.key) {
-            Some(under_way) if 1 < *under_way => *under_way -= 1,
-            Some(_) | None => {
-                rounds.remove(&self.key);
-            }
-        }
     }
 }
 
@@ -378,7 +362,7 @@ mod tests {
         drop(first);
         let third = in_use.key_round_permit(&two).unwrap();
         drop((second, third));
-        assert!(in_use.rounds.lock().is_empty());
+        assert!(in_use.rounds.is_empty());
     }
 
     #[test]

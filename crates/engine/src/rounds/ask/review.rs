@@ -1,6 +1,6 @@
 //! Checks an executor's answer: by the policy, and by the judge if a verifier decides.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use jurat_core::{
     account::ledger::CostEstimate,
@@ -15,11 +15,12 @@ use jurat_core::{
     },
 };
 use jurat_guard::sandbox::SandboxError;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{ReplicaPlan, judge::reason_code};
-use crate::{Engine, judges::JudgeResult, rounds::semantic::BoundVerifier};
+use crate::{
+    Engine, judges::JudgeResult, node::keyed_locks::KeyedLocks, rounds::semantic::BoundVerifier,
+};
 
 /// A verifier whose judge decides the answers of executors.
 #[derive(Debug)]
@@ -29,17 +30,12 @@ pub(crate) struct AnswerReview {
     pub(crate) estimate: CostEstimate,
     /// One lock for each distinct answer, so that the judge is not asked about the same answer
     /// concurrently, and the second check finds the verdict of the first.
-    locks: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    locks: KeyedLocks<String>,
 }
 
 impl AnswerReview {
     pub(in crate::rounds) fn new(verifier: Arc<BoundVerifier>, estimate: CostEstimate) -> Self {
-        Self { verifier, estimate, locks: Mutex::default() }
-    }
-
-    fn lock_for(&self, output: &Value) -> Arc<tokio::sync::Mutex<()>> {
-        let mut locks = self.locks.lock();
-        Arc::clone(locks.entry(digest_json(output)).or_default())
+        Self { verifier, estimate, locks: KeyedLocks::default() }
     }
 }
 
@@ -102,7 +98,7 @@ impl Engine {
         }
         match &checks.review {
             Some(review) if reviewed.refused.is_none() => {
-                self.judge_answer((errand, index), review, &candidate.output).await
+                self.judge_answer(errand, index, review, &candidate.output).await
             }
             None if checks.own_policy.is_none() => {
                 let code = FailureCode::OutputUnchecked;
@@ -134,7 +130,8 @@ impl Engine {
 
     async fn judge_answer(
         &self,
-        (errand, index): (&ReplicaPlan, usize),
+        errand: &ReplicaPlan,
+        index: usize,
         review: &AnswerReview,
         output: &Value,
     ) -> ReviewResult {
@@ -153,8 +150,7 @@ impl Engine {
                 "its judgment may cost more than the round has reserved; raise `policy_params.max_chars` to reserve more",
             );
         }
-        let turn = review.lock_for(output);
-        let _turn = turn.lock().await;
+        let _lock = review.locks.of(digest_json(output)).acquire().await;
         let task = judging.question_for(judge, errand.deadline, Some(errand.seat_bill(index)));
         let judged = self.judge(&task).await;
         let JudgeResult { outcome, usage, cost_micros } = judged;

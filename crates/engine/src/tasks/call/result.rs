@@ -128,7 +128,7 @@ fn answer_outcome(
     match &order.work {
         TaskCallWork::Propose { .. } => proposal_outcome(order, said),
         TaskCallWork::Vote { candidate, .. } => {
-            vote_outcome((candidate, policy_hash, executor), label, said)
+            vote_outcome(candidate, policy_hash, executor, label, said)
         }
     }
 }
@@ -154,7 +154,9 @@ fn proposal_outcome(order: &TaskCallOrder, said: AnswerContent) -> TaskCallOutco
 }
 
 fn vote_outcome(
-    (candidate, policy_hash, executor): (&Candidate, &str, &str),
+    candidate: &Candidate,
+    policy_hash: &str,
+    executor: &str,
     label: Label,
     said: AnswerContent,
 ) -> TaskCallOutcome {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures::{FutureExt as _, future::BoxFuture, stream::FuturesUnordered};
 use jurat_core::{
     id::AccountId,
     task::{TaskKey, TaskTake},
@@ -16,12 +16,13 @@ use crate::tasks::{
     DriverContext, DriverExit, DriverSignals, DueTasks, TaskPortError, TaskStorePort, WorkerPort,
     ports::{store_adapter::TaskStoreAdapter, worker_adapter::WorkerAdapter},
 };
-use crate::{Clock, Engine};
+use crate::{
+    Clock, Engine,
+    due_loop::{DueLoop, DueWork},
+};
 
 /// How long a taken task is left to its node, which writes to it before that.
 const TAKEN_MS: u64 = 2_000;
-/// How long to wait for a store that does not answer.
-const TROUBLE_MS: u64 = 1_000;
 
 /// The tasks that this node drives.
 #[derive(Debug, Default)]
@@ -120,125 +121,84 @@ struct DueCursor {
     looked_to: Option<AccountId>,
 }
 
-/// The events that wake the scheduler.
-enum SchedulerWake {
-    Stop,
-    Found(Result<DueTasks, TaskPortError>),
-    Left(DriverExit),
-    Woken,
-    Time,
+/// The tasks of a scheduler as the work of its loop.
+struct TaskWork<'w, D, W> {
+    scheduler: &'w TaskScheduler<'w, D, W>,
+    seen: DueCursor,
 }
-
-type DueLookup<'a> = Option<BoxFuture<'a, Result<DueTasks, TaskPortError>>>;
-type ActiveDrivers<'a> = FuturesUnordered<BoxFuture<'a, DriverExit>>;
 
 impl<D: TaskStorePort, W: DriverPort> TaskScheduler<'_, D, W> {
     /// Runs until the node stops, and then until its drivers have released their leases.
     pub async fn run(&self) {
-        let mut walks: ActiveDrivers<'_> = FuturesUnordered::new();
-        let mut looking: DueLookup<'_> = None;
-        let mut look_at = self.clock.now();
-        let mut seen = DueCursor::default();
-        loop {
-            let now = self.clock.now();
-            let free = self.at_once.saturating_sub(walks.len());
-            if looking.is_none() && free != 0 && look_at <= now {
-                looking = Some(self.store.take_due(self.take(now, free, &seen)).boxed());
-                look_at = now.plus_millis(millis(self.longest_sleep));
-            }
-            // Without a free slot there is nothing to look for.
-            let sleep = if free == 0 { self.longest_sleep } else { span(now, look_at) };
-            match self.next_wake(&mut looking, &mut walks, sleep).await {
-                SchedulerWake::Stop => break,
-                SchedulerWake::Found(found) => {
-                    looking = None;
-                    look_at = look_at.min(self.drive_due(found, &mut seen, &walks));
-                }
-                // A slot is free for waiting tasks.
-                SchedulerWake::Left(_) if seen.some_wait => look_at = self.clock.now(),
-                SchedulerWake::Left(DriverExit::Waiting(until)) => look_at = look_at.min(until),
-                SchedulerWake::Left(
-                    DriverExit::Over
-                    | DriverExit::Missing
-                    | DriverExit::Trouble
-                    | DriverExit::Stopped,
-                ) => {}
-                // The sleep is over, even if the clock was set back meanwhile.
-                SchedulerWake::Woken | SchedulerWake::Time => look_at = self.clock.now(),
-            }
-        }
-        while walks.next().await.is_some() {}
-    }
-
-    fn take(&self, now: Timestamp, free: usize, seen: &DueCursor) -> TaskTake {
-        TaskTake {
-            now,
-            until: now.plus_millis(TAKEN_MS),
-            limit: u32::try_from(free).unwrap_or(u32::MAX),
-            in_flight: self.in_flight.by_account(),
-            after: seen.looked_to.clone(),
-        }
-    }
-
-    async fn next_wake<'w>(
-        &self,
-        looking: &mut DueLookup<'w>,
-        walks: &mut ActiveDrivers<'w>,
-        sleep: Duration,
-    ) -> SchedulerWake {
-        let is_looking = looking.is_some();
-        let look = async {
-            match looking {
-                Some(looking) => looking.await,
-                None => std::future::pending().await,
-            }
+        let due_loop = DueLoop {
+            clock: self.clock,
+            at_once: self.at_once,
+            longest_sleep: self.longest_sleep,
+            wake: &self.in_flight.wake,
+            stop: &self.in_flight.stop,
+            grace: None,
         };
-        let turn = async {
-            tokio::select! {
-                biased;
-                () = self.in_flight.stop.cancelled() => SchedulerWake::Stop,
-                found = look, if is_looking => SchedulerWake::Found(found),
-                Some(left) = walks.next(), if !walks.is_empty() => SchedulerWake::Left(left),
-                () = self.in_flight.wake.notified() => SchedulerWake::Woken,
-            }
-        };
-        tokio::time::timeout(sleep, turn).await.unwrap_or(SchedulerWake::Time)
-    }
-
-    /// Drives the tasks that were found, and returns when to look again.
-    fn drive_due<'w>(
-        &'w self,
-        found: Result<DueTasks, TaskPortError>,
-        seen: &mut DueCursor,
-        walks: &ActiveDrivers<'w>,
-    ) -> Timestamp {
-        let now = self.clock.now();
-        let DueTasks { taken, next } = match found {
-            Ok(due) => due,
-            Err(error) => {
-                tracing::warn!(error = %error, "could not look for tasks that are due");
-                return now.plus_millis(TROUBLE_MS);
-            }
-        };
-        let (before, number) = (walks.len(), taken.tasks.len());
-        for key in taken.tasks {
-            if let Some(signals) = self.in_flight.enter(&key) {
-                walks.push(self.drive_entered(key, signals).boxed());
-            }
-        }
-        let is_entered = walks.len() - before == number;
-        *seen = DueCursor { some_wait: taken.some_wait, looked_to: taken.looked_to };
-        if seen.some_wait && !is_entered {
-            // A task that is driven already needs no slot.
-            return now;
-        }
-        next.unwrap_or_else(|| now.plus_millis(millis(self.longest_sleep)))
+        let mut work = TaskWork { scheduler: self, seen: DueCursor::default() };
+        // The loop never gives up, so it does not end with an error.
+        let _ended = due_loop.run(&mut work).await;
     }
 
     async fn drive_entered(&self, key: TaskKey, signals: Arc<DriverSignals>) -> DriverExit {
         // The entry is removed even if the driver panics or is dropped.
         let _entered = TaskInFlightGuard { in_flight: self.in_flight, key: &key };
         self.driver.drive(&key, &signals).await
+    }
+}
+
+impl<'w, D: TaskStorePort, W: DriverPort> DueWork for TaskWork<'w, D, W> {
+    type Found = DueTasks;
+    type Error = TaskPortError;
+    type Look = BoxFuture<'w, Result<DueTasks, TaskPortError>>;
+    type Ended = DriverExit;
+    type Item = BoxFuture<'w, DriverExit>;
+
+    const ITEMS: &'static str = "tasks";
+
+    fn take(&mut self, now: Timestamp, free: usize) -> Self::Look {
+        let scheduler = self.scheduler;
+        let take = TaskTake {
+            now,
+            until: now.plus_millis(TAKEN_MS),
+            limit: u32::try_from(free).unwrap_or(u32::MAX),
+            in_flight: scheduler.in_flight.by_account(),
+            after: self.seen.looked_to.clone(),
+        };
+        scheduler.store.take_due(take).boxed()
+    }
+
+    fn start(
+        &mut self,
+        found: DueTasks,
+        running: &FuturesUnordered<Self::Item>,
+    ) -> Option<Timestamp> {
+        let DueTasks { taken, next } = found;
+        let (before, number) = (running.len(), taken.tasks.len());
+        for key in taken.tasks {
+            if let Some(signals) = self.scheduler.in_flight.enter(&key) {
+                running.push(self.scheduler.drive_entered(key, signals).boxed());
+            }
+        }
+        let is_entered = running.len() - before == number;
+        self.seen = DueCursor { some_wait: taken.some_wait, looked_to: taken.looked_to };
+        // A task that is driven already needs no slot.
+        let has_free_slots = self.seen.some_wait && !is_entered;
+        if has_free_slots { Some(self.scheduler.clock.now()) } else { next }
+    }
+
+    fn ended(&mut self, ended: DriverExit, _running: usize) -> Option<Timestamp> {
+        match ended {
+            // A slot is free for waiting tasks.
+            _ if self.seen.some_wait => Some(self.scheduler.clock.now()),
+            DriverExit::Waiting(until) => Some(until),
+            DriverExit::Over | DriverExit::Missing | DriverExit::Trouble | DriverExit::Stopped => {
+                None
+            }
+        }
     }
 }
 
@@ -251,15 +211,6 @@ impl Drop for TaskInFlightGuard<'_> {
     fn drop(&mut self) {
         self.in_flight.leave(self.key);
     }
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The time from now until then, in whole milliseconds and never too short.
-fn span(now: Timestamp, until: Timestamp) -> Duration {
-    Duration::from_millis(until.millis_since(now) + 1)
 }
 
 /// The maximum sleep of a node: others may have added work to the same store.

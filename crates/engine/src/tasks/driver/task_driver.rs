@@ -18,6 +18,7 @@ use super::{
     worker_answer::{FinishedTaskCall, LateVerdict, WorkerAnswer},
     worker_call,
 };
+use crate::pauses::Pauses;
 use crate::tasks::{
     DriverContext, DriverExit, DriverSignals, NewCandidate, PriorDecision, SecretBallot,
     TaskPortError, TaskSnapshot, TaskStorePort, TaskWorker, TaskWriteOutcome, WorkerFailure,
@@ -25,9 +26,6 @@ use crate::tasks::{
     draft::{PendingLease, TaskDraft},
 };
 
-/// The first and the longest wait for a store that does not answer.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How many leases with an unknown write are remembered.
 const MOST_UNSURE: usize = 16;
 /// How long a write waits to learn who can work, which is mostly known immediately.
@@ -62,7 +60,7 @@ pub(crate) struct TaskDriver<'a, D, H> {
     unsure: Vec<PendingLease>,
     /// Verdicts with lost leases, as long as their voters may give another verdict.
     late_verdicts: Vec<LateVerdict>,
-    pause: Duration,
+    pauses: Pauses,
 }
 
 impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
@@ -84,7 +82,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
             calls: TaskCallsInFlight::default(),
             unsure: Vec::new(),
             late_verdicts: Vec::new(),
-            pause: FIRST_PAUSE,
+            pauses: store_pauses(),
         }
     }
 
@@ -98,7 +96,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
     /// Whether the driver may end here if the store does not answer: it was asked often enough, and
     /// no recorded lease is lost.
     pub(crate) fn may_leave(&self) -> bool {
-        self.is_idle() && self.pause == LONGEST_PAUSE
+        self.is_idle() && self.pauses.is_longest()
     }
 
     /// Writes everything that can be written now. `None` means that there is something to wait for.
@@ -387,7 +385,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         let writing = self.context.store.append(append);
         match self.calls.meanwhile(writing).await {
             Ok(TaskWriteOutcome::Written) => {
-                self.pause = FIRST_PAUSE;
+                self.pauses = store_pauses();
                 self.snapshot.task = task;
                 self.snapshot.seq += u64::try_from(count).unwrap_or(u64::MAX);
                 self.calls.finished.retain(|it| !it.is_noted);
@@ -418,7 +416,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
         let (driver, key, filed) = (self.context, self.key, self.snapshot.clone());
         let salt = format!("{:032x}{:032x}", driver.clock.bits(), driver.clock.bits());
         let work = async move {
-            let asking = worker_call::call_worker(driver, key, filed, (&start.claim, within));
+            let asking = worker_call::call_worker(driver, key, filed, &start.claim, within);
             let came = tokio::time::timeout(within, asking).await.unwrap_or_else(|_| {
                 let detail = format!("`{}` did not answer in time", start.claim.holder);
                 WorkerAnswer::Nothing(WorkerFailure {
@@ -460,8 +458,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
 
     /// Waits before the store is asked again; calls continue meanwhile.
     pub(crate) async fn wait_for_store(&mut self, signals: &DriverSignals) {
-        let pause = self.pause;
-        self.pause = LONGEST_PAUSE.min(pause * 4);
+        let pause = self.pauses.advance();
         self.wait_at_most(pause, signals).await;
     }
 
@@ -570,4 +567,9 @@ fn reuse_decision(draft: &mut TaskDraft<'_>, remembered: &[PriorDecision]) {
             return;
         }
     }
+}
+
+/// The pauses before a store that does not answer is asked again.
+fn store_pauses() -> Pauses {
+    Pauses::growing(Duration::from_millis(50), Duration::from_secs(1), 4.0)
 }

@@ -21,7 +21,8 @@ pub(crate) async fn call_worker<D: TaskStorePort, H: WorkerPort>(
     driver: &DriverContext<'_, D, H>,
     key: &TaskKey,
     filed: TaskSnapshot,
-    (claim, within): (&TaskLease, Duration),
+    claim: &TaskLease,
+    within: Duration,
 ) -> WorkerAnswer {
     let (key, execution_id) = (key.clone(), claim.execution_id.clone());
     if claim.role == TaskRole::Propose {

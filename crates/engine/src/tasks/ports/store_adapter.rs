@@ -114,7 +114,7 @@ impl TaskStorePort for TaskStoreAdapter {
         filed: &TaskSnapshot,
     ) -> Result<Vec<PriorDecision>, TaskPortError> {
         let asked =
-            knowledge::knowledge_query(&key.account, &filed.contract, (knowledge::MOST_SAME, 0));
+            knowledge::knowledge_query(&key.account, &filed.contract, knowledge::MOST_SAME, 0);
         let tasks = self.engine.inner.store.tasks();
         let hits = tasks.knowledge_hits(&behalf_of_task(key), &asked).await;
         let exact = hits.map_err(|error| port_error(&error))?.exact;
@@ -123,9 +123,7 @@ impl TaskStorePort for TaskStoreAdapter {
             let before = TaskKey { account: key.account.clone(), id: known.key.task_id.clone() };
             let made = tasks.task_candidate(&behalf_of_task(key), &before, &known.candidate).await;
             let made = made.map_err(|error| port_error(&error))?;
-            found.extend(
-                made.map(|made| knowledge::prior_decision((known, filed.task.epoch), made)),
-            );
+            found.extend(made.map(|made| knowledge::prior_decision(known, filed.task.epoch, made)));
         }
         Ok(found)
     }
@@ -164,7 +162,7 @@ impl TaskStoreAdapter {
         if let Some((place, epoch, candidate)) = finalized {
             made = self.final_candidate(&append, &candidate).await?;
             let seq = append.before.seq + u64::try_from(place).unwrap_or(u64::MAX) + 1;
-            knowledge = made.as_ref().map(|it| knowledge::knowledge_of(&append, (epoch, seq), it));
+            knowledge = made.as_ref().map(|it| knowledge::knowledge_of(&append, epoch, seq, it));
         }
         let output = made.as_ref().map(|it| &it.output);
         let told = if listening.is_empty() {

@@ -78,7 +78,7 @@ impl WorkerPort for WorkerAdapter {
         self.engine.probe_named(&view, &names).await;
         let standings = self.engine.pool_health();
         let mut workers: Vec<TaskWorker> =
-            names.into_iter().map(|name| self.worker(filed, name, (&view, &standings))).collect();
+            names.into_iter().map(|name| self.worker(filed, name, &view, &standings)).collect();
         let spare = panel.has_spare.then_some(TaskWorkerKind::Spare);
         // If answers are compared, proposers are worth more than voters: as many as the contract
         // allows propose, and the node casts the missing vote.
@@ -192,14 +192,14 @@ impl WorkerAdapter {
     /// Earlier decisions for a proposer. An executor can also work without them.
     async fn seed_bundle(&self, account: &AccountId, filed: &TaskSnapshot) -> Option<Value> {
         let (tasks, behalf) = (self.engine.inner.store.tasks(), Behalf::Account(account.clone()));
-        let counts = (knowledge::MOST_SAME, knowledge::LOOKED_THROUGH);
-        let asked = knowledge::knowledge_query(account, &filed.contract, counts);
+        let (exact, others) = (knowledge::MOST_SAME, knowledge::LOOKED_THROUGH);
+        let asked = knowledge::knowledge_query(account, &filed.contract, exact, others);
         let hits = tasks.knowledge_hits(&behalf, &asked).await.unwrap_or_default();
         let picks = knowledge::picks(&hits, &filed.contract);
         let wanted = knowledge::output_query(account, knowledge::keys(&picks));
         let learned = tasks.knowledge_read(&behalf, &wanted).await.unwrap_or_default();
         let refused: Vec<String> = filed.task.blacklist.iter().cloned().collect();
-        knowledge::bundle((&picks, &learned), &filed.contract, &refused)
+        knowledge::bundle(&picks, &learned, &filed.contract, &refused)
     }
 
     /// Earlier decisions on the same inputs, if the policy counts them as further answers.
@@ -212,7 +212,7 @@ impl WorkerAdapter {
         let (tasks, behalf) =
             (self.engine.inner.store.tasks(), Behalf::Account(key.account.clone()));
         let asked =
-            knowledge::knowledge_query(&key.account, &filed.contract, (knowledge::MOST_SAME, 0));
+            knowledge::knowledge_query(&key.account, &filed.contract, knowledge::MOST_SAME, 0);
         let hits = tasks.knowledge_hits(&behalf, &asked).await.map_err(lost)?;
         let proposal = filed.task.proposal(&candidate.candidate_id);
         let prior = knowledge::prior(&hits, proposal.and_then(|it| it.source.as_deref()));
@@ -266,7 +266,8 @@ impl WorkerAdapter {
         &self,
         filed: &TaskSnapshot,
         name: &str,
-        (view, standings): (&PoolView, &PoolHealth),
+        view: &PoolView,
+        standings: &PoolHealth,
     ) -> TaskWorker {
         let panel = &filed.roster;
         let is_in = |names: &[String]| names.iter().any(|it| it == name);

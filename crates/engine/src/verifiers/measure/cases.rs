@@ -16,7 +16,7 @@ use jurat_core::{
 };
 use serde_json::{Value, json};
 
-use super::{MeasureReport, MeasureRequest, MeasuredCase};
+use super::{MeasureReport, MeasureRequest, MeasuredCase, parallel::WatchedCases};
 use crate::{Engine, EngineError};
 
 /// More cases need several measurements.
@@ -154,7 +154,8 @@ impl Engine {
             // It reads other fields, so there is nothing to compare.
             return Ok(None);
         }
-        let report = self.judge_cases(caller, &earlier, request, (cases, None)).await?;
+        let watched = WatchedCases { cases, watcher: None };
+        let report = self.judge_cases(caller, &earlier, request, watched).await?;
         self.store_measurement(version, &report).await?;
         Ok(Some((before, report.cases)))
     }

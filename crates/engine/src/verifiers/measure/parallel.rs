@@ -5,7 +5,10 @@ use std::collections::VecDeque;
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use jurat_core::{account::caller::Caller, id, verifier::VerifierVersion};
 
-use super::{CaseProgress, CaseWatcher, ExpectedCase, MeasureReport, MeasureRequest, MeasuredCase};
+use super::{
+    CaseProgress, CaseWatcher, ExpectedCase, MeasureReport, MeasureRequest, MeasuredCase,
+    report::EndedMeasure,
+};
 use crate::{Engine, EngineError};
 
 /// Cases that are judged concurrently; more would only wait for the provider.
@@ -21,6 +24,12 @@ struct MeasureProgress<'a> {
     stopped: Option<EngineError>,
 }
 
+/// The cases of a measurement, and its watcher.
+pub(super) struct WatchedCases<'a> {
+    pub(super) cases: &'a [ExpectedCase],
+    pub(super) watcher: Option<CaseWatcher>,
+}
+
 impl Engine {
     /// The report of all cases. Judged cases are paid for, so an error ends a measurement without a
     /// report only if it comes before the first verdict.
@@ -29,8 +38,9 @@ impl Engine {
         caller: &Caller,
         version: &VerifierVersion,
         request: &MeasureRequest,
-        (cases, watcher): (&[ExpectedCase], Option<CaseWatcher>),
+        watched: WatchedCases<'_>,
     ) -> Result<MeasureReport, EngineError> {
+        let WatchedCases { cases, watcher } = watched;
         let mut progress = MeasureProgress::new(cases);
         let mut under_way = FuturesUnordered::new();
         loop {
@@ -54,9 +64,9 @@ impl Engine {
             }
         }
         let (judged, stopped) = progress.end()?;
-        let (now, bits) = (self.inner.clock.now(), self.inner.clock.bits());
-        let is_whole = stopped.is_none();
-        Ok(MeasureReport::new((id::uuid(now, bits), now), version, request, (judged, is_whole)))
+        let (at, bits) = (self.inner.clock.now(), self.inner.clock.bits());
+        let ended = EndedMeasure { at, cases: judged, is_whole: stopped.is_none() };
+        Ok(MeasureReport::new(id::uuid(at, bits), version, request, ended))
     }
 }
 

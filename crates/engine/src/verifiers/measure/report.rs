@@ -158,14 +158,23 @@ impl MeasuredCase {
     }
 }
 
+/// A measurement that has ended.
+pub(super) struct EndedMeasure {
+    pub(super) at: Timestamp,
+    pub(super) cases: Vec<MeasuredCase>,
+    /// Whether all cases were judged.
+    pub(super) is_whole: bool,
+}
+
 impl MeasureReport {
     /// A report; some cases may be unjudged.
     pub(super) fn new(
-        (id, at): (String, Timestamp),
+        id: String,
         version: &VerifierVersion,
         request: &MeasureRequest,
-        (cases, is_whole): (Vec<MeasuredCase>, bool),
+        ended: EndedMeasure,
     ) -> Self {
+        let EndedMeasure { at, cases, is_whole } = ended;
         let outcomes: Vec<CalibrationCase> = cases.iter().map(MeasuredCase::outcome).collect();
         let labelled = cases.iter().map(|case| {
             let (id, inputs) = (Some(case.id.clone()), case.inputs.clone());

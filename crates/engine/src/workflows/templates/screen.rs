@@ -59,6 +59,13 @@ pub struct SafetyReport {
     pub cut: Vec<String>,
 }
 
+/// The version that a report is about.
+struct ScreenedVersion {
+    what: &'static str,
+    id: String,
+    version: u32,
+}
+
 impl Engine {
     /// Screens a version of a template; anybody may ask, and pays for it.
     pub async fn template_check_safety(
@@ -69,7 +76,8 @@ impl Engine {
         let found = self.template_get(Some(caller), wanted).await?.found;
         let seen = self.screened_template(caller, &found).await?;
         let (id, version) = (found.template.id.clone(), found.release.version);
-        self.check_safety(caller, ("template", id, version), &seen).await
+        let of = ScreenedVersion { what: "template", id, version };
+        self.check_safety(caller, of, &seen).await
     }
 
     /// Screens a version of a workflow that the caller can see.
@@ -94,14 +102,15 @@ impl Engine {
                 parts.push((file.entry.path, text));
             }
         }
-        let what = ("workflow", reached.workflow.id, version.version);
-        self.check_safety(caller, what, &screened_parts(&parts)).await
+        let (id, version) = (reached.workflow.id, version.version);
+        let of = ScreenedVersion { what: "workflow", id, version };
+        self.check_safety(caller, of, &screened_parts(&parts)).await
     }
 
     async fn check_safety(
         &self,
         caller: &Caller,
-        (what, id, version): (&'static str, String, u32),
+        of: ScreenedVersion,
         seen: &ScreeningText,
     ) -> Result<SafetyReport, EngineError> {
         let from = Provenance::default();
@@ -114,6 +123,7 @@ impl Engine {
             (ScreenVerdict::Passed, ScreenVerdict::Passed) => SafetyStatus::Clean,
         };
         let cut = seen.cut.clone();
+        let ScreenedVersion { what, id, version } = of;
         Ok(SafetyReport { what, id, version, status, block, advisory, cut })
     }
 

@@ -185,8 +185,8 @@ impl Shelf {
     }
 
     pub(super) fn remembered(&mut self, key: &TaskKey, filed: &TaskSnapshot) -> Vec<PriorDecision> {
-        let most = (knowledge::MOST_SAME, 0);
-        let hits = self.hits(&knowledge::knowledge_query(&key.account, &filed.contract, most));
+        let most = knowledge::MOST_SAME;
+        let hits = self.hits(&knowledge::knowledge_query(&key.account, &filed.contract, most, 0));
         let found = knowledge::reusable(&hits.exact, &key.id, &filed.roster);
         let made = |it: &KnowledgeSummary| {
             let before = TaskKey { account: key.account.clone(), id: it.key.task_id.clone() };
@@ -194,7 +194,7 @@ impl Shelf {
             let made = kept.and_then(|of| of.candidates.get(&it.candidate).cloned());
             made.unwrap_or_else(|| self.made_before(it))
         };
-        found.map(|it| knowledge::prior_decision((it, filed.task.epoch), made(it))).collect()
+        found.map(|it| knowledge::prior_decision(it, filed.task.epoch, made(it))).collect()
     }
 
     /// A candidate of a task from before the world started.
@@ -214,7 +214,7 @@ impl Shelf {
 
     /// A decision from before the world started.
     pub(super) fn remember(&mut self, task: &str, contract: &Value, answer: u64) {
-        let asked = knowledge::knowledge_query(&AccountId::admin(), contract, (1, 0));
+        let asked = knowledge::knowledge_query(&AccountId::admin(), contract, 1, 0);
         let output = json!({ "answer": answer });
         let knowledge = Knowledge {
             epoch: 1,
@@ -272,7 +272,7 @@ fn learn(append: &TaskWrite, kept: &Kept) -> Option<KnowledgeRecord> {
         })?;
     let made = plain(kept.candidates.get(candidate)?);
     let seq = append.before.seq + place as u64 + 1;
-    let knowledge = knowledge::knowledge_of(append, (epoch, seq), &made);
+    let knowledge = knowledge::knowledge_of(append, epoch, seq, &made);
     Some(KnowledgeRecord { task_id: append.key.id.clone(), knowledge })
 }
 

@@ -87,8 +87,9 @@ impl SimWorkers {
         let source = proposal.and_then(|it| it.source.clone());
         let voices = voices(&filed.task, &candidate.candidate_id);
         let reading = store.send(move |shelf| {
-            let most = (knowledge::MOST_SAME, 0);
-            let hits = shelf.hits(&knowledge::knowledge_query(&key.account, &filed.contract, most));
+            let most = knowledge::MOST_SAME;
+            let asked = knowledge::knowledge_query(&key.account, &filed.contract, most, 0);
+            let hits = shelf.hits(&asked);
             let before =
                 if prior { knowledge::prior(&hits, source.as_deref()) } else { Vec::new() };
             let before = before.iter().filter_map(|it| shelf.output(it)).collect();
