@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use jurat_store::{Postgres, StoreLocation};
+use jurat_store::StoreLocation;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
 use url::Url;
@@ -72,7 +72,7 @@ impl BenchStores {
         self.execute(&format!("create schema {schema}; {ROLE}")).await?;
         let mut url = server.clone();
         url.query_pairs_mut().append_pair("options[search_path]", &schema);
-        Postgres::migrate(url.as_str(), Some(SERVING)).await?;
+        jurat_store::migrate_postgres(url.as_str(), Some(SERVING)).await?;
         url.set_username(SERVING).ok().context("an address without a host")?;
         Ok(url.into())
     }

@@ -10,7 +10,7 @@ use jurat_core::{
     time::Timestamp,
     verifier::{InputContract, JudgeSettings, ModelRef, VerifierConfig, VerifierExample},
 };
-use jurat_store::{DeployOutcome, NewVerifierVersion, Store};
+use jurat_store::{Behalf, NewVerifierVersion, Store, WriteOutcome};
 
 /// Concurrent writes: as many as SQLite commits together.
 const AT_ONCE: usize = 256;
@@ -20,12 +20,15 @@ const FIRST_MS: i64 = 1_767_225_600_000;
 /// The provider of the judge.
 pub(crate) const PROVIDER: &str = "instant";
 
-pub(crate) async fn fill(store: &Arc<dyn Store>, count: u32) -> Result<()> {
+pub(crate) async fn fill(store: &Arc<Store>, count: u32) -> Result<()> {
     let deploys = stream::iter(0..count).map(|number| {
         let store = Arc::clone(store);
         async move {
-            let deployed = store.verifier_deploy(&deploy(number), None).await?;
-            ensure!(matches!(deployed, DeployOutcome::Done(_)), "{number} was not deployed");
+            let deployed = store
+                .verifiers()
+                .deploy(&Behalf::from(&deploy(number).account), &deploy(number), None)
+                .await?;
+            ensure!(matches!(deployed, WriteOutcome::Done(_)), "{number} was not deployed");
             Ok(())
         }
     });

@@ -70,7 +70,7 @@ pub async fn serve(executors: Vec<String>, keeps: StoreKind, front: FrontKind) -
 }
 
 /// A working engine, and the key of its caller.
-pub async fn node(store: Arc<dyn Store>, front: FrontKind) -> Result<(Engine, ApiKey)> {
+pub async fn node(store: Arc<Store>, front: FrontKind) -> Result<(Engine, ApiKey)> {
     let engine = Engine::new(EngineParts {
         store,
         clock: Arc::new(SystemClock),

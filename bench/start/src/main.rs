@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
-use jurat_store::{Sqlite, Store as _};
+use jurat_store::Store;
 use serde::Serialize;
 
 use crate::server::{ListTimes, ServerProcess};
@@ -107,7 +107,7 @@ fn program(named: Option<&Path>) -> Result<PathBuf> {
 
 async fn make(folder: &Path, count: u32) -> Result<()> {
     std::fs::create_dir_all(folder)?;
-    let store = Arc::new(Sqlite::open(&folder.join("jurat.db")).await?);
+    let store = Arc::new(Store::sqlite(&folder.join("jurat.db")).await?);
     rounds::fill(&store, count).await?;
     store.close().await;
     Ok(())
@@ -116,7 +116,7 @@ async fn make(folder: &Path, count: u32) -> Result<()> {
 /// Leaves rounds open, like a node that is killed.
 async fn leave_open(folder: &Path, turn: usize, count: u32) -> Result<()> {
     std::fs::create_dir_all(folder)?;
-    let store = Arc::new(Sqlite::open(&folder.join("jurat.db")).await?);
+    let store = Arc::new(Store::sqlite(&folder.join("jurat.db")).await?);
     rounds::leave_open(&store, turn, count).await?;
     store.close().await;
     Ok(())

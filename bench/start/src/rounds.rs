@@ -16,7 +16,7 @@ use jurat_core::{
     },
     time::Timestamp,
 };
-use jurat_store::{RoundCloseOutcome, Sqlite, Store as _};
+use jurat_store::{Behalf, RoundCharge, Store, WriteOutcome};
 use serde_json::json;
 
 /// Concurrent writes: as many as the store commits together.
@@ -27,14 +27,18 @@ const REPLICAS: usize = 3;
 
 /// Adds closed rounds: three validations for every delegation, and one split in twenty. There is no
 /// fact check and no abstention, so that lists of those find nothing.
-pub(crate) async fn fill(store: &Arc<Sqlite>, count: u32) -> Result<()> {
+pub(crate) async fn fill(store: &Arc<Store>, count: u32) -> Result<()> {
     let walks = stream::iter(0..count).map(|number| {
         let store = Arc::clone(store);
         async move {
             let open = open(number, u128::from(number));
             let closing = closing(&open, number);
-            store.round_open(&open, None).await?;
-            ensure!(store.round_close(&open, &closing).await? == RoundCloseOutcome::Closed, "lost");
+            store.rounds().open(&Behalf::from(&open.account), &open, None).await?;
+            ensure!(
+                store.rounds().close(&Behalf::from(&open.account), &open, &closing).await?
+                    == WriteOutcome::Done(RoundCharge::Own),
+                "lost"
+            );
             Ok(())
         }
     });
@@ -43,11 +47,14 @@ pub(crate) async fn fill(store: &Arc<Sqlite>, count: u32) -> Result<()> {
 }
 
 /// Adds rounds that stay open.
-pub(crate) async fn leave_open(store: &Arc<Sqlite>, turn: usize, count: u32) -> Result<()> {
+pub(crate) async fn leave_open(store: &Arc<Store>, turn: usize, count: u32) -> Result<()> {
     for number in 0..count {
         // The second half of the identifier distinguishes the starts.
         let bits = (u128::try_from(turn)? + 1) << 64 | u128::from(number);
-        store.round_open(&open(number, bits), None).await?;
+        store
+            .rounds()
+            .open(&Behalf::from(&open(number, bits).account), &open(number, bits), None)
+            .await?;
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ struct TaskLog {
 }
 
 /// Fills the log with copies of the task until it has this many events.
-pub(crate) async fn fill(store: &Arc<dyn Store>, id: &str, events: u64) -> Result<()> {
+pub(crate) async fn fill(store: &Arc<Store>, id: &str, events: u64) -> Result<()> {
     let whole = read(store, id).await?;
     let each = u64::try_from(whole.events.len())?;
     let copies = events.div_ceil(each).saturating_sub(1);
@@ -33,24 +33,24 @@ pub(crate) async fn fill(store: &Arc<dyn Store>, id: &str, events: u64) -> Resul
     written.buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await
 }
 
-async fn read(store: &Arc<dyn Store>, id: &str) -> Result<TaskLog> {
-    let (tasks, account) = (store.tasks(), AccountId::admin());
+async fn read(store: &Arc<Store>, id: &str) -> Result<TaskLog> {
+    let (store, account) = (&store, AccountId::admin());
     let behalf = Behalf::Account(account.clone());
     let key = TaskKey { account: account.clone(), id: id.to_owned() };
-    let record = tasks.task_get(&behalf, &key).await?.context("the first task is not there")?;
+    let record = store.tasks().get(&behalf, &key).await?.context("the first task is not there")?;
     let asked = TaskEventsQuery { task: key.clone(), after: 0, limit: 1_000 };
-    let events = tasks.task_events(&behalf, &asked).await?;
-    let candidate = tasks.task_candidates(&behalf, &key, &1).await?.pop();
+    let events = store.tasks().events(&behalf, &asked).await?;
+    let candidate = store.tasks().candidates(&behalf, &key, &1).await?.pop();
     let of = KnowledgeScope::Task(id.to_owned());
     let page = KnowledgePageQuery { account, of, before: None, limit: 1 };
-    let learned = tasks.knowledge_export(&behalf, &page).await?.pop();
+    let learned = store.knowledge().export(&behalf, &page).await?.pop();
     let knowledge = learned.map(|it| it.knowledge);
     let with = TaskAppendExtras { candidate, knowledge, ..TaskAppendExtras::default() };
     Ok(TaskLog { record, events: events.into_iter().map(|it| it.event).collect(), with })
 }
 
 /// Writes with the same operations as the server.
-async fn copy(store: &Arc<dyn Store>, whole: &TaskLog, number: u64) -> Result<()> {
+async fn copy(store: &Arc<Store>, whole: &TaskLog, number: u64) -> Result<()> {
     let TaskLog { record, events, with } = whole;
     let behalf = Behalf::Account(record.key.account.clone());
     let task = TaskKey { account: record.key.account.clone(), id: format!("copy-{number:08}") };
@@ -69,7 +69,7 @@ async fn copy(store: &Arc<dyn Store>, whole: &TaskLog, number: u64) -> Result<()
         most_open: u32::MAX,
     };
     let tasks = store.tasks();
-    let submitted = tasks.task_submit(&behalf, &submit, None).await?;
+    let submitted = tasks.submit(&behalf, &submit, None).await?;
     ensure!(matches!(submitted, WriteOutcome::Done(_)), "{number} was not submitted");
     let mut with = with.clone();
     if let Some(knowledge) = &mut with.knowledge {
@@ -84,7 +84,7 @@ async fn copy(store: &Arc<dyn Store>, whole: &TaskLog, number: u64) -> Result<()
         at: record.updated_at,
         with,
     };
-    let appended = tasks.task_append(&behalf, &append, None).await?;
+    let appended = tasks.append(&behalf, &append, None).await?;
     ensure!(matches!(appended, WriteOutcome::Done(())), "{number} was not written");
     Ok(())
 }

@@ -112,7 +112,7 @@ impl Engine {
         let credit = if *account == AccountId::admin() {
             CreditMode::Unmetered
         } else {
-            let state = self.inner.store.account_get(account).await?;
+            let state = self.inner.store.accounts().get(&Behalf::Platform, account).await?;
             let state = state.ok_or_else(|| EngineError::NotFound {
                 what: "account",
                 id: account.to_string(),

@@ -95,10 +95,10 @@ impl Engine {
         let event = self.new_agent_event(caller.account(), notice_of(order), at);
         let most_pending = self.inner.limits.agent_events.pending;
         let add = AgentEventAdd { account: caller.account().clone(), event, at, most_pending };
-        let (tasks, behalf) = (self.inner.store.tasks(), behalf_of(caller));
+        let (tasks, behalf) = (self.inner.store.agent_events(), behalf_of(caller));
         let written = self
             .write_idempotent(caller, keyed.as_ref(), Leaves::Rows, async |once| {
-                let writing = tasks.agent_event_add(&behalf, &add, once);
+                let writing = tasks.add(&behalf, &add, once);
                 self.inner.metrics.write("agent_event_add", writing).await
             })
             .await?;
@@ -116,8 +116,8 @@ impl Engine {
         id: &str,
     ) -> Result<AgentEventRecord, EngineError> {
         require_scope(caller, Scope::TasksRead)?;
-        let tasks = self.inner.store.tasks();
-        let found = tasks.agent_event_get(&behalf_of(caller), caller.account(), id).await?;
+        let agent_events = self.inner.store.agent_events();
+        let found = agent_events.get(&behalf_of(caller), caller.account(), id).await?;
         found.ok_or_else(|| EngineError::NotFound { what: "agent event", id: id.to_owned() })
     }
 
@@ -136,7 +136,7 @@ impl Engine {
             before: query.before,
             limit: query.limit,
         };
-        Ok(self.inner.store.tasks().agent_event_page(&behalf_of(caller), &filter).await?)
+        Ok(self.inner.store.agent_events().page(&behalf_of(caller), &filter).await?)
     }
 
     /// Refuses an executor that did not subscribe to events.

@@ -66,7 +66,7 @@ impl Engine {
             before: query.before,
             limit: query.limit,
         };
-        Ok(self.inner.store.tasks().agent_run_page(&behalf_of(caller), &filter).await?)
+        Ok(self.inner.store.agent_runs().page(&behalf_of(caller), &filter).await?)
     }
 
     /// The events of a run: after an event in order, or before one, the newest first.
@@ -80,7 +80,7 @@ impl Engine {
         require_scope(caller, Scope::TasksRead)?;
         let run = key(caller, id);
         let asked = AgentRunEventsQuery { run: run.clone(), from, limit };
-        let found = self.inner.store.tasks().agent_run_events(&behalf_of(caller), &asked).await?;
+        let found = self.inner.store.agent_runs().events(&behalf_of(caller), &asked).await?;
         if found.is_empty() {
             // Either there are no further events, or no such run.
             self.stored_agent_run(&run).await?;
@@ -146,7 +146,7 @@ impl Engine {
 
     async fn stored_agent_run(&self, key: &AgentRunKey) -> Result<AgentRunRecord, EngineError> {
         let behalf = Behalf::Account(key.account.clone());
-        let found = self.inner.store.tasks().agent_run_get(&behalf, key).await?;
+        let found = self.inner.store.agent_runs().get(&behalf, key).await?;
         found.ok_or_else(|| unknown_run(&key.id))
     }
 }

@@ -5,15 +5,13 @@ pub(crate) mod probe;
 mod sessions;
 pub(crate) mod signature;
 
-use std::sync::Arc;
-
 use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     executor::{BreakerState, Executor, Probe, breakers::PauseScope, session::Session},
     list::ListPage,
 };
-use jurat_store::{ExecutorAddOutcome, IdempotencyAnswer, RemoveOutcome};
+use jurat_store::{Behalf, ExecutorAddRefusal, IdempotencyAnswer, NotFound, WriteOutcome};
 
 use crate::{
     Engine, EngineError, EventsProbe, ExecutorView, IdempotentOutcome, IdempotentWrite, Leaves,
@@ -61,16 +59,22 @@ impl Engine {
         let unprobed = ExecutorView { executor, circuit, rests_for, same_url };
         let once = self.idempotency_record(caller, keyed, &unprobed);
         let ExecutorView { executor, same_url, .. } = unprobed;
-        match self.inner.store.executor_add(&executor, session.as_ref(), once.as_ref()).await? {
-            ExecutorAddOutcome::Added => {}
-            ExecutorAddOutcome::Repeated => return self.concurrent_answer(caller, keyed).await,
-            ExecutorAddOutcome::ExecutorExists => {
+        match self
+            .inner
+            .store
+            .executors()
+            .add(&Behalf::Platform, &executor, session.as_ref(), once.as_ref())
+            .await?
+        {
+            WriteOutcome::Done(()) => {}
+            WriteOutcome::Repeated => return self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(ExecutorAddRefusal::ExecutorExists) => {
                 return Err(EngineError::Conflict(format!(
                     "there is already an executor `{}`",
                     executor.name
                 )));
             }
-            ExecutorAddOutcome::SessionExists => {
+            WriteOutcome::Refused(ExecutorAddRefusal::SessionExists) => {
                 let id = session.map(|session| session.id).unwrap_or_default();
                 return Err(EngineError::Conflict(format!("there is already a session `{id}`")));
             }
@@ -112,7 +116,7 @@ impl Engine {
         page: &ListPage,
     ) -> Result<Vec<ExecutorView>, EngineError> {
         require_scope(caller, Scope::Admin)?;
-        let executors = self.inner.store.executor_list(page).await?;
+        let executors = self.inner.store.executors().list(&Behalf::Platform, page).await?;
         Ok(executors.into_iter().map(|executor| self.executor_view(executor)).collect())
     }
 
@@ -122,8 +126,13 @@ impl Engine {
         name: &str,
     ) -> Result<ExecutorView, EngineError> {
         require_scope(caller, Scope::Admin)?;
-        let executor =
-            self.inner.store.executor_get(name).await?.ok_or_else(|| unknown_executor(name))?;
+        let executor = self
+            .inner
+            .store
+            .executors()
+            .get(&Behalf::Platform, name)
+            .await?
+            .ok_or_else(|| unknown_executor(name))?;
         Ok(self.executor_view(executor))
     }
 
@@ -154,14 +163,18 @@ impl Engine {
             return Ok(IdempotentOutcome::Before(answer));
         }
         let once = self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::OfRemoval(Arc::new(move |sessions| {
-                saving.encode(&sessions.to_vec())
-            }))
+            IdempotencyAnswer::of(move |sessions: &Vec<String>| saving.encode(sessions))
         });
-        let sessions = match self.inner.store.executor_remove(name, once.as_ref()).await? {
-            RemoveOutcome::Removed(sessions) => sessions,
-            RemoveOutcome::Unknown => return Err(unknown_executor(name)),
-            RemoveOutcome::Repeated => return self.concurrent_answer(caller, keyed).await,
+        let sessions = match self
+            .inner
+            .store
+            .executors()
+            .remove(&Behalf::Platform, name, once.as_ref())
+            .await?
+        {
+            WriteOutcome::Done(sessions) => sessions,
+            WriteOutcome::Refused(NotFound) => return Err(unknown_executor(name)),
+            WriteOutcome::Repeated => return self.concurrent_answer(caller, keyed).await,
         };
         self.inner.pool.forget();
         self.inner.pool.forget_health(name);

@@ -3,7 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use jurat_core::{account::caller::Caller, id::RoundId, idempotency::SavedAnswer, round::Round};
-use jurat_store::{IdempotencyAnswer, IdempotencyRecord, PriorWrite, StoreError, WriteOutcome};
+use jurat_store::{
+    Behalf, IdempotencyAnswer, IdempotencyRecord, PriorWrite, StoreError, WriteOutcome,
+};
 
 use crate::{Engine, EngineError};
 
@@ -168,8 +170,12 @@ impl Engine {
     ) {
         let Some(keyed) = keyed else { return };
         let (key, answer) = (&keyed.key.key, keyed.encoder.encode(result));
-        if let Err(error) =
-            self.inner.store.idempotency_answer(caller.account(), key, &answer).await
+        if let Err(error) = self
+            .inner
+            .store
+            .idempotency()
+            .set_answer(&Behalf::from(caller.account()), caller.account(), key, &answer)
+            .await
         {
             // The record itself exists, so nothing is done twice.
             tracing::warn!(error = %error, "could not complete a reply under its idempotency key");
@@ -185,7 +191,12 @@ impl Engine {
         let Some(once) = once else { return Ok(None) };
         let Some(found) = self.find_record(caller, once).await? else { return Ok(None) };
         let id = found.round.ok_or(EngineError::Bug("a repeated round has no round"))?;
-        let round = self.inner.store.round_get(caller.account(), &id).await?;
+        let round = self
+            .inner
+            .store
+            .rounds()
+            .get(&Behalf::from(caller.account()), caller.account(), &id)
+            .await?;
         round.map(Some).ok_or(EngineError::Bug("a noted round is not there"))
     }
 
@@ -205,7 +216,12 @@ impl Engine {
         caller: &Caller,
         once: &IdempotencyKey,
     ) -> Result<Option<PriorWrite>, EngineError> {
-        let found = self.inner.store.idempotency_get(caller.account(), &once.key).await?;
+        let found = self
+            .inner
+            .store
+            .idempotency()
+            .get(&Behalf::from(caller.account()), caller.account(), &once.key)
+            .await?;
         let is_other = |found: &PriorWrite| found.request_digest != once.request_digest;
         if found.as_ref().is_some_and(is_other) {
             return Err(EngineError::KeyReused(once.key.clone()));

@@ -109,7 +109,7 @@ pub type SecretLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Everything that an engine is built from.
 pub struct EngineParts {
-    pub store: Arc<dyn Store>,
+    pub store: Arc<Store>,
     pub clock: Arc<dyn Clock>,
     pub client: OutboundClient,
     pub bounded: Sandbox,
@@ -200,7 +200,7 @@ pub struct Engine {
 }
 
 struct EngineInner {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     clock: Arc<dyn Clock>,
     client: OutboundClient,
     bounded: Sandbox,

@@ -18,7 +18,8 @@ use jurat_core::{
     workflow::VerifierRole,
 };
 use jurat_store::{
-    Behalf, NameMatch, PublishedVerifierLookup, VerifierLookup, VerifierQuery, VersionQuery,
+    Behalf, NameMatch, PublishedVerifierLookup, VerifierLookup, VerifierQuery, VersionKey,
+    VersionQuery,
 };
 
 pub use self::{
@@ -69,7 +70,7 @@ impl Engine {
             after: page.after.clone(),
             limit: page.limit,
         };
-        Ok(self.inner.store.sharing().verifier_list(&behalf_of(caller), &query).await?)
+        Ok(self.inner.store.verifiers().list(&behalf_of(caller), &query).await?)
     }
 
     /// A version in full: the pinned one, or the current one.
@@ -81,7 +82,19 @@ impl Engine {
         require_scope(caller, Scope::VerifiersRead)?;
         let version = self.verifier_reached(caller, reference, VerifierRole::Tune).await?;
         let (account, id) = (&version.verifier.account, &version.verifier.id);
-        let measured = self.inner.store.measurements(account, id, version.version).await?;
+        let measured = self
+            .inner
+            .store
+            .measurements()
+            .list(
+                &Behalf::from(account),
+                &VersionKey {
+                    account: account.clone(),
+                    verifier_id: id.to_owned(),
+                    version: version.version,
+                },
+            )
+            .await?;
         Ok(VerifierView { version, measured })
     }
 
@@ -103,8 +116,7 @@ impl Engine {
             before,
             limit,
         };
-        let versions =
-            self.inner.store.sharing().verifier_versions(&behalf_of(caller), &query).await?;
+        let versions = self.inner.store.verifiers().versions(&behalf_of(caller), &query).await?;
         Ok(VerifierVersionList { verifier, versions })
     }
 
@@ -134,9 +146,9 @@ impl Engine {
             return Err(unknown_verifier(reference));
         };
         let behalf = Behalf::Account(caller.account().clone());
-        let sharing = self.inner.store.sharing();
+        let templates = self.inner.store.templates();
         let pair = PublishedVerifierLookup { verifier: id.clone(), version: reference.version };
-        let found = sharing.published_verifier(&behalf, &pair).await?;
+        let found = templates.published_verifier(&behalf, &pair).await?;
         found.ok_or_else(|| unknown_verifier(reference))
     }
 
@@ -157,7 +169,7 @@ impl Engine {
     ) -> Result<VerifierVersion, EngineError> {
         let VerifierRef { which, version } = reference.clone();
         let asked = VerifierLookup { caller: caller.account().clone(), which, version, needs };
-        match self.inner.store.sharing().verifier_get(&behalf_of(caller), &asked).await? {
+        match self.inner.store.verifiers().get(&behalf_of(caller), &asked).await? {
             NameMatch::One(reached) => {
                 if let Some(shared) = &reached.shared {
                     let owner = &reached.version.verifier.account;

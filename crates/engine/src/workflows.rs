@@ -75,7 +75,7 @@ impl Engine {
             before: filter.before,
             limit: filter.limit,
         };
-        Ok(self.inner.store.sharing().workflow_list(&behalf_of(caller), &query).await?)
+        Ok(self.inner.store.workflows().list(&behalf_of(caller), &query).await?)
     }
 
     /// Workflows that match some words, the best first.
@@ -93,7 +93,7 @@ impl Engine {
             words: search::words(&wanted.query),
             limit: MOST_CANDIDATES,
         };
-        let found = self.inner.store.sharing().workflow_search(&behalf_of(caller), &wanted).await?;
+        let found = self.inner.store.workflows().search(&behalf_of(caller), &wanted).await?;
         let hits = search::best(query, found, limit, texts);
         let hits = hits.into_iter().map(|((reached, _), reason)| WorkflowHit { reached, reason });
         Ok(hits.collect())
@@ -107,7 +107,7 @@ impl Engine {
     ) -> Result<WorkflowView, EngineError> {
         require_scope(caller, Scope::WorkflowsRead)?;
         let asked = workflow_query(caller, reference);
-        let found = self.inner.store.sharing().workflow_get(&behalf_of(caller), &asked).await?;
+        let found = self.inner.store.workflows().get(&behalf_of(caller), &asked).await?;
         let view = found_one(found, reference)?;
         self.reach_used(caller, &view.reached).await?;
         Ok(view)
@@ -122,7 +122,7 @@ impl Engine {
     ) -> Result<Vec<WorkflowFileBytes>, EngineError> {
         require_scope(caller, Scope::WorkflowsRead)?;
         let files = WorkflowFilesLookup { asked: workflow_query(caller, reference), paths };
-        let found = self.inner.store.sharing().workflow_files(&behalf_of(caller), &files).await?;
+        let found = self.inner.store.workflows().files(&behalf_of(caller), &files).await?;
         let found = found_one(found, reference)?;
         self.reach_used(caller, &found.reached).await?;
         Ok(found.files)
@@ -154,7 +154,7 @@ impl Engine {
     ) -> Result<ForkLineage, EngineError> {
         require_scope(caller, Scope::WorkflowsRead)?;
         let asked = workflow_query(caller, reference);
-        let found = self.inner.store.sharing().workflow_lineage(&behalf_of(caller), &asked).await?;
+        let found = self.inner.store.workflows().lineage(&behalf_of(caller), &asked).await?;
         found_one(found, reference)
     }
 
@@ -175,8 +175,7 @@ impl Engine {
             let mut reference = WorkflowRef::parse(text).map_err(missing)?;
             reference.version = reference.version.or(given.workflow_version);
             let asked = workflow_query(caller, &reference);
-            let found =
-                self.inner.store.sharing().workflow_find(&behalf_of(caller), &asked).await?;
+            let found = self.inner.store.workflows().find(&behalf_of(caller), &asked).await?;
             let found = found_one(found, &reference)?.workflow.id;
             if checked.workflow_id.as_ref().is_some_and(|id| *id != found) {
                 return Err(EngineError::Invalid {

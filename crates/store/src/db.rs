@@ -1,12 +1,11 @@
-//! The two databases: connections, transactions, migrations, SQL text, and rows.
+//! The two databases: connections, transactions, migrations, and reading rows.
 
 pub(crate) mod idempotency;
 pub(crate) mod load;
 pub(crate) mod migrations;
 pub(crate) mod postgres;
-pub(crate) mod rows;
+pub(crate) mod row;
 pub(crate) mod search;
-pub(crate) mod sql;
 pub(crate) mod sqlite;
 pub(crate) mod tx;
 

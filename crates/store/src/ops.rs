@@ -1,22 +1,31 @@
-//! The operations of the store, one module for each kind of data; each method is one transaction.
+//! The operations of the store, one module for each family.
 
+pub(crate) mod accounts;
 pub(crate) mod agent_events;
 pub(crate) mod agent_runs;
 pub(crate) mod checkup;
-pub(crate) mod credit;
+pub(crate) mod documents;
+mod erasure;
 pub(crate) mod evidence;
+pub(crate) mod executors;
+pub(crate) mod idempotency;
 pub(crate) mod invitations;
 pub(crate) mod judge_calls;
-pub(crate) mod key;
+pub(crate) mod keys;
 pub(crate) mod knowledge;
+pub(crate) mod ledger;
 pub(crate) mod logins;
+pub(crate) mod measurements;
 pub(crate) mod open_work;
 pub(crate) mod people;
-pub(crate) mod registry;
+pub(crate) mod rounds;
+pub(crate) mod sessions;
 pub(crate) mod shares;
 pub(crate) mod storage;
 pub(crate) mod tasks;
 pub(crate) mod teams;
 pub(crate) mod templates;
+pub(crate) mod verdicts;
+pub(crate) mod verifier_runs;
 pub(crate) mod verifiers;
 pub(crate) mod workflows;

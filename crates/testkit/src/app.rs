@@ -28,7 +28,7 @@ use jurat_engine::{
     NodeSigningKey, SoleNode,
 };
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
-use jurat_store::{KeyRecord, Store, StoreLocation};
+use jurat_store::{Behalf, KeyRecord, Store, StoreLocation};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -92,7 +92,7 @@ impl Clock for ManualClock {
 pub struct TestApp {
     pub engine: Engine,
     pub clock: Arc<ManualClock>,
-    pub store: Arc<dyn Store>,
+    pub store: Arc<Store>,
     pub outbox: Arc<Outbox>,
     router: Router,
 }
@@ -139,7 +139,7 @@ impl TestApp {
         Self::on(jurat_store::open(&StoreLocation::Memory).await.unwrap(), limits).await
     }
 
-    pub async fn on(store: Arc<dyn Store>, limits: EngineLimits) -> Self {
+    pub async fn on(store: Arc<Store>, limits: EngineLimits) -> Self {
         Self::made_of(store, limits, JudgesConfig::default()).await
     }
 
@@ -155,16 +155,12 @@ impl TestApp {
         Self::assembled(store, EngineLimits::default(), JudgesConfig::default(), points).await
     }
 
-    pub async fn made_of(
-        store: Arc<dyn Store>,
-        limits: EngineLimits,
-        judges: JudgesConfig,
-    ) -> Self {
+    pub async fn made_of(store: Arc<Store>, limits: EngineLimits, judges: JudgesConfig) -> Self {
         Self::assembled(store, limits, judges, Failpoints::default()).await
     }
 
     async fn assembled(
-        store: Arc<dyn Store>,
+        store: Arc<Store>,
         limits: EngineLimits,
         judges: JudgesConfig,
         points: Failpoints,
@@ -218,10 +214,10 @@ impl TestApp {
     /// A caller with an account of its own, which is created if necessary.
     pub async fn caller(&self, name: &str, scopes: &[Scope]) -> TestCaller<'_> {
         let account = AccountId::parse(&format!("acct_{name}")).unwrap();
-        self.store.account_ensure(&account, self.clock.now()).await.unwrap();
+        self.store.accounts().ensure(&Behalf::Platform, &account, &self.clock.now()).await.unwrap();
         let key = ApiKey::new(self.clock.bits(), [self.clock.bits(), self.clock.bits()]);
         let record = key_record(&key, account, scopes, self.clock.now());
-        self.store.key_put(&record).await.unwrap();
+        self.store.keys().put(&Behalf::Platform, &record).await.unwrap();
         TestCaller { app: self, key: Some(key.reveal()), address: None }
     }
 

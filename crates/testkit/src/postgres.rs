@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use jurat_store::{Postgres, StoreLocation};
+use jurat_store::StoreLocation;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 /// The serving role of all tests: it owns nothing and bypasses nothing.
@@ -36,7 +36,7 @@ impl TestSchema {
     /// A schema with all tables, for the serving role.
     pub async fn served() -> Self {
         let schema = Self::new().await;
-        Postgres::migrate(&schema.url(), Some(SERVING)).await.unwrap();
+        jurat_store::migrate_postgres(&schema.url(), Some(SERVING)).await.unwrap();
         schema
     }
 
@@ -62,7 +62,7 @@ impl TestSchema {
     /// Creates the tables of another database, and returns its address for the serving role.
     pub async fn serve_database(&self, database: &str) -> String {
         let owner = self.url_of_database(database);
-        Postgres::migrate(&owner, Some(SERVING)).await.unwrap();
+        jurat_store::migrate_postgres(&owner, Some(SERVING)).await.unwrap();
         let mut url = url::Url::parse(&owner).unwrap();
         url.set_username(SERVING).unwrap();
         url.into()

@@ -6,7 +6,7 @@ use jurat_core::{
     id::AccountId,
     round::{consensus::Outcome, job::JobKind},
 };
-use jurat_store::{RoundFilter, Sqlite, Store as _};
+use jurat_store::{Behalf, RoundFilter, Store};
 
 #[tokio::test]
 async fn the_store_has_the_rounds_that_were_asked_for() {
@@ -15,11 +15,16 @@ async fn the_store_has_the_rounds_that_were_asked_for() {
     let run = program.args(["--rounds", "60", "--make-only", "--folder"]).arg(folder.path());
     let run = run.output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    let store = Sqlite::open(&folder.path().join("jurat.db")).await.unwrap();
+    let store = Store::sqlite(&folder.path().join("jurat.db")).await.unwrap();
     let found = async |kind, outcome| {
         let filter =
             RoundFilter { kind, outcome, state: None, limit: 1_000, before: None, after: None };
-        store.round_list(&AccountId::admin(), &filter).await.unwrap().len()
+        store
+            .rounds()
+            .list(&Behalf::from(&AccountId::admin()), &AccountId::admin(), &filter)
+            .await
+            .unwrap()
+            .len()
     };
     assert_eq!(found(None, None).await, 60);
     assert_eq!(found(Some(JobKind::Delegate), None).await, 15);

@@ -1,7 +1,5 @@
 //! Operations on accounts and their credit, for the account itself and for an admin.
 
-use std::sync::Arc;
-
 use jurat_core::{
     account::{
         AccountName, AccountProfile,
@@ -14,7 +12,8 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_store::{
-    CreditGrant, CreditGrantOutcome, IdempotencyAnswer, Spending, Suspension, SuspensionOutcome,
+    Behalf, CreditGrant, CreditGrantRefusal, IdempotencyAnswer, NotFound, Spending, Suspension,
+    WriteOutcome,
 };
 
 use crate::access::behalf_of;
@@ -53,12 +52,11 @@ pub struct NewCreditGrant {
 impl Engine {
     /// The identity of the caller; any key may ask.
     pub async fn me_show(&self, caller: &Caller) -> Result<CallerIdentity, EngineError> {
-        let known = self.inner.store.key_get(&caller.key().id).await?;
+        let known = self.inner.store.keys().get(&Behalf::Platform, &caller.key().id).await?;
         let known = known.ok_or(EngineError::Bug("the key of a caller is not there"))?;
         let is_suspended = known.suspended && known.key.account != AccountId::admin();
         let (name, now) = (AccountName::Id(known.key.account.clone()), self.inner.clock.now());
-        let profile =
-            self.inner.store.sharing().profile_get(&behalf_of(caller), &name, &now).await?;
+        let profile = self.inner.store.people().profile(&behalf_of(caller), &name, &now).await?;
         let profile = profile.ok_or(EngineError::Bug("the account of a caller is not there"))?;
         Ok(CallerIdentity { key: known.key, profile, is_suspended })
     }
@@ -66,14 +64,17 @@ impl Engine {
     /// The credit and usage of the account; any key of the account may ask.
     pub async fn usage_show(&self, caller: &Caller) -> Result<AccountUsage, EngineError> {
         let store = &self.inner.store;
-        let state = store.account_get(caller.account()).await?;
+        let state = store.accounts().get(&Behalf::Platform, caller.account()).await?;
         let (since, until) = self.inner.clock.now().month();
         Ok(AccountUsage {
             balance: state.map(|state| state.balance).unwrap_or_default(),
             is_metered: caller.credit() != CreditMode::Unmetered,
             since,
             until,
-            spent: store.credit_spent(caller.account(), since).await?,
+            spent: store
+                .ledger()
+                .spending(&Behalf::from(caller.account()), caller.account(), &since)
+                .await?,
         })
     }
 
@@ -85,7 +86,12 @@ impl Engine {
         limit: u32,
     ) -> Result<Vec<Transfer>, EngineError> {
         require_scope(caller, Scope::UsageRead)?;
-        Ok(self.inner.store.credit_transfers(caller.account(), before, limit).await?)
+        Ok(self
+            .inner
+            .store
+            .ledger()
+            .transfers(&Behalf::from(caller.account()), caller.account(), before, limit)
+            .await?)
     }
 
     /// The ledger of any account, for the operator.
@@ -97,7 +103,12 @@ impl Engine {
         limit: u32,
     ) -> Result<Vec<Transfer>, EngineError> {
         let account = self.account_show(caller, id).await?.account;
-        Ok(self.inner.store.credit_transfers(&account, before, limit).await?)
+        Ok(self
+            .inner
+            .store
+            .ledger()
+            .transfers(&Behalf::from(&account), &account, before, limit)
+            .await?)
     }
 
     /// All accounts, by identifier.
@@ -107,7 +118,7 @@ impl Engine {
         page: &ListPage,
     ) -> Result<Vec<AccountState>, EngineError> {
         require_scope(caller, Scope::Admin)?;
-        Ok(self.inner.store.account_list(page).await?)
+        Ok(self.inner.store.accounts().list(&Behalf::Platform, page).await?)
     }
 
     pub async fn account_show(
@@ -117,7 +128,7 @@ impl Engine {
     ) -> Result<AccountState, EngineError> {
         require_scope(caller, Scope::Admin)?;
         let account = parse_account(id)?;
-        let found = self.inner.store.account_get(&account).await?;
+        let found = self.inner.store.accounts().get(&Behalf::Platform, &account).await?;
         found.ok_or_else(|| unknown_account(id))
     }
 
@@ -136,24 +147,26 @@ impl Engine {
             return Ok(IdempotentOutcome::Before(answer));
         }
         let once = self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::OfBalance(Arc::new(move |balance| saving.encode(balance)))
+            IdempotencyAnswer::of(move |balance: &Balance| saving.encode(balance))
         });
         let NewCreditGrant { micros, note } = new;
         let grant = CreditGrant { account, micros, note, at: self.inner.clock.now() };
-        match self.inner.store.credit_grant(&grant, once.as_ref()).await? {
-            CreditGrantOutcome::Done(balance) => {
+        match self.inner.store.ledger().grant(&Behalf::Platform, &grant, once.as_ref()).await? {
+            WriteOutcome::Done(balance) => {
                 tracing::info!(account.id = id, micros, by = %caller.key().id, "granted credit");
                 Ok(IdempotentOutcome::Now(balance))
             }
-            CreditGrantOutcome::UnknownAccount => Err(unknown_account(id)),
-            CreditGrantOutcome::TooMuch(balance) => Err(EngineError::Invalid {
-                field: "amount_usd",
-                reason: format!(
-                    "takes back more than the available credit, which is {}",
-                    usd(balance.available)
-                ),
-            }),
-            CreditGrantOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(CreditGrantRefusal::UnknownAccount) => Err(unknown_account(id)),
+            WriteOutcome::Refused(CreditGrantRefusal::TooMuch(balance)) => {
+                Err(EngineError::Invalid {
+                    field: "amount_usd",
+                    reason: format!(
+                        "takes back more than the available credit, which is {}",
+                        usd(balance.available)
+                    ),
+                })
+            }
+            WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
         }
     }
 
@@ -197,18 +210,24 @@ impl Engine {
             return Ok(IdempotentOutcome::Before(answer));
         }
         let once = self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::OfAccount(Arc::new(move |state| saving.encode(state)))
+            IdempotencyAnswer::of(move |state: &AccountState| saving.encode(state))
         });
         let suspension = Suspension { account, since };
-        match self.inner.store.account_suspend(&suspension, once.as_ref()).await? {
-            SuspensionOutcome::Done(state) => {
+        match self
+            .inner
+            .store
+            .accounts()
+            .suspend(&Behalf::Platform, &suspension, once.as_ref())
+            .await?
+        {
+            WriteOutcome::Done(state) => {
                 self.inner.keys.forget_account(&suspension.account);
                 let is_suspended = state.suspended_at.is_some();
                 tracing::info!(account.id = id, is_suspended, by = %caller.key().id, "changed an account");
-                Ok(IdempotentOutcome::Now(*state))
+                Ok(IdempotentOutcome::Now(state))
             }
-            SuspensionOutcome::UnknownAccount => Err(unknown_account(id)),
-            SuspensionOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(NotFound) => Err(unknown_account(id)),
+            WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
         }
     }
 }

@@ -68,7 +68,7 @@ impl Engine {
             at,
             expires_at: Timestamp::from_micros(at.micros().saturating_add(DEVICE_MICROS)),
         };
-        let begun = self.inner.store.sharing().device_begin(&Behalf::Platform, &new, None).await?;
+        let begun = self.inner.store.logins().begin_device(&Behalf::Platform, &new, None).await?;
         match begun {
             WriteOutcome::Done(()) => Ok(DeviceLogin {
                 device_code,
@@ -97,7 +97,7 @@ impl Engine {
             token_hash: secret_hash(&token),
             at: clock.now(),
         };
-        let polled = self.inner.store.sharing().device_poll(&Behalf::Platform, &poll, None).await?;
+        let polled = self.inner.store.logins().poll_device(&Behalf::Platform, &poll, None).await?;
         Ok(match polled {
             WriteOutcome::Done(DevicePollOutcome::Pending) => DeviceLoginStatus::Pending,
             WriteOutcome::Done(DevicePollOutcome::TooSoon) => DeviceLoginStatus::SlowDown,
@@ -117,7 +117,7 @@ impl Engine {
         self.admit_keyless(from, KeylessRequest::Login)?;
         let at = self.inner.clock.now();
         let used = DeviceUse { token_hash: secret_hash(token), at };
-        match self.inner.store.sharing().device_use(&Behalf::Platform, &used, None).await? {
+        match self.inner.store.logins().use_device(&Behalf::Platform, &used, None).await? {
             WriteOutcome::Done(account) => {
                 let name = format!("{LOGIN_NAME}{} {}", plain_hostname(hostname), date_text(at));
                 self.login_key(account, name.replace("  ", " ").trim()).await
@@ -133,7 +133,7 @@ impl Engine {
     pub async fn device_waits(&self, user_code: &str) -> Result<bool, EngineError> {
         let Some(user_code) = read_user_code(user_code) else { return Ok(false) };
         let asked = DeviceLookup { user_code, at: self.inner.clock.now() };
-        let found = self.inner.store.sharing().device_get(&Behalf::Platform, &asked).await?;
+        let found = self.inner.store.logins().device(&Behalf::Platform, &asked).await?;
         Ok(found == Some(DeviceState::Pending))
     }
 
@@ -194,8 +194,8 @@ impl Engine {
         let user_code = read_user_code(typed).ok_or_else(|| unknown_code(typed))?;
         let (account, at) = (account.clone(), self.inner.clock.now());
         let answer = DeviceAnswer { user_code, account, is_approved, at };
-        let sharing = self.inner.store.sharing();
-        match sharing.device_answer(&Behalf::Platform, &answer, None).await? {
+        let logins = self.inner.store.logins();
+        match logins.answer_device(&Behalf::Platform, &answer, None).await? {
             WriteOutcome::Done(()) => Ok(()),
             WriteOutcome::Refused(DeviceRefusal::Unknown | DeviceRefusal::TooMany)
             | WriteOutcome::Repeated => Err(unknown_code(typed)),

@@ -26,8 +26,8 @@ impl Engine {
         keyed: Option<IdempotentWrite<AccountProfile>>,
     ) -> Result<IdempotentOutcome<AccountProfile>, EngineError> {
         let claim = self.handle_claim_of(caller, handle)?;
-        let (behalf, sharing) = (behalf_of(caller), self.inner.store.sharing());
-        let write = async |once: Option<&_>| sharing.handle_claim(&behalf, &claim, once).await;
+        let (behalf, people) = (behalf_of(caller), self.inner.store.people());
+        let write = async |once: Option<&_>| people.claim_handle(&behalf, &claim, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| refusal(refused, &claim))
     }
@@ -40,8 +40,8 @@ impl Engine {
         keyed: Option<IdempotentWrite<AccountProfile>>,
     ) -> Result<IdempotentOutcome<AccountProfile>, EngineError> {
         let claim = self.handle_claim_of(caller, handle)?;
-        let (behalf, sharing) = (behalf_of(caller), self.inner.store.sharing());
-        let write = async |once: Option<&_>| sharing.handle_rename(&behalf, &claim, once).await;
+        let (behalf, people) = (behalf_of(caller), self.inner.store.people());
+        let write = async |once: Option<&_>| people.rename_handle(&behalf, &claim, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| refusal(refused, &claim))
     }

@@ -45,7 +45,7 @@ impl Engine {
         let (account, now) = (caller.account().clone(), self.inner.clock.now());
         let filter =
             InvitationFilter { account, is_received, is_sent, is_pending, before, limit, now };
-        Ok(self.inner.store.sharing().invitation_list(&behalf_of(caller), &filter).await?)
+        Ok(self.inner.store.invitations().list(&behalf_of(caller), &filter).await?)
     }
 
     /// Accepts or declines an invitation, or withdraws one that the caller sent.
@@ -60,10 +60,9 @@ impl Engine {
         let (by, at) = (caller.account().clone(), self.inner.clock.now());
         let answer = InvitationAnswer { id: id.to_owned(), by, resolution, at };
         // The transferred object concerns two accounts; the operation itself checks who may answer.
-        let sharing = self.inner.store.sharing();
-        let write = async |once: Option<&_>| {
-            sharing.invitation_answer(&Behalf::Platform, &answer, once).await
-        };
+        let invitations = self.inner.store.invitations();
+        let write =
+            async |once: Option<&_>| invitations.answer(&Behalf::Platform, &answer, once).await;
         // Accepting may make the caller the owner of something, with everything stored for it.
         let leaves =
             if resolution == InvitationOutcome::Accepted { Leaves::Rows } else { Leaves::Less };
@@ -97,8 +96,8 @@ impl Engine {
     async fn mail_address(&self, to: &str) -> Result<Option<String>, EngineError> {
         let Ok(account) = AccountId::parse(to) else { return Ok(Some(to.to_owned())) };
         let (name, now) = (AccountName::Id(account), self.inner.clock.now());
-        let sharing = self.inner.store.sharing();
-        let profile = sharing.profile_get(&Behalf::Platform, &name, &now).await?;
+        let people = self.inner.store.people();
+        let profile = people.profile(&Behalf::Platform, &name, &now).await?;
         Ok(profile.and_then(|profile| profile.email))
     }
 

@@ -4,7 +4,7 @@ mod admit;
 mod create;
 mod limits;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use jurat_core::{
     account::{
@@ -15,8 +15,8 @@ use jurat_core::{
     list::ListPage,
 };
 use jurat_store::{
-    IdempotencyAnswer, KeyAddOutcome, KeyRecord, KeyRevocation, KeyRevokeOutcome, KeyRotateOutcome,
-    KeyRotation, KeySuccession, LiveKeys,
+    Behalf, IdempotencyAnswer, KeyNameTaken, KeyRecord, KeyRevocation, KeyRevokeRefusal,
+    KeyRotateRefusal, KeyRotation, KeySuccession, LiveKeys, WriteOutcome,
 };
 
 pub use self::{
@@ -84,14 +84,14 @@ impl Engine {
         let record = KeyRecord { key, secret_hash: clear.secret_hash(), suspended: false };
         let issued = IssuedKey { key: record.key.clone(), clear, replaces: None };
         let once = self.idempotency_record(caller, keyed, &issued);
-        match self.inner.store.key_add(&record, once.as_ref()).await? {
-            KeyAddOutcome::Added => {
+        match self.inner.store.keys().add(&Behalf::Platform, &record, once.as_ref()).await? {
+            WriteOutcome::Done(()) => {
                 let (id, by) = (&issued.key.id, &caller.key().id);
                 tracing::info!(jurat.key.id = %id, by = %by, "created a key");
                 Ok(IdempotentOutcome::Now(issued))
             }
-            KeyAddOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
-            KeyAddOutcome::NameTaken => Err(EngineError::Conflict(format!(
+            WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(KeyNameTaken) => Err(EngineError::Conflict(format!(
                 "the account `{}` already has a key `{}`",
                 record.key.account, record.key.name
             ))),
@@ -109,7 +109,7 @@ impl Engine {
         require_scope(caller, Scope::KeysWrite)?;
         within_own(caller, account)?;
         let account = if caller.may(Scope::Admin) { account } else { Some(caller.account()) };
-        let records = self.inner.store.key_list(account, page).await?;
+        let records = self.inner.store.keys().list(&Behalf::Platform, account, page).await?;
         Ok(records.into_iter().map(|record| record.key).collect())
     }
 
@@ -134,21 +134,23 @@ impl Engine {
             within: (!caller.may(Scope::Admin)).then(|| caller.scopes().clone()),
         };
         let once = self.idempotency_record(caller, keyed, &());
-        match self.inner.store.key_revoke(&revocation, once.as_ref()).await? {
-            KeyRevokeOutcome::Revoked(ids) => {
+        match self.inner.store.keys().revoke(&Behalf::Platform, &revocation, once.as_ref()).await? {
+            WriteOutcome::Done(ids) => {
                 for id in &ids {
                     self.inner.keys.forget(id);
                     tracing::info!(jurat.key.id = %id, by = %caller.key().id, "revoked a key");
                 }
                 Ok(IdempotentOutcome::Now(()))
             }
-            KeyRevokeOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
-            KeyRevokeOutcome::Unknown => Err(unknown_key(key)),
-            KeyRevokeOutcome::Beyond(scope) => Err(EngineError::Forbidden(scope)),
-            KeyRevokeOutcome::OwnKey => Err(EngineError::Conflict(
+            WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(KeyRevokeRefusal::Unknown) => Err(unknown_key(key)),
+            WriteOutcome::Refused(KeyRevokeRefusal::Beyond(scope)) => {
+                Err(EngineError::Forbidden(scope))
+            }
+            WriteOutcome::Refused(KeyRevokeRefusal::OwnKey) => Err(EngineError::Conflict(
                 "this is the key of the request itself; revoke it with another key".to_owned(),
             )),
-            KeyRevokeOutcome::LastAdmin => Err(EngineError::Conflict(
+            WriteOutcome::Refused(KeyRevokeRefusal::LastAdmin) => Err(EngineError::Conflict(
                 "this is the last active key with the scope `admin`; create another one first"
                     .to_owned(),
             )),
@@ -180,15 +182,21 @@ impl Engine {
         };
         let drawn = clear.clone();
         let once = self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::OfRotation(Arc::new(move |succession| {
+            IdempotencyAnswer::of(move |succession: &KeySuccession| {
                 saving.encode(&IssuedKey::in_place_of(succession.clone(), drawn.clone()))
-            }))
+            })
         });
-        let succession = match self.inner.store.key_rotate(&rotation, once.as_ref()).await? {
-            KeyRotateOutcome::Done(succession) => *succession,
-            KeyRotateOutcome::Unknown => return Err(unknown_key(key)),
-            KeyRotateOutcome::Repeated => return self.concurrent_answer(caller, keyed).await,
-            KeyRotateOutcome::Superseded(newer) => {
+        let succession = match self
+            .inner
+            .store
+            .keys()
+            .rotate(&Behalf::Platform, &rotation, once.as_ref())
+            .await?
+        {
+            WriteOutcome::Done(succession) => succession,
+            WriteOutcome::Refused(KeyRotateRefusal::Unknown) => return Err(unknown_key(key)),
+            WriteOutcome::Repeated => return self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(KeyRotateRefusal::Superseded(newer)) => {
                 return Err(EngineError::Conflict(format!(
                     "the key was already replaced by `{newer}`; rotate that key instead"
                 )));
@@ -210,17 +218,17 @@ impl Engine {
     /// Whether the installation's operator has a live key.
     pub async fn key_has_admin(&self) -> Result<bool, EngineError> {
         let (account, now) = (AccountId::admin(), self.inner.clock.now());
-        let (name_prefix, scope) = (String::new(), Some(Scope::Admin));
-        let wanted = LiveKeys { account, now, name_prefix, scope, limit: 1 };
-        Ok(!self.inner.store.key_live(&wanted).await?.is_empty())
+        let name_prefix = String::new();
+        let wanted = LiveKeys { account, now, name_prefix, admins_only: true, limit: 1 };
+        Ok(!self.inner.store.keys().live(&Behalf::Platform, &wanted).await?.is_empty())
     }
 
     /// Ensures that the key of the installation's operator is stored.
     pub async fn key_ensure_admin(&self, key: &ApiKey) -> Result<(), EngineError> {
         let now = self.inner.clock.now();
         let account = AccountId::admin();
-        self.inner.store.account_ensure(&account, now).await?;
-        if let Some(known) = self.inner.store.key_get(key.id()).await? {
+        self.inner.store.accounts().ensure(&Behalf::Platform, &account, &now).await?;
+        if let Some(known) = self.inner.store.keys().get(&Behalf::Platform, key.id()).await? {
             if !known.key.is_live(now) {
                 tracing::warn!(
                     key.id = key.id(),
@@ -245,7 +253,7 @@ impl Engine {
             secret_hash: key.secret_hash(),
             suspended: false,
         };
-        Ok(self.inner.store.key_put(&record).await?)
+        Ok(self.inner.store.keys().put(&Behalf::Platform, &record).await?)
     }
 
     pub(crate) fn draw_key(&self) -> ApiKey {
@@ -262,7 +270,7 @@ impl Engine {
         if !caller.may(Scope::Admin) {
             return Ok(caller.account().clone());
         }
-        let known = self.inner.store.key_get(&key.id_or_name).await?;
+        let known = self.inner.store.keys().get(&Behalf::Platform, &key.id_or_name).await?;
         Ok(known.map_or_else(|| caller.account().clone(), |record| record.key.account))
     }
 }

@@ -23,7 +23,7 @@ use jurat_core::{
 };
 use jurat_guard::mail::{Mail, Mailer, NullMailer};
 use jurat_store::{
-    Behalf, KeyAddOutcome, KeyRecord, KeyRevocation, LiveKeys, LoginCodeOutcome, LoginCodeRefusal,
+    Behalf, KeyNameTaken, KeyRecord, KeyRevocation, LiveKeys, LoginCodeOutcome, LoginCodeRefusal,
     LoginCodeTry, LoginCodeUse, LoginEntrant, NewLoginCode, WriteOutcome,
 };
 use subtle::ConstantTimeEq as _;
@@ -139,8 +139,8 @@ impl Engine {
             at,
             expires_at: Timestamp::from_micros(at.micros().saturating_add(CODE_MICROS)),
         };
-        let sharing = self.inner.store.sharing();
-        match code_result(sharing.code_put(&Behalf::Platform, &new, None).await?)? {
+        let logins = self.inner.store.logins();
+        match code_result(logins.put_code(&Behalf::Platform, &new, None).await?)? {
             // The code sent a moment ago is kept: requesting codes for another address can neither
             // flood it nor invalidate its code.
             LoginCodeOutcome::Kept => {}
@@ -188,10 +188,10 @@ impl Engine {
         if self.admit_keyless(from, KeylessRequest::Code(email.clone())).is_err() {
             return Err(wrong_code());
         }
-        let sharing = self.inner.store.sharing();
+        let logins = self.inner.store.logins();
         // The try counts before the code is compared, so that concurrent tries count, too.
         let tried = LoginCodeTry { email: email.clone(), at };
-        let stored = code_result(sharing.code_try(&Behalf::Platform, &tried, None).await?)?;
+        let stored = code_result(logins.try_code(&Behalf::Platform, &tried, None).await?)?;
         let stored = stored.unwrap_or_default();
         let given = code_hash(salt_of(&stored), &email, &typed(code));
         if !bool::from(given.as_bytes().ct_eq(stored.as_bytes())) {
@@ -201,7 +201,7 @@ impl Engine {
         let grant_micros = self.inner.accounts.grant_micros;
         let used = LoginCodeUse { email, code_hash: stored, account, grant_micros, at };
         let LoginEntrant { profile, is_new } =
-            code_result(sharing.code_use(&Behalf::Platform, &used, None).await?)?;
+            code_result(logins.use_code(&Behalf::Platform, &used, None).await?)?;
         if is_new {
             tracing::info!(account.id = %profile.account, "registered an account");
         }
@@ -229,9 +229,9 @@ impl Engine {
             last_used_at: None,
         };
         let record = KeyRecord { key, secret_hash: clear.secret_hash(), suspended: false };
-        match self.inner.store.key_add(&record, None).await? {
-            KeyAddOutcome::Added => {}
-            KeyAddOutcome::Repeated | KeyAddOutcome::NameTaken => {
+        match self.inner.store.keys().add(&Behalf::Platform, &record, None).await? {
+            WriteOutcome::Done(()) => {}
+            WriteOutcome::Repeated | WriteOutcome::Refused(KeyNameTaken) => {
                 return Err(EngineError::Bug("the name of a login's key is taken"));
             }
         }
@@ -247,10 +247,15 @@ impl Engine {
             account: newest.account.clone(),
             now,
             name_prefix: LOGIN_NAME.to_owned(),
-            scope: None,
+            admins_only: false,
             limit: KEYS_READ,
         };
-        let keys = store.key_live(&wanted).await?.into_iter().map(|record| record.key);
+        let keys = store
+            .keys()
+            .live(&Behalf::Platform, &wanted)
+            .await?
+            .into_iter()
+            .map(|record| record.key);
         for old in keys.filter(Key::is_of_login).skip(MOST_LOGIN_KEYS) {
             let revocation = KeyRevocation {
                 account: old.account,
@@ -259,7 +264,7 @@ impl Engine {
                 by: newest.id.clone(),
                 within: None,
             };
-            store.key_revoke(&revocation, None).await?;
+            store.keys().revoke(&Behalf::Platform, &revocation, None).await?;
             self.inner.keys.forget(&old.id);
         }
         Ok(())

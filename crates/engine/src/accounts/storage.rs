@@ -11,7 +11,7 @@ use jurat_core::{
 };
 use jurat_store::{
     Behalf, ErasureRefusal, PruneCounts, PruneOrder, RoundErasure, RoundKey, RoundKeys,
-    StorageFull, StorageUsage, WriteOutcome,
+    StorageFull, StorageUsage,
 };
 
 use crate::{
@@ -106,9 +106,9 @@ impl Engine {
         }
         let behalf = Behalf::Account(account.clone());
         let StorageUsage { bytes, parts } =
-            self.inner.store.storage().storage_bytes(&behalf, account).await?;
+            self.inner.store.storage().bytes(&behalf, account).await?;
         if MANY_PARTS < parts {
-            self.inner.store.storage().storage_sum(&behalf, account, None).await?;
+            self.inner.store.storage().sum(&behalf, account).await?;
         }
         self.inner.stored_bytes.0.insert(account.clone(), bytes);
         if bytes < most {
@@ -123,7 +123,7 @@ impl Engine {
     pub async fn storage_show(&self, caller: &Caller) -> Result<(u64, Option<u64>), EngineError> {
         let account = caller.account();
         let behalf = Behalf::Account(account.clone());
-        let stored = self.inner.store.storage().storage_bytes(&behalf, account).await?;
+        let stored = self.inner.store.storage().bytes(&behalf, account).await?;
         let quota = self.inner.limits.storage.quota_bytes;
         Ok((stored.bytes, (caller.credit() != CreditMode::Unmetered).then_some(quota)))
     }
@@ -144,7 +144,7 @@ impl Engine {
         let account = round.open.account.clone();
         let of = RoundKey { account: account.clone(), round: round.open.id.clone() };
         let behalf = Behalf::Account(account);
-        round.open.kept = self.inner.store.storage().round_kept(&behalf, &of).await?;
+        round.open.kept = self.inner.store.storage().retained(&behalf, &of).await?;
         Ok(round)
     }
 
@@ -157,7 +157,7 @@ impl Engine {
         let ids = rounds.iter().map(|round| round.open.id.clone()).collect();
         let of = RoundKeys { account: account.clone(), rounds: ids };
         let behalf = Behalf::Account(account.clone());
-        for (id, line) in self.inner.store.storage().round_lines(&behalf, &of).await? {
+        for (id, line) in self.inner.store.storage().request_lines(&behalf, &of).await? {
             let round = rounds.iter_mut().find(|round| round.open.id == id);
             if let Some(round) = round {
                 round.open.kept.asked = Some(RoundRequest { line, request: None });
@@ -191,7 +191,7 @@ impl Engine {
         let storage = self.inner.store.storage();
         let erased = self
             .write_idempotent(caller, keyed.as_ref(), Leaves::Less, async |once| {
-                let writing = storage.round_erase(&behalf, &erasing, once);
+                let writing = storage.erase_round(&behalf, &erasing, once);
                 self.inner.metrics.write("round_erase", writing).await
             })
             .await?;
@@ -219,7 +219,7 @@ impl Engine {
     async fn prune_accounts(&self, is_dry: bool) -> Result<PruneReport, EngineError> {
         let storage = self.inner.store.storage();
         let (mut after, mut report) = (String::new(), PruneReport::default());
-        while let Some(account) = storage.storage_account(&Behalf::Platform, &after).await? {
+        while let Some(account) = storage.account_after(&Behalf::Platform, &after).await? {
             after = account.as_str().to_owned();
             let pruned = if is_dry {
                 let order = self.prune_order(&account, MOST_COUNTED);
@@ -245,12 +245,8 @@ impl Engine {
             return Ok(all);
         }
         loop {
-            let writing = storage.prune(&behalf, &order, None);
-            let pruned = match self.inner.metrics.write("prune", writing).await? {
-                WriteOutcome::Done(pruned) => pruned,
-                WriteOutcome::Refused(never) => match never {},
-                WriteOutcome::Repeated => PruneCounts::default(),
-            };
+            let writing = storage.prune(&behalf, &order);
+            let pruned = self.inner.metrics.write("prune", writing).await?;
             all = all.and(pruned);
             if pruned.most() < u64::from(AT_ONCE) || self.is_stopping() {
                 return Ok(all);
@@ -271,7 +267,7 @@ impl Engine {
         if 0 < (PruneCounts { agent_events: 0, ..found }).most() {
             return Ok(true);
         }
-        let StorageUsage { parts, .. } = storage.storage_bytes(behalf, account).await?;
+        let StorageUsage { parts, .. } = storage.bytes(behalf, account).await?;
         Ok(MANY_PARTS < parts)
     }
 

@@ -40,8 +40,8 @@ impl Engine {
             owner: caller.account().clone(),
             at,
         };
-        let (behalf, sharing) = (behalf_of(caller), self.inner.store.sharing());
-        let write = async |once: Option<&_>| sharing.team_create(&behalf, &new, once).await;
+        let (behalf, teams) = (behalf_of(caller), self.inner.store.teams());
+        let write = async |once: Option<&_>| teams.create(&behalf, &new, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| refusal(refused, handle, ""))
     }
@@ -53,9 +53,9 @@ impl Engine {
         role: Option<TeamRole>,
     ) -> Result<Vec<Team>, EngineError> {
         require_scope(caller, Scope::AccountWrite)?;
-        let sharing = self.inner.store.sharing();
+        let teams = self.inner.store.teams();
         let wanted = TeamListQuery { account: caller.account().clone(), role };
-        Ok(sharing.team_list(&behalf_of(caller), &wanted).await?)
+        Ok(teams.list(&behalf_of(caller), &wanted).await?)
     }
 
     /// The members of one of the caller's teams.
@@ -65,7 +65,7 @@ impl Engine {
         team: &str,
     ) -> Result<Vec<TeamMember>, EngineError> {
         let asked = self.team_query(caller, team)?;
-        let found = self.inner.store.sharing().team_members(&behalf_of(caller), &asked).await?;
+        let found = self.inner.store.teams().members(&behalf_of(caller), &asked).await?;
         found.map(|(_, members)| members).ok_or_else(|| unknown_team(team))
     }
 
@@ -81,8 +81,8 @@ impl Engine {
         let asked = self.team_query(caller, team)?;
         let invitation_id = uuid(asked.at, self.inner.clock.bits());
         let invite = TeamInvite { asked, invitation_id, kind, to: parse_user(to)? };
-        let (behalf, sharing) = (behalf_of(caller), self.inner.store.sharing());
-        let write = async |once: Option<&_>| sharing.team_invite(&behalf, &invite, once).await;
+        let (behalf, teams) = (behalf_of(caller), self.inner.store.teams());
+        let write = async |once: Option<&_>| teams.invite(&behalf, &invite, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         let done = done.map_err(|refused| refusal(refused, team, to))?;
         if let IdempotentOutcome::Now(invitation) = &done {
@@ -101,8 +101,8 @@ impl Engine {
     ) -> Result<IdempotentOutcome<(Team, TeamMember)>, EngineError> {
         let removal =
             MemberRemoval { asked: self.team_query(caller, team)?, member: parse_user(member)? };
-        let (behalf, sharing) = (behalf_of(caller), self.inner.store.sharing());
-        let write = async |once: Option<&_>| sharing.team_remove(&behalf, &removal, once).await;
+        let (behalf, teams) = (behalf_of(caller), self.inner.store.teams());
+        let write = async |once: Option<&_>| teams.remove_member(&behalf, &removal, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Less, write).await?;
         done.map_err(|refused| refusal(refused, team, member))
     }
@@ -116,9 +116,8 @@ impl Engine {
     ) -> Result<IdempotentOutcome<Team>, EngineError> {
         let asked = self.team_query(caller, team)?;
         // Grants of others to the team end, too; the operation itself checks who owns the team.
-        let sharing = self.inner.store.sharing();
-        let write =
-            async |once: Option<&_>| sharing.team_delete(&Behalf::Platform, &asked, once).await;
+        let teams = self.inner.store.teams();
+        let write = async |once: Option<&_>| teams.delete(&Behalf::Platform, &asked, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Less, write).await?;
         done.map_err(|refused| refusal(refused, team, ""))
     }

@@ -7,7 +7,7 @@ use jurat_core::{
     account::caller::{Caller, CallerKey, CreditMode, Scope},
     id::AccountId,
 };
-use jurat_store::{Behalf, CreditGrant, WriteOutcome};
+use jurat_store::{Behalf, CreditGrant};
 
 use super::logins::KeylessRequest;
 use crate::{Engine, EngineError, KeyAdmission};
@@ -57,9 +57,7 @@ impl Engine {
             note: Some("without a key, for a month".to_owned()),
             at: self.inner.clock.now(),
         };
-        match self.inner.store.sharing().anonymous_admit(&behalf, &monthly, None).await? {
-            WriteOutcome::Done(()) | WriteOutcome::Repeated => Ok(()),
-        }
+        Ok(self.inner.store.templates().admit_visitor(&behalf, &monthly).await?)
     }
 }
 

@@ -104,8 +104,8 @@ impl Engine {
         limit: usize,
         without: Vec<String>,
     ) -> Result<DueEvents, StoreError> {
-        let tasks = self.inner.store.tasks();
-        let next = tasks.agent_event_next(&Behalf::Platform).await?;
+        let tasks = self.inner.store.agent_events();
+        let next = tasks.next_due(&Behalf::Platform).await?;
         if next.is_none_or(|at| now < at) {
             return Ok(DueEvents { taken: Vec::new(), next });
         }
@@ -117,19 +117,15 @@ impl Engine {
             limit: u32::try_from(limit).unwrap_or(u32::MAX),
             without,
         };
-        let writing = tasks.agent_event_take(&Behalf::Platform, &take, None);
-        let taken = match self.inner.metrics.write("agent_event_take", writing).await? {
-            WriteOutcome::Done(taken) => taken,
-            WriteOutcome::Refused(never) => match never {},
-            WriteOutcome::Repeated => Vec::new(),
-        };
+        let writing = tasks.take_due(&Behalf::Platform, &take);
+        let taken = self.inner.metrics.write("agent_event_take", writing).await?;
         if !taken.is_empty() {
             self.inner.failpoints.pass("event_take_after");
         }
         if limit <= taken.len() {
             return Ok(DueEvents { taken, next: Some(now) });
         }
-        let next = tasks.agent_event_next(&Behalf::Platform).await?;
+        let next = tasks.next_due(&Behalf::Platform).await?;
         // Due events that were skipped wait until their executor has accepted some.
         Ok(DueEvents { taken, next: next.filter(|at| now < *at) })
     }
@@ -143,8 +139,8 @@ impl Engine {
             "delivered an agent event"
         );
         let behalf = Behalf::Account(event.account);
-        let tasks = self.inner.store.tasks();
-        let writing = tasks.agent_event_note(&behalf, &outcome, None);
+        let tasks = self.inner.store.agent_events();
+        let writing = tasks.note(&behalf, &outcome, None);
         match self.inner.metrics.write("agent_event_note", writing).await {
             Ok(WriteOutcome::Done(()) | WriteOutcome::Repeated) => {
                 self.inner.metrics.agent_events.ended(state);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jurat_core::{id::AccountId, task::agent_event::NewAgentEvent, time::Timestamp};
-use jurat_store::{AgentEventPruning, Behalf, UndeliverableEvent, WriteOutcome};
+use jurat_store::{AgentEventPruning, Behalf, UndeliverableEvent};
 
 use crate::{Engine, EngineError};
 
@@ -23,10 +23,10 @@ impl Engine {
         let (mut fit, mut given_up) = (Vec::new(), Vec::new());
         let mut pending: BTreeMap<String, u32> = BTreeMap::new();
         for event in events {
-            let tasks = self.inner.store.tasks();
+            let agent_events = self.inner.store.agent_events();
             let count = match pending.get(&event.executor) {
                 Some(count) => *count,
-                None => tasks.agent_event_pending(&behalf, account, &event.executor, &most).await?,
+                None => agent_events.pending(&behalf, account, &event.executor, &most).await?,
             };
             pending.insert(event.executor.clone(), count.saturating_add(1));
             if count < most {
@@ -43,21 +43,17 @@ impl Engine {
 
     /// Removes old events whose delivery has ended.
     pub(crate) async fn prune_agent_events(&self) -> Result<u64, EngineError> {
-        let tasks = self.inner.store.tasks();
+        let tasks = self.inner.store.agent_events();
         let keep = self.inner.limits.agent_events.keep;
         let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
         let before = Timestamp::from_micros(self.inner.clock.now().micros().saturating_sub(keep));
         let (mut after, mut pruned) = (String::new(), 0);
-        while let Some(account) = tasks.agent_event_account(&Behalf::Platform, &after).await? {
+        while let Some(account) = tasks.account_after(&Behalf::Platform, &after).await? {
             after = account.as_str().to_owned();
             let pruning = AgentEventPruning { account, before, limit: PRUNED_AT_ONCE };
             loop {
-                let writing = tasks.agent_event_prune(&Behalf::Platform, &pruning, None);
-                let gone = match self.inner.metrics.write("agent_event_prune", writing).await? {
-                    WriteOutcome::Done(gone) => gone,
-                    WriteOutcome::Refused(never) => match never {},
-                    WriteOutcome::Repeated => 0,
-                };
+                let writing = tasks.prune(&Behalf::Platform, &pruning);
+                let gone = self.inner.metrics.write("agent_event_prune", writing).await?;
                 pruned += gone;
                 if gone < u64::from(PRUNED_AT_ONCE) || self.is_stopping() {
                     break;

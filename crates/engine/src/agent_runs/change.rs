@@ -111,9 +111,9 @@ impl Engine {
                 at: now,
             };
             let view = AgentRunView { run, events: before.events.saturating_add(added) };
-            let (tasks, once) = (self.inner.store.tasks(), note(&view));
+            let (agent_runs, once) = (self.inner.store.agent_runs(), note(&view));
             self.inner.failpoints.pass("run_write_before");
-            let writing = tasks.agent_run_write(&behalf, &write, once.as_ref());
+            let writing = agent_runs.write(&behalf, &write, once.as_ref());
             let written = self.inner.metrics.write("task_run_write", writing).await;
             self.inner.failpoints.pass("run_write_after");
             match written.map_err(EngineError::from)? {

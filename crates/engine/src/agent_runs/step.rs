@@ -222,7 +222,7 @@ impl Engine {
         let renewal = AgentStepRenewal { step, token, until };
         let behalf = Behalf::Account(held.step.run.account.clone());
         self.inner.failpoints.pass("run_renew_before");
-        let renewed = self.inner.store.tasks().agent_run_step_renew(&behalf, &renewal, None).await;
+        let renewed = self.inner.store.agent_runs().renew_step(&behalf, &renewal, None).await;
         self.inner.failpoints.pass("run_renew_after");
         Ok(match renewed? {
             WriteOutcome::Done(status) => Some(status),
@@ -264,7 +264,7 @@ impl Engine {
         let behalf = Behalf::Account(key.account.clone());
         let task_key = TaskKey { account: key.account, id: task.id.clone() };
         let tasks = self.inner.store.tasks();
-        let found = tasks.task_candidate(&behalf, &task_key, decided).await?;
+        let found = tasks.candidate(&behalf, &task_key, decided).await?;
         let found = found.ok_or(EngineError::Bug("a candidate that is final is not there"))?;
         Ok(StepOutcome::Succeeded(conclusion(found)))
     }

@@ -65,11 +65,11 @@ impl Engine {
             at: now,
             most_open: self.inner.limits.open_agent_runs,
         };
-        let (tasks, behalf) = (self.inner.store.tasks(), behalf_of(caller));
+        let (agent_runs, behalf) = (self.inner.store.agent_runs(), behalf_of(caller));
         let written = self
             .write_idempotent(caller, keyed.as_ref(), Leaves::Note, async |once| {
                 self.inner.failpoints.pass("run_submit_before");
-                let writing = tasks.agent_run_submit(&behalf, &submit, once);
+                let writing = agent_runs.submit(&behalf, &submit, once);
                 let written = self.inner.metrics.write("task_run_submit", writing).await;
                 self.inner.failpoints.pass("run_submit_after");
                 written
@@ -95,7 +95,7 @@ impl Engine {
         key: &AgentRunKey,
         spec_digest: &str,
     ) -> Result<bool, EngineError> {
-        let found = self.inner.store.tasks().agent_run_get(&behalf_of(caller), key).await?;
+        let found = self.inner.store.agent_runs().get(&behalf_of(caller), key).await?;
         match found {
             None => Ok(false),
             Some(stored) if stored.spec_digest == spec_digest => Ok(true),

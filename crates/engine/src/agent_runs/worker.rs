@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::{FutureExt as _, future::BoxFuture, stream::FuturesUnordered};
 use jurat_core::time::Timestamp;
-use jurat_store::{AgentStepTake, Behalf, WriteOutcome};
+use jurat_store::{AgentStepTake, Behalf};
 use tokio::task::JoinError;
 
 use super::step::LeasedStep;
@@ -150,8 +150,8 @@ impl Engine {
         now: Timestamp,
         free: usize,
     ) -> Result<DueSteps, EngineError> {
-        let tasks = self.inner.store.tasks();
-        if tasks.agent_run_is_idle(&Behalf::Platform).await? {
+        let agent_runs = self.inner.store.agent_runs();
+        if agent_runs.is_idle(&Behalf::Platform).await? {
             return Ok(DueSteps { steps: Vec::new(), is_idle: true });
         }
         let take = AgentStepTake {
@@ -162,11 +162,7 @@ impl Engine {
             limit: u32::try_from(free).unwrap_or(u32::MAX),
             per_executor: self.inner.limits.steps_per_executor,
         };
-        let taken = match tasks.agent_run_take_steps(&Behalf::Platform, &take, None).await? {
-            WriteOutcome::Done(taken) => taken,
-            WriteOutcome::Refused(never) => match never {},
-            WriteOutcome::Repeated => return Err(EngineError::Bug("steps were taken with a key")),
-        };
+        let taken = agent_runs.take_steps(&Behalf::Platform, &take).await?;
         if !taken.is_empty() {
             self.inner.failpoints.pass("run_take_after");
         }

@@ -22,6 +22,7 @@ use jurat_core::{
     round::select::{EligibleSession, SelectError},
     time::Timestamp,
 };
+use jurat_store::Behalf;
 use parking_lot::Mutex;
 use url::Url;
 
@@ -110,8 +111,8 @@ impl Engine {
             return Ok(Arc::clone(view));
         }
         // The version is read first: a change in between only costs another read.
-        let version = self.inner.store.pool_version().await?;
-        let pool = self.inner.store.pool().await?;
+        let version = self.inner.store.sessions().pool_version(&Behalf::Platform).await?;
+        let pool = self.inner.store.sessions().pool(&Behalf::Platform).await?;
         let addresses = pool
             .executors
             .values()
@@ -146,7 +147,7 @@ impl Engine {
     /// Drops the view if another node changed executors or sessions.
     pub(crate) async fn pool_refresh(&self) -> Result<(), EngineError> {
         let Some(view) = self.inner.pool.view.load_full() else { return Ok(()) };
-        if self.inner.store.pool_version().await? != view.version {
+        if self.inner.store.sessions().pool_version(&Behalf::Platform).await? != view.version {
             self.inner.pool.forget();
         }
         Ok(())

@@ -9,6 +9,7 @@ use jurat_core::{
     round::job::{Job, PoolEntry},
 };
 use jurat_guard::client::CallError;
+use jurat_store::Behalf;
 use jurat_wire::{executor::decode_capabilities, strict_json};
 
 use super::pool::{ExecutorAddress, PoolView};
@@ -73,7 +74,9 @@ impl Engine {
             standing.conduct.after_probe(probe.is_healthy(), probe.at);
             standing.probe = Some(probe.clone());
         });
-        if let Err(error) = self.inner.store.executor_probed(name, &probe).await {
+        if let Err(error) =
+            self.inner.store.executors().set_probe(&Behalf::Platform, name, &probe).await
+        {
             tracing::warn!(executor.name = name, error = %error, "could not store the result of a probe");
         }
         probe

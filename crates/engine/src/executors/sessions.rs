@@ -5,7 +5,7 @@ use jurat_core::{
     executor::session::Session,
     list::ListPage,
 };
-use jurat_store::{RemoveOutcome, SessionAddOutcome};
+use jurat_store::{Behalf, NotFound, SessionAddRefusal, WriteOutcome};
 
 use crate::access::require_scope;
 use crate::{Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves};
@@ -25,17 +25,17 @@ impl Engine {
             return Ok(IdempotentOutcome::Before(answer));
         }
         let once = self.idempotency_record(caller, keyed, &session);
-        match self.inner.store.session_add(&session, once.as_ref()).await? {
-            SessionAddOutcome::Added => {
+        match self.inner.store.sessions().add(&Behalf::Platform, &session, once.as_ref()).await? {
+            WriteOutcome::Done(()) => {
                 self.inner.pool.forget();
                 tracing::info!(session.id = %session.id, executor.name = %session.executor, "added a session");
                 Ok(IdempotentOutcome::Now(session))
             }
-            SessionAddOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
-            SessionAddOutcome::Exists => {
+            WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(SessionAddRefusal::Exists) => {
                 Err(EngineError::Conflict(format!("there is already a session `{}`", session.id)))
             }
-            SessionAddOutcome::ExecutorUnknown => {
+            WriteOutcome::Refused(SessionAddRefusal::ExecutorUnknown) => {
                 let reason = format!(
                     "names `{}`, which is not registered; add it with `jurat executors add`",
                     session.executor
@@ -51,12 +51,17 @@ impl Engine {
         page: &ListPage,
     ) -> Result<Vec<Session>, EngineError> {
         require_scope(caller, Scope::Admin)?;
-        Ok(self.inner.store.session_list(page).await?)
+        Ok(self.inner.store.sessions().list(&Behalf::Platform, page).await?)
     }
 
     pub async fn session_show(&self, caller: &Caller, id: &str) -> Result<Session, EngineError> {
         require_scope(caller, Scope::Admin)?;
-        self.inner.store.session_get(id).await?.ok_or_else(|| unknown_session(id))
+        self.inner
+            .store
+            .sessions()
+            .get(&Behalf::Platform, id)
+            .await?
+            .ok_or_else(|| unknown_session(id))
     }
 
     pub async fn session_remove(
@@ -73,14 +78,14 @@ impl Engine {
             return Ok(IdempotentOutcome::Before(answer));
         }
         let once = self.idempotency_record(caller, keyed, &());
-        match self.inner.store.session_remove(id, once.as_ref()).await? {
-            RemoveOutcome::Removed(_) => {
+        match self.inner.store.sessions().remove(&Behalf::Platform, id, once.as_ref()).await? {
+            WriteOutcome::Done(()) => {
                 self.inner.pool.forget();
                 tracing::info!(session.id = id, "removed a session");
                 Ok(IdempotentOutcome::Now(()))
             }
-            RemoveOutcome::Unknown => Err(unknown_session(id)),
-            RemoveOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(NotFound) => Err(unknown_session(id)),
+            WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
         }
     }
 }

@@ -87,7 +87,7 @@ impl Engine {
     /// history.
     pub(super) async fn history(&self, of: &JudgeHistoryKey) -> UsageHistory {
         let behalf = Behalf::Account(of.account.clone());
-        match self.inner.store.sharing().judge_history(&behalf, of).await {
+        match self.inner.store.judge_calls().history(&behalf, of).await {
             Ok(history) => history,
             Err(error) => {
                 tracing::warn!(error = %error, "could not read the usage history of judgments");

@@ -257,7 +257,7 @@ impl Engine {
             lease_token: tab.open.lease_token,
             micros: tab.costs_with_next(meter, expected),
         };
-        let noted = self.inner.store.sharing().judge_calls_note(&tab.behalf(), &sent, None).await;
+        let noted = self.inner.store.judge_calls().note(&tab.behalf(), &sent, None).await;
         match noted.map_err(ChargeError::Store)? {
             WriteOutcome::Done(()) | WriteOutcome::Repeated => Ok(()),
             WriteOutcome::Refused(jurat_store::LeaseLost) => Err(ChargeError::Lost),
@@ -343,11 +343,11 @@ impl Engine {
             at: self.inner.clock.now(),
         };
         let (store, behalf) = (&self.inner.store, tab.behalf());
-        let write = || store.sharing().credit_correct(&behalf, &correction, Some(once));
+        let write = || store.judge_calls().correct_cost(&behalf, &correction, Some(once));
         match until_it_is_there(write).await? {
             WriteOutcome::Done(moved) => Ok((moved, false)),
             WriteOutcome::Repeated => {
-                let before = || store.idempotency_get(&once.account, &once.key);
+                let before = || store.idempotency().get(&behalf, &once.account, &once.key);
                 let answer = until_it_is_there(before).await?.and_then(|before| before.answer);
                 // A record without an amount covered all of it.
                 Ok((answer.and_then(|it| it.text.parse().ok()).unwrap_or(micros), true))
@@ -363,9 +363,7 @@ impl Engine {
             operation: "correction".to_owned(),
             request_digest: key.clone(),
             key,
-            answer: IdempotencyAnswer::OfResult(Arc::new(move |moved| {
-                moved.downcast_ref().map(saved)
-            })),
+            answer: IdempotencyAnswer::of(saved),
             at: self.inner.clock.now(),
         }
     }
@@ -379,9 +377,9 @@ impl Engine {
         let of = meter.of.clone();
         let behalf = Behalf::Account(of.account.clone());
         let used = JudgmentSample { of, sample, at: self.inner.clock.now() };
-        let learned = self.inner.store.sharing().judge_history_add(&behalf, &used, None);
+        let learned = self.inner.store.judge_calls().add_sample(&behalf, &used);
         match tokio::time::timeout(CACHE_WRITE_TIMEOUT, learned).await {
-            Ok(Ok(_)) => {}
+            Ok(Ok(())) => {}
             Ok(Err(error)) => {
                 tracing::warn!(error = %error, "could not store the usage of a judgment");
             }

@@ -6,7 +6,7 @@ use jurat_core::{
     judge::{self, JudgeVerdict, Judgment, PromptIdentity},
     time::Timestamp,
 };
-use jurat_store::{CachedVerdict, VerdictPruning};
+use jurat_store::{Behalf, CachedVerdict, VerdictPruning};
 
 use super::{
     BUILTIN_PROVIDER, JudgeQuestion, JudgeResult,
@@ -133,7 +133,8 @@ impl Engine {
             return None;
         }
         let since = self.fresh_since(self.inner.judge_providers.config.cache_for?);
-        let found = self.inner.store.verdict_get(&task.account, digest, since);
+        let (verdicts, behalf) = (self.inner.store.verdicts(), Behalf::from(&task.account));
+        let found = verdicts.get(&behalf, &task.account, digest, &since);
         let found = match tokio::time::timeout_at(task.deadline, found).await {
             Ok(Ok(found)) => found?,
             Ok(Err(error)) => {
@@ -163,7 +164,8 @@ impl Engine {
         }
         let verdict =
             CachedVerdict { digest, document: judgment.document(), at: self.inner.clock.now() };
-        let kept = self.inner.store.verdict_put(&task.account, &task.verifier_id, &verdict);
+        let (verdicts, behalf) = (self.inner.store.verdicts(), Behalf::from(&task.account));
+        let kept = verdicts.put(&behalf, &task.account, &task.verifier_id, &verdict);
         match tokio::time::timeout(CACHE_WRITE_TIMEOUT, kept).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(error = %error, "could not cache a verdict"),
@@ -181,7 +183,7 @@ impl Engine {
         };
         let mut pruned = 0;
         loop {
-            let gone = self.inner.store.verdicts_prune(&pruning).await?;
+            let gone = self.inner.store.verdicts().prune(&Behalf::Platform, &pruning).await?;
             pruned += gone;
             if gone < u64::from(PRUNED_AT_ONCE) {
                 return Ok(pruned);

@@ -11,7 +11,7 @@ use jurat_core::{
     checkup::{CheckupFinding, clocks, faults},
     id::{AccountId, RoundId},
 };
-use jurat_store::{EndedRoundsQuery, StoreCheckup, StoreError, StoreErrorKind};
+use jurat_store::{Behalf, EndedRoundsQuery, StoreCheckup, StoreError, StoreErrorKind};
 
 use crate::{Engine, EngineError, access::require_scope};
 
@@ -59,9 +59,10 @@ impl Engine {
     /// Checks the store, the judges and the open work, and probes every executor.
     pub async fn doctor(&self, caller: &Caller) -> Result<Diagnosis, EngineError> {
         require_scope(caller, Scope::Admin)?;
-        let checkup = self.inner.store.check().await?;
+        let checkup = self.inner.store.checkup().run(&Behalf::Platform).await?;
         let mut findings = store_findings(&checkup);
-        findings.extend(ledger_findings(&self.inner.store.credit_check().await?));
+        findings
+            .extend(ledger_findings(&self.inner.store.ledger().faults(&Behalf::Platform).await?));
         findings.extend(self.clock_findings(&checkup));
         findings.extend(self.executor_findings().await?);
         findings.extend(self.judge_findings().await?);
@@ -76,7 +77,7 @@ impl Engine {
         newest: u32,
     ) -> Result<Option<RoundId>, EngineError> {
         require_scope(caller, Scope::Admin)?;
-        Ok(self.inner.store.ended_since(newest).await?)
+        Ok(self.inner.store.checkup().ended_since(&Behalf::Platform, &newest).await?)
     }
 
     /// Compares the decisions of all accounts with everything stored besides them.
@@ -87,7 +88,12 @@ impl Engine {
     ) -> Result<EntryCheckReport, EngineError> {
         require_scope(caller, Scope::Admin)?;
         let EntryCheckQuery { after, since, limit } = query;
-        let rounds = self.inner.store.ended_page(&EndedRoundsQuery { after, since, limit }).await?;
+        let rounds = self
+            .inner
+            .store
+            .checkup()
+            .ended_rounds(&Behalf::Platform, &EndedRoundsQuery { after, since, limit })
+            .await?;
         let checked = rounds.len();
         let is_full = u32::try_from(checked).is_ok_and(|checked| limit <= checked);
         let next = rounds.last().cloned().filter(|_| is_full);
@@ -104,7 +110,13 @@ impl Engine {
         account: AccountId,
         round: RoundId,
     ) -> Result<Vec<EntryFault>, EngineError> {
-        let texts = match self.inner.store.record_get(&account, &round).await {
+        let texts = match self
+            .inner
+            .store
+            .checkup()
+            .record(&Behalf::from(&account), &account, &round)
+            .await
+        {
             Ok(None) => Vec::new(),
             Ok(Some(record)) => match &record.round.closing {
                 None => Vec::new(),

@@ -149,7 +149,7 @@ impl Engine {
         if let Err(error) = self.pool_view().await {
             tracing::warn!(error = %error, "could not read the executors for the metrics");
         }
-        let due = self.inner.store.tasks().task_next_due(&Behalf::Platform).await;
+        let due = self.inner.store.tasks().next_due(&Behalf::Platform).await;
         let due = due.unwrap_or_else(|error| {
             tracing::warn!(error = %error, "could not read the due tasks for the metrics");
             None

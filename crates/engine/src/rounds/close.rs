@@ -14,7 +14,7 @@ use jurat_core::{
     },
     verifier::run::cost,
 };
-use jurat_store::{RoundCloseOutcome, StoreError, StoreErrorKind};
+use jurat_store::{Behalf, RoundCharge, RoundLost, StoreError, StoreErrorKind, WriteOutcome};
 
 use super::{ask::ReplicaPlan, in_flight::StopReason, walk::ReplicaResults};
 use crate::{Engine, EngineError, RoundProgress, RoundWatcher, node::evaluation};
@@ -99,11 +99,12 @@ impl Engine {
         open: &OpenRound,
         closing: RoundClosing,
     ) -> Result<RoundClosing, EngineError> {
-        let close = || self.inner.store.round_close(open, &closing);
+        let behalf = Behalf::from(&open.account);
+        let close = || self.inner.store.rounds().close(&behalf, open, &closing);
         match until_it_is_there(close).await? {
-            RoundCloseOutcome::Closed => Ok(closing),
-            RoundCloseOutcome::PaidBefore => Ok(closing.unpaid()),
-            RoundCloseOutcome::Lost => {
+            WriteOutcome::Done(RoundCharge::Own) => Ok(closing),
+            WriteOutcome::Done(RoundCharge::PaidBefore) => Ok(closing.unpaid()),
+            WriteOutcome::Refused(RoundLost) | WriteOutcome::Repeated => {
                 self.recorded_close(open, &closing).await?.ok_or_else(|| {
                     let id = &open.id;
                     EngineError::Conflict(format!(
@@ -120,7 +121,8 @@ impl Engine {
         open: &OpenRound,
         closing: &RoundClosing,
     ) -> Result<Option<RoundClosing>, EngineError> {
-        let stored = self.inner.store.round_get(&open.account, &open.id).await?;
+        let (rounds, behalf) = (self.inner.store.rounds(), Behalf::from(&open.account));
+        let stored = rounds.get(&behalf, &open.account, &open.id).await?;
         let stored = stored.and_then(|round| round.closing);
         Ok(stored.filter(|stored| stored.receipt_id == closing.receipt_id))
     }

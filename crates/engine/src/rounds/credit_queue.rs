@@ -4,7 +4,7 @@ use jurat_core::{
     id::AccountId,
     round::{OpenRound, Round},
 };
-use jurat_store::{IdempotencyRecord, RoundOpenOutcome};
+use jurat_store::{IdempotencyRecord, RoundOpenRefusal, RoundOpening, WriteOutcome};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
@@ -24,7 +24,7 @@ impl Engine {
         open: &mut OpenRound,
         once: Option<&IdempotencyRecord>,
         deadline: Instant,
-    ) -> Result<RoundOpenOutcome, EngineError> {
+    ) -> Result<WriteOutcome<RoundOpening, RoundOpenRefusal>, EngineError> {
         let mut turn = None;
         // A free round does not wait.
         let is_limited = open.hold.is_some_and(|hold| hold.is_limited);
@@ -34,12 +34,12 @@ impl Engine {
         let mut pauses = Pauses::between_reads();
         loop {
             let opened = self.record_open(open, once).await?;
-            if let (RoundOpenOutcome::WithLess { held_micros }, Some(hold)) =
+            if let (WriteOutcome::Done(RoundOpening::WithLess { held_micros }), Some(hold)) =
                 (opened, &mut open.hold)
             {
                 hold.micros = held_micros;
             }
-            if opened != RoundOpenOutcome::InTurn {
+            if opened != WriteOutcome::Refused(RoundOpenRefusal::InTurn) {
                 return Ok(opened);
             }
             if turn.is_none() {
@@ -79,10 +79,10 @@ impl Engine {
     }
 
     /// The hold of a recorded round, which may be less than requested.
-    pub(crate) fn opened_as(stored: &Round) -> RoundOpenOutcome {
+    pub(crate) fn opened_as(stored: &Round) -> WriteOutcome<RoundOpening, RoundOpenRefusal> {
         match stored.open.hold {
-            Some(hold) => RoundOpenOutcome::WithLess { held_micros: hold.micros },
-            None => RoundOpenOutcome::Opened,
+            Some(hold) => WriteOutcome::Done(RoundOpening::WithLess { held_micros: hold.micros }),
+            None => WriteOutcome::Done(RoundOpening::Whole),
         }
     }
 }

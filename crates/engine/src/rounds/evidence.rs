@@ -12,7 +12,7 @@ use jurat_core::{
     },
     time::Timestamp,
 };
-use jurat_store::{Behalf, EvidenceBlob, EvidencePruning, NewEvidence, WriteOutcome};
+use jurat_store::{Behalf, EvidenceBlob, EvidencePruning, NewEvidence};
 use tokio::{sync::OnceCell, time::Instant};
 
 use super::ask::ReplicaPlan;
@@ -101,7 +101,7 @@ impl Engine {
     ) -> bool {
         let behalf = Behalf::Account(account.clone());
         let digest = normalized_digest(&reference.digest);
-        let known = self.inner.store.tasks().evidence_get(&behalf, account, &digest);
+        let known = self.inner.store.evidence().get(&behalf, account, &digest);
         match tokio::time::timeout_at(deadline, known).await {
             Ok(Ok(known)) => known.is_some_and(|blob| {
                 let age_ms = self.inner.clock.now().millis() - blob.fetched_at.millis();
@@ -127,9 +127,9 @@ impl Engine {
             fetched_at: self.inner.clock.now(),
         };
         let found = NewEvidence { account: account.clone(), blob };
-        let kept = self.inner.store.tasks().evidence_put(&behalf, &found, None);
+        let kept = self.inner.store.evidence().put(&behalf, &found);
         match tokio::time::timeout(EVIDENCE_WRITE_TIMEOUT, kept).await {
-            Ok(Ok(_)) => {}
+            Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(error = %error, "could not store evidence"),
             Err(_) => tracing::warn!("could not store evidence in time"),
         }
@@ -142,10 +142,7 @@ impl Engine {
             most_bytes: MOST_KEPT_BYTES,
             limit: PRUNED_AT_ONCE,
         };
-        match self.inner.store.tasks().evidence_prune(&Behalf::Platform, &pruning, None).await? {
-            WriteOutcome::Done(count) => Ok(count),
-            WriteOutcome::Repeated => Ok(0),
-        }
+        Ok(self.inner.store.evidence().prune(&Behalf::Platform, &pruning).await?)
     }
 
     /// The findings about the candidate of a round, if its references are to be fetched.

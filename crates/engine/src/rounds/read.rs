@@ -6,7 +6,7 @@ use jurat_core::{
     round::{Round, RoundStatus, RoundSummary, consensus::Outcome, job::JobKind},
     time::Timestamp,
 };
-use jurat_store::RoundFilter;
+use jurat_store::{Behalf, RoundFilter};
 
 use crate::{Engine, EngineError, access::require_scope};
 
@@ -53,7 +53,12 @@ impl Engine {
         let wanted = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let mut lines: Vec<RoundSummary> = Vec::new();
         loop {
-            let found = self.inner.store.round_list(caller.account(), &filter).await?;
+            let found = self
+                .inner
+                .store
+                .rounds()
+                .list(&Behalf::from(caller.account()), caller.account(), &filter)
+                .await?;
             let is_last = found.len() < wanted;
             filter.before = found.last().map(|line| line.open.id.clone());
             let shown = self.visible_lines(caller.account(), found).await?;

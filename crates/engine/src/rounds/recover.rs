@@ -7,7 +7,7 @@ use jurat_core::round::{
     decision::DecisionEntry,
     replica::{FailureCode, Replica, ReplicaAnswer},
 };
-use jurat_store::{Behalf, RoundCloseOutcome, RoundTakeover, TakeoverScope};
+use jurat_store::{Behalf, RoundLost, RoundTakeover, TakeoverScope, WriteOutcome};
 
 use super::close::no_consensus;
 use crate::{Engine, EngineError};
@@ -146,7 +146,7 @@ impl Engine {
                 limit: TAKEOVERS_AT_ONCE,
                 orphans,
             };
-            let rounds = self.inner.store.round_take_over(&claim).await?;
+            let rounds = self.inner.store.rounds().take_over(&Behalf::Platform, &claim).await?;
             if rounds.is_empty() {
                 return first_error.map_or(Ok(ended), Err);
             }
@@ -165,9 +165,9 @@ impl Engine {
     async fn expire(&self, open: &OpenRound) -> Result<(), EngineError> {
         tracing::warn!(round.id = %open.id, "expired a round that a stopped node left open");
         let behalf = Behalf::Account(open.account.clone());
-        let store = self.inner.store.sharing();
+        let judge_calls = self.inner.store.judge_calls();
         // Judge calls are paid, although their answers are lost.
-        let sent = store.judge_calls_sent(&behalf, &open.account, &open.id).await?;
+        let sent = judge_calls.sent(&behalf, &open.account, &open.id).await?;
         // A spare that was asked has no replica here, but is paid as well.
         let spares: u64 = sent.iter().skip(open.seats.len()).sum();
         let paid = |index: usize| {
@@ -209,7 +209,9 @@ impl Engine {
             entry: entry.text,
         };
         // Another node may have been faster; the round has ended either way.
-        if self.inner.store.round_close(open, &closing).await? != RoundCloseOutcome::Lost {
+        if self.inner.store.rounds().close(&Behalf::from(&open.account), open, &closing).await?
+            != WriteOutcome::Refused(RoundLost)
+        {
             self.inner.metrics.rounds.ended(open, &closing);
         }
         Ok(())

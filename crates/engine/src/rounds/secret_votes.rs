@@ -58,7 +58,7 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let key = TaskKey { account: account.clone(), id: id.to_owned() };
         let behalf = Behalf::Account(account.clone());
-        let found = self.inner.store.tasks().task_get(&behalf, &key).await?;
+        let found = self.inner.store.tasks().get(&behalf, &key).await?;
         Ok(found.is_some_and(|record| record.ended_at.is_none()))
     }
 
@@ -69,7 +69,7 @@ impl Engine {
     ) -> Result<Option<Task>, EngineError> {
         let key = TaskKey { account: account.clone(), id: id.to_owned() };
         let behalf = Behalf::Account(account.clone());
-        let found = self.inner.store.tasks().task_get(&behalf, &key).await?;
+        let found = self.inner.store.tasks().get(&behalf, &key).await?;
         Ok(found.map(|record| record.state))
     }
 }

@@ -14,6 +14,7 @@ use jurat_core::{
     round::job::Job,
     verifier::{InputError, ModelRef, SYSTEM_PREFIX, VerifierVersion, registry::Measurement},
 };
+use jurat_store::{Behalf, VersionKey};
 use serde_json::Value;
 
 use super::{ask::JudgeBrief, seats::SeatCandidates};
@@ -118,7 +119,19 @@ impl Engine {
         version: VerifierVersion,
     ) -> Result<ResolvedVerifier, EngineError> {
         let (owner, id) = (&version.verifier.account, &version.verifier.id);
-        let measured = self.inner.store.measurements(owner, id, version.version).await?;
+        let measured = self
+            .inner
+            .store
+            .measurements()
+            .list(
+                &Behalf::from(owner),
+                &VersionKey {
+                    account: owner.clone(),
+                    verifier_id: id.to_owned(),
+                    version: version.version,
+                },
+            )
+            .await?;
         Ok(ResolvedVerifier { version: Arc::new(version), measured: Arc::new(measured) })
     }
 

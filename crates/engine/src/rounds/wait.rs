@@ -7,6 +7,7 @@ use jurat_core::{
     id::{AccountId, RoundId},
     round::{Round, RoundEnding},
 };
+use jurat_store::Behalf;
 use tokio::time::Instant;
 
 use super::in_flight::StopReason;
@@ -47,7 +48,7 @@ impl Engine {
         } else {
             // The node of the round polls for this.
             let now = self.inner.clock.now();
-            self.inner.store.round_cancel(account, id, now).await?;
+            self.inner.store.rounds().cancel(&Behalf::from(account), account, id, &now).await?;
         }
         let round = self.wait_for_round(account, id, CANCEL_WAIT).await?;
         if let Some(closing) = &round.closing {
@@ -58,7 +59,9 @@ impl Engine {
 
     /// Stops rounds of this node that were cancelled through another.
     pub(crate) async fn stop_cancelled(&self) -> Result<(), EngineError> {
-        for (account, id) in self.inner.store.rounds_cancelled(&self.inner.node).await? {
+        for (account, id) in
+            self.inner.store.rounds().cancelled(&Behalf::Platform, &self.inner.node).await?
+        {
             if let Some(running) = self.inner.rounds_in_flight.find(&account, &id) {
                 running.stop(StopReason::Caller);
             }
@@ -108,7 +111,7 @@ impl Engine {
         account: &AccountId,
         id: &RoundId,
     ) -> Result<Round, EngineError> {
-        let round = self.inner.store.round_get(account, id).await?;
+        let round = self.inner.store.rounds().get(&Behalf::from(account), account, id).await?;
         round.ok_or_else(|| EngineError::NotFound { what: "round", id: id.to_string() })
     }
 }

@@ -13,7 +13,10 @@ use jurat_core::{
     time::Timestamp,
     verifier::run::VerifierRunTicket,
 };
-use jurat_store::{IdempotencyRecord, RoundOpenOutcome, StoreError, StoreErrorKind};
+use jurat_store::{
+    Behalf, IdempotencyRecord, RoundOpenRefusal, RoundOpening, StoreError, StoreErrorKind,
+    WriteOutcome,
+};
 use tokio::{sync::oneshot, time::Instant};
 use tracing::Instrument as _;
 
@@ -243,9 +246,9 @@ impl Engine {
         &self,
         open: &OpenRound,
         once: Option<&IdempotencyRecord>,
-    ) -> Result<RoundOpenOutcome, EngineError> {
-        let record =
-            || self.inner.metrics.write("round_open", self.inner.store.round_open(open, once));
+    ) -> Result<WriteOutcome<RoundOpening, RoundOpenRefusal>, EngineError> {
+        let (rounds, behalf) = (self.inner.store.rounds(), Behalf::from(&open.account));
+        let record = || self.inner.metrics.write("round_open", rounds.open(&behalf, open, once));
         let error = match record().await {
             Ok(opened) => return Ok(opened),
             Err(error) => error,
@@ -254,19 +257,11 @@ impl Engine {
             return Err(error.into());
         }
         match record().await {
-            Ok(
-                opened @ (RoundOpenOutcome::Opened
-                | RoundOpenOutcome::WithLess { .. }
-                | RoundOpenOutcome::InTurn
-                | RoundOpenOutcome::Overdrawn { .. }
-                | RoundOpenOutcome::DaySpent
-                | RoundOpenOutcome::VerifierGone),
-            ) => Ok(opened),
-            Ok(RoundOpenOutcome::Repeated)
-            | Err(StoreError { kind: StoreErrorKind::Conflict, .. }) => {
-                let stored = self.inner.store.round_get(&open.account, &open.id).await?;
+            Ok(opened @ (WriteOutcome::Done(_) | WriteOutcome::Refused(_))) => Ok(opened),
+            Ok(WriteOutcome::Repeated) | Err(StoreError { kind: StoreErrorKind::Conflict, .. }) => {
+                let stored = rounds.get(&behalf, &open.account, &open.id).await?;
                 let ours = stored.filter(|stored| stored.open.lease_token == open.lease_token);
-                Ok(ours.map_or(RoundOpenOutcome::Repeated, |ours| Self::opened_as(&ours)))
+                Ok(ours.map_or(WriteOutcome::Repeated, |ours| Self::opened_as(&ours)))
             }
             Err(error) => Err(error.into()),
         }
@@ -317,19 +312,22 @@ pub(crate) struct ReplicaResults {
 
 /// Whether the round is recorded; `false` if a concurrent request was faster. Otherwise why it is
 /// refused.
-fn opened_or_refused(answer: RoundOpenOutcome, open: &OpenRound) -> Result<bool, EngineError> {
+fn opened_or_refused(
+    answer: WriteOutcome<RoundOpening, RoundOpenRefusal>,
+    open: &OpenRound,
+) -> Result<bool, EngineError> {
     match answer {
-        RoundOpenOutcome::Opened | RoundOpenOutcome::WithLess { .. } => Ok(true),
-        RoundOpenOutcome::Repeated => Ok(false),
-        RoundOpenOutcome::InTurn => Err(EngineError::CreditInUse),
-        RoundOpenOutcome::Overdrawn { available_micros } => {
+        WriteOutcome::Done(RoundOpening::Whole | RoundOpening::WithLess { .. }) => Ok(true),
+        WriteOutcome::Repeated => Ok(false),
+        WriteOutcome::Refused(RoundOpenRefusal::InTurn) => Err(EngineError::CreditInUse),
+        WriteOutcome::Refused(RoundOpenRefusal::Overdrawn { available_micros }) => {
             let needed_micros = open.hold.map_or(0, |hold| hold.least_micros);
             Err(EngineError::Overdrawn { needed_micros, available_micros })
         }
-        RoundOpenOutcome::DaySpent => {
+        WriteOutcome::Refused(RoundOpenRefusal::DaySpent) => {
             Err(EngineError::DaySpent { resets_at: open.opened_at.next_day() })
         }
-        RoundOpenOutcome::VerifierGone => {
+        WriteOutcome::Refused(RoundOpenRefusal::VerifierGone) => {
             let id = open.run.as_ref().map(|run| run.verifier_id.clone()).unwrap_or_default();
             Err(EngineError::NotFound { what: "verifier", id })
         }

@@ -12,6 +12,7 @@ use jurat_core::{
     round::{candidate::Candidate, evidence::EvidenceFinding},
     time::Timestamp,
 };
+use jurat_store::Behalf;
 use serde_json::Value;
 
 pub(crate) use crate::access::submitting_key;
@@ -130,7 +131,12 @@ impl Engine {
             Err(error) => return result::refused_result(&order, error),
         };
         let account = caller.account().clone();
-        let before = self.inner.store.round_of_task_call(&account, &order.execution_id).await?;
+        let before = self
+            .inner
+            .store
+            .rounds()
+            .of_task_call(&Behalf::from(&account), &account, &order.execution_id)
+            .await?;
         if let Some(done) =
             before.map_or(Ok(None), |round| result::earlier_result(&order, round))?
         {

@@ -33,7 +33,7 @@ impl Engine {
         require_scope(caller, Scope::TasksRead)?;
         let KnowledgeQuery { of, before, limit } = query;
         let page = KnowledgePageQuery { account: caller.account().clone(), of, before, limit };
-        let found = self.inner.store.tasks().knowledge_export(&behalf_of(caller), &page).await?;
+        let found = self.inner.store.knowledge().export(&behalf_of(caller), &page).await?;
         if let (true, KnowledgeScope::Task(id)) = (found.is_empty(), page.of) {
             // Either nothing is remembered of the task, or there is none.
             self.task_of(&TaskKey { account: page.account, id }).await?;

@@ -65,7 +65,7 @@ impl Engine {
             before: query.before,
             limit: query.limit,
         };
-        Ok(self.inner.store.tasks().task_page(&behalf_of(caller), &filter).await?)
+        Ok(self.inner.store.tasks().page(&behalf_of(caller), &filter).await?)
     }
 
     /// The events of a task after an event, in order.
@@ -79,7 +79,7 @@ impl Engine {
         require_scope(caller, Scope::TasksRead)?;
         let task = key(caller, id);
         let asked = TaskEventsQuery { task: task.clone(), after, limit };
-        let found = self.inner.store.tasks().task_events(&behalf_of(caller), &asked).await?;
+        let found = self.inner.store.tasks().events(&behalf_of(caller), &asked).await?;
         if found.is_empty() {
             // Either there are no further events, or no such task.
             self.task_of(&task).await?;
@@ -109,7 +109,7 @@ impl Engine {
             });
         };
         let candidate =
-            self.inner.store.tasks().task_candidate(&behalf_of(caller), &key, &decided).await?;
+            self.inner.store.tasks().candidate(&behalf_of(caller), &key, &decided).await?;
         let proposers = task.proposal(&decided).map(|it| &it.proposers);
         let executor = proposers.and_then(|it| it.first().cloned());
         let declared = match &executor {
@@ -137,7 +137,7 @@ impl Engine {
 
     pub(crate) async fn task_of(&self, key: &TaskKey) -> Result<TaskRecord, EngineError> {
         let behalf = Behalf::Account(key.account.clone());
-        let found = self.inner.store.tasks().task_get(&behalf, key).await?;
+        let found = self.inner.store.tasks().get(&behalf, key).await?;
         found.ok_or_else(|| EngineError::NotFound { what: "task", id: key.id.clone() })
     }
 
@@ -145,7 +145,7 @@ impl Engine {
         &self,
         executor: &str,
     ) -> Result<Option<(String, String)>, EngineError> {
-        let found = self.inner.store.executor_get(executor).await?;
+        let found = self.inner.store.executors().get(&Behalf::Platform, executor).await?;
         let probe = found.and_then(|it| it.probe);
         let capabilities = probe.and_then(|it| it.capabilities.ok());
         Ok(capabilities.map(|it| (it.provider_family, it.model_id)))
@@ -163,8 +163,7 @@ impl Engine {
         let mut rounds = BTreeMap::new();
         for turn in turns {
             let tasks = self.inner.store.tasks();
-            let found =
-                tasks.task_ballots(&behalf_of(caller), &record.key, candidate, &turn).await?;
+            let found = tasks.ballots(&behalf_of(caller), &record.key, candidate, &turn).await?;
             for TaskBallotRow { voter, round, .. } in found {
                 let vote = proposal.votes.get(&voter).filter(|it| it.turn == turn);
                 if let (Some(round), true) = (round, vote.is_some_and(|it| it.revealed.is_some())) {
@@ -187,7 +186,7 @@ impl Engine {
             before: None,
             limit: 1,
         };
-        let found = self.inner.store.tasks().knowledge_export(&behalf_of(caller), &page).await?;
+        let found = self.inner.store.knowledge().export(&behalf_of(caller), &page).await?;
         let newest = found.into_iter().next().map(|it| it.knowledge);
         let newest = newest.filter(|it| it.epoch == record.state.epoch);
         Ok(newest.map(|it| (it.confidence, it.final_hash)))

@@ -114,7 +114,7 @@ impl Engine {
         let (tasks, behalf) = (self.inner.store.tasks(), behalf_of(caller));
         self.write_idempotent(caller, keyed, Leaves::Note, async |once| {
             self.inner.failpoints.pass("task_submit_before");
-            let writing = tasks.task_submit(&behalf, submit, once);
+            let writing = tasks.submit(&behalf, submit, once);
             let written = self.inner.metrics.write("task_submit", writing).await;
             self.inner.failpoints.pass("task_submit_after");
             written
@@ -138,7 +138,7 @@ impl Engine {
     ) -> Result<Option<TaskAddition>, EngineError> {
         let id = &order.contract.task_id;
         let tasks = self.inner.store.tasks();
-        match tasks.task_get(&behalf_of(caller), &key(caller, id)).await? {
+        match tasks.get(&behalf_of(caller), &key(caller, id)).await? {
             None => Ok(None),
             Some(record) if record.contract_digest == digest => {
                 if let Some(member) = TaskRoster::read(&record.panel).differs(order) {

@@ -1,7 +1,5 @@
 //! Deploys the first version of a verifier, or the next one.
 
-use std::sync::Arc;
-
 use jurat_core::{
     account::caller::{Caller, Scope},
     id::uuid,
@@ -10,7 +8,7 @@ use jurat_core::{
     },
     workflow::VerifierRole,
 };
-use jurat_store::{DeployOutcome, IdempotencyAnswer, NewVerifierVersion};
+use jurat_store::{Behalf, DeployRefusal, IdempotencyAnswer, NewVerifierVersion, WriteOutcome};
 
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
@@ -36,10 +34,11 @@ impl Engine {
         let deploy = self.deploy_of(caller, new, judge);
         let name = &deploy.name;
         let once = self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::OfDeployment(Arc::new(move |deployment| saving.encode(deployment)))
+            IdempotencyAnswer::of(move |deployment: &DeployedVersion| saving.encode(deployment))
         });
-        match self.inner.store.verifier_deploy(&deploy, once.as_ref()).await? {
-            DeployOutcome::Done(deployment) => {
+        let (verifiers, behalf) = (self.inner.store.verifiers(), Behalf::from(&deploy.account));
+        match verifiers.deploy(&behalf, &deploy, once.as_ref()).await? {
+            WriteOutcome::Done(deployment) => {
                 tracing::info!(
                     verifier.id = %deployment.verifier.id,
                     version = deployment.verifier.current_version,
@@ -47,35 +46,8 @@ impl Engine {
                 );
                 Ok(IdempotentOutcome::Now(deployment))
             }
-            DeployOutcome::Full(full) => Err(no_room(caller, &full, "verifier")),
-            DeployOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
-            DeployOutcome::TokenMissing { current } => {
-                let problem = format!(
-                    "there is already a verifier `{name}`; its next version needs `expected_version_token`"
-                );
-                Err(refusal(problem, Some(current)))
-            }
-            DeployOutcome::TokenStale { current } => {
-                let problem = format!(
-                    "`expected_version_token` is not the current token of `{name}`, which has a newer version"
-                );
-                Err(refusal(problem, Some(current)))
-            }
-            DeployOutcome::TokenUnexpected => {
-                let problem = format!(
-                    "there is no verifier `{name}` yet; leave out `expected_version_token` for its first deploy"
-                );
-                Err(refusal(problem, None))
-            }
-            DeployOutcome::TokenOfNone(names) => {
-                Err(EngineError::TokenOfNone { what: "verifier", id: name.clone(), names })
-            }
-            DeployOutcome::NameRevoked => {
-                let problem = format!(
-                    "the name `{name}` belongs to a revoked verifier and cannot be reused; choose another one"
-                );
-                Err(refusal(problem, None))
-            }
+            WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(refused) => Err(deploy_refusal(caller, name, refused)),
         }
     }
 
@@ -120,4 +92,37 @@ impl Engine {
 /// Why nothing was deployed, with the token that the next version needs, if there is one.
 fn refusal(problem: String, current: Option<String>) -> EngineError {
     EngineError::Token { problem, current }
+}
+
+fn deploy_refusal(caller: &Caller, name: &str, refused: DeployRefusal) -> EngineError {
+    match refused {
+        DeployRefusal::Full(full) => no_room(caller, &full, "verifier"),
+        DeployRefusal::TokenMissing { current } => {
+            let problem = format!(
+                "there is already a verifier `{name}`; its next version needs `expected_version_token`"
+            );
+            refusal(problem, Some(current))
+        }
+        DeployRefusal::TokenStale { current } => {
+            let problem = format!(
+                "`expected_version_token` is not the current token of `{name}`, which has a newer version"
+            );
+            refusal(problem, Some(current))
+        }
+        DeployRefusal::TokenUnexpected => {
+            let problem = format!(
+                "there is no verifier `{name}` yet; leave out `expected_version_token` for its first deploy"
+            );
+            refusal(problem, None)
+        }
+        DeployRefusal::TokenOfNone(names) => {
+            EngineError::TokenOfNone { what: "verifier", id: name.to_owned(), names }
+        }
+        DeployRefusal::NameRevoked => {
+            let problem = format!(
+                "the name `{name}` belongs to a revoked verifier and cannot be reused; choose another one"
+            );
+            refusal(problem, None)
+        }
+    }
 }

@@ -14,6 +14,7 @@ use jurat_core::{
     },
     workflow::VerifierRole,
 };
+use jurat_store::Behalf;
 use tokio::sync::mpsc;
 
 use self::parallel::WatchedCases;
@@ -137,6 +138,11 @@ impl Engine {
             at: report.at,
         };
         // It belongs to the verifier, whoever measured it.
-        Ok(self.inner.store.measurement_add(&version.verifier.account, &measurement).await?)
+        Ok(self
+            .inner
+            .store
+            .measurements()
+            .add(&Behalf::from(&version.verifier.account), &version.verifier.account, &measurement)
+            .await?)
     }
 }

@@ -1,12 +1,13 @@
 //! Revokes verifiers, which keeps their runs, and deletes them, which keeps nothing.
 
-use std::sync::Arc;
-
 use jurat_core::{
     account::caller::{Caller, Scope},
     verifier::{Verifier, VerifierRef, VerifierSelector},
 };
-use jurat_store::{IdempotencyAnswer, IdempotencyRecord, VerifierRemoval, VerifierRemoveOutcome};
+use jurat_store::{
+    Behalf, IdempotencyAnswer, IdempotencyRecord, VerifierRemoval, VerifierRemoveRefusal,
+    WriteOutcome,
+};
 
 use super::{require_unpinned, unknown_verifier};
 use crate::{
@@ -29,15 +30,21 @@ impl Engine {
         }
         let once = self.removal_record(caller, keyed);
         let removal = self.removal_of(caller, reference);
-        match self.inner.store.verifier_revoke(&removal, once.as_ref()).await? {
-            VerifierRemoveOutcome::Gone(verifier) => {
+        match self
+            .inner
+            .store
+            .verifiers()
+            .revoke(&Behalf::from(&removal.account), &removal, once.as_ref())
+            .await?
+        {
+            WriteOutcome::Done(verifier) => {
                 tracing::info!(verifier.id = %verifier.id, by = %caller.key().id, "revoked a verifier");
-                Ok(IdempotentOutcome::Now(*verifier))
+                Ok(IdempotentOutcome::Now(verifier))
             }
-            VerifierRemoveOutcome::Unknown | VerifierRemoveOutcome::Serving(_) => {
-                Err(unknown_verifier(reference))
-            }
-            VerifierRemoveOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(
+                VerifierRemoveRefusal::Unknown | VerifierRemoveRefusal::Serving(_),
+            ) => Err(unknown_verifier(reference)),
+            WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
         }
     }
 
@@ -61,17 +68,27 @@ impl Engine {
         }
         let once = self.removal_record(caller, keyed);
         let removal = self.removal_of(caller, reference);
-        match self.inner.store.verifier_delete(&removal, once.as_ref()).await? {
-            VerifierRemoveOutcome::Gone(verifier) => {
+        match self
+            .inner
+            .store
+            .verifiers()
+            .delete(&Behalf::Platform, &removal, once.as_ref())
+            .await?
+        {
+            WriteOutcome::Done(verifier) => {
                 tracing::info!(verifier.id = %verifier.id, by = %caller.key().id, "deleted a verifier");
-                Ok(IdempotentOutcome::Now(*verifier))
+                Ok(IdempotentOutcome::Now(verifier))
             }
-            VerifierRemoveOutcome::Unknown => Err(unknown_verifier(reference)),
-            VerifierRemoveOutcome::Serving(templates) => Err(EngineError::Conflict(format!(
-                "the verifier is part of published templates: {}; unpublish those versions first",
-                templates.join(", ")
-            ))),
-            VerifierRemoveOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
+            WriteOutcome::Refused(VerifierRemoveRefusal::Unknown) => {
+                Err(unknown_verifier(reference))
+            }
+            WriteOutcome::Refused(VerifierRemoveRefusal::Serving(templates)) => {
+                Err(EngineError::Conflict(format!(
+                    "the verifier is part of published templates: {}; unpublish those versions first",
+                    templates.join(", ")
+                )))
+            }
+            WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
         }
     }
 
@@ -89,7 +106,7 @@ impl Engine {
         keyed: Option<&IdempotentWrite<Verifier>>,
     ) -> Option<IdempotencyRecord> {
         self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::OfVerifier(Arc::new(move |verifier| saving.encode(verifier)))
+            IdempotencyAnswer::of(move |verifier: &Verifier| saving.encode(verifier))
         })
     }
 }

@@ -13,7 +13,7 @@ use jurat_core::{
     },
     workflow::VerifierRole,
 };
-use jurat_store::VerifierRunFilter;
+use jurat_store::{Behalf, VerifierRunFilter, VersionKey};
 
 use crate::{Engine, EngineError, access::require_scope};
 
@@ -49,7 +49,7 @@ impl Engine {
     ) -> Result<VerifierRunRecord, EngineError> {
         require_scope(caller, Scope::VerifiersRead)?;
         let (store, account) = (&self.inner.store, caller.account());
-        let run = store.verifier_run_get(account, id).await?;
+        let run = store.verifier_runs().get(&Behalf::from(account), account, id).await?;
         let run = run.ok_or_else(|| {
             let id = id.chars().take(80).collect();
             EngineError::NotFound { what: "run", id }
@@ -57,7 +57,17 @@ impl Engine {
         let round = self.round_of(account, &run.round).await?;
         let ticket = &run.ticket;
         let owner = self.owner_of(caller, &ticket.verifier_id).await?;
-        let measured = store.measurements(&owner, &ticket.verifier_id, ticket.version).await?;
+        let measured = store
+            .measurements()
+            .list(
+                &Behalf::from(&owner),
+                &VersionKey {
+                    account: owner.clone(),
+                    verifier_id: ticket.verifier_id.clone(),
+                    version: ticket.version,
+                },
+            )
+            .await?;
         Ok(VerifierRunRecord { run, round, measured })
     }
 
@@ -103,7 +113,12 @@ impl Engine {
             limit: query.limit,
             before: query.before,
         };
-        Ok(self.inner.store.verifier_run_list(caller.account(), &filter).await?)
+        Ok(self
+            .inner
+            .store
+            .verifier_runs()
+            .list(&Behalf::from(caller.account()), caller.account(), &filter)
+            .await?)
     }
 
     /// The owner of a verifier that the caller ran: the caller itself if the verifier is no longer

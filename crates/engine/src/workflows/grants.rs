@@ -56,9 +56,9 @@ impl Engine {
             with_history: new.with_history,
             at: self.inner.clock.now(),
         };
-        let sharing = self.inner.store.sharing();
+        let workflows = self.inner.store.workflows();
         let write = async |once: Option<&IdempotencyRecord>| {
-            sharing.workflow_grant(&behalf_of(caller), &order, once).await
+            workflows.grant(&behalf_of(caller), &order, once).await
         };
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
@@ -80,9 +80,9 @@ impl Engine {
             grantee,
             at: self.inner.clock.now(),
         };
-        let sharing = self.inner.store.sharing();
+        let workflows = self.inner.store.workflows();
         let write = async |once: Option<&IdempotencyRecord>| {
-            sharing.workflow_revoke(&behalf_of(caller), &order, once).await
+            workflows.revoke(&behalf_of(caller), &order, once).await
         };
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Less, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
@@ -98,9 +98,9 @@ impl Engine {
         require_scope(caller, Scope::WorkflowsWrite)?;
         require_unpinned(reference)?;
         let change = self.change_of(caller, reference);
-        let sharing = self.inner.store.sharing();
+        let workflows = self.inner.store.workflows();
         let write = async |once: Option<&IdempotencyRecord>| {
-            sharing.workflow_leave(&behalf_of(caller), &change, once).await
+            workflows.leave(&behalf_of(caller), &change, once).await
         };
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Less, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
@@ -125,9 +125,9 @@ impl Engine {
             invitation_id: uuid(at, clock.bits()),
             at,
         };
-        let sharing = self.inner.store.sharing();
+        let workflows = self.inner.store.workflows();
         let write = async |once: Option<&IdempotencyRecord>| {
-            sharing.workflow_offer(&behalf_of(caller), &offer, once).await
+            workflows.offer(&behalf_of(caller), &offer, once).await
         };
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         let done = done.map_err(|refused| match refused {
@@ -152,7 +152,7 @@ impl Engine {
         require_scope(caller, Scope::WorkflowsRead)?;
         require_unpinned(reference)?;
         let asked = workflow_query(caller, reference);
-        let found = self.inner.store.sharing().workflow_grants(&behalf_of(caller), &asked).await?;
+        let found = self.inner.store.workflows().grants(&behalf_of(caller), &asked).await?;
         found_one(found, reference)
     }
 }

@@ -55,9 +55,9 @@ impl Engine {
             SaveTarget::Slug(slug) => slug.to_string(),
         };
         let save = self.save_of(caller, draft, target);
-        let sharing = self.inner.store.sharing();
+        let workflows = self.inner.store.workflows();
         let write = async |once: Option<&IdempotencyRecord>| {
-            sharing.workflow_save(&behalf_of(caller), &save, once).await
+            workflows.save(&behalf_of(caller), &save, once).await
         };
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         let done = done.map_err(|refused| unsaved(caller, refused, &named))?;
@@ -97,9 +97,9 @@ impl Engine {
             quota_bytes: self.inner.limits.storage.quota_bytes,
             at: clock.now(),
         };
-        let sharing = self.inner.store.sharing();
+        let workflows = self.inner.store.workflows();
         let write = async |once: Option<&IdempotencyRecord>| {
-            sharing.workflow_patch_files(&behalf_of(caller), &patch, once).await
+            workflows.patch_files(&behalf_of(caller), &patch, once).await
         };
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| unsaved(caller, refused, &reference.to_string()))
@@ -113,12 +113,12 @@ impl Engine {
         keyed: Option<IdempotentWrite<Workflow>>,
     ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
         require_unpinned(reference)?;
-        let sharing = self.inner.store.sharing();
+        let workflows = self.inner.store.workflows();
         self.change_workflow(
             caller,
             reference,
             WorkflowWrite { keyed, leaves: Leaves::Less },
-            async |change, once| sharing.workflow_archive(&behalf_of(caller), &change, once).await,
+            async |change, once| workflows.archive(&behalf_of(caller), &change, once).await,
         )
         .await
     }
@@ -131,14 +131,12 @@ impl Engine {
         keyed: Option<IdempotentWrite<Workflow>>,
     ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
         require_unpinned(reference)?;
-        let sharing = self.inner.store.sharing();
+        let workflows = self.inner.store.workflows();
         self.change_workflow(
             caller,
             reference,
             WorkflowWrite { keyed, leaves: Leaves::Note },
-            async |change, once| {
-                sharing.workflow_unarchive(&behalf_of(caller), &change, once).await
-            },
+            async |change, once| workflows.unarchive(&behalf_of(caller), &change, once).await,
         )
         .await
     }
@@ -151,12 +149,12 @@ impl Engine {
         keyed: Option<IdempotentWrite<Workflow>>,
     ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
         require_unpinned(reference)?;
-        let sharing = self.inner.store.sharing();
+        let workflows = self.inner.store.workflows();
         self.change_workflow(
             caller,
             reference,
             WorkflowWrite { keyed, leaves: Leaves::Less },
-            async |change, once| sharing.workflow_delete(&behalf_of(caller), &change, once).await,
+            async |change, once| workflows.delete(&behalf_of(caller), &change, once).await,
         )
         .await
     }
@@ -168,14 +166,12 @@ impl Engine {
         reference: &WorkflowRef,
         keyed: Option<IdempotentWrite<Workflow>>,
     ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
-        let sharing = self.inner.store.sharing();
+        let workflows = self.inner.store.workflows();
         self.change_workflow(
             caller,
             reference,
             WorkflowWrite { keyed, leaves: Leaves::Less },
-            async |change, once| {
-                sharing.workflow_version_delete(&behalf_of(caller), &change, once).await
-            },
+            async |change, once| workflows.delete_version(&behalf_of(caller), &change, once).await,
         )
         .await
     }

@@ -39,7 +39,7 @@ impl Engine {
             before: filter.before,
             limit: filter.limit,
         };
-        Ok(self.inner.store.sharing().share_list(&behalf_of(caller), &query).await?)
+        Ok(self.inner.store.shares().list(&behalf_of(caller), &query).await?)
     }
 
     /// Accepts or declines a share, or declines everything that its owner shares, now and later.
@@ -57,9 +57,9 @@ impl Engine {
             verb,
             at: self.inner.clock.now(),
         };
-        let sharing = self.inner.store.sharing();
+        let shares = self.inner.store.shares();
         let write = async |once: Option<&IdempotencyRecord>| {
-            sharing.share_answer(&behalf_of(caller), &answer, once).await
+            shares.answer(&behalf_of(caller), &answer, once).await
         };
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| match refused {
@@ -90,7 +90,7 @@ impl Engine {
             owner: owner.clone(),
             workflow_id: workflow_id.to_owned(),
         };
-        self.inner.store.sharing().share_use(&behalf_of(caller), &used, None).await?;
+        self.inner.store.shares().note_use(&behalf_of(caller), &used, None).await?;
         Ok(())
     }
 

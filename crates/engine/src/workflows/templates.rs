@@ -70,7 +70,7 @@ impl Engine {
             return Ok(Vec::new());
         }
         let filter = TemplateFilter { viewer, ..filter };
-        Ok(self.inner.store.sharing().template_list(&behalf_of_viewer(caller), &filter).await?)
+        Ok(self.inner.store.templates().list(&behalf_of_viewer(caller), &filter).await?)
     }
 
     /// The templates that match a query best, best first and each with the reason; anybody may ask.
@@ -87,8 +87,7 @@ impl Engine {
         }
         let words = search::words(query);
         let wanted = TemplateWordSearch { viewer, is_mine, words, limit: MOST_CANDIDATES };
-        let found =
-            self.inner.store.sharing().template_search(&behalf_of_viewer(caller), &wanted).await?;
+        let found = self.inner.store.templates().search(&behalf_of_viewer(caller), &wanted).await?;
         let hits = search::best(query, found, limit, texts);
         Ok(hits.into_iter().map(|((line, _), reason)| (line, reason)).collect())
     }
@@ -102,8 +101,7 @@ impl Engine {
         let TemplateRef { which, version } = wanted.clone();
         let (viewer, now) = (viewer(caller), self.inner.clock.now());
         let asked = TemplateLookup { which, version, viewer, now };
-        let found =
-            self.inner.store.sharing().template_get(&behalf_of_viewer(caller), &asked).await?;
+        let found = self.inner.store.templates().get(&behalf_of_viewer(caller), &asked).await?;
         let found = found.ok_or_else(|| unknown_template(wanted))?;
         let is_owner = asked.viewer.as_ref() == Some(&found.template.account);
         let moved = template_move(wanted, &found);
@@ -124,8 +122,7 @@ impl Engine {
             path: path.to_owned(),
             viewer: viewer(caller),
         };
-        let found =
-            self.inner.store.sharing().template_file(&behalf_of_viewer(caller), &asked).await?;
+        let found = self.inner.store.templates().file(&behalf_of_viewer(caller), &asked).await?;
         let (file, content) = found.ok_or_else(|| EngineError::NotFound {
             what: "file",
             id: path.chars().take(200).collect(),
@@ -157,9 +154,9 @@ impl Engine {
             change,
             at: self.inner.clock.now(),
         };
-        let sharing = self.inner.store.sharing();
+        let templates = self.inner.store.templates();
         let done = self.write_idempotent(caller, keyed.as_ref(), leaves, async |once| {
-            sharing.template_change(&Behalf::Account(caller.account().clone()), &change, once).await
+            templates.change(&Behalf::Account(caller.account().clone()), &change, once).await
         });
         done.await?.map_err(|refused| refusal(&refused, wanted))
     }
@@ -181,9 +178,9 @@ impl Engine {
             invitation_id: id::uuid(at, self.inner.clock.bits()),
             at,
         };
-        let sharing = self.inner.store.sharing();
+        let templates = self.inner.store.templates();
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, async |once| {
-            sharing.template_offer(&Behalf::Account(caller.account().clone()), &offer, once).await
+            templates.offer(&Behalf::Account(caller.account().clone()), &offer, once).await
         });
         let done = done.await?.map_err(|refused| match refused {
             TemplateOfferRefusal::Unknown => unknown_template(wanted),

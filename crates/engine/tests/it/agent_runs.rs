@@ -1,6 +1,6 @@
 //! Agent runs on a real store with executors behind sockets.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use jurat_core::{
     agent_run::{AgentRunAddition, AgentRunKey, AgentRunStatus, EventsStart, StepStatus},
@@ -10,7 +10,7 @@ use jurat_engine::{
     AgentRunView, Clock as _, EngineError, EngineLimits, IdempotentOutcome, RunWorkerEnd,
     RunWorkerSettings, SoleNode,
 };
-use jurat_store::{AgentStepTake, Behalf, Store, StoreLocation, TakenAgentStep, WriteOutcome};
+use jurat_store::{AgentStepTake, Behalf, Store, StoreLocation, TakenAgentStep};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{Behaviour, FakeExecutor, answers, gated, status},
@@ -194,8 +194,8 @@ async fn a_run_waits_for_its_start_command() {
 
 #[tokio::test]
 async fn a_brief_store_outage_costs_a_step_no_attempt() {
-    let store = UnreliableStore::new(WriteFault::Refused, 0).await;
-    let app = TestApp::on(Arc::<UnreliableStore>::clone(&store), EngineLimits::default()).await;
+    let store = UnreliableStore::new(WriteFault::Refused, 0);
+    let app = TestApp::on(store.store(), EngineLimits::default()).await;
     app.start(SoleNode::Yes).await;
     app.engine.spawn_run_worker(worker("here"));
     let [fake] = app.executors([gated(says("yes"))]).await;
@@ -413,7 +413,7 @@ async fn an_executor_has_a_limited_number_of_steps() {
 }
 
 /// Takes a step like a worker that stops right after it.
-async fn taken_and_left(store: &dyn Store, app: &TestApp, until_ms: u64) -> Vec<TakenAgentStep> {
+async fn taken_and_left(store: &Store, app: &TestApp, until_ms: u64) -> Vec<TakenAgentStep> {
     let now = app.clock.now();
     let take = AgentStepTake {
         worker: "gone".to_owned(),
@@ -423,10 +423,7 @@ async fn taken_and_left(store: &dyn Store, app: &TestApp, until_ms: u64) -> Vec<
         limit: 1,
         per_executor: 8,
     };
-    match store.tasks().agent_run_take_steps(&Behalf::Platform, &take, None).await.unwrap() {
-        WriteOutcome::Done(steps) => steps,
-        other @ (WriteOutcome::Refused(_) | WriteOutcome::Repeated) => panic!("{other:?}"),
-    }
+    store.agent_runs().take_steps(&Behalf::Platform, &take).await.unwrap()
 }
 
 #[tokio::test]
@@ -435,7 +432,7 @@ async fn a_step_of_a_dead_worker_is_done_once_by_another() {
     app.start(SoleNode::Yes).await;
     let [fake] = app.executors([says("yes")]).await;
     submit(&app, &spec("r1", &["a"]), true).await.unwrap();
-    let left = taken_and_left(&*app.store, &app, 1_000).await;
+    let left = taken_and_left(&app.store, &app, 1_000).await;
     assert_eq!(left[0].agent_id, "a");
     app.engine.spawn_run_worker(worker("here"));
     app.clock.advance_ms(2_000);
@@ -464,7 +461,7 @@ async fn a_stopping_worker_releases_its_steps() {
     let behalf = Behalf::Account(AccountId::admin());
     let released = async {
         loop {
-            let run = store.tasks().agent_run_get(&behalf, &key).await.unwrap().unwrap();
+            let run = store.agent_runs().get(&behalf, &key).await.unwrap().unwrap();
             if run.steps[0].status == StepStatus::Queued {
                 return run;
             }

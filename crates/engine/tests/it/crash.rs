@@ -6,7 +6,7 @@ use jurat_core::{
     round::RoundEnding,
 };
 use jurat_engine::{EngineLimits, SoleNode};
-use jurat_store::{StoreLocation, TakeoverScope};
+use jurat_store::{Behalf, StoreLocation, TakeoverScope};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{gated, says_valid},
@@ -37,11 +37,22 @@ async fn the_next_start_expires_open_rounds_and_writes_their_entries() {
     let id = abandoned_round(folder.path()).await;
     let app = TestApp::with_store(&StoreLocation::File(folder.path().join("jurat.db"))).await;
     app.start(SoleNode::Yes).await;
-    let round = app.store.round_get(&AccountId::admin(), &id).await.unwrap().unwrap();
+    let round = app
+        .store
+        .rounds()
+        .get(&Behalf::from(&AccountId::admin()), &AccountId::admin(), &id)
+        .await
+        .unwrap()
+        .unwrap();
     let closing = round.closing.unwrap();
     assert_eq!(closing.ending, RoundEnding::Expired);
     assert_eq!(closing.replicas.len(), round.open.seats.len());
-    let entry = app.store.entry_get(&AccountId::admin(), &closing.receipt_id).await.unwrap();
+    let entry = app
+        .store
+        .rounds()
+        .entry(&Behalf::from(&AccountId::admin()), &AccountId::admin(), &closing.receipt_id)
+        .await
+        .unwrap();
     assert_eq!(entry.as_deref(), Some(closing.entry.as_str()));
     let shown = app.admin().get(&format!("/v1/rounds/{id}")).await.json();
     assert_eq!(shown["state"], "expired");
@@ -59,7 +70,13 @@ async fn another_node_waits_for_the_lease_before_it_expires_a_round() {
     assert_eq!(app.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap(), 0);
     app.clock.advance_ms(60_000 + 10_000 + 1);
     assert_eq!(app.engine.expire_orphans(TakeoverScope::LeaseOver).await.unwrap(), 1);
-    let round = app.store.round_get(&AccountId::admin(), &id).await.unwrap().unwrap();
+    let round = app
+        .store
+        .rounds()
+        .get(&Behalf::from(&AccountId::admin()), &AccountId::admin(), &id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(round.closing.unwrap().ending, RoundEnding::Expired);
 }
 
@@ -85,8 +102,8 @@ async fn a_node_that_lost_its_lease_cannot_close_its_round() {
 
 #[tokio::test]
 async fn a_round_that_cannot_be_expired_blocks_no_other() {
-    let store = UnreliableStore::new(WriteFault::Refused, 1).await;
-    let app = TestApp::on(store, EngineLimits::default()).await;
+    let store = UnreliableStore::new(WriteFault::Refused, 1);
+    let app = TestApp::on(store.store(), EngineLimits::default()).await;
     let [fake] = app.executors([gated(says_valid())]).await;
     let (one, two) = (app.admin(), app.admin());
     let body = json!({ "claim": "x", "execution": { "timeout_ms": 60_000 } });
@@ -141,8 +158,8 @@ async fn setting_the_clock_does_not_end_an_active_round() {
 #[tokio::test]
 async fn a_round_whose_opening_was_acknowledged_late_still_runs() {
     for fault in [WriteFault::Refused, WriteFault::AnswerLost] {
-        let store = UnreliableStore::at_open(fault, 1).await;
-        let app = TestApp::on(store, EngineLimits::default()).await;
+        let store = UnreliableStore::at_open(fault, 1);
+        let app = TestApp::on(store.store(), EngineLimits::default()).await;
         let _fakes = app.executors([says_valid()]).await;
         for key in [None, Some("k")] {
             let headers: Vec<_> = key.map(|key| ("idempotency-key", key)).into_iter().collect();

@@ -3,6 +3,7 @@
 use futures::future::join_all;
 use jurat_core::{account::caller::Scope, executor::session::Session};
 use jurat_engine::{Clock as _, EngineLimits, SoleNode};
+use jurat_store::Behalf;
 use jurat_testkit::{
     app::{TestApp, TestCaller},
     fake_executor::{FakeExecutor, FakeHealth, gated, says_valid, status},
@@ -236,9 +237,9 @@ async fn a_missed_change_is_found_soon_on_a_single_node_too() {
         probe: None,
     };
     // As if a caller left while the store committed.
-    let session = app.store.session_get("s1").await.unwrap().unwrap();
+    let session = app.store.sessions().get(&Behalf::Platform, "s1").await.unwrap().unwrap();
     let session = Session { id: "late".to_owned(), executor: "late".to_owned(), ..session };
-    app.store.executor_add(&other, Some(&session), None).await.unwrap();
+    app.store.executors().add(&Behalf::Platform, &other, Some(&session), None).await.unwrap();
     let body = json!({ "claim": "x", "consensus": { "session_pool": ["late"] } });
     let first = app.admin().post("/api/v3/validate", &body).await.json();
     assert_eq!(first["code"], "session_unknown");

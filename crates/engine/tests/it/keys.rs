@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use jurat_engine::EngineLimits;
-use jurat_store::StoreLocation;
+use jurat_store::{Behalf, StoreLocation};
 use jurat_testkit::app::TestApp;
 use serde_json::json;
 
@@ -19,7 +19,12 @@ async fn the_last_use_is_written_when_the_node_stops() {
     let now = app.engine.clock().now();
     app.engine.shutdown().await;
     let store = jurat_store::open(&location).await.unwrap();
-    let record = store.key_get(created["id"].as_str().unwrap()).await.unwrap().unwrap();
+    let record = store
+        .keys()
+        .get(&Behalf::Platform, created["id"].as_str().unwrap())
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(record.key.last_used_at, Some(now));
     store.close().await;
 }

@@ -5,7 +5,7 @@ use jurat_core::{
     task::{TaskEvent, TaskPhase},
 };
 use jurat_engine::{EngineLimits, SoleNode};
-use jurat_store::{StoreLocation, TakeoverScope};
+use jurat_store::{Behalf, StoreLocation, TakeoverScope};
 use jurat_testkit::{
     app::{TestApp, TestReply},
     fake_executor::{answers, gated, says_valid},
@@ -96,11 +96,13 @@ async fn stalled(then: fn(&StallingProxy)) {
     assert_eq!(first.outcome, second.outcome, "the executor answers an execution once");
     let costs = [first.cost_micros, second.cost_micros];
     assert_eq!(costs, [0, u64::try_from(PRICE).unwrap()], "each shows what was paid for it");
-    let balance = two.store.account_get(&team()).await.unwrap().unwrap().balance;
+    let balance =
+        two.store.accounts().get(&Behalf::Platform, &team()).await.unwrap().unwrap().balance;
     assert_eq!((balance.held, balance.spent), (0, PRICE));
-    let lines = two.store.credit_transfers(&team(), None, 100).await.unwrap();
+    let lines =
+        two.store.ledger().transfers(&Behalf::from(&team()), &team(), None, 100).await.unwrap();
     assert_eq!(lines.iter().filter(|it| it.movement == Movement::Capture).count(), 1);
-    assert_eq!(two.store.credit_check().await.unwrap(), [] as [&str; 0]);
+    assert_eq!(two.store.ledger().faults(&Behalf::Platform).await.unwrap(), [] as [&str; 0]);
     // A further request gets the recorded answer, and pays nothing.
     let caller = one.engine.caller_without_key(&team()).await.unwrap();
     one.engine.task_call(&caller, order).await.unwrap();

@@ -9,7 +9,8 @@ use jurat_testkit::{
 use serde_json::json;
 
 async fn a_round_survives(fault: WriteFault, times: u32) {
-    let app = TestApp::on(UnreliableStore::new(fault, times).await, EngineLimits::default()).await;
+    let app =
+        TestApp::on(UnreliableStore::new(fault, times).store(), EngineLimits::default()).await;
     let [fake] = app.executors([says_valid()]).await;
     let reply = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await;
     assert_eq!(reply.json()["verdict"], "VALID", "{}", reply.text());
@@ -32,8 +33,8 @@ async fn a_close_whose_answer_was_lost_is_recognised() {
 
 #[tokio::test]
 async fn a_lasting_store_outage_is_reported_without_a_verdict() {
-    let store = UnreliableStore::new(WriteFault::Refused, u32::MAX).await;
-    let app = TestApp::on(store, EngineLimits::default()).await;
+    let store = UnreliableStore::new(WriteFault::Refused, u32::MAX);
+    let app = TestApp::on(store.store(), EngineLimits::default()).await;
     let _fakes = app.executors([says_valid()]).await;
     let reply = app.admin().post("/api/v3/validate", &json!({ "claim": "x" })).await.json();
     assert_eq!(reply["code"], "store_unavailable");

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use http::StatusCode;
 use jurat_core::account::caller::Scope;
+use jurat_store::Behalf;
 use jurat_testkit::{app::TestApp, fake_executor::says_valid};
 use serde_json::json;
 
@@ -62,13 +63,13 @@ async fn a_revoked_key_is_refused() {
     let now = app.engine.clock().now();
     let mut record = jurat_testkit::app::key_record(&key, account, &[Scope::Admin], now);
     record.key.revoked_at = Some(now);
-    app.store.key_put(&record).await.unwrap();
+    app.store.keys().put(&Behalf::Platform, &record).await.unwrap();
     let reply = app.with_key(&key.reveal()).get("/v1/rounds").await;
     assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
     // The same key without the revocation is valid, so the revocation is the reason.
     let other = jurat_core::account::key::ApiKey::new(14, [12, 13]);
     record.key.id = other.id().to_owned();
     record.key.revoked_at = None;
-    app.store.key_put(&record).await.unwrap();
+    app.store.keys().put(&Behalf::Platform, &record).await.unwrap();
     assert_eq!(app.with_key(&other.reveal()).get("/v1/rounds").await.status, StatusCode::OK);
 }

@@ -26,8 +26,8 @@ async fn until(app: &TestApp, status: StatusCode, because: &str) -> jurat_testki
 #[tokio::test]
 async fn a_slow_store_stops_new_rounds_until_it_recovers() {
     // Tries again for a second and a half before the close goes through.
-    let store = UnreliableStore::new(WriteFault::Refused, 5).await;
-    let app = TestApp::on(store, EngineLimits::default()).await;
+    let store = UnreliableStore::new(WriteFault::Refused, 5);
+    let app = TestApp::on(store.store(), EngineLimits::default()).await;
     app.start(SoleNode::Yes).await;
     let _fakes = app.executors([says_valid()]).await;
     let caller = app.admin();

@@ -9,6 +9,7 @@ use jurat_core::{
     id::AccountId,
 };
 use jurat_engine::{EngineLimits, RunWorkerSettings, SoleNode, StorageTerms};
+use jurat_store::Behalf;
 use jurat_testkit::{
     app::{TestApp, TestCaller, TestReply, key_record},
     fake_executor::{answers, gated, says_valid},
@@ -417,7 +418,7 @@ async fn the_operators_live_key_is_found_behind_a_thousand_that_have_ended() {
             jurat_core::time::Timestamp::from_micros(1),
         );
         record.key.revoked_at = Some(record.key.created_at);
-        app.store.key_put(&record).await.unwrap();
+        app.store.keys().put(&Behalf::Platform, &record).await.unwrap();
     }
     assert!(app.engine.key_has_admin().await.unwrap());
 }

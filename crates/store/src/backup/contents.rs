@@ -72,7 +72,7 @@ pub(super) fn check(path: &Path, expected: &Counts, watch: BackupWatcher<'_>) ->
 /// Checks that every balance is the sum of its lines, and that the holds of rounds are in the
 /// ledger.
 fn ledger(connection: &Connection) -> Result<()> {
-    for (why, sql) in crate::db::sql::ledger::RULES {
+    for (why, sql) in crate::ops::ledger::RULES {
         let what: Option<String> = connection
             .query_row(sql, [1], |row| row.get(0))
             .optional()

@@ -1,18 +1,17 @@
-//! Idempotency keys: what a write records under the caller's key.
+//! Writes that happen once: the note of each under its caller's idempotency key, in its transaction.
 
 use std::{any::Any, fmt, sync::Arc};
 
 use jurat_core::{
-    account::ledger::{AccountState, Balance},
     id::{AccountId, RoundId},
     idempotency::SavedAnswer,
     time::Timestamp,
-    verifier::{Verifier, registry::DeployedVersion},
 };
 
-use crate::ops::key::KeySuccession;
+use super::tx::{SqlArg, Tx, TxFuture, args};
+use crate::{Result, WriteOutcome};
 
-/// The record of a write, in the transaction of the write.
+/// The note that a write leaves behind, in the transaction that does it.
 #[derive(Debug, Clone)]
 pub struct IdempotencyRecord {
     pub account: AccountId,
@@ -24,72 +23,36 @@ pub struct IdempotencyRecord {
     pub at: Timestamp,
 }
 
-/// Builds the reply from a result that is known only after the write.
-pub(crate) type AnswerFn<T> = Arc<dyn Fn(&T) -> SavedAnswer + Send + Sync>;
-
-/// Builds the reply from a result of any type; `None` for an unexpected type.
+/// How a result of any type is answered; nothing for a type that is not meant.
 type AnyAnswerFn = Arc<dyn Fn(&dyn Any) -> Option<SavedAnswer> + Send + Sync>;
 
-/// The reply to a repeated request.
+/// The answer to a request that is repeated.
 #[derive(Clone)]
 pub enum IdempotencyAnswer {
     /// A round is its own reply.
     Round,
-    /// A round that replaces the recorded one, which has no result because its node stopped. It
-    /// counts as a repetition if another round replaced it before.
+    /// A round that replaces the noted one, which came to nothing because its node stopped. It is
+    /// repeated if another round replaced that one before.
     RoundInsteadOf(RoundId),
     Known(SavedAnswer),
-    /// Recorded once the removed sessions of an executor are known.
-    OfRemoval(AnswerFn<[String]>),
-    /// Recorded once the replaced key is known.
-    OfRotation(AnswerFn<KeySuccession>),
-    /// Recorded once the added version is known.
-    OfDeployment(AnswerFn<DeployedVersion>),
-    /// Recorded once the removed verifier is known.
-    OfVerifier(AnswerFn<Verifier>),
-    /// Recorded once the balance is known.
-    OfBalance(AnswerFn<Balance>),
-    /// Recorded once the state of the account is known.
-    OfAccount(AnswerFn<AccountState>),
-    /// Recorded when the write is done, for a result of this type.
+    /// Encoded when the write is done; nothing for a result of another type.
     OfResult(AnyAnswerFn),
 }
 
 impl IdempotencyAnswer {
-    /// The reply that is known before the write.
-    pub(crate) fn known(&self) -> Option<SavedAnswer> {
+    /// An answer that is encoded from the result of the write.
+    pub fn of<T: 'static>(encode: impl Fn(&T) -> SavedAnswer + Send + Sync + 'static) -> Self {
+        Self::OfResult(Arc::new(move |result| result.downcast_ref().map(&encode)))
+    }
+
+    /// The answer that is known before the write.
+    fn known(&self) -> Option<SavedAnswer> {
         if let Self::Known(answer) = self { Some(answer.clone()) } else { None }
     }
 
-    pub(crate) fn of_removal(&self, sessions: &[String]) -> Option<SavedAnswer> {
-        if let Self::OfRemoval(answer) = self { Some(answer(sessions)) } else { self.known() }
-    }
-
-    pub(crate) fn of_rotation(&self, succession: &KeySuccession) -> Option<SavedAnswer> {
-        if let Self::OfRotation(answer) = self { Some(answer(succession)) } else { self.known() }
-    }
-
-    pub(crate) fn of_deployment(&self, deployment: &DeployedVersion) -> Option<SavedAnswer> {
-        if let Self::OfDeployment(answer) = self { Some(answer(deployment)) } else { self.known() }
-    }
-
-    pub(crate) fn of_verifier(&self, verifier: &Verifier) -> Option<SavedAnswer> {
-        if let Self::OfVerifier(answer) = self { Some(answer(verifier)) } else { self.known() }
-    }
-
-    pub(crate) fn of_balance(&self, balance: &Balance) -> Option<SavedAnswer> {
-        if let Self::OfBalance(answer) = self { Some(answer(balance)) } else { self.known() }
-    }
-
-    pub(crate) fn of_account(&self, account: &AccountState) -> Option<SavedAnswer> {
-        if let Self::OfAccount(answer) = self { Some(answer(account)) } else { self.known() }
-    }
-}
-
-impl IdempotencyAnswer {
-    /// The reply for a result of any type.
-    pub(crate) fn of_result(&self, result: &dyn Any) -> Option<SavedAnswer> {
-        if let Self::OfResult(answer) = self { answer(result) } else { self.known() }
+    /// The answer that is known only after the write.
+    fn of_result(&self, result: &dyn Any) -> Option<SavedAnswer> {
+        if let Self::OfResult(answer) = self { answer(result) } else { None }
     }
 }
 
@@ -99,18 +62,12 @@ impl fmt::Debug for IdempotencyAnswer {
             Self::Round => "Round",
             Self::RoundInsteadOf(_) => "RoundInsteadOf",
             Self::Known(_) => "Known",
-            Self::OfRemoval(_) => "OfRemoval",
-            Self::OfRotation(_) => "OfRotation",
-            Self::OfDeployment(_) => "OfDeployment",
-            Self::OfVerifier(_) => "OfVerifier",
-            Self::OfBalance(_) => "OfBalance",
-            Self::OfAccount(_) => "OfAccount",
             Self::OfResult(_) => "OfResult",
         })
     }
 }
 
-/// An earlier write under a key.
+/// The write that was done under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriorWrite {
     pub operation: String,
@@ -118,4 +75,94 @@ pub struct PriorWrite {
     pub round: Option<RoundId>,
     pub answer: Option<SavedAnswer>,
     pub at: Timestamp,
+}
+
+const ADD: &str = "\
+    insert into idempotency (\
+        account_id, key, operation, request_digest, round_id, status, answer, created_at) \
+    values ($1, $2, $3, $4, $5, cast($6 as smallint), $7, $8) on conflict do nothing";
+/// Lets a round replace one that its node left.
+const REPLACE: &str = "\
+    update idempotency set round_id = $1 where account_id = $2 and key = $3 and round_id = $4";
+const ANSWER: &str = "\
+    update idempotency set status = cast($1 as smallint), answer = $2 \
+    where account_id = $3 and key = $4";
+
+/// A note that is on its way into the database.
+pub(crate) struct Note {
+    record: IdempotencyRecord,
+    /// The round that the write opens.
+    round: Option<RoundId>,
+}
+
+impl Note {
+    pub(crate) fn of_write(record: &IdempotencyRecord) -> Self {
+        Self { record: record.clone(), round: None }
+    }
+
+    pub(crate) fn of_round(record: &IdempotencyRecord, round: &RoundId) -> Self {
+        Self { record: record.clone(), round: Some(round.clone()) }
+    }
+
+    /// Adds the note before the write; `false` if the write was done before. It waits for another
+    /// transaction that adds the same note, and a rollback removes the note.
+    async fn reserve(&self, tx: &mut Tx<'_>) -> Result<bool> {
+        let IdempotencyRecord { account, key, operation, request_digest, answer, at } =
+            &self.record;
+        let round = self.round.as_ref().map(RoundId::as_str);
+        if let IdempotencyAnswer::RoundInsteadOf(before) = answer {
+            let args = args![round, account, key, before.as_str()];
+            return Ok(tx.run(REPLACE, args).await? == 1);
+        }
+        let known = answer.known();
+        let (status, text) = known.map(|it| (status(it.status), it.text)).unzip();
+        let args = args![account, key, operation, request_digest, round, status, text, *at];
+        Ok(tx.run(ADD, args).await? == 1)
+    }
+}
+
+/// Does a write once: not at all if its note is there, and with its note if it is done now.
+pub(crate) fn write_once<'t, 'c, T, R, W>(
+    tx: &'t mut Tx<'c>,
+    note: Option<Note>,
+    work: W,
+) -> TxFuture<'t, WriteOutcome<T, R>>
+where
+    T: Send + 'static,
+    R: Send + 'static,
+    W: for<'u> FnOnce(&'u mut Tx<'c>) -> TxFuture<'u, Result<T, R>> + Send + 'static,
+{
+    Box::pin(async move {
+        if let Some(note) = &note
+            && !note.reserve(tx).await?
+        {
+            return Ok(WriteOutcome::Repeated);
+        }
+        let result = match work(tx).await? {
+            Ok(result) => result,
+            Err(refused) => return Ok(WriteOutcome::Refused(refused)),
+        };
+        if let Some(Note { record, .. }) = &note
+            && let Some(answer) = record.answer.of_result(&result)
+        {
+            set_answer(tx, &record.account, &record.key, &answer).await?;
+        }
+        Ok(WriteOutcome::Done(result))
+    })
+}
+
+/// Replaces the answer that is kept under a key.
+pub(crate) async fn set_answer(
+    tx: &mut Tx<'_>,
+    account: &AccountId,
+    key: &str,
+    answer: &SavedAnswer,
+) -> Result<()> {
+    let args: Vec<SqlArg> = args![status(answer.status), &answer.text, account, key];
+    tx.run(ANSWER, args).await.map(drop)
+}
+
+/// HTTP statuses have three digits.
+fn status(status: u16) -> i64 {
+    i64::from(status)
 }

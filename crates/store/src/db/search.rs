@@ -8,7 +8,7 @@ use super::tx::SqlArg;
 /// The score of one word in a row of a searched table.
 macro_rules! word {
     ($table:literal, $pattern:literal) => {
-        concat!(
+        const_format::concatcp!(
             "case when ",
             $table,
             ".search_name like ",
@@ -32,7 +32,7 @@ pub(crate) use word;
 /// How well a row matches the patterns `$2` to `$17`. Nothing is like a null pattern.
 macro_rules! score {
     ($table:literal) => {
-        concat!(
+        const_format::concatcp!(
             $crate::db::search::word!($table, "$2"),
             " + ",
             $crate::db::search::word!($table, "$3"),

@@ -1,11 +1,12 @@
-//! Operations that are written once and run on both databases.
+//! The transaction that every operation is written over, and the table that declares operations.
 //!
-//! An operation is a function over a `Tx`. On SQLite its statements end at once, so the function is
-//! driven to its end on the thread of the writer; on PostgreSQL it waits for each.
+//! An operation is one `async` function over a `Tx`. On SQLite each statement completes immediately,
+//! so the function is polled once, on the thread of the writer or of a reader. On PostgreSQL it waits
+//! for each statement.
 
-use std::future::Future;
+use std::{future::Future, pin::Pin};
 
-use jurat_core::{id::AccountId, idempotency::SavedAnswer, time::Timestamp};
+use jurat_core::{id::AccountId, time::Timestamp};
 use rusqlite::{Connection, types::ToSqlOutput};
 use sqlx::{
     PgConnection, Postgres as PgDatabase,
@@ -13,17 +14,10 @@ use sqlx::{
     query::Query,
 };
 
-use super::{
-    idempotency::IdempotencyRecord,
-    rows::{
-        DbRow,
-        idempotency::{IdempotencyRow, status},
-        to_bigint,
-    },
-};
+use super::row::{DbRow, json, to_bigint};
 use crate::{Result, StoreError, error::DatabaseRefusal};
 
-/// On whose behalf the database is asked: PostgreSQL shows no more than that.
+/// The account for which the database is read or written; PostgreSQL shows no rows of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Behalf {
     Account(AccountId),
@@ -31,8 +25,14 @@ pub enum Behalf {
     Platform,
 }
 
-/// How a write ended. What is not `Done` changed nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+impl From<&AccountId> for Behalf {
+    fn from(account: &AccountId) -> Self {
+        Self::Account(account.clone())
+    }
+}
+
+/// How a write ended. Only `Done` changed anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteOutcome<T, R> {
     Done(T),
     Refused(R),
@@ -46,36 +46,105 @@ impl<T, R> WriteOutcome<T, R> {
     }
 }
 
-/// A value that a statement is given.
+/// The refusal of a write that names something unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotFound;
+
+/// An argument of a statement.
 #[derive(Debug, Clone)]
 pub(crate) enum SqlArg {
     Text(Option<String>),
     Number(Option<i64>),
     Bytes(Vec<u8>),
+    /// An array on PostgreSQL, and a JSON array on SQLite.
+    Texts(Vec<Option<String>>),
+    Numbers(Vec<i64>),
 }
 
-/// A transaction on either database.
-pub(crate) trait Tx {
-    /// Runs a statement and returns how many rows it changed.
-    fn run(&mut self, text: &'static str, args: Vec<SqlArg>) -> impl Future<Output = Result<u64>>;
+/// The future of an operation.
+pub(crate) type TxFuture<'t, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 't>>;
 
-    /// All rows of a question.
-    fn all<T>(
+/// A transaction on either database.
+#[derive(Debug)]
+pub(crate) struct Tx<'a> {
+    pub(crate) connection: TxConnection<'a>,
+    /// The statements so far, for tests that compare them.
+    #[cfg(test)]
+    pub(crate) texts: Vec<&'static str>,
+}
+
+/// A connection with an open transaction. SQLite's is borrowed mutably, because only then may the
+/// future of an operation move between threads.
+pub(crate) enum TxConnection<'a> {
+    Sqlite(&'a mut Connection),
+    Postgres(&'a mut PgConnection),
+}
+
+impl std::fmt::Debug for TxConnection<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Sqlite(_) => "Sqlite",
+            Self::Postgres(_) => "Postgres",
+        })
+    }
+}
+
+impl<'a> Tx<'a> {
+    pub(crate) fn sqlite(connection: &'a mut Connection) -> Self {
+        Self::new(TxConnection::Sqlite(connection))
+    }
+
+    pub(crate) fn postgres(connection: &'a mut PgConnection) -> Self {
+        Self::new(TxConnection::Postgres(connection))
+    }
+
+    fn new(connection: TxConnection<'a>) -> Self {
+        Self {
+            connection,
+            #[cfg(test)]
+            texts: Vec::new(),
+        }
+    }
+
+    #[cfg(test)]
+    fn note(&mut self, text: &'static str) {
+        self.texts.push(text);
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "only tests note the statements")]
+    fn note(&self, _: &'static str) {}
+
+    /// Runs a statement and returns how many rows it changed.
+    pub(crate) async fn run(&mut self, text: &'static str, args: Vec<SqlArg>) -> Result<u64> {
+        self.note(text);
+        match &mut self.connection {
+            TxConnection::Sqlite(connection) => execute(connection, text, &args),
+            TxConnection::Postgres(connection) => {
+                Ok(bind(text, args).execute(&mut **connection).await?.rows_affected())
+            }
+        }
+    }
+
+    /// All rows of a query.
+    pub(crate) async fn all<T>(
         &mut self,
         text: &'static str,
         args: Vec<SqlArg>,
         read: fn(&dyn DbRow) -> Result<T>,
-    ) -> impl Future<Output = Result<Vec<T>>>;
+    ) -> Result<Vec<T>> {
+        self.note(text);
+        match &mut self.connection {
+            TxConnection::Sqlite(connection) => query(connection, text, &args, read),
+            TxConnection::Postgres(connection) => {
+                let rows: Vec<PgRow> = bind(text, args).fetch_all(&mut **connection).await?;
+                rows.iter().map(|row| read(row)).collect()
+            }
+        }
+    }
 
-    /// Lets others who name the same thing wait until this transaction ends. Whoever needs several
-    /// names them in ascending order. It is called before the first look at what it protects.
-    fn lock(&mut self, what: &str) -> impl Future<Output = Result<()>>;
-
-    /// The text for this database, where the two need different ones: SQLite's and PostgreSQL's.
-    fn own(&self, texts: (&'static str, &'static str)) -> &'static str;
-
-    /// The first row of a question.
-    async fn first<T>(
+    /// The first row of a query.
+    pub(crate) async fn first<T>(
         &mut self,
         text: &'static str,
         args: Vec<SqlArg>,
@@ -83,15 +152,96 @@ pub(crate) trait Tx {
     ) -> Result<Option<T>> {
         Ok(self.all(text, args, read).await?.into_iter().next())
     }
+
+    /// Makes others that lock the same name wait until this transaction ends. An operation that needs
+    /// several locks takes them in ascending order, before it reads what they protect.
+    pub(crate) async fn lock(&mut self, name: &str) -> Result<()> {
+        // The first number keeps these locks apart from that of the migrations.
+        const LOCK: &str = "select pg_advisory_xact_lock(1785036917, hashtext($1))";
+        self.note("lock");
+        match &mut self.connection {
+            // Only one thread writes.
+            TxConnection::Sqlite(_) => Ok(()),
+            TxConnection::Postgres(connection) => {
+                sqlx::query(LOCK).bind(name).execute(&mut **connection).await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Allows statements that read whole tables, which take longer than others may.
+    pub(crate) async fn allow_long_statements(&mut self) -> Result<()> {
+        match &mut self.connection {
+            TxConnection::Sqlite(_) => Ok(()),
+            TxConnection::Postgres(connection) => {
+                let set = sqlx::query("set local statement_timeout = '120s'");
+                set.execute(&mut **connection).await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// The text for this database, if the two need different ones: SQLite's and PostgreSQL's.
+    pub(crate) fn own(&self, (sqlite, postgres): (&'static str, &'static str)) -> &'static str {
+        match self.connection {
+            TxConnection::Sqlite(_) => sqlite,
+            TxConnection::Postgres(_) => postgres,
+        }
+    }
+
+    pub(crate) fn is_sqlite(&self) -> bool {
+        matches!(self.connection, TxConnection::Sqlite(_))
+    }
 }
 
-/// A change of the rows that a question finds, for both databases: the rows are known by where they
-/// stand, so that none is looked for twice, and one that somebody else holds is passed over.
+fn query<T>(
+    connection: &Connection,
+    text: &str,
+    args: &[SqlArg],
+    read: fn(&dyn DbRow) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut statement = connection.prepare_cached(text)?;
+    let rows = statement.query_and_then(rusqlite::params_from_iter(args), |row| read(row))?;
+    rows.collect()
+}
+
+fn execute(connection: &Connection, text: &str, args: &[SqlArg]) -> Result<u64> {
+    let changed = connection.prepare_cached(text)?.execute(rusqlite::params_from_iter(args))?;
+    Ok(u64::try_from(changed).unwrap_or(u64::MAX))
+}
+
+fn bind(text: &'static str, args: Vec<SqlArg>) -> Query<'static, PgDatabase, PgArguments> {
+    args.into_iter().fold(sqlx::query(text), |query, arg| match arg {
+        SqlArg::Text(text) => query.bind(text),
+        SqlArg::Number(number) => query.bind(number),
+        SqlArg::Bytes(bytes) => query.bind(bytes),
+        SqlArg::Texts(texts) => query.bind(texts),
+        SqlArg::Numbers(numbers) => query.bind(numbers),
+    })
+}
+
+/// Completes an operation on SQLite, whose statements never wait.
+pub(crate) fn complete<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(operation).poll(&mut context) {
+        std::task::Poll::Ready(outcome) => outcome,
+        std::task::Poll::Pending => Err(StoreError::unavailable(DatabaseRefusal::Panicked)),
+    }
+}
+
+/// A change of the rows that a query finds, for both databases. Rows are identified by their physical
+/// location, so that none is searched twice; a row that another transaction holds is skipped.
 macro_rules! of_found {
     ($change:expr, $found:expr, $rest:expr) => {
         (
-            concat!($change, " where rowid in (select rowid from ", $found, ")", $rest),
-            concat!(
+            const_format::concatcp!(
+                $change,
+                " where rowid in (select rowid from ",
+                $found,
+                ")",
+                $rest
+            ),
+            const_format::concatcp!(
                 $change,
                 " where ctid = any (array(select ctid from ",
                 $found,
@@ -193,259 +343,108 @@ impl From<Vec<u8>> for SqlArg {
     }
 }
 
+impl From<Option<String>> for SqlArg {
+    fn from(text: Option<String>) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Option<&String>> for SqlArg {
+    fn from(text: Option<&String>) -> Self {
+        Self::Text(text.cloned())
+    }
+}
+
+impl From<Option<i64>> for SqlArg {
+    fn from(number: Option<i64>) -> Self {
+        Self::Number(number)
+    }
+}
+
 impl rusqlite::ToSql for SqlArg {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let array = |text: Result<String>| {
+            text.map(ToSqlOutput::from)
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+        };
         match self {
             Self::Text(text) => text.to_sql(),
             Self::Number(number) => number.to_sql(),
             Self::Bytes(bytes) => bytes.to_sql(),
+            Self::Texts(texts) => array(json(texts)),
+            Self::Numbers(numbers) => array(json(numbers)),
         }
     }
 }
 
-pub(crate) struct SqliteTx<'a>(pub(crate) &'a Connection);
-
-impl SqliteTx<'_> {
-    fn query<T>(
-        &self,
-        text: &str,
-        args: &[SqlArg],
-        read: fn(&dyn DbRow) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let mut statement = self.0.prepare_cached(text)?;
-        let rows = statement.query_and_then(rusqlite::params_from_iter(args), |row| read(row))?;
-        rows.collect()
-    }
-
-    fn execute(&self, text: &str, args: &[SqlArg]) -> Result<u64> {
-        let changed = self.0.prepare_cached(text)?.execute(rusqlite::params_from_iter(args))?;
-        Ok(u64::try_from(changed).unwrap_or(u64::MAX))
-    }
-}
-
-impl Tx for SqliteTx<'_> {
-    async fn run(&mut self, text: &'static str, args: Vec<SqlArg>) -> Result<u64> {
-        self.execute(text, &args)
-    }
-
-    async fn all<T>(
-        &mut self,
-        text: &'static str,
-        args: Vec<SqlArg>,
-        read: fn(&dyn DbRow) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        self.query(text, &args, read)
-    }
-
-    async fn lock(&mut self, _: &str) -> Result<()> {
-        // Only one thread writes.
-        Ok(())
-    }
-
-    fn own(&self, (sqlite, _): (&'static str, &'static str)) -> &'static str {
-        sqlite
-    }
-}
-
-pub(crate) struct PgTx<'a>(pub(crate) &'a mut PgConnection);
-
-fn bind(text: &'static str, args: Vec<SqlArg>) -> Query<'static, PgDatabase, PgArguments> {
-    args.into_iter().fold(sqlx::query(text), |query, arg| match arg {
-        SqlArg::Text(text) => query.bind(text),
-        SqlArg::Number(number) => query.bind(number),
-        SqlArg::Bytes(bytes) => query.bind(bytes),
-    })
-}
-
-impl Tx for PgTx<'_> {
-    async fn run(&mut self, text: &'static str, args: Vec<SqlArg>) -> Result<u64> {
-        Ok(bind(text, args).execute(&mut *self.0).await?.rows_affected())
-    }
-
-    async fn all<T>(
-        &mut self,
-        text: &'static str,
-        args: Vec<SqlArg>,
-        read: fn(&dyn DbRow) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let rows: Vec<PgRow> = bind(text, args).fetch_all(&mut *self.0).await?;
-        rows.iter().map(|row| read(row)).collect()
-    }
-
-    async fn lock(&mut self, what: &str) -> Result<()> {
-        // The first number keeps these locks apart from that of the migrations.
-        const LOCK: &str = "select pg_advisory_xact_lock(1785036917, hashtext($1))";
-        sqlx::query(LOCK).bind(what).execute(&mut *self.0).await?;
-        Ok(())
-    }
-
-    fn own(&self, (_, postgres): (&'static str, &'static str)) -> &'static str {
-        postgres
-    }
-}
-
-/// Drives an operation whose statements all end at once.
-pub(crate) fn at_once<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match std::pin::pin!(operation).poll(&mut context) {
-        std::task::Poll::Ready(outcome) => outcome,
-        std::task::Poll::Pending => Err(StoreError::unavailable(DatabaseRefusal::Panicked)),
-    }
-}
-
-/// A connection keeps the types of a statement by its text, and here every number is a large one:
-/// these are not the texts of the notes elsewhere.
-const IDEMPOTENCY_ADD: &str = "\
-    insert into idempotency (\
-        account_id, key, operation, request_digest, round_id, status, answer, created_at) \
-    values ($1, $2, $3, $4, $5, cast($6 as smallint), $7, $8) on conflict do nothing";
-const IDEMPOTENCY_ANSWER: &str = "\
-    update idempotency set status = cast($1 as smallint), answer = $2 \
-    where account_id = $3 and key = $4";
-
-/// Notes the write before it is done; `false` when it was done before. Another transaction that
-/// notes the same key is waited for, and what is not kept takes the note back.
-pub(crate) async fn reserve_key(
-    tx: &mut impl Tx,
-    idempotency: Option<&IdempotencyRecord>,
-) -> Result<bool> {
-    let Some(idempotency) = idempotency.map(IdempotencyRow::new) else { return Ok(true) };
-    let answer = idempotency.known();
-    let round: Option<&str> = None;
-    let args = args![
-        &idempotency.account_id,
-        &idempotency.key,
-        &idempotency.operation,
-        &idempotency.request_digest,
-        round,
-        answer.as_ref().map_or(SqlArg::Number(None), |it| i64::from(status(it.status)).into()),
-        answer.as_ref().map(|it| it.text.as_str()),
-        idempotency.created_at
-    ];
-    Ok(tx.run(IDEMPOTENCY_ADD, args).await? == 1)
-}
-
-/// Adds the answer that is known only after the write.
-pub(crate) async fn save_answer(
-    tx: &mut impl Tx,
-    idempotency: Option<&IdempotencyRecord>,
-    answer: Option<SavedAnswer>,
-) -> Result<()> {
-    let (Some(idempotency), Some(answer)) = (idempotency, answer) else { return Ok(()) };
-    let code = i64::from(status(answer.status));
-    let args = args![code, answer.text, &idempotency.account, &idempotency.key];
-    tx.run(IDEMPOTENCY_ANSWER, args).await.map(drop)
-}
-
-/// A write within its transaction: not at all if it was done before, and noted if it is done now.
-macro_rules! idempotent_write {
-    ($tx:ident, $idempotency:ident, $write:expr) => {
-        if $crate::db::tx::reserve_key(&mut $tx, $idempotency).await? {
-            match $write.await? {
-                Err(refused) => $crate::WriteOutcome::Refused(refused),
-                Ok(result) => {
-                    let answer =
-                        $idempotency.and_then(|idempotency| idempotency.answer.of_result(&result));
-                    $crate::db::tx::save_answer(&mut $tx, $idempotency, answer).await?;
-                    $crate::WriteOutcome::Done(result)
-                }
-            }
-        } else {
-            $crate::WriteOutcome::Repeated
-        }
-    };
-}
-pub(crate) use idempotent_write;
-
-/// What an operation returns when it is called through a trait.
-pub(crate) type StoreFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
-
-/// A part of the store whose operations are written once: declares its trait, and does it for both
-/// databases. Each of `reads` is one look at the database. Each of `writes` is one transaction,
-/// which is undone when it is refused.
+/// Declares a family of operations: its accessor on `Store`, and a method for each line. A line names
+/// the arguments, the result and the function; the arguments are references that the method clones,
+/// because SQLite runs the function on another thread.
+///
+/// Each of `reads` sees the database at one moment. Each of `changes` and `writes` is one
+/// transaction. A write also takes an idempotency record, and is rolled back if it is refused.
 macro_rules! operations {
     (
         $(#[$doc:meta])*
-        pub trait $part:ident;
-        reads {
+        pub struct $family:ident = store.$accessor:ident();
+        $(reads {
             $($(#[$r_doc:meta])* fn $read:ident($($r_arg:ident: &$r_type:ty),*) -> $found:ty
                 = $r_operation:path;)*
-        }
-        writes {
+        })?
+        $(changes {
+            $($(#[$c_doc:meta])* fn $change:ident($($c_arg:ident: &$c_type:ty),*) -> $changed:ty
+                = $c_operation:path;)*
+        })?
+        $(writes {
             $($(#[$w_doc:meta])* fn $write:ident($($w_arg:ident: &$w_type:ty),*)
                 -> $done:ty, or $refused:ty = $w_operation:path;)*
-        }
+        })?
     ) => {
         $(#[$doc])*
-        pub trait $part: Send + Sync {
-            $($(#[$r_doc])* fn $read<'a>(
-                &'a self, behalf: &'a $crate::Behalf, $($r_arg: &'a $r_type),*
-            ) -> $crate::db::tx::StoreFuture<'a, $found>;)*
-            $($(#[$w_doc])* fn $write<'a>(
-                &'a self, behalf: &'a $crate::Behalf, $($w_arg: &'a $w_type,)*
-                idempotency: Option<&'a $crate::IdempotencyRecord>,
-            ) -> $crate::db::tx::StoreFuture<'a, $crate::WriteOutcome<$done, $refused>>;)*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $family<'a>(&'a $crate::Store);
+
+        impl $crate::Store {
+            $(#[$doc])*
+            pub fn $accessor(&self) -> $family<'_> {
+                $family(self)
+            }
         }
 
-        impl $part for $crate::Sqlite {
-            $(fn $read<'a>(
-                &'a self, _: &'a $crate::Behalf, $($r_arg: &'a $r_type),*
-            ) -> $crate::db::tx::StoreFuture<'a, $found> {
+        impl $family<'_> {
+            $($($(#[$r_doc])*
+            pub async fn $read(
+                self, behalf: &$crate::Behalf, $($r_arg: &$r_type),*
+            ) -> $crate::Result<$found> {
                 $(let $r_arg = $r_arg.to_owned();)*
-                Box::pin(self.read(move |connection| {
-                    let mut tx = $crate::db::tx::SqliteTx(connection);
-                    $crate::db::tx::at_once($r_operation(&mut tx, $(&$r_arg),*))
-                }))
-            })*
-            $(fn $write<'a>(
-                &'a self, _: &'a $crate::Behalf, $($w_arg: &'a $w_type,)*
-                idempotency: Option<&'a $crate::IdempotencyRecord>,
-            ) -> $crate::db::tx::StoreFuture<'a, $crate::WriteOutcome<$done, $refused>> {
-                $(let $w_arg = $w_arg.to_owned();)*
-                let idempotency = idempotency.cloned();
-                let work = move |connection: &rusqlite::Connection| {
-                    let mut tx = $crate::db::tx::SqliteTx(connection);
-                    $crate::db::tx::at_once(async {
-                        let idempotency = idempotency.as_ref();
-                        Ok($crate::db::tx::idempotent_write!(
-                            tx, idempotency, $w_operation(&mut tx, $(&$w_arg),*)
-                        ))
-                    })
-                };
-                Box::pin(self.write_kept(work, $crate::WriteOutcome::is_done))
-            })*
-        }
+                let name = (stringify!($accessor), stringify!($read));
+                Box::pin(self.0.read(name, behalf, move |tx| {
+                    Box::pin(async move { $r_operation(tx, $(&$r_arg),*).await })
+                })).await
+            })*)?
 
-        impl $part for $crate::Postgres {
-            $(fn $read<'a>(
-                &'a self, behalf: &'a $crate::Behalf, $($r_arg: &'a $r_type),*
-            ) -> $crate::db::tx::StoreFuture<'a, $found> {
-                Box::pin(async move {
-                    let mut transaction = self.begin(behalf).await?;
-                    let mut tx = $crate::db::tx::PgTx(&mut transaction);
-                    let found = $r_operation(&mut tx, $($r_arg),*).await?;
-                    transaction.rollback().await?;
-                    Ok(found)
-                })
-            })*
-            $(fn $write<'a>(
-                &'a self, behalf: &'a $crate::Behalf, $($w_arg: &'a $w_type,)*
-                idempotency: Option<&'a $crate::IdempotencyRecord>,
-            ) -> $crate::db::tx::StoreFuture<'a, $crate::WriteOutcome<$done, $refused>> {
-                Box::pin(async move {
-                    let mut transaction = self.begin(behalf).await?;
-                    let mut tx = $crate::db::tx::PgTx(&mut transaction);
-                    let written = $crate::db::tx::idempotent_write!(
-                        tx, idempotency, $w_operation(&mut tx, $($w_arg),*)
-                    );
-                    if written.is_done() {
-                        transaction.commit().await?;
-                    } else {
-                        transaction.rollback().await?;
-                    }
-                    Ok(written)
-                })
-            })*
+            $($($(#[$c_doc])*
+            pub async fn $change(
+                self, behalf: &$crate::Behalf, $($c_arg: &$c_type),*
+            ) -> $crate::Result<$changed> {
+                $(let $c_arg = $c_arg.to_owned();)*
+                let name = (stringify!($accessor), stringify!($change));
+                Box::pin(self.0.change(name, behalf, move |tx| {
+                    Box::pin(async move { $c_operation(tx, $(&$c_arg),*).await })
+                })).await
+            })*)?
+
+            $($($(#[$w_doc])*
+            pub async fn $write(
+                self, behalf: &$crate::Behalf, $($w_arg: &$w_type,)*
+                idempotency: Option<&$crate::IdempotencyRecord>,
+            ) -> $crate::Result<$crate::WriteOutcome<$done, $refused>> {
+                $(let $w_arg = $w_arg.to_owned();)*
+                let name = (stringify!($accessor), stringify!($write));
+                Box::pin(self.0.write(name, behalf, idempotency, move |tx| {
+                    Box::pin(async move { $w_operation(tx, $(&$w_arg),*).await })
+                })).await
+            })*)?
         }
     };
 }

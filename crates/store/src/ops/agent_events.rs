@@ -1,7 +1,6 @@
-//! The outbox of agent events, and the decisions of executors.
+//! Events to executors and from them: an outbox and an inbox.
 
-use std::convert::Infallible;
-
+use const_format::concatcp;
 use jurat_core::{
     id::AccountId,
     list::ListPosition,
@@ -14,36 +13,39 @@ use super::tasks::read::LAST;
 use crate::{
     Result, StoreError,
     db::{
-        rows::{DbRow, RowReader, json},
+        row::{DbRow, RowReader, json},
         tx::{Tx, args, of_found, operations},
     },
 };
 
 operations! {
-    /// Agent events.
-    pub trait AgentEventOps;
+    /// Events to agents and from them.
+    pub struct AgentEventOps = store.agent_events();
     reads {
-        fn agent_event_get(account: &AccountId, id: &str) -> Option<AgentEventRecord> = get;
+        fn get(account: &AccountId, id: &str) -> Option<AgentEventRecord> = get;
         /// The account's events, newest first.
-        fn agent_event_page(filter: &AgentEventFilter) -> Vec<AgentEventRecord> = page;
-        /// When the next event of any account is due.
-        fn agent_event_next() -> Option<Timestamp> = next;
-        /// How many events of the account wait for the executor, counted up to the limit.
-        fn agent_event_pending(account: &AccountId, executor: &str, limit: &u32) -> u32 = pending;
-        /// The next account with events after this text.
-        fn agent_event_account(after: &str) -> Option<AccountId> = account_after;
+        fn page(filter: &AgentEventFilter) -> Vec<AgentEventRecord> = page;
+        /// When the next event of any account is to be sent.
+        fn next_due() -> Option<Timestamp> = next;
+        /// How many events of the account the executor is still to be told of, counted up to the
+        /// limit.
+        fn pending(account: &AccountId, executor: &str, limit: &u32) -> u32 = pending;
+        /// The account with events that comes next behind this text.
+        fn account_after(after: &str) -> Option<AccountId> = account_after;
+    }
+    changes {
+        /// Takes due events of all accounts, the longest due first. The number of attempts of an
+        /// event identifies its holder until it is taken again.
+        fn take_due(take: &AgentEventTake) -> Vec<AgentEventRecord> = take_due;
+        /// Removes events of an account that are old and not told any more, the oldest first, and
+        /// no more than the limit. Returns how many went.
+        fn prune(pruning: &AgentEventPruning) -> u64 = prune;
     }
     writes {
-        /// Adds an event once: if the executor already has one under the key, that one is returned.
-        fn agent_event_add(added: &AgentEventAdd) -> AgentEventAddition, or TooManyPending = add_one;
-        /// Takes due events of all accounts, the longest due first. Each has a number of attempts
-        /// that belongs to its holder until another node takes it.
-        fn agent_event_take(take: &AgentEventTake) -> Vec<AgentEventRecord>, or Infallible = take_due;
-        /// Records the outcome of an event, unless another node took it meanwhile.
-        fn agent_event_note(outcome: &AgentEventOutcome) -> (), or NotLeaseHolder = note;
-        /// Removes old events of an account whose delivery has ended, the oldest first, up to the
-        /// limit. Returns how many were removed.
-        fn agent_event_prune(pruning: &AgentEventPruning) -> u64, or Infallible = prune;
+        /// Adds an event once: one that the executor has under the key already is returned as it is.
+        fn add(added: &AgentEventAdd) -> AgentEventAddition, or TooManyPending = add_one;
+        /// Notes the outcome of an event, unless it was taken again in the meantime.
+        fn note(outcome: &AgentEventOutcome) -> (), or NotLeaseHolder = note;
     }
 }
 
@@ -60,7 +62,7 @@ pub struct AgentEventAdd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyPending;
 
-/// An event that is recorded but not delivered.
+/// An event that is recorded and not delivered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UndeliverableEvent {
     pub event: NewAgentEvent,
@@ -93,7 +95,7 @@ pub struct AgentEventFilter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEventTake {
     pub now: Timestamp,
-    /// When each is due again if nothing is recorded by then.
+    /// When each is sent again, if no outcome is noted by then.
     pub until: Timestamp,
     pub limit: u32,
     /// Executors at their limit.
@@ -125,22 +127,19 @@ const ADD: &str = "\
         attempts, next_at, last_error, created_at, updated_at) \
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11, $12, $12) on conflict do nothing";
 
-macro_rules! columns {
-    () => {
-        "agent_events.account_id, agent_events.id, agent_events.direction, agent_events.executor, \
-         agent_events.event_type, agent_events.source_kind, agent_events.dedupe_key, \
-         agent_events.body, agent_events.state, agent_events.attempts, agent_events.next_at, \
-         agent_events.decision, agent_events.last_error, agent_events.created_at, \
-         agent_events.updated_at"
-    };
-}
+const COLUMNS: &str = "\
+    agent_events.account_id, agent_events.id, agent_events.direction, agent_events.executor, \
+    agent_events.event_type, agent_events.source_kind, agent_events.dedupe_key, \
+    agent_events.body, agent_events.state, agent_events.attempts, agent_events.next_at, \
+    agent_events.decision, agent_events.last_error, agent_events.created_at, \
+    agent_events.updated_at";
 
 const GET: &str =
-    concat!("select ", columns!(), " from agent_events where account_id = $1 and id = $2");
+    concatcp!("select ", COLUMNS, " from agent_events where account_id = $1 and id = $2");
 
-const BY_KEY: &str = concat!(
+const BY_KEY: &str = concatcp!(
     "select ",
-    columns!(),
+    COLUMNS,
     " from agent_events where account_id = $1 and direction = $2 and executor = $3 \
      and dedupe_key = $4"
 );
@@ -148,9 +147,9 @@ const BY_KEY: &str = concat!(
 /// Each filter has a statement of its own, so that it reads along an index.
 macro_rules! page {
     ($filter:expr, $at:literal, $id:literal, $limit:literal) => {
-        concat!(
+        const_format::concatcp!(
             "select ",
-            columns!(),
+            COLUMNS,
             " from agent_events where account_id = $1 ",
             $filter,
             " and (created_at, id) < (",
@@ -173,7 +172,7 @@ macro_rules! reviewed {
     ($filter:literal, $is:literal, $at:literal, $id:literal, $limit:literal) => {
         (
             page!(
-                concat!(
+                const_format::concatcp!(
                     $filter,
                     " and case when json_extract(decision, '$.action') = 'human_review' \
                      then 1 else 0 end = ",
@@ -184,7 +183,7 @@ macro_rules! reviewed {
                 $limit
             ),
             page!(
-                concat!(
+                const_format::concatcp!(
                     $filter,
                     " and case when cast(decision as json) ->> 'action' = 'human_review' \
                      then 1 else 0 end = ",
@@ -214,7 +213,7 @@ const TAKE: (&str, &str) = of_found!(
     "agent_events where next_at <= $2 and \
      replace(cast($3 as text), ',' || executor || ',', '') = cast($3 as text) \
      order by next_at limit $4",
-    concat!(" returning ", columns!())
+    concatcp!(" returning ", COLUMNS)
 );
 
 const NOTE: &str = "\
@@ -261,7 +260,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
 
 /// Adds an event, unless it is known already.
 pub(crate) async fn add(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     account: &AccountId,
     event: &NewAgentEvent,
     at: Timestamp,
@@ -269,9 +268,9 @@ pub(crate) async fn add(
     insert(tx, account, (event, None), at).await
 }
 
-/// Adds an event that is not delivered, with the reason.
+/// Adds an event that is not delivered, and the reason.
 pub(crate) async fn add_given_up(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     account: &AccountId,
     given_up: &UndeliverableEvent,
     at: Timestamp,
@@ -280,7 +279,7 @@ pub(crate) async fn add_given_up(
 }
 
 async fn insert(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     account: &AccountId,
     (event, given_up): (&NewAgentEvent, Option<&str>),
     at: Timestamp,
@@ -304,11 +303,11 @@ async fn insert(
 }
 
 async fn add_one(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     added: &AgentEventAdd,
 ) -> Result<Result<AgentEventAddition, TooManyPending>> {
     let AgentEventAdd { account, event, at, most_pending } = added;
-    // A known event takes no slot.
+    // A known event does not count against the limit.
     if let Some(record) = known(tx, account, event).await? {
         return Ok(Ok(AgentEventAddition { record, is_new: false }));
     }
@@ -323,7 +322,7 @@ async fn add_one(
 
 /// The event with the key, or with the name if it has no key.
 async fn known(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     account: &AccountId,
     event: &NewAgentEvent,
 ) -> Result<Option<AgentEventRecord>> {
@@ -332,33 +331,28 @@ async fn known(
     tx.first(BY_KEY, args, read).await
 }
 
-async fn pending(
-    tx: &mut impl Tx,
-    account: &AccountId,
-    executor: &str,
-    limit: &u32,
-) -> Result<u32> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "agent_events", "id")?.count("times");
+async fn pending(tx: &mut Tx<'_>, account: &AccountId, executor: &str, limit: &u32) -> Result<u32> {
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "agent_events", "id")?.count("times");
     Ok(tx.first(PENDING, args![account, executor, *limit], read).await?.unwrap_or(0))
 }
 
-async fn account_after(tx: &mut impl Tx, after: &str) -> Result<Option<AccountId>> {
+async fn account_after(tx: &mut Tx<'_>, after: &str) -> Result<Option<AccountId>> {
     let read = |cells: &dyn DbRow| {
-        RowReader::new(&cells, "agent_events", "id")?.id("account_id", AccountId::parse)
+        RowReader::new(cells, "agent_events", "id")?.id("account_id", AccountId::parse)
     };
     tx.first(ACCOUNT_AFTER, args![after], read).await
 }
 
-async fn prune(tx: &mut impl Tx, pruning: &AgentEventPruning) -> Result<Result<u64, Infallible>> {
+async fn prune(tx: &mut Tx<'_>, pruning: &AgentEventPruning) -> Result<u64> {
     let args = args![&pruning.account, pruning.before, pruning.limit];
-    tx.run(tx.own(PRUNE), args).await.map(Ok)
+    tx.run(tx.own(PRUNE), args).await
 }
 
-async fn get(tx: &mut impl Tx, account: &AccountId, id: &str) -> Result<Option<AgentEventRecord>> {
+async fn get(tx: &mut Tx<'_>, account: &AccountId, id: &str) -> Result<Option<AgentEventRecord>> {
     tx.first(GET, args![account, id], read).await
 }
 
-async fn page(tx: &mut impl Tx, filter: &AgentEventFilter) -> Result<Vec<AgentEventRecord>> {
+async fn page(tx: &mut Tx<'_>, filter: &AgentEventFilter) -> Result<Vec<AgentEventRecord>> {
     let is_reviewed = filter.needs_review.is_some();
     let text = match (&filter.executor, filter.state) {
         (None, None) if is_reviewed => tx.own(REVIEWED),
@@ -381,21 +375,18 @@ async fn page(tx: &mut impl Tx, filter: &AgentEventFilter) -> Result<Vec<AgentEv
     tx.all(text, args, read).await
 }
 
-async fn next(tx: &mut impl Tx) -> Result<Option<Timestamp>> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "agent_events", "id")?.time("next_at");
+async fn next(tx: &mut Tx<'_>) -> Result<Option<Timestamp>> {
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "agent_events", "id")?.time("next_at");
     tx.first(NEXT, args![], read).await
 }
 
-async fn take_due(
-    tx: &mut impl Tx,
-    take: &AgentEventTake,
-) -> Result<Result<Vec<AgentEventRecord>, Infallible>> {
+async fn take_due(tx: &mut Tx<'_>, take: &AgentEventTake) -> Result<Vec<AgentEventRecord>> {
     let without = format!(",{},", take.without.join(",,"));
     let args = args![take.until, take.now, without, take.limit];
-    tx.all(tx.own(TAKE), args, read).await.map(Ok)
+    tx.all(tx.own(TAKE), args, read).await
 }
 
-async fn note(tx: &mut impl Tx, outcome: &AgentEventOutcome) -> Result<Result<(), NotLeaseHolder>> {
+async fn note(tx: &mut Tx<'_>, outcome: &AgentEventOutcome) -> Result<Result<(), NotLeaseHolder>> {
     let decision = outcome.decision.as_ref().map(json).transpose()?;
     let args = args![
         outcome.state.as_str(),
@@ -411,7 +402,7 @@ async fn note(tx: &mut impl Tx, outcome: &AgentEventOutcome) -> Result<Result<()
 }
 
 fn read(cells: &dyn DbRow) -> Result<AgentEventRecord> {
-    let columns = RowReader::new(&cells, "agent_events", "id")?;
+    let columns = RowReader::new(cells, "agent_events", "id")?;
     let event = NewAgentEvent {
         id: columns.text("id")?,
         direction: columns.word("direction")?,

@@ -8,8 +8,6 @@ mod rows;
 pub(crate) mod take;
 pub(crate) mod write;
 
-use std::convert::Infallible;
-
 use jurat_core::{
     agent_run::{
         AgentRunAddition, AgentRunEvent, AgentRunEventRow, AgentRunKey, AgentRunStatus,
@@ -26,30 +24,32 @@ use crate::db::tx::operations;
 
 operations! {
     /// Runs of several agents.
-    pub trait AgentRunOps;
+    pub struct AgentRunOps = store.agent_runs();
     reads {
         /// A run with its steps, in the order of its agents.
-        fn agent_run_get(run: &AgentRunKey) -> Option<AgentRunRecord> = read::get;
-        /// The account's runs, newest first. Large columns are not read.
-        fn agent_run_page(filter: &AgentRunFilter) -> Vec<AgentRunSummary> = read::page;
-        fn agent_run_events(asked: &AgentRunEventsQuery) -> Vec<AgentRunEventRow> = read::events;
-        /// When the next step of any account can be taken: its wait is over, or its lease ends.
-        fn agent_run_next_due() -> Option<Timestamp> = read::next_due;
-        /// Whether no step of any account can be taken, now or later.
-        fn agent_run_is_idle() -> bool = read::is_idle;
+        fn get(run: &AgentRunKey) -> Option<AgentRunRecord> = read::get;
+        /// The account's runs, newest first. Nothing large is read for it.
+        fn page(filter: &AgentRunFilter) -> Vec<AgentRunSummary> = read::page;
+        fn events(asked: &AgentRunEventsQuery) -> Vec<AgentRunEventRow> = read::events;
+        /// When the next step of any account can be taken: it waits no longer, or its lease ends.
+        fn next_due() -> Option<Timestamp> = read::next_due;
+        /// Whether a step of any account is not over and may be taken by now or later.
+        fn is_idle() -> bool = read::is_idle;
+    }
+    changes {
+        /// Takes steps that can be taken: accounts take turns, each with the longest queued first,
+        /// and of one run the most urgent; of no executor more than it does at once. Of several who
+        /// ask, one gets a step. One whose lease is over is taken from whoever had it.
+        fn take_steps(take: &AgentStepTake) -> Vec<TakenAgentStep> = take::steps;
     }
     writes {
-        /// Adds a run with its steps. A run with the same id and spec stays as it is.
-        fn agent_run_submit(submit: &AgentRunSubmit) -> AgentRunAddition, or AgentRunRefusal = write::submit;
-        /// Writes a change of a run, if the run did not change meanwhile.
-        fn agent_run_write(write: &AgentRunWrite) -> (), or AgentRunConflict = write::write;
-        /// Takes available steps, with a fair share for each account: the longest queued run first,
-        /// within a run the highest priority, and no more of an executor than it may do
-        /// concurrently. Concurrent callers never get the same step. A step with an expired lease
-        /// is taken over.
-        fn agent_run_take_steps(take: &AgentStepTake) -> Vec<TakenAgentStep>, or Infallible = take::steps;
+        /// Adds a run with its steps. One with the same identifier and the same spec is left as it
+        /// is.
+        fn submit(submit: &AgentRunSubmit) -> AgentRunAddition, or AgentRunRefusal = write::submit;
+        /// Writes a change of a run, if the run has not changed in the meantime.
+        fn write(write: &AgentRunWrite) -> (), or AgentRunConflict = write::write;
         /// Renews the lease of a step, and returns the status of its run.
-        fn agent_run_step_renew(renewal: &AgentStepRenewal) -> AgentRunStatus, or NotLeaseHolder = take::renew;
+        fn renew_step(renewal: &AgentStepRenewal) -> AgentRunStatus, or NotLeaseHolder = take::renew;
     }
 }
 
@@ -71,7 +71,7 @@ pub struct AgentRunRecord {
     pub steps: Vec<AgentStep>,
 }
 
-/// The changing part of a run.
+/// The state of a run that changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunState {
     pub status: AgentRunStatus,
@@ -157,7 +157,7 @@ pub struct AgentRunWrite {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentRunConflict {
     Unknown,
-    /// The run changed meanwhile; this is the current number of events.
+    /// The run changed in the meantime; this is the number of its events now.
     Stale {
         seq: u64,
     },
@@ -172,7 +172,7 @@ pub struct AgentStepTake {
     pub until: Timestamp,
     pub now: Timestamp,
     pub limit: u32,
-    /// How many steps an executor may do concurrently.
+    /// The number of concurrent steps of an executor.
     pub per_executor: u32,
 }
 

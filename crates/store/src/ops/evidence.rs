@@ -1,30 +1,28 @@
-//! Fetched evidence, kept for a while and separately for each account.
-
-use std::convert::Infallible;
+//! Fetched evidence, kept for a while and for each account alone.
 
 use jurat_core::{id::AccountId, time::Timestamp};
 
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args, of_found, operations},
     },
 };
 
 operations! {
-    /// Fetched evidence.
-    pub trait EvidenceOps;
+    /// Evidence that was fetched.
+    pub struct EvidenceOps = store.evidence();
     reads {
-        /// The evidence with this digest, for the account.
-        fn evidence_get(account: &AccountId, digest: &str) -> Option<EvidenceBlob> = get;
+        /// The evidence of the account with this digest.
+        fn get(account: &AccountId, digest: &str) -> Option<EvidenceBlob> = get;
     }
-    writes {
-        /// Stores evidence; known evidence only becomes newer.
-        fn evidence_put(found: &NewEvidence) -> (), or Infallible = put;
-        /// Removes old evidence, and the oldest evidence beyond the limit of each account. Returns
-        /// how many were removed, at most the limit of each kind.
-        fn evidence_prune(pruning: &EvidencePruning) -> u64, or Infallible = prune;
+    changes {
+        /// Keeps fetched evidence; known evidence only becomes newer.
+        fn put(found: &NewEvidence) -> () = put;
+        /// Removes outdated evidence, and the oldest of each account above its limit. Returns the
+        /// number of removed rows, at most the limit of each kind.
+        fn prune(pruning: &EvidencePruning) -> u64 = prune;
     }
 }
 
@@ -46,9 +44,9 @@ pub struct NewEvidence {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidencePruning {
-    /// Evidence fetched before this time is removed.
+    /// Evidence that was fetched before is removed.
     pub before: Timestamp,
-    /// How many bytes each account may keep.
+    /// The bytes that each account may keep.
     pub most_bytes: u64,
     pub limit: u32,
 }
@@ -76,15 +74,15 @@ const PRUNE_MANY: &str = "\
             from evidence_blobs) as sized \
         where so_far > $1 limit $2)";
 
-/// Every statement, to check the query plans.
+/// All texts, for the test of query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[(GET, GET), (PUT, PUT), PRUNE_OLD];
 
-async fn get(tx: &mut impl Tx, account: &AccountId, digest: &str) -> Result<Option<EvidenceBlob>> {
+async fn get(tx: &mut Tx<'_>, account: &AccountId, digest: &str) -> Result<Option<EvidenceBlob>> {
     tx.first(GET, args![account, digest], read).await
 }
 
-async fn put(tx: &mut impl Tx, found: &NewEvidence) -> Result<Result<(), Infallible>> {
+async fn put(tx: &mut Tx<'_>, found: &NewEvidence) -> Result<()> {
     let blob = &found.blob;
     let size = u64::try_from(blob.bytes.len()).unwrap_or(u64::MAX);
     let args = args![
@@ -97,19 +95,19 @@ async fn put(tx: &mut impl Tx, found: &NewEvidence) -> Result<Result<(), Infalli
         blob.fetched_at
     ];
     tx.run(PUT, args).await?;
-    Ok(Ok(()))
+    Ok(())
 }
 
-async fn prune(tx: &mut impl Tx, pruning: &EvidencePruning) -> Result<Result<u64, Infallible>> {
-    // Two nodes that remove the same rows in another order would wait for each other.
+async fn prune(tx: &mut Tx<'_>, pruning: &EvidencePruning) -> Result<u64> {
+    // Two nodes that remove the same rows in different orders would wait for each other.
     tx.lock("evidence").await?;
     let old = tx.run(tx.own(PRUNE_OLD), args![pruning.before, pruning.limit]).await?;
     let many = tx.run(PRUNE_MANY, args![pruning.most_bytes, pruning.limit]).await?;
-    Ok(Ok(old.saturating_add(many)))
+    Ok(old.saturating_add(many))
 }
 
 fn read(cells: &dyn DbRow) -> Result<EvidenceBlob> {
-    let columns = RowReader::new(&cells, "evidence_blobs", "digest")?;
+    let columns = RowReader::new(cells, "evidence_blobs", "digest")?;
     Ok(EvidenceBlob {
         digest: columns.text("digest")?,
         uri: columns.text("uri")?,

@@ -1,5 +1,6 @@
 //! Invitations: offers to other accounts, and their answers.
 
+use const_format::concatcp;
 use jurat_core::{
     account::{
         AccountKind, AccountName, AccountProfile,
@@ -16,21 +17,21 @@ use super::{people::profile_get, teams, templates, workflows};
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args, operations},
     },
 };
 
 operations! {
-    /// Invitations to other accounts.
-    pub trait InvitationOps;
+    /// What somebody offers to somebody else.
+    pub struct InvitationOps = store.invitations();
     reads {
         /// Invitations of an account, newest first.
-        fn invitation_list(filter: &InvitationFilter) -> Vec<Invitation> = invitation_list;
+        fn list(filter: &InvitationFilter) -> Vec<Invitation> = invitation_list;
     }
     writes {
-        /// Answers an invitation, and transfers what it offers if it is accepted.
-        fn invitation_answer(answer: &InvitationAnswer)
+        /// Ends an invitation, and when it is accepted hands over what it offers.
+        fn answer(answer: &InvitationAnswer)
             -> Invitation, or InvitationAnswerRefusal = invitation_answer;
     }
 }
@@ -99,25 +100,21 @@ pub enum InvitationAnswerRefusal {
     TooMany(String),
 }
 
-macro_rules! invitation {
-    ($rest:expr) => {
-        concat!(
-            "select invitations.id, invitations.kind, invitations.target_id, \
-             invitations.target_label, invitations.from_id, \
-             coalesce('@' || accounts.handle, accounts.email, invitations.from_id) as from_label, \
-             invitations.to_id, invitations.to_label, invitations.created_at, \
-             invitations.expires_at, invitations.resolved_at, invitations.resolution \
-             from invitations left join accounts on accounts.id = invitations.from_id ",
-            $rest
-        )
-    };
-}
+const SELECT: &str = "\
+    select invitations.id, invitations.kind, invitations.target_id, \
+    invitations.target_label, invitations.from_id, \
+    coalesce('@' || accounts.handle, accounts.email, invitations.from_id) as from_label, \
+    invitations.to_id, invitations.to_label, invitations.created_at, \
+    invitations.expires_at, invitations.resolved_at, invitations.resolution \
+    from invitations left join accounts on accounts.id = invitations.from_id ";
 
-/// For the accounts on either side.
-const OWN: &str = invitation!(
+/// For those who are on either side of it.
+const OWN: &str = concatcp!(
+    SELECT,
     "where invitations.id = $1 and (invitations.from_id = $2 or invitations.to_id = $2)"
 );
-const LIST: &str = invitation!(
+const LIST: &str = concatcp!(
+    SELECT,
     "where ((invitations.to_id = $1 and $2 = 1) or (invitations.from_id = $1 and $3 = 1)) \
      and ($4 = 0 or (invitations.resolved_at is null and invitations.expires_at > $5)) \
      and (cast($6 as text) is null or invitations.id < $6) order by invitations.id desc limit $7"
@@ -146,7 +143,7 @@ const MOVE_TO: &str = "update invitations set to_id = $1 where to_id = $2";
 const DAY_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
 fn read_invitation(cells: &dyn DbRow) -> Result<Invitation> {
-    let columns = RowReader::new(&cells, "invitations", "id")?;
+    let columns = RowReader::new(cells, "invitations", "id")?;
     Ok(Invitation {
         id: columns.text("id")?,
         kind: columns.word("kind")?,
@@ -163,22 +160,22 @@ fn read_invitation(cells: &dyn DbRow) -> Result<Invitation> {
     })
 }
 
-async fn invitation_list(tx: &mut impl Tx, filter: &InvitationFilter) -> Result<Vec<Invitation>> {
+async fn invitation_list(tx: &mut Tx<'_>, filter: &InvitationFilter) -> Result<Vec<Invitation>> {
     let InvitationFilter { account, is_received, is_sent, is_pending, before, limit, now } = filter;
     let args = args![account, *is_received, *is_sent, *is_pending, *now, before.as_deref(), *limit];
     let found = tx.all(LIST, args, read_invitation).await?;
     Ok(found.into_iter().map(|it| it.at(*now)).collect())
 }
 
-/// Serializes offers, answers and changes of the same target.
-pub(crate) async fn lock_target(tx: &mut impl Tx, target_id: &str) -> Result<()> {
+/// Lets those who offer, answer or change the same thing take turns.
+pub(crate) async fn lock_target(tx: &mut Tx<'_>, target_id: &str) -> Result<()> {
     tx.lock(&format!("target {target_id}")).await
 }
 
 /// Makes an offer. An unregistered address gets the same answer as a registered one; the invitation
 /// finds its account once that is created.
 pub(crate) async fn invitation_make(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     new: &NewInvitation,
 ) -> Result<Result<Invitation, InvitationRefusal>> {
     lock_target(tx, &new.target_id).await?;
@@ -192,7 +189,7 @@ pub(crate) async fn invitation_make(
         _ => return Ok(Err(InvitationRefusal::Unknown)),
     };
     tx.run(END_LATE, args![&new.target_id, new.at]).await?;
-    let id = |cells: &dyn DbRow| RowReader::new(&cells, "invitations", "id")?.text("id");
+    let id = |cells: &dyn DbRow| RowReader::new(cells, "invitations", "id")?.text("id");
     let (kind, is_sole) = (new.kind.as_str(), new.kind.is_ownership());
     if tx.first(PENDING, args![kind, &new.target_id, is_sole, &to], id).await?.is_some() {
         return Ok(Err(InvitationRefusal::Pending));
@@ -221,16 +218,16 @@ fn named(name: &AccountName) -> String {
 
 /// The number in the column `times` of an optional row.
 pub(crate) async fn times(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     text: &'static str,
     args: Vec<crate::db::tx::SqlArg>,
 ) -> Result<u32> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "counts", "id")?.count("times");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "counts", "id")?.count("times");
     Ok(tx.first(text, args, read).await?.unwrap_or(0))
 }
 
 async fn invitation_answer(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     answer: &InvitationAnswer,
 ) -> Result<Result<Invitation, InvitationAnswerRefusal>> {
     // Its target never changes, and names the lock.
@@ -276,7 +273,7 @@ fn may_answer(
 
 /// Transfers the target.
 async fn accept(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     found: &Invitation,
     answer: &InvitationAnswer,
 ) -> Result<Result<(), InvitationAnswerRefusal>> {
@@ -296,7 +293,7 @@ async fn accept(
 }
 
 async fn accept_team(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     found: &Invitation,
     to: &AccountId,
     at: Timestamp,
@@ -331,7 +328,7 @@ async fn accept_team(
 
 /// Cancels all offers of something that is gone, or of one kind.
 pub(crate) async fn cancel_all(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     target_id: &str,
     kind: Option<InvitationKind>,
     at: Timestamp,
@@ -340,8 +337,8 @@ pub(crate) async fn cancel_all(
     tx.run(CANCEL_REST, args![at, target_id, kind]).await.map(drop)
 }
 
-/// Lets invitations to an address find the account that was created for it.
-pub(crate) async fn invitations_adopt(tx: &mut impl Tx, profile: &AccountProfile) -> Result<()> {
+/// Lets invitations to an address find the account that was made for it.
+pub(crate) async fn invitations_adopt(tx: &mut Tx<'_>, profile: &AccountProfile) -> Result<()> {
     let Some(email) = &profile.email else { return Ok(()) };
     tx.run(MOVE_TO, args![&profile.account, email]).await.map(drop)
 }

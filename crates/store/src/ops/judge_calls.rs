@@ -1,5 +1,5 @@
-//! The cost of judge calls: sent calls, corrections by later reports, and the usage of earlier
-//! judgments.
+//! The cost of judge calls: calls that were sent, later corrections by the provider, and the usage
+//! of earlier judgments.
 
 use std::convert::Infallible;
 
@@ -10,38 +10,35 @@ use jurat_core::{
     time::Timestamp,
 };
 
-use super::credit::post;
+use super::ledger::{self, DayReservation, Posting, day_of, give_back, post};
 use crate::{
     Result, StoreError,
     db::{
-        rows::{
-            DbRow, RowReader,
-            ledger::{Posting, read_at_risk, read_balance},
-            rounds::day_of,
-        },
-        sql::ledger as sql,
+        row::{DbRow, RowReader},
         tx::{Tx, args, operations},
     },
 };
 
 operations! {
     /// The cost of judge calls.
-    pub trait JudgeCallOps;
+    pub struct JudgeCallOps = store.judge_calls();
     reads {
-        /// The cost of the sent judge calls of a round, for each seat as far as there are any.
-        fn judge_calls_sent(account: &AccountId, round: &RoundId) -> Vec<u64> = sent;
-        /// The usage of the latest judgments of a verifier, as one account ran it.
-        fn judge_history(of: &JudgeHistoryKey) -> UsageHistory = history;
+        /// The cost of the judge calls that a round sent, for each seat.
+        fn sent(account: &AccountId, round: &RoundId) -> Vec<u64> = sent;
+        /// The usage of the latest judgments of a verifier in one account.
+        fn history(of: &JudgeHistoryKey) -> UsageHistory = history;
+    }
+    changes {
+        /// Adds the usage of a judgment to the history.
+        fn add_sample(used: &JudgmentSample) -> () = learn;
     }
     writes {
-        /// Records the cost of all calls sent so far, before the next one leaves.
-        fn judge_calls_note(sent: &JudgeCallCosts) -> (), or LeaseLost = note;
-        /// Adds the usage of a judgment to the history.
-        fn judge_history_add(used: &JudgmentSample) -> (), or Infallible = learn;
-        /// Corrects the cost of an ended round, and returns the moved amount. More is taken only
-        /// from credit that is available and not needed for rounds in progress, and only within the
-        /// daily limit.
-        fn credit_correct(correction: &CostCorrection) -> i64, or Infallible = correct;
+        /// Notes the cost of all calls so far, before the next one is sent.
+        fn note(sent: &JudgeCallCosts) -> (), or LeaseLost = note;
+        /// Corrects the cost of an ended round, and returns the amount that moved. A higher cost is
+        /// taken only from credit that is available and not needed for open rounds, and only from
+        /// the rest of the day.
+        fn correct_cost(correction: &CostCorrection) -> i64, or Infallible = correct;
     }
 }
 
@@ -60,7 +57,7 @@ pub struct JudgmentSample {
     pub at: Timestamp,
 }
 
-/// The cost of an open round's calls so far, for each seat.
+/// The cost of the calls of an open round so far, for each seat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeCallCosts {
     pub account: AccountId,
@@ -73,7 +70,7 @@ pub struct JudgeCallCosts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseLost;
 
-/// The amount to add to the cost of an ended round; a negative amount is returned.
+/// The amount to add to the cost of an ended round; a negative amount is given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CostCorrection {
     pub account: AccountId,
@@ -90,7 +87,7 @@ pub struct CostCorrection {
     pub at: Timestamp,
 }
 
-/// How many judgments are remembered.
+/// The number of judgments that are remembered.
 const MOST_SAMPLES: usize = 100;
 
 const SENT: &str = "select id, sent_micros from rounds where account_id = $1 and id = $2";
@@ -110,27 +107,27 @@ const VERIFIER_RUN_COST: &str = "\
 /// A stored sample: size, input tokens, output tokens, requests.
 type StoredSample = (u64, u64, u64, u32);
 
-async fn sent(tx: &mut impl Tx, account: &AccountId, round: &RoundId) -> Result<Vec<u64>> {
+async fn sent(tx: &mut Tx<'_>, account: &AccountId, round: &RoundId) -> Result<Vec<u64>> {
     let found = tx.first(SENT, args![account, round.as_str()], read_sent).await?;
     Ok(found.unwrap_or_default())
 }
 
 fn read_sent(cells: &dyn DbRow) -> Result<Vec<u64>> {
-    let columns = RowReader::new(&cells, "rounds", "id")?;
+    let columns = RowReader::new(cells, "rounds", "id")?;
     if columns.maybe_text("sent_micros")?.is_none() {
         return Ok(Vec::new());
     }
     columns.document("sent_micros")
 }
 
-async fn note(tx: &mut impl Tx, sent: &JudgeCallCosts) -> Result<Result<(), LeaseLost>> {
+async fn note(tx: &mut Tx<'_>, sent: &JudgeCallCosts) -> Result<Result<(), LeaseLost>> {
     let micros = document(&sent.micros)?;
     let token = sent.lease_token.cast_signed();
     let args = args![micros, &sent.account, sent.round.as_str(), token];
     Ok(if tx.run(NOTE, args).await? == 1 { Ok(()) } else { Err(LeaseLost) })
 }
 
-async fn history(tx: &mut impl Tx, of: &JudgeHistoryKey) -> Result<UsageHistory> {
+async fn history(tx: &mut Tx<'_>, of: &JudgeHistoryKey) -> Result<UsageHistory> {
     let sample = |(size, input, output, requests): StoredSample| UsageSample {
         size,
         tokens: Tokens { input, output },
@@ -139,62 +136,57 @@ async fn history(tx: &mut impl Tx, of: &JudgeHistoryKey) -> Result<UsageHistory>
     Ok(UsageHistory::new(kept(tx, of).await?.into_iter().map(sample)))
 }
 
-async fn kept(tx: &mut impl Tx, of: &JudgeHistoryKey) -> Result<Vec<StoredSample>> {
+async fn kept(tx: &mut Tx<'_>, of: &JudgeHistoryKey) -> Result<Vec<StoredSample>> {
     let args = args![&of.account, &of.verifier_id, &of.model];
     Ok(tx.first(HISTORY, args, read_samples).await?.unwrap_or_default())
 }
 
 fn read_samples(cells: &dyn DbRow) -> Result<Vec<StoredSample>> {
-    RowReader::new(&cells, "judge_history", "verifier_id")?.document("samples")
+    RowReader::new(cells, "judge_history", "verifier_id")?.document("samples")
 }
 
-async fn learn(tx: &mut impl Tx, used: &JudgmentSample) -> Result<Result<(), Infallible>> {
+async fn learn(tx: &mut Tx<'_>, used: &JudgmentSample) -> Result<()> {
     let JudgmentSample { of, sample, at } = used;
-    // Two concurrent writers must not lose each other's sample.
+    // Of two concurrent writers, neither may lose the sample of the other.
     tx.lock(&format!("judge history {} {} {}", of.account, of.verifier_id, of.model)).await?;
     let mut samples = kept(tx, of).await?;
     samples.push((sample.size, sample.tokens.input, sample.tokens.output, sample.requests));
     let latest = &samples[samples.len().saturating_sub(MOST_SAMPLES)..];
     let args = args![&of.account, &of.verifier_id, &of.model, document(latest)?, *at];
     tx.run(LEARN, args).await?;
-    Ok(Ok(()))
+    Ok(())
 }
 
-async fn correct(tx: &mut impl Tx, correction: &CostCorrection) -> Result<Result<i64, Infallible>> {
+async fn correct(tx: &mut Tx<'_>, correction: &CostCorrection) -> Result<Result<i64, Infallible>> {
+    let CostCorrection { account, round, micros: wanted, .. } = correction;
     let day = correction.day_cap_micros.map(|cap| (day_of(correction.opened_at.micros()), cap));
-    let mut micros = correction.micros;
-    // The day is locked before the balance, as when a round opens.
-    if let Some((day, cap)) = day {
-        tx.run(sql::DAY_MAKE, args![day]).await?;
-        if 0 < micros && tx.run(sql::DAY_RESERVE, args![micros, day, cap]).await? == 0 {
-            return Ok(Ok(0));
-        }
+    // The day comes before the balance, as it does when a round opens.
+    if let Some((day, cap)) = day
+        && 0 < *wanted
+        && !ledger::reserve(tx, &DayReservation { day, micros: *wanted, cap }).await?
+    {
+        return Ok(Ok(0));
     }
-    let wanted = micros.max(0);
-    let read = |cells: &dyn DbRow| read_balance(&cells);
-    let lock = tx.own((sql::BALANCE_GET, sql::BALANCE_LOCK));
-    let balance = tx.first(lock, args![&correction.account], read).await?;
-    let available = balance.map_or(0, |(balance, _)| balance.available);
+    let mut micros = *wanted;
+    let available = ledger::locked_balance(tx, account.as_str()).await?.available;
     if correction.is_limited && 0 < micros {
-        let args = args![&correction.account, correction.round.as_str()];
-        let read = |cells: &dyn DbRow| read_at_risk(&cells);
-        let at_risk = tx.first(sql::AT_RISK, args, read).await?.unwrap_or(0);
+        let at_risk = ledger::at_risk(tx, account.as_str(), round.as_str()).await?;
         micros = micros.min(available.saturating_sub(at_risk)).max(0);
     }
-    if let Some((day, _)) = day {
-        let unused = wanted - micros;
-        tx.run(sql::DAY_RETURN, args![unused, day]).await?;
+    if let Some((day, cap)) = day {
+        let unused = *wanted.max(&0) - micros;
+        give_back(tx, &DayReservation { day, micros: unused, cap }).await?;
     }
     if micros == 0 {
         return Ok(Ok(0));
     }
-    let posting = Posting::of_round(&correction.account, &correction.round, correction.at)
+    let posting = Posting::of_round(account, round, correction.at)
         .with(Movement::Capture, micros)
         .with(Movement::Release, -micros)
         .noting("what the provider reported afterwards");
     post(tx, &posting).await?;
     if let Some(run) = &correction.run {
-        tx.run(VERIFIER_RUN_COST, args![micros, &correction.account, run]).await?;
+        tx.run(VERIFIER_RUN_COST, args![micros, account, run]).await?;
     }
     Ok(Ok(micros))
 }

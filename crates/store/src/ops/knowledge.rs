@@ -1,5 +1,6 @@
 //! Knowledge: final decisions, for tasks with the same or similar inputs.
 
+use const_format::concatcp;
 use jurat_core::{
     id::AccountId,
     task::{
@@ -16,28 +17,28 @@ use super::tasks::read::LAST;
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader, json},
+        row::{DbRow, RowReader, json},
         tx::{Tx, args, operations},
     },
 };
 
 operations! {
-    /// Final decisions, as they are remembered.
-    pub trait KnowledgeOps;
+    /// Decisions that are final, as they are remembered.
+    pub struct KnowledgeOps = store.knowledge();
     reads {
-        /// Decisions on the same inputs, newest first, and the newest on other inputs of the same
-        /// type, without their outputs and without deprecated ones.
-        fn knowledge_hits(asked: &KnowledgeLookup) -> KnowledgeHits = hits;
-        /// Decisions with their outputs, in the requested order. Deprecated and oversized ones are
-        /// left out.
-        fn knowledge_read(wanted: &KnowledgeFetch) -> Vec<KnowledgeRecord> = read_some;
-        /// All knowledge about a type of tasks, newest first, or about one task.
-        fn knowledge_export(page: &KnowledgePageQuery) -> Vec<KnowledgeRecord> = export;
+        /// Decisions on the same, newest first, and the newest on others of the same type, without
+        /// their outputs. Nothing that is deprecated is among them.
+        fn hits(asked: &KnowledgeLookup) -> KnowledgeHits = hits;
+        /// Some decisions with their outputs, in the order in which they are named. What is
+        /// deprecated or larger than wanted is left out.
+        fn read(wanted: &KnowledgeFetch) -> Vec<KnowledgeRecord> = read_some;
+        /// All that is remembered of a type of tasks, newest first, or of one task.
+        fn export(page: &KnowledgePageQuery) -> Vec<KnowledgeRecord> = export;
     }
-    writes {
-        /// Deprecates a decision, and every other decision of the account with the same output on
-        /// the same inputs; `false` if there is none that was usable.
-        fn knowledge_deprecate(which: &KnowledgeDeprecation) -> bool, or std::convert::Infallible
+    changes {
+        /// Lets a decision, and every other of the account with the same output on the same, not be
+        /// used any more; `false` when there is none that was.
+        fn deprecate(which: &KnowledgeDeprecation) -> bool
             = deprecate;
     }
 }
@@ -120,17 +121,11 @@ const ADD: &str = "\
             where source.account_id = $1 and source.task_id = $14 and source.epoch = $15\
         )), $22)";
 
-macro_rules! knowledge {
-    ($rest:literal) => {
-        concat!(
-            "select task_id, epoch, task_type, policy_id, input_digest, schema_digest, \
-             params_digest, words, candidate_id, output_digest, profile, proposers, source_task, \
-             source_epoch, reason_codes, confidence, quorum, final_hash, created_at, \
-             deprecated_at, output from knowledge ",
-            $rest
-        )
-    };
-}
+const SELECT: &str = "\
+    select task_id, epoch, task_type, policy_id, input_digest, schema_digest, \
+    params_digest, words, candidate_id, output_digest, profile, proposers, source_task, \
+    source_epoch, reason_codes, confidence, quorum, final_hash, created_at, \
+    deprecated_at, output from knowledge ";
 
 // Without outputs: their size is known without reading them.
 const EXACT: &str = "\
@@ -150,14 +145,16 @@ const RECENT: &str = "\
     order by created_at desc";
 // One index lookup for each, however many the account has.
 const SOME: (&str, &str) = (
-    knowledge!(
+    concatcp!(
+        SELECT,
         "where account_id = $1 and (task_id, epoch) in (\
              select value ->> 0, value ->> 1 from json_each($2)) \
          and deprecated_at is null and octet_length(output) <= $3"
     ),
-    concat!(
+    concatcp!(
         "select found.* from json_array_elements($2::json) as wanted, lateral (",
-        knowledge!(
+        concatcp!(
+            SELECT,
             "where account_id = $1 and task_id = wanted.value ->> 0 \
              and epoch = cast(wanted.value ->> 1 as bigint) and deprecated_at is null \
              and octet_length(output) <= $3 limit 1"
@@ -165,11 +162,13 @@ const SOME: (&str, &str) = (
         ") as found"
     ),
 );
-const OF_TYPE: &str = knowledge!(
+const OF_TYPE: &str = concatcp!(
+    SELECT,
     "where account_id = $1 and task_type = $2 and (created_at, task_id, epoch) < ($3, $4, $5) \
      order by created_at desc, task_id desc, epoch desc limit $6"
 );
-const OF_TASK: &str = knowledge!(
+const OF_TASK: &str = concatcp!(
+    SELECT,
     "where account_id = $1 and task_id = $2 and epoch < $3 order by epoch desc limit $4"
 );
 const WHAT: &str = "\
@@ -197,7 +196,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (DEPRECATE, DEPRECATE),
 ];
 
-pub(crate) async fn add(tx: &mut impl Tx, task: &TaskKey, knowledge: &Knowledge) -> Result<()> {
+pub(crate) async fn add(tx: &mut Tx<'_>, task: &TaskKey, knowledge: &Knowledge) -> Result<()> {
     let digests = &knowledge.digests;
     let source = knowledge.source.as_ref();
     if source.is_some() {
@@ -232,24 +231,24 @@ pub(crate) async fn add(tx: &mut impl Tx, task: &TaskKey, knowledge: &Knowledge)
 
 /// Whether a decision to reuse is deprecated.
 pub(crate) async fn is_deprecated(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     account: &AccountId,
     key: &KnowledgeKey,
 ) -> Result<bool> {
     let args = || args![account, &key.task_id, key.epoch];
     let Some((_, digests, _)) = tx.first(WHAT, args(), what).await? else { return Ok(false) };
     lock(tx, account, &digests.inputs).await?;
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "knowledge", "task_id")?.text("task_id");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "knowledge", "task_id")?.text("task_id");
     Ok(tx.first(IS_DEPRECATED, args(), read).await?.is_some())
 }
 
-/// A complaint and a decision derived from its subject wait for each other, so that one of them
-/// sees the other.
-async fn lock(tx: &mut impl Tx, account: &AccountId, inputs: &str) -> Result<()> {
+/// A complaint and a decision that is taken from what it is about wait for each other, so that one
+/// of them sees the other.
+async fn lock(tx: &mut Tx<'_>, account: &AccountId, inputs: &str) -> Result<()> {
     tx.lock(&format!("knowledge {account} {inputs}")).await
 }
 
-async fn hits(tx: &mut impl Tx, asked: &KnowledgeLookup) -> Result<KnowledgeHits> {
+async fn hits(tx: &mut Tx<'_>, asked: &KnowledgeLookup) -> Result<KnowledgeHits> {
     let digests = &asked.digests;
     let args = args![
         &asked.account,
@@ -277,7 +276,7 @@ async fn hits(tx: &mut impl Tx, asked: &KnowledgeLookup) -> Result<KnowledgeHits
     Ok(KnowledgeHits { exact, others })
 }
 
-async fn read_some(tx: &mut impl Tx, wanted: &KnowledgeFetch) -> Result<Vec<KnowledgeRecord>> {
+async fn read_some(tx: &mut Tx<'_>, wanted: &KnowledgeFetch) -> Result<Vec<KnowledgeRecord>> {
     if wanted.keys.is_empty() {
         return Ok(Vec::new());
     }
@@ -288,7 +287,7 @@ async fn read_some(tx: &mut impl Tx, wanted: &KnowledgeFetch) -> Result<Vec<Know
     Ok(found)
 }
 
-async fn export(tx: &mut impl Tx, page: &KnowledgePageQuery) -> Result<Vec<KnowledgeRecord>> {
+async fn export(tx: &mut Tx<'_>, page: &KnowledgePageQuery) -> Result<Vec<KnowledgeRecord>> {
     let before = page.before.as_ref();
     let epoch = before.map_or(u64::MAX, |it| it.epoch);
     match &page.of {
@@ -304,17 +303,14 @@ async fn export(tx: &mut impl Tx, page: &KnowledgePageQuery) -> Result<Vec<Knowl
     }
 }
 
-async fn deprecate(
-    tx: &mut impl Tx,
-    which: &KnowledgeDeprecation,
-) -> Result<Result<bool, std::convert::Infallible>> {
-    deprecate_same(tx, &which.task, which.epoch, which.at).await.map(Ok)
+async fn deprecate(tx: &mut Tx<'_>, which: &KnowledgeDeprecation) -> Result<bool> {
+    deprecate_same(tx, &which.task, which.epoch, which.at).await
 }
 
 /// Also deprecates decisions derived from it, or made again with the same output. `false` if there
 /// is no such usable decision.
 pub(crate) async fn deprecate_same(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     task: &TaskKey,
     epoch: u64,
     at: Timestamp,
@@ -337,11 +333,11 @@ pub(crate) async fn deprecate_same(
 
 /// The type, the digests that identify equal tasks, and the digest of the output.
 fn what(cells: &dyn DbRow) -> Result<(String, KnowledgeDigests, String)> {
-    let columns = RowReader::new(&cells, "knowledge", "task_type")?;
+    let columns = RowReader::new(cells, "knowledge", "task_type")?;
     Ok((columns.text("task_type")?, digests(&columns)?, columns.text("output_digest")?))
 }
 
-fn digests<C: DbRow>(columns: &RowReader<'_, C>) -> Result<KnowledgeDigests> {
+fn digests(columns: &RowReader<'_>) -> Result<KnowledgeDigests> {
     Ok(KnowledgeDigests {
         policy_id: columns.text("policy_id")?,
         inputs: columns.text("input_digest")?,
@@ -350,18 +346,18 @@ fn digests<C: DbRow>(columns: &RowReader<'_, C>) -> Result<KnowledgeDigests> {
     })
 }
 
-fn source<C: DbRow>(columns: &RowReader<'_, C>) -> Result<Option<KnowledgeKey>> {
+fn source(columns: &RowReader<'_>) -> Result<Option<KnowledgeKey>> {
     let task = columns.maybe_text("source_task")?;
     let epoch = columns.maybe_count("source_epoch")?;
     Ok(task.zip(epoch).map(|(task_id, epoch)| KnowledgeKey { task_id, epoch }))
 }
 
-fn key<C: DbRow>(columns: &RowReader<'_, C>) -> Result<KnowledgeKey> {
+fn key(columns: &RowReader<'_>) -> Result<KnowledgeKey> {
     Ok(KnowledgeKey { task_id: columns.text("task_id")?, epoch: columns.count("epoch")? })
 }
 
 fn alike(cells: &dyn DbRow) -> Result<SimilarKnowledge> {
-    let columns = RowReader::new(&cells, "knowledge", "task_id")?;
+    let columns = RowReader::new(cells, "knowledge", "task_id")?;
     Ok(SimilarKnowledge {
         key: key(&columns)?,
         words: columns.text("words")?,
@@ -370,7 +366,7 @@ fn alike(cells: &dyn DbRow) -> Result<SimilarKnowledge> {
 }
 
 fn known(cells: &dyn DbRow) -> Result<KnowledgeSummary> {
-    let columns = RowReader::new(&cells, "knowledge", "task_id")?;
+    let columns = RowReader::new(cells, "knowledge", "task_id")?;
     Ok(KnowledgeSummary {
         key: key(&columns)?,
         candidate: columns.text("candidate_id")?,
@@ -383,7 +379,7 @@ fn known(cells: &dyn DbRow) -> Result<KnowledgeSummary> {
 }
 
 fn read(cells: &dyn DbRow) -> Result<KnowledgeRecord> {
-    let columns = RowReader::new(&cells, "knowledge", "task_id")?;
+    let columns = RowReader::new(cells, "knowledge", "task_id")?;
     let knowledge = Knowledge {
         epoch: columns.count("epoch")?,
         task_type: columns.text("task_type")?,

@@ -13,42 +13,41 @@ use jurat_core::{
 };
 
 use super::{
-    credit::give,
     invitations::{invitations_adopt, times},
+    ledger::give,
     people::profile_get,
     workflows::grants_adopt,
 };
 use crate::{
     CreditGrant, Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args, operations},
     },
 };
 
 operations! {
-    /// Login codes sent by mail, and device logins that wait for approval.
-    pub trait LoginOps;
+    /// Codes that come by mail, and programs that wait to be let in.
+    pub struct LoginOps = store.logins();
     reads {
-        /// A device login that can still be answered.
-        fn device_get(asked: &DeviceLookup) -> Option<DeviceState> = device_get;
+        /// The login of a program that can still be answered.
+        fn device(asked: &DeviceLookup) -> Option<DeviceState> = device_get;
     }
     writes {
-        /// Stores a code for an address, replacing the previous one, unless that was sent a moment
-        /// ago.
-        fn code_put(new: &NewLoginCode) -> LoginCodeOutcome, or LoginCodeRefusal = code_put;
-        /// Counts a try, and returns the stored code; `None` if there is none to try.
-        fn code_try(tried: &LoginCodeTry) -> Option<String>, or LoginCodeRefusal = code_try;
-        /// Uses up a correct code, and creates the account if the code is for a registration.
-        fn code_use(used: &LoginCodeUse) -> LoginEntrant, or LoginCodeRefusal = code_use;
-        /// Adds a device login.
-        fn device_begin(new: &NewDevice) -> (), or DeviceRefusal = device_begin;
-        /// Approves or denies a device login for an account.
-        fn device_answer(answer: &DeviceAnswer) -> (), or DeviceRefusal = device_answer;
-        /// The state of a device login; a token if it was approved.
-        fn device_poll(poll: &DevicePoll) -> DevicePollOutcome, or DeviceRefusal = device_poll;
-        /// Uses up the token of an approved device login.
-        fn device_use(used: &DeviceUse) -> AccountId, or DeviceRefusal = device_use;
+        /// Keeps a code for an address, in place of the one before, unless that was sent a moment ago.
+        fn put_code(new: &NewLoginCode) -> LoginCodeOutcome, or LoginCodeRefusal = code_put;
+        /// Counts a try, and says what the code must be like; nothing when there is none to try.
+        fn try_code(tried: &LoginCodeTry) -> Option<String>, or LoginCodeRefusal = code_try;
+        /// Uses up a code that was right, and makes the account if it is for one.
+        fn use_code(used: &LoginCodeUse) -> LoginEntrant, or LoginCodeRefusal = code_use;
+        /// Lets a program wait.
+        fn begin_device(new: &NewDevice) -> (), or DeviceRefusal = device_begin;
+        /// Lets a program in for an account, or not.
+        fn answer_device(answer: &DeviceAnswer) -> (), or DeviceRefusal = device_answer;
+        /// The state of the login of a program, with a token if it is approved.
+        fn poll_device(poll: &DevicePoll) -> DevicePollOutcome, or DeviceRefusal = device_poll;
+        /// Uses up the token of a program that is let in.
+        fn use_device(used: &DeviceUse) -> AccountId, or DeviceRefusal = device_use;
     }
 }
 
@@ -128,7 +127,7 @@ pub struct DeviceAnswer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DevicePoll {
     pub device_hash: String,
-    /// The token that the program shows next, once it is approved.
+    /// The token that the program presents next, once it is approved.
     pub token_hash: String,
     pub at: Timestamp,
 }
@@ -139,7 +138,7 @@ pub struct DeviceUse {
     pub at: Timestamp,
 }
 
-/// The answer to a poll.
+/// The answer to a program that polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DevicePollOutcome {
     Pending,
@@ -185,7 +184,7 @@ struct LoginCodeRow {
 }
 
 fn read_code(cells: &dyn DbRow) -> Result<LoginCodeRow> {
-    let columns = RowReader::new(&cells, "login_codes", "email")?;
+    let columns = RowReader::new(cells, "login_codes", "email")?;
     Ok(LoginCodeRow {
         purpose: columns.word("purpose")?,
         code_hash: columns.text("code_hash")?,
@@ -197,17 +196,17 @@ fn read_code(cells: &dyn DbRow) -> Result<LoginCodeRow> {
     })
 }
 
-async fn held(tx: &mut impl Tx, email: &str) -> Result<Option<LoginCodeRow>> {
+async fn held(tx: &mut Tx<'_>, email: &str) -> Result<Option<LoginCodeRow>> {
     tx.lock(&format!("login {email}")).await?;
     tx.first(CODE_GET, args![email], read_code).await
 }
 
-async fn user(tx: &mut impl Tx, email: &str, at: &Timestamp) -> Result<Option<AccountProfile>> {
+async fn user(tx: &mut Tx<'_>, email: &str, at: &Timestamp) -> Result<Option<AccountProfile>> {
     profile_get(tx, &AccountName::Email(email.to_owned()), at).await
 }
 
 async fn code_put(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     new: &NewLoginCode,
 ) -> Result<Result<LoginCodeOutcome, LoginCodeRefusal>> {
     let found = held(tx, &new.email).await?;
@@ -241,7 +240,7 @@ impl LoginCodeRow {
 }
 
 async fn code_try(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     tried: &LoginCodeTry,
 ) -> Result<Result<Option<String>, LoginCodeRefusal>> {
     let row = held(tx, &tried.email).await?;
@@ -254,7 +253,7 @@ async fn code_try(
 }
 
 async fn code_use(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     used: &LoginCodeUse,
 ) -> Result<Result<LoginEntrant, LoginCodeRefusal>> {
     let row = held(tx, &used.email).await?;
@@ -313,7 +312,7 @@ struct DeviceRow {
 }
 
 fn read_device(cells: &dyn DbRow) -> Result<DeviceRow> {
-    let columns = RowReader::new(&cells, "device_logins", "id")?;
+    let columns = RowReader::new(cells, "device_logins", "id")?;
     Ok(DeviceRow {
         device_hash: columns.text("id")?,
         state: columns.word("state")?,
@@ -322,12 +321,12 @@ fn read_device(cells: &dyn DbRow) -> Result<DeviceRow> {
     })
 }
 
-async fn device_get(tx: &mut impl Tx, asked: &DeviceLookup) -> Result<Option<DeviceState>> {
+async fn device_get(tx: &mut Tx<'_>, asked: &DeviceLookup) -> Result<Option<DeviceState>> {
     let found = tx.first(BY_USER_CODE, args![&asked.user_code, asked.at], read_device).await?;
     Ok(found.map(|row| row.state))
 }
 
-async fn device_begin(tx: &mut impl Tx, new: &NewDevice) -> Result<Result<(), DeviceRefusal>> {
+async fn device_begin(tx: &mut Tx<'_>, new: &NewDevice) -> Result<Result<(), DeviceRefusal>> {
     tx.lock("devices").await?;
     tx.run(DEVICES_CLEAR, args![new.at]).await?;
     if DEVICES_WAITING <= times(tx, DEVICES_WAIT, args![]).await? {
@@ -339,7 +338,7 @@ async fn device_begin(tx: &mut impl Tx, new: &NewDevice) -> Result<Result<(), De
 }
 
 async fn device_answer(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     answer: &DeviceAnswer,
 ) -> Result<Result<(), DeviceRefusal>> {
     tx.lock(&format!("device {}", answer.user_code)).await?;
@@ -353,7 +352,7 @@ async fn device_answer(
 }
 
 async fn device_poll(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     poll: &DevicePoll,
 ) -> Result<Result<DevicePollOutcome, DeviceRefusal>> {
     tx.lock(&format!("device {}", poll.device_hash)).await?;
@@ -381,10 +380,7 @@ async fn device_poll(
     Ok(Ok(waited))
 }
 
-async fn device_use(
-    tx: &mut impl Tx,
-    used: &DeviceUse,
-) -> Result<Result<AccountId, DeviceRefusal>> {
+async fn device_use(tx: &mut Tx<'_>, used: &DeviceUse) -> Result<Result<AccountId, DeviceRefusal>> {
     tx.lock(&format!("device {}", used.token_hash)).await?;
     let found = tx.first(BY_TOKEN, args![&used.token_hash, used.at], read_device).await?;
     let account = found.as_ref().and_then(|row| AccountId::parse(row.account.as_deref()?).ok());

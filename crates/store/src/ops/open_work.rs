@@ -1,4 +1,4 @@
-//! Counts open work in the whole installation, for its operator.
+//! Open work in the whole installation, for its operators.
 
 use jurat_core::{
     agent_run::AgentRunStatus,
@@ -11,22 +11,21 @@ use super::tasks::rows::read_record;
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args, operations},
     },
 };
 
 operations! {
-    /// The open work of all accounts. It reads only along indexes of open work.
-    pub trait OpenWorkOps;
+    /// Open work of all accounts, read along indexes of open rows only.
+    pub struct OpenWorkOps = store.open_work();
     reads {
-        fn open_counts() -> OpenWorkCounts = counts;
+        fn counts() -> OpenWorkCounts = counts;
         /// Tasks that were due before a time, the longest due first.
-        fn open_overdue(before: &Timestamp, limit: &u32) -> Vec<TaskRecord> = overdue;
-        /// How many events of an account were not delivered since a time, counted up to the limit.
-        fn open_given_up(account: &AccountId, since: &Timestamp, limit: &u32) -> u32 = given_up;
+        fn overdue(before: &Timestamp, limit: &u32) -> Vec<TaskRecord> = overdue;
+        /// The number of events of an account that failed since a time, counted up to the limit.
+        fn given_up(account: &AccountId, since: &Timestamp, limit: &u32) -> u32 = given_up;
     }
-    writes {}
 }
 
 /// The amount of open work.
@@ -36,24 +35,24 @@ pub struct OpenWorkCounts {
     pub tasks: Vec<(TaskPhase, u64)>,
     /// Runs by status; those without any are left out.
     pub runs: Vec<(AgentRunStatus, u64)>,
-    /// Queued steps, and when the first became available.
+    /// Queued steps of runs, and since when the first is queued.
     pub queued: QueueDepth,
     /// Leased steps, and when the first lease ends.
     pub leased: QueueDepth,
     /// How many workers have steps.
     pub workers: u64,
-    /// Waiting agent events, and when the first was due.
+    /// Undelivered events, and since when the first is pending.
     pub events: QueueDepth,
 }
 
-/// How many wait, counted up to a limit, and the earliest time among them.
+/// The number of waiting items, counted up to a limit, and the earliest time among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueDepth {
     pub count: u64,
     pub first: Option<Timestamp>,
 }
 
-/// The index is named for SQLite, which does not know how few are open.
+/// SQLite gets the name of the index: it does not know how few rows are open.
 const TASKS: (&str, &str) = (
     "select phase as id, count(*) as times from tasks indexed by tasks_open \
      where ended_at is null group by phase order by phase",
@@ -98,13 +97,13 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (GIVEN_UP, GIVEN_UP),
 ];
 
-async fn counts(tx: &mut impl Tx) -> Result<OpenWorkCounts> {
+async fn counts(tx: &mut Tx<'_>) -> Result<OpenWorkCounts> {
     let of_phase = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "tasks", "id")?;
+        let columns = RowReader::new(cells, "tasks", "id")?;
         Ok((columns.word("id")?, columns.count("times")?))
     };
     let of_status = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "task_runs", "id")?;
+        let columns = RowReader::new(cells, "task_runs", "id")?;
         Ok((columns.word("id")?, columns.count("times")?))
     };
     let (leased, workers) = waiting(tx, LEASED).await?;
@@ -119,25 +118,25 @@ async fn counts(tx: &mut impl Tx) -> Result<OpenWorkCounts> {
 }
 
 /// Those that wait, and how many workers have them.
-async fn waiting(tx: &mut impl Tx, text: &'static str) -> Result<(QueueDepth, u64)> {
+async fn waiting(tx: &mut Tx<'_>, text: &'static str) -> Result<(QueueDepth, u64)> {
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "open_work", "id")?;
+        let columns = RowReader::new(cells, "open_work", "id")?;
         let (count, first) = (columns.count("times")?, columns.maybe_time("earliest")?);
         Ok((QueueDepth { count, first }, columns.count("workers")?))
     };
     Ok(tx.first(text, args![], read).await?.unwrap_or_default())
 }
 
-async fn overdue(tx: &mut impl Tx, before: &Timestamp, limit: &u32) -> Result<Vec<TaskRecord>> {
+async fn overdue(tx: &mut Tx<'_>, before: &Timestamp, limit: &u32) -> Result<Vec<TaskRecord>> {
     tx.all(OVERDUE, args![*before, *limit], read_record).await
 }
 
 async fn given_up(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     account: &AccountId,
     since: &Timestamp,
     limit: &u32,
 ) -> Result<u32> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "agent_events", "id")?.count("times");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "agent_events", "id")?.count("times");
     Ok(tx.first(GIVEN_UP, args![account, *since, *limit], read).await?.unwrap_or(0))
 }

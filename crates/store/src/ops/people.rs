@@ -1,5 +1,6 @@
 //! Users and teams by their names.
 
+use const_format::concatcp;
 use jurat_core::{
     account::{AccountName, AccountProfile, HANDLE_REST_MICROS, RENAMES_A_YEAR},
     id::AccountId,
@@ -9,23 +10,23 @@ use jurat_core::{
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args, operations},
     },
 };
 
 operations! {
     /// Users and teams by their names.
-    pub trait PeopleOps;
+    pub struct PeopleOps = store.people();
     reads {
-        /// The account with the name. A former handle leads to its account for a while.
-        fn profile_get(name: &AccountName, now: &Timestamp) -> Option<AccountProfile> = profile_get;
+        /// The account with the name. A handle that was left leads to its account for a while.
+        fn profile(name: &AccountName, now: &Timestamp) -> Option<AccountProfile> = profile_get;
     }
     writes {
         /// Gives an account its first handle.
-        fn handle_claim(claim: &HandleChange) -> AccountProfile, or HandleRefusal = handle_claim;
-        /// Changes the handle of an account; the previous one leads to it for a while.
-        fn handle_rename(claim: &HandleChange) -> AccountProfile, or HandleRefusal = handle_rename;
+        fn claim_handle(claim: &HandleChange) -> AccountProfile, or HandleRefusal = handle_claim;
+        /// Gives an account another handle; the one before leads to it for a while.
+        fn rename_handle(claim: &HandleChange) -> AccountProfile, or HandleRefusal = handle_rename;
     }
 }
 
@@ -54,20 +55,14 @@ pub enum HandleRefusal {
     TooOften,
 }
 
-macro_rules! profile {
-    ($rest:expr) => {
-        concat!(
-            "select accounts.id, accounts.kind, accounts.email, accounts.handle, \
-             accounts.handle_claimed_at, accounts.created_at from accounts ",
-            $rest
-        )
-    };
-}
+const SELECT: &str = "\
+    select accounts.id, accounts.kind, accounts.email, accounts.handle, \
+    accounts.handle_claimed_at, accounts.created_at from accounts ";
 
 /// The account of a handle: the one that has it, or that had it recently.
 macro_rules! of_handle {
     ($handle:literal, $since:literal) => {
-        concat!(
+        const_format::concatcp!(
             "(select handles.account_id from handles where handles.handle = ",
             $handle,
             " and (handles.left_at is null or handles.is_stamped = 1 or handles.left_at > ",
@@ -83,9 +78,9 @@ pub(crate) fn found_since(now: Timestamp) -> Timestamp {
     Timestamp::from_micros(now.micros().saturating_sub(HANDLE_REST_MICROS))
 }
 
-const BY_ID: &str = profile!("where accounts.id = $1");
-const BY_EMAIL: &str = profile!("where accounts.email = $1");
-const BY_HANDLE: &str = profile!(concat!("where accounts.id in ", of_handle!("$1", "$2")));
+const BY_ID: &str = concatcp!(SELECT, "where accounts.id = $1");
+const BY_EMAIL: &str = concatcp!(SELECT, "where accounts.email = $1");
+const BY_HANDLE: &str = concatcp!(SELECT, "where accounts.id in ", of_handle!("$1", "$2"));
 const HANDLE_FREE: &str = "\
     select handle, account_id, left_at, is_stamped from handles where handle = $1";
 const HANDLE_PUT: &str = "\
@@ -99,7 +94,7 @@ const RENAMED_SINCE: &str = "\
     where account_id = $1 and left_at >= $2 group by account_id";
 
 pub(crate) fn read_profile(cells: &dyn DbRow) -> Result<AccountProfile> {
-    let columns = RowReader::new(&cells, "accounts", "id")?;
+    let columns = RowReader::new(cells, "accounts", "id")?;
     Ok(AccountProfile {
         account: columns.id("id", AccountId::parse)?,
         kind: columns.word("kind")?,
@@ -111,7 +106,7 @@ pub(crate) fn read_profile(cells: &dyn DbRow) -> Result<AccountProfile> {
 }
 
 pub(crate) async fn profile_get(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     name: &AccountName,
     now: &Timestamp,
 ) -> Result<Option<AccountProfile>> {
@@ -125,12 +120,12 @@ pub(crate) async fn profile_get(
 }
 
 /// The profile of an account, whatever the text of its id is.
-pub(crate) async fn profile_of(tx: &mut impl Tx, id: &str) -> Result<Option<AccountProfile>> {
+pub(crate) async fn profile_of(tx: &mut Tx<'_>, id: &str) -> Result<Option<AccountProfile>> {
     tx.first(BY_ID, args![id], read_profile).await
 }
 
 async fn handle_claim(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     claim: &HandleChange,
 ) -> Result<Result<AccountProfile, HandleRefusal>> {
     let profile = match held(tx, claim).await? {
@@ -147,7 +142,7 @@ async fn handle_claim(
 }
 
 async fn handle_rename(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     claim: &HandleChange,
 ) -> Result<Result<AccountProfile, HandleRefusal>> {
     let profile = match held(tx, claim).await? {
@@ -176,7 +171,7 @@ async fn handle_rename(
 
 /// The account of a claim, locked together with the handle.
 async fn held(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     claim: &HandleChange,
 ) -> Result<Result<AccountProfile, HandleRefusal>> {
     tx.lock("handles").await?;
@@ -186,9 +181,9 @@ async fn held(
 
 /// A handle is free if no account ever had it, if it was the account's own, or if it was given up
 /// long ago and nothing was published under it.
-pub(crate) async fn is_free(tx: &mut impl Tx, claim: &HandleChange) -> Result<bool> {
+pub(crate) async fn is_free(tx: &mut Tx<'_>, claim: &HandleChange) -> Result<bool> {
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "handles", "handle")?;
+        let columns = RowReader::new(cells, "handles", "handle")?;
         let is_stamped = columns.number("is_stamped")? != 0;
         Ok((columns.text("account_id")?, columns.maybe_time("left_at")?, is_stamped))
     };
@@ -201,13 +196,13 @@ pub(crate) async fn is_free(tx: &mut impl Tx, claim: &HandleChange) -> Result<bo
     }))
 }
 
-async fn has_renamed(tx: &mut impl Tx, account: &AccountId, since: Timestamp) -> Result<u32> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "handles", "id")?.count("times");
+async fn has_renamed(tx: &mut Tx<'_>, account: &AccountId, since: Timestamp) -> Result<u32> {
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "handles", "id")?.count("times");
     Ok(tx.first(RENAMED_SINCE, args![account, since], read).await?.unwrap_or(0))
 }
 
 async fn put(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     claim: &HandleChange,
     profile: AccountProfile,
 ) -> Result<AccountProfile> {

@@ -7,28 +7,27 @@ use jurat_core::{
     workflow::share::{Share, ShareAction, ShareState},
 };
 
-use super::workflows::{label, lock, principals, role_of_rank};
+use super::workflows::{PRINCIPALS, label, lock, role_of_rank};
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args, operations},
     },
 };
 
 operations! {
-    /// Grants of others to an account.
-    pub trait ShareOps;
+    /// What others granted to an account.
+    pub struct ShareOps = store.shares();
     reads {
         /// Newest workflow first.
-        fn share_list(query: &ShareQuery) -> Vec<Share> = share_list;
+        fn list(query: &ShareQuery) -> Vec<Share> = share_list;
     }
     writes {
-        /// Accepts or declines a share, or declines everything that its owner shares, now and
-        /// later.
-        fn share_answer(answer: &ShareAnswer) -> Share, or ShareRefusal = share_answer;
-        /// Accepts a pending share, because it was used.
-        fn share_use(used: &ShareUse) -> (), or ShareRefusal = share_use;
+        /// Accepts or declines a share, or declines all that its owner shares, now and later.
+        fn answer(answer: &ShareAnswer) -> Share, or ShareRefusal = share_answer;
+        /// Accepts a share that waits, because it was used.
+        fn note_use(used: &ShareUse) -> (), or ShareRefusal = share_use;
     }
 }
 
@@ -73,7 +72,7 @@ pub enum ShareRefusal {
 /// accepted. SQLite keeps the join order of `cross join`.
 macro_rules! shares {
     ($granted:literal, $rest:expr) => {
-        concat!(
+        const_format::concatcp!(
             "select * from (select workflows.id, workflows.slug, workflows.name, \
              workflows.description, workflows.account_id, (select owners.handle from accounts \
              as owners where owners.id = workflows.account_id) as owner_handle, \
@@ -95,7 +94,7 @@ macro_rules! shares {
              as team_handle, max(workflow_grants.granted_at) as granted_at \
              from workflow_grants where workflow_grants.account_id <> $1 \
              and workflow_grants.grantee_id in ",
-            principals!(),
+            PRINCIPALS,
             $granted,
             " group by workflow_grants.account_id, workflow_grants.workflow_id) as granted \
              cross join workflows where workflows.account_id = granted.account_id \
@@ -132,14 +131,14 @@ const BLOCKED: &str = "\
 /// After every id.
 const LAST: &str = "~";
 
-async fn share_list(tx: &mut impl Tx, query: &ShareQuery) -> Result<Vec<Share>> {
+async fn share_list(tx: &mut Tx<'_>, query: &ShareQuery) -> Result<Vec<Share>> {
     let before = query.before.as_deref().unwrap_or(LAST);
     let state = query.state.map(ShareState::as_str);
     tx.all(LIST, args![&query.caller, before, state, query.limit], read_share).await
 }
 
 fn read_share(cells: &dyn DbRow) -> Result<Share> {
-    let columns = RowReader::new(&cells, "workflow_grants", "id")?;
+    let columns = RowReader::new(cells, "workflow_grants", "id")?;
     let owner = columns.id("account_id", AccountId::parse)?;
     Ok(Share {
         id: columns.text("id")?,
@@ -156,18 +155,18 @@ fn read_share(cells: &dyn DbRow) -> Result<Share> {
     })
 }
 
-async fn one(tx: &mut impl Tx, answer: &ShareAnswer) -> Result<Option<Share>> {
+async fn one(tx: &mut Tx<'_>, answer: &ShareAnswer) -> Result<Option<Share>> {
     tx.first(ONE, args![&answer.caller, &answer.id], read_share).await
 }
 
 async fn share_answer(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     answer: &ShareAnswer,
 ) -> Result<Result<Share, ShareRefusal>> {
     let Some(found) = one(tx, answer).await? else { return Ok(Err(ShareRefusal::Unknown)) };
     let (caller, owner) = (&answer.caller, &found.owner);
     lock(tx, owner).await?;
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "workflow_grants", "id").map(drop);
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "workflow_grants", "id").map(drop);
     let is_direct = tx.first(HELD, args![owner, &answer.id, caller], read).await?.is_some();
     match answer.verb {
         ShareAction::Accept => {
@@ -184,13 +183,13 @@ async fn share_answer(
     Ok(one(tx, answer).await?.ok_or(ShareRefusal::Unknown))
 }
 
-async fn share_use(tx: &mut impl Tx, used: &ShareUse) -> Result<Result<(), ShareRefusal>> {
+async fn share_use(tx: &mut Tx<'_>, used: &ShareUse) -> Result<Result<(), ShareRefusal>> {
     tx.run(USED, args![&used.owner, &used.workflow_id, &used.caller]).await?;
     Ok(Ok(()))
 }
 
 async fn set(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     state: ShareState,
     owner: &AccountId,
     answer: &ShareAnswer,
@@ -202,14 +201,14 @@ async fn set(
 /// The initial state of a grant: a team's is accepted, and one of a blocked owner is declined,
 /// which the owner does not learn.
 pub(crate) async fn state_of_new(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     (kind, grantee): (AccountKind, &str),
     owner: &AccountId,
 ) -> Result<ShareState> {
     if kind == AccountKind::Team {
         return Ok(ShareState::Accepted);
     }
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "share_blocks", "id").map(drop);
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "share_blocks", "id").map(drop);
     let blocked = tx.first(BLOCKED, args![grantee, owner], read).await?;
     Ok(if blocked.is_some() { ShareState::Declined } else { ShareState::Pending })
 }

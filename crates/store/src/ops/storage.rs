@@ -1,9 +1,7 @@
-//! Counts stored bytes, stores payloads besides the decisions of rounds, and prunes old data.
-//! Decision entries and the ledger are never removed.
+//! The storage of accounts: its size, the texts beside decisions, and the pruning of old rows.
+//! Decision entries and the ledger are never pruned.
 
 pub(crate) mod gone;
-
-use std::convert::Infallible;
 
 use jurat_core::{
     id::{AccountId, RoundId},
@@ -14,35 +12,37 @@ use jurat_core::{
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args, operations},
     },
 };
 
 operations! {
-    /// The stored data of accounts, and how long it is kept.
-    pub trait StorageOps;
+    /// The storage of accounts, and its retention.
+    pub struct StorageOps = store.storage();
     reads {
-        /// How much the account has stored, as far as it counts.
-        fn storage_bytes(account: &AccountId) -> StorageUsage = bytes;
-        /// The next account with stored data after this text.
-        fn storage_account(after: &str) -> Option<AccountId> = account_after;
-        /// The stored payload of a round besides its decision.
-        fn round_kept(of: &RoundKey) -> RetainedRequest = kept;
-        /// The requests of some rounds, in one line each; rounds without a stored request are left
+        /// The bytes that the account has stored, as far as they count.
+        fn bytes(account: &AccountId) -> StorageUsage = bytes;
+        /// The next account behind this text that has stored anything.
+        fn account_after(after: &str) -> Option<AccountId> = account_after;
+        /// The request of a round that is kept beside its decision.
+        fn retained(of: &RoundKey) -> RetainedRequest = kept;
+        /// The requests of some rounds, in one line each; rounds without a kept request are left
         /// out.
-        fn round_lines(of: &RoundKeys) -> Vec<(RoundId, String)> = lines;
-        /// How much would be pruned, counted up to the limit.
+        fn request_lines(of: &RoundKeys) -> Vec<(RoundId, String)> = lines;
+        /// The number of rows that would be pruned, counted up to the limit.
         fn prunable(pruning: &PruneOrder) -> PruneCounts = gone::count;
     }
+    changes {
+        /// Sums up the counts of an account, so that they are read quickly.
+        fn sum(account: &AccountId) -> () = sum;
+        /// Prunes old rows of one account, of each kind no more than the limit.
+        fn prune(pruning: &PruneOrder) -> PruneCounts = gone::prune_some;
+    }
     writes {
-        /// Erases the request and the answers of an ended round; its decision stays. Returns when
-        /// it was erased, which may be earlier.
-        fn round_erase(erasing: &RoundErasure) -> Timestamp, or ErasureRefusal = gone::erase;
-        /// Merges the counts of an account, so that the total is read quickly.
-        fn storage_sum(account: &AccountId) -> (), or Infallible = sum;
-        /// Prunes the old data of one account, of each kind no more than the limit.
-        fn prune(pruning: &PruneOrder) -> PruneCounts, or Infallible = gone::prune_some;
+        /// Erases the texts of an ended round; its decision stays. Returns when it was erased,
+        /// which may be earlier.
+        fn erase_round(erasing: &RoundErasure) -> Timestamp, or ErasureRefusal = gone::erase;
     }
 }
 
@@ -88,7 +88,7 @@ pub struct RoundErasure {
 pub enum ErasureRefusal {
     /// There is no such round.
     Unknown,
-    /// It is open, and its answers are still needed.
+    /// It has not ended, and its texts are still needed.
     Open,
 }
 
@@ -99,7 +99,7 @@ pub struct PruneOrder {
     pub at: Timestamp,
     /// Replies under idempotency keys recorded before this time.
     pub answers_before: Timestamp,
-    /// Requests and answers of rounds that ended before this time.
+    /// Texts of rounds that ended before.
     pub texts_before: Timestamp,
     /// Tasks and runs that ended before this time.
     pub events_before: Timestamp,
@@ -147,11 +147,9 @@ impl PruneCounts {
 const BYTES: &str = "\
     select cast($1 as text) as id, cast(coalesce(sum(bytes), 0) as bigint) as bytes, \
     count(*) as parts from account_storage where account_id = $1";
-/// An account that adds to another's object does not see the other's numbers, only whether there is
-/// room.
+/// A caller that adds to the storage of another account sees whether there is room, but no numbers.
 const STORED: (&str, &str) = (BYTES, "select cast($1 as text) as id, jurat_stored($1) as bytes");
-/// SQLite has one number for each account. Counts that a concurrent transaction merges are left to
-/// it.
+/// SQLite has one number for each account. Counts that another transaction sums up are left to it.
 const SUM: (&str, &str) = (
     "update account_storage set bytes = bytes where account_id = $1",
     "with gone as (delete from account_storage where ctid = any (array( \
@@ -174,9 +172,9 @@ const LINES: (&str, &str) = (
      and round_id in (select value from json_array_elements_text($2::json))",
 );
 
-async fn bytes(tx: &mut impl Tx, account: &AccountId) -> Result<StorageUsage> {
+async fn bytes(tx: &mut Tx<'_>, account: &AccountId) -> Result<StorageUsage> {
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "account_storage", "id")?;
+        let columns = RowReader::new(cells, "account_storage", "id")?;
         let bytes = u64::try_from(columns.number("bytes")?).unwrap_or(0);
         Ok(StorageUsage { bytes, parts: columns.count("parts")? })
     };
@@ -186,14 +184,14 @@ async fn bytes(tx: &mut impl Tx, account: &AccountId) -> Result<StorageUsage> {
 /// Whether the account may store more, checked in the transaction that stores it. The operator's
 /// own account always may.
 pub(crate) async fn room(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     account: &AccountId,
     quota_bytes: u64,
 ) -> Result<Result<(), StorageFull>> {
     if *account == AccountId::admin() {
         return Ok(Ok(()));
     }
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "account_storage", "id")?.number("bytes");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "account_storage", "id")?.number("bytes");
     let bytes = tx.first(tx.own(STORED), args![account], read).await?;
     let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
     if bytes < quota_bytes {
@@ -202,20 +200,20 @@ pub(crate) async fn room(
     Ok(Err(StorageFull { account: account.clone(), bytes, quota_bytes }))
 }
 
-async fn sum(tx: &mut impl Tx, account: &AccountId) -> Result<Result<(), Infallible>> {
-    tx.run(tx.own(SUM), args![account]).await.map(|_| Ok(()))
+async fn sum(tx: &mut Tx<'_>, account: &AccountId) -> Result<()> {
+    tx.run(tx.own(SUM), args![account]).await.map(drop)
 }
 
-async fn account_after(tx: &mut impl Tx, after: &str) -> Result<Option<AccountId>> {
+async fn account_after(tx: &mut Tx<'_>, after: &str) -> Result<Option<AccountId>> {
     let read = |cells: &dyn DbRow| {
-        RowReader::new(&cells, "account_storage", "id")?.id("id", AccountId::parse)
+        RowReader::new(cells, "account_storage", "id")?.id("id", AccountId::parse)
     };
     tx.first(ACCOUNT_AFTER, args![after], read).await
 }
 
-async fn kept(tx: &mut impl Tx, of: &RoundKey) -> Result<RetainedRequest> {
+async fn kept(tx: &mut Tx<'_>, of: &RoundKey) -> Result<RetainedRequest> {
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "round_payloads", "id")?;
+        let columns = RowReader::new(cells, "round_payloads", "id")?;
         let request = columns.maybe_text("request")?;
         let asked = columns.maybe_text("asked")?.map(|line| RoundRequest { line, request });
         Ok(RetainedRequest { asked, erased_at: columns.maybe_time("erased_at")? })
@@ -224,13 +222,13 @@ async fn kept(tx: &mut impl Tx, of: &RoundKey) -> Result<RetainedRequest> {
     Ok(tx.first(KEPT, args, read).await?.unwrap_or_default())
 }
 
-async fn lines(tx: &mut impl Tx, of: &RoundKeys) -> Result<Vec<(RoundId, String)>> {
+async fn lines(tx: &mut Tx<'_>, of: &RoundKeys) -> Result<Vec<(RoundId, String)>> {
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "round_payloads", "id")?;
+        let columns = RowReader::new(cells, "round_payloads", "id")?;
         Ok((columns.id("id", RoundId::parse)?, columns.text("asked")?))
     };
     let ids: Vec<&str> = of.rounds.iter().map(RoundId::as_str).collect();
-    tx.all(tx.own(LINES), args![&of.account, crate::db::rows::json(&ids)?], read).await
+    tx.all(tx.own(LINES), args![&of.account, crate::db::row::json(&ids)?], read).await
 }
 
 /// The statements that read large tables, to check the query plans.

@@ -5,8 +5,6 @@ pub(crate) mod rows;
 pub(crate) mod take;
 pub(crate) mod write;
 
-use std::convert::Infallible;
-
 use jurat_core::{
     id::{AccountId, RoundId},
     list::ListPosition,
@@ -26,35 +24,36 @@ use crate::db::tx::operations;
 
 operations! {
     /// Tasks under contracts.
-    pub trait TaskOps;
+    pub struct TaskOps = store.tasks();
     reads {
-        fn task_get(task: &TaskKey) -> Option<TaskRecord> = read::get;
-        /// The account's tasks, newest first. Large columns are not read.
-        fn task_page(filter: &TaskFilter) -> Vec<TaskSummary> = read::page;
-        /// The events of a task, in order.
-        fn task_events(asked: &TaskEventsQuery) -> Vec<TaskEventRow> = read::events;
-        fn task_candidate(task: &TaskKey, candidate: &str) -> Option<TaskCandidateRow>
+        fn get(task: &TaskKey) -> Option<TaskRecord> = read::get;
+        /// The account's tasks, newest first. Nothing large is read for it.
+        fn page(filter: &TaskFilter) -> Vec<TaskSummary> = read::page;
+        /// The events of a task in the order in which they happened.
+        fn events(asked: &TaskEventsQuery) -> Vec<TaskEventRow> = read::events;
+        fn candidate(task: &TaskKey, candidate: &str) -> Option<TaskCandidateRow>
             = read::candidate;
-        /// The candidates of a task by id, no more than the limit.
-        fn task_candidates(task: &TaskKey, limit: &u32) -> Vec<TaskCandidateRow> = read::candidates;
-        /// The references of all candidates of a task whose output has this digest, the oldest
-        /// first.
-        fn task_references(task: &TaskKey, digest: &str) -> Vec<ArtifactRef> = read::references;
-        /// The secret ballots in one vote on a candidate, by voter.
-        fn task_ballots(task: &TaskKey, candidate: &str, turn: &u32) -> Vec<TaskBallotRow>
+        /// The candidates of a task by identifier, no more than the limit.
+        fn candidates(task: &TaskKey, limit: &u32) -> Vec<TaskCandidateRow> = read::candidates;
+        /// The references of all candidates whose output has this digest, the oldest first.
+        fn references(task: &TaskKey, digest: &str) -> Vec<ArtifactRef> = read::references;
+        /// The sealed ballots on a candidate in one turn of its verification, by voter.
+        fn ballots(task: &TaskKey, candidate: &str, turn: &u32) -> Vec<TaskBallotRow>
             = read::ballots;
         /// When the next task of any account is due.
-        fn task_next_due() -> Option<Timestamp> = read::next_due;
+        fn next_due() -> Option<Timestamp> = read::next_due;
+    }
+    changes {
+        /// Takes tasks of all accounts that are due, and lets each be due again at another time: of
+        /// several nodes that ask at once, one gets a task. Where not all of them get a place,
+        /// accounts take turns, each with its longest due first.
+        fn take_due(take: &TaskTake) -> TakenTasks = take::due;
     }
     writes {
-        /// Adds a task. A task with the same id, contract and roster is returned as it is.
-        fn task_submit(submit: &TaskSubmit) -> TaskAddition, or TaskSubmitRefusal = write::submit;
-        /// Adds events and their documents, if the task did not change meanwhile.
-        fn task_append(append: &TaskAppend) -> (), or TaskAppendRefusal = write::append;
-        /// Takes due tasks of all accounts, and postpones each: concurrent nodes never get the same
-        /// task. If there are too few slots, accounts get a fair share, each with its longest due
-        /// task first.
-        fn task_take_due(take: &TaskTake) -> TakenTasks, or Infallible = take::due;
+        /// Adds a task. One with the same identifier, contract and panel is returned as it is.
+        fn submit(submit: &TaskSubmit) -> TaskAddition, or TaskSubmitRefusal = write::submit;
+        /// Adds events and their rows, if no other node added events in the meantime.
+        fn append(append: &TaskAppend) -> (), or TaskAppendRefusal = write::append;
     }
 }
 

@@ -1,5 +1,6 @@
 //! Teams and their members.
 
+use const_format::concatcp;
 use jurat_core::{
     account::{
         AccountName,
@@ -18,29 +19,29 @@ use super::{
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args, operations},
     },
 };
 
 operations! {
     /// Teams and their members.
-    pub trait TeamOps;
+    pub struct TeamOps = store.teams();
     reads {
         /// Teams of an account, by handle.
-        fn team_list(wanted: &TeamListQuery) -> Vec<Team> = team_list;
-        /// The members of a team, by their time in it; `None` if the caller is not a member.
-        fn team_members(asked: &TeamLookup) -> Option<(Team, Vec<TeamMember>)> = team_members;
+        fn list(wanted: &TeamListQuery) -> Vec<Team> = team_list;
+        /// The members of a team, by the time they joined; `None` if the caller is not one of them.
+        fn members(asked: &TeamLookup) -> Option<(Team, Vec<TeamMember>)> = team_members;
     }
     writes {
-        /// Creates a team, which its creator owns.
-        fn team_create(new: &NewTeam) -> Team, or TeamRefusal = team_create;
+        /// Makes a team, which its maker owns.
+        fn create(new: &NewTeam) -> Team, or TeamRefusal = team_create;
         /// Offers membership or ownership of a team.
-        fn team_invite(invite: &TeamInvite) -> Invitation, or TeamRefusal = team_invite;
-        /// Removes a member from a team; members may remove themselves.
-        fn team_remove(removal: &MemberRemoval) -> (Team, TeamMember), or TeamRefusal = team_remove;
-        /// Deletes a team: its members, its grants, and its offers.
-        fn team_delete(asked: &TeamLookup) -> Team, or TeamRefusal = team_delete;
+        fn invite(invite: &TeamInvite) -> Invitation, or TeamRefusal = team_invite;
+        /// Takes a member out of a team; members take out themselves.
+        fn remove_member(removal: &MemberRemoval) -> (Team, TeamMember), or TeamRefusal = team_remove;
+        /// Deletes a team with its members, its grants and its invitations.
+        fn delete(asked: &TeamLookup) -> Team, or TeamRefusal = team_delete;
     }
 }
 
@@ -52,7 +53,7 @@ pub struct TeamListQuery {
     pub role: Option<TeamRole>,
 }
 
-/// A requested team.
+/// The team that a caller asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamLookup {
     pub team: AccountName,
@@ -91,7 +92,7 @@ pub enum TeamRefusal {
     Unknown,
     /// Only its owner may do that.
     NotOwner,
-    /// The creator of a team needs a handle.
+    /// The caller needs a handle to create a team.
     NoHandle,
     HandleTaken,
     AlreadyMember,
@@ -103,23 +104,20 @@ pub enum TeamRefusal {
     TooManyMembers,
 }
 
-macro_rules! team {
-    ($rest:expr) => {
-        concat!(
-            "select accounts.id, accounts.handle, accounts.created_at, team_members.role, \
-             owners.account_id as owner_id from team_members \
-             join accounts on accounts.id = team_members.team_id \
-             join team_members as owners on owners.team_id = accounts.id and owners.role = 'owner' \
-             where team_members.account_id = $1 ",
-            $rest
-        )
-    };
-}
+const SELECT: &str = "\
+    select accounts.id, accounts.handle, accounts.created_at, team_members.role, \
+    owners.account_id as owner_id from team_members \
+    join accounts on accounts.id = team_members.team_id \
+    join team_members as owners on owners.team_id = accounts.id and owners.role = 'owner' \
+    where team_members.account_id = $1 ";
 
-const OF_ACCOUNT: &str =
-    team!("and (cast($2 as text) is null or team_members.role = $2) order by accounts.handle");
-const ONE: &str = team!("and accounts.id = $2");
-const ONE_BY_HANDLE: &str = team!(concat!("and accounts.id in ", people::of_handle!("$2", "$3")));
+const OF_ACCOUNT: &str = concatcp!(
+    SELECT,
+    "and (cast($2 as text) is null or team_members.role = $2) order by accounts.handle"
+);
+const ONE: &str = concatcp!(SELECT, "and accounts.id = $2");
+const ONE_BY_HANDLE: &str =
+    concatcp!(SELECT, "and accounts.id in ", people::of_handle!("$2", "$3"));
 const MEMBERS: &str = "\
     select accounts.id, accounts.email, accounts.handle, team_members.role, team_members.since \
     from team_members join accounts on accounts.id = team_members.account_id \
@@ -151,7 +149,7 @@ const COUNT_TEAMS: &str = "\
     where account_id = $1 and (cast($2 as text) is null or role = $2) group by account_id";
 
 fn read_team(cells: &dyn DbRow) -> Result<Team> {
-    let columns = RowReader::new(&cells, "accounts", "id")?;
+    let columns = RowReader::new(cells, "accounts", "id")?;
     Ok(Team {
         account: columns.id("id", AccountId::parse)?,
         handle: columns.text("handle")?,
@@ -162,7 +160,7 @@ fn read_team(cells: &dyn DbRow) -> Result<Team> {
 }
 
 fn read_member(cells: &dyn DbRow) -> Result<TeamMember> {
-    let columns = RowReader::new(&cells, "team_members", "id")?;
+    let columns = RowReader::new(cells, "team_members", "id")?;
     Ok(TeamMember {
         account: columns.id("id", AccountId::parse)?,
         email: columns.maybe_text("email")?,
@@ -172,14 +170,14 @@ fn read_member(cells: &dyn DbRow) -> Result<TeamMember> {
     })
 }
 
-async fn team_list(tx: &mut impl Tx, wanted: &TeamListQuery) -> Result<Vec<Team>> {
+async fn team_list(tx: &mut Tx<'_>, wanted: &TeamListQuery) -> Result<Vec<Team>> {
     let role = wanted.role.map(TeamRole::as_str);
     tx.all(OF_ACCOUNT, args![&wanted.account, role], read_team).await
 }
 
-/// The team, for one of its members. One query finds it and checks the membership, so that a
-/// foreign team takes as long as a missing one.
-async fn seen(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Option<Team>> {
+/// The team, for one of its members. One question finds it and asks who is in it, so that a team of
+/// others takes as long as none.
+async fn seen(tx: &mut Tx<'_>, asked: &TeamLookup) -> Result<Option<Team>> {
     match &asked.team {
         AccountName::Id(id) => tx.first(ONE, args![&asked.by, id], read_team).await,
         AccountName::Handle(handle) => {
@@ -191,12 +189,12 @@ async fn seen(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Option<Team>> {
     }
 }
 
-async fn members(tx: &mut impl Tx, team: &AccountId) -> Result<Vec<TeamMember>> {
+async fn members(tx: &mut Tx<'_>, team: &AccountId) -> Result<Vec<TeamMember>> {
     tx.all(MEMBERS, args![team], read_member).await
 }
 
 async fn team_members(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     asked: &TeamLookup,
 ) -> Result<Option<(Team, Vec<TeamMember>)>> {
     let Some(team) = seen(tx, asked).await? else { return Ok(None) };
@@ -204,7 +202,7 @@ async fn team_members(
     Ok(Some((team, members)))
 }
 
-async fn team_create(tx: &mut impl Tx, new: &NewTeam) -> Result<Result<Team, TeamRefusal>> {
+async fn team_create(tx: &mut Tx<'_>, new: &NewTeam) -> Result<Result<Team, TeamRefusal>> {
     tx.lock("handles").await?;
     let owner = profile_get(tx, &AccountName::Id(new.owner.clone()), &new.at).await?;
     if owner.is_none_or(|owner| owner.handle.is_none()) {
@@ -226,8 +224,8 @@ async fn team_create(tx: &mut impl Tx, new: &NewTeam) -> Result<Result<Team, Tea
     Ok(Ok(Team { account, handle, owner, role: TeamRole::Owner, created_at: at }))
 }
 
-/// The team, locked, for its owner.
-async fn owned(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Result<Team, TeamRefusal>> {
+/// The team of its owner, locked against other changes.
+async fn owned(tx: &mut Tx<'_>, asked: &TeamLookup) -> Result<Result<Team, TeamRefusal>> {
     Ok(match held(tx, asked).await? {
         Some(team) if team.role == TeamRole::Owner => Ok(team),
         Some(_) => Err(TeamRefusal::NotOwner),
@@ -235,15 +233,15 @@ async fn owned(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Result<Team, Team
     })
 }
 
-/// The team, locked.
-async fn held(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Option<Team>> {
+/// The team, locked against other changes.
+async fn held(tx: &mut Tx<'_>, asked: &TeamLookup) -> Result<Option<Team>> {
     let Some(team) = seen(tx, asked).await? else { return Ok(None) };
     lock_target(tx, team.account.as_str()).await?;
     tx.first(ONE, args![&asked.by, &team.account], read_team).await
 }
 
 async fn team_invite(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     invite: &TeamInvite,
 ) -> Result<Result<Invitation, TeamRefusal>> {
     let team = match owned(tx, &invite.asked).await? {
@@ -277,7 +275,7 @@ async fn team_invite(
 }
 
 async fn team_remove(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     removal: &MemberRemoval,
 ) -> Result<Result<(Team, TeamMember), TeamRefusal>> {
     let Some(team) = held(tx, &removal.asked).await? else {
@@ -302,7 +300,7 @@ async fn team_remove(
     Ok(Ok((team, member)))
 }
 
-async fn team_delete(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Result<Team, TeamRefusal>> {
+async fn team_delete(tx: &mut Tx<'_>, asked: &TeamLookup) -> Result<Result<Team, TeamRefusal>> {
     tx.lock("handles").await?;
     let team = match owned(tx, asked).await? {
         Err(refused) => return Ok(Err(refused)),
@@ -318,7 +316,7 @@ async fn team_delete(tx: &mut impl Tx, asked: &TeamLookup) -> Result<Result<Team
     Ok(Ok(team))
 }
 
-/// The counts before an account joins.
+/// The number of members before one joins.
 pub(crate) struct MembershipCounts {
     pub(crate) is_member: bool,
     pub(crate) members: u32,
@@ -327,7 +325,7 @@ pub(crate) struct MembershipCounts {
 }
 
 pub(crate) async fn counts(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     team: &AccountId,
     account: &AccountId,
 ) -> Result<MembershipCounts> {
@@ -341,7 +339,7 @@ pub(crate) async fn counts(
 }
 
 pub(crate) async fn join(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     team: &AccountId,
     account: &AccountId,
     at: Timestamp,
@@ -351,7 +349,7 @@ pub(crate) async fn join(
 
 /// Transfers a team to another owner; `false` if the giver did not own it.
 pub(crate) async fn hand_over(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     team: &AccountId,
     (from, to): (&AccountId, &AccountId),
     at: Timestamp,

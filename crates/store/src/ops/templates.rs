@@ -29,54 +29,55 @@ pub(crate) use self::{
 use crate::{CreditGrant, InvitationRefusal, WorkflowRefusal, db::tx::operations};
 
 operations! {
-    /// Templates, and the credit of visitors.
-    pub trait TemplateOps;
+    /// Templates, and what callers without a key may do with them.
+    pub struct TemplateOps = store.templates();
     reads {
-        /// A version that the viewer may see: the requested one, or the newest.
-        fn template_get(asked: &TemplateLookup) -> Option<TemplateVersion> = read::get;
+        /// A version that the viewer may see: the one that is asked for, or the newest.
+        fn get(asked: &TemplateLookup) -> Option<TemplateVersion> = read::get;
         /// Templates that the viewer may see, newest first.
-        fn template_list(filter: &TemplateFilter) -> Vec<TemplateLine> = read::list;
-        /// Templates that the viewer may see and that contain some of the words, roughly best
-        /// first, each with the words of its body.
-        fn template_search(wanted: &TemplateWordSearch) -> Vec<(TemplateLine, String)> = read::search;
-        /// The content of a file of a version that the viewer may see.
-        fn template_file(asked: &TemplateFileLookup) -> Option<(TemplateFile, Vec<u8>)> = read::file;
-        /// The version of an active verifier, if a live template was published with exactly that
-        /// version.
+        fn list(filter: &TemplateFilter) -> Vec<TemplateLine> = read::list;
+        /// Templates that the viewer may see and that have some of the words, roughly best first,
+        /// each with the words of its body.
+        fn search(wanted: &TemplateWordSearch) -> Vec<(TemplateLine, String)> = read::search;
+        /// The bytes of a file of a version that the viewer may see.
+        fn file(asked: &TemplateFileLookup) -> Option<(TemplateFile, Vec<u8>)> = read::file;
+        /// The version of an active verifier, if a live template was published with exactly that.
         fn published_verifier(pair: &PublishedVerifierLookup) -> Option<VerifierVersion> = read::published;
-        /// The publishable content of one of the account's workflows, by id or slug.
+        /// The version that a workflow of the account would publish, by its id or its slug.
         fn publishable(account: &AccountId, workflow: &str) -> Option<PublishableWorkflow>
             = publish::publishable;
     }
+    changes {
+        /// Lets a network address act: makes its account, and gives it the credit of the month if
+        /// it has not had it.
+        fn admit_visitor(monthly: &CreditGrant)
+            -> () = anonymous::admit;
+    }
     writes {
         /// Adds a version, and the template if it is the first.
-        fn template_publish(publish: &TemplatePublish) -> TemplatePublication, or PublishRefusal = publish::publish;
-        /// Changes the state of a template or of one of its versions.
-        fn template_change(change: &TemplateChange) -> ChangedTemplate, or TemplateChangeRefusal = change::change;
-        /// Creates a workflow from a version, with verifiers of its own.
-        fn template_fork(fork: &TemplateFork) -> ForkedWorkflow, or ForkRefusal = fork::fork;
-        /// Offers one of the account's templates to another account.
-        fn template_offer(offer: &TemplateOffer) -> OfferOutcome<Template>, or TemplateOfferRefusal
+        fn publish(publish: &TemplatePublish) -> TemplatePublication, or PublishRefusal = publish::publish;
+        /// Changes the status of a template or of one of its versions.
+        fn change(change: &TemplateChange) -> ChangedTemplate, or TemplateChangeRefusal = change::change;
+        /// Makes a workflow of a version, with verifiers of its own.
+        fn fork(fork: &TemplateFork) -> ForkedWorkflow, or ForkRefusal = fork::fork;
+        /// Offers a template of the account to another account.
+        fn offer(offer: &TemplateOffer) -> OfferOutcome<Template>, or TemplateOfferRefusal
             = change::offer;
-        /// Admits a visitor: creates its account, and grants the credit of the month if it was not
-        /// granted yet.
-        fn anonymous_admit(monthly: &CreditGrant)
-            -> (), or std::convert::Infallible = anonymous::admit;
     }
 }
 
-/// A requested version of a template.
+/// The version of a template to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateLookup {
     pub which: TemplateSelector,
     /// If absent, the newest.
     pub version: Option<u32>,
-    /// The viewer also sees their own templates that are not live.
+    /// The account that also sees its own templates that are not live.
     pub viewer: Option<AccountId>,
     pub now: Timestamp,
 }
 
-/// A requested file of a version.
+/// The file of a version to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateFileLookup {
     pub template: String,
@@ -138,7 +139,7 @@ pub struct TemplatePublish {
     pub slug: String,
     pub summary: TemplateVersionSummary,
     pub content: TemplateContent,
-    /// Remarks for its author.
+    /// Hints for its author.
     pub notes: Vec<String>,
     /// The id of a new template.
     pub new_id: String,
@@ -151,7 +152,7 @@ pub enum PublishRefusal {
     HandleNotClaimed,
     WorkflowUnknown,
     WorkflowArchived,
-    /// It was saved again meanwhile.
+    /// It was saved again in the meantime.
     WorkflowChanged,
     /// A verifier with this name in the workflow can no longer be published.
     VerifierGone(String),

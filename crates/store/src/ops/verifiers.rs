@@ -1,54 +1,119 @@
-//! Verifiers that an account can reach: its own, and those of workflows that it may use. Access is
-//! not stored: each query derives it, so that it ends with the grant, the binding or the archive.
+//! Verifiers as their owners reach them, and the users of workflows that name them. No reach is
+//! stored: each query derives it, so that it ends with the grant, the binding or the archiving.
 
+mod deploy;
+mod remove;
+pub(crate) mod rows;
+
+use const_format::concatcp;
 use jurat_core::{
     account::full_name,
     id::AccountId,
+    time::Timestamp,
     verifier::{
-        Verifier, VerifierSelector, VerifierVersion,
-        registry::{ReachedVerifier, ShareRoute, VersionSummary},
+        Verifier, VerifierConfig, VerifierSelector, VerifierVersion,
+        registry::{DeployedVersion, ReachedVerifier, ShareRoute, VersionSummary},
     },
     workflow::{ShareOrigin, VerifierRole},
 };
 
-use super::workflows::{label, of_owner};
+use self::rows::{
+    COLUMNS, OWNER_HANDLE, REACH, REACHES, REACHES_GROUPED, read_verifier, read_version,
+};
+use super::workflows::label;
 use crate::{
-    NameMatch, Result,
+    NameMatch, Result, StorageFull,
     db::{
-        rows::{
-            DbRow, RowReader,
-            registry::{read_verifier, read_version, read_version_summary, version_below},
-        },
-        sql::registry::{owner_handle, reach, reaches, verifier_columns},
+        row::{DbRow, RowReader},
         tx::{Tx, args, operations},
     },
 };
 
 operations! {
-    /// Verifiers that an account can reach: its own, and those of workflows that it may use.
-    pub trait VerifierOps;
+    /// Verifiers, as far as a caller reaches them.
+    pub struct VerifierOps = store.verifiers();
     reads {
         /// A version of an active verifier, or its current one; nothing for a system verifier.
-        fn verifier_get(asked: &VerifierLookup) -> NameMatch<ReachedVersion> = get;
-        /// The active verifiers that an account can reach, by name.
-        fn verifier_list(query: &VerifierQuery) -> Vec<ReachedVerifier> = list;
-        /// The versions of an active verifier for accounts that may tune it, newest first.
-        fn verifier_versions(query: &VersionQuery) -> Vec<VersionSummary> = versions;
+        fn get(asked: &VerifierLookup) -> NameMatch<ReachedVersion> = get;
+        /// The active verifiers that a caller reaches, by name.
+        fn list(query: &VerifierQuery) -> Vec<ReachedVerifier> = list;
+        /// The versions of an active verifier for those who may tune it, newest first.
+        fn versions(query: &VersionQuery) -> Vec<VersionSummary> = versions;
     }
-    writes {}
+    writes {
+        /// Adds a version: to the verifier with the name, or as the first of a new one.
+        fn deploy(deploy: &NewVerifierVersion) -> DeployedVersion, or DeployRefusal = deploy::deploy;
+        /// Deactivates a verifier for ever, and returns it as it was. A revoked one stays so.
+        fn revoke(removal: &VerifierRemoval) -> Verifier, or VerifierRemoveRefusal = remove::revoke;
+        /// Erases a verifier, also a revoked one: its versions, measurements, runs and cached verdicts,
+        /// and the texts of judges in the rounds of its runs. The decision entries of those rounds
+        /// stay, because they hold digests only. Returns the verifier as it was.
+        fn delete(removal: &VerifierRemoval) -> Verifier, or VerifierRemoveRefusal = remove::delete;
+    }
 }
 
-/// A requested verifier.
+/// A version to be deployed: the first of a verifier, or the next one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewVerifierVersion {
+    pub account: AccountId,
+    pub name: String,
+    pub description: String,
+    pub config: VerifierConfig,
+    /// The current token of an existing verifier; left out for a new one.
+    pub expected_token: Option<String>,
+    /// The identifier of a new verifier.
+    pub new_id: String,
+    pub new_token: String,
+    /// The storage quota of its owner, who need not be the caller.
+    pub quota_bytes: u64,
+    pub at: Timestamp,
+}
+
+/// Why a version was not deployed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeployRefusal {
+    /// The owner of the verifier has used up its storage.
+    Full(StorageFull),
+    /// There is such a verifier, and no token was given.
+    TokenMissing { current: String },
+    /// Another version was deployed in the meantime.
+    TokenStale { current: String },
+    /// A token was given, and there is no such verifier.
+    TokenUnexpected,
+    /// The name belongs to a verifier that was revoked.
+    NameRevoked,
+    /// The token is that of no verifier with the name that the caller accepted; these are the full
+    /// names of those of others.
+    TokenOfNone(Vec<String>),
+}
+
+/// The verifier to revoke or to delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifierRemoval {
+    pub account: AccountId,
+    pub which: VerifierSelector,
+    pub at: Timestamp,
+}
+
+/// Why a verifier was not removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VerifierRemoveRefusal {
+    Unknown,
+    /// Live templates were published with it, and it stays; their names.
+    Serving(Vec<String>),
+}
+
+/// The verifier that a caller asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierLookup {
     pub caller: AccountId,
     pub which: VerifierSelector,
     pub version: Option<u32>,
-    /// An account with a lower role does not find it.
+    /// A caller with a lower role does not find it.
     pub needs: VerifierRole,
 }
 
-/// A version, and the caller's role on its verifier.
+/// A version, and the role of the caller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReachedVersion {
     pub version: VerifierVersion,
@@ -57,7 +122,7 @@ pub struct ReachedVersion {
     pub shared: Option<ShareRoute>,
 }
 
-/// A page of the verifiers that an account can reach.
+/// A part of the list of verifiers that a caller reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierQuery {
     pub caller: AccountId,
@@ -76,95 +141,79 @@ pub struct VersionQuery {
     pub limit: u32,
 }
 
-macro_rules! version_columns {
-    () => {
-        concat!(
-            verifier_columns!(),
-            ", verifier_versions.version, verifier_versions.description as version_description, \
-             verifier_versions.config, verifier_versions.config_hash, \
-             verifier_versions.deployed_at"
-        )
-    };
-}
+const VERSION_COLUMNS: &str = concatcp!(
+    COLUMNS,
+    ", verifier_versions.version, verifier_versions.description as version_description, \
+     verifier_versions.config, verifier_versions.config_hash, verifier_versions.deployed_at"
+);
+const JOIN_VERSIONS: &str = " join verifier_versions \
+    on verifier_versions.account_id = verifiers.account_id \
+    and verifier_versions.verifier_id = verifiers.id ";
 
-macro_rules! of_verifier {
-    ($table:literal) => {
-        concat!(
-            " on ",
-            $table,
-            ".account_id = verifiers.account_id and ",
-            $table,
-            ".verifier_id = verifiers.id "
-        )
-    };
-}
-
-/// Verifiers with the caller's role on them, and their versions: own ones selected by the first
-/// condition, and granted ones selected by the second. SQLite keeps the join order of `cross join`:
-/// access comes first, so that a foreign verifier takes as long as a missing one.
-macro_rules! reached_by {
-    ($own:literal, $granted:literal) => {
-        concat!(
-            " from (select own.account_id, own.id as verifier_id, 'owner' as via \
-             from verifiers as own where own.account_id = $1 and ",
-            $own,
-            " union all ",
-            reaches!($granted),
-            ") as reach cross join verifiers join verifier_versions",
-            of_verifier!("verifier_versions"),
-            "where verifiers.account_id = reach.account_id and verifiers.id = reach.verifier_id \
-             and verifiers.standing = 'active'"
-        )
-    };
-}
-
+// Verifiers that the caller reaches, with their versions: its own, and those that were granted. SQLite
+// joins in the written order because of `cross join`: the reach comes first, so that a verifier of
+// others takes as long as an unknown one.
+const OWN: &str = " from (select own.account_id, own.id as verifier_id, 'owner' as via \
+    from verifiers as own where own.account_id = $1 and ";
+const VERSIONS_OF_REACH: &str = concatcp!(
+    REACHES_GROUPED,
+    ") as reach cross join verifiers",
+    JOIN_VERSIONS,
+    "where verifiers.account_id = reach.account_id and verifiers.id = reach.verifier_id \
+     and verifiers.standing = 'active'"
+);
 /// The one verifier `$2`.
-macro_rules! reached {
-    () => {
-        reached_by!("own.id = $2", " and workflow_bindings.verifier_id = $2")
-    };
-}
+const REACHED: &str = concatcp!(
+    OWN,
+    "own.id = $2 union all ",
+    REACHES,
+    " and workflow_bindings.verifier_id = $2",
+    VERSIONS_OF_REACH
+);
 
-/// With the current version if none is named. An owner's row sorts after all others.
-const BY_ID: &str = concat!(
+/// With the current version if none is named. An owner's `via` sorts behind all others.
+const BY_ID: &str = concatcp!(
     "select ",
-    version_columns!(),
+    VERSION_COLUMNS,
     ", reach.via, ",
-    owner_handle!(),
-    reached!(),
+    OWNER_HANDLE,
+    REACHED,
     " and verifier_versions.version = coalesce($3, verifiers.current_version) \
      and reach.via >= $4"
 );
-pub(crate) const OWN_BY_NAME: &str = concat!(
+const OWN_BY_NAME: &str = concatcp!(
     "select ",
-    version_columns!(),
+    VERSION_COLUMNS,
     ", 'owner' as via, ",
-    owner_handle!(),
-    " from verifiers join verifier_versions",
-    of_verifier!("verifier_versions"),
+    OWNER_HANDLE,
+    " from verifiers",
+    JOIN_VERSIONS,
     "where verifiers.account_id = $1 and verifiers.name = $2 and verifiers.standing = 'active' \
      and verifier_versions.version = coalesce($3, verifiers.current_version)"
 );
 /// By its name `$2` and its owner `$5`.
-const BY_FULL_NAME: &str = concat!(
+const BY_FULL_NAME: &str = concatcp!(
     "select ",
-    version_columns!(),
+    VERSION_COLUMNS,
     ", reach.via, ",
-    owner_handle!(),
-    reached_by!("own.name = $2", ""),
+    OWNER_HANDLE,
+    OWN,
+    "own.name = $2 union all ",
+    REACHES,
+    VERSIONS_OF_REACH,
     " and verifier_versions.version = coalesce($3, verifiers.current_version) \
      and reach.via >= $4 and verifiers.name = $2 and verifiers.account_id in ",
-    of_owner!("$5")
+    crate::ops::workflows::of_owner!("$5")
 );
-/// Those of other owners with the name; accepted ones come first. If the caller has one with the
-/// name, that one is meant, whatever its versions are.
-const SHARED_BY_NAME: &str = concat!(
+/// Verifiers of others with the name; accepted ones come first. A caller that has one with the name
+/// means its own, whatever its versions are.
+const SHARED_BY_NAME: &str = concatcp!(
     "select ",
-    verifier_columns!(),
+    COLUMNS,
     ", reach.via, ",
-    owner_handle!(),
+    OWNER_HANDLE,
     " from ",
-    reach!(),
+    REACH,
     " join verifiers on verifiers.account_id = reach.account_id \
      and verifiers.id = reach.verifier_id \
      where verifiers.name = $2 and verifiers.standing = 'active' \
@@ -172,37 +221,37 @@ const SHARED_BY_NAME: &str = concat!(
      where own.account_id = $1 and own.name = $2 and own.standing = 'active') \
      order by substr(reach.via, 3, 1) desc, verifiers.id limit 3"
 );
-/// No more of the own ones are read than are shown; the first condition on the name lets SQLite
+/// No more of the caller's own are read than are shown; the first condition on the name lets SQLite
 /// start where the page does.
-pub(crate) const LIST: &str = concat!(
+const LIST: &str = concatcp!(
     "select * from (select ",
-    verifier_columns!(),
+    COLUMNS,
     ", 'owner' as via, ",
-    owner_handle!(),
+    OWNER_HANDLE,
     " from verifiers \
      where verifiers.account_id = $1 and verifiers.standing = 'active' and verifiers.name >= $2 \
      and (verifiers.name > $2 or verifiers.id > $3) order by verifiers.name limit $4) as own \
      union all select ",
-    verifier_columns!(),
+    COLUMNS,
     ", reach.via, ",
-    owner_handle!(),
+    OWNER_HANDLE,
     " from ",
-    reach!(),
+    REACH,
     " join verifiers on verifiers.account_id = reach.account_id \
      and verifiers.id = reach.verifier_id where verifiers.standing = 'active' \
      and (verifiers.name, verifiers.id) > ($2, $3) order by name, id limit $4"
 );
-const VERSIONS: &str = concat!(
+const VERSIONS: &str = concatcp!(
     "select verifier_versions.verifier_id, verifier_versions.version, \
      verifier_versions.description, verifier_versions.config_hash, verifier_versions.deployed_at",
-    reached!(),
+    REACHED,
     " and reach.via >= '2' \
      and verifier_versions.version < $3 order by verifier_versions.version desc limit $4"
 );
 
-async fn get(tx: &mut impl Tx, asked: &VerifierLookup) -> Result<NameMatch<ReachedVersion>> {
+async fn get(tx: &mut Tx<'_>, asked: &VerifierLookup) -> Result<NameMatch<ReachedVersion>> {
     let VerifierLookup { caller, which, version, needs } = asked;
-    // The code of a role within `via`, in which an owner has none.
+    // The role as `via` spells it; an owner has none there.
     let least = match needs {
         VerifierRole::Exec => "1",
         VerifierRole::Tune => "2",
@@ -228,30 +277,31 @@ async fn get(tx: &mut impl Tx, asked: &VerifierLookup) -> Result<NameMatch<Reach
     Ok(NameMatch::named_elsewhere(shared))
 }
 
-async fn list(tx: &mut impl Tx, query: &VerifierQuery) -> Result<Vec<ReachedVerifier>> {
+async fn list(tx: &mut Tx<'_>, query: &VerifierQuery) -> Result<Vec<ReachedVerifier>> {
     let (name, id) = query.after.as_ref().map_or(("", ""), |(name, id)| (name, id));
     tx.all(LIST, args![&query.caller, name, id, query.limit], read_reached).await
 }
 
-async fn versions(tx: &mut impl Tx, query: &VersionQuery) -> Result<Vec<VersionSummary>> {
-    let before = version_below(query.before);
+async fn versions(tx: &mut Tx<'_>, query: &VersionQuery) -> Result<Vec<VersionSummary>> {
+    // Greater than any version.
+    let before = query.before.map_or(i64::MAX, i64::from);
     let args = args![&query.caller, &query.verifier_id, before, query.limit];
-    tx.all(VERSIONS, args, |cells| read_version_summary(&cells)).await
+    tx.all(VERSIONS, args, read_summary).await
 }
 
 fn read_reached(cells: &dyn DbRow) -> Result<ReachedVerifier> {
-    let verifier = read_verifier(&cells)?;
+    let verifier = read_verifier(cells)?;
     let (role, shared) = read_via(cells, &verifier)?;
     Ok(ReachedVerifier { verifier, role, shared })
 }
 
 fn read_reached_version(cells: &dyn DbRow) -> Result<ReachedVersion> {
-    let version = read_version(&cells)?;
+    let version = read_version(cells)?;
     let (role, shared) = read_via(cells, &version.verifier)?;
     Ok(ReachedVersion { version, role, shared })
 }
 
-/// The full name of a verifier, for those who do not own it.
+/// The name of a verifier for those who do not own it.
 fn read_full_name(cells: &dyn DbRow) -> Result<String> {
     let reached = read_reached(cells)?;
     let owner = reached.shared.map_or_else(String::new, |shared| shared.by.owner);
@@ -259,7 +309,7 @@ fn read_full_name(cells: &dyn DbRow) -> Result<String> {
 }
 
 fn read_via(cells: &dyn DbRow, verifier: &Verifier) -> Result<(VerifierRole, Option<ShareRoute>)> {
-    let columns = RowReader::new(&cells, "verifiers", "id")?;
+    let columns = RowReader::new(cells, "verifiers", "id")?;
     let via = columns.text("via")?;
     if via == "owner" {
         return Ok((VerifierRole::Owner, None));
@@ -273,4 +323,33 @@ fn read_via(cells: &dyn DbRow, verifier: &Verifier) -> Result<(VerifierRole, Opt
     let owner = label(columns.maybe_text("owner_handle")?, verifier.account.as_str());
     let by = ShareOrigin { owner, is_accepted };
     Ok((role, Some(ShareRoute { workflow: workflow.to_owned(), by })))
+}
+
+fn read_summary(cells: &dyn DbRow) -> Result<VersionSummary> {
+    let columns = RowReader::new(cells, "verifier_versions", "verifier_id")?;
+    Ok(VersionSummary {
+        version: columns.count("version")?,
+        description: columns.text("description")?,
+        config_hash: columns.text("config_hash")?,
+        deployed_at: columns.time("deployed_at")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::sqlite::setup::plan;
+
+    #[test]
+    fn a_list_and_a_verifier_read_no_verifiers_that_they_do_not_show() {
+        let active = "SEARCH verifiers USING INDEX verifiers_active (account_id=? AND name>?)";
+        let list = plan(LIST);
+        assert!(list.contains(&active.to_owned()), "{list:?}");
+        assert!(!list.iter().any(|line| line.starts_with("SCAN verifiers")), "{list:?}");
+        let by_name = "SEARCH verifiers USING INDEX verifiers_by_name (account_id=? AND name=?)";
+        let version = "SEARCH verifier_versions USING INDEX sqlite_autoindex_verifier_versions_1 \
+            (account_id=? AND verifier_id=? AND version=?)";
+        let owner = "SEARCH owners USING INDEX sqlite_autoindex_accounts_1 (id=?)";
+        assert_eq!(plan(OWN_BY_NAME), [by_name, version, owner]);
+    }
 }

@@ -26,7 +26,7 @@ use jurat_core::{
 pub(crate) use self::{
     files::VersionFiles,
     grants::grants_adopt,
-    reach::{is_accepted, lock, of_owner, principals},
+    reach::{IS_ACCEPTED, PRINCIPALS, lock, of_owner},
     rows::{label, role_of_rank},
     save::{VersionContent, add_new},
     transfer::transfer,
@@ -34,51 +34,51 @@ pub(crate) use self::{
 use crate::{InvitationRefusal, StorageFull, db::tx::operations};
 
 operations! {
-    /// Workflows, their grants, and the content of each version.
-    pub trait WorkflowOps;
+    /// Workflows, who may use them, and what is kept of each version.
+    pub struct WorkflowOps = store.workflows();
     reads {
-        /// A workflow that the caller can reach. If a version is given, it must be visible, too.
-        fn workflow_find(asked: &WorkflowLookup) -> NameMatch<ReachableWorkflow> = read::find;
-        /// Like `workflow_find`, with the requested version, or the current one.
-        fn workflow_get(asked: &WorkflowLookup) -> NameMatch<WorkflowView> = read::get;
-        /// The workflows that the caller can reach, newest first.
-        fn workflow_list(query: &WorkflowQuery) -> Vec<ReachableWorkflow> = read::list;
-        /// The workflows that the caller can reach and that contain some of the words, roughly best
-        /// first, each with the words of its body.
-        fn workflow_search(wanted: &WorkflowWordSearch) -> Vec<(ReachableWorkflow, String)> = read::search;
-        /// Files of a version with their content. A missing path is left out.
-        fn workflow_files(asked: &WorkflowFilesLookup) -> NameMatch<WorkflowFileSet> = files::read;
-        /// The grants on a workflow. Only accounts that may share it see the grants of others.
-        fn workflow_grants(asked: &WorkflowLookup) -> NameMatch<Vec<GrantLine>> = grants::list;
-        /// A workflow with the state of the template that it was forked from.
-        fn workflow_lineage(asked: &WorkflowLookup) -> NameMatch<ForkLineage> = read::lineage;
+        /// A workflow that the caller reaches. With a version, that one must be seen too.
+        fn find(asked: &WorkflowLookup) -> NameMatch<ReachableWorkflow> = read::find;
+        /// The same with the version that is asked for, or the current one.
+        fn get(asked: &WorkflowLookup) -> NameMatch<WorkflowView> = read::get;
+        /// What the caller reaches, newest first.
+        fn list(query: &WorkflowQuery) -> Vec<ReachableWorkflow> = read::list;
+        /// What the caller reaches that has some of the words, roughly best first, each with the
+        /// words of its body.
+        fn search(wanted: &WorkflowWordSearch) -> Vec<(ReachableWorkflow, String)> = read::search;
+        /// Files of a version with what is in them. A path that is not there is left out.
+        fn files(asked: &WorkflowFilesLookup) -> NameMatch<WorkflowFileSet> = files::read;
+        /// Who may use a workflow. Only those who may share it see others than themselves.
+        fn grants(asked: &WorkflowLookup) -> NameMatch<Vec<GrantLine>> = grants::list;
+        /// A workflow with what became of the template that it was forked from.
+        fn lineage(asked: &WorkflowLookup) -> NameMatch<ForkLineage> = read::lineage;
     }
     writes {
-        /// Creates a workflow, or adds a version to one.
-        fn workflow_save(save: &WorkflowSave) -> WorkflowSaveResult, or WorkflowRefusal = save::save;
-        /// Adds a version that differs only in its files or its body.
-        fn workflow_patch_files(patch: &FilesPatch) -> WorkflowSaveResult, or WorkflowRefusal = save::patch;
-        /// Archives or unarchives a workflow; repeating it changes nothing.
-        fn workflow_archive(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
+        /// Makes a workflow, or adds a version to one.
+        fn save(save: &WorkflowSave) -> WorkflowSaveResult, or WorkflowRefusal = save::save;
+        /// Adds a version that differs in its files, or in its body, only.
+        fn patch_files(patch: &FilesPatch) -> WorkflowSaveResult, or WorkflowRefusal = save::patch;
+        /// Puts a workflow away, or back; what is away already stays so.
+        fn archive(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
             = change::archive;
-        fn workflow_unarchive(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
+        fn unarchive(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
             = change::unarchive;
         /// Erases a workflow with all its versions, files and grants.
-        fn workflow_delete(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
+        fn delete(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
             = change::delete;
-        /// Erases one version other than the current one.
-        fn workflow_version_delete(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
+        /// Erases one version, which is not the current one.
+        fn delete_version(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
             = change::delete_version;
-        /// Grants a role on a workflow, or changes it.
-        fn workflow_grant(order: &WorkflowGrantOrder) -> WorkflowGrantResult, or WorkflowRefusal = grants::grant;
-        /// Revokes a grant; the flag says whether there was one.
-        fn workflow_revoke(order: &GrantRevocation) -> GrantRevocationResult, or WorkflowRefusal = grants::revoke;
-        /// Gives up the caller's own grant.
-        fn workflow_leave(change: &WorkflowChange) -> WorkflowLeaveResult, or WorkflowRefusal = grants::leave;
-        /// Offers ownership of a workflow.
-        fn workflow_offer(offer: &WorkflowOffer) -> OfferOutcome<Workflow>, or WorkflowOfferRefusal = transfer::offer;
-        /// Transfers a workflow to another owner, who agreed; the refusal explains why not.
-        fn workflow_give(giving: &OwnershipChange) -> (), or String = transfer::give;
+        /// Lets somebody use a workflow, or changes what they may do.
+        fn grant(order: &WorkflowGrantOrder) -> WorkflowGrantResult, or WorkflowRefusal = grants::grant;
+        /// Takes a grant back; the flag says whether there was one.
+        fn revoke(order: &GrantRevocation) -> GrantRevocationResult, or WorkflowRefusal = grants::revoke;
+        /// Takes the caller's own grant back.
+        fn leave(change: &WorkflowChange) -> WorkflowLeaveResult, or WorkflowRefusal = grants::leave;
+        /// Asks somebody to own a workflow.
+        fn offer(offer: &WorkflowOffer) -> OfferOutcome<Workflow>, or WorkflowOfferRefusal = transfer::offer;
+        /// Gives a workflow to another owner, who agreed; the refusal says in words why not.
+        fn give(giving: &OwnershipChange) -> (), or String = transfer::give;
     }
 }
 

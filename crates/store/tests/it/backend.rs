@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 pub(crate) struct Backend {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<Store>,
     database: Database,
 }
 
@@ -31,7 +31,7 @@ impl Backend {
     }
 
     /// The store as another node opens it.
-    pub(crate) async fn second(&self) -> Arc<dyn Store> {
+    pub(crate) async fn second(&self) -> Arc<Store> {
         let location = match &self.database {
             Database::Sqlite { folder } => file_in(folder),
             Database::Postgres { schema } => schema.location(),

@@ -12,7 +12,7 @@ use jurat_core::{
     verifier::{VerifierSelector, run::VerifierRunVerdict},
 };
 use jurat_store::{
-    Sqlite, Store as _,
+    Behalf, Store,
     backup::{
         self, BackupError, BackupProgress, BackupSource, BackupStage, Manifest, RestoreTarget,
     },
@@ -25,7 +25,8 @@ use tempfile::TempDir;
 use crate::{
     conformance::verifiers::deployed,
     samples::{
-        account, at, closing, deploy, executor, grant, holding, judged, round, run, session,
+        account, at, close_round, closing, deploy, executor, find_round, grant, holding, judged,
+        open_round, round, run, session,
     },
 };
 
@@ -40,7 +41,7 @@ fn go_on(_: BackupProgress) -> ControlFlow<()> {
 /// A state folder with a store of three rounds, one of them open, and its backup.
 struct Home {
     folder: TempDir,
-    store: Sqlite,
+    store: Store,
 }
 
 impl Home {
@@ -50,14 +51,18 @@ impl Home {
         fs::create_dir(&state).unwrap();
         fs::write(state.join("node.key"), "node\n").unwrap();
         fs::write(state.join("admin.key"), "admin\n").unwrap();
-        let store = Sqlite::open(&state.join("store.db")).await.unwrap();
-        store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
+        let store = Store::sqlite(&state.join("store.db")).await.unwrap();
+        store
+            .executors()
+            .add(&Behalf::Platform, &executor("e1"), Some(&session("s1", "e1")), None)
+            .await
+            .unwrap();
         let alice = account("alice");
         for number in 1..=3 {
             let open = round(&alice, number);
-            store.round_open(&open, None).await.unwrap();
+            open_round(&store, &open).await;
             if number < 3 {
-                store.round_close(&open, &closing(&open)).await.unwrap();
+                close_round(&store, &open, &closing(&open)).await;
             }
         }
         Self { folder, store }
@@ -124,7 +129,7 @@ async fn a_backup_holds_the_database_the_keys_and_a_manifest_for_the_owner_only(
     assert_eq!(manifest.format, "jurat.backup.v1");
     assert_eq!((manifest.rounds, manifest.open_rounds, manifest.entries), (3, 1, 2));
     assert_eq!(manifest.newest_round_id, Some(round(&account("alice"), 3).id.to_string()));
-    assert_eq!((manifest.program_version.as_str(), manifest.schema_version), ("1.2.3", 8));
+    assert_eq!((manifest.program_version.as_str(), manifest.schema_version), ("1.2.3", 9));
     assert_eq!(manifest.created_at, MOMENT);
     let folder = home.path("monday");
     assert_eq!(names(&folder), ["admin.key", "jurat.db", "manifest.json", "node.key"]);
@@ -143,12 +148,12 @@ async fn a_backup_holds_the_database_the_keys_and_a_manifest_for_the_owner_only(
 async fn a_backup_carries_verifiers_runs_and_credit() {
     let home = Home::new().await;
     let (store, alice) = (&home.store, account("alice"));
-    store.account_ensure(&alice, at(0)).await.unwrap();
-    store.credit_grant(&grant(&alice, 100), None).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &alice, &at(0)).await.unwrap();
+    store.ledger().grant(&Behalf::Platform, &grant(&alice, 100), None).await.unwrap();
     let verifier = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
     let open = holding(run(&alice, &verifier.id, 7), 40, true);
-    store.round_open(&open, None).await.unwrap();
-    store.round_close(&open, &judged(&open, VerifierRunVerdict::Passed, 15)).await.unwrap();
+    open_round(store, &open).await;
+    close_round(store, &open, &judged(&open, VerifierRunVerdict::Passed, 15)).await;
     home.write("monday").unwrap();
     let changed = "update credit_balances set granted = 101, available = 86";
     let forged = home.forged(changed).to_string();
@@ -159,18 +164,23 @@ async fn a_backup_carries_verifiers_runs_and_credit() {
     let verified = backup::verify(&home.path("monday"), &mut go_on).unwrap();
     let place = RestoreTarget { database: &new.join("store.db"), keys: &new };
     verified.restore(place, &mut go_on).unwrap();
-    let restored = Sqlite::open(&new.join("store.db")).await.unwrap();
+    let restored = Store::sqlite(&new.join("store.db")).await.unwrap();
     let which = VerifierSelector::Id(verifier.id);
-    let there = async |store: &Sqlite| {
+    let there = async |store: &Store| {
         (
             crate::samples::verifier(store, &alice, &which, None).await.unwrap(),
-            store.verifier_run_get(&alice, &open.run.as_ref().unwrap().id).await.unwrap().unwrap(),
-            store.account_get(&alice).await.unwrap().unwrap(),
-            store.credit_transfers(&alice, None, 10).await.unwrap(),
+            store
+                .verifier_runs()
+                .get(&Behalf::from(&alice), &alice, &open.run.as_ref().unwrap().id)
+                .await
+                .unwrap()
+                .unwrap(),
+            store.accounts().get(&Behalf::Platform, &alice).await.unwrap().unwrap(),
+            store.ledger().transfers(&Behalf::from(&alice), &alice, None, 10).await.unwrap(),
         )
     };
     assert_eq!(there(&restored).await, there(store).await);
-    assert_eq!(restored.credit_check().await.unwrap(), [] as [&str; 0]);
+    assert_eq!(restored.ledger().faults(&Behalf::Platform).await.unwrap(), [] as [&str; 0]);
     restored.close().await;
 }
 
@@ -291,7 +301,7 @@ async fn an_unknown_manifest_is_refused() {
         (|it| drop(it["files"].as_array_mut().unwrap().pop()), "it does not name `admin.key`"),
         (
             |it| it["schema_version"] = json!(99),
-            "this program knows versions up to 9; use the program that wrote it, which is version 1.2.3",
+            "this program knows versions up to 10; use the program that wrote it, which is version 1.2.3",
         ),
         (|it| it["rounds"] = json!(7), "the manifest says"),
     ];
@@ -320,13 +330,13 @@ async fn a_backup_is_restored_only_if_no_store_exists() {
         assert_eq!(mode, 0o600, "{name}");
     }
 
-    let store = Sqlite::open(&database).await.unwrap();
+    let store = Store::sqlite(&database).await.unwrap();
     let first = round(&account("alice"), 1);
-    let read = store.round_get(&first.account, &first.id).await.unwrap().unwrap();
+    let read = find_round(&store, &first.account, &first.id).await.unwrap();
     assert_eq!(read, Round { closing: Some(closing(&first)), open: first });
     // It is a store like any other.
     let next = round(&account("alice"), 9);
-    store.round_open(&next, None).await.unwrap();
+    open_round(&store, &next).await;
     store.close().await;
     let error = verified.restore(place, &mut go_on).unwrap_err();
     assert!(matches!(error, BackupError::StoreThere { .. }), "{error}");

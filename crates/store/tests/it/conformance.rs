@@ -293,7 +293,6 @@ macro_rules! conformance {
             a_small_balance_is_spent_and_the_next_grant_pays_the_debt,
             calls_that_the_credit_does_not_cover_run_one_at_a_time_on_all_nodes,
             credit_reserved_for_calls_cannot_be_taken_back,
-            a_late_report_of_a_provider_corrects_the_cost,
             another_account_sees_no_credit,
         );
         $crate::conformance::stories!(
@@ -306,6 +305,7 @@ macro_rules! conformance {
             $start,
             corrections,
             a_correction_under_one_key_is_made_once,
+            a_late_report_of_a_provider_corrects_the_cost,
         );
         $crate::conformance::stories!(
             $start,

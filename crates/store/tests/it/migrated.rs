@@ -11,14 +11,14 @@ use jurat_core::{
     workflow::{OwnershipFilter, WorkflowSelector},
 };
 use jurat_store::{
-    AgentEventFilter, AgentRunFilter, Behalf, KeyRecord, NameMatch, RoundCloseOutcome,
-    RoundTakeover, Store, TakeoverScope, TaskEventsQuery, TaskFilter, TeamListQuery,
-    VerifierRunFilter, WorkflowLookup, WorkflowQuery,
+    AgentEventFilter, AgentRunFilter, Behalf, KeyRecord, NameMatch, RoundCharge, RoundTakeover,
+    Store, TakeoverScope, TaskEventsQuery, TaskFilter, TeamListQuery, VerifierRunFilter,
+    WorkflowLookup, WorkflowQuery, WriteOutcome,
 };
 
 use crate::samples::{
-    account, at, claim, closing, executor, expiry, newest, page, round, session, verifier,
-    verifiers,
+    account, at, claim, close_round, closing, executor, expiry, find_round, newest, open_round,
+    page, round, session, verifier, verifiers,
 };
 
 /// A schema version, and the data that a program of that version wrote.
@@ -78,15 +78,15 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Reads everything back through the store.
-pub(crate) async fn everything_is_there(fixture: &Fixture, store: &dyn Store) {
-    let executors = store.executor_list(&page(None, 1_000)).await.unwrap();
+pub(crate) async fn everything_is_there(fixture: &Fixture, store: &Store) {
+    let executors = store.executors().list(&Behalf::Platform, &page(None, 1_000)).await.unwrap();
     assert_eq!(executors.len(), fixture.count("executors"), "{}", fixture.name);
     assert!(executors.iter().any(|it| it.probe.as_ref().is_some_and(|it| it.capabilities.is_ok())));
-    let sessions = store.session_list(&page(None, 1_000)).await.unwrap();
+    let sessions = store.sessions().list(&Behalf::Platform, &page(None, 1_000)).await.unwrap();
     assert_eq!(sessions.len(), fixture.count("sessions"));
-    let pool = store.pool().await.unwrap();
+    let pool = store.sessions().pool(&Behalf::Platform).await.unwrap();
     assert_eq!((pool.executors.len(), pool.sessions.len()), (executors.len(), sessions.len()));
-    assert!(0 < store.pool_version().await.unwrap());
+    assert!(0 < store.sessions().pool_version(&Behalf::Platform).await.unwrap());
     for key in keys(fixture, store).await {
         assert!(!key.key.scopes.is_empty());
     }
@@ -106,11 +106,11 @@ pub(crate) async fn everything_is_there(fixture: &Fixture, store: &dyn Store) {
 }
 
 /// Verifiers with their versions, runs and measurements, and a ledger that adds up.
-async fn registry_is_there(fixture: &Fixture, store: &dyn Store) {
+async fn registry_is_there(fixture: &Fixture, store: &Store) {
     let (mut found_verifiers, mut runs) = (0, 0);
     for account in first_values(fixture, "accounts") {
         let account = AccountId::parse(&account).unwrap();
-        assert!(store.account_get(&account).await.unwrap().is_some());
+        assert!(store.accounts().get(&Behalf::Platform, &account).await.unwrap().is_some());
         let reached = verifiers(store, &account, &page(None, 1_000)).await;
         // Shared ones are counted at their owners.
         for listed in reached.into_iter().filter(|it| it.account == account) {
@@ -119,17 +119,22 @@ async fn registry_is_there(fixture: &Fixture, store: &dyn Store) {
             assert_eq!(found.config.hash(), found.config_hash);
             found_verifiers += 1;
         }
-        runs += store.verifier_run_list(&account, &every_run()).await.unwrap().len();
+        runs += store
+            .verifier_runs()
+            .list(&Behalf::from(&account), &account, &every_run())
+            .await
+            .unwrap()
+            .len();
     }
     let revoked = fixture.rows.lines().filter(|row| row.contains("'revoked'")).count();
     assert_eq!(found_verifiers + revoked, fixture.count("verifiers"), "{}", fixture.name);
     assert_eq!(runs, fixture.count("verifier_runs"), "{}", fixture.name);
-    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+    assert_eq!(store.ledger().faults(&Behalf::Platform).await.unwrap(), [] as [&str; 0]);
 }
 
 /// Workflows with the files of their current versions, teams, and templates with theirs.
-async fn sharing_is_there(fixture: &Fixture, store: &dyn Store) {
-    let (mut workflows, mut members, sharing) = (0, 0, store.sharing());
+async fn sharing_is_there(fixture: &Fixture, store: &Store) {
+    let (mut workflows, mut members, store) = (0, 0, &store);
     for account in first_values(fixture, "accounts") {
         let account = AccountId::parse(&account).unwrap();
         let whose = Behalf::Account(account.clone());
@@ -142,31 +147,31 @@ async fn sharing_is_there(fixture: &Fixture, store: &dyn Store) {
             before: None,
             limit: 1_000,
         };
-        for found in sharing.workflow_list(&whose, &query).await.unwrap() {
+        for found in store.workflows().list(&whose, &query).await.unwrap() {
             let asked = WorkflowLookup {
                 caller: account.clone(),
                 which: WorkflowSelector::Id(found.workflow.id.clone()),
                 version: None,
             };
-            let NameMatch::One(view) = sharing.workflow_get(&whose, &asked).await.unwrap() else {
+            let NameMatch::One(view) = store.workflows().get(&whose, &asked).await.unwrap() else {
                 panic!("{} is gone", found.workflow.id)
             };
             assert_eq!(view.version.version, found.workflow.current_version);
             workflows += 1;
         }
         let wanted = TeamListQuery { account: account.clone(), role: None };
-        members += sharing.team_list(&whose, &wanted).await.unwrap().len();
+        members += store.teams().list(&whose, &wanted).await.unwrap().len();
     }
     assert_eq!(workflows, fixture.count("workflows"), "{}", fixture.name);
     assert_eq!(members, fixture.count("team_members"), "{}", fixture.name);
 }
 
-/// Tasks with their events, runs with their steps, and the sent agent events.
-async fn tasks_are_there(fixture: &Fixture, store: &dyn Store) {
+/// Tasks with their events, runs with their steps, and what executors were sent.
+async fn tasks_are_there(fixture: &Fixture, store: &Store) {
     let (mut tasks, mut task_events, mut runs, mut steps, mut sent) = (0, 0, 0, 0, 0);
     for account in first_values(fixture, "accounts") {
         let account = AccountId::parse(&account).unwrap();
-        let (whose, store) = (Behalf::Account(account.clone()), store.tasks());
+        let (whose, store) = (Behalf::Account(account.clone()), &store);
         let (before, limit) = (None, 1_000);
         let filter = TaskFilter {
             account: account.clone(),
@@ -175,12 +180,12 @@ async fn tasks_are_there(fixture: &Fixture, store: &dyn Store) {
             before: before.clone(),
             limit,
         };
-        for task in store.task_page(&whose, &filter).await.unwrap() {
+        for task in store.tasks().page(&whose, &filter).await.unwrap() {
             let key = TaskKey { account: account.clone(), id: task.id };
-            let found = store.task_get(&whose, &key).await.unwrap().unwrap();
+            let found = store.tasks().get(&whose, &key).await.unwrap().unwrap();
             assert_eq!(found.seq, task.seq);
             let asked = TaskEventsQuery { task: key, after: 0, limit };
-            task_events += store.task_events(&whose, &asked).await.unwrap().len();
+            task_events += store.tasks().events(&whose, &asked).await.unwrap().len();
             tasks += 1;
         }
         let filter = AgentRunFilter {
@@ -189,9 +194,9 @@ async fn tasks_are_there(fixture: &Fixture, store: &dyn Store) {
             before: before.clone(),
             limit,
         };
-        for run in store.agent_run_page(&whose, &filter).await.unwrap() {
+        for run in store.agent_runs().page(&whose, &filter).await.unwrap() {
             let key = AgentRunKey { account: account.clone(), id: run.run_id };
-            steps += store.agent_run_get(&whose, &key).await.unwrap().unwrap().steps.len();
+            steps += store.agent_runs().get(&whose, &key).await.unwrap().unwrap().steps.len();
             runs += 1;
         }
         let filter = AgentEventFilter {
@@ -202,7 +207,7 @@ async fn tasks_are_there(fixture: &Fixture, store: &dyn Store) {
             before,
             limit,
         };
-        sent += store.agent_event_page(&whose, &filter).await.unwrap().len();
+        sent += store.agent_events().page(&whose, &filter).await.unwrap().len();
     }
     let found = [tasks, task_events, runs, steps, sent];
     let tables = ["tasks", "task_events", "task_runs", "task_run_steps", "agent_events"];
@@ -222,38 +227,48 @@ fn every_run() -> VerifierRunFilter {
     }
 }
 
-/// The decision recomputed from everything that was read has the bytes and the digest of the
-/// recorded one.
-async fn sealed_as_it_was(round: &Round, store: &dyn Store) {
+/// The decision that is made of all that was read has the bytes and the digest of the one recorded.
+async fn sealed_as_it_was(round: &Round, store: &Store) {
     let Some(end) = &round.closing else { return };
     assert_eq!(end.replicas.len(), round.open.seats.len());
     let labels: Vec<Label> = end.replicas.iter().map(|it| it.answer.label()).collect();
     assert_eq!(labels, end.consensus.verdicts);
-    let record = store.record_get(&round.open.account, &round.open.id).await.unwrap().unwrap();
+    let record = store
+        .checkup()
+        .record(&Behalf::from(&round.open.account), &round.open.account, &round.open.id)
+        .await
+        .unwrap()
+        .unwrap();
     if record.erased_at.is_none() {
         let (replicas, consensus) = (&end.replicas, &end.consensus);
         let again = DecisionEntry::new(&round.open, end.ending, replicas, consensus, end.closed_at)
             .canonical_entry();
         assert_eq!((&again.text, &again.digest), (&end.entry, &end.receipt_id));
     }
-    let entry = store.entry_get(&round.open.account, &end.receipt_id).await.unwrap();
+    let entry = store
+        .rounds()
+        .entry(&Behalf::from(&round.open.account), &round.open.account, &end.receipt_id)
+        .await
+        .unwrap();
     assert_eq!(entry.as_ref(), Some(&end.entry));
 }
 
-async fn keys(fixture: &Fixture, store: &dyn Store) -> Vec<KeyRecord> {
+async fn keys(fixture: &Fixture, store: &Store) -> Vec<KeyRecord> {
     let mut keys = Vec::new();
     for id in first_values(fixture, "api_keys") {
-        keys.push(store.key_get(&id).await.unwrap().unwrap());
+        keys.push(store.keys().get(&Behalf::Platform, &id).await.unwrap().unwrap());
     }
     assert_eq!(keys.len(), fixture.count("api_keys"));
     keys
 }
 
-async fn rounds(fixture: &Fixture, store: &dyn Store) -> Vec<Round> {
+async fn rounds(fixture: &Fixture, store: &Store) -> Vec<Round> {
     let mut rounds = Vec::new();
     for account in first_values(fixture, "accounts") {
         let account = AccountId::parse(&account).unwrap();
-        for line in store.round_list(&account, &newest(1_000)).await.unwrap() {
+        for line in
+            store.rounds().list(&Behalf::from(&account), &account, &newest(1_000)).await.unwrap()
+        {
             rounds.push(read(store, &account, &line.open.id).await);
         }
     }
@@ -261,8 +276,8 @@ async fn rounds(fixture: &Fixture, store: &dyn Store) -> Vec<Round> {
     rounds
 }
 
-async fn read(store: &dyn Store, account: &AccountId, id: &RoundId) -> Round {
-    store.round_get(account, id).await.unwrap().unwrap()
+async fn read(store: &Store, account: &AccountId, id: &RoundId) -> Round {
+    find_round(store, account, id).await.unwrap()
 }
 
 /// The first value of each row of the table.
@@ -271,13 +286,13 @@ fn first_values(fixture: &Fixture, table: &str) -> Vec<String> {
     rows.map(|row| row.split('\'').nth(1).unwrap().to_owned()).collect()
 }
 
-/// Continues with it: closes open rounds, and adds to everything that can be added to.
-pub(crate) async fn work_goes_on(fixture: &Fixture, store: &dyn Store) {
+/// Works on with it: ends what was under way, and adds to all that can be added to.
+pub(crate) async fn work_goes_on(fixture: &Fixture, store: &Store) {
     let under_way = rounds(fixture, store).await.into_iter().filter(|it| it.closing.is_none());
     let under_way: Vec<Round> = under_way.collect();
     let late = at(0).plus_millis(10 * 365 * 24 * 3_600_000);
     let claim = RoundTakeover { now: late, ..claim("next", TakeoverScope::All) };
-    let claimed = store.round_take_over(&claim).await.unwrap();
+    let claimed = store.rounds().take_over(&Behalf::Platform, &claim).await.unwrap();
     assert_eq!(claimed.len(), under_way.len());
     for open in &claimed {
         let end = crate::samples::ended(
@@ -286,34 +301,59 @@ pub(crate) async fn work_goes_on(fixture: &Fixture, store: &dyn Store) {
             jurat_core::round::consensus::Outcome::Failed,
             expiry(open).replicas.into_iter().take(open.seats.len()).collect(),
         );
-        assert_eq!(store.round_close(open, &end).await.unwrap(), RoundCloseOutcome::Closed);
+        assert_eq!(close_round(store, open, &end).await, WriteOutcome::Done(RoundCharge::Own));
         assert_eq!(read(store, &open.account, &open.id).await.closing, Some(end));
     }
-    store.executor_add(&executor("next"), Some(&session("next", "next")), None).await.unwrap();
+    store
+        .executors()
+        .add(&Behalf::Platform, &executor("next"), Some(&session("next", "next")), None)
+        .await
+        .unwrap();
     let open = round(&account("admin"), 7);
-    store.round_open(&open, None).await.unwrap();
-    store.round_close(&open, &closing(&open)).await.unwrap();
+    open_round(store, &open).await;
+    close_round(store, &open, &closing(&open)).await;
     assert_eq!(read(store, &open.account, &open.id).await.closing, Some(closing(&open)));
     store.ping().await.unwrap();
 }
 
-/// The writes of the earlier program after the migration are those of any node.
-pub(crate) async fn the_earlier_program_was_understood(store: &dyn Store) {
-    assert!(store.executor_get("previous").await.unwrap().unwrap().probe.is_some());
-    assert!(store.session_get("previous").await.unwrap().is_some());
-    let key = store.key_get("previouskey").await.unwrap().unwrap();
+/// What the earlier program did after the migration is what any node may have done.
+pub(crate) async fn the_earlier_program_was_understood(store: &Store) {
+    assert!(
+        store
+            .executors()
+            .get(&Behalf::Platform, "previous")
+            .await
+            .unwrap()
+            .unwrap()
+            .probe
+            .is_some()
+    );
+    assert!(store.sessions().get(&Behalf::Platform, "previous").await.unwrap().is_some());
+    let key = store.keys().get(&Behalf::Platform, "previouskey").await.unwrap().unwrap();
     assert_eq!(key.key.account, account("previous"));
     let id = RoundId::parse("rnd_previous").unwrap();
     let walked = read(store, &account("previous"), &id).await;
     let end = walked.closing.unwrap();
     assert_eq!((end.ending, end.replicas.len()), (RoundEnding::Closed, 1));
-    let listed = store.round_list(&account("previous"), &newest(10)).await.unwrap();
+    let listed = store
+        .rounds()
+        .list(&Behalf::from(&account("previous")), &account("previous"), &newest(10))
+        .await
+        .unwrap();
     assert_eq!(listed.len(), 1);
     let which = VerifierSelector::Name("previous".to_owned());
     let found = verifier(store, &account("previous"), &which, None).await.unwrap();
     assert_eq!((found.version, found.description.as_str()), (2, "Is very kind."));
     let run = "0198bcfe-0000-7000-8000-000000000003";
-    assert!(store.verifier_run_get(&account("previous"), run).await.unwrap().is_some());
-    let state = store.account_get(&account("previous")).await.unwrap().unwrap();
+    assert!(
+        store
+            .verifier_runs()
+            .get(&Behalf::from(&account("previous")), &account("previous"), run)
+            .await
+            .unwrap()
+            .is_some()
+    );
+    let state =
+        store.accounts().get(&Behalf::Platform, &account("previous")).await.unwrap().unwrap();
     assert_eq!((state.balance.granted, state.suspended_at), (1_000, None));
 }

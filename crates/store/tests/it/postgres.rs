@@ -7,8 +7,8 @@ use std::error::Error as _;
 use futures::future::join_all;
 use jurat_core::verifier::{VerifierSelector, run::VerifierRunVerdict};
 use jurat_store::{
-    Postgres, RemoveOutcome, RoundCloseOutcome, RoundOpenOutcome, RoundTakeover, Store,
-    StoreErrorKind, StoreLocation, TakeoverScope, VerifierRemoval, VerifierRemoveOutcome,
+    Behalf, RoundCharge, RoundOpening, RoundTakeover, Store, StoreErrorKind, StoreLocation,
+    TakeoverScope, VerifierRemoval, WriteOutcome,
 };
 
 use crate::{
@@ -16,8 +16,8 @@ use crate::{
     conformance::{agent_runs, conformance, evidence, storage, tasks, verifiers::deployed},
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
-        HOUR_MS, account, at, claim, closing, deploy, executor, grant, holding, judged, round, run,
-        session,
+        HOUR_MS, account, at, claim, close_round, closing, deploy, executor, grant, holding,
+        judged, open_round, round, run, session,
     },
 };
 
@@ -34,15 +34,22 @@ async fn the_serving_role_writes_rounds_and_cannot_change_entries() {
         StoreLocation::Postgres { url: serving.clone(), migrate_url: Some(schema.url()) };
     let store = jurat_store::open(&location).await.unwrap();
 
-    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
+    store
+        .executors()
+        .add(&Behalf::Platform, &executor("e1"), Some(&session("s1", "e1")), None)
+        .await
+        .unwrap();
     assert_eq!(
-        store.session_remove("s1", None).await.unwrap(),
-        RemoveOutcome::Removed(vec!["s1".to_owned()])
+        store.sessions().remove(&Behalf::Platform, "s1", None).await.unwrap(),
+        WriteOutcome::Done(())
     );
     let open = round(&account("alice"), 1);
-    store.round_open(&open, None).await.unwrap();
-    assert_eq!(store.round_close(&open, &closing(&open)).await.unwrap(), RoundCloseOutcome::Closed);
-    a_run_is_paid_and_erased(&*store).await;
+    open_round(&store, &open).await;
+    assert_eq!(
+        close_round(&store, &open, &closing(&open)).await,
+        WriteOutcome::Done(RoundCharge::Own)
+    );
+    a_run_is_paid_and_erased(&store).await;
     for sql in [
         "update entries set entry = '{}'",
         "delete from entries",
@@ -64,28 +71,28 @@ async fn the_serving_role_writes_rounds_and_cannot_change_entries() {
         );
     }
     // Migrating again changes nothing.
-    Postgres::migrate(&schema.url(), Some(&role)).await.unwrap();
+    jurat_store::migrate_postgres(&schema.url(), Some(&role)).await.unwrap();
     store.ping().await.unwrap();
     store.close().await;
     schema.execute(&format!("drop owned by \"{role}\"; drop role \"{role}\"")).await.unwrap();
     schema.drop().await;
 }
 
-/// Everything that is done to the tables of the registry and the ledger.
-async fn a_run_is_paid_and_erased(store: &dyn Store) {
+/// All that is done to the tables of the registry and the ledger.
+async fn a_run_is_paid_and_erased(store: &Store) {
     let alice = account("alice");
-    store.account_ensure(&alice, at(0)).await.unwrap();
-    store.credit_grant(&grant(&alice, 100), None).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &alice, &at(0)).await.unwrap();
+    store.ledger().grant(&Behalf::Platform, &grant(&alice, 100), None).await.unwrap();
     let verifier = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
     let open = holding(run(&alice, &verifier.id, 2), 40, true);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
+    assert_eq!(open_round(store, &open).await, WriteOutcome::Done(RoundOpening::Whole));
     let end = judged(&open, VerifierRunVerdict::Passed, 15);
-    assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
+    assert_eq!(close_round(store, &open, &end).await, WriteOutcome::Done(RoundCharge::Own));
     let removal =
         VerifierRemoval { account: alice, which: VerifierSelector::Id(verifier.id), at: at(9) };
-    let gone = store.verifier_delete(&removal, None).await.unwrap();
-    assert!(matches!(gone, VerifierRemoveOutcome::Gone(_)));
-    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+    let gone = store.verifiers().delete(&Behalf::Platform, &removal, None).await.unwrap();
+    assert!(matches!(gone, WriteOutcome::Done(_)));
+    assert_eq!(store.ledger().faults(&Behalf::Platform).await.unwrap(), [] as [&str; 0]);
 }
 
 #[tokio::test]
@@ -106,7 +113,7 @@ async fn nodes_that_start_concurrently_migrate_once() {
 async fn a_role_that_bypasses_row_security_cannot_serve() {
     let schema = TestSchema::served().await;
     let refusal = async |url: String| {
-        let error = Postgres::connect(&url).await.unwrap_err();
+        let error = Store::postgres(&url).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Unavailable);
         error.source().unwrap().to_string()
     };
@@ -118,7 +125,7 @@ async fn a_role_that_bypasses_row_security_cannot_serve() {
         .execute(&format!("create role {role} login; grant jurat_serving to {role}"))
         .await
         .unwrap();
-    Postgres::connect(&schema.url_of(&role)).await.unwrap().close().await;
+    Store::postgres(&schema.url_of(&role)).await.unwrap().close().await;
     for (change, why) in [
         (format!("alter table rounds owner to {role}"), "owns the tables"),
         (format!("alter role {role} bypassrls"), "bypasses row security"),
@@ -152,7 +159,7 @@ async fn a_connection_sees_the_rows_of_one_account() {
     let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
     for name in ["alice", "bob"] {
-        deployed(&*store, &deploy(&account(name), "cites", 1)).await;
+        deployed(&store, &deploy(&account(name), "cites", 1)).await;
     }
     store.close().await;
     for (whose, count) in [("acct_alice", 1), ("acct_bob", 1), ("acct_eve", 0), ("", 0), ("*", 2)] {
@@ -191,9 +198,9 @@ async fn a_connection_sees_the_tasks_of_one_account() {
     let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
     for name in ["alice", "bob"] {
-        tasks::with_everything(&*store, &account(name)).await;
-        agent_runs::with_everything(&*store, &account(name)).await;
-        evidence::with_everything(&*store, &account(name)).await;
+        tasks::with_everything(&store, &account(name)).await;
+        agent_runs::with_everything(&store, &account(name)).await;
+        evidence::with_everything(&store, &account(name)).await;
     }
     store.close().await;
     for table in TABLES {
@@ -224,11 +231,11 @@ async fn a_connection_sees_the_tasks_of_one_account() {
 #[tokio::test]
 async fn a_schema_without_tables_is_refused() {
     let schema = TestSchema::new().await;
-    let error = Postgres::connect(&schema.url()).await.unwrap_err();
+    let error = Store::postgres(&schema.url()).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 0, but this program needs 8; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
+        "the database has schema version 0, but this program needs 9; start `jurat serve` with `--migrate-url`, the URL for the role that owns the tables"
     );
     schema.drop().await;
 }
@@ -236,13 +243,13 @@ async fn a_schema_without_tables_is_refused() {
 #[tokio::test]
 async fn a_schema_of_a_far_newer_program_is_refused() {
     let schema = TestSchema::new().await;
-    Postgres::migrate(&schema.url(), None).await.unwrap();
+    jurat_store::migrate_postgres(&schema.url(), None).await.unwrap();
     schema.execute("insert into migrations values (99, '0099', '', 0)").await.unwrap();
-    let error = Postgres::connect(&schema.url()).await.unwrap_err();
+    let error = Store::postgres(&schema.url()).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert_eq!(
         error.source().unwrap().to_string(),
-        "the database has schema version 99, but this program knows versions up to 9; use a newer program"
+        "the database has schema version 99, but this program knows versions up to 10; use a newer program"
     );
     schema.drop().await;
 }
@@ -250,9 +257,9 @@ async fn a_schema_of_a_far_newer_program_is_refused() {
 #[tokio::test]
 async fn a_migration_that_was_edited_is_refused() {
     let schema = TestSchema::new().await;
-    Postgres::migrate(&schema.url(), None).await.unwrap();
+    jurat_store::migrate_postgres(&schema.url(), None).await.unwrap();
     schema.execute("update migrations set digest = 'sha256:00'").await.unwrap();
-    let error = Postgres::migrate(&schema.url(), None).await.unwrap_err();
+    let error = jurat_store::migrate_postgres(&schema.url(), None).await.unwrap_err();
     assert_eq!(
         error.source().unwrap().to_string(),
         "migration `0001_first` was applied in a different form than this program's"
@@ -274,7 +281,7 @@ async fn the_search_path_may_come_as_a_command_line_option() {
     let migrate_url = Some(other(schema.url()));
     let location = StoreLocation::Postgres { url: other(schema.serving_url()), migrate_url };
     let store = jurat_store::open(&location).await.unwrap();
-    store.executor_add(&executor("e1"), None, None).await.unwrap();
+    store.executors().add(&Behalf::Platform, &executor("e1"), None, None).await.unwrap();
     store.close().await;
     schema.execute(&format!("select name from {}.executors", schema.name)).await.unwrap();
     schema.drop().await;
@@ -285,7 +292,7 @@ async fn the_clock_of_a_node_does_not_matter_to_leases() {
     let backend = Backend::postgres().await;
     // Opened by a node whose clock is off by years, with a lease of one hour.
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open, None).await.unwrap();
+    open_round(&backend.store, &open).await;
     for orphans in [TakeoverScope::LeaseOver, TakeoverScope::All] {
         for now in [at(-1_000_000_000_000), at(1_000_000_000_000)] {
             let claim = RoundTakeover {
@@ -293,21 +300,24 @@ async fn the_clock_of_a_node_does_not_matter_to_leases() {
                 lease_until: now.plus_millis(HOUR_MS),
                 ..claim("second", orphans)
             };
-            assert_eq!(backend.store.round_take_over(&claim).await.unwrap(), []);
+            assert_eq!(
+                backend.store.rounds().take_over(&Behalf::Platform, &claim).await.unwrap(),
+                []
+            );
         }
     }
     assert_eq!(
-        backend.store.round_close(&open, &closing(&open)).await.unwrap(),
-        RoundCloseOutcome::Closed
+        close_round(&backend.store, &open, &closing(&open)).await,
+        WriteOutcome::Done(RoundCharge::Own)
     );
     backend.end().await;
 }
 
 #[tokio::test]
 async fn a_missing_server_is_unavailable() {
-    let error = Postgres::connect("postgres://jurat@127.0.0.1:1/none").await.unwrap_err();
+    let error = Store::postgres("postgres://jurat@127.0.0.1:1/none").await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
-    let error = Postgres::connect("no address").await.unwrap_err();
+    let error = Store::postgres("no address").await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
 }
 
@@ -330,8 +340,8 @@ async fn data_of_every_earlier_version_is_migrated_and_usable() {
         schema.execute(&fixture.rows).await.unwrap();
 
         let store = jurat_store::open(&schema.location()).await.unwrap();
-        everything_is_there(&fixture, &*store).await;
-        work_goes_on(&fixture, &*store).await;
+        everything_is_there(&fixture, &store).await;
+        work_goes_on(&fixture, &store).await;
         assert_eq!(schema.texts(&storage::miscounted()).await, [""; 0], "{}", fixture.name);
         store.close().await;
         schema.drop().await;
@@ -344,7 +354,7 @@ async fn the_previous_version_keeps_working_after_the_migration() {
     let store = jurat_store::open(&schema.location()).await.unwrap();
     let previous = fixtures("postgres").pop().unwrap();
     schema.execute(&previous.program).await.unwrap();
-    the_earlier_program_was_understood(&*store).await;
+    the_earlier_program_was_understood(&store).await;
     assert_eq!(schema.texts(&storage::miscounted()).await, [""; 0]);
     store.close().await;
     schema.drop().await;

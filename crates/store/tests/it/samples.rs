@@ -9,7 +9,8 @@ use jurat_core::{
     id::{AccountId, NodeId, RoundId, uuid},
     list::ListPage,
     round::{
-        ClosingSummary, OpenRound, RetainedRequest, RoundClosing, RoundEnding, RoundSummary, Seat,
+        ClosingSummary, OpenRound, RetainedRequest, Round, RoundClosing, RoundEnding, RoundSummary,
+        Seat,
         candidate::{ArtifactRef, Evidence, InlineEvidence},
         consensus::{Consensus, Outcome, ScoreSummary},
         decision::DecisionEntry,
@@ -29,8 +30,9 @@ use jurat_core::{
     workflow::VerifierRole,
 };
 use jurat_store::{
-    Behalf, CreditGrant, KeyRecord, NameMatch, NewVerifierVersion, ReachedVersion, RoundFilter,
-    RoundTakeover, Store, TakeoverScope, VerifierLookup, VerifierQuery, VersionQuery,
+    Behalf, CreditGrant, KeyRecord, NameMatch, NewVerifierVersion, ReachedVersion, RoundCharge,
+    RoundFilter, RoundLost, RoundOpenRefusal, RoundOpening, RoundTakeover, Store, TakeoverScope,
+    VerifierLookup, VerifierQuery, VersionQuery, WriteOutcome,
 };
 use serde_json::{Value, json};
 
@@ -432,19 +434,19 @@ pub(crate) fn grant(account: &AccountId, micros: i64) -> CreditGrant {
 
 /// The result of a lookup for an action on a verifier.
 pub(crate) async fn reached(
-    store: &dyn Store,
+    store: &Store,
     caller: &AccountId,
     (which, version): (&VerifierSelector, Option<u32>),
     needs: VerifierRole,
 ) -> NameMatch<ReachedVersion> {
     let asked = VerifierLookup { caller: caller.clone(), which: which.clone(), version, needs };
     let behalf = Behalf::Account(caller.clone());
-    store.sharing().verifier_get(&behalf, &asked).await.unwrap()
+    store.verifiers().get(&behalf, &asked).await.unwrap()
 }
 
 /// A version that an account can see in full.
 pub(crate) async fn verifier(
-    store: &dyn Store,
+    store: &Store,
     caller: &AccountId,
     which: &VerifierSelector,
     version: Option<u32>,
@@ -456,19 +458,15 @@ pub(crate) async fn verifier(
 }
 
 /// The verifiers that an account reaches, behind a name.
-pub(crate) async fn verifiers(
-    store: &dyn Store,
-    caller: &AccountId,
-    page: &ListPage,
-) -> Vec<Verifier> {
+pub(crate) async fn verifiers(store: &Store, caller: &AccountId, page: &ListPage) -> Vec<Verifier> {
     let after = page.after.clone().map(|name| (name, "~".to_owned()));
     let query = VerifierQuery { caller: caller.clone(), after, limit: page.limit };
-    let found = store.sharing().verifier_list(&Behalf::Account(caller.clone()), &query).await;
+    let found = store.verifiers().list(&Behalf::Account(caller.clone()), &query).await;
     found.unwrap().into_iter().map(|reached| reached.verifier).collect()
 }
 
 pub(crate) async fn versions(
-    store: &dyn Store,
+    store: &Store,
     caller: &AccountId,
     verifier_id: &str,
     (before, limit): (Option<u32>, u32),
@@ -476,5 +474,25 @@ pub(crate) async fn versions(
     let (caller, verifier_id) = (caller.clone(), verifier_id.to_owned());
     let behalf = Behalf::Account(caller.clone());
     let query = VersionQuery { caller, verifier_id, before, limit };
-    store.sharing().verifier_versions(&behalf, &query).await.unwrap()
+    store.verifiers().versions(&behalf, &query).await.unwrap()
+}
+
+/// Opens a round without a key.
+pub(crate) async fn open_round(
+    store: &Store,
+    round: &OpenRound,
+) -> WriteOutcome<RoundOpening, RoundOpenRefusal> {
+    store.rounds().open(&Behalf::from(&round.account), round, None).await.unwrap()
+}
+
+pub(crate) async fn close_round(
+    store: &Store,
+    round: &OpenRound,
+    closing: &RoundClosing,
+) -> WriteOutcome<RoundCharge, RoundLost> {
+    store.rounds().close(&Behalf::from(&round.account), round, closing).await.unwrap()
+}
+
+pub(crate) async fn find_round(store: &Store, account: &AccountId, id: &RoundId) -> Option<Round> {
+    store.rounds().get(&Behalf::from(account), account, id).await.unwrap()
 }

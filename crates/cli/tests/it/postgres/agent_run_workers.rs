@@ -7,7 +7,7 @@ use std::{
 };
 
 use jurat_core::id::AccountId;
-use jurat_store::StoreLocation;
+use jurat_store::{Behalf, StoreLocation};
 use jurat_testkit::{
     fake_executor::{FakeExecutor, gated},
     postgres::TestSchema,
@@ -66,7 +66,8 @@ fn told(home: &Home, url: &str, run: &str, kind: &str) -> Vec<Value> {
 async fn spent(url: &str) -> i64 {
     let location = StoreLocation::Postgres { url: url.to_owned(), migrate_url: None };
     let store = jurat_store::open(&location).await.unwrap();
-    let account = store.account_get(&AccountId::admin()).await.unwrap().unwrap();
+    let account =
+        store.accounts().get(&Behalf::Platform, &AccountId::admin()).await.unwrap().unwrap();
     store.close().await;
     account.balance.spent
 }

@@ -9,7 +9,7 @@ use jurat_core::{
     },
     id::AccountId,
 };
-use jurat_store::KeyRecord;
+use jurat_store::{Behalf, KeyRecord};
 use parking_lot::{Mutex, MutexGuard};
 use subtle::ConstantTimeEq as _;
 
@@ -148,7 +148,7 @@ impl Engine {
             return Ok(known);
         }
         let forgotten = *self.inner.keys.forgotten();
-        let known = self.inner.store.key_get(id).await?.map(Arc::new);
+        let known = self.inner.store.keys().get(&Behalf::Platform, id).await?.map(Arc::new);
         self.inner.keys.keep(id, &known, forgotten);
         Ok(known)
     }

@@ -9,6 +9,7 @@ use jurat_core::{
     },
     list::ListPage,
 };
+use jurat_store::Behalf;
 
 use super::within_own;
 use crate::{Engine, EngineError, access::require_scope};
@@ -49,7 +50,8 @@ impl Engine {
     async fn limited_by_maker(&self, caller: &Caller, new: NewKey) -> Result<NewKey, EngineError> {
         let store = &self.inner.store;
         let page = ListPage { after: None, limit: MOST_EVER };
-        let of_account = store.key_list(Some(caller.account()), &page).await?;
+        let of_account =
+            store.keys().list(&Behalf::Platform, Some(caller.account()), &page).await?;
         let now = self.inner.clock.now();
         let live = of_account.iter().filter(|record| record.key.is_live(now)).count();
         let is_full = u32::try_from(of_account.len()).is_ok_and(|ever| MOST_EVER <= ever);
@@ -58,7 +60,7 @@ impl Engine {
                 "the account has created as many keys as it may; ask the operator for more",
             ));
         }
-        let maker = store.key_get(&caller.key().id).await?;
+        let maker = store.keys().get(&Behalf::Platform, &caller.key().id).await?;
         let maker = maker.ok_or(EngineError::Bug("the key of a caller is not there"))?.key;
         limited(new, &maker)
     }

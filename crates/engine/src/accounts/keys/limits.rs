@@ -17,6 +17,7 @@ use jurat_core::{
     id::AccountId,
     time::Timestamp,
 };
+use jurat_store::Behalf;
 use parking_lot::Mutex;
 
 use crate::{
@@ -140,7 +141,7 @@ impl Engine {
         let now = self.inner.clock.now();
         let due = self.inner.keys_in_use.due_uses(now);
         if !due.is_empty() {
-            self.inner.store.key_used(&due).await?;
+            self.inner.store.keys().note_uses(&Behalf::Platform, &due).await?;
             self.inner.keys_in_use.uses_written(&due);
         }
         self.inner.keys_in_use.forget_idle(now);

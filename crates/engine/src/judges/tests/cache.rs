@@ -8,7 +8,7 @@ use jurat_core::{
     round::replica::{FailureCode, ReplicaFailure},
     time::Timestamp,
 };
-use jurat_store::{CachedVerdict, VerdictPruning};
+use jurat_store::{Behalf, CachedVerdict, VerdictPruning};
 use jurat_testkit::fake_provider::{FakeProvider, ProviderReply, verdict};
 use serde_json::json;
 
@@ -43,7 +43,14 @@ async fn another_question_judge_or_account_misses_the_cache() {
     let mut fewer = question("x");
     fewer.examples.pop();
     let other = AccountId::parse("acct_other").unwrap();
-    court.engine.inner.store.account_ensure(&other, court.engine.clock().now()).await.unwrap();
+    court
+        .engine
+        .inner
+        .store
+        .accounts()
+        .ensure(&Behalf::Platform, &other, &court.engine.clock().now())
+        .await
+        .unwrap();
     let tasks = [
         base.clone(),
         task(question("y")),
@@ -79,14 +86,14 @@ async fn a_cached_verdict_expires() {
 async fn emptied(court: &JudgeTestNode) -> u64 {
     let before = Timestamp::from_micros(i64::MAX);
     let all = VerdictPruning { before, most: 0, limit: u32::MAX };
-    court.engine.inner.store.verdicts_prune(&all).await.unwrap()
+    court.engine.inner.store.verdicts().prune(&Behalf::Platform, &all).await.unwrap()
 }
 
 async fn put(court: &JudgeTestNode, digest: &str) {
     let (store, account) = (&court.engine.inner.store, AccountId::admin());
     let at = court.engine.clock().now();
     let known = CachedVerdict { digest: digest.to_owned(), document: json!({}), at };
-    store.verdict_put(&account, "system:test", &known).await.unwrap();
+    store.verdicts().put(&Behalf::from(&account), &account, "system:test", &known).await.unwrap();
 }
 
 #[tokio::test]
@@ -151,7 +158,13 @@ async fn a_starting_node_removes_expired_verdicts() {
     court.clock.advance(HOUR * 2);
     court.engine.start(SoleNode::Yes).await.unwrap();
     let (store, ever) = (&court.engine.inner.store, Timestamp::from_micros(0));
-    while store.verdict_get(&AccountId::admin(), "x", ever).await.unwrap().is_some() {
+    while store
+        .verdicts()
+        .get(&Behalf::from(&AccountId::admin()), &AccountId::admin(), "x", &ever)
+        .await
+        .unwrap()
+        .is_some()
+    {
         tokio::task::yield_now().await;
     }
     court.engine.shutdown().await;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jurat_core::{checkup::CheckupFinding, id::AccountId, list::ListPage, verifier::ModelRef};
+use jurat_store::Behalf;
 
 use crate::{Engine, EngineError, JudgesConfig, ProviderSettings};
 
@@ -54,7 +55,7 @@ impl Engine {
     /// Whether there is any account besides the operator's own.
     async fn has_paying_accounts(&self) -> Result<bool, EngineError> {
         let page = ListPage { after: None, limit: ENOUGH_ACCOUNTS };
-        let accounts = self.inner.store.account_list(&page).await?;
+        let accounts = self.inner.store.accounts().list(&Behalf::Platform, &page).await?;
         Ok(accounts.iter().any(|it| it.account != AccountId::admin()))
     }
 }

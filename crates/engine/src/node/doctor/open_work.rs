@@ -19,10 +19,10 @@ const MOST_EVENTS: u32 = 10_000;
 impl Engine {
     pub(super) async fn work_findings(&self) -> Result<Vec<CheckupFinding>, EngineError> {
         let now = self.inner.clock.now();
-        let tasks = self.inner.store.tasks();
-        let counts = tasks.open_counts(&Behalf::Platform).await?;
+        let open_work = self.inner.store.open_work();
+        let counts = open_work.counts(&Behalf::Platform).await?;
         let before = Timestamp::from_millis(now.millis() - OVERDUE_AFTER_MS.cast_signed());
-        let late = tasks.open_overdue(&Behalf::Platform, &before, &MOST_TASKS).await?;
+        let late = open_work.overdue(&Behalf::Platform, &before, &MOST_TASKS).await?;
         let mut findings = task_findings(&counts, &late, now);
         findings.extend(run_findings(&counts, now));
         findings.extend(event_findings(&counts, self.recently_given_up(now).await?, now));
@@ -31,15 +31,17 @@ impl Engine {
 
     /// Recent events of all accounts that were not delivered.
     async fn recently_given_up(&self, now: Timestamp) -> Result<u32, EngineError> {
-        let tasks = self.inner.store.tasks();
+        let store = &self.inner.store;
         let since = Timestamp::from_millis(now.millis() - RECENT_MS);
         let (mut after, mut count) = (String::new(), 0_u32);
-        while let Some(account) = tasks.agent_event_account(&Behalf::Platform, &after).await? {
+        while let Some(account) =
+            store.agent_events().account_after(&Behalf::Platform, &after).await?
+        {
             let most = MOST_EVENTS.saturating_sub(count);
             if most == 0 {
                 break;
             }
-            count += tasks.open_given_up(&Behalf::Platform, &account, &since, &most).await?;
+            count += store.open_work().given_up(&Behalf::Platform, &account, &since, &most).await?;
             account.as_str().clone_into(&mut after);
         }
         Ok(count)

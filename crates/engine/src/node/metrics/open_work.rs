@@ -44,7 +44,7 @@ impl OpenWorkMetrics {
         if !self.is_due(engine.inner.clock.now()) {
             return;
         }
-        match engine.inner.store.tasks().open_counts(&Behalf::Platform).await {
+        match engine.inner.store.open_work().counts(&Behalf::Platform).await {
             Ok(counts) => self.show(&counts),
             Err(error) => {
                 tracing::warn!(error = %error, "could not count the open work for the metrics");

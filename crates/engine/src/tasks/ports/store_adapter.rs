@@ -32,7 +32,7 @@ impl TaskStorePort for TaskStoreAdapter {
     async fn load(&self, key: &TaskKey) -> Result<Option<TaskSnapshot>, TaskPortError> {
         let tasks = self.engine.inner.store.tasks();
         let found =
-            tasks.task_get(&behalf_of_task(key), key).await.map_err(|error| port_error(&error))?;
+            tasks.get(&behalf_of_task(key), key).await.map_err(|error| port_error(&error))?;
         Ok(found.map(TaskSnapshot::from))
     }
 
@@ -45,7 +45,7 @@ impl TaskStorePort for TaskStoreAdapter {
         let given_up = append.with.given_up.len();
         inner.failpoints.pass("task_append_before");
         let writing = async {
-            inner.store.tasks().task_append(&behalf_of_task(&key), &append, note.as_ref()).await
+            inner.store.tasks().append(&behalf_of_task(&key), &append, note.as_ref()).await
         };
         let written = inner.metrics.write("task_append", writing).await;
         inner.failpoints.pass("task_append_after");
@@ -73,8 +73,7 @@ impl TaskStorePort for TaskStoreAdapter {
     }
 
     async fn candidate(&self, key: &TaskKey, id: &str) -> Result<Option<Candidate>, TaskPortError> {
-        let found =
-            self.engine.inner.store.tasks().task_candidate(&behalf_of_task(key), key, id).await;
+        let found = self.engine.inner.store.tasks().candidate(&behalf_of_task(key), key, id).await;
         Ok(found.map_err(|error| port_error(&error))?.map(plain_candidate))
     }
 
@@ -84,7 +83,7 @@ impl TaskStorePort for TaskStoreAdapter {
         digest: &str,
     ) -> Result<Vec<ArtifactRef>, TaskPortError> {
         let tasks = self.engine.inner.store.tasks();
-        let found = tasks.task_references(&behalf_of_task(key), key, digest).await;
+        let found = tasks.references(&behalf_of_task(key), key, digest).await;
         found.map_err(|error| port_error(&error))
     }
 
@@ -95,7 +94,7 @@ impl TaskStorePort for TaskStoreAdapter {
         turn: u32,
     ) -> Result<Vec<SecretBallot>, TaskPortError> {
         let tasks = self.engine.inner.store.tasks();
-        let found = tasks.task_ballots(&behalf_of_task(key), key, candidate, &turn).await;
+        let found = tasks.ballots(&behalf_of_task(key), key, candidate, &turn).await;
         let found = found.map_err(|error| port_error(&error))?;
         let sealed = |it: TaskBallotRow| SecretBallot {
             candidate: it.candidate,
@@ -115,13 +114,14 @@ impl TaskStorePort for TaskStoreAdapter {
     ) -> Result<Vec<PriorDecision>, TaskPortError> {
         let asked =
             knowledge::knowledge_query(&key.account, &filed.contract, knowledge::MOST_SAME, 0);
-        let tasks = self.engine.inner.store.tasks();
-        let hits = tasks.knowledge_hits(&behalf_of_task(key), &asked).await;
+        let store = &self.engine.inner.store;
+        let hits = store.knowledge().hits(&behalf_of_task(key), &asked).await;
         let exact = hits.map_err(|error| port_error(&error))?.exact;
         let mut found = Vec::new();
         for known in knowledge::reusable(&exact, &key.id, &filed.roster) {
             let before = TaskKey { account: key.account.clone(), id: known.key.task_id.clone() };
-            let made = tasks.task_candidate(&behalf_of_task(key), &before, &known.candidate).await;
+            let made =
+                store.tasks().candidate(&behalf_of_task(key), &before, &known.candidate).await;
             let made = made.map_err(|error| port_error(&error))?;
             found.extend(made.map(|made| knowledge::prior_decision(known, filed.task.epoch, made)));
         }
@@ -130,21 +130,15 @@ impl TaskStorePort for TaskStoreAdapter {
 
     async fn take_due(&self, take: TaskTake) -> Result<DueTasks, TaskPortError> {
         let tasks = self.engine.inner.store.tasks();
-        let taken = tasks.task_take_due(&Behalf::Platform, &take, None).await;
-        let taken = match taken.map_err(|error| port_error(&error))? {
-            WriteOutcome::Done(taken) => taken,
-            WriteOutcome::Refused(never) => match never {},
-            WriteOutcome::Repeated => {
-                return Err(TaskPortError("tasks were taken with a key".to_owned()));
-            }
-        };
+        let taken = tasks.take_due(&Behalf::Platform, &take).await;
+        let taken = taken.map_err(|error| port_error(&error))?;
         if !taken.tasks.is_empty() {
             self.engine.inner.failpoints.pass("task_take_after");
         }
         if taken.some_wait {
             return Ok(DueTasks { taken, next: None });
         }
-        let next = tasks.task_next_due(&Behalf::Platform).await;
+        let next = tasks.next_due(&Behalf::Platform).await;
         Ok(DueTasks { taken, next: next.map_err(|error| port_error(&error))? })
     }
 }

@@ -191,13 +191,14 @@ impl WorkerAdapter {
 
     /// Earlier decisions for a proposer. An executor can also work without them.
     async fn seed_bundle(&self, account: &AccountId, filed: &TaskSnapshot) -> Option<Value> {
-        let (tasks, behalf) = (self.engine.inner.store.tasks(), Behalf::Account(account.clone()));
+        let (knowledge, behalf) =
+            (self.engine.inner.store.knowledge(), Behalf::Account(account.clone()));
         let (exact, others) = (knowledge::MOST_SAME, knowledge::LOOKED_THROUGH);
         let asked = knowledge::knowledge_query(account, &filed.contract, exact, others);
-        let hits = tasks.knowledge_hits(&behalf, &asked).await.unwrap_or_default();
+        let hits = knowledge.hits(&behalf, &asked).await.unwrap_or_default();
         let picks = knowledge::picks(&hits, &filed.contract);
         let wanted = knowledge::output_query(account, knowledge::keys(&picks));
-        let learned = tasks.knowledge_read(&behalf, &wanted).await.unwrap_or_default();
+        let learned = knowledge.read(&behalf, &wanted).await.unwrap_or_default();
         let refused: Vec<String> = filed.task.blacklist.iter().cloned().collect();
         knowledge::bundle(&picks, &learned, &filed.contract, &refused)
     }
@@ -210,14 +211,14 @@ impl WorkerAdapter {
         let lost = |_| node_failure("store_unavailable", "earlier decisions could not be read");
         let VoteOrder { key, snapshot: filed, candidate, .. } = order;
         let (tasks, behalf) =
-            (self.engine.inner.store.tasks(), Behalf::Account(key.account.clone()));
+            (self.engine.inner.store.knowledge(), Behalf::Account(key.account.clone()));
         let asked =
             knowledge::knowledge_query(&key.account, &filed.contract, knowledge::MOST_SAME, 0);
-        let hits = tasks.knowledge_hits(&behalf, &asked).await.map_err(lost)?;
+        let hits = tasks.hits(&behalf, &asked).await.map_err(lost)?;
         let proposal = filed.task.proposal(&candidate.candidate_id);
         let prior = knowledge::prior(&hits, proposal.and_then(|it| it.source.as_deref()));
         let wanted = knowledge::output_query(&key.account, prior);
-        let found = tasks.knowledge_read(&behalf, &wanted).await.map_err(lost)?;
+        let found = tasks.read(&behalf, &wanted).await.map_err(lost)?;
         Ok(found
             .into_iter()
             .map(|it| (knowledge::source_name(&it.key()), it.knowledge.output))
@@ -258,7 +259,7 @@ impl WorkerAdapter {
         let tasks = self.engine.inner.store.tasks();
         let behalf = Behalf::Account(order.key.account.clone());
         let lost = |_| node_failure("store_unavailable", "the candidate could not be read");
-        let made = tasks.task_candidate(&behalf, &order.key, id).await.map_err(lost)?;
+        let made = tasks.candidate(&behalf, &order.key, id).await.map_err(lost)?;
         made.ok_or_else(|| node_failure("internal", "the candidate is missing"))
     }
 

@@ -14,6 +14,7 @@ use jurat_core::{
     },
     workflow::VerifierRole,
 };
+use jurat_store::{Behalf, VersionKey};
 use serde_json::{Value, json};
 
 use super::{MeasureReport, MeasureRequest, MeasuredCase, parallel::WatchedCases};
@@ -119,8 +120,20 @@ impl Engine {
             return Err(nothing());
         };
         let (account, id) = (&version.verifier.account, &version.verifier.id);
-        let measured =
-            self.inner.store.measurement_get(account, id, before, VerifierRunPurpose::Test).await?;
+        let measured = self
+            .inner
+            .store
+            .measurements()
+            .newest(
+                &Behalf::from(account),
+                &VersionKey {
+                    account: account.clone(),
+                    verifier_id: id.to_owned(),
+                    version: before,
+                },
+                &VerifierRunPurpose::Test,
+            )
+            .await?;
         measured.and_then(|measured| read(&measured)).ok_or_else(nothing)
     }
 
@@ -137,7 +150,18 @@ impl Engine {
         };
         let (account, id) = (&version.verifier.account, &version.verifier.id);
         let store = &self.inner.store;
-        let measured = store.measurement_get(account, id, before, VerifierRunPurpose::Test).await?;
+        let measured = store
+            .measurements()
+            .newest(
+                &Behalf::from(account),
+                &VersionKey {
+                    account: account.clone(),
+                    verifier_id: id.to_owned(),
+                    version: before,
+                },
+                &VerifierRunPurpose::Test,
+            )
+            .await?;
         // The verdicts of the version's own judge say nothing about other judges.
         let same = measured
             .filter(|it| request.has_no_judges() && it.data_digest == data_digest(cases.iter()));

@@ -37,10 +37,10 @@ impl Engine {
             require_scope(caller, Scope::VerifiersWrite)?;
         }
         let fork = self.fork_of(caller, view, order.name);
-        let sharing = self.inner.store.sharing();
+        let templates = self.inner.store.templates();
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Rows, async |once| {
             let behalf = Behalf::Account(caller.account().clone());
-            sharing.template_fork(&behalf, &fork, once).await
+            templates.fork(&behalf, &fork, once).await
         });
         done.await?.map_err(|refused| match refused {
             ForkRefusal::Unknown => unknown_template(&order.wanted),

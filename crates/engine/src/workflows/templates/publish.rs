@@ -49,10 +49,10 @@ impl Engine {
             return Err(EngineError::Invalid { field: "workflow_id", reason: reason.to_owned() });
         }
         let publish = self.publication(caller, workflow, order.release_notes).await?;
-        let sharing = self.inner.store.sharing();
+        let templates = self.inner.store.templates();
         let done = self.write_idempotent(caller, keyed, Leaves::Rows, async |once| {
             let behalf = Behalf::Account(caller.account().clone());
-            sharing.template_publish(&behalf, &publish, once).await
+            templates.publish(&behalf, &publish, once).await
         });
         let done = done.await?.map_err(|refused| refusal(refused, &publish))?;
         if let IdempotentOutcome::Now(published) = &done {
@@ -65,7 +65,7 @@ impl Engine {
     async fn check_handle(&self, caller: &Caller) -> Result<(), EngineError> {
         let name = jurat_core::account::AccountName::Id(caller.account().clone());
         let (behalf, now) = (Behalf::Account(caller.account().clone()), self.inner.clock.now());
-        let profile = self.inner.store.sharing().profile_get(&behalf, &name, &now).await?;
+        let profile = self.inner.store.people().profile(&behalf, &name, &now).await?;
         match profile.and_then(|profile| profile.handle) {
             Some(_) => Ok(()),
             None => Err(no_handle()),
@@ -79,7 +79,7 @@ impl Engine {
         workflow: &str,
     ) -> Result<PublishableWorkflow, EngineError> {
         let (account, behalf) = (caller.account(), Behalf::Account(caller.account().clone()));
-        let found = self.inner.store.sharing().publishable(&behalf, account, workflow).await?;
+        let found = self.inner.store.templates().publishable(&behalf, account, workflow).await?;
         match found {
             Some(found) => Ok(found),
             None => Err(self.not_own(caller, workflow).await?),
@@ -93,7 +93,7 @@ impl Engine {
         let Ok(reference) = WorkflowRef::parse(workflow) else { return Ok(absent) };
         let asked = workflow_query(caller, &reference);
         let behalf = Behalf::Account(caller.account().clone());
-        let found = self.inner.store.sharing().workflow_find(&behalf, &asked).await?;
+        let found = self.inner.store.workflows().find(&behalf, &asked).await?;
         Ok(match found {
             NameMatch::One(reached) => {
                 EngineError::RoleTooLow { has: reached.role, needs: AccessRole::Owner }

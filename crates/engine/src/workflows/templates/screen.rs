@@ -250,7 +250,7 @@ impl Engine {
             parts.push((name, snapshot.config.criterion.clone()));
         }
         let viewer = access::viewer(Some(caller));
-        let sharing = self.inner.store.sharing();
+        let templates = self.inner.store.templates();
         let behalf = Behalf::Account(caller.account().clone());
         for file in found.files.iter().filter(|file| file.content_kind == "text") {
             let asked = TemplateFileLookup {
@@ -259,7 +259,7 @@ impl Engine {
                 path: file.path.clone(),
                 viewer: viewer.clone(),
             };
-            if let Some((_, bytes)) = sharing.template_file(&behalf, &asked).await? {
+            if let Some((_, bytes)) = templates.file(&behalf, &asked).await? {
                 parts.push((file.path.clone(), String::from_utf8_lossy(&bytes).into_owned()));
             }
         }

@@ -9,7 +9,7 @@ use jurat_core::{
     id::AccountId,
 };
 use jurat_engine::{EngineError, SoleNode, TaskCallOutcome, TaskCallTarget};
-use jurat_store::StoreLocation;
+use jurat_store::{Behalf, StoreLocation};
 use jurat_testkit::{
     app::TestApp,
     fake_executor::{answers, gated, status},
@@ -36,7 +36,7 @@ pub(crate) async fn priced(app: &TestApp, credit_usd: &str) {
 }
 
 async fn balance(app: &TestApp) -> Balance {
-    app.store.account_get(&team()).await.unwrap().unwrap().balance
+    app.store.accounts().get(&Behalf::Platform, &team()).await.unwrap().unwrap().balance
 }
 
 #[tokio::test]
@@ -201,10 +201,11 @@ async fn no_idempotency_key_of_a_caller_makes_a_task_call_free() {
     let (done, ()) = tokio::join!(step, meanwhile);
     let done = done.unwrap();
     assert_eq!(done.cost_micros, u64::try_from(PRICE).unwrap());
-    let lines = app.store.credit_transfers(&team(), None, 100).await.unwrap();
+    let lines =
+        app.store.ledger().transfers(&Behalf::from(&team()), &team(), None, 100).await.unwrap();
     let is_capture = |it: &&Transfer| it.movement == Movement::Capture && it.round == done.round_id;
     let captured: Vec<i64> = lines.iter().filter(is_capture).map(|it| it.micros).collect();
     assert_eq!(captured, [PRICE]);
-    assert_eq!(app.store.credit_check().await.unwrap(), [] as [&str; 0]);
+    assert_eq!(app.store.ledger().faults(&Behalf::Platform).await.unwrap(), [] as [&str; 0]);
     app.engine.shutdown().await;
 }

@@ -22,8 +22,8 @@ use super::{able, asked, contract, ended, events, node, order, submit, wait_unti
 #[tokio::test]
 async fn a_failure_of_the_node_costs_neither_the_executor_nor_the_budget() {
     // Each opening of a round is tried twice.
-    let store = UnreliableStore::at_open(WriteFault::Refused, 4).await;
-    let app = TestApp::on(store, EngineLimits::default()).await;
+    let store = UnreliableStore::at_open(WriteFault::Refused, 4);
+    let app = TestApp::on(store.store(), EngineLimits::default()).await;
     app.start(SoleNode::Yes).await;
     let [fake] = app.executors([able()]).await;
     let mut task = contract(&app, "t1");

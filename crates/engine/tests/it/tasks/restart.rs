@@ -184,7 +184,7 @@ async fn write(app: &TestApp, command: TaskCommand, with: Option<TaskAppendExtra
         with: with.unwrap_or_default(),
     };
     let behalf = Behalf::Account(caller.account().clone());
-    let written = app.store.tasks().task_append(&behalf, &append, None).await.unwrap();
+    let written = app.store.tasks().append(&behalf, &append, None).await.unwrap();
     assert_eq!(written, WriteOutcome::Done(()));
 }
 

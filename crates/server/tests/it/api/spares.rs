@@ -4,6 +4,7 @@ use axum::body::Body;
 use http::StatusCode;
 use jurat_core::account::caller::Scope;
 use jurat_engine::EntryCheckQuery;
+use jurat_store::Behalf;
 use jurat_testkit::{
     app::{TestApp, TestCaller, admin_caller},
     fake_executor::{FakeHealth, answers, gated, says_invalid, says_valid, status},
@@ -183,7 +184,8 @@ async fn spares_are_in_the_hold_and_are_paid() {
     app.admin().post("/v1/accounts/acct_team/grants", &grant("0.0001")).await;
     assert_eq!(validate(&team, &pool(&json!({}))).await["verdict"], "VALID");
     let account = jurat_core::id::AccountId::parse("acct_team").unwrap();
-    let balance = app.store.account_get(&account).await.unwrap().unwrap().balance;
+    let balance =
+        app.store.accounts().get(&Behalf::Platform, &account).await.unwrap().unwrap().balance;
     assert_eq!((balance.spent, balance.held), (1_000, 0));
 }
 

@@ -4,6 +4,7 @@ use axum::body::Body;
 use http::StatusCode;
 use insta::{assert_json_snapshot, assert_snapshot};
 use jurat_core::account::caller::Scope;
+use jurat_store::Behalf;
 use jurat_testkit::app::{TestApp, TestCaller, TestReply};
 use serde_json::{Value, json};
 
@@ -231,7 +232,8 @@ async fn the_last_use_is_noted_in_the_background() {
     let app = TestApp::new().await;
     let created = create(&app, &json!({ "name": "ci" })).await;
     let last_use = async || {
-        let record = app.store.key_get(text(&created["id"])).await.unwrap().unwrap();
+        let record =
+            app.store.keys().get(&Behalf::Platform, text(&created["id"])).await.unwrap().unwrap();
         record.key.last_used_at
     };
     assert!(opens(&app, &created["key"]).await);

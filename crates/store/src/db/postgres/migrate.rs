@@ -53,7 +53,7 @@ pub(super) async fn run(options: &PgConnectOptions, serving_role: Option<&str>) 
 }
 
 /// The newest migration that was applied; zero when there are no tables.
-pub(super) async fn version(db: &mut PgConnection) -> Result<i64> {
+pub(crate) async fn version(db: &mut PgConnection) -> Result<i64> {
     if !exists(&mut *db).await? {
         return Ok(0);
     }

@@ -1,4 +1,4 @@
-//! On whose behalf connections are used: whoever takes one says so first.
+//! The pool of connections. Each is taken on behalf of an account, and sees only its rows.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ const CONNECTIONS: u32 = 16;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection that was idle for longer is tried before it is used.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
-/// No statement of ours takes long; one that does must not hold its connection for ever. One that
-/// waits for a lock gives up sooner, and a node that stalls within a transaction loses it, so that
-/// its locks do not stall every other node. And whatever the server's default, what was acknowledged
-/// is on disk. A connection sees nothing until it is said on whose behalf it is used.
+/// No statement of ours takes long; one that does must not hold its connection for ever. A wait for a
+/// lock ends sooner, and a node that stalls within a transaction loses it, so that its locks do not
+/// stall every other node. Whatever the server's default, acknowledged writes are on disk. A connection
+/// sees nothing until its account is set.
 const SETTINGS: &str = "set statement_timeout = '10s'; set lock_timeout = '5s'; \
     set idle_in_transaction_session_timeout = '10s'; set synchronous_commit = on; \
     set jurat.account = ''";
@@ -26,8 +26,8 @@ const SIGHT: &str = "select set_config('jurat.account', $1, false)";
 /// No account has this name.
 const EVERYTHING: &str = "*";
 
-/// The connections. Nobody gets one with the sight of who had it before, because both ways to one
-/// give it a sight of its own, and there is no third.
+/// The connections. None keeps the sight of its previous user, because every way to take one sets the
+/// sight anew.
 #[derive(Debug)]
 pub(super) struct TenantPool {
     pool: PgPool,
@@ -55,17 +55,29 @@ impl TenantPool {
         Ok(Self { pool })
     }
 
-    /// A connection that sees what belongs to somebody.
+    /// A connection that sees the rows of an account.
     pub(super) async fn of(&self, behalf: &Behalf) -> Result<PoolConnection<Postgres>> {
         let mut connection = self.pool.acquire().await?;
         sqlx::query(SIGHT).bind(whose(behalf)).execute(&mut *connection).await?;
         Ok(connection)
     }
 
-    /// A transaction that sees what belongs to somebody, in one message.
+    /// A transaction that sees the rows of an account, in one message.
     pub(super) async fn begin(&self, behalf: &Behalf) -> Result<Transaction<'static, Postgres>> {
-        // No name of an account has other characters than letters, digits and `_`.
+        // The name of an account has only letters, digits and `_`.
         let begin = format!("begin; set local jurat.account = '{}'", whose(behalf));
+        Ok(self.pool.begin_with(AssertSqlSafe(begin)).await?)
+    }
+
+    /// The same for an operation that only reads: all its statements see the same moment.
+    pub(super) async fn begin_reading(
+        &self,
+        behalf: &Behalf,
+    ) -> Result<Transaction<'static, Postgres>> {
+        let begin = format!(
+            "begin isolation level repeatable read read only; set local jurat.account = '{}'",
+            whose(behalf)
+        );
         Ok(self.pool.begin_with(AssertSqlSafe(begin)).await?)
     }
 

@@ -32,18 +32,20 @@ impl SqliteReaders {
     pub(super) async fn read<T, W>(&self, work: W) -> Result<T>
     where
         T: Send + 'static,
-        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        W: FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     {
         let permit = Arc::clone(&self.free).acquire_owned().await.map_err(|_| closed())?;
         let idle = Arc::clone(&self.idle);
         let reading = tokio::task::spawn_blocking(move || {
-            let connection = idle.lock().pop().ok_or_else(closed)?;
+            let mut connection = idle.lock().pop().ok_or_else(closed)?;
             // A read that panics must not take its connection away.
-            let outcome = catch_unwind(AssertUnwindSafe(|| at_one_moment(&connection, work)));
+            let outcome = catch_unwind(AssertUnwindSafe(|| at_one_moment(&mut connection, work)));
+            let ended = end(&connection);
             idle.lock().push(connection);
             // Given back here, so that a caller who stops waiting takes no connection away.
             drop(permit);
-            outcome.unwrap_or_else(|_| Err(panicked()))
+            let found = outcome.unwrap_or_else(|_| Err(panicked()))?;
+            ended.map(|()| found)
         });
         reading.await.map_err(StoreError::unavailable)?
     }
@@ -66,12 +68,19 @@ impl fmt::Debug for SqliteReaders {
 
 /// Lets all statements of the work see the same state.
 fn at_one_moment<T>(
-    connection: &Connection,
-    work: impl FnOnce(&Connection) -> Result<T>,
+    connection: &mut Connection,
+    work: impl FnOnce(&mut Connection) -> Result<T>,
 ) -> Result<T> {
-    // It only reads, so the roll-back when it is dropped loses nothing.
-    let tx = connection.unchecked_transaction()?;
-    work(&tx)
+    connection.execute_batch("begin")?;
+    work(connection)
+}
+
+/// Ends the transaction of a read. It only reads, so the rollback loses nothing.
+fn end(connection: &Connection) -> Result<()> {
+    if connection.is_autocommit() {
+        return Ok(());
+    }
+    Ok(connection.execute_batch("rollback")?)
 }
 
 fn panicked() -> StoreError {

@@ -87,6 +87,16 @@ fn migrate(connection: &mut Connection) -> Result<()> {
     Ok(())
 }
 
+/// How SQLite finds the rows of a statement: one line for each table or index that it reads.
+#[cfg(test)]
+pub(crate) fn plan(text: &str) -> Vec<String> {
+    let connection = open_memory().unwrap();
+    let mut statement = connection.prepare(&format!("explain query plan {text}")).unwrap();
+    let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
+    let reads = |line: &String| line.starts_with("SEARCH ") || line.starts_with("SCAN ");
+    lines.map(std::result::Result::unwrap).filter(reads).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

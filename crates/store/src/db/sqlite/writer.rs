@@ -1,4 +1,4 @@
-//! The one thread that writes: it takes all that is queued, commits it at once, then answers.
+//! The one thread that writes: it takes all queued writes, commits them together, then answers.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{Result, StoreError, StoreLoad, error::DatabaseRefusal};
 
-/// Writes that may wait; those who come later wait to be queued.
+/// The length of the queue; a write that finds it full waits to be queued.
 const QUEUE: usize = 1_024;
 /// The most writes that share one commit.
 const BATCH: usize = 256;
@@ -28,11 +28,11 @@ enum WriterMessage {
     Close(oneshot::Sender<()>),
 }
 
-/// A write that waits for its turn.
+/// A write in the queue.
 trait QueuedWrite: Send {
-    /// Does the work within the transaction; says whether it is to be kept.
-    fn run(&mut self, tx: &Connection) -> SavepointEnd;
-    /// Tells the caller, after the commit.
+    /// Does the work within the transaction, and says whether to keep it.
+    fn run(&mut self, tx: &mut Connection) -> SavepointEnd;
+    /// Answers the caller, after the commit.
     fn answer(self: Box<Self>, commit: &CommitOutcome);
 }
 
@@ -54,7 +54,7 @@ enum CommitOutcome {
 struct PendingWrite<T, W> {
     work: Option<W>,
     outcome: Option<Result<T>>,
-    /// Whether what was done is to stay, by its result.
+    /// Whether to keep the work, by its result.
     is_kept: fn(&T) -> bool,
     reply: oneshot::Sender<Result<T>>,
 }
@@ -71,7 +71,7 @@ impl SqliteWriter {
         Ok(Self { queue, commit_sizes })
     }
 
-    /// How much there is to do.
+    /// The work in progress.
     pub(super) fn load(&self) -> StoreLoad {
         StoreLoad {
             writes_waiting: self.queue.max_capacity() - self.queue.capacity(),
@@ -84,7 +84,7 @@ impl SqliteWriter {
     pub(super) async fn write<T, W>(&self, work: W) -> Result<T>
     where
         T: Send + 'static,
-        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        W: FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     {
         self.write_kept(work, |_| true).await
     }
@@ -93,7 +93,7 @@ impl SqliteWriter {
     pub(super) async fn write_kept<T, W>(&self, work: W, is_kept: fn(&T) -> bool) -> Result<T>
     where
         T: Send + 'static,
-        W: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        W: FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let pending = PendingWrite { work: Some(work), outcome: None, is_kept, reply };
@@ -101,7 +101,7 @@ impl SqliteWriter {
         answer.await.map_err(|_| closed())?
     }
 
-    /// Returns when all that was queued before is done and the connection is closed.
+    /// Returns when all writes queued before are done and the connection is closed.
     pub(super) async fn close(&self) {
         let (done, closing) = oneshot::channel();
         if self.queue.send(WriterMessage::Close(done)).await.is_ok() {
@@ -117,9 +117,9 @@ impl fmt::Debug for SqliteWriter {
     }
 }
 
-/// The body of the thread; ends when it is told to, or when nobody can write any more.
+/// The body of the thread; ends on a close, or when no writer is left.
 fn work_off(
-    connection: Connection,
+    mut connection: Connection,
     mut messages: mpsc::Receiver<WriterMessage>,
     sizes: &Histogram,
 ) {
@@ -141,7 +141,7 @@ fn work_off(
         let commit = if is_disk_unsure {
             CommitOutcome::DiskUnsure
         } else {
-            commit(&connection, &mut batch)
+            commit(&mut connection, &mut batch)
         };
         is_disk_unsure = is_disk_unsure || commit.leaves_disk_unsure();
         if let Ok(size @ 1..) = u32::try_from(batch.len()) {
@@ -151,7 +151,7 @@ fn work_off(
             write.answer(&commit);
         }
     }
-    // What is still queued is refused before the last lock is let go.
+    // Writes that are still queued are refused before the last lock is released.
     drop(messages);
     if let Err((_, error)) = connection.close() {
         tracing::warn!(
@@ -164,7 +164,7 @@ fn work_off(
     }
 }
 
-fn commit(connection: &Connection, batch: &mut [Box<dyn QueuedWrite>]) -> CommitOutcome {
+fn commit(connection: &mut Connection, batch: &mut [Box<dyn QueuedWrite>]) -> CommitOutcome {
     if batch.is_empty() {
         return CommitOutcome::Done;
     }
@@ -189,7 +189,7 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn QueuedWrite>]) -> Commit
 }
 
 fn try_commit(
-    connection: &Connection,
+    connection: &mut Connection,
     batch: &mut [Box<dyn QueuedWrite>],
 ) -> rusqlite::Result<CommitOutcome> {
     run(connection, "begin immediate")?;
@@ -215,11 +215,11 @@ fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
 impl<T, W> QueuedWrite for PendingWrite<T, W>
 where
     T: Send,
-    W: FnOnce(&Connection) -> Result<T> + Send,
+    W: FnOnce(&mut Connection) -> Result<T> + Send,
 {
-    fn run(&mut self, tx: &Connection) -> SavepointEnd {
-        // The thread outlives a write that panics: it is the only one that writes. What the write
-        // changed is undone, and it left nothing else behind, for it owns all that it uses.
+    fn run(&mut self, tx: &mut Connection) -> SavepointEnd {
+        // The thread outlives a write that panics, because it is the only one that writes. The changes
+        // are undone, and nothing else is left behind, because the write owns everything it uses.
         self.outcome = self.work.take().map(|work| {
             catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| Err(panicked()))
         });
@@ -231,7 +231,7 @@ where
     fn answer(self: Box<Self>, commit: &CommitOutcome) {
         let outcome = match (self.outcome, commit) {
             (Some(outcome), CommitOutcome::Done) => outcome,
-            // What failed by itself keeps its own reason.
+            // A write that failed by itself keeps its own reason.
             (Some(Err(error)), _) => Err(error),
             (_, CommitOutcome::Failed(error)) => Err(StoreError::unavailable(Arc::clone(error))),
             (_, CommitOutcome::Undone) => Err(StoreError::unavailable(DatabaseRefusal::Undone)),
@@ -275,7 +275,10 @@ mod tests {
         SqliteWriter::start(connection).unwrap()
     }
 
-    fn insert(id: i64, bytes: usize) -> impl FnOnce(&Connection) -> Result<()> + Send + 'static {
+    fn insert(
+        id: i64,
+        bytes: usize,
+    ) -> impl FnOnce(&mut Connection) -> Result<()> + Send + 'static {
         move |tx| {
             tx.execute("insert into notes (id, text) values (?1, ?2)", (id, "x".repeat(bytes)))?;
             Ok(())
@@ -283,8 +286,9 @@ mod tests {
     }
 
     async fn kept(writer: &SqliteWriter) -> i64 {
-        let count =
-            |tx: &Connection| Ok(tx.query_row("select count(*) from notes", [], |row| row.get(0))?);
+        let count = |tx: &mut Connection| {
+            Ok(tx.query_row("select count(*) from notes", [], |row| row.get(0))?)
+        };
         writer.write(count).await.unwrap()
     }
 
@@ -292,7 +296,7 @@ mod tests {
     async fn together<T>(writer: &SqliteWriter, others: impl Future<Output = T>) -> T {
         let (begun, holding) = oneshot::channel();
         let (open, gate) = mpsc::channel::<()>();
-        let held = writer.write(move |_: &Connection| {
+        let held = writer.write(move |_: &mut Connection| {
             begun.send(()).unwrap();
             gate.recv().map_err(StoreError::unavailable)
         });
@@ -332,7 +336,7 @@ mod tests {
         let others = async {
             tokio::join!(
                 writer.write(insert(1, 10)),
-                writer.write(|tx: &Connection| -> Result<()> {
+                writer.write(|tx: &mut Connection| -> Result<()> {
                     tx.execute("insert into notes (id) values (7)", [])?;
                     panic!("a bug")
                 }),
@@ -350,7 +354,7 @@ mod tests {
     async fn a_full_disk_acknowledges_nothing_that_is_lost_and_recovers() {
         let writer = writer();
         let limit = |pages: i64| {
-            move |tx: &Connection| Ok(tx.pragma_update(None, "max_page_count", pages)?)
+            move |tx: &mut Connection| Ok(tx.pragma_update(None, "max_page_count", pages)?)
         };
         writer.write(insert(1, 10)).await.unwrap();
         writer.write(limit(4)).await.unwrap();

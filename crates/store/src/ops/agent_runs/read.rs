@@ -1,5 +1,6 @@
 //! Reads runs, their steps and their events.
 
+use const_format::concatcp;
 use std::collections::BTreeMap;
 
 use jurat_core::{
@@ -12,29 +13,29 @@ use jurat_core::{
 
 use super::{
     AgentRunEventsQuery, AgentRunFilter, AgentRunRecord,
-    rows::{read_agent_run, read_agent_step, read_event, run_columns, step_columns},
+    rows::{RUN_COLUMNS, STEP_COLUMNS, read_agent_run, read_agent_step, read_event},
 };
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args},
     },
     ops::tasks::read::LAST,
 };
 
 const GET: &str =
-    concat!("select ", run_columns!(), " from task_runs where account_id = $1 and id = $2");
-/// A run has at most 64 steps.
-const STEPS: &str = concat!(
+    concatcp!("select ", RUN_COLUMNS, " from task_runs where account_id = $1 and id = $2");
+/// A run has no more than 64.
+const STEPS: &str = concatcp!(
     "select ",
-    step_columns!(),
+    STEP_COLUMNS,
     " from task_run_steps where account_id = $1 and run_id = $2 order by position limit 1000"
 );
 
 macro_rules! page {
     ($filter:literal, $at:literal, $id:literal, $limit:literal) => {
-        concat!(
+        const_format::concatcp!(
             "with page as (\
                  select id, task_type, status, iteration, error, created_at, updated_at, \
                  started_at, finished_at from task_runs where account_id = $1 ",
@@ -93,7 +94,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (OPEN, OPEN),
 ];
 
-pub(super) async fn get(tx: &mut impl Tx, run: &AgentRunKey) -> Result<Option<AgentRunRecord>> {
+pub(super) async fn get(tx: &mut Tx<'_>, run: &AgentRunKey) -> Result<Option<AgentRunRecord>> {
     let Some(found) = tx.first(GET, args![&run.account, &run.id], read_agent_run).await? else {
         return Ok(None);
     };
@@ -103,7 +104,7 @@ pub(super) async fn get(tx: &mut impl Tx, run: &AgentRunKey) -> Result<Option<Ag
 
 /// A run, and how many of its steps have one status.
 fn read_part(cells: &dyn DbRow) -> Result<AgentRunSummary> {
-    let columns = RowReader::new(&cells, "task_runs", "id")?;
+    let columns = RowReader::new(cells, "task_runs", "id")?;
     let status: StepStatus = columns.word("step_status")?;
     Ok(AgentRunSummary {
         run_id: columns.text("id")?,
@@ -119,10 +120,7 @@ fn read_part(cells: &dyn DbRow) -> Result<AgentRunSummary> {
     })
 }
 
-pub(super) async fn page(
-    tx: &mut impl Tx,
-    filter: &AgentRunFilter,
-) -> Result<Vec<AgentRunSummary>> {
+pub(super) async fn page(tx: &mut Tx<'_>, filter: &AgentRunFilter) -> Result<Vec<AgentRunSummary>> {
     let text = if filter.status.is_some() { OF_STATUS } else { ANY };
     let mut args = args![&filter.account];
     args.extend(filter.status.map(|status: AgentRunStatus| status.as_str().into()));
@@ -145,7 +143,7 @@ pub(super) async fn page(
 }
 
 pub(super) async fn events(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     asked: &AgentRunEventsQuery,
 ) -> Result<Vec<AgentRunEventRow>> {
     let (text, seq) = match asked.from {
@@ -156,14 +154,14 @@ pub(super) async fn events(
     tx.all(text, args, read_event).await
 }
 
-pub(super) async fn next_due(tx: &mut impl Tx) -> Result<Option<Timestamp>> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "task_run_steps", "id")?.maybe_time("at");
+pub(super) async fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>> {
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "task_run_steps", "id")?.maybe_time("at");
     Ok(tx.first(NEXT_DUE, args![], read).await?.flatten())
 }
 
-pub(super) async fn is_idle(tx: &mut impl Tx) -> Result<bool> {
+pub(super) async fn is_idle(tx: &mut Tx<'_>) -> Result<bool> {
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "task_run_steps", "id")?;
+        let columns = RowReader::new(cells, "task_run_steps", "id")?;
         let times = [columns.maybe_time("waiting")?, columns.maybe_time("leased")?];
         Ok(columns.maybe_text("queued")?.is_none() && times == [None, None])
     };

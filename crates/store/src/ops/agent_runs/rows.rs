@@ -14,27 +14,19 @@ use serde_json::Value;
 use super::{AgentRunRecord, AgentRunState};
 use crate::{
     Result,
-    db::rows::{DbRow, RowReader, event_texts, json},
+    db::row::{DbRow, RowReader, event_texts, json},
 };
 
-macro_rules! run_columns {
-    () => {
-        "account_id, id, status, spec, spec_digest, seq, iteration, explored, result, error, \
-         created_at, updated_at, started_at, finished_at, ordered_by, pruned_at"
-    };
-}
-pub(super) use run_columns;
+pub(super) const RUN_COLUMNS: &str = "\
+    account_id, id, status, spec, spec_digest, seq, iteration, explored, result, error, \
+    created_at, updated_at, started_at, finished_at, ordered_by, pruned_at";
 
-macro_rules! step_columns {
-    () => {
-        "id, status, attempt, last_attempt, run_at, begun_at, lease_token, lease_until, worker, \
-         output, error"
-    };
-}
-pub(super) use step_columns;
+pub(super) const STEP_COLUMNS: &str = "\
+    id, status, attempt, last_attempt, run_at, begun_at, lease_token, lease_until, worker, \
+    output, error";
 
 pub(super) fn read_agent_run(cells: &dyn DbRow) -> Result<AgentRunRecord> {
-    let columns = RowReader::new(&cells, "task_runs", "id")?;
+    let columns = RowReader::new(cells, "task_runs", "id")?;
     let account = columns.id("account_id", AccountId::parse)?;
     Ok(AgentRunRecord {
         key: AgentRunKey { account, id: columns.text("id")? },
@@ -59,7 +51,7 @@ pub(super) fn read_agent_run(cells: &dyn DbRow) -> Result<AgentRunRecord> {
 }
 
 pub(super) fn read_agent_step(cells: &dyn DbRow) -> Result<AgentStep> {
-    let columns = RowReader::new(&cells, "task_run_steps", "id")?;
+    let columns = RowReader::new(cells, "task_run_steps", "id")?;
     let held = columns.maybe_text("lease_token")?.zip(columns.maybe_time("lease_until")?);
     let worker = columns.maybe_text("worker")?;
     let output: Option<ConclusionDocument> = columns.maybe_document("output")?;
@@ -77,7 +69,7 @@ pub(super) fn read_agent_step(cells: &dyn DbRow) -> Result<AgentStep> {
 }
 
 pub(super) fn read_event(cells: &dyn DbRow) -> Result<AgentRunEventRow> {
-    let columns = RowReader::new(&cells, "task_run_events", "run_id")?;
+    let columns = RowReader::new(cells, "task_run_events", "run_id")?;
     let event = AgentRunEvent::new(columns.word("kind")?, columns.document("body")?);
     Ok(AgentRunEventRow { seq: columns.count("seq")?, event, at: columns.time("at")? })
 }
@@ -86,7 +78,7 @@ pub(super) fn events_text(events: &[AgentRunEvent]) -> Result<String> {
     event_texts(events.iter().map(|event| Ok((event.kind.as_str(), json(&event.body)?))))
 }
 
-/// The stored conclusion of an agent.
+/// The answer of an agent, as its row keeps it.
 #[derive(Serialize, Deserialize)]
 struct ConclusionDocument {
     output: Value,

@@ -7,7 +7,6 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
-    convert::Infallible,
 };
 
 use jurat_core::{
@@ -22,7 +21,7 @@ use super::{AgentStepRenewal, AgentStepTake, TakenAgentStep, write::add_events};
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader, json},
+        row::{DbRow, RowReader, json},
         tx::{Tx, args, of_found},
     },
     ops::agent_events::NotLeaseHolder,
@@ -62,7 +61,7 @@ const IN_FLIGHT: &str = "\
 /// The number in progress counts for the run and the executor.
 macro_rules! queued {
     ($of:literal, $rest:literal) => {
-        concat!(
+        const_format::concatcp!(
             "select task_run_steps.account_id, task_run_steps.run_id, task_run_steps.id, \
              task_run_steps.executor, task_run_steps.priority, task_run_steps.run_at, \
              task_run_steps.at_once, task_run_steps.begun_at, task_run_steps.attempt, \
@@ -161,7 +160,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     LEFT,
 ];
 
-/// How many steps return to the queue in one transaction.
+/// The number of steps that return to the queue in one transaction.
 const AGAIN: u32 = 256;
 
 /// A step that could be taken: the first is the most urgent one.
@@ -187,13 +186,10 @@ struct StepCapacity {
     held: BTreeMap<AccountId, usize>,
 }
 
-pub(super) async fn steps(
-    tx: &mut impl Tx,
-    take: &AgentStepTake,
-) -> Result<Result<Vec<TakenAgentStep>, Infallible>> {
+pub(super) async fn steps(tx: &mut Tx<'_>, take: &AgentStepTake) -> Result<Vec<TakenAgentStep>> {
     queue_again(tx, take.now).await?;
     let read =
-        |cells: &dyn DbRow| RowReader::new(&cells, "task_run_steps", "executor")?.text("executor");
+        |cells: &dyn DbRow| RowReader::new(cells, "task_run_steps", "executor")?.text("executor");
     let limit = usize::try_from(take.limit).unwrap_or(usize::MAX);
     let (mut room, mut queued) = (StepCapacity::default(), BTreeSet::new());
     let mut some_wait = false;
@@ -216,10 +212,10 @@ pub(super) async fn steps(
     for (run, steps) in &taken {
         begin(tx, take, (run, steps)).await?;
     }
-    Ok(Ok(taken.into_values().flatten().map(|queued| queued.step).collect()))
+    Ok(taken.into_values().flatten().map(|queued| queued.step).collect())
 }
 
-async fn queue_again(tx: &mut impl Tx, now: Timestamp) -> Result<()> {
+async fn queue_again(tx: &mut Tx<'_>, now: Timestamp) -> Result<()> {
     for texts in [WAITED, LEFT] {
         tx.run(tx.own(texts), args![now, AGAIN]).await?;
     }
@@ -228,7 +224,7 @@ async fn queue_again(tx: &mut impl Tx, now: Timestamp) -> Result<()> {
 
 /// The most urgent steps of an executor: as many as it can start now, plus one if there is one.
 async fn of_executor(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     take: &AgentStepTake,
     (executor, room): (&str, &mut StepCapacity),
 ) -> Result<Vec<QueuedStep>> {
@@ -247,9 +243,9 @@ async fn of_executor(
     tx.all(tx.own(QUEUED), args![executor, free.saturating_add(1)], read_queued).await
 }
 
-/// Some steps of some accounts. If there are many, others are considered each time: it starts at a
-/// random account, and wraps around.
-async fn of_accounts(tx: &mut impl Tx, take: &AgentStepTake) -> Result<Vec<QueuedStep>> {
+/// Some steps of some accounts. Where there are many, others are looked at each time: it begins at a
+/// place that is drawn, and goes on from the first behind the last.
+async fn of_accounts(tx: &mut Tx<'_>, take: &AgentStepTake) -> Result<Vec<QueuedStep>> {
     let drawn = format!("acct_{}", take.token);
     let mut accounts = tx.all(WITH_RUNS, args![&drawn, ACCOUNTS], read_account).await?;
     let more = ACCOUNTS.saturating_sub(u32::try_from(accounts.len()).unwrap_or(u32::MAX));
@@ -263,11 +259,11 @@ async fn of_accounts(tx: &mut impl Tx, take: &AgentStepTake) -> Result<Vec<Queue
 }
 
 fn read_account(cells: &dyn DbRow) -> Result<AccountId> {
-    RowReader::new(&cells, "task_runs", "account_id")?.id("account_id", AccountId::parse)
+    RowReader::new(cells, "task_runs", "account_id")?.id("account_id", AccountId::parse)
 }
 
 fn read_queued(cells: &dyn DbRow) -> Result<QueuedStep> {
-    let columns = RowReader::new(&cells, "task_run_steps", "id")?;
+    let columns = RowReader::new(cells, "task_run_steps", "id")?;
     let account = columns.id("account_id", AccountId::parse)?;
     Ok(QueuedStep {
         run_at: columns.time("run_at")?,
@@ -306,7 +302,7 @@ fn fairly(queued: BTreeSet<QueuedStep>, mut room: StepCapacity, limit: usize) ->
     chosen
 }
 
-async fn lease(tx: &mut impl Tx, take: &AgentStepTake, step: &TakenAgentStep) -> Result<bool> {
+async fn lease(tx: &mut Tx<'_>, take: &AgentStepTake, step: &TakenAgentStep) -> Result<bool> {
     let args = args![
         &take.token,
         take.until,
@@ -321,13 +317,13 @@ async fn lease(tx: &mut impl Tx, take: &AgentStepTake, step: &TakenAgentStep) ->
 
 /// Marks the run of the taken steps as started, and adds its events.
 async fn begin(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     take: &AgentStepTake,
     (run, steps): (&AgentRunKey, &[QueuedStep]),
 ) -> Result<()> {
     let number = u64::try_from(steps.len()).unwrap_or(u64::MAX);
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "task_runs", "id")?;
+        let columns = RowReader::new(cells, "task_runs", "id")?;
         Ok((columns.count::<u64>("seq")?, columns.count::<u32>("iteration")?))
     };
     let args = args![take.now, number, &run.account, &run.id];
@@ -347,7 +343,7 @@ async fn begin(
 }
 
 pub(super) async fn renew(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     renewal: &AgentStepRenewal,
 ) -> Result<Result<AgentRunStatus, NotLeaseHolder>> {
     let TakenAgentStep { run, agent_id } = &renewal.step;
@@ -355,7 +351,7 @@ pub(super) async fn renew(
     if tx.run(RENEW, args).await? == 0 {
         return Ok(Err(NotLeaseHolder));
     }
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "task_runs", "id")?.word("status");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "task_runs", "id")?.word("status");
     let status = tx.first(STATUS, args![&run.account, &run.id], read).await?;
     Ok(status.ok_or(NotLeaseHolder))
 }

@@ -1,4 +1,4 @@
-//! Writes runs. Every writer changes steps before their run, so that no two wait for each other.
+//! Writes runs. Every operation changes steps before their run, so that no two wait for each other.
 
 use jurat_core::{
     agent_run::{AgentRunAddition, AgentRunEvent, AgentRunKey, AgentStep},
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Result, StoreError,
     db::{
-        rows::{DbRow, RowReader, json},
+        row::{DbRow, RowReader, json},
         tx::{Tx, args},
     },
 };
@@ -58,14 +58,14 @@ pub(crate) const TEXTS: &[(&str, &str)] =
     &[(ADD, ADD), (OPEN, OPEN), (ADD_STEP, ADD_STEP), (SET_STEP, SET_STEP), (SET, SET), EVENTS];
 
 pub(super) async fn submit(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     submit: &AgentRunSubmit,
 ) -> Result<Result<AgentRunAddition, AgentRunRefusal>> {
     let key = &submit.run;
     if let Some(known) = known(tx, submit).await? {
         return Ok(known);
     }
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "task_runs", "id")?.count::<u32>("times");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "task_runs", "id")?.count::<u32>("times");
     let open = tx.first(OPEN, args![&key.account, submit.most_open], read).await?;
     if submit.most_open <= open.unwrap_or(0) {
         return Ok(Err(AgentRunRefusal::TooManyOpen));
@@ -97,7 +97,7 @@ pub(super) async fn submit(
 
 /// The run that already has the id.
 async fn known(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     submit: &AgentRunSubmit,
 ) -> Result<Option<Result<AgentRunAddition, AgentRunRefusal>>> {
     let found = read::get(tx, &submit.run).await?;
@@ -109,7 +109,7 @@ async fn known(
 }
 
 async fn add_step(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     key: &AgentRunKey,
     (position, new): (u32, &NewAgentStep),
     at: Timestamp,
@@ -133,7 +133,7 @@ async fn add_step(
 }
 
 pub(super) async fn add_events(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     key: &AgentRunKey,
     seq: u64,
     (events, at): (&[AgentRunEvent], Timestamp),
@@ -151,7 +151,7 @@ fn number_of(events: &[AgentRunEvent]) -> u64 {
 }
 
 pub(super) async fn write(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     write: &AgentRunWrite,
 ) -> Result<Result<(), AgentRunConflict>> {
     let (key, state) = (&write.run, &write.state);
@@ -184,7 +184,7 @@ pub(super) async fn write(
 }
 
 async fn set_step(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     key: &AgentRunKey,
     step: &AgentStep,
     at: Timestamp,

@@ -1,48 +1,44 @@
 //! Erases and prunes data. Rows marked with `pruned_at` keep a skeleton, which does not count.
 
-use std::convert::Infallible;
-
+use const_format::concatcp;
 use jurat_core::{id::AccountId, time::Timestamp};
 
 use super::{ErasureRefusal, PruneCounts, PruneOrder, RoundErasure, SUM};
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
-        sql::registry::{erased_answer, readable},
+        row::{DbRow, RowReader},
         tx::{Tx, args, of_found},
     },
+    ops::erasure::{ERASED_ANSWER, READABLE_CONSENSUS, READABLE_DOCUMENT, READABLE_SPEC},
 };
 
-/// The records of task calls prevent paying twice: they stay until their rounds are pruned, long
-/// after the task has ended. So do those of open rounds.
-macro_rules! old_answers {
-    () => {
-        "from idempotency where account_id = $2 and created_at < $3 \
-         and (operation <> 'task_step' or exists (select 1 from rounds \
-         where rounds.account_id = idempotency.account_id \
-         and rounds.id = idempotency.round_id and rounds.pruned_at is not null)) \
-         and (round_id is null or not exists ( \
-         select 1 from rounds where rounds.account_id = idempotency.account_id \
-         and rounds.id = idempotency.round_id and rounds.state = 'open')) \
-         order by created_at limit $4"
-    };
-}
-const ANSWERS: &str = concat!(
+/// Notes of steps keep a step from being paid twice: they stay until their rounds are pruned, when
+/// the task is over for long. So do those of rounds under way.
+const OLD_ANSWERS: &str = "\
+    from idempotency where account_id = $2 and created_at < $3 \
+    and (operation <> 'task_step' or exists (select 1 from rounds \
+    where rounds.account_id = idempotency.account_id \
+    and rounds.id = idempotency.round_id and rounds.pruned_at is not null)) \
+    and (round_id is null or not exists ( \
+    select 1 from rounds where rounds.account_id = idempotency.account_id \
+    and rounds.id = idempotency.round_id and rounds.state = 'open')) \
+    order by created_at limit $4";
+const ANSWERS: &str = concatcp!(
     "delete from idempotency where account_id = $1 and key in (select key ",
-    old_answers!(),
+    OLD_ANSWERS,
     ")"
 );
-const ANSWERS_COUNT: &str = concat!(
+const ANSWERS_COUNT: &str = concatcp!(
     "select cast($1 as text) as id, count(*) as times from (select key ",
-    old_answers!(),
+    OLD_ANSWERS,
     ") as old"
 );
 
 /// The driver may still read a call of an open task.
 macro_rules! old_rounds {
     ($task:expr) => {
-        concat!(
+        const_format::concatcp!(
             "rounds where account_id = $2 and closed_at < $3 and pruned_at is null \
              and (step is null or not exists (select 1 from tasks \
              where tasks.account_id = rounds.account_id and tasks.id = ",
@@ -51,68 +47,52 @@ macro_rules! old_rounds {
         )
     };
 }
-macro_rules! old_rounds_sqlite {
-    () => {
-        old_rounds!("json_extract(rounds.step, '$.task_id')")
-    };
-}
-macro_rules! old_rounds_postgres {
-    () => {
-        old_rounds!("cast(rounds.step as json) ->> 'task_id'")
-    };
-}
-macro_rules! without_output_sqlite {
-    () => {
-        "json_remove(consensus, '$.output')"
-    };
-}
-macro_rules! without_output_postgres {
-    () => {
-        concat!(
-            "(select json_object_agg(key, value)::text from json_each(",
-            readable!("rounds.consensus"),
-            ") where key <> 'output')"
-        )
-    };
-}
+const OLD_ROUNDS_SQLITE: &str = old_rounds!("json_extract(rounds.step, '$.task_id')");
+const OLD_ROUNDS_POSTGRES: &str = old_rounds!("cast(rounds.step as json) ->> 'task_id'");
+const WITHOUT_OUTPUT_SQLITE: &str = "json_remove(consensus, '$.output')";
+const WITHOUT_OUTPUT_POSTGRES: &str = concatcp!(
+    "(select json_object_agg(key, value)::text from json_each(",
+    READABLE_CONSENSUS,
+    ") where key <> 'output')"
+);
 const ROUNDS: (&str, &str) = (
-    concat!(
+    concatcp!(
         "update rounds set erased_at = coalesce(erased_at, $1), pruned_at = $1, consensus = ",
-        without_output_sqlite!(),
+        WITHOUT_OUTPUT_SQLITE,
         " where rowid in (select rowid from ",
-        old_rounds_sqlite!(),
+        OLD_ROUNDS_SQLITE,
         ") returning id, run, erased_at"
     ),
-    concat!(
+    concatcp!(
         "update rounds set erased_at = coalesce(erased_at, $1), pruned_at = $1, consensus = ",
-        without_output_postgres!(),
+        WITHOUT_OUTPUT_POSTGRES,
         " where ctid = any (array(select ctid from ",
-        old_rounds_postgres!(),
+        OLD_ROUNDS_POSTGRES,
         " for update skip locked)) returning id, run, erased_at"
     ),
 );
 const ROUNDS_COUNT: (&str, &str) = (
-    concat!(
+    concatcp!(
         "select cast($1 as text) as id, count(*) as times from (select 1 from ",
-        old_rounds_sqlite!(),
+        OLD_ROUNDS_SQLITE,
         ") as old"
     ),
-    concat!(
+    concatcp!(
         "select cast($1 as text) as id, count(*) as times from (select 1 from ",
-        old_rounds_postgres!(),
+        OLD_ROUNDS_POSTGRES,
         ") as old"
     ),
 );
 const ROUND: (&str, &str) = (
-    concat!(
+    concatcp!(
         "update rounds set erased_at = coalesce(erased_at, $1), pruned_at = $1, consensus = ",
-        without_output_sqlite!(),
+        WITHOUT_OUTPUT_SQLITE,
         " where account_id = $2 and id = $3 and state <> 'open' and pruned_at is null \
          returning id, run, erased_at"
     ),
-    concat!(
+    concatcp!(
         "update rounds set erased_at = coalesce(erased_at, $1), pruned_at = $1, consensus = ",
-        without_output_postgres!(),
+        WITHOUT_OUTPUT_POSTGRES,
         " where account_id = $2 and id = $3 and state <> 'open' and pruned_at is null \
          returning id, run, erased_at"
     ),
@@ -120,17 +100,17 @@ const ROUND: (&str, &str) = (
 const ROUND_STATE: &str =
     "select id, state, erased_at from rounds where account_id = $1 and id = $2";
 const REPLICAS: (&str, &str) = (
-    concat!(
+    concatcp!(
         "update replicas set pruned_at = $1, document = json_set(document, '$.answer', json(",
-        erased_answer!(),
+        ERASED_ANSWER,
         ")) where account_id = $2 and round_id = $3"
     ),
-    concat!(
+    concatcp!(
         "update replicas set pruned_at = $1, document = ( \
          select json_object_agg(key, case when key = 'answer' then (",
-        erased_answer!(),
+        ERASED_ANSWER,
         ")::json else value end)::text from json_each(",
-        readable!("document"),
+        READABLE_DOCUMENT,
         ")) where account_id = $2 and round_id = $3"
     ),
 );
@@ -138,23 +118,20 @@ const PAYLOAD: &str = "delete from round_payloads where account_id = $1 and roun
 const REASONING: &str = "\
     update verifier_runs set reasoning = null, pruned_at = $1 where account_id = $2 and id = $3";
 
-/// A task that can still be disputed is due again.
-macro_rules! old_tasks {
-    () => {
-        "tasks where account_id = $2 and ended_at < $3 and pruned_at is null and due_at is null \
-         order by ended_at limit $4"
-    };
-}
-/// Its digest stays, and identifies the contract.
+/// One that can still be complained of is due once more.
+const OLD_TASKS: &str = "\
+    tasks where account_id = $2 and ended_at < $3 and pruned_at is null and due_at is null \
+    order by ended_at limit $4";
+/// Its digest stays, and says which contract it was.
 const TASKS: (&str, &str) = of_found!(
     "update tasks set pruned_at = $1, events_pruned_at = coalesce(events_pruned_at, $1), \
      contract = '{}'",
-    old_tasks!(),
+    OLD_TASKS,
     " returning id"
 );
-const TASKS_COUNT: &str = concat!(
+const TASKS_COUNT: &str = concatcp!(
     "select cast($1 as text) as id, count(*) as times from (select 1 from ",
-    old_tasks!(),
+    OLD_TASKS,
     ") as old"
 );
 const OF_TASK: &[&str] = &[
@@ -163,25 +140,17 @@ const OF_TASK: &[&str] = &[
     "delete from task_ballots where account_id = $1 and task_id = $2",
 ];
 
-macro_rules! old_agent_runs {
-    () => {
-        "task_runs where account_id = $2 and finished_at < $3 and pruned_at is null \
-         order by finished_at limit $4"
-    };
-}
-/// The agents are part of the state of a run; their prompts are not.
-macro_rules! agent_runs_pruned {
-    ($spec:expr) => {
-        concat!(
-            "update task_runs set pruned_at = $1, \
-             events_pruned_at = coalesce(events_pruned_at, $1), result = null, spec = ",
-            $spec
-        )
-    };
-}
+const OLD_AGENT_RUNS: &str = "\
+    task_runs where account_id = $2 and finished_at < $3 and pruned_at is null \
+    order by finished_at limit $4";
+/// Who the agents were is a part of how it stands; what they were asked is not.
+const PRUNE_AGENT_RUNS: &str = "\
+    update task_runs set pruned_at = $1, \
+    events_pruned_at = coalesce(events_pruned_at, $1), result = null, spec = ";
 const AGENT_RUNS: (&str, &str) = (
-    concat!(
-        agent_runs_pruned!(
+    concatcp!(
+        concatcp!(
+            PRUNE_AGENT_RUNS,
             "json_object('run_id', id, 'task_type', task_type, 'agents', (select \
              json_group_array(json_object('agent_id', json_extract(value, '$.agent_id'), \
              'executor', json_extract(value, '$.executor'), \
@@ -191,11 +160,12 @@ const AGENT_RUNS: (&str, &str) = (
              from json_each(spec, '$.agents')))"
         ),
         " where rowid in (select rowid from ",
-        old_agent_runs!(),
+        OLD_AGENT_RUNS,
         ") returning id"
     ),
-    concat!(
-        agent_runs_pruned!(concat!(
+    concatcp!(
+        concatcp!(
+            PRUNE_AGENT_RUNS,
             "json_build_object('run_id', id, 'task_type', task_type, 'agents', (select \
              json_agg(json_build_object('agent_id', value ->> 'agent_id', \
              'executor', value ->> 'executor', \
@@ -203,17 +173,17 @@ const AGENT_RUNS: (&str, &str) = (
              'prompt', 'erased', 'weight', coalesce(value -> 'weight', '1'::jsonb), \
              'priority', coalesce(value -> 'priority', '0'::jsonb))) \
              from jsonb_array_elements((",
-            readable!("spec"),
+            READABLE_SPEC,
             ")::jsonb -> 'agents')))::text"
-        )),
+        ),
         " where ctid = any (array(select ctid from ",
-        old_agent_runs!(),
+        OLD_AGENT_RUNS,
         " for update skip locked)) returning id"
     ),
 );
-const AGENT_RUNS_COUNT: &str = concat!(
+const AGENT_RUNS_COUNT: &str = concatcp!(
     "select cast($1 as text) as id, count(*) as times from (select 1 from ",
-    old_agent_runs!(),
+    OLD_AGENT_RUNS,
     ") as old"
 );
 const AGENT_RUN_EVENTS: &str = "delete from task_run_events where account_id = $1 and run_id = $2";
@@ -225,7 +195,7 @@ const AGENT_EVENTS: &str = "\
     select cast($1 as text) as id, count(*) as times from (select 1 from agent_events where account_id = $2 \
     and created_at < $3 and next_at is null order by created_at limit $4) as old";
 
-pub(super) async fn count(tx: &mut impl Tx, pruning: &PruneOrder) -> Result<PruneCounts> {
+pub(super) async fn count(tx: &mut Tx<'_>, pruning: &PruneOrder) -> Result<PruneCounts> {
     let rounds = tx.own(ROUNDS_COUNT);
     Ok(PruneCounts {
         answers: times(tx, ANSWERS_COUNT, pruning, pruning.answers_before).await?,
@@ -237,18 +207,18 @@ pub(super) async fn count(tx: &mut impl Tx, pruning: &PruneOrder) -> Result<Prun
 }
 
 async fn times(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     text: &'static str,
     pruning: &PruneOrder,
     before: Timestamp,
 ) -> Result<u64> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "rounds", "id")?.count("times");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "rounds", "id")?.count("times");
     let args = args![&pruning.account, &pruning.account, before, pruning.limit];
     Ok(tx.first(text, args, read).await?.unwrap_or(0))
 }
 
 pub(super) async fn erase(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     erasing: &RoundErasure,
 ) -> Result<Result<Timestamp, ErasureRefusal>> {
     let RoundErasure { account, round, at } = erasing;
@@ -260,7 +230,7 @@ pub(super) async fn erase(
         return Ok(Ok(erased_at));
     }
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "rounds", "id")?;
+        let columns = RowReader::new(cells, "rounds", "id")?;
         Ok((columns.text("state")?, columns.maybe_time("erased_at")?))
     };
     let found = tx.first(ROUND_STATE, args![account, round.as_str()], read).await?;
@@ -280,13 +250,13 @@ struct ErasedRound {
 }
 
 fn read_erased(cells: &dyn DbRow) -> Result<ErasedRound> {
-    let columns = RowReader::new(&cells, "rounds", "id")?;
+    let columns = RowReader::new(cells, "rounds", "id")?;
     let (round, run) = (columns.text("id")?, columns.maybe_text("run")?);
     Ok(ErasedRound { round, run, erased_at: columns.time("erased_at")? })
 }
 
 async fn erase_beside(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     (account, at): (&AccountId, Timestamp),
     erased: ErasedRound,
 ) -> Result<()> {
@@ -300,10 +270,7 @@ async fn erase_beside(
     Ok(())
 }
 
-pub(super) async fn prune_some(
-    tx: &mut impl Tx,
-    pruning: &PruneOrder,
-) -> Result<Result<PruneCounts, Infallible>> {
+pub(super) async fn prune_some(tx: &mut Tx<'_>, pruning: &PruneOrder) -> Result<PruneCounts> {
     let PruneOrder { account, at, limit, .. } = pruning;
     let bounds = |before: Timestamp| args![*at, account, before, *limit];
     let answers = args![account, account, pruning.answers_before, *limit];
@@ -314,7 +281,7 @@ pub(super) async fn prune_some(
         erase_beside(tx, (account, *at), erased).await?;
         pruned.rounds += 1;
     }
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "tasks", "id")?.text("id");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "tasks", "id")?.text("id");
     let tasks = tx.all(tx.own(TASKS), bounds(pruning.events_before), read).await?;
     for task in tasks {
         for removal in OF_TASK {
@@ -328,7 +295,7 @@ pub(super) async fn prune_some(
         pruned.runs += 1;
     }
     tx.run(tx.own(SUM), args![account]).await?;
-    Ok(Ok(pruned))
+    Ok(pruned)
 }
 
 /// The statements that read large tables, to check the query plans.

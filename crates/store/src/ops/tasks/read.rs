@@ -1,6 +1,7 @@
 //! Reads tasks. Each filter of the list has a statement of its own, so that it reads along an
 //! index.
 
+use const_format::concatcp;
 use jurat_core::{
     round::candidate::ArtifactRef,
     task::{TaskCandidateRow, TaskEventRow, TaskKey, TaskPhase, TaskRecord, TaskSummary},
@@ -14,7 +15,7 @@ use super::{
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args},
     },
 };
@@ -27,7 +28,7 @@ const GET: &str = "\
 /// Contracts and states may be large, so a list does not read them.
 macro_rules! page {
     ($filter:literal, $at:literal, $id:literal, $limit:literal) => {
-        concat!(
+        const_format::concatcp!(
             "select id, task_type, phase, seq, created_at, updated_at, ended_at, reason from tasks \
              where account_id = $1 ",
             $filter,
@@ -50,19 +51,13 @@ const EVENTS: &str = "\
     select task_id, seq, body, at from task_events \
     where account_id = $1 and task_id = $2 and seq > $3 order by seq limit $4";
 
-macro_rules! candidate {
-    ($rest:literal) => {
-        concat!(
-            "select candidate_id, execution_id, executor, round_id, output, evidence_inline, \
-             evidence_refs, digest, created_at from task_candidates \
-             where account_id = $1 and task_id = $2 ",
-            $rest
-        )
-    };
-}
+const SELECT_CANDIDATES: &str = "\
+    select candidate_id, execution_id, executor, round_id, output, evidence_inline, \
+    evidence_refs, digest, created_at from task_candidates \
+    where account_id = $1 and task_id = $2 ";
 
-const CANDIDATE: &str = candidate!("and candidate_id = $3");
-const CANDIDATES: &str = candidate!("order by candidate_id limit $3");
+const CANDIDATE: &str = concatcp!(SELECT_CANDIDATES, "and candidate_id = $3");
+const CANDIDATES: &str = concatcp!(SELECT_CANDIDATES, "order by candidate_id limit $3");
 
 /// Far more executors than can propose in an epoch.
 const REFERENCES: &str = "\
@@ -98,11 +93,11 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     (NEXT_DUE, NEXT_DUE),
 ];
 
-pub(super) async fn get(tx: &mut impl Tx, task: &TaskKey) -> Result<Option<TaskRecord>> {
+pub(super) async fn get(tx: &mut Tx<'_>, task: &TaskKey) -> Result<Option<TaskRecord>> {
     tx.first(GET, args![&task.account, &task.id], read_record).await
 }
 
-pub(super) async fn page(tx: &mut impl Tx, filter: &TaskFilter) -> Result<Vec<TaskSummary>> {
+pub(super) async fn page(tx: &mut Tx<'_>, filter: &TaskFilter) -> Result<Vec<TaskSummary>> {
     let phase = filter.phase.map(TaskPhase::as_str);
     let text = match (&filter.task_type, phase) {
         (None, None) => ANY,
@@ -120,13 +115,13 @@ pub(super) async fn page(tx: &mut impl Tx, filter: &TaskFilter) -> Result<Vec<Ta
     tx.all(text, args, read_summary).await
 }
 
-pub(super) async fn events(tx: &mut impl Tx, asked: &TaskEventsQuery) -> Result<Vec<TaskEventRow>> {
+pub(super) async fn events(tx: &mut Tx<'_>, asked: &TaskEventsQuery) -> Result<Vec<TaskEventRow>> {
     let args = args![&asked.task.account, &asked.task.id, asked.after, asked.limit];
     tx.all(EVENTS, args, read_event).await
 }
 
 pub(super) async fn candidate(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     task: &TaskKey,
     candidate: &str,
 ) -> Result<Option<TaskCandidateRow>> {
@@ -134,7 +129,7 @@ pub(super) async fn candidate(
 }
 
 pub(super) async fn candidates(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     task: &TaskKey,
     limit: &u32,
 ) -> Result<Vec<TaskCandidateRow>> {
@@ -142,7 +137,7 @@ pub(super) async fn candidates(
 }
 
 pub(super) async fn references(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     task: &TaskKey,
     digest: &str,
 ) -> Result<Vec<ArtifactRef>> {
@@ -151,7 +146,7 @@ pub(super) async fn references(
 }
 
 pub(super) async fn ballots(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     task: &TaskKey,
     candidate: &str,
     turn: &u32,
@@ -159,7 +154,7 @@ pub(super) async fn ballots(
     tx.all(BALLOTS, args![&task.account, &task.id, candidate, *turn], read_ballot).await
 }
 
-pub(super) async fn next_due(tx: &mut impl Tx) -> Result<Option<Timestamp>> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "tasks", "id")?.time("due_at");
+pub(super) async fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>> {
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "tasks", "id")?.time("due_at");
     tx.first(NEXT_DUE, args![], read).await
 }

@@ -9,21 +9,18 @@ use jurat_core::{
 use super::TaskBallotRow;
 use crate::{
     Result,
-    db::rows::{
-        DbRow, RowReader,
-        documents::{InlineDocument, ReferenceDocument},
-        event_texts, json,
-    },
+    db::row::{DbRow, RowReader, event_texts, json},
+    ops::documents::{InlineDocument, ReferenceDocument},
 };
 
 pub(super) fn read_key(cells: &dyn DbRow) -> Result<TaskKey> {
-    let columns = RowReader::new(&cells, "tasks", "id")?;
+    let columns = RowReader::new(cells, "tasks", "id")?;
     let account = columns.id("account_id", AccountId::parse)?;
     Ok(TaskKey { account, id: columns.text("id")? })
 }
 
 pub(crate) fn read_record(cells: &dyn DbRow) -> Result<TaskRecord> {
-    let columns = RowReader::new(&cells, "tasks", "id")?;
+    let columns = RowReader::new(cells, "tasks", "id")?;
     Ok(TaskRecord {
         key: read_key(cells)?,
         task_type: columns.text("task_type")?,
@@ -42,7 +39,7 @@ pub(crate) fn read_record(cells: &dyn DbRow) -> Result<TaskRecord> {
 }
 
 pub(super) fn read_summary(cells: &dyn DbRow) -> Result<TaskSummary> {
-    let columns = RowReader::new(&cells, "tasks", "id")?;
+    let columns = RowReader::new(cells, "tasks", "id")?;
     Ok(TaskSummary {
         id: columns.text("id")?,
         task_type: columns.text("task_type")?,
@@ -56,13 +53,13 @@ pub(super) fn read_summary(cells: &dyn DbRow) -> Result<TaskSummary> {
 }
 
 pub(super) fn read_event(cells: &dyn DbRow) -> Result<TaskEventRow> {
-    let columns = RowReader::new(&cells, "task_events", "task_id")?;
+    let columns = RowReader::new(cells, "task_events", "task_id")?;
     let event = columns.document("body")?;
     Ok(TaskEventRow { seq: columns.count("seq")?, event, at: columns.time("at")? })
 }
 
 pub(super) fn read_candidate(cells: &dyn DbRow) -> Result<TaskCandidateRow> {
-    let columns = RowReader::new(&cells, "task_candidates", "candidate_id")?;
+    let columns = RowReader::new(cells, "task_candidates", "candidate_id")?;
     let inline: Vec<InlineDocument<'_>> = columns.document("evidence_inline")?;
     Ok(TaskCandidateRow {
         id: columns.text("candidate_id")?,
@@ -80,13 +77,13 @@ pub(super) fn read_candidate(cells: &dyn DbRow) -> Result<TaskCandidateRow> {
 }
 
 pub(super) fn read_refs(cells: &dyn DbRow) -> Result<Vec<ArtifactRef>> {
-    let columns = RowReader::new(&cells, "task_candidates", "candidate_id")?;
+    let columns = RowReader::new(cells, "task_candidates", "candidate_id")?;
     let refs: Vec<ReferenceDocument<'_>> = columns.document("evidence_refs")?;
     Ok(refs.into_iter().map(Into::into).collect())
 }
 
 pub(super) fn read_ballot(cells: &dyn DbRow) -> Result<TaskBallotRow> {
-    let columns = RowReader::new(&cells, "task_ballots", "voter")?;
+    let columns = RowReader::new(cells, "task_ballots", "voter")?;
     Ok(TaskBallotRow {
         candidate: columns.text("candidate_id")?,
         turn: columns.count("turn")?,
@@ -98,7 +95,7 @@ pub(super) fn read_ballot(cells: &dyn DbRow) -> Result<TaskBallotRow> {
     })
 }
 
-fn read_round<C: DbRow>(columns: &RowReader<'_, C>) -> Result<Option<RoundId>> {
+fn read_round(columns: &RowReader<'_>) -> Result<Option<RoundId>> {
     let round = columns.maybe_text("round_id")?;
     round.map(|text| RoundId::parse(&text).map_err(|why| columns.bad("round_id", why))).transpose()
 }

@@ -4,10 +4,7 @@
 //! any task has to wait. If so, a few more accounts are considered, and a few tasks of each, so
 //! that it takes no longer if one account has very many.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    convert::Infallible,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
     account::fair_share::share_fairly,
@@ -21,7 +18,7 @@ use super::rows::read_key;
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader, json},
+        row::{DbRow, RowReader, json},
         tx::{Tx, args},
     },
 };
@@ -93,10 +90,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[OLDEST, (WITH_TASKS, WITH_TASKS), OF
 /// The longest due task is first.
 type DueTask = (Timestamp, TaskKey);
 
-pub(super) async fn due(
-    tx: &mut impl Tx,
-    take: &TaskTake,
-) -> Result<Result<TakenTasks, Infallible>> {
+pub(super) async fn due(tx: &mut Tx<'_>, take: &TaskTake) -> Result<TakenTasks> {
     let free = usize::try_from(take.limit).unwrap_or(usize::MAX);
     let args = args![take.now, take.limit.saturating_add(1)];
     let oldest = tx.all(tx.own(OLDEST), args, read_due).await?;
@@ -123,19 +117,19 @@ pub(super) async fn due(
     let tasks: Vec<TaskKey> = chosen.filter(|key| is_taken.contains(key)).collect();
     // If others were faster, another look is worthwhile.
     let some_wait = some_wait && tasks.len() == number;
-    Ok(Ok(TakenTasks { tasks, some_wait, looked_to }))
+    Ok(TakenTasks { tasks, some_wait, looked_to })
 }
 
-async fn with_tasks(tx: &mut impl Tx, take: &TaskTake) -> Result<Vec<AccountId>> {
+async fn with_tasks(tx: &mut Tx<'_>, take: &TaskTake) -> Result<Vec<AccountId>> {
     let read = |cells: &dyn DbRow| {
-        RowReader::new(&cells, "tasks", "account_id")?.id("account_id", AccountId::parse)
+        RowReader::new(cells, "tasks", "account_id")?.id("account_id", AccountId::parse)
     };
     let after = take.after.as_ref().map_or("", AccountId::as_str);
     tx.all(WITH_TASKS, args![after, ACCOUNTS], read).await
 }
 
-/// Takes the tasks that no other node took meanwhile.
-async fn taken(tx: &mut impl Tx, take: &TaskTake, chosen: &[DueTask]) -> Result<BTreeSet<TaskKey>> {
+/// Takes those that no other node took in the meantime.
+async fn taken(tx: &mut Tx<'_>, take: &TaskTake, chosen: &[DueTask]) -> Result<BTreeSet<TaskKey>> {
     if chosen.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -146,6 +140,6 @@ async fn taken(tx: &mut impl Tx, take: &TaskTake, chosen: &[DueTask]) -> Result<
 }
 
 fn read_due(cells: &dyn DbRow) -> Result<DueTask> {
-    let due_at = RowReader::new(&cells, "tasks", "id")?.time("due_at")?;
+    let due_at = RowReader::new(cells, "tasks", "id")?.time("due_at")?;
     Ok((due_at, read_key(cells)?))
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Result, StoreError,
     db::{
-        rows::{DbRow, RowReader, json},
+        row::{DbRow, RowReader, json},
         tx::{Tx, args},
     },
     ops::{agent_events, knowledge},
@@ -70,14 +70,14 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
 ];
 
 pub(super) async fn submit(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     submit: &TaskSubmit,
 ) -> Result<Result<TaskAddition, TaskSubmitRefusal>> {
     let key = &submit.task;
     if let Some(known) = known(tx, submit).await? {
         return Ok(known);
     }
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "tasks", "id")?.count::<u32>("times");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "tasks", "id")?.count::<u32>("times");
     let open = tx.first(OPEN, args![&key.account, submit.most_open], read).await?;
     if submit.most_open <= open.unwrap_or(0) {
         return Ok(Err(TaskSubmitRefusal::TooManyOpen));
@@ -112,7 +112,7 @@ pub(super) async fn submit(
 
 /// The task that already has the id.
 async fn known(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     submit: &TaskSubmit,
 ) -> Result<Option<Result<TaskAddition, TaskSubmitRefusal>>> {
     let found = read::get(tx, &submit.task).await?;
@@ -128,7 +128,7 @@ async fn known(
 }
 
 pub(super) async fn append(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     append: &TaskAppend,
 ) -> Result<Result<(), TaskAppendRefusal>> {
     let (key, state) = (&append.task, &append.state);
@@ -145,7 +145,7 @@ pub(super) async fn append(
         append.expected_seq
     ];
     if tx.run(ADVANCE, args).await? == 0 {
-        let read = |cells: &dyn DbRow| RowReader::new(&cells, "tasks", "id")?.count("seq");
+        let read = |cells: &dyn DbRow| RowReader::new(cells, "tasks", "id")?.count("seq");
         let seq = tx.first(SEQ, args![&key.account, &key.id], read).await?;
         return Ok(Err(
             seq.map_or(TaskAppendRefusal::Unknown, |seq| TaskAppendRefusal::Stale { seq })
@@ -168,7 +168,7 @@ pub(super) async fn append(
     }
     for event in &append.events {
         if let TaskEvent::Complained { epoch, .. } = event {
-            // A disputed decision is not reused any more, wherever else it was made.
+            // A decision that is complained about is not used again, even if another task made it.
             knowledge::deprecate_same(tx, key, *epoch, append.at).await?;
         }
     }
@@ -186,7 +186,7 @@ fn number_of(events: &[TaskEvent]) -> u64 {
 }
 
 async fn add_events(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     key: &TaskKey,
     seq: u64,
     (events, at): (&[TaskEvent], Timestamp),
@@ -196,11 +196,7 @@ async fn add_events(
     tx.run(text, args).await.map(drop)
 }
 
-async fn add_candidate(
-    tx: &mut impl Tx,
-    key: &TaskKey,
-    candidate: &TaskCandidateRow,
-) -> Result<()> {
+async fn add_candidate(tx: &mut Tx<'_>, key: &TaskKey, candidate: &TaskCandidateRow) -> Result<()> {
     let args = args![
         &key.account,
         &key.id,
@@ -217,7 +213,7 @@ async fn add_candidate(
     tx.run(CANDIDATE, args).await.map(drop)
 }
 
-async fn add_ballot(tx: &mut impl Tx, key: &TaskKey, ballot: &TaskBallotRow) -> Result<()> {
+async fn add_ballot(tx: &mut Tx<'_>, key: &TaskKey, ballot: &TaskBallotRow) -> Result<()> {
     let args = args![
         &key.account,
         &key.id,

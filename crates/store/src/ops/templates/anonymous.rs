@@ -1,15 +1,9 @@
 //! Visitors: their accounts, and their monthly credit.
 
-use std::convert::Infallible;
-
 use crate::{
     CreditGrant, Result,
-    db::{
-        rows::ledger::read_balance,
-        sql::ledger as sql,
-        tx::{Tx, args},
-    },
-    ops::credit::give,
+    db::tx::{Tx, args},
+    ops::ledger::{give, locked_balance},
 };
 
 const ACCOUNT: &str = "\
@@ -18,20 +12,15 @@ const ACCOUNT: &str = "\
 const MONTH: &str = "\
     insert into anonymous_grants (account_id, month) values ($1, $2) on conflict do nothing";
 
-pub(super) async fn admit(
-    tx: &mut impl Tx,
-    monthly: &CreditGrant,
-) -> Result<Result<(), Infallible>> {
+pub(super) async fn admit(tx: &mut Tx<'_>, monthly: &CreditGrant) -> Result<()> {
     let CreditGrant { account, micros, note, at } = monthly;
     let (month, _) = at.month();
     if tx.run(MONTH, args![account, month]).await? == 0 {
-        return Ok(Ok(()));
+        return Ok(());
     }
     tx.run(ACCOUNT, args![account, *at]).await?;
-    let read = |cells: &dyn crate::db::rows::DbRow| read_balance(&cells);
-    let balance = tx.first(sql::BALANCE_GET, args![account], read).await?;
-    // The grant restores the monthly amount and is not added to the rest; a debt is paid from it.
-    let available = balance.map_or(0, |(balance, _)| balance.available.max(0));
+    // The rest of the month before is topped up, and not added to; a debt is paid from the credit.
+    let available = locked_balance(tx, account.as_str()).await?.available.max(0);
     let grant = CreditGrant {
         account: account.clone(),
         micros: micros.saturating_sub(available).max(0),
@@ -39,5 +28,5 @@ pub(super) async fn admit(
         at: *at,
     };
     give(tx, &grant).await?;
-    Ok(Ok(()))
+    Ok(())
 }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     InvitationRefusal, Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args},
     },
     ops::invitations::{NewInvitation, cancel_all, invitation_make, lock_target},
@@ -60,7 +60,7 @@ const LEAVE: &str = "\
 const RETURN: &str = "delete from template_moves where account_id = $1 and slug = $2";
 
 pub(super) async fn change(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     change: &TemplateChange,
 ) -> Result<Result<ChangedTemplate, TemplateChangeRefusal>> {
     let Some(template) = held(tx, &change.account, &change.which, change.at).await? else {
@@ -93,7 +93,7 @@ pub(super) async fn change(
 /// One of the account's templates, locked. A foreign template is treated exactly like a missing
 /// one.
 async fn held(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     account: &AccountId,
     which: &TemplateSelector,
     at: Timestamp,
@@ -108,10 +108,10 @@ async fn held(
     tx.first(OWN, args![&id, account], read_template).await
 }
 
-/// Whether the version is published; `None` if it does not exist.
-async fn is_published(tx: &mut impl Tx, id: &str, version: u32) -> Result<Option<bool>> {
+/// Whether the version is published; `None` when it is not there.
+async fn is_published(tx: &mut Tx<'_>, id: &str, version: u32) -> Result<Option<bool>> {
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "template_versions", "template_id")?;
+        let columns = RowReader::new(cells, "template_versions", "template_id")?;
         Ok(columns.maybe_time("unpublished_at")?.is_none())
     };
     tx.first(VERSION, args![id, version], read).await
@@ -119,7 +119,7 @@ async fn is_published(tx: &mut impl Tx, id: &str, version: u32) -> Result<Option
 
 /// Unpublishes a version, or deletes it if there is no statement for that.
 async fn of_version(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     id: &str,
     version: u32,
     unpublish: Option<&'static str>,
@@ -141,7 +141,7 @@ async fn of_version(
 }
 
 async fn deprecate(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     (id, version): (&str, u32),
     message: Option<&str>,
     at: Timestamp,
@@ -154,12 +154,12 @@ async fn deprecate(
 }
 
 async fn delete(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     template: &Template,
     at: Timestamp,
 ) -> Result<Result<(), TemplateChangeRefusal>> {
     let read = |cells: &dyn DbRow| {
-        RowReader::new(&cells, "template_versions", "template_id")?.text("template_id")
+        RowReader::new(cells, "template_versions", "template_id")?.text("template_id")
     };
     let is_published = tx.first(LIVE, args![&template.id], read).await?.is_some();
     if is_published && template.archived_at.is_none() {
@@ -173,7 +173,7 @@ async fn delete(
 }
 
 pub(super) async fn offer(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     offer: &TemplateOffer,
 ) -> Result<Result<OfferOutcome<Template>, TemplateOfferRefusal>> {
     let Some(template) = held(tx, &offer.account, &offer.which, offer.at).await? else {
@@ -198,7 +198,7 @@ pub(super) async fn offer(
 /// Transfers a template to another account; its old name redirects. The inner error explains why it
 /// cannot be transferred.
 pub(crate) async fn transfer(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     target: &str,
     from: &AccountId,
     to: &AccountId,
@@ -210,7 +210,7 @@ pub(crate) async fn transfer(
     let Some(template) = tx.first(OWN, args![target, from], read_template).await? else {
         return Ok(Err("the sender of the offer no longer owns the template".to_owned()));
     };
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "accounts", "id")?.maybe_text("handle");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "accounts", "id")?.maybe_text("handle");
     if tx.first(HANDLE, args![to], read).await?.flatten().is_none() {
         return Ok(Err("a template needs an owner with a handle; claim one first".to_owned()));
     }

@@ -15,11 +15,13 @@ use super::{ForkRefusal, ForkedVerifier, TemplateFork};
 use crate::{
     Result, WorkflowRefusal,
     db::{
-        rows::{DbRow, RowReader, json as text_of},
-        sql::registry as sql,
+        row::{DbRow, RowReader, json as text_of},
         tx::{Tx, args},
     },
-    ops::workflows::{VersionContent, VersionFiles, add_new},
+    ops::{
+        verifiers::rows::{VERIFIER_ADD, VERSION_ADD},
+        workflows::{VersionContent, VersionFiles, add_new},
+    },
 };
 
 const SEEN: &str = "\
@@ -43,10 +45,10 @@ const FILES_ADD: &str = "\
     from template_files where template_id = $3 and version = $4";
 
 pub(super) async fn fork(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     fork: &TemplateFork,
 ) -> Result<Result<ForkedWorkflow, ForkRefusal>> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "templates", "id")?.text("id");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "templates", "id")?.text("id");
     let seen = args![&fork.template_id, fork.version, &fork.account];
     if tx.first(SEEN, seen, read).await?.is_none() {
         return Ok(Err(ForkRefusal::Unknown));
@@ -79,16 +81,16 @@ pub(super) async fn fork(
 }
 
 async fn names(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     text: &'static str,
     account: &AccountId,
 ) -> Result<BTreeSet<String>> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "names", "name")?.text("name");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "names", "name")?.text("name");
     Ok(tx.all(text, args![account], read).await?.into_iter().collect())
 }
 
 async fn deploy(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     fork: &TemplateFork,
     forked: &ForkedVerifier,
     name: &str,
@@ -116,7 +118,7 @@ async fn deploy(
         at,
         at
     ];
-    tx.run(sql::VERIFIER_ADD, args).await?;
+    tx.run(VERIFIER_ADD, args).await?;
     let config = text_of(&forked.config.document())?;
     let args = args![
         account,
@@ -127,10 +129,10 @@ async fn deploy(
         forked.config.hash(),
         at
     ];
-    tx.run(sql::VERSION_ADD, args).await.map(drop)
+    tx.run(VERSION_ADD, args).await.map(drop)
 }
 
-async fn save(tx: &mut impl Tx, fork: &TemplateFork) -> Result<Result<Workflow, WorkflowRefusal>> {
+async fn save(tx: &mut Tx<'_>, fork: &TemplateFork) -> Result<Result<Workflow, WorkflowRefusal>> {
     let (account, id, summary) = (&fork.account, &fork.workflow_id, &fork.summary);
     let workflow = Workflow {
         account: account.clone(),

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader, json},
+        row::{DbRow, RowReader, json},
         tx::{Tx, args},
     },
 };
@@ -88,7 +88,7 @@ pub(crate) fn verifier_lock(id: &str) -> String {
 }
 
 fn read_workflow(cells: &dyn DbRow) -> Result<PublishableWorkflow> {
-    let columns = RowReader::new(&cells, "workflows", "id")?;
+    let columns = RowReader::new(cells, "workflows", "id")?;
     Ok(PublishableWorkflow {
         id: columns.text("id")?,
         slug: columns.text("slug")?,
@@ -105,13 +105,13 @@ fn read_workflow(cells: &dyn DbRow) -> Result<PublishableWorkflow> {
 }
 
 fn read_binding(cells: &dyn DbRow) -> Result<(String, String, Option<u32>)> {
-    let columns = RowReader::new(&cells, "workflow_bindings", "name")?;
+    let columns = RowReader::new(cells, "workflow_bindings", "name")?;
     let pinned = columns.maybe_count("pinned_version")?;
     Ok((columns.text("name")?, columns.text("verifier_id")?, pinned))
 }
 
 fn read_file(cells: &dyn DbRow) -> Result<TemplateFileBytes> {
-    let columns = RowReader::new(&cells, "workflow_files", "path")?;
+    let columns = RowReader::new(cells, "workflow_files", "path")?;
     Ok(TemplateFileBytes {
         file: TemplateFile {
             path: columns.text("path")?,
@@ -126,7 +126,7 @@ fn read_file(cells: &dyn DbRow) -> Result<TemplateFileBytes> {
 }
 
 pub(super) async fn publishable(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     account: &AccountId,
     workflow: &str,
 ) -> Result<Option<PublishableWorkflow>> {
@@ -152,7 +152,7 @@ fn index_of(publish: &TemplatePublish) -> SearchIndex {
 }
 
 pub(super) async fn publish(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     publish: &TemplatePublish,
 ) -> Result<Result<TemplatePublication, PublishRefusal>> {
     lock(tx, publish).await?;
@@ -196,7 +196,7 @@ fn published(
 
 /// If the newest version under the same handle is equal, it is not copied again.
 async fn published_before(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     publish: &TemplatePublish,
     (handle, document): (&str, &str),
 ) -> Result<Option<TemplatePublication>> {
@@ -208,7 +208,7 @@ async fn published_before(
         return Ok(None);
     }
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "template_versions", "template_id")?;
+        let columns = RowReader::new(cells, "template_versions", "template_id")?;
         let summary: Value = columns.document("summary")?;
         let summary = TemplateVersionSummary::read(&summary)
             .ok_or_else(|| columns.bad("summary", "it is none"))?;
@@ -221,7 +221,7 @@ async fn published_before(
 }
 
 /// In ascending order: the handles, the templates of the account, the verifiers.
-async fn lock(tx: &mut impl Tx, publish: &TemplatePublish) -> Result<()> {
+async fn lock(tx: &mut Tx<'_>, publish: &TemplatePublish) -> Result<()> {
     tx.lock("handles").await?;
     tx.lock(&format!("templates {}", publish.account)).await?;
     let verifiers: BTreeSet<&str> =
@@ -234,14 +234,14 @@ async fn lock(tx: &mut impl Tx, publish: &TemplatePublish) -> Result<()> {
 
 /// The handle to publish under, if nothing changed since the screening.
 async fn check(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     publish: &TemplatePublish,
 ) -> Result<Result<String, PublishRefusal>> {
-    let read = |cells: &dyn DbRow| RowReader::new(&cells, "accounts", "id")?.maybe_text("handle");
+    let read = |cells: &dyn DbRow| RowReader::new(cells, "accounts", "id")?.maybe_text("handle");
     let handle = tx.first(HANDLE, args![&publish.account], read).await?.flatten();
     let Some(handle) = handle else { return Ok(Err(PublishRefusal::HandleNotClaimed)) };
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "workflows", "id")?;
+        let columns = RowReader::new(cells, "workflows", "id")?;
         Ok((columns.count::<u32>("current_version")?, columns.maybe_time("archived_at")?))
     };
     let args = args![&publish.account, &publish.workflow_id];
@@ -256,7 +256,7 @@ async fn check(
     for snapshot in &publish.content.snapshots {
         let args =
             args![&publish.account, &snapshot.verifier_id, snapshot.version, &snapshot.config_hash];
-        let read = |cells: &dyn DbRow| RowReader::new(&cells, "verifiers", "id")?.text("id");
+        let read = |cells: &dyn DbRow| RowReader::new(cells, "verifiers", "id")?.text("id");
         if tx.first(PIN_CHECK, args, read).await?.is_none() {
             return Ok(Err(PublishRefusal::VerifierGone(snapshot.name.clone())));
         }
@@ -266,7 +266,7 @@ async fn check(
 
 /// The template with the number of the new version: a new one, or that of the workflow.
 async fn next_release(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     publish: &TemplatePublish,
     handle: &str,
 ) -> Result<Result<Template, PublishRefusal>> {

@@ -1,5 +1,6 @@
 //! Reads templates: every query checks who may see what.
 
+use const_format::concatcp;
 use std::collections::BTreeSet;
 
 use jurat_core::{
@@ -18,26 +19,26 @@ use super::{PublishedVerifierLookup, TemplateFileLookup, TemplateLookup, Templat
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader, registry::read_version, rounds::AFTER_ALL},
+        row::{DbRow, RowReader},
         search::{patterns, score},
-        sql::registry::verifier_columns,
         tx::{SqlArg, Tx, args},
+    },
+    ops::{
+        rounds::AFTER_ALL,
+        verifiers::rows::{COLUMNS as VERIFIER_COLUMNS, read_version},
     },
 };
 
-macro_rules! template_columns {
-    () => {
-        "templates.id, templates.account_id, templates.slug, templates.workflow_id, \
-         coalesce(accounts.handle, '') as handle, templates.publishing_handle, \
-         templates.latest_version, templates.created_at, templates.updated_at, \
-         templates.archived_at, templates.archive_reason"
-    };
-}
+const TEMPLATE_COLUMNS: &str = "\
+    templates.id, templates.account_id, templates.slug, templates.workflow_id, \
+    coalesce(accounts.handle, '') as handle, templates.publishing_handle, \
+    templates.latest_version, templates.created_at, templates.updated_at, \
+    templates.archived_at, templates.archive_reason";
 
 /// The newest published version; for the owner the newest of all if none is published.
 macro_rules! newest {
     ($viewer:literal) => {
-        concat!(
+        const_format::concatcp!(
             "coalesce((select max(others.version) from template_versions as others \
              where others.template_id = templates.id and others.unpublished_at is null), \
              (select max(others.version) from template_versions as others \
@@ -51,7 +52,7 @@ macro_rules! newest {
 /// The templates that the viewer may see: their own, and published ones that are not archived.
 macro_rules! visible {
     ($viewer:literal) => {
-        concat!(
+        const_format::concatcp!(
             "(templates.account_id = ",
             $viewer,
             " or (templates.archived_at is null and template_versions.unpublished_at is null))"
@@ -59,38 +60,31 @@ macro_rules! visible {
     };
 }
 
-macro_rules! from_templates {
-    () => {
-        " from templates join accounts on accounts.id = templates.account_id \
-         join template_versions on template_versions.template_id = templates.id "
-    };
-}
+const FROM_TEMPLATES: &str = " from templates join accounts on accounts.id = templates.account_id \
+    join template_versions on template_versions.template_id = templates.id ";
 
-macro_rules! release_columns {
-    () => {
-        ", template_versions.version, template_versions.summary, template_versions.published_at, \
-         template_versions.unpublished_at, template_versions.deprecated_at, \
-         template_versions.deprecation_message"
-    };
-}
+const RELEASE_COLUMNS: &str = "\
+    , template_versions.version, template_versions.summary, template_versions.published_at, \
+    template_versions.unpublished_at, template_versions.deprecated_at, \
+    template_versions.deprecation_message";
 
-const GET: &str = concat!(
+const GET: &str = concatcp!(
     "select ",
-    template_columns!(),
-    release_columns!(),
+    TEMPLATE_COLUMNS,
+    RELEASE_COLUMNS,
     ", template_versions.document",
-    from_templates!(),
+    FROM_TEMPLATES,
     "where templates.id = $1 and ",
     visible!("$2"),
     " and template_versions.version = coalesce(cast($3 as bigint), ",
     newest!("$2"),
     ")"
 );
-const LIST: &str = concat!(
+const LIST: &str = concatcp!(
     "select ",
-    template_columns!(),
-    release_columns!(),
-    from_templates!(),
+    TEMPLATE_COLUMNS,
+    RELEASE_COLUMNS,
+    FROM_TEMPLATES,
     "where ",
     visible!("$1"),
     " and template_versions.version = ",
@@ -107,15 +101,15 @@ const REVOKED: &str = "\
     on verifiers.account_id = template_pins.account_id \
     and verifiers.id = template_pins.verifier_id where template_pins.template_id = $1 \
     and template_pins.version = $2 and verifiers.standing <> 'active'";
-/// SQLite numbers parameters by appearance, so the viewer comes first.
-const SEARCH: &str = concat!(
+/// SQLite counts parameters as they come, so the viewer stands first.
+const SEARCH: &str = concatcp!(
     "select * from (select cast($1 as text) as asked_by, ",
-    template_columns!(),
-    release_columns!(),
+    TEMPLATE_COLUMNS,
+    RELEASE_COLUMNS,
     ", template_versions.search_body, ",
     score!("template_versions"),
     " as score",
-    from_templates!(),
+    FROM_TEMPLATES,
     "where ",
     visible!("$1"),
     " and template_versions.version = ",
@@ -124,28 +118,28 @@ const SEARCH: &str = concat!(
      and templates.archived_at is null) as found \
      where score > 0 order by score desc, id desc limit $19"
 );
-pub(super) const OWN: &str = concat!(
+pub(super) const OWN: &str = concatcp!(
     "select ",
-    template_columns!(),
+    TEMPLATE_COLUMNS,
     " from templates join accounts on accounts.id = templates.account_id \
      where templates.id = $1 and templates.account_id = $2"
 );
-pub(super) const BY_WORKFLOW: &str = concat!(
+pub(super) const BY_WORKFLOW: &str = concatcp!(
     "select ",
-    template_columns!(),
+    TEMPLATE_COLUMNS,
     " from templates join accounts on accounts.id = templates.account_id \
      where templates.account_id = $1 and templates.workflow_id = $2"
 );
-pub(super) const BY_SLUG: &str = concat!(
+pub(super) const BY_SLUG: &str = concatcp!(
     "select ",
-    template_columns!(),
+    TEMPLATE_COLUMNS,
     " from templates join accounts on accounts.id = templates.account_id \
      where templates.account_id = $1 and templates.slug = $2"
 );
 /// The accounts that have the handle, or had it recently.
 macro_rules! of_handle {
     ($table:literal) => {
-        concat!(
+        const_format::concatcp!(
             "handles.account_id = ",
             $table,
             ".account_id where handles.handle = $1 and ",
@@ -156,15 +150,15 @@ macro_rules! of_handle {
     };
 }
 const NAMED: &str =
-    concat!("select templates.id from templates join handles on ", of_handle!("templates"));
-const MOVED: &str = concat!(
+    concatcp!("select templates.id from templates join handles on ", of_handle!("templates"));
+const MOVED: &str = concatcp!(
     "select template_moves.template_id as id from template_moves join handles on ",
     of_handle!("template_moves")
 );
 const FILES: &str = "\
     select path, sha256, size_bytes, is_executable, content_kind, purpose from template_files \
     where template_id = $1 and version = $2 order by path";
-const FILE: &str = concat!(
+const FILE: &str = concatcp!(
     "select template_files.path, template_files.sha256, template_files.size_bytes, \
      template_files.is_executable, template_files.content_kind, template_files.purpose, \
      template_files.content from template_files \
@@ -176,25 +170,22 @@ const FILE: &str = concat!(
     visible!("$4")
 );
 /// From versions of verifiers to the live versions of templates that were published with them.
-macro_rules! live_pins {
-    () => {
-        "from template_pins join template_versions \
-         on template_versions.template_id = template_pins.template_id \
-         and template_versions.version = template_pins.version \
-         and template_versions.unpublished_at is null \
-         join templates on templates.id = template_pins.template_id \
-         and templates.archived_at is null "
-    };
-}
+const LIVE_PINS: &str = "\
+    from template_pins join template_versions \
+    on template_versions.template_id = template_pins.template_id \
+    and template_versions.version = template_pins.version \
+    and template_versions.unpublished_at is null \
+    join templates on templates.id = template_pins.template_id \
+    and templates.archived_at is null ";
 
-/// The pins come first, so that an unpublished foreign verifier takes as long as a missing one.
-const PUBLISHED: &str = concat!(
+/// The pins come first, so that a verifier of others that is not published takes as long as none.
+const PUBLISHED: &str = concatcp!(
     "select ",
-    verifier_columns!(),
+    VERIFIER_COLUMNS,
     ", verifier_versions.version, verifier_versions.description as version_description, \
      verifier_versions.config, verifier_versions.config_hash, verifier_versions.deployed_at \
      from (select distinct template_pins.verifier_id, template_pins.verifier_version ",
-    live_pins!(),
+    LIVE_PINS,
     "where template_pins.verifier_id = $1) as pinned cross join verifiers join verifier_versions \
      on verifier_versions.verifier_id = verifiers.id \
      and verifier_versions.account_id = verifiers.account_id \
@@ -203,22 +194,22 @@ const PUBLISHED: &str = concat!(
      and verifier_versions.version = coalesce(cast($2 as bigint), verifiers.current_version)"
 );
 /// The live versions of templates that were published with any version of a verifier.
-pub(crate) const SERVING: &str = concat!(
+pub(crate) const SERVING: &str = concatcp!(
     "select distinct accounts.handle, templates.slug, template_versions.version ",
-    live_pins!(),
+    LIVE_PINS,
     "join accounts on accounts.id = templates.account_id where template_pins.verifier_id = $1 \
      order by accounts.handle, templates.slug, template_versions.version limit 20"
 );
 
 /// A template with its version, as a problem names it.
 pub(crate) fn read_serving(cells: &dyn DbRow) -> Result<String> {
-    let columns = RowReader::new(&cells, "templates", "slug")?;
+    let columns = RowReader::new(cells, "templates", "slug")?;
     let handle = columns.maybe_text("handle")?.unwrap_or_default();
     Ok(format!("@{handle}/{}@v{}", columns.text("slug")?, columns.number("version")?))
 }
 
 pub(super) fn read_template(cells: &dyn DbRow) -> Result<Template> {
-    let columns = RowReader::new(&cells, "templates", "id")?;
+    let columns = RowReader::new(cells, "templates", "id")?;
     Ok(Template {
         id: columns.text("id")?,
         account: columns.id("account_id", AccountId::parse)?,
@@ -235,7 +226,7 @@ pub(super) fn read_template(cells: &dyn DbRow) -> Result<Template> {
 }
 
 fn read_line(cells: &dyn DbRow) -> Result<TemplateLine> {
-    let columns = RowReader::new(&cells, "template_versions", "id")?;
+    let columns = RowReader::new(cells, "template_versions", "id")?;
     let summary: Value = columns.document("summary")?;
     Ok(TemplateLine {
         template: read_template(cells)?,
@@ -253,7 +244,7 @@ fn read_line(cells: &dyn DbRow) -> Result<TemplateLine> {
 
 fn read_whole(cells: &dyn DbRow) -> Result<TemplateVersion> {
     let TemplateLine { template, release, summary } = read_line(cells)?;
-    let columns = RowReader::new(&cells, "template_versions", "id")?;
+    let columns = RowReader::new(cells, "template_versions", "id")?;
     let document: Value = columns.document("document")?;
     let content =
         TemplateContent::read(&document).ok_or_else(|| columns.bad("document", "it is none"))?;
@@ -262,7 +253,7 @@ fn read_whole(cells: &dyn DbRow) -> Result<TemplateVersion> {
 }
 
 fn read_file(cells: &dyn DbRow) -> Result<TemplateFile> {
-    let columns = RowReader::new(&cells, "template_files", "path")?;
+    let columns = RowReader::new(cells, "template_files", "path")?;
     Ok(TemplateFile {
         path: columns.text("path")?,
         sha256: columns.text("sha256")?,
@@ -274,12 +265,12 @@ fn read_file(cells: &dyn DbRow) -> Result<TemplateFile> {
 }
 
 fn read_id(cells: &dyn DbRow) -> Result<String> {
-    RowReader::new(&cells, "templates", "id")?.text("id")
+    RowReader::new(cells, "templates", "id")?.text("id")
 }
 
 /// The id of a template, whoever may see it: by its current name, or by an old one.
 pub(super) async fn find(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     which: &TemplateSelector,
     now: Timestamp,
 ) -> Result<Option<String>> {
@@ -296,7 +287,7 @@ pub(super) async fn find(
 }
 
 pub(super) async fn get(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     asked: &TemplateLookup,
 ) -> Result<Option<TemplateVersion>> {
     let Some(id) = find(tx, &asked.which, asked.now).await? else { return Ok(None) };
@@ -313,7 +304,7 @@ fn seen_by(viewer: Option<&AccountId>) -> SqlArg {
     SqlArg::from(viewer.map(AccountId::as_str))
 }
 
-pub(super) async fn list(tx: &mut impl Tx, filter: &TemplateFilter) -> Result<Vec<TemplateLine>> {
+pub(super) async fn list(tx: &mut Tx<'_>, filter: &TemplateFilter) -> Result<Vec<TemplateLine>> {
     let pattern = filter.search.as_ref().map(|text| {
         let text = text.to_lowercase();
         let text = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
@@ -332,11 +323,11 @@ pub(super) async fn list(tx: &mut impl Tx, filter: &TemplateFilter) -> Result<Ve
 
 /// The best matches, roughly best first, each with the words of its body.
 pub(super) async fn search(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     wanted: &TemplateWordSearch,
 ) -> Result<Vec<(TemplateLine, String)>> {
     let read = |cells: &dyn DbRow| {
-        let body = RowReader::new(&cells, "template_versions", "id")?.text("search_body")?;
+        let body = RowReader::new(cells, "template_versions", "id")?.text("search_body")?;
         Ok((read_line(cells)?, body))
     };
     let mut args = vec![seen_by(wanted.viewer.as_ref())];
@@ -346,11 +337,11 @@ pub(super) async fn search(
 }
 
 pub(super) async fn file(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     asked: &TemplateFileLookup,
 ) -> Result<Option<(TemplateFile, Vec<u8>)>> {
     let read = |cells: &dyn DbRow| {
-        let content = RowReader::new(&cells, "template_files", "path")?.bytes("content")?;
+        let content = RowReader::new(cells, "template_files", "path")?.bytes("content")?;
         Ok((read_file(cells)?, content))
     };
     let TemplateFileLookup { template, version, path, viewer } = asked;
@@ -358,9 +349,9 @@ pub(super) async fn file(
 }
 
 pub(super) async fn published(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     pair: &PublishedVerifierLookup,
 ) -> Result<Option<VerifierVersion>> {
     let args = args![&pair.verifier, pair.version];
-    tx.first(PUBLISHED, args, |cells| read_version(&cells)).await
+    tx.first(PUBLISHED, args, read_version).await
 }

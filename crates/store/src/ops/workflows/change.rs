@@ -28,21 +28,21 @@ const DELETIONS: [&str; 6] = [
     "delete from workflows where account_id = $1 and id = $2",
 ];
 pub(super) async fn archive(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     change: &WorkflowChange,
 ) -> Result<Result<Workflow, WorkflowRefusal>> {
     set_archived(tx, change, Some(change.at)).await
 }
 
 pub(super) async fn unarchive(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     change: &WorkflowChange,
 ) -> Result<Result<Workflow, WorkflowRefusal>> {
     set_archived(tx, change, None).await
 }
 
 async fn set_archived(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     change: &WorkflowChange,
     at: Option<Timestamp>,
 ) -> Result<Result<Workflow, WorkflowRefusal>> {
@@ -55,7 +55,7 @@ async fn set_archived(
 }
 
 pub(super) async fn delete(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     change: &WorkflowChange,
 ) -> Result<Result<Workflow, WorkflowRefusal>> {
     let workflow = tried!(owned(tx, change).await?);
@@ -68,7 +68,7 @@ pub(super) async fn delete(
 }
 
 pub(super) async fn delete_version(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     change: &WorkflowChange,
 ) -> Result<Result<Workflow, WorkflowRefusal>> {
     let workflow = tried!(owned(tx, change).await?);
@@ -86,7 +86,7 @@ pub(super) async fn delete_version(
 }
 
 async fn owned(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     change: &WorkflowChange,
 ) -> Result<Result<Workflow, WorkflowRefusal>> {
     let found = held(tx, &change.caller, &change.which, AccessRole::Owner).await?;

@@ -1,5 +1,6 @@
-//! The files of versions, and their contents.
+//! The files of versions and their contents.
 
+use const_format::concatcp;
 use std::collections::BTreeMap;
 
 use jurat_core::{
@@ -14,19 +15,19 @@ use jurat_core::{
 use super::{
     NameMatch, WorkflowFileSet, WorkflowFilesLookup, WorkflowRefusal, WrongField,
     reach::seen,
-    rows::{file_columns, read_file},
+    rows::{FILE_COLUMNS, read_file},
     tried,
 };
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader, to_bigint},
+        row::{DbRow, RowReader, to_bigint},
         tx::{Tx, args},
     },
 };
 
 const CONTENT: &str = seen!(
-    concat!(file_columns!(), ", workflow_blobs.content"),
+    concatcp!(FILE_COLUMNS, ", workflow_blobs.content"),
     "join workflow_files on workflow_files.account_id = workflows.account_id \
      and workflow_files.workflow_id = workflows.id \
      join workflow_blobs on workflow_blobs.account_id = workflow_files.account_id \
@@ -41,11 +42,11 @@ const FILE_ADD: &str = "\
 const BLOB_ADD: &str = "\
     insert into workflow_blobs (account_id, sha256, content, created_at) \
     values ($1, $2, $3, $4) on conflict (account_id, sha256) do nothing";
-/// A content by its digest, among the files that the caller can see: all of an owner, or those of
-/// one workflow from a version on.
-const KNOWN: &str = concat!(
+/// A content by its digest, in the files that somebody sees: all of an owner, or those of one
+/// workflow from a version on.
+const KNOWN: &str = concatcp!(
     "select ",
-    file_columns!(),
+    FILE_COLUMNS,
     " from workflow_files where account_id = $1 and sha256 = $2 \
      and (cast($3 as text) is null or workflow_id = $3) and version >= $4 limit 1"
 );
@@ -55,7 +56,7 @@ const BLOBS_FORGET: &str = "\
     and workflow_files.sha256 = workflow_blobs.sha256)";
 
 pub(super) async fn read(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     asked: &WorkflowFilesLookup,
 ) -> Result<NameMatch<WorkflowFileSet>> {
     let WorkflowFilesLookup { asked, paths } = asked;
@@ -74,7 +75,7 @@ pub(super) async fn read(
 }
 
 fn read_content(cells: &dyn DbRow) -> Result<WorkflowFileBytes> {
-    let content = RowReader::new(&cells, "workflow_blobs", "path")?.bytes("content")?;
+    let content = RowReader::new(cells, "workflow_blobs", "path")?.bytes("content")?;
     Ok(WorkflowFileBytes { entry: read_file(cells)?, content })
 }
 
@@ -89,7 +90,7 @@ pub(crate) struct VersionFiles {
 /// The files of the next version; `old` are those of the previous one, if they are changed one by
 /// one. A caller that names a content by its digest must be able to see it.
 pub(super) async fn kept(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     target: Option<&ReachableWorkflow>,
     (owner, old): (&AccountId, &[FileEntry]),
     files: &[NewFile],
@@ -137,7 +138,7 @@ fn entry_of(bytes: &[u8]) -> FileEntry {
 
 /// The entry of a content known by its digest; its path comes later.
 async fn known(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     target: Option<&ReachableWorkflow>,
     owner: &AccountId,
     sha256: &str,
@@ -164,13 +165,9 @@ pub(super) fn within_limits(files: &[FileEntry]) -> Result<(), WorkflowRefusal> 
     }
 }
 
-/// Writes the files of a version before their contents: PostgreSQL lets editors of a shared
-/// workflow store contents only for files in it.
-pub(super) async fn write(
-    tx: &mut impl Tx,
-    workflow: &Workflow,
-    kept: &VersionFiles,
-) -> Result<()> {
+/// Writes the files of a version before their contents: PostgreSQL lets those who share a workflow
+/// keep contents only for files that are in it.
+pub(super) async fn write(tx: &mut Tx<'_>, workflow: &Workflow, kept: &VersionFiles) -> Result<()> {
     for file in &kept.entries {
         let args = args![
             &workflow.account,
@@ -193,11 +190,11 @@ pub(super) async fn write(
 }
 
 /// Erases the contents that no file of the account has any more.
-pub(super) async fn forget(tx: &mut impl Tx, owner: &AccountId) -> Result<()> {
+pub(super) async fn forget(tx: &mut Tx<'_>, owner: &AccountId) -> Result<()> {
     tx.run(BLOBS_FORGET, args![owner]).await.map(drop)
 }
 
-/// The differences between the files of two versions: changed paths, then deleted ones.
+/// The difference between the files of two versions: changed paths, then deleted ones.
 pub(super) fn differences(old: &[FileEntry], new: &[FileEntry]) -> (Vec<String>, Vec<String>) {
     let before: BTreeMap<&str, &FileEntry> =
         old.iter().map(|file| (file.path.as_str(), file)).collect();

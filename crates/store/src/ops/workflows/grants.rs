@@ -1,6 +1,7 @@
 //! Grants on workflows. Each grant is stored under the name it was made to; the access of an
 //! account follows from all its names, and is stored with them.
 
+use const_format::concatcp;
 use jurat_core::{
     account::{AccountKind, AccountName, AccountProfile},
     id::AccountId,
@@ -15,14 +16,14 @@ use jurat_core::{
 use super::{
     GrantRevocation, NameMatch, WorkflowChange, WorkflowGrantOrder, WorkflowLookup,
     WorkflowRefusal, WrongField,
-    reach::{self, held, principals},
+    reach::{self, PRINCIPALS, held},
     rows::{label, role_of_rank},
     tried,
 };
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{SqlArg, Tx, args},
     },
     ops::{
@@ -68,7 +69,7 @@ const REMOVE_NAMED: &str = "\
 const REMOVE_NAMES: &str = "\
     delete from named_grants \
     where account_id = $1 and workflow_id = $2 and grantee_id = $3";
-/// The access that follows from all names of an account.
+/// The grants that follow from all names of an account.
 const DERIVED: &str = "\
     select grantee_id as id, \
     max(case role when 'admin' then 3 when 'edit' then 2 else 1 end) as role_rank, \
@@ -96,16 +97,16 @@ const REMOVE: &str = "\
 const REMOVE_ENDED: &str = "\
     delete from workflow_grants \
     where account_id = $1 and workflow_id = $2 and grantee_id = $3 and $4 = 0";
-/// By the names that were given; a grant from before there were names by its public one. A caller
-/// that may not share a workflow sees only their own access.
-const LIST: &str = concat!(
+/// By the names that were given; a grant from before there were names by the one that people know.
+/// Who may not share a workflow sees what reaches themselves.
+const LIST: &str = concatcp!(
     "select * from (select named_grants.granted_to as id, grantees.kind, \
      named_grants.role, named_grants.floor_version, named_grants.granted_by, \
      granters.email as by_email, granters.handle as by_handle, named_grants.granted_at \
      from named_grants left join accounts as grantees on grantees.id = named_grants.grantee_id \
      left join accounts as granters on granters.id = named_grants.granted_by \
      where (named_grants.grantee_id in ",
-    principals!(),
+    PRINCIPALS,
     " or $2 = 1) and named_grants.account_id = $3 and named_grants.workflow_id = $4 \
      union all select coalesce('@' || grantees.handle, grantees.email, grantees.id) as id, \
      grantees.kind, workflow_grants.role, workflow_grants.floor_version, \
@@ -114,7 +115,7 @@ const LIST: &str = concat!(
      from workflow_grants join accounts as grantees on grantees.id = workflow_grants.grantee_id \
      left join accounts as granters on granters.id = workflow_grants.granted_by \
      where (workflow_grants.grantee_id in ",
-    principals!(),
+    PRINCIPALS,
     " or $2 = 1) and workflow_grants.account_id = $3 and workflow_grants.workflow_id = $4 \
      and not exists (select 1 from named_grants as named \
      where named.account_id = workflow_grants.account_id \
@@ -133,7 +134,7 @@ const DAY_MICROS: i64 = 24 * 3_600 * 1_000_000;
 const NOBODY: &str = "";
 
 pub(super) async fn list(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     asked: &WorkflowLookup,
 ) -> Result<NameMatch<Vec<GrantLine>>> {
     let reached = match reach::find(tx, &asked.caller, &asked.which).await? {
@@ -149,7 +150,7 @@ pub(super) async fn list(
 }
 
 fn read_line(cells: &dyn DbRow) -> Result<GrantLine> {
-    let columns = RowReader::new(&cells, "named_grants", "id")?;
+    let columns = RowReader::new(cells, "named_grants", "id")?;
     let kind = columns.maybe_word::<AccountKind>("kind")?;
     let by = columns.text("granted_by")?;
     let granted_by = match (columns.maybe_text("by_handle")?, columns.maybe_text("by_email")?) {
@@ -173,7 +174,7 @@ struct GrantRow {
 }
 
 fn read_named(cells: &dyn DbRow) -> Result<GrantRow> {
-    let columns = RowReader::new(&cells, "named_grants", "id")?;
+    let columns = RowReader::new(cells, "named_grants", "id")?;
     Ok(GrantRow {
         grantee: columns.maybe_text("grantee_id")?,
         floor: columns.count("floor_version")?,
@@ -181,7 +182,7 @@ fn read_named(cells: &dyn DbRow) -> Result<GrantRow> {
 }
 
 pub(super) async fn grant(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     order: &WorkflowGrantOrder,
 ) -> Result<Result<WorkflowGrantResult, WorkflowRefusal>> {
     let reached = tried!(held(tx, &order.caller, &order.which, AccessRole::Admin).await?);
@@ -205,7 +206,7 @@ pub(super) async fn grant(
         tried!(has_room(tx, order, workflow, ended.is_some()).await?);
     }
     tried!(count_grant(tx, order).await?);
-    // Nobody shares versions that they cannot see, and a changed role never removes any.
+    // A caller shares only versions that it sees, and a change of role hides none.
     let floor = if order.with_history { reached.floor } else { workflow.current_version };
     let floor = before.map_or(floor, |before| before.floor.min(floor));
     // The recipient of an unnamed grant keeps its versions.
@@ -229,10 +230,10 @@ pub(super) async fn grant(
     Ok(Ok(WorkflowGrantResult { workflow: reached.workflow, role: order.role, floor }))
 }
 
-/// The recipient of a grant. An unregistered address is treated like a registered one, so that
-/// nobody learns which it is.
+/// The holder of a grant. An unregistered address gets a grant like a registered one, so that a
+/// caller cannot tell them apart.
 async fn granted_to(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     order: &WorkflowGrantOrder,
     reached: &ReachableWorkflow,
 ) -> Result<Result<Option<AccountProfile>, WorkflowRefusal>> {
@@ -250,7 +251,7 @@ async fn granted_to(
 
 /// Whether there is room for another grant, under a new name or an existing one.
 async fn has_room(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     order: &WorkflowGrantOrder,
     workflow: &Workflow,
     has_name: bool,
@@ -268,7 +269,7 @@ async fn has_room(
 
 /// Counts a grant for its day, even a repeated one.
 async fn count_grant(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     order: &WorkflowGrantOrder,
 ) -> Result<Result<(), WorkflowRefusal>> {
     tx.lock(&format!("grants of {}", order.caller)).await?;
@@ -291,7 +292,7 @@ struct GrantContext<'a> {
 /// Writes the access of an account after one of its names changed; `kind` is `None` if there is no
 /// such account. The statements are the same in every case.
 async fn derive(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     place: &GrantContext<'_>,
     id: Option<&str>,
     kind: Option<AccountKind>,
@@ -300,7 +301,7 @@ async fn derive(
     // The owner may do everything, and is named here only by a caller who does not know that.
     let id = id.filter(|id| *id != workflow.account.as_str()).unwrap_or(NOBODY);
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "named_grants", "id")?;
+        let columns = RowReader::new(cells, "named_grants", "id")?;
         Ok((role_of_rank(&columns)?, columns.count::<u32>("floor_version")?))
     };
     let row = || args![&workflow.account, &workflow.id, id];
@@ -317,14 +318,14 @@ async fn derive(
     tx.run(REMOVE_ENDED, removed).await.map(drop)
 }
 
-/// Like `derive`, for the account that had a changed name, if there is one.
-async fn derive_anew(tx: &mut impl Tx, place: &GrantContext<'_>, id: Option<&str>) -> Result<()> {
+/// The same for whoever had a name that changed, where that was somebody.
+async fn derive_anew(tx: &mut Tx<'_>, place: &GrantContext<'_>, id: Option<&str>) -> Result<()> {
     let profile = profile_of(tx, id.unwrap_or(NOBODY)).await?;
     derive(tx, place, id, profile.map(|it| it.kind)).await
 }
 
 pub(super) async fn revoke(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     order: &GrantRevocation,
 ) -> Result<Result<GrantRevocationResult, WorkflowRefusal>> {
     let reached = tried!(held(tx, &order.caller, &order.which, AccessRole::Admin).await?);
@@ -348,7 +349,7 @@ pub(super) async fn revoke(
 
 /// Revokes a grant from before there were names, by its listed name or by the account.
 async fn revoke_unnamed(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     workflow: &Workflow,
     profile: Option<&AccountProfile>,
     name: &str,
@@ -362,15 +363,15 @@ async fn revoke_unnamed(
     Ok(tx.run(REMOVE, args).await? > 0)
 }
 
-/// The first version that an unnamed grant shares.
-async fn unnamed(tx: &mut impl Tx, workflow: &Workflow, grantee: &str) -> Result<Option<u32>> {
+/// The first version that a grant from before there were names shares.
+async fn unnamed(tx: &mut Tx<'_>, workflow: &Workflow, grantee: &str) -> Result<Option<u32>> {
     let read =
-        |cells: &dyn DbRow| RowReader::new(&cells, "workflow_grants", "id")?.count("floor_version");
+        |cells: &dyn DbRow| RowReader::new(cells, "workflow_grants", "id")?.count("floor_version");
     tx.first(UNNAMED, args![&workflow.account, &workflow.id, grantee], read).await
 }
 
 pub(super) async fn leave(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     change: &WorkflowChange,
 ) -> Result<Result<WorkflowLeaveResult, WorkflowRefusal>> {
     let reached = tried!(held(tx, &change.caller, &change.which, AccessRole::View).await?);
@@ -387,7 +388,7 @@ pub(super) async fn leave(
 
 /// An account that the caller may share with: any user, and teams that the caller is a member of.
 async fn known(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     caller: &AccountId,
     name: &AccountName,
     at: Timestamp,
@@ -397,7 +398,7 @@ async fn known(
         AccountKind::User => Some(profile),
         AccountKind::Anonymous => None,
         AccountKind::Team => {
-            let read = |cells: &dyn DbRow| RowReader::new(&cells, "team_members", "id").map(drop);
+            let read = |cells: &dyn DbRow| RowReader::new(cells, "team_members", "id").map(drop);
             let args = args![&profile.account, caller];
             tx.first(MEMBER, args, read).await?.map(|()| profile)
         }
@@ -406,13 +407,13 @@ async fn known(
 
 /// Lets grants to an address find the account that was created for it.
 pub(crate) async fn grants_adopt(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     profile: &AccountProfile,
     at: Timestamp,
 ) -> Result<()> {
     let Some(email) = &profile.email else { return Ok(()) };
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "named_grants", "id")?;
+        let columns = RowReader::new(cells, "named_grants", "id")?;
         let owner = columns.id("id", AccountId::parse)?;
         let by = columns.id("granted_by", AccountId::parse)?;
         Ok((owner, columns.text("workflow_id")?, by))

@@ -3,6 +3,7 @@
 //! a missing one. A bare slug is one of the caller's own: shared ones are reached by id or full
 //! name.
 
+use const_format::concatcp;
 use jurat_core::{
     id::AccountId,
     workflow::{AccessRole, ReachableWorkflow, WorkflowSelector},
@@ -10,7 +11,7 @@ use jurat_core::{
 
 use super::{
     NameMatch, WorkflowRefusal,
-    rows::{columns, owner_handle, read_full_name, read_reached},
+    rows::{COLUMNS, OWNER_HANDLE, read_full_name, read_reached},
     tried,
 };
 use crate::{
@@ -19,18 +20,14 @@ use crate::{
 };
 
 /// The caller, and the teams that it is a member of.
-macro_rules! principals {
-    () => {
-        "(select cast($1 as text) union all select team_members.team_id from team_members \
-         where team_members.account_id = $1)"
-    };
-}
-pub(crate) use principals;
+pub(crate) const PRINCIPALS: &str = "\
+    (select cast($1 as text) union all select team_members.team_id from team_members \
+    where team_members.account_id = $1)";
 
 /// The owner in `@owner/name`: the account itself, or the one that has or had the handle.
 macro_rules! of_owner {
     ($owner:literal) => {
-        concat!(
+        const_format::concatcp!(
             "(select cast(",
             $owner,
             " as text) union all select handles.account_id from handles where handles.handle = ",
@@ -41,27 +38,23 @@ macro_rules! of_owner {
 }
 pub(crate) use of_owner;
 
-/// Whether a grant counts as accepted: its recipient said so, or it comes through a team.
-macro_rules! is_accepted {
-    () => {
-        "workflow_grants.state = 'accepted' or workflow_grants.grantee_id <> $1"
-    };
-}
-pub(crate) use is_accepted;
+/// Whether a grant counts as accepted: its holder said so, or it comes through a team.
+pub(crate) const IS_ACCEPTED: &str =
+    "workflow_grants.state = 'accepted' or workflow_grants.grantee_id <> $1";
 
-/// The grants to the caller, once for each workflow: the highest role and the lowest floor.
+/// The grants of the caller, one for each workflow: the highest role and the lowest floor.
 macro_rules! grants {
     ($rest:literal) => {
-        concat!(
+        const_format::concatcp!(
             "select workflow_grants.account_id, workflow_grants.workflow_id, \
              max(case workflow_grants.role when 'admin' then 3 when 'edit' then 2 else 1 end) \
              as role_rank, min(workflow_grants.floor_version) as floor_version, \
              max(case when ",
-            $crate::ops::workflows::is_accepted!(),
+            $crate::ops::workflows::IS_ACCEPTED,
             " then 1 else 0 end) as is_accepted \
              from workflow_grants where workflow_grants.account_id <> $1 \
              and workflow_grants.state <> 'declined' and workflow_grants.grantee_id in ",
-            $crate::ops::workflows::principals!(),
+            $crate::ops::workflows::PRINCIPALS,
             $rest,
             " group by workflow_grants.account_id, workflow_grants.workflow_id"
         )
@@ -69,24 +62,20 @@ macro_rules! grants {
 }
 pub(crate) use grants;
 
-macro_rules! granted {
-    () => {
-        concat!("(", $crate::ops::workflows::reach::grants!(""), ") as granted")
-    };
-}
-pub(crate) use granted;
+pub(crate) const GRANTED: &str =
+    concatcp!("(", crate::ops::workflows::reach::grants!(""), ") as granted");
 
 /// The caller's role on a workflow, from the rows under this name.
 macro_rules! reach_columns {
     ($reached:literal) => {
-        concat!(
+        const_format::concatcp!(
             $reached,
             ".role_rank, ",
             $reached,
             ".floor_version, ",
             $reached,
             ".is_accepted, ",
-            $crate::ops::workflows::rows::owner_handle!()
+            $crate::ops::workflows::rows::OWNER_HANDLE
         )
     };
 }
@@ -97,7 +86,7 @@ pub(crate) use reach_columns;
 /// the workflow itself.
 macro_rules! reached_by {
     ($own:literal, $granted:literal, $columns:expr, $joins:expr, $rest:expr) => {
-        concat!(
+        const_format::concatcp!(
             "select ",
             $columns,
             " from (select own.account_id, own.id as workflow_id, 4 as role_rank, \
@@ -136,7 +125,7 @@ macro_rules! seen_version {
     ($columns:expr, $table:literal, $rest:expr) => {
         $crate::ops::workflows::reach::seen!(
             $columns,
-            concat!(
+            const_format::concatcp!(
                 "join ",
                 $table,
                 " on ",
@@ -145,49 +134,54 @@ macro_rules! seen_version {
                 $table,
                 ".workflow_id = workflows.id"
             ),
-            concat!("and ", $table, ".version = $3 and reached.floor_version <= $3 ", $rest)
+            const_format::concatcp!(
+                "and ",
+                $table,
+                ".version = $3 and reached.floor_version <= $3 ",
+                $rest
+            )
         )
     };
 }
 pub(crate) use seen_version;
 
-const BY_ID: &str = seen!(concat!(columns!(), ", ", reach_columns!("reached")), "", "");
-const OWN_BY_SLUG: &str = concat!(
+const BY_ID: &str = seen!(concatcp!(COLUMNS, ", ", reach_columns!("reached")), "", "");
+const OWN_BY_SLUG: &str = concatcp!(
     "select ",
-    columns!(),
+    COLUMNS,
     ", 4 as role_rank, 0 as floor_version, 1 as is_accepted, ",
-    owner_handle!(),
+    OWNER_HANDLE,
     " from workflows where workflows.account_id = $1 and workflows.slug = $2"
 );
 /// By its slug `$2` and its owner `$3`.
 const BY_FULL_NAME: &str = reached_by!(
     "own.slug = $2",
     "",
-    concat!(columns!(), ", ", reach_columns!("reached")),
+    concatcp!(COLUMNS, ", ", reach_columns!("reached")),
     "",
-    concat!("and workflows.slug = $2 and workflows.account_id in ", of_owner!("$3"))
+    concatcp!("and workflows.slug = $2 and workflows.account_id in ", of_owner!("$3"))
 );
-/// Those of other owners with the slug; accepted ones come first.
-const SHARED_BY_SLUG: &str = concat!(
+/// Those of others that have the slug; what was accepted comes first.
+const SHARED_BY_SLUG: &str = concatcp!(
     "select ",
-    columns!(),
+    COLUMNS,
     ", ",
     reach_columns!("granted"),
     " from ",
-    granted!(),
+    GRANTED,
     " join workflows on workflows.account_id = granted.account_id \
      and workflows.id = granted.workflow_id \
      where workflows.archived_at is null and workflows.slug = $2 \
      order by granted.is_accepted desc, workflows.id limit 3"
 );
-/// The shared workflow that the caller accepted and may change, with the token `$3`.
-const ACCEPTED_BY_TOKEN: &str = concat!(
+/// The one of others that the caller accepted, may change, and has the token `$3` of.
+const ACCEPTED_BY_TOKEN: &str = concatcp!(
     "select ",
-    columns!(),
+    COLUMNS,
     ", ",
     reach_columns!("granted"),
     " from ",
-    granted!(),
+    GRANTED,
     " join workflows on workflows.account_id = granted.account_id \
      and workflows.id = granted.workflow_id \
      where workflows.archived_at is null and workflows.slug = $2 \
@@ -195,7 +189,7 @@ const ACCEPTED_BY_TOKEN: &str = concat!(
 );
 
 pub(super) async fn by_id(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     caller: &AccountId,
     id: &str,
 ) -> Result<Option<ReachableWorkflow>> {
@@ -203,7 +197,7 @@ pub(super) async fn by_id(
 }
 
 pub(super) async fn own_by_slug(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     caller: &AccountId,
     slug: &str,
 ) -> Result<Option<ReachableWorkflow>> {
@@ -212,7 +206,7 @@ pub(super) async fn own_by_slug(
 
 /// The full names of shared workflows with the slug.
 pub(super) async fn full_names(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     caller: &AccountId,
     slug: &str,
 ) -> Result<Vec<String>> {
@@ -221,7 +215,7 @@ pub(super) async fn full_names(
 
 /// A shared workflow by its slug and its token, which only its readers know.
 pub(super) async fn by_token(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     caller: &AccountId,
     (slug, token): (&str, &str),
 ) -> Result<Option<ReachableWorkflow>> {
@@ -231,7 +225,7 @@ pub(super) async fn by_token(
 /// A workflow by its name. A bare slug is one of the caller's own; a recipient of one with that
 /// slug learns its full name.
 pub(super) async fn find(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     caller: &AccountId,
     which: &WorkflowSelector,
 ) -> Result<NameMatch<ReachableWorkflow>> {
@@ -249,14 +243,14 @@ pub(super) async fn find(
     Ok(NameMatch::named_elsewhere(full_names(tx, caller, slug).await?))
 }
 
-/// Serializes changes of the workflows of an account.
-pub(crate) async fn lock(tx: &mut impl Tx, owner: &AccountId) -> Result<()> {
+/// Those who change the workflows of an account take turns.
+pub(crate) async fn lock(tx: &mut Tx<'_>, owner: &AccountId) -> Result<()> {
     tx.lock(&format!("workflows of {owner}")).await
 }
 
-/// A workflow that the caller may change, locked.
+/// A workflow that the caller may change, locked against other changes.
 pub(super) async fn held(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     caller: &AccountId,
     which: &WorkflowSelector,
     needs: AccessRole,
@@ -267,7 +261,7 @@ pub(super) async fn held(
         NameMatch::Elsewhere(names) => return Ok(Err(WorkflowRefusal::Elsewhere(names))),
     };
     lock(tx, &found.workflow.account).await?;
-    // The workflow may have changed while this transaction waited for the lock.
+    // The state may have changed while the lock was waited for.
     let again = by_id(tx, caller, &found.workflow.id).await?;
     let found = tried!(again.ok_or(WorkflowRefusal::NotFound));
     tried!(may(&found, needs));

@@ -1,5 +1,6 @@
 //! Reads workflows.
 
+use const_format::concatcp;
 use jurat_core::{
     id::AccountId,
     workflow::{
@@ -10,16 +11,16 @@ use jurat_core::{
 
 use super::{
     NameMatch, WorkflowLookup, WorkflowQuery, WorkflowWordSearch,
-    reach::{self, granted, reach_columns, seen_version},
+    reach::{self, GRANTED, reach_columns, seen_version},
     rows::{
-        columns, file_columns, owner_handle, read_binding, read_candidate, read_file, read_reached,
+        COLUMNS, FILE_COLUMNS, OWNER_HANDLE, read_binding, read_candidate, read_file, read_reached,
         read_version,
     },
 };
 use crate::{
     Result,
     db::{
-        rows::{DbRow, RowReader, json},
+        row::{DbRow, RowReader, json},
         search::{patterns, score},
         tx::{SqlArg, Tx, args},
     },
@@ -38,76 +39,68 @@ const VERSION_THERE: &str = seen_version!(
     "workflow_versions",
     ""
 );
-const FILES: &str =
-    seen_version!(file_columns!(), "workflow_files", "order by workflow_files.path");
+const FILES: &str = seen_version!(FILE_COLUMNS, "workflow_files", "order by workflow_files.path");
 pub(super) const BINDINGS: &str = "\
     select name, verifier_id, pinned_version from workflow_bindings \
     where account_id = $1 and workflow_id = $2 order by name";
 
-macro_rules! narrowed {
-    () => {
-        " and workflows.id < $4 \
-         and (cast($5 as text) is null or replace(workflows.tags, $5, '') <> workflows.tags) \
-         and (cast($6 as text) is null \
-         or replace(workflows.search_text, $6, '') <> workflows.search_text \
-         or replace(workflows.search_body, $6, '') <> workflows.search_body)"
-    };
-}
+const NARROWED: &str = " and workflows.id < $4 \
+    and (cast($5 as text) is null or replace(workflows.tags, $5, '') <> workflows.tags) \
+    and (cast($6 as text) is null \
+    or replace(workflows.search_text, $6, '') <> workflows.search_text \
+    or replace(workflows.search_body, $6, '') <> workflows.search_body)";
 
-/// A text search finds unaccepted workflows only among the shared ones: their owners choose the
-/// words.
-const LIST: &str = concat!(
+/// Words that somebody looks for find what is not accepted only among what is shared: whoever grants
+/// chooses the words.
+const LIST: &str = concatcp!(
     "select ",
-    columns!(),
+    COLUMNS,
     ", 4 as role_rank, cast(0 as bigint) as floor_version, 1 as is_accepted, ",
-    owner_handle!(),
+    OWNER_HANDLE,
     " from workflows where workflows.account_id = $1 and $2 <> 'shared' \
      and (workflows.archived_at is null or $3 = 1)",
-    narrowed!(),
+    NARROWED,
     " union all select ",
-    columns!(),
+    COLUMNS,
     ", ",
     reach_columns!("granted"),
     " from ",
-    granted!(),
+    GRANTED,
     " join workflows on workflows.account_id = granted.account_id \
      and workflows.id = granted.workflow_id \
      where workflows.archived_at is null and $2 <> 'mine' \
      and (granted.is_accepted = 1 or $2 = 'shared' or cast($6 as text) is null)",
-    narrowed!(),
+    NARROWED,
     " order by id desc limit $7"
 );
-/// The one requested tag, if there is one.
-macro_rules! tagged {
-    () => {
-        " and (cast($19 as text) is null or replace(workflows.tags, $19, '') <> workflows.tags)"
-    };
-}
+/// The one tag that is wanted, if one is.
+const TAGGED: &str =
+    " and (cast($19 as text) is null or replace(workflows.tags, $19, '') <> workflows.tags)";
 
 /// SQLite numbers parameters by appearance, so the caller comes first.
-const SEARCH: &str = concat!(
+const SEARCH: &str = concatcp!(
     "select * from (select cast($1 as text) as asked_by, ",
-    columns!(),
+    COLUMNS,
     ", 4 as role_rank, cast(0 as bigint) as floor_version, 1 as is_accepted, ",
-    owner_handle!(),
+    OWNER_HANDLE,
     ", workflows.search_body, ",
     score!("workflows"),
     " as score from workflows where workflows.account_id = $1 and $18 <> 'shared' \
      and workflows.archived_at is null",
-    tagged!(),
+    TAGGED,
     " union all select cast($1 as text) as asked_by, ",
-    columns!(),
+    COLUMNS,
     ", ",
     reach_columns!("granted"),
     ", workflows.search_body, ",
     score!("workflows"),
     " as score from ",
-    granted!(),
+    GRANTED,
     " join workflows on workflows.account_id = granted.account_id \
      and workflows.id = granted.workflow_id \
      where workflows.archived_at is null and $18 <> 'mine' \
      and (granted.is_accepted = 1 or $18 = 'shared')",
-    tagged!(),
+    TAGGED,
     ") as found where score > 0 order by score desc, id desc limit $20"
 );
 const UPSTREAM: &str = "\
@@ -121,7 +114,7 @@ const UPSTREAM: &str = "\
 const LAST: &str = "~";
 
 pub(super) async fn find(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     asked: &WorkflowLookup,
 ) -> Result<NameMatch<ReachableWorkflow>> {
     let found = reach::find(tx, &asked.caller, &asked.which).await?;
@@ -129,7 +122,7 @@ pub(super) async fn find(
         return Ok(found);
     };
     let read = |cells: &dyn DbRow| {
-        RowReader::new(&cells, "workflow_versions", "workflow_id")?.number("version")
+        RowReader::new(cells, "workflow_versions", "workflow_id")?.number("version")
     };
     let args = args![&asked.caller, &reached.workflow.id, version];
     Ok(match tx.first(VERSION_THERE, args, read).await? {
@@ -139,7 +132,7 @@ pub(super) async fn find(
 }
 
 pub(super) async fn get(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     asked: &WorkflowLookup,
 ) -> Result<NameMatch<WorkflowView>> {
     let reached = match reach::find(tx, &asked.caller, &asked.which).await? {
@@ -162,7 +155,7 @@ pub(super) async fn get(
 }
 
 pub(super) async fn files_seen(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     caller: &AccountId,
     (id, version): (&str, u32),
 ) -> Result<Vec<FileEntry>> {
@@ -170,7 +163,7 @@ pub(super) async fn files_seen(
 }
 
 pub(super) async fn bindings_of(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     workflow: &Workflow,
 ) -> Result<Vec<VerifierBinding>> {
     tx.all(BINDINGS, args![&workflow.account, &workflow.id], read_binding).await
@@ -185,9 +178,9 @@ fn side(whose: OwnershipFilter) -> &'static str {
     }
 }
 
-/// The best matches, roughly best first, each with the words of its body.
+/// The workflows with most of the words, roughly best first, each with the words of its body.
 pub(super) async fn search(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     wanted: &WorkflowWordSearch,
 ) -> Result<Vec<(ReachableWorkflow, String)>> {
     let tag = wanted.tag.as_ref().map(json).transpose()?;
@@ -197,10 +190,7 @@ pub(super) async fn search(
     tx.all(SEARCH, args, read_candidate).await
 }
 
-pub(super) async fn list(
-    tx: &mut impl Tx,
-    query: &WorkflowQuery,
-) -> Result<Vec<ReachableWorkflow>> {
+pub(super) async fn list(tx: &mut Tx<'_>, query: &WorkflowQuery) -> Result<Vec<ReachableWorkflow>> {
     let whose = side(query.whose);
     let tag = query.tag.as_ref().map(json).transpose()?;
     let search = query.search.as_ref().map(|text| text.to_lowercase());
@@ -217,7 +207,7 @@ pub(super) async fn list(
 }
 
 pub(super) async fn lineage(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     asked: &WorkflowLookup,
 ) -> Result<NameMatch<ForkLineage>> {
     let workflow = match find(tx, asked).await? {
@@ -236,7 +226,7 @@ pub(super) async fn lineage(
 }
 
 fn read_upstream(cells: &dyn DbRow) -> Result<UpstreamTemplate> {
-    let columns = RowReader::new(&cells, "templates", "id")?;
+    let columns = RowReader::new(cells, "templates", "id")?;
     Ok(UpstreamTemplate {
         latest_version: columns.count("latest_version")?,
         archived_at: columns.maybe_time("archived_at")?,

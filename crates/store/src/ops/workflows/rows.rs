@@ -13,39 +13,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
-    db::rows::{DbRow, RowReader, json},
+    db::row::{DbRow, RowReader, json},
 };
 
-macro_rules! columns {
-    () => {
-        "workflows.account_id, workflows.id, workflows.slug, workflows.name, \
-         workflows.description, workflows.outcome, workflows.tags, workflows.current_version, \
-         workflows.version_token, workflows.parent_template_id, \
-         workflows.parent_template_version, workflows.created_at, workflows.updated_at, \
-         workflows.archived_at"
-    };
-}
-pub(crate) use columns;
+pub(crate) const COLUMNS: &str = "\
+    workflows.account_id, workflows.id, workflows.slug, workflows.name, \
+    workflows.description, workflows.outcome, workflows.tags, workflows.current_version, \
+    workflows.version_token, workflows.parent_template_id, \
+    workflows.parent_template_version, workflows.created_at, workflows.updated_at, \
+    workflows.archived_at";
 
-macro_rules! file_columns {
-    () => {
-        "workflow_files.path, workflow_files.sha256, workflow_files.size_bytes, \
-         workflow_files.is_executable, workflow_files.content_kind, workflow_files.purpose"
-    };
-}
-pub(crate) use file_columns;
+pub(crate) const FILE_COLUMNS: &str = "\
+    workflow_files.path, workflow_files.sha256, workflow_files.size_bytes, \
+    workflow_files.is_executable, workflow_files.content_kind, workflow_files.purpose";
 
-/// The handle of a workflow's owner.
-macro_rules! owner_handle {
-    () => {
-        "(select owners.handle from accounts as owners where owners.id = workflows.account_id) \
-         as owner_handle"
-    };
-}
-pub(crate) use owner_handle;
+/// The handle of the owner of a workflow.
+pub(crate) const OWNER_HANDLE: &str = "\
+    (select owners.handle from accounts as owners where owners.id = workflows.account_id) \
+    as owner_handle";
 
 pub(super) fn read_workflow(cells: &dyn DbRow) -> Result<Workflow> {
-    let columns = RowReader::new(&cells, "workflows", "id")?;
+    let columns = RowReader::new(cells, "workflows", "id")?;
     let template_id = columns.maybe_text("parent_template_id")?;
     let version = columns.maybe_count("parent_template_version")?;
     let parent = template_id.zip(version);
@@ -67,7 +55,7 @@ pub(super) fn read_workflow(cells: &dyn DbRow) -> Result<Workflow> {
 }
 
 pub(super) fn read_reached(cells: &dyn DbRow) -> Result<ReachableWorkflow> {
-    let columns = RowReader::new(&cells, "workflows", "id")?;
+    let columns = RowReader::new(cells, "workflows", "id")?;
     let role = role_of_rank(&columns)?;
     let floor = columns.count("floor_version")?;
     let workflow = read_workflow(cells)?;
@@ -81,7 +69,7 @@ pub(super) fn read_reached(cells: &dyn DbRow) -> Result<ReachableWorkflow> {
     Ok(ReachableWorkflow { workflow, role, floor, shared })
 }
 
-pub(crate) fn role_of_rank<C: DbRow>(columns: &RowReader<'_, C>) -> Result<AccessRole> {
+pub(crate) fn role_of_rank(columns: &RowReader<'_>) -> Result<AccessRole> {
     match columns.number("role_rank")? {
         1 => Ok(AccessRole::View),
         2 => Ok(AccessRole::Edit),
@@ -91,12 +79,12 @@ pub(crate) fn role_of_rank<C: DbRow>(columns: &RowReader<'_, C>) -> Result<Acces
     }
 }
 
-/// The public name of an owner: never an e-mail address.
+/// The name of an owner for others: never an e-mail address.
 pub(crate) fn label(handle: Option<String>, account: &str) -> String {
     handle.map_or_else(|| account.to_owned(), |handle| format!("@{handle}"))
 }
 
-/// The full name of a workflow, for those who do not own it.
+/// The name of a workflow for those who do not own it.
 pub(super) fn read_full_name(cells: &dyn DbRow) -> Result<String> {
     let reached = read_reached(cells)?;
     let owner = reached.shared.map_or_else(String::new, |shared| shared.owner);
@@ -105,7 +93,7 @@ pub(super) fn read_full_name(cells: &dyn DbRow) -> Result<String> {
 
 /// A version, without its files.
 pub(super) fn read_version(cells: &dyn DbRow) -> Result<WorkflowVersion> {
-    let columns = RowReader::new(&cells, "workflow_versions", "workflow_id")?;
+    let columns = RowReader::new(cells, "workflow_versions", "workflow_id")?;
     let bindings: Vec<BindingDocument> = columns.document("bindings")?;
     Ok(WorkflowVersion {
         version: columns.count("version")?,
@@ -123,7 +111,7 @@ pub(super) fn read_version(cells: &dyn DbRow) -> Result<WorkflowVersion> {
 }
 
 pub(super) fn read_file(cells: &dyn DbRow) -> Result<FileEntry> {
-    let columns = RowReader::new(&cells, "workflow_files", "path")?;
+    let columns = RowReader::new(cells, "workflow_files", "path")?;
     Ok(FileEntry {
         path: columns.text("path")?,
         sha256: columns.text("sha256")?,
@@ -135,7 +123,7 @@ pub(super) fn read_file(cells: &dyn DbRow) -> Result<FileEntry> {
 }
 
 pub(super) fn read_binding(cells: &dyn DbRow) -> Result<VerifierBinding> {
-    let columns = RowReader::new(&cells, "workflow_bindings", "name")?;
+    let columns = RowReader::new(cells, "workflow_bindings", "name")?;
     Ok(VerifierBinding {
         name: columns.text("name")?,
         verifier_id: columns.text("verifier_id")?,
@@ -168,11 +156,11 @@ pub(super) fn bindings_text(bindings: &[VerifierBinding]) -> Result<String> {
 
 /// A workflow that matches some words of a query, with the words of its body.
 pub(super) fn read_candidate(cells: &dyn DbRow) -> Result<(ReachableWorkflow, String)> {
-    let body = RowReader::new(&cells, "workflows", "id")?.text("search_body")?;
+    let body = RowReader::new(cells, "workflows", "id")?.text("search_body")?;
     Ok((read_reached(cells)?, body))
 }
 
-/// The search index of a workflow.
+/// The text of a workflow that is searched.
 pub(super) fn index_of(workflow: &Workflow, body: &str) -> SearchIndex {
     let texts = SearchTexts {
         name: &workflow.name,

@@ -1,5 +1,6 @@
 //! Saves the first version of a workflow, or the next one.
 
+use const_format::concatcp;
 use jurat_core::{
     id::AccountId,
     verifier::VerifierSelector,
@@ -21,7 +22,7 @@ use super::{
 use crate::{
     NameMatch, Result, StoreError,
     db::{
-        rows::{DbRow, RowReader, json},
+        row::{DbRow, RowReader, json},
         tx::{Tx, args},
     },
     ops::storage::room,
@@ -51,7 +52,7 @@ const OWN_VERIFIER_BY_ID: &str = "\
 const OWN_VERIFIER_BY_NAME: &str = "\
     select id, current_version from verifiers \
     where account_id = $1 and name = $2 and standing = 'active'";
-const OWN_VERIFIER_BY_FULL_NAME: &str = concat!(
+const OWN_VERIFIER_BY_FULL_NAME: &str = concatcp!(
     "select id, current_version from verifiers \
      where account_id = $1 and name = $2 and standing = 'active' and account_id in ",
     reach::of_owner!("$3")
@@ -67,7 +68,7 @@ pub(crate) struct VersionContent {
 }
 
 pub(super) async fn save(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     save: &WorkflowSave,
 ) -> Result<Result<WorkflowSaveResult, WorkflowRefusal>> {
     let target = tried!(placed(tx, save).await?);
@@ -98,7 +99,7 @@ pub(super) async fn save(
 }
 
 pub(super) async fn patch(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     patch: &FilesPatch,
 ) -> Result<Result<WorkflowSaveResult, WorkflowRefusal>> {
     let target = tried!(reach::held(tx, &patch.caller, &patch.which, AccessRole::Edit).await?);
@@ -137,9 +138,9 @@ fn saved(workflow: Workflow, content: VersionContent, old: &[FileEntry]) -> Work
     WorkflowSaveResult { workflow, body, bindings, files, changed, deleted }
 }
 
-/// The workflow that a version is added to, locked; `None` for a new one.
+/// The workflow that gets a version, locked against other changes; `None` for a new one.
 async fn placed(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     save: &WorkflowSave,
 ) -> Result<Result<Option<ReachableWorkflow>, WorkflowRefusal>> {
     let slug = match &save.target {
@@ -161,7 +162,7 @@ async fn placed(
 }
 
 async fn held(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     save: &WorkflowSave,
     id: &str,
 ) -> Result<Result<Option<ReachableWorkflow>, WorkflowRefusal>> {
@@ -244,7 +245,7 @@ fn first(save: &WorkflowSave, slug: &Slug) -> Result<Workflow, WorkflowRefusal> 
 
 /// The verifiers of the next version. Only the owner changes them.
 async fn next_bindings(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     save: &WorkflowSave,
     target: Option<&ReachableWorkflow>,
 ) -> Result<Result<Vec<VerifierBinding>, WorkflowRefusal>> {
@@ -282,7 +283,7 @@ fn as_is(new: &NewBinding) -> VerifierBinding {
 }
 
 async fn resolved(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     owner: &AccountId,
     new: &NewBinding,
 ) -> Result<Option<VerifierBinding>> {
@@ -295,7 +296,7 @@ async fn resolved(
         VerifierSelector::System(_) => return Ok(None),
     };
     let read = |cells: &dyn DbRow| {
-        let columns = RowReader::new(&cells, "verifiers", "id")?;
+        let columns = RowReader::new(cells, "verifiers", "id")?;
         Ok((columns.text("id")?, columns.count::<u32>("current_version")?))
     };
     let found = tx.first(text, args, read).await?;
@@ -309,7 +310,7 @@ async fn resolved(
 }
 
 async fn files_now(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     caller: &AccountId,
     workflow: &Workflow,
 ) -> Result<Vec<FileEntry>> {
@@ -317,7 +318,7 @@ async fn files_now(
 }
 
 async fn current(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     caller: &AccountId,
     target: &ReachableWorkflow,
 ) -> Result<Result<WorkflowVersion, WorkflowRefusal>> {
@@ -348,7 +349,7 @@ fn patched(
 
 /// Writes a workflow with its newest version.
 pub(crate) async fn write(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     workflow: &Workflow,
     content: &VersionContent,
 ) -> Result<Result<(), WorkflowRefusal>> {
@@ -394,7 +395,7 @@ pub(crate) async fn write(
     Ok(Ok(()))
 }
 
-async fn add(tx: &mut impl Tx, workflow: &Workflow, tags: &str, index: SearchIndex) -> Result<()> {
+async fn add(tx: &mut Tx<'_>, workflow: &Workflow, tags: &str, index: SearchIndex) -> Result<()> {
     let parent = workflow.parent.as_ref();
     let args = args![
         &workflow.account,
@@ -417,7 +418,7 @@ async fn add(tx: &mut impl Tx, workflow: &Workflow, tags: &str, index: SearchInd
     tx.run(ADD, args).await.map(drop)
 }
 
-async fn bind(tx: &mut impl Tx, workflow: &Workflow, bindings: &[VerifierBinding]) -> Result<()> {
+async fn bind(tx: &mut Tx<'_>, workflow: &Workflow, bindings: &[VerifierBinding]) -> Result<()> {
     tx.run(BINDINGS_REMOVE, args![&workflow.account, &workflow.id]).await?;
     for binding in bindings {
         let args = args![
@@ -435,7 +436,7 @@ async fn bind(tx: &mut impl Tx, workflow: &Workflow, bindings: &[VerifierBinding
 /// A new workflow that another operation creates, such as a fork: its slug gets a number if it is
 /// taken.
 pub(crate) async fn add_new(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     mut workflow: Workflow,
     content: &VersionContent,
 ) -> Result<Result<Workflow, WorkflowRefusal>> {

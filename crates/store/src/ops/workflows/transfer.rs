@@ -1,5 +1,6 @@
 //! Transfers a workflow to another owner, with the verifiers that it names.
 
+use const_format::concatcp;
 use jurat_core::{
     account::team::InvitationKind,
     id::AccountId,
@@ -7,7 +8,7 @@ use jurat_core::{
     workflow::{AccessRole, Workflow, operation::OfferOutcome},
 };
 
-use super::rows::columns;
+use super::rows::COLUMNS;
 use super::{
     NameMatch, OwnershipChange, WorkflowOffer, WorkflowOfferRefusal, WorkflowRefusal, files, reach,
     rows::read_workflow, tried,
@@ -15,15 +16,15 @@ use super::{
 use crate::{
     InvitationRefusal, Result,
     db::{
-        rows::{DbRow, RowReader},
+        row::{DbRow, RowReader},
         tx::{Tx, args},
     },
     ops::invitations::{NewInvitation, invitation_make, lock_target},
 };
 
-const OWN: &str = concat!(
+const OWN: &str = concatcp!(
     "select ",
-    columns!(),
+    COLUMNS,
     " from workflows where workflows.account_id = $1 and workflows.id = $2"
 );
 const BOUND: &str = "\
@@ -40,8 +41,8 @@ const BOUND_ELSEWHERE: &str = "\
     and workflow_bindings.workflow_id <> $3 order by workflows.slug limit 1";
 const NAME_TAKEN: &str = "select id from verifiers where account_id = $1 and name = $2";
 
-/// The rows that move with a workflow: to the account `$1`, from `$2`, by the id `$3`. Versions
-/// never change, so they are copied and the old ones removed.
+/// The rows that move with a workflow: to the account `$1`, from `$2`, by the id `$3`. Versions never
+/// change, so they are copied and the old ones removed.
 const MOVES: [&str; 7] = [
     "insert into workflow_blobs (account_id, sha256, content, created_at) \
      select $1, workflow_blobs.sha256, workflow_blobs.content, workflow_blobs.created_at \
@@ -80,9 +81,10 @@ const VERIFIER_MOVES: [&str; 4] = [
 const VERIFIER_VERSIONS_LEAVE: &str =
     "delete from verifier_versions where account_id = $1 and verifier_id = $2";
 
-/// Offers, answers and changes of the same object are serialized before anything else is locked.
+/// Offers, answers and changes of the same thing wait for each other, before anything else is
+/// locked.
 pub(super) async fn offer(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     offer: &WorkflowOffer,
 ) -> Result<Result<OfferOutcome<Workflow>, WorkflowOfferRefusal>> {
     let reached = match reach::find(tx, &offer.caller, &offer.which).await? {
@@ -116,14 +118,14 @@ pub(super) async fn offer(
     })
 }
 
-pub(super) async fn give(tx: &mut impl Tx, giving: &OwnershipChange) -> Result<Result<(), String>> {
+pub(super) async fn give(tx: &mut Tx<'_>, giving: &OwnershipChange) -> Result<Result<(), String>> {
     transfer(tx, &giving.workflow_id, &giving.from, &giving.to, giving.at).await
 }
 
 /// Moves a workflow with its versions, files, grants and the verifiers that it names. The inner
 /// error explains why it cannot be moved.
 pub(crate) async fn transfer(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     target_id: &str,
     from: &AccountId,
     to: &AccountId,
@@ -161,13 +163,13 @@ pub(crate) async fn transfer(
 }
 
 /// A workflow of an account.
-pub(super) async fn own(tx: &mut impl Tx, owner: &AccountId, id: &str) -> Result<Option<Workflow>> {
+pub(super) async fn own(tx: &mut Tx<'_>, owner: &AccountId, id: &str) -> Result<Option<Workflow>> {
     tx.first(OWN, args![owner, id], read_workflow).await
 }
 
 /// The obstacle, in words.
 async fn hindered(
-    tx: &mut impl Tx,
+    tx: &mut Tx<'_>,
     workflow: &Workflow,
     to: &AccountId,
     verifiers: &[(String, String)],
@@ -176,14 +178,14 @@ async fn hindered(
         return Ok(Some(format!("the new owner already has a workflow `{}`", workflow.slug)));
     }
     for (id, name) in verifiers {
-        let read = |cells: &dyn DbRow| RowReader::new(&cells, "workflows", "id")?.text("slug");
+        let read = |cells: &dyn DbRow| RowReader::new(cells, "workflows", "id")?.text("slug");
         let args = args![&workflow.account, id, &workflow.id];
         if let Some(slug) = tx.first(BOUND_ELSEWHERE, args, read).await? {
             return Ok(Some(format!(
                 "the verifier `{name}` is also named by the workflow `{slug}`"
             )));
         }
-        let read = |cells: &dyn DbRow| RowReader::new(&cells, "verifiers", "id")?.text("id");
+        let read = |cells: &dyn DbRow| RowReader::new(cells, "verifiers", "id")?.text("id");
         if tx.first(NAME_TAKEN, args![to, name], read).await?.is_some() {
             return Ok(Some(format!("the new owner already has a verifier `{name}`")));
         }
@@ -192,6 +194,6 @@ async fn hindered(
 }
 
 fn read_named(cells: &dyn DbRow) -> Result<(String, String)> {
-    let columns = RowReader::new(&cells, "verifiers", "id")?;
+    let columns = RowReader::new(cells, "verifiers", "id")?;
     Ok((columns.text("id")?, columns.text("name")?))
 }

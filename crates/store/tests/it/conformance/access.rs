@@ -207,8 +207,8 @@ impl<'a> World<'a> {
         Self { backend, accounts, verifier_ids, model, number }
     }
 
-    fn store(&self) -> &'a dyn Store {
-        &*self.backend.store
+    fn store(&self) -> &'a Store {
+        &self.backend.store
     }
 
     fn which(&self, workflow: usize) -> WorkflowSelector {
@@ -230,8 +230,7 @@ impl<'a> World<'a> {
             Step::Leave { who, workflow } => {
                 let (account, which) = (&self.accounts[who], self.which(workflow));
                 let order = change(account, which);
-                let left =
-                    self.store().sharing().workflow_leave(&behalf(account), &order, None).await;
+                let left = self.store().workflows().leave(&behalf(account), &order, None).await;
                 let known = &self.model.workflows[workflow];
                 let may = known.owner != who && self.model.reach(who, known).is_some();
                 assert_eq!(matches!(left.unwrap(), WriteOutcome::Done(_)), may);
@@ -323,12 +322,12 @@ impl<'a> World<'a> {
     }
 
     async fn archive(&mut self, by: usize, workflow: usize, is_away: bool) {
-        let (sharing, account) = (self.store().sharing(), &self.accounts[by]);
+        let (sharing, account) = (self.store().workflows(), &self.accounts[by]);
         let order = change(account, self.which(workflow));
         let changed = if is_away {
-            sharing.workflow_archive(&behalf(account), &order, None).await
+            sharing.archive(&behalf(account), &order, None).await
         } else {
-            sharing.workflow_unarchive(&behalf(account), &order, None).await
+            sharing.unarchive(&behalf(account), &order, None).await
         };
         let may = self.model.workflows[workflow].owner == by;
         assert_eq!(matches!(changed.unwrap(), WriteOutcome::Done(_)), may);
@@ -345,7 +344,7 @@ impl<'a> World<'a> {
             to: self.accounts[to].clone(),
             at: at(90),
         };
-        let given = self.store().sharing().workflow_give(&Behalf::Platform, &giving, None).await;
+        let given = self.store().workflows().give(&Behalf::Platform, &giving, None).await;
         let goes = known.owner == to || self.model.can_go(workflow);
         assert_eq!(given.unwrap() == WriteOutcome::Done(()), goes);
         if goes {
@@ -373,7 +372,7 @@ impl<'a> World<'a> {
                 .collect();
             assert_eq!(found, expected, "{step:?}");
             let query = VerifierQuery { caller: account.clone(), after: None, limit: 100 };
-            let found = self.store().sharing().verifier_list(&behalf(account), &query).await;
+            let found = self.store().verifiers().list(&behalf(account), &query).await;
             let found: BTreeMap<_, _> = found
                 .unwrap()
                 .into_iter()

@@ -22,14 +22,14 @@ use crate::{
     samples::{account, at},
 };
 
-async fn added(store: &dyn Store, whose: &AccountId, event: &NewAgentEvent, millis: i64) -> bool {
+async fn added(store: &Store, whose: &AccountId, event: &NewAgentEvent, millis: i64) -> bool {
     let add = AgentEventAdd {
         account: whose.clone(),
         event: event.clone(),
         at: at(millis),
         most_pending: 1_000,
     };
-    match store.tasks().agent_event_add(&behalf(whose), &add, None).await.unwrap() {
+    match store.agent_events().add(&behalf(whose), &add, None).await.unwrap() {
         WriteOutcome::Done(added) => {
             // Everybody gets the first event under the key.
             assert_eq!(added.record.event.dedupe_key, event.dedupe_key);
@@ -40,15 +40,12 @@ async fn added(store: &dyn Store, whose: &AccountId, event: &NewAgentEvent, mill
     }
 }
 
-async fn taken(store: &dyn Store, take: &AgentEventTake) -> Vec<AgentEventRecord> {
-    match store.tasks().agent_event_take(&Behalf::Platform, take, None).await.unwrap() {
-        WriteOutcome::Done(events) => events,
-        other => panic!("{other:?}"),
-    }
+async fn taken(store: &Store, take: &AgentEventTake) -> Vec<AgentEventRecord> {
+    store.agent_events().take_due(&Behalf::Platform, take).await.unwrap()
 }
 
-async fn get(store: &dyn Store, whose: &AccountId, id: &str) -> Option<AgentEventRecord> {
-    store.tasks().agent_event_get(&behalf(whose), whose, id).await.unwrap()
+async fn get(store: &Store, whose: &AccountId, id: &str) -> Option<AgentEventRecord> {
+    store.agent_events().get(&behalf(whose), whose, id).await.unwrap()
 }
 
 pub(crate) async fn an_event_with_a_key_is_added_once(backend: &Backend) {
@@ -89,11 +86,11 @@ pub(crate) async fn an_event_is_sent_by_one_node_until_its_lease_ends(backend: &
         async move { taken(store, &take).await }
     });
     let mut all: Vec<AgentEventRecord> = join_all(turns).await.into_iter().flatten().collect();
-    all.extend(taken(&*second, &AgentEventTake { limit: 100, ..take.clone() }).await);
+    all.extend(taken(&second, &AgentEventTake { limit: 100, ..take.clone() }).await);
     let distinct: BTreeSet<_> = all.iter().map(|it| it.event.id.clone()).collect();
     assert_eq!((all.len(), distinct.len()), (EVENTS, EVENTS));
     assert!(all.iter().all(|it| it.attempts == 1 && it.event.next_at == Some(at(90))));
-    let next = store.tasks().agent_event_next(&Behalf::Platform).await.unwrap();
+    let next = store.agent_events().next_due(&Behalf::Platform).await.unwrap();
     assert_eq!(next, Some(at(90)));
     second.close().await;
 }
@@ -135,20 +132,20 @@ pub(crate) async fn a_late_delivery_outcome_is_not_recorded(backend: &Backend) {
         last_error: Some("slow".to_owned()),
         at: at(100),
     };
-    let (whose, tasks) = (behalf(&alice), store.tasks());
-    let late = tasks.agent_event_note(&whose, &outcome(1, Delivery::Failed), None).await.unwrap();
+    let (whose, agent_events) = (behalf(&alice), store.agent_events());
+    let late = agent_events.note(&whose, &outcome(1, Delivery::Failed), None).await.unwrap();
     assert_eq!(late, WriteOutcome::Refused(NotLeaseHolder));
     assert_eq!(get(store, &alice, "e").await.unwrap().state, Delivery::Pending);
-    let noted = tasks.agent_event_note(&whose, &outcome(2, Delivery::Acked), None).await.unwrap();
+    let noted = agent_events.note(&whose, &outcome(2, Delivery::Acked), None).await.unwrap();
     assert_eq!(noted, WriteOutcome::Done(()));
     let found = get(store, &alice, "e").await.unwrap();
     assert_eq!((found.state, found.event.next_at), (Delivery::Acked, None));
     assert_eq!(found.decision, outcome(2, Delivery::Acked).decision);
     assert_eq!((found.last_error.as_deref(), found.updated_at), (Some("slow"), at(100)));
-    assert_eq!(tasks.agent_event_next(&Behalf::Platform).await.unwrap(), None);
-    // The decision stays if the next outcome has none.
+    assert_eq!(agent_events.next_due(&Behalf::Platform).await.unwrap(), None);
+    // What was decided stays when the next word says nothing of it.
     let done = AgentEventOutcome { decision: None, ..outcome(2, Delivery::Completed) };
-    tasks.agent_event_note(&whose, &done, None).await.unwrap();
+    agent_events.note(&whose, &done, None).await.unwrap();
     assert!(get(store, &alice, "e").await.unwrap().decision.is_some());
 }
 
@@ -171,7 +168,7 @@ pub(crate) async fn events_of_agents_are_listed_by_every_filter(backend: &Backen
                 last_error: None,
                 at: at(200),
             };
-            store.tasks().agent_event_note(&behalf(&alice), &outcome, None).await.unwrap();
+            store.agent_events().note(&behalf(&alice), &outcome, None).await.unwrap();
         }
     }
     added(store, &account("bob"), &told("e-9", None), 999).await;
@@ -186,7 +183,7 @@ pub(crate) async fn events_of_agents_are_listed_by_every_filter(backend: &Backen
         };
         let mut found: Vec<String> = Vec::new();
         loop {
-            let page = store.tasks().agent_event_page(&behalf(&alice), &filter).await.unwrap();
+            let page = store.agent_events().page(&behalf(&alice), &filter).await.unwrap();
             let Some(last) = page.last() else { return found };
             let id = last.event.id.clone();
             filter.before = Some(ListPosition { created_at: last.created_at, id });
@@ -205,7 +202,7 @@ pub(crate) async fn the_events_waiting_for_an_executor_are_limited(backend: &Bac
     let alice = account("alice");
     let add = async |whose: &AccountId, event: NewAgentEvent| {
         let add = AgentEventAdd { account: whose.clone(), event, at: at(10), most_pending: 2 };
-        store.tasks().agent_event_add(&behalf(whose), &add, None).await.unwrap()
+        store.agent_events().add(&behalf(whose), &add, None).await.unwrap()
     };
     let is_added =
         |it: WriteOutcome<AgentEventAddition, TooManyPending>| matches!(it, WriteOutcome::Done(_));
@@ -219,17 +216,17 @@ pub(crate) async fn the_events_waiting_for_an_executor_are_limited(backend: &Bac
     let other = NewAgentEvent { executor: "two".to_owned(), ..told("e", None) };
     assert!(is_added(add(&alice, other).await));
     assert!(is_added(add(&account("bob"), told("f", None)).await));
-    let (whose, tasks) = (behalf(&alice), store.tasks());
+    let (whose, agent_events) = (behalf(&alice), store.agent_events());
     let executor = told("a", None).executor;
-    assert_eq!(tasks.agent_event_pending(&whose, &alice, &executor, &9).await.unwrap(), 2);
-    assert_eq!(tasks.agent_event_pending(&whose, &alice, &executor, &1).await.unwrap(), 1);
-    // Every ended delivery makes room.
+    assert_eq!(agent_events.pending(&whose, &alice, &executor, &9).await.unwrap(), 2);
+    assert_eq!(agent_events.pending(&whose, &alice, &executor, &1).await.unwrap(), 1);
+    // Whatever is told no more makes room.
     noted(store, &alice, "b", Delivery::Acked).await;
     assert!(is_added(add(&alice, told("c", None)).await));
 }
 
-/// Records the outcome of an event that no node took.
-pub(crate) async fn noted(store: &dyn Store, whose: &AccountId, id: &str, state: Delivery) {
+/// Notes what became of an event that nobody took.
+pub(crate) async fn noted(store: &Store, whose: &AccountId, id: &str, state: Delivery) {
     let outcome = AgentEventOutcome {
         account: whose.clone(),
         id: id.to_owned(),
@@ -241,7 +238,7 @@ pub(crate) async fn noted(store: &dyn Store, whose: &AccountId, id: &str, state:
         last_error: None,
         at: at(200),
     };
-    store.tasks().agent_event_note(&behalf(whose), &outcome, None).await.unwrap();
+    store.agent_events().note(&behalf(whose), &outcome, None).await.unwrap();
 }
 
 pub(crate) async fn old_events_are_pruned_and_pending_ones_stay(backend: &Backend) {
@@ -259,16 +256,16 @@ pub(crate) async fn old_events_are_pruned_and_pending_ones_stay(backend: &Backen
             noted(store, whose, id, Delivery::Acked).await;
         }
     }
-    let tasks = store.tasks();
+    let agent_events = store.agent_events();
     let after =
-        async |text: &str| tasks.agent_event_account(&Behalf::Platform, text).await.unwrap();
+        async |text: &str| agent_events.account_after(&Behalf::Platform, text).await.unwrap();
     assert_eq!(after("").await, Some(alice.clone()));
     assert_eq!(after(alice.as_str()).await, Some(bob.clone()));
     assert_eq!(after(bob.as_str()).await, None);
     let pruning = AgentEventPruning { account: alice.clone(), before: at(50), limit: 1 };
     for (gone, left) in [(1, 3), (1, 2), (0, 2)] {
-        let pruned = tasks.agent_event_prune(&Behalf::Platform, &pruning, None).await.unwrap();
-        assert_eq!(pruned, WriteOutcome::Done(gone));
+        let pruned = agent_events.prune(&Behalf::Platform, &pruning).await.unwrap();
+        assert_eq!(pruned, gone);
         let ids = ["a", "b", "c", "d"].map(|id| get(store, &alice, id));
         assert_eq!(join_all(ids).await.iter().flatten().count(), left);
     }
@@ -297,7 +294,7 @@ pub(crate) async fn events_for_human_review_are_found(backend: &Backend) {
             before: None,
             limit: 9,
         };
-        let page = store.tasks().agent_event_page(&behalf(&alice), &filter).await.unwrap();
+        let page = store.agent_events().page(&behalf(&alice), &filter).await.unwrap();
         page.into_iter().map(|it| it.event.id).collect::<Vec<_>>()
     };
     assert_eq!(found(true, None, None).await, ["c", "a"]);

@@ -81,16 +81,16 @@ fn submit(account: &AccountId, id: &str, agents: &[(&str, &str, i32)]) -> AgentR
 }
 
 async fn submitted(
-    store: &dyn Store,
+    store: &Store,
     submit: &AgentRunSubmit,
 ) -> WriteOutcome<AgentRunAddition, AgentRunRefusal> {
     let behalf = Behalf::Account(submit.run.account.clone());
-    store.tasks().agent_run_submit(&behalf, submit, None).await.unwrap()
+    store.agent_runs().submit(&behalf, submit, None).await.unwrap()
 }
 
-async fn got(store: &dyn Store, run: &AgentRunKey) -> AgentRunRecord {
+async fn got(store: &Store, run: &AgentRunKey) -> AgentRunRecord {
     let behalf = Behalf::Account(run.account.clone());
-    store.tasks().agent_run_get(&behalf, run).await.unwrap().unwrap()
+    store.agent_runs().get(&behalf, run).await.unwrap().unwrap()
 }
 
 fn take(worker: &str, now: i64, limit: u32, per_executor: u32) -> AgentStepTake {
@@ -104,12 +104,8 @@ fn take(worker: &str, now: i64, limit: u32, per_executor: u32) -> AgentStepTake 
     }
 }
 
-async fn taken(store: &dyn Store, take: &AgentStepTake) -> Vec<TakenAgentStep> {
-    match store.tasks().agent_run_take_steps(&Behalf::Platform, take, None).await.unwrap() {
-        WriteOutcome::Done(steps) => steps,
-        WriteOutcome::Refused(never) => match never {},
-        WriteOutcome::Repeated => panic!("there was no key"),
-    }
+async fn taken(store: &Store, take: &AgentStepTake) -> Vec<TakenAgentStep> {
+    store.agent_runs().take_steps(&Behalf::Platform, take).await.unwrap()
 }
 
 fn agents(steps: &[TakenAgentStep]) -> Vec<&str> {
@@ -117,14 +113,14 @@ fn agents(steps: &[TakenAgentStep]) -> Vec<&str> {
 }
 
 async fn renewed(
-    store: &dyn Store,
+    store: &Store,
     step: &TakenAgentStep,
     token: &str,
     until: i64,
 ) -> Option<AgentRunStatus> {
     let renewal =
         AgentStepRenewal { step: step.clone(), token: token.to_owned(), until: at(until) };
-    match store.tasks().agent_run_step_renew(&Behalf::Platform, &renewal, None).await.unwrap() {
+    match store.agent_runs().renew_step(&Behalf::Platform, &renewal, None).await.unwrap() {
         WriteOutcome::Done(status) => Some(status),
         WriteOutcome::Refused(_) => None,
         WriteOutcome::Repeated => panic!("there was no key"),
@@ -133,7 +129,7 @@ async fn renewed(
 
 /// Writes only one ended step of the run.
 async fn ended(
-    store: &dyn Store,
+    store: &Store,
     run: &AgentRunRecord,
     changed: AgentStep,
 ) -> WriteOutcome<(), AgentRunConflict> {
@@ -149,11 +145,11 @@ async fn ended(
         at: at(9),
     };
     let behalf = Behalf::Account(run.key.account.clone());
-    store.tasks().agent_run_write(&behalf, &write, None).await.unwrap()
+    store.agent_runs().write(&behalf, &write, None).await.unwrap()
 }
 
 /// A row in every table of runs.
-pub(crate) async fn with_everything(store: &dyn Store, account: &AccountId) {
+pub(crate) async fn with_everything(store: &Store, account: &AccountId) {
     submitted(store, &submit(account, "r-1", &[("a", "one", 0)])).await;
 }
 
@@ -163,20 +159,20 @@ pub(crate) async fn a_run_reads_back_with_its_steps(backend: &Backend) {
     let mut run = submit(&ann, "r", &[("b", "one", 1), ("a", "two", -5)]);
     run.state.status = AgentRunStatus::Created;
     let added = |is_new| AgentRunAddition { is_new, status: AgentRunStatus::Created };
-    assert_eq!(submitted(&*store, &run).await, WriteOutcome::Done(added(true)));
-    let found = got(&*store, &run.run).await;
+    assert_eq!(submitted(&store, &run).await, WriteOutcome::Done(added(true)));
+    let found = got(&store, &run.run).await;
     assert_eq!((found.spec, found.seq), (run.spec.clone(), 1));
     assert_eq!(found.state, run.state);
     assert_eq!(found.steps, [run.steps[0].step.clone(), run.steps[1].step.clone()]);
-    assert_eq!(submitted(&*store, &run).await, WriteOutcome::Done(added(false)));
+    assert_eq!(submitted(&store, &run).await, WriteOutcome::Done(added(false)));
     let other = AgentRunSubmit { spec_digest: "another".to_owned(), ..run.clone() };
-    assert_eq!(submitted(&*store, &other).await, WriteOutcome::Refused(AgentRunRefusal::Taken));
+    assert_eq!(submitted(&store, &other).await, WriteOutcome::Refused(AgentRunRefusal::Taken));
     let bob = Behalf::Account(account("bob"));
     let theirs = key(&account("bob"), "r");
-    assert_eq!(store.tasks().agent_run_get(&bob, &theirs).await.unwrap(), None);
+    assert_eq!(store.agent_runs().get(&bob, &theirs).await.unwrap(), None);
     let crowded = AgentRunSubmit { most_open: 1, ..submit(&ann, "r2", &[("a", "one", 0)]) };
     assert_eq!(
-        submitted(&*store, &crowded).await,
+        submitted(&store, &crowded).await,
         WriteOutcome::Refused(AgentRunRefusal::TooManyOpen)
     );
 }
@@ -187,13 +183,13 @@ pub(crate) async fn steps_are_taken_by_age_and_within_a_run_by_priority(backend:
     let older = submit(&ann, "r1", &[("low", "one", -1), ("high", "one", 5)]);
     let mut younger = submit(&ann, "r2", &[("loud", "one", i32::MAX)]);
     younger.steps[0].step.run_at = at(1);
-    submitted(&*store, &younger).await;
-    submitted(&*store, &older).await;
-    assert_eq!(agents(&taken(&*store, &take("w", 2, 1, 8)).await), ["high"]);
-    assert_eq!(agents(&taken(&*store, &take("w", 3, 1, 8)).await), ["low"]);
-    assert_eq!(agents(&taken(&*store, &take("w", 4, 1, 8)).await), ["loud"]);
-    assert_eq!(taken(&*store, &take("w", 5, 1, 8)).await, []);
-    let run = got(&*store, &older.run).await;
+    submitted(&store, &younger).await;
+    submitted(&store, &older).await;
+    assert_eq!(agents(&taken(&store, &take("w", 2, 1, 8)).await), ["high"]);
+    assert_eq!(agents(&taken(&store, &take("w", 3, 1, 8)).await), ["low"]);
+    assert_eq!(agents(&taken(&store, &take("w", 4, 1, 8)).await), ["loud"]);
+    assert_eq!(taken(&store, &take("w", 5, 1, 8)).await, []);
+    let run = got(&store, &older.run).await;
     assert_eq!((run.state.status, run.state.started_at), (AgentRunStatus::Running, Some(at(2))));
     assert_eq!(run.seq, 3, "each step that is taken is told");
     let lease = run.steps[1].lease.clone().unwrap();
@@ -206,17 +202,17 @@ pub(crate) async fn an_executor_has_a_limited_number_of_concurrent_steps(backend
     let ann = account("ann");
     let mut run =
         submit(&ann, "r", &[("a", "one", 0), ("b", "one", 0), ("c", "one", 0), ("d", "two", 0)]);
-    submitted(&*store, &run).await;
-    assert_eq!(agents(&taken(&*store, &take("w1", 1, 10, 2)).await), ["a", "b", "d"]);
-    assert_eq!(taken(&*store, &take("w2", 2, 10, 2)).await, []);
-    assert_eq!(agents(&taken(&*store, &take("w2", 3, 10, 3)).await), ["c"]);
+    submitted(&store, &run).await;
+    assert_eq!(agents(&taken(&store, &take("w1", 1, 10, 2)).await), ["a", "b", "d"]);
+    assert_eq!(taken(&store, &take("w2", 2, 10, 2)).await, []);
+    assert_eq!(agents(&taken(&store, &take("w2", 3, 10, 3)).await), ["c"]);
     run = submit(&ann, "s", &[("a", "three", 0), ("b", "three", 0), ("c", "three", 0)]);
     for step in &mut run.steps {
         step.at_once = Some(2);
     }
-    submitted(&*store, &run).await;
-    assert_eq!(taken(&*store, &take("w3", 4, 10, 8)).await.len(), 2, "the run bounds it too");
-    assert_eq!(taken(&*store, &take("w3", 5, 10, 8)).await, []);
+    submitted(&store, &run).await;
+    assert_eq!(taken(&store, &take("w3", 4, 10, 8)).await.len(), 2, "the run bounds it too");
+    assert_eq!(taken(&store, &take("w3", 5, 10, 8)).await, []);
 }
 
 pub(crate) async fn accounts_share_the_steps_of_an_executor_fairly(backend: &Backend) {
@@ -254,14 +250,14 @@ pub(crate) async fn concurrent_workers_take_a_step_once(backend: &Backend) {
             .enumerate()
             .map(|(number, name)| (name.as_str(), if number % 2 == 0 { "one" } else { "two" }, 0))
             .collect();
-        submitted(&*store, &submit(&ann, run, &agents)).await;
+        submitted(&store, &submit(&ann, run, &agents)).await;
     }
     let mut seen: BTreeSet<TakenAgentStep> = BTreeSet::new();
     let mut all = 0;
     for now in 1..20 {
         let askers = (0..4).map(|worker| {
             let store = Arc::clone(&store);
-            async move { taken(&*store, &take(&format!("w{worker}"), now, 3, 100)).await }
+            async move { taken(&store, &take(&format!("w{worker}"), now, 3, 100)).await }
         });
         for steps in join_all(askers).await {
             all += steps.len();
@@ -275,34 +271,31 @@ pub(crate) async fn a_step_with_an_expired_lease_is_taken_over(backend: &Backend
     let store = Arc::clone(&backend.store);
     let ann = account("ann");
     let run = submit(&ann, "r", &[("a", "one", 0)]);
-    submitted(&*store, &run).await;
-    let first = taken(&*store, &take("w1", 1, 1, 1)).await;
+    submitted(&store, &run).await;
+    let first = taken(&store, &take("w1", 1, 1, 1)).await;
     let step = first[0].clone();
-    let late = got(&*store, &run.run).await;
-    assert_eq!(
-        renewed(&*store, &step, "token of w1 at 1", 40).await,
-        Some(AgentRunStatus::Running)
-    );
-    assert_eq!(taken(&*store, &take("w2", 39, 1, 1)).await, [], "it was renewed");
-    assert_eq!(taken(&*store, &take("w2", 40, 1, 1)).await, std::slice::from_ref(&step));
-    assert_eq!(renewed(&*store, &step, "token of w1 at 1", 90).await, None);
-    let now = got(&*store, &run.run).await;
+    let late = got(&store, &run.run).await;
+    assert_eq!(renewed(&store, &step, "token of w1 at 1", 40).await, Some(AgentRunStatus::Running));
+    assert_eq!(taken(&store, &take("w2", 39, 1, 1)).await, [], "it was renewed");
+    assert_eq!(taken(&store, &take("w2", 40, 1, 1)).await, std::slice::from_ref(&step));
+    assert_eq!(renewed(&store, &step, "token of w1 at 1", 90).await, None);
+    let now = got(&store, &run.run).await;
     assert_eq!(now.steps[0].begun_at, Some(at(1)), "it is the same attempt");
     let mut done = late.steps[0].clone();
     (done.status, done.lease) = (StepStatus::Succeeded, None);
     let refused = WriteOutcome::Refused(AgentRunConflict::Stale { seq: now.seq });
-    assert_eq!(ended(&*store, &late, done.clone()).await, refused, "a late writer changes nothing");
-    assert_eq!(got(&*store, &run.run).await, now);
-    assert_eq!(ended(&*store, &now, done).await, WriteOutcome::Done(()));
+    assert_eq!(ended(&store, &late, done.clone()).await, refused, "a late writer changes nothing");
+    assert_eq!(got(&store, &run.run).await, now);
+    assert_eq!(ended(&store, &now, done).await, WriteOutcome::Done(()));
 }
 
 pub(crate) async fn a_change_of_a_run_is_atomic(backend: &Backend) {
     let store = Arc::clone(&backend.store);
     let ann = account("ann");
     let run = submit(&ann, "r", &[("a", "one", 0)]);
-    submitted(&*store, &run).await;
-    taken(&*store, &take("w", 1, 1, 1)).await;
-    let before = got(&*store, &run.run).await;
+    submitted(&store, &run).await;
+    taken(&store, &take("w", 1, 1, 1)).await;
+    let before = got(&store, &run.run).await;
     let evidence = BTreeSet::from(["sha256:1".to_owned()]);
     let conclusion =
         StepConclusion { output: json!({ "answer": 1 }), candidate_id: "c".to_owned(), evidence };
@@ -331,17 +324,17 @@ pub(crate) async fn a_change_of_a_run_is_atomic(backend: &Backend) {
         at: at(9),
     };
     let behalf = Behalf::Account(ann.clone());
-    let written = store.tasks().agent_run_write(&behalf, &write, None).await.unwrap();
+    let written = store.agent_runs().write(&behalf, &write, None).await.unwrap();
     assert_eq!(written, WriteOutcome::Done(()));
-    let after = got(&*store, &run.run).await;
+    let after = got(&store, &run.run).await;
     assert_eq!(
         (after.state, after.steps, after.seq),
         (write.state.clone(), vec![step], before.seq + 2)
     );
-    let again = store.tasks().agent_run_write(&behalf, &write, None).await.unwrap();
+    let again = store.agent_runs().write(&behalf, &write, None).await.unwrap();
     assert_eq!(again, WriteOutcome::Refused(AgentRunConflict::Stale { seq: before.seq + 2 }));
     let unknown = AgentRunWrite { run: key(&ann, "x"), ..write };
-    let unknown = store.tasks().agent_run_write(&behalf, &unknown, None).await.unwrap();
+    let unknown = store.agent_runs().write(&behalf, &unknown, None).await.unwrap();
     assert_eq!(unknown, WriteOutcome::Refused(AgentRunConflict::Unknown));
 }
 
@@ -349,12 +342,12 @@ pub(crate) async fn events_of_a_run_are_read_from_both_ends(backend: &Backend) {
     let store = Arc::clone(&backend.store);
     let ann = account("ann");
     let run = submit(&ann, "r", &[("a", "one", 0), ("b", "two", 0)]);
-    submitted(&*store, &run).await;
-    taken(&*store, &take("w", 1, 2, 1)).await;
+    submitted(&store, &run).await;
+    taken(&store, &take("w", 1, 2, 1)).await;
     let behalf = Behalf::Account(ann);
     let events = async |from, limit| {
         let asked = AgentRunEventsQuery { run: run.run.clone(), from, limit };
-        let found = store.tasks().agent_run_events(&behalf, &asked).await.unwrap();
+        let found = store.agent_runs().events(&behalf, &asked).await.unwrap();
         found.iter().map(|it| (it.seq, it.event.kind.as_str())).collect::<Vec<_>>()
     };
     let all = [(1, "RUN_CREATED"), (2, "STEP_LEASED"), (3, "STEP_LEASED")];
@@ -370,13 +363,13 @@ pub(crate) async fn runs_are_listed_newest_first_with_their_counts(backend: &Bac
     for (number, id) in ["r1", "r2", "r3"].into_iter().enumerate() {
         let mut run = submit(&ann, id, &[("a", "one", 0), ("b", "two", 0)]);
         run.at = at(i64::try_from(number).unwrap());
-        submitted(&*store, &run).await;
+        submitted(&store, &run).await;
     }
-    taken(&*store, &take("w", 5, 1, 1)).await;
+    taken(&store, &take("w", 5, 1, 1)).await;
     let behalf = Behalf::Account(ann.clone());
     let page = async |status, before: Option<ListPosition>| {
         let filter = AgentRunFilter { account: ann.clone(), status, before, limit: 2 };
-        store.tasks().agent_run_page(&behalf, &filter).await.unwrap()
+        store.agent_runs().page(&behalf, &filter).await.unwrap()
     };
     let first = page(None, None).await;
     assert_eq!(first.iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>(), ["r3", "r2"]);
@@ -394,13 +387,13 @@ pub(crate) async fn a_waiting_step_is_taken_when_it_is_due(backend: &Backend) {
     let store = Arc::clone(&backend.store);
     let mut run = submit(&account("ann"), "r", &[("a", "one", 0)]);
     run.steps[0].step = step("a", StepStatus::RetryWait, at(50));
-    assert!(store.tasks().agent_run_is_idle(&Behalf::Platform).await.unwrap());
-    submitted(&*store, &run).await;
-    assert!(!store.tasks().agent_run_is_idle(&Behalf::Platform).await.unwrap());
-    let due = async || store.tasks().agent_run_next_due(&Behalf::Platform).await.unwrap();
+    assert!(store.agent_runs().is_idle(&Behalf::Platform).await.unwrap());
+    submitted(&store, &run).await;
+    assert!(!store.agent_runs().is_idle(&Behalf::Platform).await.unwrap());
+    let due = async || store.agent_runs().next_due(&Behalf::Platform).await.unwrap();
     assert_eq!(due().await, Some(at(50)));
-    assert_eq!(taken(&*store, &take("w", 49, 1, 1)).await, []);
-    assert_eq!(agents(&taken(&*store, &take("w", 50, 1, 1)).await), ["a"]);
+    assert_eq!(taken(&store, &take("w", 49, 1, 1)).await, []);
+    assert_eq!(agents(&taken(&store, &take("w", 50, 1, 1)).await), ["a"]);
     assert_eq!(due().await, Some(at(80)), "its lease ends then");
 }
 
@@ -410,9 +403,9 @@ pub(crate) async fn another_account_sees_no_agent_runs(backend: &Backend) {
     let run = submit(&ann, "r", &[("a", "one", 0)]);
     submitted(store, &run).await;
     let step = taken(store, &take("w", 1, 1, 1)).await.remove(0);
-    let (tasks, behalf) = (store.tasks(), Behalf::Account(bob.clone()));
+    let (agent_runs, behalf) = (store.agent_runs(), Behalf::Account(bob.clone()));
     let theirs = key(&bob, "r");
-    assert_eq!(tasks.agent_run_get(&behalf, &theirs).await.unwrap(), None);
+    assert_eq!(agent_runs.get(&behalf, &theirs).await.unwrap(), None);
     let before = got(store, &run.run).await;
     let stolen = AgentRunRecord { key: theirs.clone(), ..before.clone() };
     let written = ended(store, &stolen, before.steps[0].clone()).await;
@@ -420,7 +413,7 @@ pub(crate) async fn another_account_sees_no_agent_runs(backend: &Backend) {
     let stolen = TakenAgentStep { run: theirs, ..step };
     let renewal =
         AgentStepRenewal { step: stolen, token: "token of w at 1".to_owned(), until: at(99) };
-    let renewed = tasks.agent_run_step_renew(&behalf, &renewal, None).await.unwrap();
+    let renewed = agent_runs.renew_step(&behalf, &renewal, None).await.unwrap();
     assert!(matches!(renewed, WriteOutcome::Refused(_)), "{renewed:?}");
     assert_eq!(got(store, &run.run).await, before);
 }

@@ -8,10 +8,10 @@ use jurat_core::{
     workflow::{AccessRole, FileContent, NewFile, VerifierRole, WorkflowSelector, file::digest},
 };
 use jurat_store::{
-    Behalf, DeployOutcome, IdempotencyAnswer, IdempotencyRecord, NameMatch, NewVerifierVersion,
-    OwnershipChange, RoundFilter, RoundOpenOutcome, Store, VerifierRemoval, VerifierRemoveOutcome,
-    VerifierRunFilter, WorkflowChange, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup,
-    WorkflowRefusal, WorkflowSave, WriteOutcome, WrongField,
+    Behalf, IdempotencyAnswer, IdempotencyRecord, NameMatch, NewVerifierVersion, OwnershipChange,
+    RoundFilter, RoundOpenRefusal, RoundOpening, Store, VerifierRemoval, VerifierRunFilter,
+    WorkflowChange, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup, WorkflowRefusal,
+    WorkflowSave, WriteOutcome, WrongField,
 };
 
 use super::{
@@ -26,8 +26,8 @@ use super::{
 use crate::{
     backend::Backend,
     samples::{
-        account, at, closing, deploy, expiry, grant as credit, holding, judged, newest, page,
-        reached, round, run, verifier, verifiers, versions,
+        account, at, close_round, closing, deploy, expiry, grant as credit, holding, judged,
+        newest, open_round, page, reached, round, run, verifier, verifiers, versions,
     },
 };
 
@@ -105,15 +105,19 @@ pub(crate) async fn a_shared_verifier_opens_no_other_and_no_more(backend: &Backe
         expected_token: Some(one.version_token.clone()),
         ..deploy(by, "one", 3)
     };
-    let by_bob = store.verifier_deploy(&next(&bob), None).await.unwrap();
-    assert!(!matches!(by_bob, DeployOutcome::Done(_)), "{by_bob:?}");
+    let by_bob = store
+        .verifiers()
+        .deploy(&Behalf::from(&next(&bob).account), &next(&bob), None)
+        .await
+        .unwrap();
+    assert!(!matches!(by_bob, WriteOutcome::Done(_)), "{by_bob:?}");
     assert_eq!(deployed(store, &next(&alice)).await.verifier.current_version, 2);
     let other =
         verifier(store, &alice, &VerifierSelector::Name("two".to_owned()), None).await.unwrap();
     assert_eq!((other.verifier.current_version, other.version), (1, 1));
     // Archiving it ends what it shares.
     let away = change(&alice, id(&made));
-    store.sharing().workflow_archive(&behalf(&alice), &away, None).await.unwrap();
+    store.workflows().archive(&behalf(&alice), &away, None).await.unwrap();
     for which in [
         VerifierSelector::Id(one.id.clone()),
         full("one"),
@@ -122,17 +126,20 @@ pub(crate) async fn a_shared_verifier_opens_no_other_and_no_more(backend: &Backe
         assert_eq!(found(which, VerifierRole::Exec).await, None);
     }
     let open = run(&bob, &one.id, 9);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
+    assert_eq!(
+        open_round(store, &open).await,
+        WriteOutcome::Refused(RoundOpenRefusal::VerifierGone)
+    );
 }
 
-/// The remains of a workflow: its files, verifiers and grants.
-async fn whole(store: &dyn Store, caller: &AccountId, which: &WorkflowSelector) -> [usize; 3] {
+/// What is left of a workflow: its files, verifiers and grants.
+async fn whole(store: &Store, caller: &AccountId, which: &WorkflowSelector) -> [usize; 3] {
     let view = seen(store, caller, which, None).await;
     let asked = WorkflowLookup { caller: caller.clone(), which: which.clone(), version: None };
-    let grants = store.sharing().workflow_grants(&behalf(caller), &asked).await.unwrap();
+    let grants = store.workflows().grants(&behalf(caller), &asked).await.unwrap();
     let NameMatch::One(grants) = grants else { panic!("{grants:?}") };
     let asked = WorkflowFilesLookup { asked, paths: vec!["a.txt".to_owned()] };
-    let files = store.sharing().workflow_files(&behalf(caller), &asked).await.unwrap();
+    let files = store.workflows().files(&behalf(caller), &asked).await.unwrap();
     let NameMatch::One(files) = files else { panic!("{files:?}") };
     [files.files.len(), view.version.bindings.len(), grants.len()]
 }
@@ -164,21 +171,21 @@ pub(crate) async fn ending_a_grant_does_not_affect_other_workflows(backend: &Bac
     assert_eq!(revoke(store, &alice, one.clone(), &bob).await, Ok(true));
     assert_eq!(whole(store, &alice, one).await, [1, 1, 1], "that of Carol stays");
     stays(two).await;
-    let sharing = store.sharing();
+    let workflows = store.workflows();
     let old = WorkflowChange { version: Some(1), ..change(&alice, two.clone()) };
-    sharing.workflow_version_delete(&behalf(&alice), &old, None).await.unwrap();
+    workflows.delete_version(&behalf(&alice), &old, None).await.unwrap();
     assert_eq!(view(store, &alice, two, Some(1)).await, NameMatch::Nothing);
     seen(store, &alice, three, Some(1)).await;
-    sharing.workflow_delete(&behalf(&alice), &change(&alice, two.clone()), None).await.unwrap();
+    workflows.delete(&behalf(&alice), &change(&alice, two.clone()), None).await.unwrap();
     stays(three).await;
     let WorkflowSelector::Id(workflow_id) = three.clone() else { panic!() };
     let giving = OwnershipChange { workflow_id, from: alice.clone(), to: bob.clone(), at: at(90) };
-    let given = sharing.workflow_give(&Behalf::Platform, &giving, None).await.unwrap();
+    let given = workflows.give(&Behalf::Platform, &giving, None).await.unwrap();
     assert_eq!(given, WriteOutcome::Done(()));
     assert_eq!(whole(store, &bob, three).await, [1, 1, 1]);
     stays(four).await;
-    // A former owner cannot transfer it.
-    let again = sharing.workflow_give(&Behalf::Platform, &giving, None).await.unwrap();
+    // Whoever does not own it any more does not give it away.
+    let again = workflows.give(&Behalf::Platform, &giving, None).await.unwrap();
     assert!(matches!(again, WriteOutcome::Refused(_)), "{again:?}");
     assert_eq!(seen(store, &bob, three, None).await.reached.role, AccessRole::Owner);
 }
@@ -221,14 +228,18 @@ pub(crate) async fn another_account_finds_no_round_in_any_way(backend: &Backend)
     let mut seen = 0;
     for (number, end) in [(1, None), (2, Some(closing as fn(&_) -> _)), (3, Some(expiry))] {
         let open = round(&alice, number);
-        store.round_open(&open, None).await.unwrap();
+        open_round(store, &open).await;
         if let Some(end) = end {
-            store.round_close(&open, &end(&open)).await.unwrap();
+            close_round(store, &open, &end(&open)).await;
         }
     }
     for filter in filters() {
-        seen += store.round_list(&alice, &filter).await.unwrap().len();
-        assert_eq!(store.round_list(&bob, &filter).await.unwrap(), [], "{filter:?}");
+        seen += store.rounds().list(&Behalf::from(&alice), &alice, &filter).await.unwrap().len();
+        assert_eq!(
+            store.rounds().list(&Behalf::from(&bob), &bob, &filter).await.unwrap(),
+            [],
+            "{filter:?}"
+        );
     }
     assert!(8 < seen, "{seen} were found");
 }
@@ -239,7 +250,7 @@ pub(crate) async fn two_accounts_have_the_same_names_for_different_things(backen
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let mut opens = Vec::new();
     for (owner, cost) in [(&alice, 15), (&bob, 20)] {
-        store.credit_grant(&credit(owner, 100), None).await.unwrap();
+        store.ledger().grant(&Behalf::Platform, &credit(owner, 100), None).await.unwrap();
         let verifier = deployed(store, &deploy(owner, "cites", 1)).await.verifier;
         let open = holding(run(owner, &verifier.id, 1), 40, true);
         let once = IdempotencyRecord {
@@ -250,32 +261,46 @@ pub(crate) async fn two_accounts_have_the_same_names_for_different_things(backen
             answer: IdempotencyAnswer::Round,
             at: at(5),
         };
-        assert_eq!(store.round_open(&open, Some(&once)).await.unwrap(), RoundOpenOutcome::Opened);
+        assert_eq!(
+            store.rounds().open(&Behalf::from(&open.account), &open, Some(&once)).await.unwrap(),
+            WriteOutcome::Done(RoundOpening::Whole)
+        );
         opens.push((open, cost));
     }
     let [(hers, cost), (his, other)] = &opens[..] else { panic!() };
     let ticket = hers.run.as_ref().unwrap();
     assert_eq!((&hers.id, &ticket.id), (&his.id, &his.run.as_ref().unwrap().id));
     let end = judged(hers, VerifierRunVerdict::Passed, *cost);
-    store.round_close(hers, &end).await.unwrap();
+    close_round(store, hers, &end).await;
     let judged_as = async |who: &AccountId| {
-        store.verifier_run_get(who, &ticket.id).await.unwrap().unwrap().end.map(|end| end.verdict)
+        store
+            .verifier_runs()
+            .get(&Behalf::from(who), who, &ticket.id)
+            .await
+            .unwrap()
+            .unwrap()
+            .end
+            .map(|end| end.verdict)
     };
     assert_eq!(judged_as(&alice).await, Some(Ok(true)));
     assert_eq!(judged_as(&bob).await, None, "his is under way");
     let answer = SavedAnswer { status: 200, text: "hers".to_owned() };
-    store.idempotency_answer(&alice, "key", &answer).await.unwrap();
-    let kept =
-        async |who: &AccountId| store.idempotency_get(who, "key").await.unwrap().unwrap().answer;
+    store.idempotency().set_answer(&Behalf::from(&alice), &alice, "key", &answer).await.unwrap();
+    let kept = async |who: &AccountId| {
+        store.idempotency().get(&Behalf::from(who), who, "key").await.unwrap().unwrap().answer
+    };
     assert_eq!((kept(&alice).await, kept(&bob).await), (Some(answer), None));
     let his_end = judged(his, VerifierRunVerdict::Failed, *other);
-    store.round_close(his, &his_end).await.unwrap();
+    close_round(store, his, &his_end).await;
     assert_eq!(read(backend, hers).await.closing, Some(end));
     assert_eq!(read(backend, his).await.closing, Some(his_end));
     for (who, spent) in [(&alice, 15), (&bob, 20)] {
-        let spending = store.credit_spent(who, at(0)).await.unwrap();
+        let spending = store.ledger().spending(&Behalf::from(who), who, &at(0)).await.unwrap();
         assert_eq!((spending.micros, spending.rounds), (spent, 1));
-        assert_eq!(store.credit_transfers(who, None, 10).await.unwrap().len(), 4);
+        assert_eq!(
+            store.ledger().transfers(&Behalf::from(who), who, None, 10).await.unwrap().len(),
+            4
+        );
     }
 }
 
@@ -286,9 +311,10 @@ pub(crate) async fn ending_access_does_not_affect_other_verifiers(backend: &Back
     for (owner, name, number) in [(&alice, "one", 1), (&alice, "two", 2), (&bob, "his", 3)] {
         let verifier = deployed(store, &deploy(owner, name, number)).await.verifier;
         let open = run(owner, &verifier.id, number);
-        store.round_open(&open, None).await.unwrap();
-        store.round_close(&open, &judged(&open, VerifierRunVerdict::Passed, 0)).await.unwrap();
-        store.verdict_put(owner, &verifier.id, &verdict(name, 1)).await.unwrap();
+        open_round(store, &open).await;
+        close_round(store, &open, &judged(&open, VerifierRunVerdict::Passed, 0)).await;
+        let (verdicts, behalf) = (store.verdicts(), Behalf::from(owner));
+        verdicts.put(&behalf, owner, &verifier.id, &verdict(name, 1)).await.unwrap();
         made.push((verifier, open));
     }
     let removal = VerifierRemoval {
@@ -296,20 +322,17 @@ pub(crate) async fn ending_access_does_not_affect_other_verifiers(backend: &Back
         which: VerifierSelector::Id(made[0].0.id.clone()),
         at: at(500),
     };
-    store.verifier_revoke(&removal, None).await.unwrap();
+    store.verifiers().revoke(&Behalf::from(&removal.account), &removal, None).await.unwrap();
     let left = verifiers(store, &alice, &page(None, 10)).await;
     assert_eq!(left.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["two"]);
-    let gone = store.verifier_delete(&removal, None).await.unwrap();
-    assert!(matches!(gone, VerifierRemoveOutcome::Gone(_)), "{gone:?}");
+    let gone = store.verifiers().delete(&Behalf::Platform, &removal, None).await.unwrap();
+    assert!(matches!(gone, WriteOutcome::Done(_)), "{gone:?}");
     for (verifier, open) in &made[1..] {
         let owner = &verifier.account;
-        let ticket = open.run.as_ref().unwrap();
-        assert!(
-            store.verifier_run_get(owner, &ticket.id).await.unwrap().is_some(),
-            "{}",
-            verifier.name
-        );
-        let known = store.verdict_get(owner, &verifier.name, at(0)).await.unwrap();
+        let (ticket, behalf) = (open.run.as_ref().unwrap(), Behalf::from(owner));
+        let run = store.verifier_runs().get(&behalf, owner, &ticket.id).await.unwrap();
+        assert!(run.is_some(), "{}", verifier.name);
+        let known = store.verdicts().get(&behalf, owner, &verifier.name, &at(0)).await.unwrap();
         assert!(known.is_some(), "{}", verifier.name);
         let closing = read(backend, open).await.closing.unwrap();
         let says = |it: &jurat_core::round::replica::Replica| {
@@ -324,6 +347,7 @@ pub(crate) async fn ending_access_does_not_affect_other_verifiers(backend: &Back
         ..verifier_runs::newest(10)
     };
     let (two, his) = (&made[1].0.id, &made[2].0.id);
-    assert_eq!(store.verifier_run_list(&alice, &of_version(two)).await.unwrap().len(), 1);
-    assert_eq!(store.verifier_run_list(&alice, &of_version(his)).await.unwrap(), []);
+    let (runs, behalf) = (store.verifier_runs(), Behalf::from(&alice));
+    assert_eq!(runs.list(&behalf, &alice, &of_version(two)).await.unwrap().len(), 1);
+    assert_eq!(runs.list(&behalf, &alice, &of_version(his)).await.unwrap(), []);
 }

@@ -1,7 +1,7 @@
 //! Fetched evidence.
 
 use jurat_core::id::AccountId;
-use jurat_store::{Behalf, EvidenceBlob, EvidencePruning, NewEvidence, Store, WriteOutcome};
+use jurat_store::{Behalf, EvidenceBlob, EvidencePruning, NewEvidence, Store};
 
 use super::workflows::behalf;
 use crate::{
@@ -20,18 +20,17 @@ fn blob(digest: &str, size: usize, millis: i64) -> EvidenceBlob {
     }
 }
 
-pub(crate) async fn with_everything(store: &dyn Store, whose: &AccountId) {
+pub(crate) async fn with_everything(store: &Store, whose: &AccountId) {
     put(store, whose, &blob("sha256:1", 5, 10)).await;
 }
 
-async fn put(store: &dyn Store, whose: &AccountId, blob: &EvidenceBlob) {
+async fn put(store: &Store, whose: &AccountId, blob: &EvidenceBlob) {
     let found = NewEvidence { account: whose.clone(), blob: blob.clone() };
-    let done = store.tasks().evidence_put(&behalf(whose), &found, None).await.unwrap();
-    assert_eq!(done, WriteOutcome::Done(()));
+    store.evidence().put(&behalf(whose), &found).await.unwrap();
 }
 
-async fn get(store: &dyn Store, whose: &AccountId, digest: &str) -> Option<EvidenceBlob> {
-    store.tasks().evidence_get(&behalf(whose), whose, digest).await.unwrap()
+async fn get(store: &Store, whose: &AccountId, digest: &str) -> Option<EvidenceBlob> {
+    store.evidence().get(&behalf(whose), whose, digest).await.unwrap()
 }
 
 pub(crate) async fn evidence_is_kept_for_its_account_alone(backend: &Backend) {
@@ -59,12 +58,12 @@ pub(crate) async fn old_and_surplus_evidence_is_removed(backend: &Backend) {
     }
     put(store, &bob, &blob("1", 90, 100)).await;
     let pruning = EvidencePruning { before: at(50), most_bytes: 100, limit: 10 };
-    let prune = async || store.tasks().evidence_prune(&Behalf::Platform, &pruning, None).await;
-    assert_eq!(prune().await.unwrap(), WriteOutcome::Done(2));
+    let prune = async || store.evidence().prune(&Behalf::Platform, &pruning).await;
+    assert_eq!(prune().await.unwrap(), 2);
     assert_eq!(get(store, &alice, "old").await, None);
     assert_eq!(get(store, &alice, "1").await, None, "the oldest above what the account may keep");
     assert!(get(store, &alice, "2").await.is_some());
     assert!(get(store, &alice, "3").await.is_some());
     assert!(get(store, &bob, "1").await.is_some());
-    assert_eq!(prune().await.unwrap(), WriteOutcome::Done(0));
+    assert_eq!(prune().await.unwrap(), 0);
 }

@@ -6,7 +6,7 @@ use jurat_core::{
     id::AccountId,
     task::{TakenTasks, TaskKey, TaskPhase, TaskTake},
 };
-use jurat_store::{Behalf, Store, TaskSubmit, WriteOutcome};
+use jurat_store::{Behalf, Store, TaskSubmit};
 
 use super::tasks::{key, new_task, submitted};
 use crate::{
@@ -19,15 +19,12 @@ fn take(limit: u32) -> TaskTake {
     TaskTake { now, until, limit, in_flight: BTreeMap::new(), after: None }
 }
 
-async fn taken(store: &dyn Store, take: &TaskTake) -> TakenTasks {
-    match store.tasks().task_take_due(&Behalf::Platform, take, None).await.unwrap() {
-        WriteOutcome::Done(taken) => taken,
-        other => panic!("{other:?}"),
-    }
+async fn taken(store: &Store, take: &TaskTake) -> TakenTasks {
+    store.tasks().take_due(&Behalf::Platform, take).await.unwrap()
 }
 
-/// This many tasks of an account, due one after the other from a time on.
-async fn flood(store: &dyn Store, owner: &AccountId, count: i64, from: i64) {
+/// So many tasks of an account, due one after the other from a time on.
+async fn flood(store: &Store, owner: &AccountId, count: i64, from: i64) {
     for number in 0..count {
         submitted(store, &new_task(owner, &format!("t-{number:03}"), from + number)).await;
     }

@@ -1,17 +1,18 @@
 //! Writes under idempotency keys, and cancelled rounds.
 
-use std::sync::Arc;
-
 use jurat_core::{id::AccountId, idempotency::SavedAnswer};
 use jurat_store::{
-    ExecutorAddOutcome, IdempotencyAnswer, IdempotencyRecord, RemoveOutcome, RoundOpenOutcome,
-    SessionAddOutcome,
+    Behalf, ExecutorAddRefusal, IdempotencyAnswer, IdempotencyRecord, NotFound, RoundOpening,
+    SessionAddRefusal, WriteOutcome,
 };
 
 use super::rounds::read;
 use crate::{
     backend::Backend,
-    samples::{account, at, closing, executor, newest, node, round, session},
+    samples::{
+        account, at, close_round, closing, executor, find_round, newest, node, open_round, round,
+        session,
+    },
 };
 
 fn saved(text: &str) -> SavedAnswer {
@@ -34,30 +35,48 @@ pub(crate) async fn a_write_under_a_key_happens_once(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     let add = once(&alice, "add", Some("added"));
     let lane = session("s1", "e1");
-    let added = store.executor_add(&executor("e1"), Some(&lane), Some(&add)).await.unwrap();
-    assert_eq!(added, ExecutorAddOutcome::Added);
-    let again = store.executor_add(&executor("e1"), Some(&lane), Some(&add)).await.unwrap();
-    assert_eq!(again, ExecutorAddOutcome::Repeated, "not `ExecutorExists`");
+    let added = store
+        .executors()
+        .add(&Behalf::Platform, &executor("e1"), Some(&lane), Some(&add))
+        .await
+        .unwrap();
+    assert_eq!(added, WriteOutcome::Done(()));
+    let again = store
+        .executors()
+        .add(&Behalf::Platform, &executor("e1"), Some(&lane), Some(&add))
+        .await
+        .unwrap();
+    assert_eq!(again, WriteOutcome::Repeated, "not `ExecutorExists`");
 
     let lane = once(&alice, "lane", Some("lane"));
     let second = session("s2", "e1");
-    assert_eq!(store.session_add(&second, Some(&lane)).await.unwrap(), SessionAddOutcome::Added);
-    assert_eq!(store.session_add(&second, Some(&lane)).await.unwrap(), SessionAddOutcome::Repeated);
-
-    let gone = once(&alice, "gone", Some("gone"));
-    let removed = store.session_remove("s2", Some(&gone)).await.unwrap();
-    assert_eq!(removed, RemoveOutcome::Removed(vec!["s2".to_owned()]));
-    assert_eq!(store.session_remove("s2", Some(&gone)).await.unwrap(), RemoveOutcome::Repeated);
-
-    let all_gone = once(&alice, "all gone", Some("all gone"));
-    let removed = store.executor_remove("e1", Some(&all_gone)).await.unwrap();
-    assert_eq!(removed, RemoveOutcome::Removed(vec!["s1".to_owned()]));
     assert_eq!(
-        store.executor_remove("e1", Some(&all_gone)).await.unwrap(),
-        RemoveOutcome::Repeated
+        store.sessions().add(&Behalf::Platform, &second, Some(&lane)).await.unwrap(),
+        WriteOutcome::Done(())
+    );
+    assert_eq!(
+        store.sessions().add(&Behalf::Platform, &second, Some(&lane)).await.unwrap(),
+        WriteOutcome::Repeated
     );
 
-    let found = store.idempotency_get(&alice, "add").await.unwrap().unwrap();
+    let gone = once(&alice, "gone", Some("gone"));
+    let removed = store.sessions().remove(&Behalf::Platform, "s2", Some(&gone)).await.unwrap();
+    assert_eq!(removed, WriteOutcome::Done(()));
+    assert_eq!(
+        store.sessions().remove(&Behalf::Platform, "s2", Some(&gone)).await.unwrap(),
+        WriteOutcome::Repeated
+    );
+
+    let all_gone = once(&alice, "all gone", Some("all gone"));
+    let removed = store.executors().remove(&Behalf::Platform, "e1", Some(&all_gone)).await.unwrap();
+    assert_eq!(removed, WriteOutcome::Done(vec!["s1".to_owned()]));
+    assert_eq!(
+        store.executors().remove(&Behalf::Platform, "e1", Some(&all_gone)).await.unwrap(),
+        WriteOutcome::Repeated
+    );
+
+    let found =
+        store.idempotency().get(&Behalf::from(&alice), &alice, "add").await.unwrap().unwrap();
     assert_eq!((found.operation, found.request_digest), (add.operation, add.request_digest));
     assert_eq!((found.answer, found.round, found.at), (Some(saved("added")), None, at(5)));
 }
@@ -67,62 +86,113 @@ pub(crate) async fn a_write_that_did_not_happen_leaves_its_key_free(backend: &Ba
     let key = once(&alice, "key", Some("done"));
     let lane = session("s1", "e1");
     assert_eq!(
-        store.session_add(&lane, Some(&key)).await.unwrap(),
-        SessionAddOutcome::ExecutorUnknown
+        store.sessions().add(&Behalf::Platform, &lane, Some(&key)).await.unwrap(),
+        WriteOutcome::Refused(SessionAddRefusal::ExecutorUnknown)
     );
-    assert_eq!(store.session_remove("s1", Some(&key)).await.unwrap(), RemoveOutcome::Unknown);
-    assert_eq!(store.executor_remove("e1", Some(&key)).await.unwrap(), RemoveOutcome::Unknown);
-    assert_eq!(store.idempotency_get(&alice, "key").await.unwrap(), None);
-    store.executor_add(&executor("e1"), None, None).await.unwrap();
-    let taken = store.executor_add(&executor("e1"), None, Some(&key)).await.unwrap();
-    assert_eq!(taken, ExecutorAddOutcome::ExecutorExists);
-    assert_eq!(store.session_add(&lane, Some(&key)).await.unwrap(), SessionAddOutcome::Added);
-    assert!(store.idempotency_get(&alice, "key").await.unwrap().is_some());
+    assert_eq!(
+        store.sessions().remove(&Behalf::Platform, "s1", Some(&key)).await.unwrap(),
+        WriteOutcome::Refused(NotFound)
+    );
+    assert_eq!(
+        store.executors().remove(&Behalf::Platform, "e1", Some(&key)).await.unwrap(),
+        WriteOutcome::Refused(NotFound)
+    );
+    assert_eq!(store.idempotency().get(&Behalf::from(&alice), &alice, "key").await.unwrap(), None);
+    store.executors().add(&Behalf::Platform, &executor("e1"), None, None).await.unwrap();
+    let taken =
+        store.executors().add(&Behalf::Platform, &executor("e1"), None, Some(&key)).await.unwrap();
+    assert_eq!(taken, WriteOutcome::Refused(ExecutorAddRefusal::ExecutorExists));
+    assert_eq!(
+        store.sessions().add(&Behalf::Platform, &lane, Some(&key)).await.unwrap(),
+        WriteOutcome::Done(())
+    );
+    assert!(store.idempotency().get(&Behalf::from(&alice), &alice, "key").await.unwrap().is_some());
 }
 
 pub(crate) async fn an_abandoned_round_leaves_its_key_to_another(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     let (left, next, late) = (round(&alice, 1), round(&alice, 2), round(&alice, 3));
     let first = once(&alice, "key", None);
-    assert_eq!(store.round_open(&left, Some(&first)).await.unwrap(), RoundOpenOutcome::Opened);
+    assert_eq!(
+        store.rounds().open(&Behalf::from(&left.account), &left, Some(&first)).await.unwrap(),
+        WriteOutcome::Done(RoundOpening::Whole)
+    );
     let instead = IdempotencyRecord {
         answer: IdempotencyAnswer::RoundInsteadOf(left.id.clone()),
         ..first.clone()
     };
-    assert_eq!(store.round_open(&next, Some(&instead)).await.unwrap(), RoundOpenOutcome::Opened);
-    let noted = async || store.idempotency_get(&alice, "key").await.unwrap().unwrap();
+    assert_eq!(
+        store.rounds().open(&Behalf::from(&next.account), &next, Some(&instead)).await.unwrap(),
+        WriteOutcome::Done(RoundOpening::Whole)
+    );
+    let noted = async || {
+        store.idempotency().get(&Behalf::from(&alice), &alice, "key").await.unwrap().unwrap()
+    };
     assert_eq!(noted().await.round, Some(next.id.clone()));
-    // A later request finds the replacement.
-    assert_eq!(store.round_open(&late, Some(&instead)).await.unwrap(), RoundOpenOutcome::Repeated);
-    assert_eq!(store.round_open(&late, Some(&first)).await.unwrap(), RoundOpenOutcome::Repeated);
+    // Whoever wanted the same and came later finds the one that took the place.
+    assert_eq!(
+        store.rounds().open(&Behalf::from(&late.account), &late, Some(&instead)).await.unwrap(),
+        WriteOutcome::Repeated
+    );
+    assert_eq!(
+        store.rounds().open(&Behalf::from(&late.account), &late, Some(&first)).await.unwrap(),
+        WriteOutcome::Repeated
+    );
     assert_eq!(noted().await.round, Some(next.id));
-    assert_eq!(store.round_get(&alice, &late.id).await.unwrap(), None);
+    assert_eq!(find_round(store, &alice, &late.id).await, None);
     let unknown = IdempotencyRecord { key: "other".to_owned(), ..instead };
-    assert_eq!(store.round_open(&late, Some(&unknown)).await.unwrap(), RoundOpenOutcome::Repeated);
+    assert_eq!(
+        store.rounds().open(&Behalf::from(&late.account), &late, Some(&unknown)).await.unwrap(),
+        WriteOutcome::Repeated
+    );
 }
 
 pub(crate) async fn a_stored_reply_can_be_completed(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     let key = once(&alice, "key", Some("not probed yet"));
-    store.executor_add(&executor("e1"), None, Some(&key)).await.unwrap();
+    store.executors().add(&Behalf::Platform, &executor("e1"), None, Some(&key)).await.unwrap();
     let answer = SavedAnswer { status: 200, text: "probed, {\"odd\": \"text\"}".to_owned() };
-    store.idempotency_answer(&account("bob"), "key", &answer).await.unwrap();
+    store
+        .idempotency()
+        .set_answer(&Behalf::from(&account("bob")), &account("bob"), "key", &answer)
+        .await
+        .unwrap();
     assert_eq!(
-        store.idempotency_get(&alice, "key").await.unwrap().unwrap().answer,
+        store
+            .idempotency()
+            .get(&Behalf::from(&alice), &alice, "key")
+            .await
+            .unwrap()
+            .unwrap()
+            .answer,
         Some(saved("not probed yet"))
     );
-    store.idempotency_answer(&alice, "key", &answer).await.unwrap();
-    assert_eq!(store.idempotency_get(&alice, "key").await.unwrap().unwrap().answer, Some(answer));
+    store.idempotency().set_answer(&Behalf::from(&alice), &alice, "key", &answer).await.unwrap();
+    assert_eq!(
+        store
+            .idempotency()
+            .get(&Behalf::from(&alice), &alice, "key")
+            .await
+            .unwrap()
+            .unwrap()
+            .answer,
+        Some(answer)
+    );
 }
 
 pub(crate) async fn a_later_reply_is_stored_with_the_write(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
-    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
-    let of_sessions = |sessions: &[String]| saved(&sessions.join(" "));
-    let answer = IdempotencyAnswer::OfRemoval(Arc::new(of_sessions));
+    store
+        .executors()
+        .add(&Behalf::Platform, &executor("e1"), Some(&session("s1", "e1")), None)
+        .await
+        .unwrap();
+    let of_sessions = |sessions: &Vec<String>| saved(&sessions.join(" "));
+    let answer = IdempotencyAnswer::of(of_sessions);
     let remove = IdempotencyRecord { answer, ..once(&alice, "remove", None) };
-    store.executor_remove("e1", Some(&remove)).await.unwrap();
-    let found = store.idempotency_get(&alice, "remove").await.unwrap().unwrap();
+    store.executors().remove(&Behalf::Platform, "e1", Some(&remove)).await.unwrap();
+    let found =
+        store.idempotency().get(&Behalf::from(&alice), &alice, "remove").await.unwrap().unwrap();
     assert_eq!(found.answer, Some(saved("s1")));
 }
 
@@ -130,29 +200,46 @@ pub(crate) async fn a_round_under_a_key_is_opened_once(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     let (first, second) = (round(&alice, 1), round(&alice, 2));
     let key = once(&alice, "key", None);
-    assert_eq!(store.round_open(&first, Some(&key)).await.unwrap(), RoundOpenOutcome::Opened);
-    assert_eq!(store.round_open(&second, Some(&key)).await.unwrap(), RoundOpenOutcome::Repeated);
-    assert_eq!(store.round_get(&alice, &second.id).await.unwrap(), None);
-    let found = store.idempotency_get(&alice, "key").await.unwrap().unwrap();
+    assert_eq!(
+        store.rounds().open(&Behalf::from(&first.account), &first, Some(&key)).await.unwrap(),
+        WriteOutcome::Done(RoundOpening::Whole)
+    );
+    assert_eq!(
+        store.rounds().open(&Behalf::from(&second.account), &second, Some(&key)).await.unwrap(),
+        WriteOutcome::Repeated
+    );
+    assert_eq!(find_round(store, &alice, &second.id).await, None);
+    let found =
+        store.idempotency().get(&Behalf::from(&alice), &alice, "key").await.unwrap().unwrap();
     assert_eq!((found.round, found.answer), (Some(first.id.clone()), None));
     assert_eq!(read(backend, &first).await.open, first);
 }
 
 pub(crate) async fn two_concurrent_rounds_under_one_key_open_once(backend: &Backend) {
     let alice = account("alice");
+    let behalf = Behalf::from(&alice);
     let other = backend.second().await;
     for turn in 0..20 {
         let (left, right) = (round(&alice, 2 * turn + 1), round(&alice, 2 * turn + 2));
         let key = once(&alice, &format!("key {turn}"), None);
         let (left, right) = tokio::join!(
-            backend.store.round_open(&left, Some(&key)),
-            other.round_open(&right, Some(&key))
+            backend.store.rounds().open(&behalf, &left, Some(&key)),
+            other.rounds().open(&behalf, &right, Some(&key))
         );
         let mut opened = [left.unwrap(), right.unwrap()];
-        opened.sort_by_key(|opened| *opened == RoundOpenOutcome::Repeated);
-        assert_eq!(opened, [RoundOpenOutcome::Opened, RoundOpenOutcome::Repeated]);
+        opened.sort_by_key(|opened| *opened == WriteOutcome::Repeated);
+        assert_eq!(opened, [WriteOutcome::Done(RoundOpening::Whole), WriteOutcome::Repeated]);
     }
-    assert_eq!(backend.store.round_list(&alice, &newest(100)).await.unwrap().len(), 20);
+    assert_eq!(
+        backend
+            .store
+            .rounds()
+            .list(&Behalf::from(&alice), &alice, &newest(100))
+            .await
+            .unwrap()
+            .len(),
+        20
+    );
     other.close().await;
 }
 
@@ -161,25 +248,43 @@ pub(crate) async fn a_key_belongs_to_one_account(backend: &Backend) {
     for name in ["alice", "bob"] {
         let account = account(name);
         let (open, key) = (round(&account, 1), once(&account, "key", None));
-        assert_eq!(store.round_open(&open, Some(&key)).await.unwrap(), RoundOpenOutcome::Opened);
+        assert_eq!(
+            store.rounds().open(&Behalf::from(&open.account), &open, Some(&key)).await.unwrap(),
+            WriteOutcome::Done(RoundOpening::Whole)
+        );
     }
-    assert_eq!(store.idempotency_get(&account("carol"), "key").await.unwrap(), None);
+    assert_eq!(
+        store
+            .idempotency()
+            .get(&Behalf::from(&account("carol")), &account("carol"), "key")
+            .await
+            .unwrap(),
+        None
+    );
 }
 
 pub(crate) async fn a_cancelled_round_is_found_by_its_node(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     let (open, ended) = (round(&alice, 1), round(&alice, 2));
     for round in [&open, &ended] {
-        store.round_open(round, None).await.unwrap();
+        open_round(store, round).await;
     }
-    store.round_close(&ended, &closing(&ended)).await.unwrap();
-    assert_eq!(store.rounds_cancelled(&open.node).await.unwrap(), []);
-    assert!(store.round_cancel(&alice, &open.id, at(9)).await.unwrap());
-    assert!(!store.round_cancel(&alice, &ended.id, at(9)).await.unwrap());
-    assert!(!store.round_cancel(&account("bob"), &open.id, at(9)).await.unwrap());
-    let found = store.rounds_cancelled(&open.node).await.unwrap();
+    close_round(store, &ended, &closing(&ended)).await;
+    assert_eq!(store.rounds().cancelled(&Behalf::Platform, &open.node).await.unwrap(), []);
+    assert!(store.rounds().cancel(&Behalf::from(&alice), &alice, &open.id, &at(9)).await.unwrap());
+    assert!(
+        !store.rounds().cancel(&Behalf::from(&alice), &alice, &ended.id, &at(9)).await.unwrap()
+    );
+    assert!(
+        !store
+            .rounds()
+            .cancel(&Behalf::from(&account("bob")), &account("bob"), &open.id, &at(9))
+            .await
+            .unwrap()
+    );
+    let found = store.rounds().cancelled(&Behalf::Platform, &open.node).await.unwrap();
     assert_eq!(found, [(alice, open.id.clone())]);
-    assert_eq!(store.rounds_cancelled(&node("another")).await.unwrap(), []);
-    store.round_close(&open, &closing(&open)).await.unwrap();
-    assert_eq!(store.rounds_cancelled(&open.node).await.unwrap(), []);
+    assert_eq!(store.rounds().cancelled(&Behalf::Platform, &node("another")).await.unwrap(), []);
+    close_round(store, &open, &closing(&open)).await;
+    assert_eq!(store.rounds().cancelled(&Behalf::Platform, &open.node).await.unwrap(), []);
 }

@@ -1,7 +1,9 @@
 //! Executors and sessions.
 
 use jurat_core::executor::Executor;
-use jurat_store::{ExecutorAddOutcome, RemoveOutcome, SessionAddOutcome, StoreErrorKind};
+use jurat_store::{
+    Behalf, ExecutorAddRefusal, NotFound, SessionAddRefusal, StoreErrorKind, WriteOutcome,
+};
 
 use crate::{
     backend::Backend,
@@ -15,25 +17,31 @@ pub(crate) async fn an_executor_reads_back_as_it_was_added(backend: &Backend) {
     full.agent_events_url = Some("https://example.org/events".to_owned());
     full.probe = Some(well(5));
     let bare = executor("bare");
-    assert_eq!(store.executor_add(&full, None, None).await.unwrap(), ExecutorAddOutcome::Added);
-    assert_eq!(store.executor_add(&bare, None, None).await.unwrap(), ExecutorAddOutcome::Added);
-    assert_eq!(store.executor_get("full").await.unwrap(), Some(full));
-    assert_eq!(store.executor_get("bare").await.unwrap(), Some(bare));
-    assert_eq!(store.executor_get("other").await.unwrap(), None);
+    assert_eq!(
+        store.executors().add(&Behalf::Platform, &full, None, None).await.unwrap(),
+        WriteOutcome::Done(())
+    );
+    assert_eq!(
+        store.executors().add(&Behalf::Platform, &bare, None, None).await.unwrap(),
+        WriteOutcome::Done(())
+    );
+    assert_eq!(store.executors().get(&Behalf::Platform, "full").await.unwrap(), Some(full));
+    assert_eq!(store.executors().get(&Behalf::Platform, "bare").await.unwrap(), Some(bare));
+    assert_eq!(store.executors().get(&Behalf::Platform, "other").await.unwrap(), None);
 }
 
 pub(crate) async fn a_name_is_taken_only_once(backend: &Backend) {
     let store = &backend.store;
     let first = executor("e1");
-    store.executor_add(&first, None, None).await.unwrap();
+    store.executors().add(&Behalf::Platform, &first, None, None).await.unwrap();
     let again = Executor { url: "http://elsewhere".to_owned(), ..executor("e1") };
     let lane = session("s1", "e1");
     assert_eq!(
-        store.executor_add(&again, Some(&lane), None).await.unwrap(),
-        ExecutorAddOutcome::ExecutorExists
+        store.executors().add(&Behalf::Platform, &again, Some(&lane), None).await.unwrap(),
+        WriteOutcome::Refused(ExecutorAddRefusal::ExecutorExists)
     );
-    assert_eq!(store.executor_get("e1").await.unwrap(), Some(first));
-    assert_eq!(store.session_get("s1").await.unwrap(), None);
+    assert_eq!(store.executors().get(&Behalf::Platform, "e1").await.unwrap(), Some(first));
+    assert_eq!(store.sessions().get(&Behalf::Platform, "s1").await.unwrap(), None);
 }
 
 pub(crate) async fn an_executor_and_its_session_are_added_together_or_not_at_all(
@@ -42,26 +50,37 @@ pub(crate) async fn an_executor_and_its_session_are_added_together_or_not_at_all
     let store = &backend.store;
     let lane = session("s1", "e1");
     assert_eq!(
-        store.executor_add(&executor("e1"), Some(&lane), None).await.unwrap(),
-        ExecutorAddOutcome::Added
+        store.executors().add(&Behalf::Platform, &executor("e1"), Some(&lane), None).await.unwrap(),
+        WriteOutcome::Done(())
     );
-    assert_eq!(store.session_get("s1").await.unwrap(), Some(lane));
-    let version = store.pool_version().await.unwrap();
+    assert_eq!(store.sessions().get(&Behalf::Platform, "s1").await.unwrap(), Some(lane));
+    let version = store.sessions().pool_version(&Behalf::Platform).await.unwrap();
     let taken = session("s1", "e2");
-    let added = store.executor_add(&executor("e2"), Some(&taken), None).await.unwrap();
-    assert_eq!(added, ExecutorAddOutcome::SessionExists);
-    assert_eq!(store.executor_get("e2").await.unwrap(), None);
-    assert_eq!(store.session_get("s1").await.unwrap().unwrap().executor, "e1");
-    assert_eq!(store.pool_version().await.unwrap(), version);
+    let added = store
+        .executors()
+        .add(&Behalf::Platform, &executor("e2"), Some(&taken), None)
+        .await
+        .unwrap();
+    assert_eq!(added, WriteOutcome::Refused(ExecutorAddRefusal::SessionExists));
+    assert_eq!(store.executors().get(&Behalf::Platform, "e2").await.unwrap(), None);
+    assert_eq!(
+        store.sessions().get(&Behalf::Platform, "s1").await.unwrap().unwrap().executor,
+        "e1"
+    );
+    assert_eq!(store.sessions().pool_version(&Behalf::Platform).await.unwrap(), version);
 }
 
 pub(crate) async fn a_session_of_another_executor_adds_nothing(backend: &Backend) {
     let store = &backend.store;
     let stray = session("s1", "nobody");
-    let error = store.executor_add(&executor("e1"), Some(&stray), None).await.unwrap_err();
+    let error = store
+        .executors()
+        .add(&Behalf::Platform, &executor("e1"), Some(&stray), None)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Conflict);
-    assert_eq!(store.executor_get("e1").await.unwrap(), None);
-    assert_eq!(store.pool_version().await.unwrap(), 0);
+    assert_eq!(store.executors().get(&Behalf::Platform, "e1").await.unwrap(), None);
+    assert_eq!(store.sessions().pool_version(&Behalf::Platform).await.unwrap(), 0);
 }
 
 pub(crate) async fn executors_are_listed_by_name_in_pages(backend: &Backend) {
@@ -69,10 +88,10 @@ pub(crate) async fn executors_are_listed_by_name_in_pages(backend: &Backend) {
     // By bytes, whatever the collation of the database.
     let ordered = ["B", "a", "a-b", "aB", "a_b", "ab", "é"];
     for name in ["ab", "é", "a_b", "B", "aB", "a", "a-b"] {
-        store.executor_add(&executor(name), None, None).await.unwrap();
+        store.executors().add(&Behalf::Platform, &executor(name), None, None).await.unwrap();
     }
     let names = async |after, limit| {
-        let listed = store.executor_list(&page(after, limit)).await.unwrap();
+        let listed = store.executors().list(&Behalf::Platform, &page(after, limit)).await.unwrap();
         listed.into_iter().map(|executor| executor.name).collect::<Vec<_>>()
     };
     assert_eq!(names(None, 100).await, ordered);
@@ -84,34 +103,48 @@ pub(crate) async fn executors_are_listed_by_name_in_pages(backend: &Backend) {
 
 pub(crate) async fn a_probe_is_kept_and_does_not_change_the_pool(backend: &Backend) {
     let store = &backend.store;
-    store.executor_add(&executor("e1"), None, None).await.unwrap();
-    let version = store.pool_version().await.unwrap();
+    store.executors().add(&Behalf::Platform, &executor("e1"), None, None).await.unwrap();
+    let version = store.sessions().pool_version(&Behalf::Platform).await.unwrap();
     for probe in [well(10), unwell(20)] {
-        assert!(store.executor_probed("e1", &probe).await.unwrap());
-        assert_eq!(store.executor_get("e1").await.unwrap().unwrap().probe, Some(probe));
+        assert!(store.executors().set_probe(&Behalf::Platform, "e1", &probe).await.unwrap());
+        assert_eq!(
+            store.executors().get(&Behalf::Platform, "e1").await.unwrap().unwrap().probe,
+            Some(probe)
+        );
     }
-    assert!(!store.executor_probed("e2", &well(30)).await.unwrap());
-    assert_eq!(store.pool_version().await.unwrap(), version);
+    assert!(!store.executors().set_probe(&Behalf::Platform, "e2", &well(30)).await.unwrap());
+    assert_eq!(store.sessions().pool_version(&Behalf::Platform).await.unwrap(), version);
 }
 
 pub(crate) async fn removing_an_executor_removes_its_sessions(backend: &Backend) {
     let store = &backend.store;
-    store.executor_add(&executor("e1"), Some(&session("s2", "e1")), None).await.unwrap();
-    store.session_add(&session("s1", "e1"), None).await.unwrap();
-    store.executor_add(&executor("e2"), Some(&session("s3", "e2")), None).await.unwrap();
-    let removed = store.executor_remove("e1", None).await.unwrap();
-    assert_eq!(removed, RemoveOutcome::Removed(vec!["s1".to_owned(), "s2".to_owned()]));
-    assert_eq!(store.executor_get("e1").await.unwrap(), None);
-    let left = store.session_list(&page(None, 10)).await.unwrap();
+    store
+        .executors()
+        .add(&Behalf::Platform, &executor("e1"), Some(&session("s2", "e1")), None)
+        .await
+        .unwrap();
+    store.sessions().add(&Behalf::Platform, &session("s1", "e1"), None).await.unwrap();
+    store
+        .executors()
+        .add(&Behalf::Platform, &executor("e2"), Some(&session("s3", "e2")), None)
+        .await
+        .unwrap();
+    let removed = store.executors().remove(&Behalf::Platform, "e1", None).await.unwrap();
+    assert_eq!(removed, WriteOutcome::Done(vec!["s1".to_owned(), "s2".to_owned()]));
+    assert_eq!(store.executors().get(&Behalf::Platform, "e1").await.unwrap(), None);
+    let left = store.sessions().list(&Behalf::Platform, &page(None, 10)).await.unwrap();
     assert_eq!(left, [session("s3", "e2")]);
-    let version = store.pool_version().await.unwrap();
-    assert_eq!(store.executor_remove("e1", None).await.unwrap(), RemoveOutcome::Unknown);
-    assert_eq!(store.pool_version().await.unwrap(), version);
+    let version = store.sessions().pool_version(&Behalf::Platform).await.unwrap();
+    assert_eq!(
+        store.executors().remove(&Behalf::Platform, "e1", None).await.unwrap(),
+        WriteOutcome::Refused(NotFound)
+    );
+    assert_eq!(store.sessions().pool_version(&Behalf::Platform).await.unwrap(), version);
 }
 
 pub(crate) async fn a_session_reads_back_as_it_was_added(backend: &Backend) {
     let store = &backend.store;
-    store.executor_add(&executor("e1"), None, None).await.unwrap();
+    store.executors().add(&Behalf::Platform, &executor("e1"), None, None).await.unwrap();
     let full = session("s1", "e1");
     let mut bare = session("s2", "e1");
     bare.tier = None;
@@ -120,57 +153,80 @@ pub(crate) async fn a_session_reads_back_as_it_was_added(backend: &Backend) {
     bare.reliability_permille = None;
     bare.price_micros = 0;
     for lane in [full, bare] {
-        assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAddOutcome::Added);
-        assert_eq!(store.session_get(&lane.id).await.unwrap(), Some(lane));
+        assert_eq!(
+            store.sessions().add(&Behalf::Platform, &lane, None).await.unwrap(),
+            WriteOutcome::Done(())
+        );
+        assert_eq!(store.sessions().get(&Behalf::Platform, &lane.id).await.unwrap(), Some(lane));
     }
-    assert_eq!(store.session_get("s3").await.unwrap(), None);
+    assert_eq!(store.sessions().get(&Behalf::Platform, "s3").await.unwrap(), None);
 }
 
 pub(crate) async fn a_session_needs_an_executor_and_a_free_name(backend: &Backend) {
     let store = &backend.store;
     let lane = session("s1", "e1");
-    assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAddOutcome::ExecutorUnknown);
-    store.executor_add(&executor("e1"), None, None).await.unwrap();
-    assert_eq!(store.session_add(&lane, None).await.unwrap(), SessionAddOutcome::Added);
-    let version = store.pool_version().await.unwrap();
+    assert_eq!(
+        store.sessions().add(&Behalf::Platform, &lane, None).await.unwrap(),
+        WriteOutcome::Refused(SessionAddRefusal::ExecutorUnknown)
+    );
+    store.executors().add(&Behalf::Platform, &executor("e1"), None, None).await.unwrap();
+    assert_eq!(
+        store.sessions().add(&Behalf::Platform, &lane, None).await.unwrap(),
+        WriteOutcome::Done(())
+    );
+    let version = store.sessions().pool_version(&Behalf::Platform).await.unwrap();
     let mut again = lane.clone();
     again.price_micros = 9;
-    assert_eq!(store.session_add(&again, None).await.unwrap(), SessionAddOutcome::Exists);
-    assert_eq!(store.session_get("s1").await.unwrap(), Some(lane));
-    assert_eq!(store.pool_version().await.unwrap(), version);
+    assert_eq!(
+        store.sessions().add(&Behalf::Platform, &again, None).await.unwrap(),
+        WriteOutcome::Refused(SessionAddRefusal::Exists)
+    );
+    assert_eq!(store.sessions().get(&Behalf::Platform, "s1").await.unwrap(), Some(lane));
+    assert_eq!(store.sessions().pool_version(&Behalf::Platform).await.unwrap(), version);
 }
 
 pub(crate) async fn sessions_are_listed_by_identifier_in_pages(backend: &Backend) {
     let store = &backend.store;
-    store.executor_add(&executor("e1"), None, None).await.unwrap();
+    store.executors().add(&Behalf::Platform, &executor("e1"), None, None).await.unwrap();
     for id in ["203", "201", "202"] {
-        store.session_add(&session(id, "e1"), None).await.unwrap();
+        store.sessions().add(&Behalf::Platform, &session(id, "e1"), None).await.unwrap();
     }
-    let first = store.session_list(&page(None, 2)).await.unwrap();
+    let first = store.sessions().list(&Behalf::Platform, &page(None, 2)).await.unwrap();
     assert_eq!(first, [session("201", "e1"), session("202", "e1")]);
-    let rest = store.session_list(&page(Some("202"), 2)).await.unwrap();
+    let rest = store.sessions().list(&Behalf::Platform, &page(Some("202"), 2)).await.unwrap();
     assert_eq!(rest, [session("203", "e1")]);
 }
 
 pub(crate) async fn a_session_is_removed_once(backend: &Backend) {
     let store = &backend.store;
-    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
+    store
+        .executors()
+        .add(&Behalf::Platform, &executor("e1"), Some(&session("s1", "e1")), None)
+        .await
+        .unwrap();
     assert_eq!(
-        store.session_remove("s1", None).await.unwrap(),
-        RemoveOutcome::Removed(vec!["s1".to_owned()])
+        store.sessions().remove(&Behalf::Platform, "s1", None).await.unwrap(),
+        WriteOutcome::Done(())
     );
-    assert_eq!(store.session_remove("s1", None).await.unwrap(), RemoveOutcome::Unknown);
-    assert_eq!(store.session_get("s1").await.unwrap(), None);
-    assert!(store.executor_get("e1").await.unwrap().is_some());
+    assert_eq!(
+        store.sessions().remove(&Behalf::Platform, "s1", None).await.unwrap(),
+        WriteOutcome::Refused(NotFound)
+    );
+    assert_eq!(store.sessions().get(&Behalf::Platform, "s1").await.unwrap(), None);
+    assert!(store.executors().get(&Behalf::Platform, "e1").await.unwrap().is_some());
 }
 
 pub(crate) async fn the_pool_holds_everything(backend: &Backend) {
     let store = &backend.store;
-    assert!(store.pool().await.unwrap().executors.is_empty());
-    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
-    store.executor_add(&executor("e2"), None, None).await.unwrap();
-    store.executor_probed("e2", &well(5)).await.unwrap();
-    let pool = store.pool().await.unwrap();
+    assert!(store.sessions().pool(&Behalf::Platform).await.unwrap().executors.is_empty());
+    store
+        .executors()
+        .add(&Behalf::Platform, &executor("e1"), Some(&session("s1", "e1")), None)
+        .await
+        .unwrap();
+    store.executors().add(&Behalf::Platform, &executor("e2"), None, None).await.unwrap();
+    store.executors().set_probe(&Behalf::Platform, "e2", &well(5)).await.unwrap();
+    let pool = store.sessions().pool(&Behalf::Platform).await.unwrap();
     let names: Vec<&String> = pool.executors.keys().collect();
     assert_eq!(names, ["e1", "e2"]);
     assert_eq!(pool.executors["e2"].probe, Some(well(5)));
@@ -179,17 +235,17 @@ pub(crate) async fn the_pool_holds_everything(backend: &Backend) {
 
 pub(crate) async fn every_change_of_the_pool_raises_its_version(backend: &Backend) {
     let store = &backend.store;
-    let mut versions = vec![store.pool_version().await.unwrap()];
-    store.executor_add(&executor("e1"), None, None).await.unwrap();
-    versions.push(store.pool_version().await.unwrap());
-    store.session_add(&session("s1", "e1"), None).await.unwrap();
-    versions.push(store.pool_version().await.unwrap());
-    store.session_remove("s1", None).await.unwrap();
-    versions.push(store.pool_version().await.unwrap());
-    store.executor_remove("e1", None).await.unwrap();
-    // One node sees the changes of another.
+    let mut versions = vec![store.sessions().pool_version(&Behalf::Platform).await.unwrap()];
+    store.executors().add(&Behalf::Platform, &executor("e1"), None, None).await.unwrap();
+    versions.push(store.sessions().pool_version(&Behalf::Platform).await.unwrap());
+    store.sessions().add(&Behalf::Platform, &session("s1", "e1"), None).await.unwrap();
+    versions.push(store.sessions().pool_version(&Behalf::Platform).await.unwrap());
+    store.sessions().remove(&Behalf::Platform, "s1", None).await.unwrap();
+    versions.push(store.sessions().pool_version(&Behalf::Platform).await.unwrap());
+    store.executors().remove(&Behalf::Platform, "e1", None).await.unwrap();
+    // What one node changes, another sees.
     let second = backend.second().await;
-    versions.push(second.pool_version().await.unwrap());
+    versions.push(second.sessions().pool_version(&Behalf::Platform).await.unwrap());
     second.close().await;
     assert_eq!(versions, [0, 1, 2, 3, 4]);
 }
@@ -199,13 +255,16 @@ pub(crate) async fn two_nodes_cannot_add_the_same_executor(backend: &Backend) {
     let (first_lane, second_lane) = (session("s1", "e1"), session("s2", "e1"));
     let name = executor("e1");
     let (one, other) = tokio::join!(
-        backend.store.executor_add(&name, Some(&first_lane), None),
-        second.executor_add(&name, Some(&second_lane), None),
+        backend.store.executors().add(&Behalf::Platform, &name, Some(&first_lane), None),
+        second.executors().add(&Behalf::Platform, &name, Some(&second_lane), None),
     );
     let mut added = [one.unwrap(), other.unwrap()];
-    added.sort_by_key(|added| *added != ExecutorAddOutcome::Added);
-    assert_eq!(added, [ExecutorAddOutcome::Added, ExecutorAddOutcome::ExecutorExists]);
-    assert_eq!(second.session_list(&page(None, 10)).await.unwrap().len(), 1);
-    assert_eq!(second.pool_version().await.unwrap(), 1);
+    added.sort_by_key(|added| *added != WriteOutcome::Done(()));
+    assert_eq!(
+        added,
+        [WriteOutcome::Done(()), WriteOutcome::Refused(ExecutorAddRefusal::ExecutorExists)]
+    );
+    assert_eq!(second.sessions().list(&Behalf::Platform, &page(None, 10)).await.unwrap().len(), 1);
+    assert_eq!(second.sessions().pool_version(&Behalf::Platform).await.unwrap(), 1);
     second.close().await;
 }

@@ -57,7 +57,7 @@ fn digests(inputs: &str) -> KnowledgeDigests {
 }
 
 async fn learned(
-    store: &dyn Store,
+    store: &Store,
     whose: &AccountId,
     id: &str,
     knowledge: &Knowledge,
@@ -102,8 +102,8 @@ fn asked(whose: &AccountId) -> KnowledgeLookup {
     }
 }
 
-async fn hits(store: &dyn Store, asked: &KnowledgeLookup) -> KnowledgeHits {
-    store.tasks().knowledge_hits(&behalf(&asked.account), asked).await.unwrap()
+async fn hits(store: &Store, asked: &KnowledgeLookup) -> KnowledgeHits {
+    store.knowledge().hits(&behalf(&asked.account), asked).await.unwrap()
 }
 
 pub(crate) async fn a_decision_is_found_for_the_same_inputs(backend: &Backend) {
@@ -137,15 +137,9 @@ pub(crate) async fn a_deprecated_decision_is_exported_and_not_used(backend: &Bac
     let alice = account("alice");
     learned(store, &alice, "t-1", &decision(100)).await;
     let which = KnowledgeDeprecation { task: key(&alice, "t-1"), epoch: 1, at: at(200) };
-    let (tasks, whose) = (store.tasks(), behalf(&alice));
-    assert_eq!(
-        tasks.knowledge_deprecate(&whose, &which, None).await.unwrap(),
-        WriteOutcome::Done(true)
-    );
-    assert_eq!(
-        tasks.knowledge_deprecate(&whose, &which, None).await.unwrap(),
-        WriteOutcome::Done(false)
-    );
+    let (knowledge, whose) = (store.knowledge(), behalf(&alice));
+    assert!(knowledge.deprecate(&whose, &which).await.unwrap());
+    assert!(!knowledge.deprecate(&whose, &which).await.unwrap());
     assert_eq!(hits(store, &asked(&alice)).await, KnowledgeHits::default());
     let page = KnowledgePageQuery {
         account: alice.clone(),
@@ -153,7 +147,7 @@ pub(crate) async fn a_deprecated_decision_is_exported_and_not_used(backend: &Bac
         before: None,
         limit: 10,
     };
-    let found = tasks.knowledge_export(&whose, &page).await.unwrap();
+    let found = knowledge.export(&whose, &page).await.unwrap();
     let expected = Knowledge { deprecated_at: Some(at(200)), ..decision(100) };
     assert_eq!(found, [KnowledgeRecord { task_id: "t-1".to_owned(), knowledge: expected }]);
 }
@@ -172,8 +166,8 @@ pub(crate) async fn a_deprecation_applies_to_every_equal_decision(backend: &Back
     learned(store, &bob, "first", &decision(100)).await;
 
     let which = KnowledgeDeprecation { task: key(&alice, "copy"), epoch: 1, at: at(200) };
-    let done = store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
-    assert_eq!(done, WriteOutcome::Done(true));
+    let done = store.knowledge().deprecate(&behalf(&alice), &which).await.unwrap();
+    assert!(done);
     let wide = |whose: &AccountId| KnowledgeLookup { exact: 9, others: 9, ..asked(whose) };
     let names = |found: &[KnowledgeSummary]| -> Vec<String> {
         found.iter().map(|it| it.key.task_id.clone()).collect()
@@ -189,8 +183,8 @@ pub(crate) async fn a_decision_derived_from_a_deprecated_one_is_not_used(backend
     let alice = account("alice");
     learned(store, &alice, "first", &decision(100)).await;
     let which = KnowledgeDeprecation { task: key(&alice, "first"), epoch: 1, at: at(200) };
-    store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
-    // It was being voted on when it was disputed.
+    store.knowledge().deprecate(&behalf(&alice), &which).await.unwrap();
+    // It was being verified when somebody complained.
     let copy = Knowledge { source: Some(named("first")), ..decision(300) };
     learned(store, &alice, "copy", &copy).await;
     assert_eq!(hits(store, &asked(&alice)).await, KnowledgeHits::default());
@@ -212,8 +206,8 @@ pub(crate) async fn a_deprecated_decision_is_not_reused(backend: &Backend) {
     };
     assert_eq!(append(store, &reusing(&record)).await, WriteOutcome::Done(()));
     let which = KnowledgeDeprecation { task: key(&alice, "first"), epoch: 1, at: at(200) };
-    store.tasks().knowledge_deprecate(&behalf(&alice), &which, None).await.unwrap();
-    // It was found before it was disputed, and cannot be reused afterwards.
+    store.knowledge().deprecate(&behalf(&alice), &which).await.unwrap();
+    // It was found before somebody complained, and nothing is written of it afterwards.
     let refused = WriteOutcome::Refused(TaskAppendRefusal::Deprecated);
     assert_eq!(append(store, &reusing(&record)).await, refused);
     assert_eq!(get(store, &record.key).await.unwrap().updated_at, at(120));
@@ -231,7 +225,7 @@ pub(crate) async fn outputs_are_read_by_name_and_none_that_is_too_large(backend:
     let read = async |whose: &AccountId, largest: u64| {
         let keys = ["large", "none", "small"].map(named).to_vec();
         let wanted = KnowledgeFetch { account: whose.clone(), keys, largest };
-        store.tasks().knowledge_read(&behalf(whose), &wanted).await.unwrap()
+        store.knowledge().read(&behalf(whose), &wanted).await.unwrap()
     };
     // The size is in bytes, including the two quotes.
     assert_eq!(known(&large).output_bytes, 1_002);
@@ -254,7 +248,7 @@ pub(crate) async fn knowledge_is_exported_in_pages(backend: &Backend) {
     let mut page = KnowledgePageQuery { account: alice.clone(), of, before: None, limit: 2 };
     let mut found: Vec<KnowledgeRecord> = Vec::new();
     loop {
-        let some = store.tasks().knowledge_export(&behalf(&alice), &page).await.unwrap();
+        let some = store.knowledge().export(&behalf(&alice), &page).await.unwrap();
         let Some(last) = some.last() else { break };
         page.before = Some(KnowledgePosition {
             created_at: last.knowledge.created_at,

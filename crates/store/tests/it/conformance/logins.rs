@@ -28,7 +28,7 @@ fn on(micros: i64) -> Timestamp {
 }
 
 async fn put(
-    store: &dyn Store,
+    store: &Store,
     purpose: LoginPurpose,
     hash: &str,
     micros: i64,
@@ -40,19 +40,19 @@ async fn put(
         at: on(micros),
         expires_at: on(micros + CODE_MICROS),
     };
-    store.sharing().code_put(&Behalf::Platform, &new, None).await.unwrap()
+    store.logins().put_code(&Behalf::Platform, &new, None).await.unwrap()
 }
 
-async fn tried(store: &dyn Store, micros: i64) -> Option<String> {
+async fn tried(store: &Store, micros: i64) -> Option<String> {
     let tried = LoginCodeTry { email: EMAIL.to_owned(), at: on(micros) };
-    match store.sharing().code_try(&Behalf::Platform, &tried, None).await.unwrap() {
+    match store.logins().try_code(&Behalf::Platform, &tried, None).await.unwrap() {
         WriteOutcome::Done(stored) => stored,
         other => panic!("{other:?}"),
     }
 }
 
 async fn used(
-    store: &dyn Store,
+    store: &Store,
     hash: &str,
     micros: i64,
 ) -> WriteOutcome<LoginEntrant, LoginCodeRefusal> {
@@ -63,14 +63,14 @@ async fn used(
         grant_micros: 1_500_000,
         at: on(micros),
     };
-    store.sharing().code_use(&Behalf::Platform, &used, None).await.unwrap()
+    store.logins().use_code(&Behalf::Platform, &used, None).await.unwrap()
 }
 
 pub(crate) async fn a_code_makes_an_account_once_and_its_invitations_find_it(backend: &Backend) {
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
-    assert_eq!(put(&*one, LoginPurpose::Register, "h", 0).await, NEW);
+    assert_eq!(put(&one, LoginPurpose::Register, "h", 0).await, NEW);
     let ends = join_all((0..6).map(|index| {
-        let store: &dyn Store = if index % 2 == 0 { &*one } else { &*two };
+        let store: &Store = if index % 2 == 0 { &one } else { &two };
         used(store, "h", 1)
     }))
     .await;
@@ -79,36 +79,37 @@ pub(crate) async fn a_code_makes_an_account_once_and_its_invitations_find_it(bac
     let [WriteOutcome::Done(entered)] = done[..] else { panic!("{ends:?}") };
     assert!(entered.is_new);
     assert_eq!(entered.profile.email.as_deref(), Some(EMAIL));
-    let state = one.account_get(&entered.profile.account).await.unwrap().unwrap();
+    let state =
+        one.accounts().get(&Behalf::Platform, &entered.profile.account).await.unwrap().unwrap();
     assert_eq!(state.balance.available, 1_500_000, "the credit comes with the account, once");
-    assert_eq!(one.credit_check().await.unwrap(), Vec::<String>::new());
-    // The next code logs in to the same account.
+    assert_eq!(one.ledger().faults(&Behalf::Platform).await.unwrap(), Vec::<String>::new());
+    // The next code lets into the same account.
     let known = WriteOutcome::Done(LoginCodeOutcome::Replaced { is_known: true });
-    assert_eq!(put(&*one, LoginPurpose::Register, "i", 2).await, known, "the first was used");
-    let WriteOutcome::Done(again) = used(&*one, "i", 3).await else { panic!() };
+    assert_eq!(put(&one, LoginPurpose::Register, "i", 2).await, known, "the first was used");
+    let WriteOutcome::Done(again) = used(&one, "i", 3).await else { panic!() };
     assert_eq!((again.profile.account, again.is_new), (entered.profile.account.clone(), false));
     two.close().await;
 }
 
 pub(crate) async fn a_code_stays_valid_despite_failed_tries_of_others(backend: &Backend) {
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
-    put(&*one, LoginPurpose::Register, "h", 0).await;
+    put(&one, LoginPurpose::Register, "h", 0).await;
     let ends = join_all((0..12).map(|index| {
-        let store: &dyn Store = if index % 2 == 0 { &*one } else { &*two };
+        let store: &Store = if index % 2 == 0 { &one } else { &two };
         tried(store, 1)
     }))
     .await;
     assert!(ends.iter().all(|end| end.as_deref() == Some("h")), "{ends:?}");
     for _ in 12..CODE_TRIES_OF_ALL {
-        assert!(tried(&*one, 1).await.is_some());
+        assert!(tried(&one, 1).await.is_some());
     }
-    assert_eq!(tried(&*one, 1).await, None, "so many that somebody guesses");
-    // A code that can no longer be used is replaced immediately.
-    assert_eq!(put(&*one, LoginPurpose::Register, "i", 2).await, NEW);
-    assert_eq!(tried(&*one, 3).await.as_deref(), Some("i"), "a new code has its own tries");
-    assert_eq!(tried(&*one, 2 + CODE_MICROS).await, None, "and its own end");
-    assert_eq!(used(&*one, "h", 4).await, WriteOutcome::Refused(LoginCodeRefusal::Gone));
-    let late = used(&*one, "i", 2 + CODE_MICROS).await;
+    assert_eq!(tried(&one, 1).await, None, "so many that somebody guesses");
+    // One that can not be used any more is replaced at once.
+    assert_eq!(put(&one, LoginPurpose::Register, "i", 2).await, NEW);
+    assert_eq!(tried(&one, 3).await.as_deref(), Some("i"), "a new code has its own tries");
+    assert_eq!(tried(&one, 2 + CODE_MICROS).await, None, "and its own end");
+    assert_eq!(used(&one, "h", 4).await, WriteOutcome::Refused(LoginCodeRefusal::Gone));
+    let late = used(&one, "i", 2 + CODE_MICROS).await;
     assert_eq!(late, WriteOutcome::Refused(LoginCodeRefusal::Gone), "however early it was tried");
     two.close().await;
 }
@@ -160,40 +161,40 @@ pub(crate) async fn an_invitation_finds_the_account_of_its_address(backend: &Bac
         limit: 9,
         now: on(2),
     };
-    let found = store.sharing().invitation_list(&Behalf::Platform, &filter).await.unwrap();
+    let found = store.invitations().list(&Behalf::Platform, &filter).await.unwrap();
     assert_eq!(found.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["i1"]);
 }
 
-async fn begin(store: &dyn Store) {
+async fn begin(store: &Store) {
     begin_as(store, "device", "BCDF-GHJK").await;
 }
 
-async fn begin_as(store: &dyn Store, device_hash: &str, user_code: &str) {
+async fn begin_as(store: &Store, device_hash: &str, user_code: &str) {
     let new = NewDevice {
         device_hash: device_hash.to_owned(),
         user_code: user_code.to_owned(),
         at: on(0),
         expires_at: on(900_000_000),
     };
-    let begun = store.sharing().device_begin(&Behalf::Platform, &new, None).await.unwrap();
+    let begun = store.logins().begin_device(&Behalf::Platform, &new, None).await.unwrap();
     assert_eq!(begun, WriteOutcome::Done(()));
 }
 
-async fn polled(store: &dyn Store, seconds: i64) -> WriteOutcome<DevicePollOutcome, DeviceRefusal> {
+async fn polled(store: &Store, seconds: i64) -> WriteOutcome<DevicePollOutcome, DeviceRefusal> {
     let poll = DevicePoll {
         device_hash: "device".to_owned(),
         token_hash: "token".to_owned(),
         at: on(seconds * 1_000_000),
     };
-    store.sharing().device_poll(&Behalf::Platform, &poll, None).await.unwrap()
+    store.logins().poll_device(&Behalf::Platform, &poll, None).await.unwrap()
 }
 
-async fn answered(store: &dyn Store, is_approved: bool) -> WriteOutcome<(), DeviceRefusal> {
+async fn answered(store: &Store, is_approved: bool) -> WriteOutcome<(), DeviceRefusal> {
     answered_at(store, is_approved, 5).await
 }
 
 async fn answered_at(
-    store: &dyn Store,
+    store: &Store,
     is_approved: bool,
     micros: i64,
 ) -> WriteOutcome<(), DeviceRefusal> {
@@ -203,26 +204,26 @@ async fn answered_at(
         is_approved,
         at: on(micros),
     };
-    store.sharing().device_answer(&Behalf::Platform, &answer, None).await.unwrap()
+    store.logins().answer_device(&Behalf::Platform, &answer, None).await.unwrap()
 }
 
 pub(crate) async fn a_device_login_succeeds_once(backend: &Backend) {
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
     let gone = WriteOutcome::Refused(DeviceRefusal::Unknown);
-    assert_eq!(polled(&*one, 1).await, WriteOutcome::Refused(DeviceRefusal::Unknown));
-    begin(&*one).await;
+    assert_eq!(polled(&one, 1).await, WriteOutcome::Refused(DeviceRefusal::Unknown));
+    begin(&one).await;
     let asked = DeviceLookup { user_code: "BCDF-GHJK".to_owned(), at: on(1) };
-    let state = one.sharing().device_get(&Behalf::Platform, &asked).await.unwrap();
+    let state = one.logins().device(&Behalf::Platform, &asked).await.unwrap();
     assert_eq!(state, Some(DeviceState::Pending));
-    assert_eq!(polled(&*one, 1).await, WriteOutcome::Done(DevicePollOutcome::Pending));
-    assert_eq!(answered(&*one, true).await, WriteOutcome::Done(()));
-    assert_eq!(answered(&*one, false).await, gone);
-    assert_eq!(polled(&*one, 2).await, WriteOutcome::Done(DevicePollOutcome::Approved));
-    assert_eq!(polled(&*one, 9).await, WriteOutcome::Refused(DeviceRefusal::Unknown));
+    assert_eq!(polled(&one, 1).await, WriteOutcome::Done(DevicePollOutcome::Pending));
+    assert_eq!(answered(&one, true).await, WriteOutcome::Done(()));
+    assert_eq!(answered(&one, false).await, gone);
+    assert_eq!(polled(&one, 2).await, WriteOutcome::Done(DevicePollOutcome::Approved));
+    assert_eq!(polled(&one, 9).await, WriteOutcome::Refused(DeviceRefusal::Unknown));
     let used = DeviceUse { token_hash: "token".to_owned(), at: on(9_000_000) };
     let ends = join_all((0..6).map(async |index| {
-        let store: &dyn Store = if index % 2 == 0 { &*one } else { &*two };
-        store.sharing().device_use(&Behalf::Platform, &used, None).await.unwrap()
+        let store: &Store = if index % 2 == 0 { &one } else { &two };
+        store.logins().use_device(&Behalf::Platform, &used, None).await.unwrap()
     }))
     .await;
     let done = ends.iter().filter(|end| **end == WriteOutcome::Done(account("ann"))).count();
@@ -245,7 +246,7 @@ pub(crate) async fn a_device_login_expires_and_serves_no_other_program(backend: 
     let store = &*backend.store;
     let used = async |token: &str, seconds: i64| {
         let used = DeviceUse { token_hash: token.to_owned(), at: on(seconds * 1_000_000) };
-        store.sharing().device_use(&Behalf::Platform, &used, None).await.unwrap()
+        store.logins().use_device(&Behalf::Platform, &used, None).await.unwrap()
     };
     let gone = || WriteOutcome::Refused(DeviceRefusal::Unknown);
     begin(store).await;
@@ -255,7 +256,7 @@ pub(crate) async fn a_device_login_expires_and_serves_no_other_program(backend: 
     assert_eq!(polled(store, 2).await, WriteOutcome::Done(DevicePollOutcome::Approved));
     assert_eq!(used("another", 3).await, WriteOutcome::Refused(DeviceRefusal::Unknown));
     let asked = DeviceLookup { user_code: "LMNP-QRST".to_owned(), at: on(4) };
-    let other = store.sharing().device_get(&Behalf::Platform, &asked).await.unwrap();
+    let other = store.logins().device(&Behalf::Platform, &asked).await.unwrap();
     assert_eq!(other, Some(DeviceState::Pending), "the other one still waits");
     assert_eq!(used("token", 900).await, WriteOutcome::Refused(DeviceRefusal::Unknown));
     assert_eq!(used("token", 899).await, WriteOutcome::Done(account("ann")));

@@ -20,9 +20,9 @@ use crate::{
 
 const DAY: i64 = 86_400_000_000;
 
-async fn user(store: &dyn Store, name: &str) -> AccountId {
+async fn user(store: &Store, name: &str) -> AccountId {
     let account = account(name);
-    store.account_ensure(&account, at(0)).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &account, &at(0)).await.unwrap();
     account
 }
 
@@ -31,25 +31,24 @@ fn claim(account: &AccountId, handle: &str, at: i64) -> HandleChange {
     HandleChange { account: account.clone(), handle: handle.to_owned(), at }
 }
 
-async fn found(store: &dyn Store, handle: &str, at: i64) -> Option<AccountId> {
+async fn found(store: &Store, handle: &str, at: i64) -> Option<AccountId> {
     let name = AccountName::Handle(handle.to_owned());
-    let found =
-        store.sharing().profile_get(&Behalf::Platform, &name, &Timestamp::from_micros(at)).await;
+    let found = store.people().profile(&Behalf::Platform, &name, &Timestamp::from_micros(at)).await;
     found.unwrap().map(|profile| profile.account)
 }
 
 async fn claimed(
-    store: &dyn Store,
+    store: &Store,
     claim: &HandleChange,
 ) -> WriteOutcome<AccountProfile, HandleRefusal> {
-    store.sharing().handle_claim(&Behalf::Platform, claim, None).await.unwrap()
+    store.people().claim_handle(&Behalf::Platform, claim, None).await.unwrap()
 }
 
 async fn renamed(
-    store: &dyn Store,
+    store: &Store,
     claim: &HandleChange,
 ) -> WriteOutcome<AccountProfile, HandleRefusal> {
-    store.sharing().handle_rename(&Behalf::Platform, claim, None).await.unwrap()
+    store.people().rename_handle(&Behalf::Platform, claim, None).await.unwrap()
 }
 
 pub(crate) async fn a_handle_is_claimed_once_and_found(backend: &Backend) {
@@ -67,7 +66,7 @@ pub(crate) async fn a_handle_is_claimed_once_and_found(backend: &Backend) {
     let other = claimed(store, &claim(&bob, "ann", 7)).await;
     assert_eq!(other, WriteOutcome::Refused(HandleRefusal::Taken));
     let name = AccountName::Id(bob);
-    let still = store.sharing().profile_get(&Behalf::Platform, &name, &at(1)).await.unwrap();
+    let still = store.people().profile(&Behalf::Platform, &name, &at(1)).await.unwrap();
     assert_eq!(still.unwrap().handle, None, "what one claims is nobody else's");
     let nobody = claimed(store, &claim(&account("nobody"), "free", 7)).await;
     assert_eq!(nobody, WriteOutcome::Refused(HandleRefusal::UnknownAccount));
@@ -96,10 +95,10 @@ pub(crate) async fn two_concurrent_claims_of_a_handle_have_one_winner(backend: &
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
     let mut claims = Vec::new();
     for index in 0..8 {
-        let account = user(&*one, &format!("user{index}")).await;
+        let account = user(&one, &format!("user{index}")).await;
         claims.push((if index % 2 == 0 { &one } else { &two }, claim(&account, "wanted", index)));
     }
-    let ends = join_all(claims.iter().map(|(store, claim)| claimed(&***store, claim))).await;
+    let ends = join_all(claims.iter().map(|(store, claim)| claimed(store, claim))).await;
     assert_eq!(ends.iter().filter(|end| matches!(end, WriteOutcome::Done(_))).count(), 1);
     assert!(ends.iter().all(|end| match end {
         WriteOutcome::Done(profile) => profile.handle.as_deref() == Some("wanted"),
@@ -126,14 +125,13 @@ pub(crate) async fn a_handle_claimed_under_a_key_is_claimed_once(backend: &Backe
     };
     let behalf = Behalf::Account(ann.clone());
     let claim = claim(&ann, "ann", 5);
-    // A refused change leaves no record.
-    let early = store.sharing().handle_rename(&behalf, &claim, Some(&once("early"))).await.unwrap();
+    // What is refused leaves no note.
+    let early = store.people().rename_handle(&behalf, &claim, Some(&once("early"))).await.unwrap();
     assert_eq!(early, WriteOutcome::Refused(HandleRefusal::NotClaimed));
-    let first = store.sharing().handle_claim(&behalf, &claim, Some(&once("first"))).await.unwrap();
+    let first = store.people().claim_handle(&behalf, &claim, Some(&once("first"))).await.unwrap();
     assert!(matches!(first, WriteOutcome::Done(_)));
-    let second =
-        store.sharing().handle_claim(&behalf, &claim, Some(&once("second"))).await.unwrap();
+    let second = store.people().claim_handle(&behalf, &claim, Some(&once("second"))).await.unwrap();
     assert_eq!(second, WriteOutcome::Repeated);
-    let noted = store.idempotency_get(&ann, "k").await.unwrap().unwrap();
+    let noted = store.idempotency().get(&Behalf::from(&ann), &ann, "k").await.unwrap().unwrap();
     assert_eq!(noted.answer.unwrap().text, "first ann");
 }

@@ -10,33 +10,39 @@ use jurat_core::{
         replica::Replica,
     },
 };
-use jurat_store::{RoundCloseOutcome, RoundFilter, StoreErrorKind};
+use jurat_store::{Behalf, RoundCharge, RoundFilter, RoundLost, StoreErrorKind, WriteOutcome};
 
 use crate::{
     backend::Backend,
-    samples::{account, closing, ended, newest, replicas, round, summary},
+    samples::{
+        account, close_round, closing, ended, find_round, newest, open_round, replicas, round,
+        summary,
+    },
 };
 
 /// The round as it is read back; a lease measured by the clock of the database is ignored.
 pub(crate) async fn read(backend: &Backend, written: &OpenRound) -> Round {
-    let mut read = backend.store.round_get(&written.account, &written.id).await.unwrap().unwrap();
+    let mut read = find_round(&backend.store, &written.account, &written.id).await.unwrap();
     read.open.lease_until = written.lease_until;
     read
 }
 
 pub(crate) async fn an_open_round_reads_back(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open, None).await.unwrap();
+    open_round(&backend.store, &open).await;
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: None });
     let unknown = RoundId::parse("rnd_unknown").unwrap();
-    assert_eq!(backend.store.round_get(&open.account, &unknown).await.unwrap(), None);
+    assert_eq!(find_round(&backend.store, &open.account, &unknown).await, None);
 }
 
 pub(crate) async fn a_closed_round_reads_back_with_all_answers(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    backend.store.round_open(&open, None).await.unwrap();
-    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
+    open_round(&backend.store, &open).await;
+    assert_eq!(
+        close_round(&backend.store, &open, &end).await,
+        WriteOutcome::Done(RoundCharge::Own)
+    );
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: Some(end) });
 
     // Replacements and the basis of a decision are recorded as well.
@@ -45,17 +51,21 @@ pub(crate) async fn a_closed_round_reads_back_with_all_answers(backend: &Backend
     end.consensus.basis = Some(Basis::Executors);
     end.replicas[2].replaced_by = Some(3);
     end.replicas.push(Replica { index: 3, seat: 2, ..end.replicas[0].clone() });
-    backend.store.round_open(&open, None).await.unwrap();
-    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
+    open_round(&backend.store, &open).await;
+    assert_eq!(
+        close_round(&backend.store, &open, &end).await,
+        WriteOutcome::Done(RoundCharge::Own)
+    );
     assert_eq!(read(backend, &open).await, Round { open: open.clone(), closing: Some(end) });
 }
 
 pub(crate) async fn a_round_is_opened_once(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open, None).await.unwrap();
+    open_round(&backend.store, &open).await;
     let mut again = open.clone();
     again.lease_token = 1;
-    let error = backend.store.round_open(&again, None).await.unwrap_err();
+    let error =
+        backend.store.rounds().open(&Behalf::from(&again.account), &again, None).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Conflict);
     assert_eq!(read(backend, &open).await.open, open);
 }
@@ -63,34 +73,63 @@ pub(crate) async fn a_round_is_opened_once(backend: &Backend) {
 pub(crate) async fn a_round_ends_once(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    backend.store.round_open(&open, None).await.unwrap();
-    backend.store.round_close(&open, &end).await.unwrap();
+    open_round(&backend.store, &open).await;
+    close_round(&backend.store, &open, &end).await;
     let other = ended(&open, RoundEnding::Expired, Outcome::Failed, replicas());
-    assert_eq!(backend.store.round_close(&open, &other).await.unwrap(), RoundCloseOutcome::Lost);
+    assert_eq!(close_round(&backend.store, &open, &other).await, WriteOutcome::Refused(RoundLost));
     assert_eq!(read(backend, &open).await.closing, Some(end));
-    let entry = backend.store.entry_get(&open.account, &other.receipt_id).await.unwrap();
+    let entry = backend
+        .store
+        .rounds()
+        .entry(&Behalf::from(&open.account), &open.account, &other.receipt_id)
+        .await
+        .unwrap();
     assert_eq!(entry, None);
 }
 
 pub(crate) async fn an_unknown_round_cannot_be_closed(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Lost);
-    assert_eq!(backend.store.round_get(&open.account, &open.id).await.unwrap(), None);
-    assert_eq!(backend.store.entry_get(&open.account, &end.receipt_id).await.unwrap(), None);
+    assert_eq!(close_round(&backend.store, &open, &end).await, WriteOutcome::Refused(RoundLost));
+    assert_eq!(find_round(&backend.store, &open.account, &open.id).await, None);
+    assert_eq!(
+        backend
+            .store
+            .rounds()
+            .entry(&Behalf::from(&open.account), &open.account, &end.receipt_id)
+            .await
+            .unwrap(),
+        None
+    );
 }
 
 pub(crate) async fn a_close_that_fails_changes_nothing(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open, None).await.unwrap();
+    open_round(&backend.store, &open).await;
     let mut broken = closing(&open);
     broken.replicas[2].index = 0;
-    let error = backend.store.round_close(&open, &broken).await.unwrap_err();
+    let error = backend
+        .store
+        .rounds()
+        .close(&Behalf::from(&open.account), &open, &broken)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Conflict);
     assert_eq!(read(backend, &open).await.closing, None);
-    assert_eq!(backend.store.entry_get(&open.account, &broken.receipt_id).await.unwrap(), None);
+    assert_eq!(
+        backend
+            .store
+            .rounds()
+            .entry(&Behalf::from(&open.account), &open.account, &broken.receipt_id)
+            .await
+            .unwrap(),
+        None
+    );
     let end = closing(&open);
-    assert_eq!(backend.store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
+    assert_eq!(
+        close_round(&backend.store, &open, &end).await,
+        WriteOutcome::Done(RoundCharge::Own)
+    );
     assert_eq!(read(backend, &open).await.closing, Some(end));
 }
 
@@ -98,11 +137,16 @@ pub(crate) async fn a_receipt_belongs_to_one_round(backend: &Backend) {
     let alice = account("alice");
     let (first, second) = (round(&alice, 1), round(&alice, 2));
     for open in [&first, &second] {
-        backend.store.round_open(open, None).await.unwrap();
+        open_round(&backend.store, open).await;
     }
     let end = closing(&first);
-    backend.store.round_close(&first, &end).await.unwrap();
-    let error = backend.store.round_close(&second, &end).await.unwrap_err();
+    close_round(&backend.store, &first, &end).await;
+    let error = backend
+        .store
+        .rounds()
+        .close(&Behalf::from(&second.account), &second, &end)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Conflict);
     assert_eq!(read(backend, &second).await.closing, None);
 }
@@ -111,9 +155,9 @@ pub(crate) async fn rounds_are_listed_newest_first_in_pages(backend: &Backend) {
     let alice = account("alice");
     for number in [2, 5, 1, 4, 3] {
         let open = round(&alice, number);
-        backend.store.round_open(&open, None).await.unwrap();
+        open_round(&backend.store, &open).await;
         if number == 4 {
-            backend.store.round_close(&open, &closing(&open)).await.unwrap();
+            close_round(&backend.store, &open, &closing(&open)).await;
         }
     }
     let ids = |numbers: &[u32]| -> Vec<RoundId> {
@@ -122,7 +166,8 @@ pub(crate) async fn rounds_are_listed_newest_first_in_pages(backend: &Backend) {
     let listed = async |before: Option<u32>, limit| {
         let before = before.map(|number| round(&alice, number).id);
         let filter = RoundFilter { before, ..newest(limit) };
-        let rounds = backend.store.round_list(&alice, &filter).await.unwrap();
+        let rounds =
+            backend.store.rounds().list(&Behalf::from(&alice), &alice, &filter).await.unwrap();
         rounds.into_iter().map(|round| round.open.id).collect::<Vec<_>>()
     };
     assert_eq!(listed(None, 100).await, ids(&[5, 4, 3, 2, 1]));
@@ -138,15 +183,16 @@ pub(crate) async fn a_list_does_not_read_the_answers(backend: &Backend) {
     let mut nobody = ended(&undecided, RoundEnding::Expired, Outcome::Failed, replicas());
     nobody.consensus.verdict = None;
     for (open, closing) in [(&closed, closing(&closed)), (&undecided, nobody.clone())] {
-        backend.store.round_open(open, None).await.unwrap();
-        backend.store.round_close(open, &closing).await.unwrap();
+        open_round(&backend.store, open).await;
+        close_round(&backend.store, open, &closing).await;
     }
-    backend.store.round_open(&open, None).await.unwrap();
-    // None of this can be read any more, and a list does not notice.
+    open_round(&backend.store, &open).await;
+    // Nothing of this can be read any more, and a list does not notice.
     backend.tamper("update replicas set document = '{'").await.unwrap();
     backend.tamper("update rounds set consensus = '{'").await.unwrap();
 
-    let mut listed = backend.store.round_list(&alice, &newest(10)).await.unwrap();
+    let mut listed =
+        backend.store.rounds().list(&Behalf::from(&alice), &alice, &newest(10)).await.unwrap();
     for line in &mut listed {
         // A lease measured by the clock of the database is ignored.
         line.open.lease_until = round(&alice, 0).lease_until;
@@ -172,15 +218,16 @@ pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
     ];
     for (number, kind, outcome) in plan {
         let open = OpenRound { kind, ..round(&alice, number) };
-        backend.store.round_open(&open, None).await.unwrap();
+        open_round(&backend.store, &open).await;
         if let Some(outcome) = outcome {
             let end = ended(&open, RoundEnding::Closed, outcome, replicas());
-            backend.store.round_close(&open, &end).await.unwrap();
+            close_round(&backend.store, &open, &end).await;
         }
     }
     let listed = async |kind, outcome| {
         let filter = RoundFilter { kind, outcome, ..newest(10) };
-        let rounds = backend.store.round_list(&alice, &filter).await.unwrap();
+        let rounds =
+            backend.store.rounds().list(&Behalf::from(&alice), &alice, &filter).await.unwrap();
         let ids = rounds.into_iter().map(|round| round.open.id);
         let number = |id| plan.iter().map(|plan| plan.0).find(|n| round(&alice, *n).id == id);
         ids.map(|id| number(id).unwrap()).collect::<Vec<_>>()
@@ -192,7 +239,7 @@ pub(crate) async fn rounds_are_filtered_by_kind_and_outcome(backend: &Backend) {
     // A page of a filtered list continues where the last one ended.
     let before = Some(round(&alice, 4).id);
     let filter = RoundFilter { kind: Some(JobKind::Delegate), before, ..newest(1) };
-    let page = backend.store.round_list(&alice, &filter).await.unwrap();
+    let page = backend.store.rounds().list(&Behalf::from(&alice), &alice, &filter).await.unwrap();
     assert_eq!(page.iter().map(|it| &it.open.id).collect::<Vec<_>>(), [&round(&alice, 2).id]);
 }
 
@@ -202,14 +249,15 @@ pub(crate) async fn rounds_are_filtered_by_state_and_time(backend: &Backend) {
         [None, Some(RoundEnding::Closed), Some(RoundEnding::Expired), Some(RoundEnding::Cancelled)];
     for (number, ending) in (1..=8).zip(endings.into_iter().cycle()) {
         let open = round(&alice, number);
-        backend.store.round_open(&open, None).await.unwrap();
+        open_round(&backend.store, &open).await;
         if let Some(ending) = ending {
             let end = ended(&open, ending, Outcome::Failed, replicas());
-            backend.store.round_close(&open, &end).await.unwrap();
+            close_round(&backend.store, &open, &end).await;
         }
     }
     let listed = async |filter: RoundFilter| {
-        let rounds = backend.store.round_list(&alice, &filter).await.unwrap();
+        let rounds =
+            backend.store.rounds().list(&Behalf::from(&alice), &alice, &filter).await.unwrap();
         let number = |id: &RoundId| (1..=8).find(|n| round(&alice, *n).id == *id).unwrap();
         rounds.iter().map(|round| number(&round.open.id)).collect::<Vec<u32>>()
     };
@@ -244,12 +292,13 @@ pub(crate) async fn many_concurrent_rounds_are_all_stored(backend: &Backend) {
     let alice = account("alice");
     let walks = (0..ROUNDS).map(async |number| {
         let open = round(&alice, number);
-        backend.store.round_open(&open, None).await.unwrap();
-        backend.store.round_close(&open, &closing(&open)).await.unwrap()
+        open_round(&backend.store, &open).await;
+        close_round(&backend.store, &open, &closing(&open)).await
     });
     let closed = join_all(walks).await;
-    assert!(closed.iter().all(|closed| *closed == RoundCloseOutcome::Closed));
-    let listed = backend.store.round_list(&alice, &newest(1_000)).await.unwrap();
+    assert!(closed.iter().all(|closed| *closed == WriteOutcome::Done(RoundCharge::Own)));
+    let listed =
+        backend.store.rounds().list(&Behalf::from(&alice), &alice, &newest(1_000)).await.unwrap();
     assert_eq!(listed.len(), usize::try_from(ROUNDS).unwrap());
     let checks = (0..ROUNDS).map(async |number| {
         let open = round(&alice, number);
@@ -263,16 +312,17 @@ pub(crate) async fn two_concurrent_closes_have_one_winner(backend: &Backend) {
     let alice = account("alice");
     for number in 0..20 {
         let open = round(&alice, number);
-        backend.store.round_open(&open, None).await.unwrap();
+        open_round(&backend.store, &open).await;
         let ours = closing(&open);
         let theirs = ended(&open, RoundEnding::Expired, Outcome::Failed, replicas());
+        let behalf = Behalf::from(&alice);
         let (one, other) = tokio::join!(
-            backend.store.round_close(&open, &ours),
-            second.round_close(&open, &theirs)
+            backend.store.rounds().close(&behalf, &open, &ours),
+            second.rounds().close(&behalf, &open, &theirs)
         );
         let (one, other) = (one.unwrap(), other.unwrap());
         assert_ne!(one, other, "one of two closes holds");
-        let kept = if one == RoundCloseOutcome::Closed { ours } else { theirs };
+        let kept = if one == WriteOutcome::Done(RoundCharge::Own) { ours } else { theirs };
         assert_eq!(read(backend, &open).await.closing, Some(kept));
     }
     second.close().await;

@@ -15,7 +15,7 @@ use jurat_core::{
     },
 };
 use jurat_store::{
-    Behalf, DeployOutcome, GrantRevocation, LoginCodeUse, NameMatch, NewLoginCode,
+    Behalf, DeployRefusal, GrantRevocation, LoginCodeUse, NameMatch, NewLoginCode,
     NewVerifierVersion, ShareAnswer, ShareQuery, ShareRefusal, Store, WorkflowGrantOrder,
     WorkflowLookup, WorkflowRefusal, WorkflowSave, WorkflowWordSearch, WriteOutcome,
 };
@@ -36,7 +36,7 @@ fn name(text: &str) -> AccountName {
 
 /// An account with an address and a handle.
 async fn person(backend: &Backend, handle: &str) -> AccountId {
-    let account = user(&*backend.store, handle).await;
+    let account = user(&backend.store, handle).await;
     for sql in [
         format!(
             "update accounts set email = '{handle}@example.com', handle = '{handle}' \
@@ -53,19 +53,14 @@ async fn person(backend: &Backend, handle: &str) -> AccountId {
 }
 
 /// A workflow that names a verifier, both of this owner.
-async fn shared(store: &dyn Store, owner: &AccountId, number: u32) -> (WorkflowSaveResult, String) {
+async fn shared(store: &Store, owner: &AccountId, number: u32) -> (WorkflowSaveResult, String) {
     let cites = deployed(store, &deploy(owner, "cites", number)).await.verifier;
     let bindings = Some(vec![binding("cites", &cites.id)]);
     let saved = saved(store, &WorkflowSave { bindings, ..draft(owner, "report", number) }).await;
     (saved, cites.id)
 }
 
-async fn given(
-    store: &dyn Store,
-    caller: &AccountId,
-    saved: &WorkflowSaveResult,
-    to: &str,
-) -> bool {
+async fn given(store: &Store, caller: &AccountId, saved: &WorkflowSaveResult, to: &str) -> bool {
     let order = WorkflowGrantOrder {
         grantee: name(to),
         ..grant_of(caller, id(saved), caller, AccessRole::View)
@@ -77,35 +72,35 @@ async fn given(
     }
 }
 
-async fn shares(store: &dyn Store, caller: &AccountId, state: Option<ShareState>) -> Vec<Share> {
+async fn shares(store: &Store, caller: &AccountId, state: Option<ShareState>) -> Vec<Share> {
     let query = ShareQuery { caller: caller.clone(), state, before: None, limit: 100 };
-    store.sharing().share_list(&behalf(caller), &query).await.unwrap()
+    store.shares().list(&behalf(caller), &query).await.unwrap()
 }
 
 async fn answered(
-    store: &dyn Store,
+    store: &Store,
     caller: &AccountId,
     saved: &WorkflowSaveResult,
     verb: ShareAction,
 ) -> Result<ShareState, ShareRefusal> {
     let id = saved.workflow.id.clone();
     let answer = ShareAnswer { caller: caller.clone(), id, verb, at: at(80) };
-    match store.sharing().share_answer(&behalf(caller), &answer, None).await.unwrap() {
+    match store.shares().answer(&behalf(caller), &answer, None).await.unwrap() {
         WriteOutcome::Done(share) => Ok(share.state),
         WriteOutcome::Refused(refused) => Err(refused),
         WriteOutcome::Repeated => panic!(),
     }
 }
 
-async fn hits(store: &dyn Store, caller: &AccountId, whose: OwnershipFilter) -> usize {
+async fn hits(store: &Store, caller: &AccountId, whose: OwnershipFilter) -> usize {
     let words = vec!["report".to_owned()];
     let wanted = WorkflowWordSearch { caller: caller.clone(), whose, tag: None, words, limit: 10 };
-    store.sharing().workflow_search(&behalf(caller), &wanted).await.unwrap().len()
+    store.workflows().search(&behalf(caller), &wanted).await.unwrap().len()
 }
 
-async fn names(store: &dyn Store, caller: &AccountId, which: &WorkflowSelector) -> Vec<String> {
+async fn names(store: &Store, caller: &AccountId, which: &WorkflowSelector) -> Vec<String> {
     let asked = WorkflowLookup { caller: caller.clone(), which: which.clone(), version: None };
-    match store.sharing().workflow_grants(&behalf(caller), &asked).await.unwrap() {
+    match store.workflows().grants(&behalf(caller), &asked).await.unwrap() {
         NameMatch::One(lines) => lines.into_iter().map(|line| line.granted_to).collect(),
         other => panic!("{other:?}"),
     }
@@ -142,8 +137,11 @@ pub(crate) async fn a_grant_does_not_take_over_a_bare_name(backend: &Backend) {
     grant(store, &order).await;
     let token = Some("token-1".to_owned());
     let deploys = NewVerifierVersion { expected_token: token.clone(), ..deploy(&ann, "cites", 2) };
-    let of_none = DeployOutcome::TokenOfNone(vec!["@eve/cites".to_owned()]);
-    assert_eq!(store.verifier_deploy(&deploys, None).await.unwrap(), of_none);
+    let of_none = WriteOutcome::Refused(DeployRefusal::TokenOfNone(vec!["@eve/cites".to_owned()]));
+    assert_eq!(
+        store.verifiers().deploy(&Behalf::from(&deploys.account), &deploys, None).await.unwrap(),
+        of_none
+    );
     let saves = WorkflowSave { expected_token: token, ..draft(&ann, "report", 2) };
     let of_none = WorkflowRefusal::TokenOfNone(vec!["@eve/report".to_owned()]);
     assert_eq!(refused(store, &saves).await, of_none);
@@ -209,7 +207,7 @@ pub(crate) async fn a_share_is_pending_until_it_is_used_or_answered(backend: &Ba
         grantee: name("@ann"),
         at: at(60),
     };
-    store.sharing().workflow_revoke(&behalf(&eve), &order, None).await.unwrap();
+    store.workflows().revoke(&behalf(&eve), &order, None).await.unwrap();
     assert_eq!(found().await, (0, 0, 0));
     let reds = team(backend, "reds").await;
     for member in [&eve, &ann] {
@@ -268,7 +266,7 @@ pub(crate) async fn a_grant_keeps_the_name_it_was_made_to(backend: &Backend) {
             grantee: name(text),
             at: at(60),
         };
-        match store.sharing().workflow_revoke(&behalf(&eve), &order, None).await.unwrap() {
+        match store.workflows().revoke(&behalf(&eve), &order, None).await.unwrap() {
             WriteOutcome::Done(revoking) => revoking.was_there,
             other => panic!("{other:?}"),
         }
@@ -327,7 +325,7 @@ pub(crate) async fn a_grant_to_an_unknown_address_is_like_any_other(backend: &Ba
         at: at(90),
         expires_at: Timestamp::from_micros(at(90).micros() + CODE_MICROS),
     };
-    store.sharing().code_put(&Behalf::Platform, &code, None).await.unwrap();
+    store.logins().put_code(&Behalf::Platform, &code, None).await.unwrap();
     let used = LoginCodeUse {
         email: code.email.clone(),
         code_hash: code.code_hash.clone(),
@@ -335,7 +333,7 @@ pub(crate) async fn a_grant_to_an_unknown_address_is_like_any_other(backend: &Ba
         grant_micros: 1,
         at: at(90),
     };
-    let entered = store.sharing().code_use(&Behalf::Platform, &used, None).await.unwrap();
+    let entered = store.logins().use_code(&Behalf::Platform, &used, None).await.unwrap();
     let WriteOutcome::Done(entered) = entered else { panic!("{entered:?}") };
     let new = entered.profile.account;
     let [share] = &shares(store, &new, None).await[..] else { panic!() };
@@ -381,7 +379,7 @@ pub(crate) async fn grants_are_limited_per_day_and_by_pending_ones(backend: &Bac
             grantee: order.grantee,
             at: at(60),
         };
-        store.sharing().workflow_revoke(&behalf(&eve), &back, None).await.unwrap();
+        store.workflows().revoke(&behalf(&eve), &back, None).await.unwrap();
     }
     let over = WriteOutcome::Refused(WorkflowRefusal::GrantedTooOften);
     assert_eq!(grant(store, &order(0, at(50))).await, over);
@@ -445,6 +443,6 @@ pub(crate) async fn a_revoked_grant_ends_for_the_account_it_was_made_to(backend:
         grantee: name("ann@example.com"),
         at: at(60),
     };
-    store.sharing().workflow_revoke(&behalf(&eve), &back, None).await.unwrap();
+    store.workflows().revoke(&behalf(&eve), &back, None).await.unwrap();
     assert_eq!(view(store, &ann, &which, None).await, NameMatch::Nothing);
 }

@@ -8,7 +8,7 @@ use jurat_core::{
     workflow::{AccessRole, VersionSource},
 };
 use jurat_store::{
-    Behalf, DeployOutcome, ErasureRefusal, FilesPatch, IdempotencyAnswer, IdempotencyRecord,
+    Behalf, DeployRefusal, ErasureRefusal, FilesPatch, IdempotencyAnswer, IdempotencyRecord,
     NewVerifierVersion, PruneCounts, PruneOrder, RoundErasure, RoundKey, RoundKeys, StorageFull,
     TaskEventsQuery, WorkflowRefusal, WorkflowSave, WriteOutcome,
 };
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     backend::Backend,
-    samples::{account, at, closing, deploy, round},
+    samples::{account, at, close_round, closing, deploy, find_round, open_round, round},
 };
 
 const DAY_MS: i64 = 86_400_000;
@@ -132,17 +132,17 @@ fn asked(open: OpenRound, text: &str) -> OpenRound {
 }
 
 async fn ended(backend: &Backend, open: &OpenRound) {
-    backend.store.round_open(open, None).await.unwrap();
-    backend.store.round_close(open, &closing(open)).await.unwrap();
+    open_round(&backend.store, open).await;
+    close_round(&backend.store, open, &closing(open)).await;
 }
 
 async fn bytes(backend: &Backend, account: &AccountId) -> u64 {
-    backend.store.storage().storage_bytes(&behalf(account), account).await.unwrap().bytes
+    backend.store.storage().bytes(&behalf(account), account).await.unwrap().bytes
 }
 
 async fn kept(backend: &Backend, of: &OpenRound, by: &AccountId) -> RetainedRequest {
     let key = RoundKey { account: of.account.clone(), round: of.id.clone() };
-    backend.store.storage().round_kept(&behalf(by), &key).await.unwrap()
+    backend.store.storage().retained(&behalf(by), &key).await.unwrap()
 }
 
 fn order(account: &AccountId, before: Timestamp) -> PruneOrder {
@@ -159,10 +159,7 @@ fn order(account: &AccountId, before: Timestamp) -> PruneOrder {
 
 async fn prune(backend: &Backend, order: &PruneOrder) -> PruneCounts {
     let storage = backend.store.storage();
-    match storage.prune(&behalf(&order.account), order, None).await.unwrap() {
-        WriteOutcome::Done(pruned) => pruned,
-        other => panic!("{other:?}"),
-    }
+    storage.prune(&behalf(&order.account), order).await.unwrap()
 }
 
 async fn erase(
@@ -172,7 +169,7 @@ async fn erase(
 ) -> WriteOutcome<Timestamp, ErasureRefusal> {
     let (account, round) = (of.account.clone(), of.id.clone());
     let erasing = RoundErasure { account, round, at: at(millis) };
-    backend.store.storage().round_erase(&behalf(&of.account), &erasing, None).await.unwrap()
+    backend.store.storage().erase_round(&behalf(&of.account), &erasing, None).await.unwrap()
 }
 
 pub(crate) async fn the_request_is_stored_with_its_round(backend: &Backend) {
@@ -184,12 +181,12 @@ pub(crate) async fn the_request_is_stored_with_its_round(backend: &Backend) {
     assert_eq!(kept(backend, &second, &alice).await, RetainedRequest::default());
     let rounds = vec![first.id.clone(), second.id.clone()];
     let of = RoundKeys { account: alice.clone(), rounds };
-    let lines = backend.store.storage().round_lines(&behalf(&alice), &of).await.unwrap();
+    let lines = backend.store.storage().request_lines(&behalf(&alice), &of).await.unwrap();
     assert_eq!(lines, [(first.id.clone(), "what is asked".to_owned())]);
     // Another account finds nothing, whatever it names.
     let bob = account("bob");
     let of = RoundKeys { account: bob.clone(), rounds: vec![first.id.clone()] };
-    assert_eq!(backend.store.storage().round_lines(&behalf(&bob), &of).await.unwrap(), []);
+    assert_eq!(backend.store.storage().request_lines(&behalf(&bob), &of).await.unwrap(), []);
     let stolen = OpenRound { account: bob.clone(), ..first };
     assert_eq!(kept(backend, &stolen, &bob).await, RetainedRequest::default());
 }
@@ -197,10 +194,10 @@ pub(crate) async fn the_request_is_stored_with_its_round(backend: &Backend) {
 pub(crate) async fn request_and_answers_are_erased_and_the_decision_stays(backend: &Backend) {
     let alice = account("alice");
     let open = asked(round(&alice, 1), "a secret");
-    backend.store.round_open(&open, None).await.unwrap();
+    open_round(&backend.store, &open).await;
     assert_eq!(erase(backend, &open, 5_000).await, WriteOutcome::Refused(ErasureRefusal::Open));
     let end = closing(&open);
-    backend.store.round_close(&open, &end).await.unwrap();
+    close_round(&backend.store, &open, &end).await;
     let unknown = round(&alice, 9);
     assert_eq!(
         erase(backend, &unknown, 5_000).await,
@@ -218,7 +215,7 @@ pub(crate) async fn request_and_answers_are_erased_and_the_decision_stays(backen
         kept(backend, &open, &alice).await,
         RetainedRequest { asked: None, erased_at: Some(at(6_000)) }
     );
-    let read = backend.store.round_get(&alice, &open.id).await.unwrap().unwrap().closing.unwrap();
+    let read = find_round(&backend.store, &alice, &open.id).await.unwrap().closing.unwrap();
     assert_eq!((read.entry, read.receipt_id), (end.entry, end.receipt_id));
     assert_eq!(read.consensus.output, None);
     assert_eq!(read.consensus.verdict, end.consensus.verdict);
@@ -244,10 +241,9 @@ pub(crate) async fn stored_bytes_are_counted(backend: &Backend) {
     erase(backend, &large, 9_000).await;
     let erased = bytes(backend, &alice).await;
     assert!(erased < before * 2, "{erased}");
-    // The merged count is the same.
-    let summed = backend.store.storage().storage_sum(&behalf(&alice), &alice, None).await.unwrap();
-    assert_eq!(summed, WriteOutcome::Done(()));
-    let stored = backend.store.storage().storage_bytes(&behalf(&alice), &alice).await.unwrap();
+    // Summed up it is as much.
+    backend.store.storage().sum(&behalf(&alice), &alice).await.unwrap();
+    let stored = backend.store.storage().bytes(&behalf(&alice), &alice).await.unwrap();
     assert_eq!((stored.bytes, stored.parts), (erased, 1));
     // Idempotency records count as well.
     note(backend, &alice, "key", 1, "done").await;
@@ -264,7 +260,7 @@ async fn note(backend: &Backend, account: &AccountId, key: &str, day: i64, opera
         at: at(day * DAY_MS),
     };
     let executor = crate::samples::executor(&format!("e-{key}"));
-    backend.store.executor_add(&executor, None, Some(&once)).await.unwrap();
+    backend.store.executors().add(&Behalf::Platform, &executor, None, Some(&once)).await.unwrap();
 }
 
 pub(crate) async fn old_data_is_pruned_and_recent_data_stays(backend: &Backend) {
@@ -289,7 +285,7 @@ pub(crate) async fn old_data_is_pruned_and_recent_data_stays(backend: &Backend) 
         answer: IdempotencyAnswer::Round,
         at: at(DAY_MS),
     };
-    backend.store.round_open(&open, Some(&once)).await.unwrap();
+    backend.store.rounds().open(&Behalf::from(&open.account), &open, Some(&once)).await.unwrap();
 
     let order = order(&alice, at(30 * DAY_MS));
     let expected = PruneCounts { answers: 1, rounds: 1, ..PruneCounts::default() };
@@ -301,9 +297,10 @@ pub(crate) async fn old_data_is_pruned_and_recent_data_stays(backend: &Backend) 
     assert_eq!(kept(backend, &old, &alice).await.asked, None);
     assert_eq!(kept(backend, &young, &alice).await, young.kept);
     assert_eq!(kept(backend, &his, &bob).await, his.kept);
-    assert!(backend.store.round_get(&alice, &old.id).await.unwrap().unwrap().closing.is_some());
+    assert!(find_round(&backend.store, &alice, &old.id).await.unwrap().closing.is_some());
     for (key, is_there) in [("old", false), ("young", true), ("step", true), ("open", true)] {
-        let found = backend.store.idempotency_get(&alice, key).await.unwrap();
+        let found =
+            backend.store.idempotency().get(&Behalf::from(&alice), &alice, key).await.unwrap();
         assert_eq!(found.is_some(), is_there, "{key}");
     }
 }
@@ -324,7 +321,7 @@ pub(crate) async fn events_go_with_tasks_that_ended_long_ago(backend: &Backend) 
     for (id, count) in [("ended", 0), ("open", 1)] {
         let task = super::tasks::key(&alice, id);
         let asked = TaskEventsQuery { task, after: 0, limit: 10 };
-        let found = store.tasks().task_events(&behalf(&alice), &asked).await.unwrap();
+        let found = store.tasks().events(&behalf(&alice), &asked).await.unwrap();
         assert_eq!(found.len(), count, "{id}");
     }
     assert!(backend.tamper("delete from task_events").await.is_err());
@@ -336,7 +333,7 @@ pub(crate) async fn accounts_with_stored_data_are_found_in_pages(backend: &Backe
     }
     let storage = backend.store.storage();
     let (mut after, mut found) = (String::new(), Vec::new());
-    while let Some(account) = storage.storage_account(&Behalf::Platform, &after).await.unwrap() {
+    while let Some(account) = storage.account_after(&Behalf::Platform, &after).await.unwrap() {
         after = account.to_string();
         found.push(account);
     }
@@ -465,14 +462,17 @@ pub(crate) async fn a_full_owner_account_refuses_writes_of_others(backend: &Back
         quota_bytes: stored,
         at: at(4),
     };
-    let patched = store.sharing().workflow_patch_files(&behalf(&bob), &patch, None).await.unwrap();
+    let patched = store.workflows().patch_files(&behalf(&bob), &patch, None).await.unwrap();
     assert_eq!(patched, WriteOutcome::Refused(WorkflowRefusal::Full(full.clone())));
     let tuned = NewVerifierVersion {
         expected_token: Some("token-1".to_owned()),
         quota_bytes: stored,
         ..deploy(&bob, "cites", 5)
     };
-    assert_eq!(store.verifier_deploy(&tuned, None).await.unwrap(), DeployOutcome::Full(full));
+    assert_eq!(
+        store.verifiers().deploy(&Behalf::from(&tuned.account), &tuned, None).await.unwrap(),
+        WriteOutcome::Refused(DeployRefusal::Full(full))
+    );
     assert_eq!(bytes(backend, &alice).await, stored);
     // With room they may, and the bytes count for the owner.
     let quota_bytes = stored + 1;

@@ -85,23 +85,23 @@ pub(crate) fn new_task(account: &AccountId, id: &str, millis: i64) -> TaskSubmit
     }
 }
 
-pub(crate) async fn submitted(store: &dyn Store, submit: &TaskSubmit) -> TaskRecord {
+pub(crate) async fn submitted(store: &Store, submit: &TaskSubmit) -> TaskRecord {
     let behalf = behalf(&submit.task.account);
-    match store.tasks().task_submit(&behalf, submit, None).await.unwrap() {
+    match store.tasks().submit(&behalf, submit, None).await.unwrap() {
         WriteOutcome::Done(done) => done.record,
         other => panic!("{other:?}"),
     }
 }
 
-pub(crate) async fn get(store: &dyn Store, key: &TaskKey) -> Option<TaskRecord> {
-    store.tasks().task_get(&behalf(&key.account), key).await.unwrap()
+pub(crate) async fn get(store: &Store, key: &TaskKey) -> Option<TaskRecord> {
+    store.tasks().get(&behalf(&key.account), key).await.unwrap()
 }
 
 pub(crate) async fn append(
-    store: &dyn Store,
+    store: &Store,
     append: &TaskAppend,
 ) -> WriteOutcome<(), TaskAppendRefusal> {
-    store.tasks().task_append(&behalf(&append.task.account), append, None).await.unwrap()
+    store.tasks().append(&behalf(&append.task.account), append, None).await.unwrap()
 }
 
 /// The events on top of a record, with the resulting state.
@@ -202,7 +202,7 @@ fn everything() -> TaskAppendExtras {
 }
 
 /// A task with a row in every table that belongs to tasks.
-pub(crate) async fn with_everything(store: &dyn Store, account: &AccountId) {
+pub(crate) async fn with_everything(store: &Store, account: &AccountId) {
     let record = submitted(store, &new_task(account, "t-1", 10)).await;
     let events = vec![claimed(1, "one")];
     let write = TaskAppend { with: everything(), ..after(&record, events, 20) };
@@ -230,13 +230,13 @@ pub(crate) async fn a_task_is_submitted_once(backend: &Backend) {
     let again = TaskSubmit { at: at(99), ..submit.clone() };
     assert_eq!(submitted(store, &again).await, record);
     let other = TaskSubmit { contract_digest: "sha256:other".to_owned(), ..submit.clone() };
-    let refused = store.tasks().task_submit(&behalf(&alice), &other, None).await.unwrap();
+    let refused = store.tasks().submit(&behalf(&alice), &other, None).await.unwrap();
     assert_eq!(refused, WriteOutcome::Refused(TaskSubmitRefusal::Taken));
     let other = TaskSubmit { panel: json!({"executors": ["two"]}), ..submit.clone() };
-    let refused = store.tasks().task_submit(&behalf(&alice), &other, None).await.unwrap();
+    let refused = store.tasks().submit(&behalf(&alice), &other, None).await.unwrap();
     assert_eq!(refused, WriteOutcome::Refused(TaskSubmitRefusal::OtherPanel));
     let full = TaskSubmit { most_open: 1, ..new_task(&alice, "t-2", 11) };
-    let refused = store.tasks().task_submit(&behalf(&alice), &full, None).await.unwrap();
+    let refused = store.tasks().submit(&behalf(&alice), &full, None).await.unwrap();
     assert_eq!(refused, WriteOutcome::Refused(TaskSubmitRefusal::TooManyOpen));
     // Another account has ids and a limit of its own.
     let bobs = TaskSubmit { most_open: 1, ..new_task(&account("bob"), "t-1", 12) };
@@ -263,21 +263,21 @@ pub(crate) async fn events_and_their_documents_are_written_together(backend: &Ba
     let now = get(store, key).await.unwrap();
     assert_eq!((now.seq, now.state.phase, now.updated_at), (3, TaskPhase::Claimed, at(20)));
     assert_eq!((&now.state, now.due_at), (&written.state, written.due_at));
-    let tasks = store.tasks();
-    let found = tasks.task_candidate(&whose, key, "cand-1").await.unwrap().unwrap();
+    let store = &store;
+    let found = store.tasks().candidate(&whose, key, "cand-1").await.unwrap().unwrap();
     assert_eq!(found, candidate());
-    assert_eq!(tasks.task_candidates(&whose, key, &10).await.unwrap(), [candidate()]);
-    assert_eq!(tasks.task_candidate(&whose, key, "cand-2").await.unwrap(), None);
-    let refs = tasks.task_references(&whose, key, "sha256:01").await.unwrap();
+    assert_eq!(store.tasks().candidates(&whose, key, &10).await.unwrap(), [candidate()]);
+    assert_eq!(store.tasks().candidate(&whose, key, "cand-2").await.unwrap(), None);
+    let refs = store.tasks().references(&whose, key, "sha256:01").await.unwrap();
     assert_eq!(refs, candidate().evidence.refs);
-    assert_eq!(tasks.task_references(&whose, key, "sha256:02").await.unwrap(), []);
-    let sealed = tasks.task_ballots(&whose, key, "cand-1", &1).await.unwrap();
+    assert_eq!(store.tasks().references(&whose, key, "sha256:02").await.unwrap(), []);
+    let sealed = store.tasks().ballots(&whose, key, "cand-1", &1).await.unwrap();
     assert_eq!(sealed, [ballot("two")]);
-    assert_eq!(tasks.task_ballots(&whose, key, "cand-1", &2).await.unwrap(), []);
-    // Of two events with one key, one is stored.
-    let told = tasks.agent_event_get(&whose, &key.account, "first").await.unwrap().unwrap();
+    assert_eq!(store.tasks().ballots(&whose, key, "cand-1", &2).await.unwrap(), []);
+    // Of two events with one key, one is kept.
+    let told = store.agent_events().get(&whose, &key.account, "first").await.unwrap().unwrap();
     assert_eq!((told.state, told.attempts), (Delivery::Pending, 0));
-    assert_eq!(tasks.agent_event_get(&whose, &key.account, "second").await.unwrap(), None);
+    assert_eq!(store.agent_events().get(&whose, &key.account, "second").await.unwrap(), None);
 }
 
 pub(crate) async fn events_are_read_in_pages_in_their_order(backend: &Backend) {
@@ -292,13 +292,13 @@ pub(crate) async fn events_are_read_in_pages_in_their_order(backend: &Backend) {
     }
     let asked = |after, limit| TaskEventsQuery { task: record.key.clone(), after, limit };
     let whose = behalf(&record.key.account);
-    let all = store.tasks().task_events(&whose, &asked(0, 100)).await.unwrap();
+    let all = store.tasks().events(&whose, &asked(0, 100)).await.unwrap();
     assert_eq!(all.iter().map(|it| it.seq).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(all[0].event, TaskEvent::Created { terms: Box::new(terms()) });
     assert_eq!((&all[5].event, all[5].at), (&claimed(3, "one"), at(13)));
-    let some = store.tasks().task_events(&whose, &asked(3, 2)).await.unwrap();
+    let some = store.tasks().events(&whose, &asked(3, 2)).await.unwrap();
     assert_eq!(some, all[3..5]);
-    assert_eq!(store.tasks().task_events(&whose, &asked(7, 2)).await.unwrap(), []);
+    assert_eq!(store.tasks().events(&whose, &asked(7, 2)).await.unwrap(), []);
 }
 
 pub(crate) async fn two_concurrent_appends_have_one_winner(backend: &Backend) {
@@ -324,7 +324,7 @@ pub(crate) async fn two_concurrent_appends_have_one_winner(backend: &Backend) {
     let now = get(store, &record.key).await.unwrap();
     assert_eq!((now.seq, now.state.last_token), (2, won[0]));
     let whose = behalf(&record.key.account);
-    let kept = store.tasks().task_candidates(&whose, &record.key, &10).await.unwrap();
+    let kept = store.tasks().candidates(&whose, &record.key, &10).await.unwrap();
     assert_eq!(kept.len(), 1, "those who lost left nothing behind");
     second.close().await;
 }
@@ -348,11 +348,11 @@ pub(crate) async fn a_refused_append_leaves_nothing_behind(backend: &Backend) {
     append(store, &fine).await;
     let now = get(store, &record.key).await.unwrap();
     let twice = TaskAppend { with: everything(), ..after(&now, vec![claimed(2, "two")], 21) };
-    let failed = store.tasks().task_append(&behalf(&alice), &twice, None).await.unwrap_err();
+    let failed = store.tasks().append(&behalf(&alice), &twice, None).await.unwrap_err();
     assert_eq!(failed.kind, StoreErrorKind::Conflict);
     assert_eq!(get(store, &record.key).await.unwrap(), now);
     let asked = TaskEventsQuery { task: record.key.clone(), after: 0, limit: 10 };
-    let events = store.tasks().task_events(&behalf(&alice), &asked).await.unwrap();
+    let events = store.tasks().events(&behalf(&alice), &asked).await.unwrap();
     assert_eq!(events.len(), 2);
 }
 
@@ -377,14 +377,14 @@ pub(crate) async fn a_task_that_is_due_is_taken_by_one_node(backend: &Backend) {
         async move { taken(store, &take).await }
     });
     let mut all: Vec<TaskKey> = join_all(turns).await.into_iter().flatten().collect();
-    // A take skips tasks that another transaction holds, so some may be left.
-    all.extend(taken(&*second, &TaskTake { limit: 100, ..take.clone() }).await);
+    // One passes over tasks that another one holds at that moment, so some may be left.
+    all.extend(taken(&second, &TaskTake { limit: 100, ..take.clone() }).await);
     let distinct: BTreeSet<_> = all.iter().collect();
     assert_eq!((all.len(), distinct.len()), (TASKS, TASKS));
 
     // They are due again later.
     assert_eq!(taken(store, &take).await, []);
-    let next = store.tasks().task_next_due(&Behalf::Platform).await.unwrap();
+    let next = store.tasks().next_due(&Behalf::Platform).await.unwrap();
     assert_eq!(next, Some(at(5_000)));
     let again = of_all((5_000, 9_000), 100);
     assert_eq!(taken(store, &again).await.len(), TASKS);
@@ -396,16 +396,13 @@ fn of_all((now, until): (i64, i64), limit: u32) -> TaskTake {
     TaskTake { now, until, limit, in_flight: BTreeMap::new(), after: None }
 }
 
-async fn taken(store: &dyn Store, take: &TaskTake) -> Vec<TaskKey> {
-    match store.tasks().task_take_due(&Behalf::Platform, take, None).await.unwrap() {
-        WriteOutcome::Done(taken) => taken.tasks,
-        other => panic!("{other:?}"),
-    }
+async fn taken(store: &Store, take: &TaskTake) -> Vec<TaskKey> {
+    store.tasks().take_due(&Behalf::Platform, take).await.unwrap().tasks
 }
 
 pub(crate) async fn the_longest_due_are_taken_first(backend: &Backend) {
     let store = &*backend.store;
-    assert_eq!(store.tasks().task_next_due(&Behalf::Platform).await.unwrap(), None);
+    assert_eq!(store.tasks().next_due(&Behalf::Platform).await.unwrap(), None);
     let alice = account("alice");
     for (id, millis) in [("c", 30), ("a", 10), ("b", 20)] {
         submitted(store, &new_task(&alice, id, millis)).await;
@@ -452,7 +449,7 @@ pub(crate) async fn tasks_are_listed_by_every_filter_newest_first(backend: &Back
 
 /// All pages of a list, with two tasks on each.
 async fn walked(
-    store: &dyn Store,
+    store: &Store,
     account: &AccountId,
     task_type: Option<&str>,
     phase: Option<TaskPhase>,
@@ -462,7 +459,7 @@ async fn walked(
         TaskFilter { account: account.clone(), phase, task_type, before: None, limit: 2 };
     let mut found = Vec::new();
     loop {
-        let page = store.tasks().task_page(&behalf(account), &filter).await.unwrap();
+        let page = store.tasks().page(&behalf(account), &filter).await.unwrap();
         let Some(last) = page.last() else { return found };
         assert!(page.len() <= 2);
         filter.before = Some(ListPosition { created_at: last.created_at, id: last.id.clone() });
@@ -492,12 +489,12 @@ pub(crate) async fn another_account_sees_no_tasks(backend: &Backend) {
     let record = submitted(store, &new_task(&alice, "t-1", 10)).await;
     let write = TaskAppend { with: everything(), ..after(&record, vec![claimed(1, "one")], 20) };
     append(store, &write).await;
-    let (tasks, theirs, whose) = (store.tasks(), key(&bob, "t-1"), behalf(&bob));
-    assert_eq!(tasks.task_get(&whose, &theirs).await.unwrap(), None);
+    let (tasks, theirs, whose) = (&store, key(&bob, "t-1"), behalf(&bob));
+    assert_eq!(tasks.tasks().get(&whose, &theirs).await.unwrap(), None);
     let asked = TaskEventsQuery { task: theirs.clone(), after: 0, limit: 10 };
-    assert_eq!(tasks.task_events(&whose, &asked).await.unwrap(), []);
-    assert_eq!(tasks.task_candidate(&whose, &theirs, "cand-1").await.unwrap(), None);
-    assert_eq!(tasks.task_ballots(&whose, &theirs, "cand-1", &1).await.unwrap(), []);
+    assert_eq!(tasks.tasks().events(&whose, &asked).await.unwrap(), []);
+    assert_eq!(tasks.tasks().candidate(&whose, &theirs, "cand-1").await.unwrap(), None);
+    assert_eq!(tasks.tasks().ballots(&whose, &theirs, "cand-1", &1).await.unwrap(), []);
     assert_eq!(walked(store, &bob, None, None).await, [] as [&str; 0]);
     let steal = TaskAppend { task: theirs, ..after(&record, vec![claimed(2, "two")], 21) };
     assert_eq!(append(store, &steal).await, WriteOutcome::Refused(TaskAppendRefusal::Unknown));
@@ -509,15 +506,15 @@ pub(crate) async fn another_account_sees_no_tasks(backend: &Backend) {
         before: None,
         limit: 9,
     };
-    assert_eq!(tasks.agent_event_page(&whose, &filter).await.unwrap(), []);
+    assert_eq!(tasks.agent_events().page(&whose, &filter).await.unwrap(), []);
     if backend.is_postgres() {
-        // Even a query for the wrong account returns nothing.
-        assert_eq!(tasks.task_get(&whose, &record.key).await.unwrap(), None);
+        // Even a question that names the wrong account is answered with nothing.
+        assert_eq!(tasks.tasks().get(&whose, &record.key).await.unwrap(), None);
     }
 }
 
 pub(crate) async fn events_of_tasks_cannot_be_changed_or_removed(backend: &Backend) {
-    submitted(&*backend.store, &new_task(&account("alice"), "t-1", 10)).await;
+    submitted(&backend.store, &new_task(&account("alice"), "t-1", 10)).await;
     for sql in ["update task_events set kind = 'x'", "delete from task_events"] {
         let refusal = backend.tamper(sql).await.unwrap_err();
         assert!(refusal.contains("events of tasks are append-only"), "{refusal}");
@@ -597,12 +594,12 @@ pub(crate) async fn the_stored_state_equals_its_replayed_events(backend: &Backen
     }
 }
 
-/// The task rebuilt from the stored events, read in pages.
-async fn folded(store: &dyn Store, record: &TaskRecord) -> Task {
+/// The task that the stored events make, read in pages.
+async fn folded(store: &Store, record: &TaskRecord) -> Task {
     let mut task = Task::created(&record.key.id, terms(), record.created_at);
     let mut asked = TaskEventsQuery { task: record.key.clone(), after: 0, limit: 5 };
     loop {
-        let page = store.tasks().task_events(&behalf(&record.key.account), &asked).await.unwrap();
+        let page = store.tasks().events(&behalf(&record.key.account), &asked).await.unwrap();
         for event in &page {
             assert_eq!(event.seq, asked.after + 1);
             asked.after = event.seq;

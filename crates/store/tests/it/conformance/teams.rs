@@ -29,15 +29,15 @@ fn on(micros: i64) -> Timestamp {
 }
 
 /// A user with a handle of the same name.
-async fn user(store: &dyn Store, name: &str) -> AccountId {
+async fn user(store: &Store, name: &str) -> AccountId {
     let account = account(name);
-    store.account_ensure(&account, at(0)).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &account, &at(0)).await.unwrap();
     let claim = HandleChange { account: account.clone(), handle: name.to_owned(), at: on(0) };
-    store.sharing().handle_claim(&Behalf::Platform, &claim, None).await.unwrap();
+    store.people().claim_handle(&Behalf::Platform, &claim, None).await.unwrap();
     account
 }
 
-async fn team(store: &dyn Store, owner: &AccountId, handle: &str) -> Team {
+async fn team(store: &Store, owner: &AccountId, handle: &str) -> Team {
     match made(store, owner, handle, 1).await {
         WriteOutcome::Done(team) => team,
         other => panic!("{other:?}"),
@@ -45,7 +45,7 @@ async fn team(store: &dyn Store, owner: &AccountId, handle: &str) -> Team {
 }
 
 async fn made(
-    store: &dyn Store,
+    store: &Store,
     owner: &AccountId,
     handle: &str,
     micros: i64,
@@ -53,7 +53,7 @@ async fn made(
     let id = account(&format!("{}{handle}", &owner.as_str()[5..]));
     let new =
         NewTeam { account: id, handle: handle.to_owned(), owner: owner.clone(), at: on(micros) };
-    store.sharing().team_create(&Behalf::Account(owner.clone()), &new, None).await.unwrap()
+    store.teams().create(&Behalf::Account(owner.clone()), &new, None).await.unwrap()
 }
 
 fn asked(team: &str, by: &AccountId, micros: i64) -> TeamLookup {
@@ -67,12 +67,12 @@ fn invite(asked: TeamLookup, kind: InvitationKind, to: &str, number: u64) -> Tea
     TeamInvite { asked, invitation_id, kind, to }
 }
 
-async fn invited(store: &dyn Store, invite: &TeamInvite) -> WriteOutcome<Invitation, TeamRefusal> {
+async fn invited(store: &Store, invite: &TeamInvite) -> WriteOutcome<Invitation, TeamRefusal> {
     let behalf = Behalf::Account(invite.asked.by.clone());
-    store.sharing().team_invite(&behalf, invite, None).await.unwrap()
+    store.teams().invite(&behalf, invite, None).await.unwrap()
 }
 
-async fn offered(store: &dyn Store, invite: &TeamInvite) -> Invitation {
+async fn offered(store: &Store, invite: &TeamInvite) -> Invitation {
     match invited(store, invite).await {
         WriteOutcome::Done(invitation) => invitation,
         other => panic!("{other:?}"),
@@ -80,7 +80,7 @@ async fn offered(store: &dyn Store, invite: &TeamInvite) -> Invitation {
 }
 
 async fn answered(
-    store: &dyn Store,
+    store: &Store,
     id: &str,
     by: &AccountId,
     resolution: InvitationOutcome,
@@ -88,20 +88,20 @@ async fn answered(
 ) -> WriteOutcome<Invitation, InvitationAnswerRefusal> {
     let at = on(micros);
     let answer = InvitationAnswer { id: id.to_owned(), by: by.clone(), resolution, at };
-    store.sharing().invitation_answer(&Behalf::Platform, &answer, None).await.unwrap()
+    store.invitations().answer(&Behalf::Platform, &answer, None).await.unwrap()
 }
 
-async fn members(store: &dyn Store, team: &str, by: &AccountId) -> Option<Vec<(String, TeamRole)>> {
-    let found = store.sharing().team_members(&Behalf::Platform, &asked(team, by, 5)).await.unwrap();
+async fn members(store: &Store, team: &str, by: &AccountId) -> Option<Vec<(String, TeamRole)>> {
+    let found = store.teams().members(&Behalf::Platform, &asked(team, by, 5)).await.unwrap();
     found.map(|(_, members)| {
         members.into_iter().map(|it| (it.account.to_string(), it.role)).collect()
     })
 }
 
-async fn removed(store: &dyn Store, by: &AccountId, member: &str) -> Option<TeamRefusal> {
+async fn removed(store: &Store, by: &AccountId, member: &str) -> Option<TeamRefusal> {
     let removal =
         MemberRemoval { asked: asked("crew", by, 9), member: AccountName::parse(member).unwrap() };
-    match store.sharing().team_remove(&Behalf::Platform, &removal, None).await.unwrap() {
+    match store.teams().remove_member(&Behalf::Platform, &removal, None).await.unwrap() {
         WriteOutcome::Refused(refused) => Some(refused),
         WriteOutcome::Done(_) => None,
         WriteOutcome::Repeated => panic!(),
@@ -114,7 +114,7 @@ const OWN: InvitationKind = InvitationKind::TeamOwnership;
 pub(crate) async fn a_team_is_made_by_somebody_with_a_handle(backend: &Backend) {
     let store = &*backend.store;
     let nameless = account("nameless");
-    store.account_ensure(&nameless, at(0)).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &nameless, &at(0)).await.unwrap();
     assert_eq!(
         made(store, &nameless, "crew", 1).await,
         WriteOutcome::Refused(TeamRefusal::NoHandle)
@@ -125,7 +125,7 @@ pub(crate) async fn a_team_is_made_by_somebody_with_a_handle(backend: &Backend) 
     assert_eq!((crew.owner.clone(), crew.role), (ann.clone(), TeamRole::Owner));
     let listed = |role| async move {
         let wanted = TeamListQuery { account: account("ann"), role };
-        let found = store.sharing().team_list(&Behalf::Platform, &wanted).await;
+        let found = store.teams().list(&Behalf::Platform, &wanted).await;
         found.unwrap().into_iter().map(|team| team.handle).collect::<Vec<_>>()
     };
     assert_eq!(listed(None).await, ["crew"]);
@@ -133,7 +133,7 @@ pub(crate) async fn a_team_is_made_by_somebody_with_a_handle(backend: &Backend) 
     assert!(listed(Some(TeamRole::Member)).await.is_empty());
     // Users and teams share one set of handles.
     let name = AccountName::Handle("crew".to_owned());
-    let found = store.sharing().profile_get(&Behalf::Platform, &name, &on(2)).await.unwrap();
+    let found = store.people().profile(&Behalf::Platform, &name, &on(2)).await.unwrap();
     assert_eq!(found.unwrap().account, crew.account);
 }
 
@@ -171,7 +171,7 @@ pub(crate) async fn nobody_else_sees_or_changes_a_team(backend: &Backend) {
     let offer = invited(store, &invite(by_eve.clone(), JOIN, "@eve", 1)).await;
     assert_eq!(offer, WriteOutcome::Refused(TeamRefusal::Unknown));
     assert_eq!(removed(store, &eve, "@ann").await, Some(TeamRefusal::Unknown));
-    let deleted = store.sharing().team_delete(&Behalf::Platform, &by_eve, None).await.unwrap();
+    let deleted = store.teams().delete(&Behalf::Platform, &by_eve, None).await.unwrap();
     assert_eq!(deleted, WriteOutcome::Refused(TeamRefusal::Unknown));
     // A user is not a team, and a team is not a user.
     assert_eq!(members(store, "ann", &ann).await, None);
@@ -269,7 +269,7 @@ pub(crate) async fn a_deleted_team_leaves_nothing_behind(backend: &Backend) {
     team(store, &ann, "crew").await;
     let offer = offered(store, &invite(asked("crew", &ann, 1), JOIN, "@bob", 1)).await;
     let by_ann = asked("crew", &ann, 2);
-    let deleted = store.sharing().team_delete(&Behalf::Platform, &by_ann, None).await.unwrap();
+    let deleted = store.teams().delete(&Behalf::Platform, &by_ann, None).await.unwrap();
     assert!(matches!(deleted, WriteOutcome::Done(_)), "{deleted:?}");
     assert_eq!(members(store, "crew", &ann).await, None);
     let late = answered(store, &offer.id, &bob, InvitationOutcome::Accepted, 3).await;
@@ -280,17 +280,17 @@ pub(crate) async fn a_deleted_team_leaves_nothing_behind(backend: &Backend) {
     assert_eq!(soon, WriteOutcome::Refused(TeamRefusal::HandleTaken));
     let id = account("another");
     let new = NewTeam { account: id, handle: "crew".to_owned(), owner: bob, at: on(91 * DAY) };
-    let later = store.sharing().team_create(&Behalf::Platform, &new, None).await.unwrap();
+    let later = store.teams().create(&Behalf::Platform, &new, None).await.unwrap();
     assert!(matches!(later, WriteOutcome::Done(_)), "{later:?}");
 }
 
 pub(crate) async fn many_concurrent_answers_count_once(backend: &Backend) {
     let (one, two) = (Arc::clone(&backend.store), backend.second().await);
-    let (ann, bob) = (user(&*one, "ann").await, user(&*one, "bob").await);
-    team(&*one, &ann, "crew").await;
-    let offer = offered(&*one, &invite(asked("crew", &ann, 1), JOIN, "@bob", 1)).await;
+    let (ann, bob) = (user(&one, "ann").await, user(&one, "bob").await);
+    team(&one, &ann, "crew").await;
+    let offer = offered(&one, &invite(asked("crew", &ann, 1), JOIN, "@bob", 1)).await;
     let ends = join_all((0..8).map(|index| {
-        let store: &dyn Store = if index % 2 == 0 { &*one } else { &*two };
+        let store: &Store = if index % 2 == 0 { &one } else { &two };
         let (by, resolution) = match index % 4 {
             0 => (&bob, InvitationOutcome::Accepted),
             1 => (&bob, InvitationOutcome::Declined),
@@ -302,7 +302,7 @@ pub(crate) async fn many_concurrent_answers_count_once(backend: &Backend) {
     let done: Vec<_> = ends.iter().filter(|end| matches!(end, WriteOutcome::Done(_))).collect();
     assert_eq!(done.len(), 1, "{ends:?}");
     let [WriteOutcome::Done(end)] = done[..] else { panic!() };
-    let is_member = members(&*one, "crew", &bob).await.is_some();
+    let is_member = members(&one, "crew", &bob).await.is_some();
     assert_eq!(is_member, end.resolution == Some(InvitationOutcome::Accepted));
     two.close().await;
 }
@@ -329,7 +329,7 @@ pub(crate) async fn invitations_are_listed_newest_first_in_pages(backend: &Backe
             now: on(4 * DAY),
         };
         change(&mut filter);
-        let found = store.sharing().invitation_list(&Behalf::Platform, &filter).await.unwrap();
+        let found = store.invitations().list(&Behalf::Platform, &filter).await.unwrap();
         let label = |it: &Invitation| (it.target_label.clone(), it.resolution);
         (found.iter().map(label).collect::<Vec<_>>(), found.last().map(|it| it.id.clone()))
     };
@@ -369,8 +369,8 @@ pub(crate) async fn invitations_are_limited(backend: &Backend) {
     assert!(matches!(invited(store, &next_day).await, WriteOutcome::Done(_)));
 }
 
-/// The offers to an account, or by it, by the names of the teams.
-async fn pending(store: &dyn Store, account: &AccountId, is_received: bool) -> Vec<String> {
+/// What is offered to an account, or by it, by the names of the teams.
+async fn pending(store: &Store, account: &AccountId, is_received: bool) -> Vec<String> {
     let filter = InvitationFilter {
         account: account.clone(),
         is_received,
@@ -380,7 +380,7 @@ async fn pending(store: &dyn Store, account: &AccountId, is_received: bool) -> V
         limit: 9,
         now: on(3),
     };
-    let found = store.sharing().invitation_list(&Behalf::Platform, &filter).await.unwrap();
+    let found = store.invitations().list(&Behalf::Platform, &filter).await.unwrap();
     found.into_iter().map(|it| it.target_label).collect()
 }
 
@@ -426,8 +426,7 @@ pub(crate) async fn changes_of_one_team_do_not_affect_others(backend: &Backend) 
         )
     };
     backend.tamper(&(granted("anncrew") + &granted("anngang"))).await.unwrap();
-    let deleted =
-        store.sharing().team_delete(&Behalf::Platform, &asked("crew", &cat, 4), None).await;
+    let deleted = store.teams().delete(&Behalf::Platform, &asked("crew", &cat, 4), None).await;
     assert!(matches!(deleted.unwrap(), WriteOutcome::Done(_)));
     assert_eq!(roles("gang", &bob).await, whole);
     assert_eq!(pending(store, &eve, true).await, ["@gang"]);

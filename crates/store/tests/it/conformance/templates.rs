@@ -17,16 +17,16 @@ use jurat_core::{
 };
 use jurat_store::{
     Behalf, ForkedVerifier, HandleChange, InvitationAnswer, NameMatch, NewVerifierVersion,
-    PublishRefusal, PublishedVerifierLookup, RoundOpenOutcome, Store, TemplateChange,
+    PublishRefusal, PublishedVerifierLookup, RoundOpening, Store, TemplateChange,
     TemplateChangeRefusal, TemplateFileLookup, TemplateFork, TemplateLookup, TemplateOffer,
-    TemplatePublish, TemplateWordSearch, VerifierLookup, VerifierRemoval, VerifierRemoveOutcome,
+    TemplatePublish, TemplateWordSearch, VerifierLookup, VerifierRemoval, VerifierRemoveRefusal,
     WriteOutcome,
 };
 
 use super::{storage::miscounted, verifiers::deployed};
 use crate::{
     backend::Backend,
-    samples::{account, at, config, deploy, run},
+    samples::{account, at, config, deploy, open_round, run},
 };
 
 const ALL: Behalf = Behalf::Platform;
@@ -42,9 +42,9 @@ struct Author {
 async fn author(backend: &Backend, handle: &str, number: u32) -> Author {
     let store = &*backend.store;
     let account = account(handle);
-    store.account_ensure(&account, at(0)).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &account, &at(0)).await.unwrap();
     let claim = HandleChange { account: account.clone(), handle: handle.to_owned(), at: at(0) };
-    store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
+    store.people().claim_handle(&ALL, &claim, None).await.unwrap();
     let verifier = deployed(store, &deploy(&account, "cites", number)).await.verifier.id;
     let workflow = uuid(at(i64::from(number)), 7);
     let (a, w) = (&account, &workflow);
@@ -113,13 +113,13 @@ fn publication(author: &Author, number: u32) -> TemplatePublish {
 }
 
 async fn try_publish(
-    store: &dyn Store,
+    store: &Store,
     publish: &TemplatePublish,
 ) -> WriteOutcome<TemplatePublication, PublishRefusal> {
-    store.sharing().template_publish(&ALL, publish, None).await.unwrap()
+    store.templates().publish(&ALL, publish, None).await.unwrap()
 }
 
-async fn published(store: &dyn Store, author: &Author, number: u32) -> TemplatePublication {
+async fn published(store: &Store, author: &Author, number: u32) -> TemplatePublication {
     done(try_publish(store, &publication(author, number)).await).unwrap()
 }
 
@@ -128,25 +128,25 @@ fn named(handle: &str) -> TemplateSelector {
 }
 
 async fn seen(
-    store: &dyn Store,
+    store: &Store,
     which: &TemplateSelector,
     version: Option<u32>,
     viewer: Option<&AccountId>,
 ) -> Option<TemplateVersion> {
     let asked =
         TemplateLookup { which: which.clone(), version, viewer: viewer.cloned(), now: at(20) };
-    store.sharing().template_get(&ALL, &asked).await.unwrap()
+    store.templates().get(&ALL, &asked).await.unwrap()
 }
 
 async fn owned(
-    store: &dyn Store,
+    store: &Store,
     caller: &AccountId,
     which: &VerifierSelector,
 ) -> Option<VerifierVersion> {
     let needs = VerifierRole::Owner;
     let asked =
         VerifierLookup { caller: caller.clone(), which: which.clone(), version: None, needs };
-    match store.sharing().verifier_get(&ALL, &asked).await.unwrap() {
+    match store.verifiers().get(&ALL, &asked).await.unwrap() {
         NameMatch::One(reached) => Some(reached.version),
         NameMatch::Nothing | NameMatch::Elsewhere(_) => None,
     }
@@ -158,13 +158,13 @@ fn wanted(template: &str, version: u32, path: &str) -> TemplateFileLookup {
 }
 
 async fn changed(
-    store: &dyn Store,
+    store: &Store,
     account: &AccountId,
     change: TemplateChangeKind,
 ) -> WriteOutcome<ChangedTemplate, TemplateChangeRefusal> {
     let change =
         TemplateChange { account: account.clone(), which: named("ann"), change, at: at(30) };
-    store.sharing().template_change(&ALL, &change, None).await.unwrap()
+    store.templates().change(&ALL, &change, None).await.unwrap()
 }
 
 fn done<T, R>(written: WriteOutcome<T, R>) -> Option<T> {
@@ -178,7 +178,7 @@ fn is_done(written: &WriteOutcome<ChangedTemplate, TemplateChangeRefusal>) -> bo
 pub(crate) async fn a_version_is_published_and_never_changes(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
-    let look = store.sharing().publishable(&ALL, &ann.account, "report").await.unwrap().unwrap();
+    let look = store.templates().publishable(&ALL, &ann.account, "report").await.unwrap().unwrap();
     assert_eq!((look.version, look.body.as_str()), (2, "the body"));
     assert_eq!(look.bindings, [("cites".to_owned(), ann.verifier.clone(), None)]);
     assert_eq!(
@@ -196,7 +196,7 @@ pub(crate) async fn a_version_is_published_and_never_changes(backend: &Backend) 
     assert_eq!(found.content, publication(&ann, 9).content);
     assert_eq!(found.summary, summary());
     assert_eq!(found.files.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["a.md", "b.md"]);
-    let file = store.sharing().template_file(&ALL, &wanted(&first.template.id, 1, "b.md")).await;
+    let file = store.templates().file(&ALL, &wanted(&first.template.id, 1, "b.md")).await;
     let (meta, bytes) = file.unwrap().unwrap();
     assert_eq!((meta.is_executable, bytes.as_slice()), (true, &b"hello"[..]));
     let newest = seen(store, &TemplateSelector::Id(first.template.id), None, None).await.unwrap();
@@ -208,7 +208,7 @@ pub(crate) async fn nothing_is_published_that_changed_after_screening(backend: &
     let ann = author(backend, "ann", 1).await;
     let good = publication(&ann, 9);
     let bob = account("bob");
-    store.account_ensure(&bob, at(0)).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &bob, &at(0)).await.unwrap();
     let mut gone = good.clone();
     gone.content.snapshots[0].version = 2;
     let mut other = good.clone();
@@ -242,7 +242,7 @@ pub(crate) async fn only_what_is_live_is_seen_by_others(backend: &Backend) {
     assert_eq!(seen(store, &which, Some(2), None).await, None);
     assert_eq!(seen(store, &which, None, None).await.unwrap().release.version, 1);
     assert_eq!(seen(store, &which, Some(2), Some(owner)).await.unwrap().release.version, 2);
-    let file = store.sharing().template_file(&ALL, &wanted(&id, 2, "a.md")).await.unwrap();
+    let file = store.templates().file(&ALL, &wanted(&id, 2, "a.md")).await.unwrap();
     assert_eq!(file, None);
     assert!(is_done(
         &changed(store, owner, TemplateChangeKind::Archive(Some("old".to_owned()))).await
@@ -264,7 +264,7 @@ pub(crate) async fn a_template_is_found_under_its_old_name(backend: &Backend) {
     published(store, &ann, 9).await;
     let claim =
         HandleChange { account: ann.account.clone(), handle: "anna".to_owned(), at: at(11) };
-    store.sharing().handle_rename(&ALL, &claim, None).await.unwrap();
+    store.people().rename_handle(&ALL, &claim, None).await.unwrap();
     let found = seen(store, &named("ann"), None, None).await.unwrap();
     assert_eq!(
         (found.template.handle.as_str(), found.template.publishing_handle.as_str()),
@@ -274,12 +274,12 @@ pub(crate) async fn a_template_is_found_under_its_old_name(backend: &Backend) {
     // gets it.
     let far = Timestamp::from_micros(i64::MAX / 2);
     let asked = TemplateLookup { which: named("ann"), version: None, viewer: None, now: far };
-    let late = store.sharing().template_get(&ALL, &asked).await.unwrap();
+    let late = store.templates().get(&ALL, &asked).await.unwrap();
     assert!(late.is_some());
     let bob = account("bob");
-    store.account_ensure(&bob, at(0)).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &bob, &at(0)).await.unwrap();
     let claim = HandleChange { account: bob, handle: "ann".to_owned(), at: far };
-    let refused = store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
+    let refused = store.people().claim_handle(&ALL, &claim, None).await.unwrap();
     assert!(matches!(refused, WriteOutcome::Refused(_)));
 }
 
@@ -292,16 +292,19 @@ pub(crate) async fn a_verifier_of_a_live_template_cannot_be_deleted(backend: &Ba
         which: VerifierSelector::Id(ann.verifier.clone()),
         at: at(40),
     };
-    let refused = store.verifier_delete(&removal, None).await.unwrap();
-    assert_eq!(refused, VerifierRemoveOutcome::Serving(vec!["@ann/report@v1".to_owned()]));
+    let refused = store.verifiers().delete(&Behalf::Platform, &removal, None).await.unwrap();
+    assert_eq!(
+        refused,
+        WriteOutcome::Refused(VerifierRemoveRefusal::Serving(vec!["@ann/report@v1".to_owned()]))
+    );
     assert!(owned(store, &ann.account, &removal.which).await.is_some());
     // A deprecated version may still be in use.
     assert!(is_done(&changed(store, &ann.account, TemplateChangeKind::Deprecate(1, None)).await));
-    assert_eq!(store.verifier_delete(&removal, None).await.unwrap(), refused);
+    assert_eq!(store.verifiers().delete(&Behalf::Platform, &removal, None).await.unwrap(), refused);
     assert!(is_done(&changed(store, &ann.account, TemplateChangeKind::Unpublish(1)).await));
     assert!(matches!(
-        store.verifier_delete(&removal, None).await.unwrap(),
-        VerifierRemoveOutcome::Gone(_)
+        store.verifiers().delete(&Behalf::Platform, &removal, None).await.unwrap(),
+        WriteOutcome::Done(_)
     ));
 }
 
@@ -310,14 +313,14 @@ pub(crate) async fn exactly_the_published_pair_can_be_run_by_anybody(backend: &B
     let ann = author(backend, "ann", 1).await;
     let pair = async |version: Option<u32>| {
         let pair = PublishedVerifierLookup { verifier: ann.verifier.clone(), version };
-        let found = store.sharing().published_verifier(&ALL, &pair).await;
+        let found = store.templates().published_verifier(&ALL, &pair).await;
         found.unwrap().map(|found| found.version)
     };
     let mut number = 0;
     let mut runs = async || {
         number += 1;
         let open = run(&account("eve"), &ann.verifier, number);
-        store.round_open(&open, None).await.unwrap() == RoundOpenOutcome::Opened
+        open_round(store, &open).await == WriteOutcome::Done(RoundOpening::Whole)
     };
     assert_eq!((pair(Some(1)).await, runs().await), (None, false));
     published(store, &ann, 9).await;
@@ -339,7 +342,7 @@ pub(crate) async fn exactly_the_published_pair_can_be_run_by_anybody(backend: &B
         which: VerifierSelector::Id(ann.verifier.clone()),
         at: at(40),
     };
-    store.verifier_revoke(&removal, None).await.unwrap();
+    store.verifiers().revoke(&Behalf::from(&removal.account), &removal, None).await.unwrap();
     assert_eq!(pair(Some(1)).await, None);
     changed(store, &ann.account, TemplateChangeKind::Unpublish(1)).await;
     assert!(!runs().await);
@@ -376,19 +379,19 @@ pub(crate) async fn a_fork_has_verifiers_and_names_of_its_own(backend: &Backend)
     let id = published(store, &ann, 9).await.template.id;
     for (number, slug, name) in [(1, "report-2", "cites-2"), (2, "report-3", "cites-3")] {
         let fork = forking(&id, &bob.account, number);
-        let written = store.sharing().template_fork(&ALL, &fork, None).await.unwrap();
+        let written = store.templates().fork(&ALL, &fork, None).await.unwrap();
         let forked = done(written).unwrap();
         assert_eq!(forked.slug, slug);
         let which = VerifierSelector::Id(fork.verifiers[0].id.clone());
         let own = owned(store, &bob.account, &which).await.unwrap();
         assert_eq!((own.verifier.name.as_str(), own.config), (name, config("criterion 1")));
-        let look = store.sharing().publishable(&ALL, &bob.account, slug).await.unwrap().unwrap();
+        let look = store.templates().publishable(&ALL, &bob.account, slug).await.unwrap().unwrap();
         assert_eq!((look.body.as_str(), look.files.len()), ("another body", 2));
         assert_eq!(look.bindings, [("cites".to_owned(), fork.verifiers[0].id.clone(), None)]);
     }
     changed(store, &ann.account, TemplateChangeKind::Unpublish(1)).await;
     let fork = forking(&id, &bob.account, 3);
-    let refused = store.sharing().template_fork(&ALL, &fork, None).await.unwrap();
+    let refused = store.templates().fork(&ALL, &fork, None).await.unwrap();
     assert!(matches!(refused, WriteOutcome::Refused(_)));
 }
 
@@ -424,7 +427,7 @@ pub(crate) async fn templates_are_listed_and_searched(backend: &Backend) {
     let newer = published(store, &bob, 10).await.template.id;
     let list = async |filter: TemplateFilter| {
         let filter = TemplateFilter { limit: 10, ..filter };
-        let found = store.sharing().template_list(&ALL, &filter).await.unwrap();
+        let found = store.templates().list(&ALL, &filter).await.unwrap();
         found.into_iter().map(|line| line.template.id).collect::<Vec<_>>()
     };
     let all = TemplateFilter::default;
@@ -438,7 +441,7 @@ pub(crate) async fn templates_are_listed_and_searched(backend: &Backend) {
     let found = async |word: &str, viewer: Option<AccountId>| {
         let (words, is_mine) = (vec![word.to_owned()], viewer.is_some());
         let wanted = TemplateWordSearch { viewer, is_mine, words, limit: 10 };
-        let found = store.sharing().template_search(&ALL, &wanted).await.unwrap();
+        let found = store.templates().search(&ALL, &wanted).await.unwrap();
         found.into_iter().map(|(line, _)| line.template.id).collect::<Vec<_>>()
     };
     assert_eq!(found("report", None).await, [newer.clone(), older.clone()]);
@@ -458,7 +461,7 @@ pub(crate) async fn a_transferred_template_redirects(backend: &Backend) {
     let store = &*backend.store;
     let ann = author(backend, "ann", 1).await;
     let bob = account("bob");
-    store.account_ensure(&bob, at(0)).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &bob, &at(0)).await.unwrap();
     let id = published(store, &ann, 9).await.template.id;
     let mut count = 0;
     let mut give = async |from: &AccountId, to: &AccountId| {
@@ -470,7 +473,7 @@ pub(crate) async fn a_transferred_template_redirects(backend: &Backend) {
             invitation_id: uuid(at(count), 9),
             at: at(12),
         };
-        let offered = store.sharing().template_offer(&ALL, &offer, None).await.unwrap();
+        let offered = store.templates().offer(&ALL, &offer, None).await.unwrap();
         let WriteOutcome::Done(OfferOutcome::Invitation(invitation)) = offered else {
             return false;
         };
@@ -480,26 +483,25 @@ pub(crate) async fn a_transferred_template_redirects(backend: &Backend) {
             resolution: InvitationOutcome::Accepted,
             at: at(13),
         };
-        let taken = store.sharing().invitation_answer(&ALL, &answer, None).await.unwrap();
+        let taken = store.invitations().answer(&ALL, &answer, None).await.unwrap();
         let is_taken = matches!(taken, WriteOutcome::Done(_));
         if !is_taken {
             let (by, resolution) = (from.clone(), InvitationOutcome::Cancelled);
             let back = InvitationAnswer { by, resolution, ..answer };
-            store.sharing().invitation_answer(&ALL, &back, None).await.unwrap();
+            store.invitations().answer(&ALL, &back, None).await.unwrap();
         }
         is_taken
     };
     // An account without a handle cannot have one.
     assert!(!give(&ann.account, &bob).await);
     let claim = HandleChange { account: bob.clone(), handle: "bob".to_owned(), at: at(0) };
-    store.sharing().handle_claim(&ALL, &claim, None).await.unwrap();
+    store.people().claim_handle(&ALL, &claim, None).await.unwrap();
     assert!(!give(&bob, &ann.account).await);
     assert!(!give(&ann.account, &ann.account).await, "it is theirs already");
     let cat = author(backend, "cat", 3).await;
     published(store, &cat, 10).await;
-    let stored = async |account: &AccountId| {
-        store.storage().storage_bytes(&ALL, account).await.unwrap().bytes
-    };
+    let stored =
+        async |account: &AccountId| store.storage().bytes(&ALL, account).await.unwrap().bytes;
     let (of_ann, of_bob) = (stored(&ann.account).await, stored(&bob).await);
     assert!(give(&ann.account, &bob).await);
     let moved = of_ann - stored(&ann.account).await;
@@ -553,7 +555,7 @@ pub(crate) async fn nobody_publishes_or_changes_the_workflows_of_others(backend:
     let theirs = TemplatePublish { content, ..publication(&bob, 9) };
     let refused = try_publish(store, &theirs).await;
     assert_eq!(refused, WriteOutcome::Refused(PublishRefusal::VerifierGone("cites".to_owned())));
-    let look = store.sharing().publishable(&ALL, &bob.account, &ann.workflow).await.unwrap();
+    let look = store.templates().publishable(&ALL, &bob.account, &ann.workflow).await.unwrap();
     assert_eq!(look, None);
     let hers = published(store, &ann, 9).await.template.id;
     assert_eq!(seen(store, &named("bob"), None, None).await, None, "it is under one handle");
@@ -575,19 +577,19 @@ pub(crate) async fn nobody_publishes_or_changes_the_workflows_of_others(backend:
     ] {
         let which = TemplateSelector::Id(hers.clone());
         let foreign = TemplateChange { account: bob.account.clone(), which, change, at: at(20) };
-        let foreign = store.sharing().template_change(&ALL, &foreign, None).await.unwrap();
+        let foreign = store.templates().change(&ALL, &foreign, None).await.unwrap();
         assert_eq!(foreign, WriteOutcome::Refused(TemplateChangeRefusal::Unknown));
     }
     assert_eq!(both().await, (true, true));
     let own = async |change| {
         let which = TemplateSelector::Id(hers.clone());
         let own = TemplateChange { account: ann.account.clone(), which, change, at: at(20) };
-        assert!(is_done(&store.sharing().template_change(&ALL, &own, None).await.unwrap()));
+        assert!(is_done(&store.templates().change(&ALL, &own, None).await.unwrap()));
     };
     own(TemplateChangeKind::Archive(None)).await;
     assert_eq!(both().await, (false, true));
     let fork = forking(&hers, &bob.account, 3);
-    let refused = store.sharing().template_fork(&ALL, &fork, None).await.unwrap();
+    let refused = store.templates().fork(&ALL, &fork, None).await.unwrap();
     assert!(matches!(refused, WriteOutcome::Refused(_)), "what is archived is not forked");
     own(TemplateChangeKind::Unarchive).await;
     own(TemplateChangeKind::Unpublish(1)).await;
@@ -601,18 +603,18 @@ pub(crate) async fn each_version_and_each_verifier_is_published_separately(backe
     let (ann, bob) = (author(backend, "ann", 1).await, author(backend, "bob", 2).await);
     let id = published(store, &ann, 9).await.template.id;
     let pair = PublishedVerifierLookup { verifier: bob.verifier.clone(), version: Some(1) };
-    assert_eq!(store.sharing().published_verifier(&ALL, &pair).await.unwrap(), None);
+    assert_eq!(store.templates().published_verifier(&ALL, &pair).await.unwrap(), None);
     let other = "update workflow_files set path = 'c.md' where path = 'b.md'";
     backend.tamper(other).await.unwrap();
     assert_eq!(published(store, &ann, 10).await.version, 2);
     let file = async |version, path: &str| {
-        store.sharing().template_file(&ALL, &wanted(&id, version, path)).await.unwrap().is_some()
+        store.templates().file(&ALL, &wanted(&id, version, path)).await.unwrap().is_some()
     };
     assert!(file(1, "b.md").await && file(2, "c.md").await);
     assert!(!file(2, "b.md").await && !file(1, "c.md").await);
     let fork = forking(&id, &bob.account, 3);
-    let forked = done(store.sharing().template_fork(&ALL, &fork, None).await.unwrap()).unwrap();
-    let look = store.sharing().publishable(&ALL, &bob.account, &forked.slug).await.unwrap();
+    let forked = done(store.templates().fork(&ALL, &fork, None).await.unwrap()).unwrap();
+    let look = store.templates().publishable(&ALL, &bob.account, &forked.slug).await.unwrap();
     let paths: Vec<String> = look.unwrap().files.into_iter().map(|it| it.file.path).collect();
     assert_eq!(paths, ["a.md", "b.md"]);
 }

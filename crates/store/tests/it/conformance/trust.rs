@@ -1,32 +1,38 @@
 //! The separation of accounts, and the detection of changes in the tables.
 
 use jurat_core::round::OpenRound;
-use jurat_store::{RoundCloseOutcome, Store, StoreError, StoreErrorKind};
+use jurat_store::{Behalf, RoundLost, Store, StoreError, StoreErrorKind, WriteOutcome};
 
 use super::rounds::read;
 use crate::{
     backend::Backend,
-    samples::{account, at, closing, executor, key, newest, page, round, session, well},
+    samples::{
+        account, at, close_round, closing, executor, find_round, key, newest, open_round, page,
+        round, session, well,
+    },
 };
 
 pub(crate) async fn another_account_sees_nothing(backend: &Backend) {
     let store = &backend.store;
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    store.round_open(&open, None).await.unwrap();
-    store.round_close(&open, &end).await.unwrap();
+    open_round(store, &open).await;
+    close_round(store, &open, &end).await;
     let bob = account("bob");
-    assert_eq!(store.round_get(&bob, &open.id).await.unwrap(), None);
-    assert_eq!(store.round_list(&bob, &newest(10)).await.unwrap(), []);
-    assert_eq!(store.entry_get(&bob, &end.receipt_id).await.unwrap(), None);
+    assert_eq!(find_round(store, &bob, &open.id).await, None);
+    assert_eq!(store.rounds().list(&Behalf::from(&bob), &bob, &newest(10)).await.unwrap(), []);
+    assert_eq!(
+        store.rounds().entry(&Behalf::from(&bob), &bob, &end.receipt_id).await.unwrap(),
+        None
+    );
 }
 
 pub(crate) async fn another_account_cannot_close(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open, None).await.unwrap();
+    open_round(&backend.store, &open).await;
     let stolen = OpenRound { account: account("bob"), ..open.clone() };
     let end = closing(&stolen);
-    assert_eq!(backend.store.round_close(&stolen, &end).await.unwrap(), RoundCloseOutcome::Lost);
+    assert_eq!(close_round(&backend.store, &stolen, &end).await, WriteOutcome::Refused(RoundLost));
     assert_eq!(read(backend, &open).await.closing, None);
 }
 
@@ -34,10 +40,10 @@ pub(crate) async fn two_accounts_may_have_a_round_of_the_same_identifier(backend
     let (hers, his) = (round(&account("alice"), 1), round(&account("bob"), 1));
     assert_eq!(hers.id, his.id);
     for open in [&hers, &his] {
-        backend.store.round_open(open, None).await.unwrap();
+        open_round(&backend.store, open).await;
     }
     let end = closing(&hers);
-    backend.store.round_close(&hers, &end).await.unwrap();
+    close_round(&backend.store, &hers, &end).await;
     assert_eq!(read(backend, &hers).await.closing, Some(end));
     assert_eq!(read(backend, &his).await.closing, None);
 }
@@ -45,17 +51,31 @@ pub(crate) async fn two_accounts_may_have_a_round_of_the_same_identifier(backend
 pub(crate) async fn an_entry_is_found_by_its_receipt(backend: &Backend) {
     let open = round(&account("alice"), 1);
     let end = closing(&open);
-    backend.store.round_open(&open, None).await.unwrap();
-    backend.store.round_close(&open, &end).await.unwrap();
-    let entry = backend.store.entry_get(&open.account, &end.receipt_id).await.unwrap().unwrap();
+    open_round(&backend.store, &open).await;
+    close_round(&backend.store, &open, &end).await;
+    let entry = backend
+        .store
+        .rounds()
+        .entry(&Behalf::from(&open.account), &open.account, &end.receipt_id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(jurat_core::canonical::digest(entry.as_bytes()), end.receipt_id);
-    assert_eq!(backend.store.entry_get(&open.account, "sha256:00").await.unwrap(), None);
+    assert_eq!(
+        backend
+            .store
+            .rounds()
+            .entry(&Behalf::from(&open.account), &open.account, "sha256:00")
+            .await
+            .unwrap(),
+        None
+    );
 }
 
 pub(crate) async fn entries_cannot_be_changed_or_removed(backend: &Backend) {
     let open = round(&account("alice"), 1);
-    backend.store.round_open(&open, None).await.unwrap();
-    backend.store.round_close(&open, &closing(&open)).await.unwrap();
+    open_round(&backend.store, &open).await;
+    close_round(&backend.store, &open, &closing(&open)).await;
     for sql in ["update entries set entry = '{}'", "delete from entries"] {
         let refusal = backend.tamper(sql).await.unwrap_err();
         assert!(refusal.contains("entries are append-only"), "{sql}: {refusal}");
@@ -71,32 +91,60 @@ pub(crate) async fn a_corrupt_row_is_named(backend: &Backend) {
     let corrupt = async |sql: &str| backend.tamper(sql).await.unwrap();
 
     corrupt("update replicas set document = '{' where position = 1").await;
-    let error = store.round_get(&open.account, &open.id).await.unwrap_err();
+    let error = store
+        .rounds()
+        .get(&Behalf::from(&open.account), &open.account, &open.id)
+        .await
+        .unwrap_err();
     check(&error, ("replicas", "document", id));
     corrupt("update rounds set consensus = '{}'").await;
-    let error = store.round_get(&open.account, &open.id).await.unwrap_err();
+    let error = store
+        .rounds()
+        .get(&Behalf::from(&open.account), &open.account, &open.id)
+        .await
+        .unwrap_err();
     check(&error, ("rounds", "consensus", id));
     corrupt("update rounds set kind = 'guess'").await;
-    let error = store.round_list(&open.account, &newest(1)).await.unwrap_err();
+    let error = store
+        .rounds()
+        .list(&Behalf::from(&open.account), &open.account, &newest(1))
+        .await
+        .unwrap_err();
     check(&error, ("rounds", "kind", id));
 
     corrupt("update executors set probe = 'well'").await;
-    check(&store.pool().await.unwrap_err(), ("executors", "probe", "e1"));
+    check(
+        &store.sessions().pool(&Behalf::Platform).await.unwrap_err(),
+        ("executors", "probe", "e1"),
+    );
     corrupt("update sessions set price_micros = -1").await;
-    check(&store.session_get("s1").await.unwrap_err(), ("sessions", "price_micros", "s1"));
+    check(
+        &store.sessions().get(&Behalf::Platform, "s1").await.unwrap_err(),
+        ("sessions", "price_micros", "s1"),
+    );
     corrupt("update sessions set tier = 'best'").await;
-    check(&store.session_list(&page(None, 1)).await.unwrap_err(), ("sessions", "tier", "s1"));
+    check(
+        &store.sessions().list(&Behalf::Platform, &page(None, 1)).await.unwrap_err(),
+        ("sessions", "tier", "s1"),
+    );
     corrupt("update api_keys set secret_hash = 'short'").await;
-    check(&store.key_get("k1").await.unwrap_err(), ("api_keys", "secret_hash", "k1"));
+    check(
+        &store.keys().get(&Behalf::Platform, "k1").await.unwrap_err(),
+        ("api_keys", "secret_hash", "k1"),
+    );
 }
 
-async fn fill(store: &dyn Store, open: &OpenRound) {
-    store.round_open(open, None).await.unwrap();
-    store.round_close(open, &closing(open)).await.unwrap();
-    store.executor_add(&executor("e1"), Some(&session("s1", "e1")), None).await.unwrap();
-    store.executor_probed("e1", &well(1)).await.unwrap();
-    store.account_ensure(&open.account, at(0)).await.unwrap();
-    store.key_put(&key("k1", &open.account)).await.unwrap();
+async fn fill(store: &Store, open: &OpenRound) {
+    open_round(store, open).await;
+    close_round(store, open, &closing(open)).await;
+    store
+        .executors()
+        .add(&Behalf::Platform, &executor("e1"), Some(&session("s1", "e1")), None)
+        .await
+        .unwrap();
+    store.executors().set_probe(&Behalf::Platform, "e1", &well(1)).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &open.account, &at(0)).await.unwrap();
+    store.keys().put(&Behalf::Platform, &key("k1", &open.account)).await.unwrap();
 }
 
 #[track_caller]
@@ -115,8 +163,8 @@ pub(crate) async fn a_store_answers_until_it_is_closed(backend: &Backend) {
     let open = round(&account("alice"), 1);
     for error in [
         second.ping().await.unwrap_err(),
-        second.pool_version().await.unwrap_err(),
-        second.round_open(&open, None).await.unwrap_err(),
+        second.sessions().pool_version(&Behalf::Platform).await.unwrap_err(),
+        second.rounds().open(&Behalf::from(&open.account), &open, None).await.unwrap_err(),
     ] {
         assert_eq!(error.kind, StoreErrorKind::Unavailable);
         assert_eq!(error.to_string(), "the store is unavailable");

@@ -9,13 +9,17 @@ use jurat_core::{
     },
 };
 use jurat_store::{
-    RoundCloseOutcome, RoundOpenOutcome, Store, StoreErrorKind, TakeoverScope, VerifierRunFilter,
+    Behalf, RoundCharge, RoundLost, RoundOpenRefusal, RoundOpening, Store, StoreErrorKind,
+    TakeoverScope, VerifierRunFilter, WriteOutcome,
 };
 
 use super::verifiers::deployed;
 use crate::{
     backend::Backend,
-    samples::{SAID, abandoned, account, at, claim, deploy, expiry, holding, judged, run, ticket},
+    samples::{
+        SAID, abandoned, account, at, claim, close_round, deploy, expiry, find_round, holding,
+        judged, open_round, run, ticket,
+    },
 };
 
 const SYSTEM: &str = "system:safety-block";
@@ -37,8 +41,13 @@ fn id_of(open: &OpenRound) -> &str {
     &open.run.as_ref().unwrap().id
 }
 
-async fn read(store: &dyn Store, open: &OpenRound) -> VerifierRun {
-    store.verifier_run_get(&open.account, id_of(open)).await.unwrap().unwrap()
+async fn read(store: &Store, open: &OpenRound) -> VerifierRun {
+    store
+        .verifier_runs()
+        .get(&Behalf::from(&open.account), &open.account, id_of(open))
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 pub(crate) async fn a_run_begins_and_ends_with_its_round(backend: &Backend) {
@@ -46,7 +55,7 @@ pub(crate) async fn a_run_begins_and_ends_with_its_round(backend: &Backend) {
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
     // The cost of a run is the captured part of its hold.
     let open = holding(run(&alice, &id, 1), 10, false);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
+    assert_eq!(open_round(store, &open).await, WriteOutcome::Done(RoundOpening::Whole));
     let begun = VerifierRun {
         account: alice.clone(),
         ticket: open.run.clone().unwrap(),
@@ -55,10 +64,10 @@ pub(crate) async fn a_run_begins_and_ends_with_its_round(backend: &Backend) {
         end: None,
     };
     assert_eq!(read(store, &open).await, begun);
-    let round = store.round_get(&alice, &open.id).await.unwrap().unwrap();
+    let round = find_round(store, &alice, &open.id).await.unwrap();
     assert_eq!(round.open.run, open.run);
     let end = judged(&open, VerifierRunVerdict::Passed, 7);
-    assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
+    assert_eq!(close_round(store, &open, &end).await, WriteOutcome::Done(RoundCharge::Own));
     let passed = VerifierRunEnd {
         verdict: Ok(true),
         reasoning: Some(SAID.to_owned()),
@@ -68,22 +77,26 @@ pub(crate) async fn a_run_begins_and_ends_with_its_round(backend: &Backend) {
     assert_eq!(read(store, &open).await, VerifierRun { end: Some(passed), ..begun });
     // A second close is lost, and does not change the run.
     let other = judged(&open, VerifierRunVerdict::Failed, 9);
-    assert_eq!(store.round_close(&open, &other).await.unwrap(), RoundCloseOutcome::Lost);
+    assert_eq!(close_round(store, &open, &other).await, WriteOutcome::Refused(RoundLost));
     assert_eq!(read(store, &open).await.end.unwrap().verdict, Ok(true));
 }
 
 pub(crate) async fn a_run_whose_node_stopped_ends_as_an_error(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let open = OpenRound { run: Some(ticket(SYSTEM, 1)), ..abandoned(&alice, 1) };
-    store.round_open(&open, None).await.unwrap();
-    let taken =
-        store.round_take_over(&claim("second", TakeoverScope::LeaseOver)).await.unwrap().remove(0);
+    open_round(store, &open).await;
+    let taken = store
+        .rounds()
+        .take_over(&Behalf::Platform, &claim("second", TakeoverScope::LeaseOver))
+        .await
+        .unwrap()
+        .remove(0);
     assert_eq!(taken.run, open.run);
     let late = judged(&open, VerifierRunVerdict::Passed, 7);
-    assert_eq!(store.round_close(&open, &late).await.unwrap(), RoundCloseOutcome::Lost);
+    assert_eq!(close_round(store, &open, &late).await, WriteOutcome::Refused(RoundLost));
     assert_eq!(read(store, &open).await.end, None);
     let end = expiry(&taken);
-    assert_eq!(store.round_close(&taken, &end).await.unwrap(), RoundCloseOutcome::Closed);
+    assert_eq!(close_round(store, &taken, &end).await, WriteOutcome::Done(RoundCharge::Own));
     let ended = read(store, &open).await.end;
     assert_eq!(ended, RoundSettlement::of(&taken, &end).run);
     let (code, _) = ended.unwrap().verdict.unwrap_err();
@@ -93,17 +106,23 @@ pub(crate) async fn a_run_whose_node_stopped_ends_as_an_error(backend: &Backend)
 pub(crate) async fn a_round_that_is_not_opened_leaves_no_run(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let first = run(&alice, SYSTEM, 1);
-    store.round_open(&first, None).await.unwrap();
+    open_round(store, &first).await;
     // The same round again, as another run.
     let again = OpenRound { run: Some(ticket(SYSTEM, 2)), ..first.clone() };
-    let error = store.round_open(&again, None).await.unwrap_err();
+    let error = store.rounds().open(&Behalf::from(&again.account), &again, None).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Conflict);
-    assert_eq!(store.verifier_run_get(&alice, id_of(&again)).await.unwrap(), None);
-    assert_eq!(store.verifier_run_list(&alice, &newest(10)).await.unwrap().len(), 1);
+    assert_eq!(
+        store.verifier_runs().get(&Behalf::from(&alice), &alice, id_of(&again)).await.unwrap(),
+        None
+    );
+    assert_eq!(
+        store.verifier_runs().list(&Behalf::from(&alice), &alice, &newest(10)).await.unwrap().len(),
+        1
+    );
 }
 
 /// Runs of two verifiers, versions, purposes and of every verdict.
-async fn fill(store: &dyn Store, account: &AccountId) -> Vec<VerifierRun> {
+async fn fill(store: &Store, account: &AccountId) -> Vec<VerifierRun> {
     let ids = [1, 2].map(|number| deploy(account, &format!("v{number}"), number));
     for deploy in &ids {
         deployed(store, deploy).await;
@@ -117,10 +136,10 @@ async fn fill(store: &dyn Store, account: &AccountId) -> Vec<VerifierRun> {
             ..ticket(&ids[spread % 2].new_id, number)
         };
         let open = OpenRound { run: Some(ticket), ..run(account, "", number) };
-        store.round_open(&open, None).await.unwrap();
+        open_round(store, &open).await;
         let verdict = VerifierRunVerdict::ALL[(spread / 12) % 4];
         if verdict != VerifierRunVerdict::Running {
-            store.round_close(&open, &judged(&open, verdict, 1)).await.unwrap();
+            close_round(store, &open, &judged(&open, verdict, 1)).await;
         }
         runs.insert(0, read(store, &open).await);
     }
@@ -166,7 +185,11 @@ pub(crate) async fn runs_are_listed_by_every_filter_newest_first(backend: &Backe
                         until,
                         ..newest(100)
                     };
-                    let listed = store.verifier_run_list(&alice, &filter).await.unwrap();
+                    let listed = store
+                        .verifier_runs()
+                        .list(&Behalf::from(&alice), &alice, &filter)
+                        .await
+                        .unwrap();
                     let expected: Vec<VerifierRun> =
                         runs.iter().filter(|run| shows(&filter, run)).cloned().collect();
                     assert_eq!(listed, expected, "{filter:?}");
@@ -179,7 +202,7 @@ pub(crate) async fn runs_are_listed_by_every_filter_newest_first(backend: &Backe
 }
 
 async fn in_pages(
-    store: &dyn Store,
+    store: &Store,
     account: &AccountId,
     page: &VerifierRunFilter,
     expected: &[VerifierRun],
@@ -188,7 +211,8 @@ async fn in_pages(
     loop {
         let before = walked.last().map(|run| run.ticket.id.clone());
         let next = VerifierRunFilter { before, ..page.clone() };
-        let found = store.verifier_run_list(account, &next).await.unwrap();
+        let found =
+            store.verifier_runs().list(&Behalf::from(account), account, &next).await.unwrap();
         assert!(found.len() <= 2);
         if found.is_empty() {
             break;
@@ -202,12 +226,24 @@ pub(crate) async fn another_account_sees_no_runs(backend: &Backend) {
     let (store, alice, bob) = (&*backend.store, account("alice"), account("bob"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
     let open = run(&alice, &id, 1);
-    store.round_open(&open, None).await.unwrap();
-    assert_eq!(store.verifier_run_get(&bob, id_of(&open)).await.unwrap(), None);
-    assert_eq!(store.verifier_run_list(&bob, &newest(10)).await.unwrap(), []);
+    open_round(store, &open).await;
+    assert_eq!(
+        store.verifier_runs().get(&Behalf::from(&bob), &bob, id_of(&open)).await.unwrap(),
+        None
+    );
+    assert_eq!(
+        store.verifier_runs().list(&Behalf::from(&bob), &bob, &newest(10)).await.unwrap(),
+        []
+    );
     let of_verifier = VerifierRunFilter { verifier_id: Some(id.clone()), ..newest(10) };
-    assert_eq!(store.verifier_run_list(&bob, &of_verifier).await.unwrap(), []);
-    // Nor can it run the verifiers of others.
+    assert_eq!(
+        store.verifier_runs().list(&Behalf::from(&bob), &bob, &of_verifier).await.unwrap(),
+        []
+    );
+    // Nor can it run what is not its own.
     let theirs = run(&bob, &id, 2);
-    assert_eq!(store.round_open(&theirs, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
+    assert_eq!(
+        open_round(store, &theirs).await,
+        WriteOutcome::Refused(RoundOpenRefusal::VerifierGone)
+    );
 }

@@ -1,12 +1,11 @@
 //! Verifiers: deployed, read, revoked and deleted.
 
-use std::sync::Arc;
-
 use jurat_core::{
     checkup::faults,
     id::{AccountId, uuid},
     idempotency::SavedAnswer,
     round::{OpenRound, consensus::Consensus, job::JobKind, replica::ReplicaAnswer},
+    time::Timestamp,
     verifier::{
         Verifier, VerifierSelector, VerifierStanding,
         registry::{DeployedVersion, Measurement},
@@ -14,26 +13,74 @@ use jurat_core::{
     },
 };
 use jurat_store::{
-    CachedVerdict, DeployOutcome, IdempotencyAnswer, IdempotencyRecord, NewVerifierVersion,
-    RoundCloseOutcome, RoundOpenOutcome, Store, StoreErrorKind, VerdictPruning, VerifierRemoval,
-    VerifierRemoveOutcome,
+    Behalf, CachedVerdict, DeployRefusal, IdempotencyAnswer, IdempotencyRecord, NewVerifierVersion,
+    RoundCharge, RoundOpenRefusal, RoundOpening, Store, StoreErrorKind, VerdictPruning,
+    VerifierRemoval, VerifierRemoveRefusal, VersionKey, WriteOutcome,
 };
 use serde_json::json;
 
 use crate::{
     backend::Backend,
     samples::{
-        SAID, account, at, config, deploy, holding, judged, page, round, run, seat, verifier,
-        verifiers, versions,
+        SAID, account, at, close_round, config, deploy, find_round, holding, judged, open_round,
+        page, round, run, seat, verifier, verifiers, versions,
     },
 };
 
-pub(crate) async fn deployed(store: &dyn Store, deploy: &NewVerifierVersion) -> DeployedVersion {
-    done(store.verifier_deploy(deploy, None).await.unwrap()).unwrap()
+async fn try_deploy(
+    store: &Store,
+    deploy: &NewVerifierVersion,
+) -> WriteOutcome<DeployedVersion, DeployRefusal> {
+    store.verifiers().deploy(&Behalf::from(&deploy.account), deploy, None).await.unwrap()
 }
 
-fn done(deployed: DeployOutcome) -> Option<DeployedVersion> {
-    if let DeployOutcome::Done(deployment) = deployed { Some(deployment) } else { None }
+async fn revoke(
+    store: &Store,
+    removal: &VerifierRemoval,
+) -> WriteOutcome<Verifier, VerifierRemoveRefusal> {
+    store.verifiers().revoke(&Behalf::from(&removal.account), removal, None).await.unwrap()
+}
+
+async fn delete(
+    store: &Store,
+    removal: &VerifierRemoval,
+) -> WriteOutcome<Verifier, VerifierRemoveRefusal> {
+    store.verifiers().delete(&Behalf::Platform, removal, None).await.unwrap()
+}
+
+async fn measure(store: &Store, account: &AccountId, measurement: &Measurement) {
+    store.measurements().add(&Behalf::from(account), account, measurement).await.unwrap();
+}
+
+async fn measurements(
+    store: &Store,
+    account: &AccountId,
+    id: &str,
+    version: u32,
+) -> Vec<Measurement> {
+    let of = VersionKey { account: account.clone(), verifier_id: id.to_owned(), version };
+    store.measurements().list(&Behalf::from(account), &of).await.unwrap()
+}
+
+async fn put_verdict(store: &Store, account: &AccountId, id: &str, verdict: &CachedVerdict) {
+    store.verdicts().put(&Behalf::from(account), account, id, verdict).await.unwrap();
+}
+
+async fn verdict(
+    store: &Store,
+    account: &AccountId,
+    digest: &str,
+    since: Timestamp,
+) -> Option<CachedVerdict> {
+    store.verdicts().get(&Behalf::from(account), account, digest, &since).await.unwrap()
+}
+
+pub(crate) async fn deployed(store: &Store, deploy: &NewVerifierVersion) -> DeployedVersion {
+    done(try_deploy(store, deploy).await).unwrap()
+}
+
+fn done(deployed: WriteOutcome<DeployedVersion, DeployRefusal>) -> Option<DeployedVersion> {
+    if let WriteOutcome::Done(deployment) = deployed { Some(deployment) } else { None }
 }
 
 fn name(name: &str) -> VerifierSelector {
@@ -128,52 +175,61 @@ pub(crate) async fn a_version_is_added_and_the_earlier_ones_stay(backend: &Backe
 
 pub(crate) async fn a_deploy_needs_the_token_of_the_current_version(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
-    let try_deploy =
-        async |deploy: NewVerifierVersion| store.verifier_deploy(&deploy, None).await.unwrap();
+    let try_deploy = async |deploy: NewVerifierVersion| try_deploy(store, &deploy).await;
     let early = try_deploy(next(deploy(&alice, "cites", 1), "token-0")).await;
-    assert_eq!(early, DeployOutcome::TokenUnexpected);
+    assert_eq!(early, WriteOutcome::Refused(DeployRefusal::TokenUnexpected));
     assert_eq!(verifier(store, &alice, &name("cites"), None).await, None);
     deployed(store, &deploy(&alice, "cites", 1)).await;
     let current = "token-1".to_owned();
     let missing = try_deploy(deploy(&alice, "cites", 2)).await;
-    assert_eq!(missing, DeployOutcome::TokenMissing { current: current.clone() });
+    assert_eq!(
+        missing,
+        WriteOutcome::Refused(DeployRefusal::TokenMissing { current: current.clone() })
+    );
     let stale = try_deploy(next(deploy(&alice, "cites", 2), "token-0")).await;
-    assert_eq!(stale, DeployOutcome::TokenStale { current });
+    assert_eq!(stale, WriteOutcome::Refused(DeployRefusal::TokenStale { current }));
     let read = verifier(store, &alice, &name("cites"), None).await.unwrap();
     assert_eq!(read.verifier.current_version, 1);
 }
 
 pub(crate) async fn two_concurrent_deploys_have_one_winner(backend: &Backend) {
     let alice = account("alice");
+    let behalf = Behalf::from(&alice);
     let other = backend.second().await;
     for turn in 0..15 {
         let called = format!("name-{turn}");
         let (left, right) =
             (deploy(&alice, &called, 4 * turn), deploy(&alice, &called, 4 * turn + 1));
         let (left, right) = tokio::join!(
-            backend.store.verifier_deploy(&left, None),
-            other.verifier_deploy(&right, None)
+            backend.store.verifiers().deploy(&behalf, &left, None),
+            other.verifiers().deploy(&behalf, &right, None)
         );
-        let token = winner(left.unwrap(), right.unwrap(), |current| DeployOutcome::TokenMissing {
-            current,
+        let token = winner(left.unwrap(), right.unwrap(), |current| {
+            WriteOutcome::Refused(DeployRefusal::TokenMissing { current })
         });
         let left = next(deploy(&alice, &called, 4 * turn + 2), &token);
         let right = next(deploy(&alice, &called, 4 * turn + 3), &token);
         let (left, right) = tokio::join!(
-            backend.store.verifier_deploy(&left, None),
-            other.verifier_deploy(&right, None)
+            backend.store.verifiers().deploy(&behalf, &left, None),
+            other.verifiers().deploy(&behalf, &right, None)
         );
-        winner(left.unwrap(), right.unwrap(), |current| DeployOutcome::TokenStale { current });
-        let read = verifier(&*other, &alice, &name(&called), None).await.unwrap();
+        winner(left.unwrap(), right.unwrap(), |current| {
+            WriteOutcome::Refused(DeployRefusal::TokenStale { current })
+        });
+        let read = verifier(&other, &alice, &name(&called), None).await.unwrap();
         assert_eq!(read.version, 2);
     }
     other.close().await;
 }
 
-/// The token of the winner, which the loser was told.
-fn winner(left: DeployOutcome, right: DeployOutcome, loser: fn(String) -> DeployOutcome) -> String {
+/// The token of the one that won; the other was told it.
+fn winner(
+    left: WriteOutcome<DeployedVersion, DeployRefusal>,
+    right: WriteOutcome<DeployedVersion, DeployRefusal>,
+    loser: fn(String) -> WriteOutcome<DeployedVersion, DeployRefusal>,
+) -> String {
     let (won, lost) =
-        if matches!(left, DeployOutcome::Done(_)) { (left, right) } else { (right, left) };
+        if matches!(left, WriteOutcome::Done(_)) { (left, right) } else { (right, left) };
     let won = done(won).unwrap();
     assert_eq!(lost, loser(won.verifier.version_token.clone()));
     won.verifier.version_token
@@ -184,7 +240,7 @@ pub(crate) async fn verifiers_are_listed_by_name_in_pages(backend: &Backend) {
     for (number, called) in (1..).zip(["b", "d", "a", "c"]) {
         deployed(store, &deploy(&alice, called, number)).await;
     }
-    store.verifier_revoke(&removal(&alice, name("b")), None).await.unwrap();
+    revoke(store, &removal(&alice, name("b"))).await;
     let names = async |after, limit| {
         let listed = verifiers(store, &alice, &page(after, limit)).await;
         listed.into_iter().map(|it| it.name).collect::<Vec<_>>()
@@ -197,22 +253,25 @@ pub(crate) async fn verifiers_are_listed_by_name_in_pages(backend: &Backend) {
 pub(crate) async fn a_revoked_verifier_is_gone_and_keeps_its_name(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let made = deployed(store, &deploy(&alice, "cites", 1)).await.verifier;
-    let gone = store.verifier_revoke(&removal(&alice, name("cites")), None).await.unwrap();
-    assert_eq!(gone, VerifierRemoveOutcome::Gone(Box::new(made.clone())));
+    let gone = revoke(store, &removal(&alice, name("cites"))).await;
+    assert_eq!(gone, WriteOutcome::Done(made.clone()));
     assert_eq!(verifier(store, &alice, &name("cites"), None).await, None);
     assert_eq!(versions(store, &alice, &made.id, (None, 10)).await, []);
     assert_eq!(verifiers(store, &alice, &page(None, 10)).await, []);
     for token in [None, Some("token-1".to_owned())] {
         let again = NewVerifierVersion { expected_token: token, ..deploy(&alice, "cites", 2) };
-        assert_eq!(store.verifier_deploy(&again, None).await.unwrap(), DeployOutcome::NameRevoked);
+        assert_eq!(
+            try_deploy(store, &again).await,
+            WriteOutcome::Refused(DeployRefusal::NameRevoked)
+        );
     }
     // A revoked one stays revoked, and the reply says so.
     let by_id = removal(&alice, VerifierSelector::Id(made.id.clone()));
-    let again = store.verifier_revoke(&by_id, None).await.unwrap();
+    let again = revoke(store, &by_id).await;
     let revoked = Verifier { standing: VerifierStanding::Revoked, updated_at: at(500), ..made };
-    assert_eq!(again, VerifierRemoveOutcome::Gone(Box::new(revoked)));
-    let other = store.verifier_revoke(&removal(&alice, name("other")), None).await.unwrap();
-    assert_eq!(other, VerifierRemoveOutcome::Unknown);
+    assert_eq!(again, WriteOutcome::Done(revoked));
+    let other = revoke(store, &removal(&alice, name("other"))).await;
+    assert_eq!(other, WriteOutcome::Refused(VerifierRemoveRefusal::Unknown));
 }
 
 pub(crate) async fn a_deleted_verifier_leaves_nothing_but_entries(backend: &Backend) {
@@ -223,42 +282,46 @@ pub(crate) async fn a_deleted_verifier_leaves_nothing_but_entries(backend: &Back
         [VerifierRunVerdict::Passed, VerifierRunVerdict::Failed, VerifierRunVerdict::Error];
     for (number, verdict) in (1..).zip(endings) {
         let open = run(&alice, &id, number);
-        store.round_open(&open, None).await.unwrap();
-        store.round_close(&open, &judged(&open, verdict, 5)).await.unwrap();
+        open_round(store, &open).await;
+        close_round(store, &open, &judged(&open, verdict, 5)).await;
     }
     let other = run(&alice, &kept, 9);
-    store.round_open(&other, None).await.unwrap();
-    store.round_close(&other, &judged(&other, VerifierRunVerdict::Passed, 5)).await.unwrap();
+    open_round(store, &other).await;
+    close_round(store, &other, &judged(&other, VerifierRunVerdict::Passed, 5)).await;
     for (verifier, digest) in [(&id, "one"), (&kept, "two")] {
-        store.verdict_put(&alice, verifier, &known(digest, 1)).await.unwrap();
-        store
-            .measurement_add(
-                &alice,
-                &measurement(verifier, 7 + u32::from(verifier == &id), VerifierRunPurpose::Test),
-            )
-            .await
-            .unwrap();
+        put_verdict(store, &alice, verifier, &known(digest, 1)).await;
+        measure(
+            store,
+            &alice,
+            &measurement(verifier, 7 + u32::from(verifier == &id), VerifierRunPurpose::Test),
+        )
+        .await;
     }
-    store.verifier_revoke(&removal(&alice, name("cites")), None).await.unwrap();
+    revoke(store, &removal(&alice, name("cites"))).await;
 
-    let gone = store.verifier_delete(&removal(&alice, name("cites")), None).await.unwrap();
-    assert!(matches!(gone, VerifierRemoveOutcome::Gone(it) if it.id == id));
+    let gone = delete(store, &removal(&alice, name("cites"))).await;
+    assert!(matches!(gone, WriteOutcome::Done(it) if it.id == id));
     for (number, verdict) in (1..).zip(endings) {
         erased(backend, number, verdict, &id).await;
     }
-    assert_eq!(store.verdict_get(&alice, "one", at(0)).await.unwrap(), None);
-    assert_eq!(store.measurements(&alice, &id, 1).await.unwrap(), []);
-    // The other verifier is unchanged.
-    let read = store.round_get(&alice, &other.id).await.unwrap().unwrap();
+    assert_eq!(verdict(store, &alice, "one", at(0)).await, None);
+    assert_eq!(measurements(store, &alice, &id, 1).await, []);
+    // The other verifier is as it was.
+    let read = find_round(store, &alice, &other.id).await.unwrap();
     assert_eq!(read.closing, Some(judged(&other, VerifierRunVerdict::Passed, 5)));
     assert!(
-        store.verifier_run_get(&alice, &other.run.as_ref().unwrap().id).await.unwrap().is_some()
+        store
+            .verifier_runs()
+            .get(&Behalf::from(&alice), &alice, &other.run.as_ref().unwrap().id)
+            .await
+            .unwrap()
+            .is_some()
     );
-    assert!(store.verdict_get(&alice, "two", at(0)).await.unwrap().is_some());
-    assert_eq!(store.measurements(&alice, &kept, 1).await.unwrap().len(), 1);
+    assert!(verdict(store, &alice, "two", at(0)).await.is_some());
+    assert_eq!(measurements(store, &alice, &kept, 1).await.len(), 1);
     // The name is free again, and nothing of before comes back with it.
-    let again = store.verifier_delete(&removal(&alice, name("cites")), None).await.unwrap();
-    assert_eq!(again, VerifierRemoveOutcome::Unknown);
+    let again = delete(store, &removal(&alice, name("cites"))).await;
+    assert_eq!(again, WriteOutcome::Refused(VerifierRemoveRefusal::Unknown));
     assert_eq!(deployed(store, &deploy(&alice, "cites", 5)).await.verifier.current_version, 1);
 }
 
@@ -267,7 +330,12 @@ async fn erased(backend: &Backend, number: u32, verdict: VerifierRunVerdict, ver
     let open = run(&account("alice"), verifier, number);
     let before = judged(&open, verdict, 5);
     let store = &backend.store;
-    let record = store.record_get(&open.account, &open.id).await.unwrap().unwrap();
+    let record = store
+        .checkup()
+        .record(&Behalf::from(&open.account), &open.account, &open.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert!(!format!("{record:?}").contains(SAID), "{record:?}");
     assert_eq!(record.erased_at, Some(at(500)));
     let round = &record.round;
@@ -283,28 +351,44 @@ async fn erased(backend: &Backend, number: u32, verdict: VerifierRunVerdict, ver
     assert_eq!((&after.consensus, &round.open.run), (&consensus, &None));
     assert_eq!(faults(&round.open, after, &record.listed, true), [] as [&str; 0]);
     assert_ne!(faults(&round.open, after, &record.listed, false), [] as [&str; 0]);
-    assert_eq!(store.verifier_run_get(&open.account, &open.run.unwrap().id).await.unwrap(), None);
+    assert_eq!(
+        store
+            .verifier_runs()
+            .get(&Behalf::from(&open.account), &open.account, &open.run.unwrap().id)
+            .await
+            .unwrap(),
+        None
+    );
 }
 
 pub(crate) async fn answers_after_their_verifier_was_deleted_are_not_kept(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
     let open = holding(run(&alice, &id, 1), 9, false);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
-    store.verifier_delete(&removal(&alice, VerifierSelector::Id(id.clone())), None).await.unwrap();
+    assert_eq!(open_round(store, &open).await, WriteOutcome::Done(RoundOpening::Whole));
+    delete(store, &removal(&alice, VerifierSelector::Id(id.clone()))).await;
     let end = judged(&open, VerifierRunVerdict::Passed, 5);
-    assert_eq!(store.round_close(&open, &end).await.unwrap(), RoundCloseOutcome::Closed);
+    assert_eq!(close_round(store, &open, &end).await, WriteOutcome::Done(RoundCharge::Own));
     erased(backend, 1, VerifierRunVerdict::Passed, &id).await;
-    store.verdict_put(&alice, &id, &known("one", 1)).await.unwrap();
-    assert_eq!(store.verdict_get(&alice, "one", at(0)).await.unwrap(), None);
-    let late = store.measurement_add(&alice, &measurement(&id, 1, VerifierRunPurpose::Test)).await;
+    put_verdict(store, &alice, &id, &known("one", 1)).await;
+    assert_eq!(verdict(store, &alice, "one", at(0)).await, None);
+    let late = store
+        .measurements()
+        .add(&Behalf::from(&alice), &alice, &measurement(&id, 1, VerifierRunPurpose::Test))
+        .await;
     assert_eq!(late.unwrap_err().kind, StoreErrorKind::Conflict);
     // Its cost is counted all the same.
     let next = run(&alice, &id, 2);
-    assert_eq!(store.round_open(&next, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
-    assert_eq!(store.round_get(&alice, &next.id).await.unwrap(), None);
-    assert_eq!(store.credit_spent(&alice, at(0)).await.unwrap().micros, 5);
-    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+    assert_eq!(
+        open_round(store, &next).await,
+        WriteOutcome::Refused(RoundOpenRefusal::VerifierGone)
+    );
+    assert_eq!(find_round(store, &alice, &next.id).await, None);
+    assert_eq!(
+        store.ledger().spending(&Behalf::from(&alice), &alice, &at(0)).await.unwrap().micros,
+        5
+    );
+    assert_eq!(store.ledger().faults(&Behalf::Platform).await.unwrap(), [] as [&str; 0]);
 }
 
 pub(crate) async fn the_answers_of_judges_are_deleted_with_their_verifier(backend: &Backend) {
@@ -338,24 +422,24 @@ pub(crate) async fn the_answers_of_judges_are_deleted_with_their_verifier(backen
         (of_kind(6, JobKind::Delegate), VerifierRunVerdict::Error),
     ];
     let other = OpenRound { seats: vec![seat(0)], ..round(&bob, 7) };
-    store.round_open(&other, None).await.unwrap();
-    store.round_close(&other, &judged(&other, VerifierRunVerdict::Passed, 0)).await.unwrap();
+    open_round(store, &other).await;
+    close_round(store, &other, &judged(&other, VerifierRunVerdict::Passed, 0)).await;
     for (open, _) in &cases {
-        assert_eq!(store.round_open(open, None).await.unwrap(), RoundOpenOutcome::Opened);
-        let read = store.round_get(&bob, &open.id).await.unwrap().unwrap();
+        assert_eq!(open_round(store, open).await, WriteOutcome::Done(RoundOpening::Whole));
+        let read = find_round(store, &bob, &open.id).await.unwrap();
         assert_eq!(read.open.verifier, open.verifier);
     }
     // Some have ended before, and some end after it.
     for (open, verdict) in &cases[..3] {
-        store.round_close(open, &end_of(open, *verdict)).await.unwrap();
+        close_round(store, open, &end_of(open, *verdict)).await;
     }
-    store.verifier_delete(&removal(&alice, VerifierSelector::Id(id.clone())), None).await.unwrap();
+    delete(store, &removal(&alice, VerifierSelector::Id(id.clone()))).await;
     for (open, verdict) in &cases[3..] {
-        let closed = store.round_close(open, &end_of(open, *verdict)).await.unwrap();
-        assert_eq!(closed, RoundCloseOutcome::Closed);
+        let closed = close_round(store, open, &end_of(open, *verdict)).await;
+        assert_eq!(closed, WriteOutcome::Done(RoundCharge::Own));
     }
     for (open, verdict) in &cases {
-        let closing = store.round_get(&bob, &open.id).await.unwrap().unwrap().closing.unwrap();
+        let closing = find_round(store, &bob, &open.id).await.unwrap().closing.unwrap();
         let kept = format!("{:?} {:?}", closing.replicas, closing.consensus.output);
         assert!(!kept.contains(SAID), "{:?} {verdict:?}: {kept}", open.kind);
         let has_output = open.kind == JobKind::Delegate;
@@ -365,7 +449,7 @@ pub(crate) async fn the_answers_of_judges_are_deleted_with_their_verifier(backen
         assert_eq!(output.is_some(), has_output && *verdict == VerifierRunVerdict::Passed);
         assert!(!closing.entry.contains(SAID), "entries have digests only");
     }
-    let other = store.round_get(&bob, &other.id).await.unwrap().unwrap().closing.unwrap();
+    let other = find_round(store, &bob, &other.id).await.unwrap().closing.unwrap();
     assert!(format!("{:?}", other.replicas).contains(SAID), "what others said stays");
 }
 
@@ -375,22 +459,23 @@ pub(crate) async fn runs_at_the_moment_of_a_delete_leave_nothing(backend: &Backe
     for turn in 0..20 {
         let id = deployed(store, &deploy(&alice, &format!("name-{turn}"), turn)).await.verifier.id;
         let (ending, beginning) = (run(&alice, &id, 2 * turn + 1), run(&alice, &id, 2 * turn + 2));
-        store.round_open(&ending, None).await.unwrap();
+        open_round(store, &ending).await;
         let by_id = removal(&alice, VerifierSelector::Id(id.clone()));
         let end = judged(&ending, VerifierRunVerdict::Passed, 5);
+        let behalf = Behalf::from(&alice);
         let (gone, closed, opened) = tokio::join!(
-            other.verifier_delete(&by_id, None),
-            store.round_close(&ending, &end),
-            store.round_open(&beginning, None),
+            other.verifiers().delete(&Behalf::Platform, &by_id, None),
+            store.rounds().close(&behalf, &ending, &end),
+            store.rounds().open(&behalf, &beginning, None),
         );
-        assert!(matches!(gone.unwrap(), VerifierRemoveOutcome::Gone(_)));
-        assert_eq!(closed.unwrap(), RoundCloseOutcome::Closed);
+        assert!(matches!(gone.unwrap(), WriteOutcome::Done(_)));
+        assert_eq!(closed.unwrap(), WriteOutcome::Done(RoundCharge::Own));
         erased(backend, 2 * turn + 1, VerifierRunVerdict::Passed, &id).await;
-        if opened.unwrap() == RoundOpenOutcome::Opened {
+        if opened.unwrap() == WriteOutcome::Done(RoundOpening::Whole) {
             let end = judged(&beginning, VerifierRunVerdict::Passed, 5);
             assert_eq!(
-                store.round_close(&beginning, &end).await.unwrap(),
-                RoundCloseOutcome::Closed
+                close_round(store, &beginning, &end).await,
+                WriteOutcome::Done(RoundCharge::Own)
             );
             erased(backend, 2 * turn + 2, VerifierRunVerdict::Passed, &id).await;
         }
@@ -399,7 +484,7 @@ pub(crate) async fn runs_at_the_moment_of_a_delete_leave_nothing(backend: &Backe
 }
 
 pub(crate) async fn versions_cannot_be_changed(backend: &Backend) {
-    deployed(&*backend.store, &deploy(&account("alice"), "cites", 1)).await;
+    deployed(&backend.store, &deploy(&account("alice"), "cites", 1)).await;
     let refusal = backend.tamper("update verifier_versions set config = '{}'").await.unwrap_err();
     assert!(refusal.contains("versions of verifiers never change"), "{refusal}");
 }
@@ -413,9 +498,9 @@ pub(crate) async fn the_newest_measurement_of_each_purpose_is_shown(backend: &Ba
         (4, VerifierRunPurpose::Attack),
         (1, VerifierRunPurpose::Attack),
     ] {
-        store.measurement_add(&alice, &measurement(&id, number, purpose)).await.unwrap();
+        measure(store, &alice, &measurement(&id, number, purpose)).await;
     }
-    let newest = store.measurements(&alice, &id, 1).await.unwrap();
+    let newest = measurements(store, &alice, &id, 1).await;
     let expected = [
         measurement(&id, 3, VerifierRunPurpose::Test),
         measurement(&id, 4, VerifierRunPurpose::Attack),
@@ -423,22 +508,23 @@ pub(crate) async fn the_newest_measurement_of_each_purpose_is_shown(backend: &Ba
     // A list of them does not read their cases.
     assert_eq!(newest, expected.clone().map(|it| Measurement { cases: json!(null), ..it }));
     let read = async |version, purpose| {
-        store.measurement_get(&alice, &id, version, purpose).await.unwrap()
+        let of = VersionKey { account: alice.clone(), verifier_id: id.clone(), version };
+        store.measurements().newest(&Behalf::from(&alice), &of, &purpose).await.unwrap()
     };
     assert_eq!(read(1, VerifierRunPurpose::Test).await, Some(expected[0].clone()));
     assert_eq!(read(1, VerifierRunPurpose::Attack).await, Some(expected[1].clone()));
     assert_eq!(read(2, VerifierRunPurpose::Test).await, None);
-    assert_eq!(store.measurements(&alice, &id, 2).await.unwrap(), []);
-    // One with other judges comes with them and replaces none; of attacks not even that. A text
-    // that looks like the mark is not one.
+    assert_eq!(measurements(store, &alice, &id, 2).await, []);
+    // One with other judges stands beside them, and takes nobody's place; of attacks it is not
+    // even that. A text that looks like the mark is none.
     let other = |number: u32, purpose: VerifierRunPurpose| {
         let document = json!({"own": false, "judges": ["p/\"own\":true"]});
         Measurement { document, ..measurement(&id, number, purpose) }
     };
     for (number, purpose) in [(6, VerifierRunPurpose::Test), (7, VerifierRunPurpose::Attack)] {
-        store.measurement_add(&alice, &other(number, purpose)).await.unwrap();
+        measure(store, &alice, &other(number, purpose)).await;
     }
-    let all = store.measurements(&alice, &id, 1).await.unwrap();
+    let all = measurements(store, &alice, &id, 1).await;
     let ids: Vec<(&str, bool)> = all.iter().map(|it| (it.id.as_str(), it.is_own())).collect();
     let (third, fourth) = (
         measurement(&id, 3, VerifierRunPurpose::Test),
@@ -449,42 +535,41 @@ pub(crate) async fn the_newest_measurement_of_each_purpose_is_shown(backend: &Ba
         ids,
         [(sixth.id.as_str(), false), (third.id.as_str(), true), (fourth.id.as_str(), true)]
     );
-    let newest = store.measurement_get(&alice, &id, 1, VerifierRunPurpose::Test).await.unwrap();
-    assert_eq!(newest, Some(third));
+    assert_eq!(read(1, VerifierRunPurpose::Test).await, Some(third));
     let system = measurement("system:safety-block", 8, VerifierRunPurpose::Test);
-    store.measurement_add(&alice, &system).await.unwrap();
-    let read = store.measurements(&alice, "system:safety-block", 1).await.unwrap();
+    measure(store, &alice, &system).await;
+    let read = measurements(store, &alice, "system:safety-block", 1).await;
     assert_eq!(read.len(), 1);
 }
 
 pub(crate) async fn a_verdict_is_cached_for_a_while(backend: &Backend) {
     let (store, alice) = (&*backend.store, account("alice"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
-    store.verdict_put(&alice, &id, &known("one", 10)).await.unwrap();
-    let read = async |since| store.verdict_get(&alice, "one", at(since)).await.unwrap();
+    put_verdict(store, &alice, &id, &known("one", 10)).await;
+    let read = async |since| verdict(store, &alice, "one", at(since)).await;
     assert_eq!(read(10).await, Some(known("one", 10)));
     assert_eq!(read(11).await, None);
-    store.verdict_put(&alice, &id, &known("one", 20)).await.unwrap();
+    put_verdict(store, &alice, &id, &known("one", 20)).await;
     assert_eq!(read(11).await, Some(known("one", 20)));
-    store.verdict_put(&alice, "system:safety-block", &known("two", 10)).await.unwrap();
-    assert!(store.verdict_get(&alice, "two", at(0)).await.unwrap().is_some());
+    put_verdict(store, &alice, "system:safety-block", &known("two", 10)).await;
+    assert!(verdict(store, &alice, "two", at(0)).await.is_some());
 }
 
 pub(crate) async fn old_and_surplus_verdicts_are_removed(backend: &Backend) {
     let (store, alice, bob) = (&*backend.store, account("alice"), account("bob"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
     for number in 1..=6 {
-        store.verdict_put(&alice, &id, &known(&number.to_string(), number)).await.unwrap();
+        put_verdict(store, &alice, &id, &known(&number.to_string(), number)).await;
     }
-    store.verdict_put(&bob, "system:safety-block", &known("his", 7)).await.unwrap();
+    put_verdict(store, &bob, "system:safety-block", &known("his", 7)).await;
     let prune = async |before, most, limit| {
         let pruning = VerdictPruning { before: at(before), most, limit };
-        store.verdicts_prune(&pruning).await.unwrap()
+        store.verdicts().prune(&Behalf::Platform, &pruning).await.unwrap()
     };
     let left = async || {
         let mut left = Vec::new();
         for digest in ["1", "2", "3", "4", "5", "6"] {
-            left.extend(store.verdict_get(&alice, digest, at(0)).await.unwrap());
+            left.extend(verdict(store, &alice, digest, at(0)).await);
         }
         left.into_iter().map(|it| it.digest).collect::<Vec<_>>().concat()
     };
@@ -493,28 +578,42 @@ pub(crate) async fn old_and_surplus_verdicts_are_removed(backend: &Backend) {
     assert_eq!((prune(3, 7, 10).await, left().await), (1, "3456".to_owned()), "only the old");
     assert_eq!((prune(0, 2, 1).await, left().await), (1, "456".to_owned()), "the oldest first");
     assert_eq!((prune(5, 2, 10).await, left().await), (2, "6".to_owned()), "too old and too many");
-    assert!(store.verdict_get(&bob, "his", at(0)).await.unwrap().is_some());
+    assert!(verdict(store, &bob, "his", at(0)).await.is_some());
     assert_eq!(prune(8, 0, 10).await, 2);
-    assert!(store.verdict_get(&bob, "his", at(0)).await.unwrap().is_none());
+    assert!(verdict(store, &bob, "his", at(0)).await.is_none());
 }
 
 pub(crate) async fn another_account_sees_no_verifiers(backend: &Backend) {
     let (store, alice, bob) = (&*backend.store, account("alice"), account("bob"));
     let id = deployed(store, &deploy(&alice, "cites", 1)).await.verifier.id;
-    store.measurement_add(&alice, &measurement(&id, 1, VerifierRunPurpose::Test)).await.unwrap();
-    store.verdict_put(&alice, &id, &known("one", 1)).await.unwrap();
+    measure(store, &alice, &measurement(&id, 1, VerifierRunPurpose::Test)).await;
+    put_verdict(store, &alice, &id, &known("one", 1)).await;
     for which in [name("cites"), VerifierSelector::Id(id.clone())] {
         assert_eq!(verifier(store, &bob, &which, None).await, None);
         let by = removal(&bob, which);
-        assert_eq!(store.verifier_revoke(&by, None).await.unwrap(), VerifierRemoveOutcome::Unknown);
-        assert_eq!(store.verifier_delete(&by, None).await.unwrap(), VerifierRemoveOutcome::Unknown);
+        assert_eq!(revoke(store, &by).await, WriteOutcome::Refused(VerifierRemoveRefusal::Unknown));
+        assert_eq!(delete(store, &by).await, WriteOutcome::Refused(VerifierRemoveRefusal::Unknown));
     }
     assert_eq!(verifiers(store, &bob, &page(None, 10)).await, []);
     assert_eq!(versions(store, &bob, &id, (None, 10)).await, []);
-    assert_eq!(store.measurements(&bob, &id, 1).await.unwrap(), []);
-    assert_eq!(store.measurement_get(&bob, &id, 1, VerifierRunPurpose::Test).await.unwrap(), None);
-    assert_eq!(store.verdict_get(&bob, "one", at(0)).await.unwrap(), None);
-    let theirs = store.measurement_add(&bob, &measurement(&id, 2, VerifierRunPurpose::Test)).await;
+    assert_eq!(measurements(store, &bob, &id, 1).await, []);
+    assert_eq!(
+        store
+            .measurements()
+            .newest(
+                &Behalf::from(&bob),
+                &VersionKey { account: bob.clone(), verifier_id: id.clone(), version: 1 },
+                &VerifierRunPurpose::Test
+            )
+            .await
+            .unwrap(),
+        None
+    );
+    assert_eq!(verdict(store, &bob, "one", at(0)).await, None);
+    let theirs = store
+        .measurements()
+        .add(&Behalf::from(&bob), &bob, &measurement(&id, 2, VerifierRunPurpose::Test))
+        .await;
     assert_eq!(theirs.unwrap_err().kind, StoreErrorKind::Conflict);
     // The same name is free for another account.
     let his = deployed(store, &deploy(&bob, "cites", 2)).await.verifier;
@@ -532,33 +631,48 @@ pub(crate) async fn a_deploy_under_a_key_happens_once(backend: &Backend) {
         at: at(5),
     };
     let saved = |text: String| SavedAnswer { status: 200, text };
-    let of_token = IdempotencyAnswer::OfDeployment(Arc::new(move |it| {
-        saved(it.verifier.version_token.clone())
-    }));
+    let of_token =
+        IdempotencyAnswer::of(move |it: &DeployedVersion| saved(it.verifier.version_token.clone()));
     let key = once("deploy", of_token);
     // A refused deploy leaves its key free.
     let early = next(deploy(&alice, "cites", 1), "none");
-    store.verifier_deploy(&early, Some(&key)).await.unwrap();
-    assert_eq!(store.idempotency_get(&alice, "deploy").await.unwrap(), None);
+    store.verifiers().deploy(&Behalf::from(&early.account), &early, Some(&key)).await.unwrap();
+    assert_eq!(
+        store.idempotency().get(&Behalf::from(&alice), &alice, "deploy").await.unwrap(),
+        None
+    );
     let first = deploy(&alice, "cites", 1);
     assert!(matches!(
-        store.verifier_deploy(&first, Some(&key)).await.unwrap(),
-        DeployOutcome::Done(_)
+        store.verifiers().deploy(&Behalf::from(&first.account), &first, Some(&key)).await.unwrap(),
+        WriteOutcome::Done(_)
     ));
-    assert_eq!(store.verifier_deploy(&first, Some(&key)).await.unwrap(), DeployOutcome::Repeated);
-    let found = store.idempotency_get(&alice, "deploy").await.unwrap().unwrap();
+    assert_eq!(
+        store.verifiers().deploy(&Behalf::from(&first.account), &first, Some(&key)).await.unwrap(),
+        WriteOutcome::Repeated
+    );
+    let found =
+        store.idempotency().get(&Behalf::from(&alice), &alice, "deploy").await.unwrap().unwrap();
     assert_eq!(found.answer, Some(saved("token-1".to_owned())));
     for operation in ["revoke", "delete"] {
-        let of_name = IdempotencyAnswer::OfVerifier(Arc::new(move |it| saved(it.name.clone())));
+        let of_name = IdempotencyAnswer::of(move |it: &Verifier| saved(it.name.clone()));
         let (key, by) = (once(operation, of_name), removal(&alice, name("cites")));
         for expected in [false, true] {
             let gone = match operation {
-                "revoke" => store.verifier_revoke(&by, Some(&key)).await.unwrap(),
-                _ => store.verifier_delete(&by, Some(&key)).await.unwrap(),
+                "revoke" => store
+                    .verifiers()
+                    .revoke(&Behalf::from(&by.account), &by, Some(&key))
+                    .await
+                    .unwrap(),
+                _ => store.verifiers().delete(&Behalf::Platform, &by, Some(&key)).await.unwrap(),
             };
-            assert_eq!(gone == VerifierRemoveOutcome::Repeated, expected, "{operation}");
+            assert_eq!(gone == WriteOutcome::Repeated, expected, "{operation}");
         }
-        let found = store.idempotency_get(&alice, operation).await.unwrap().unwrap();
+        let found = store
+            .idempotency()
+            .get(&Behalf::from(&alice), &alice, operation)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(found.answer, Some(saved("cites".to_owned())));
     }
 }

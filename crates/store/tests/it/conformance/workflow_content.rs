@@ -28,7 +28,7 @@ pub(crate) async fn an_old_name_is_found_before_newer_bodies(backend: &Backend) 
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         let wanted =
             WorkflowWordSearch { caller: caller.clone(), whose, tag: None, words, limit: 50 };
-        store.sharing().workflow_search(&behalf(caller), &wanted).await.unwrap()
+        store.workflows().search(&behalf(caller), &wanted).await.unwrap()
     };
     let found = search(&alice, &["ölwechsel"], OwnershipFilter::All).await;
     assert_eq!((found.len(), found[0].0.workflow.name.as_str()), (50, "Ölwechsel"));
@@ -45,16 +45,13 @@ pub(crate) async fn an_old_name_is_found_before_newer_bodies(backend: &Backend) 
         with_history: false,
         at: at(99),
     };
-    store.sharing().workflow_grant(&behalf(&alice), &order, None).await.unwrap();
+    store.workflows().grant(&behalf(&alice), &order, None).await.unwrap();
     let shared = search(&bob, &["ölwechsel", "body"], OwnershipFilter::SharedWithMe).await;
     assert_eq!(shared.len(), 1);
     // A new version is found only by its new words.
     let before = match store
-        .sharing()
-        .workflow_find(
-            &behalf(&alice),
-            &WorkflowLookup { caller: alice.clone(), which: id, version: None },
-        )
+        .workflows()
+        .find(&behalf(&alice), &WorkflowLookup { caller: alice.clone(), which: id, version: None })
         .await
         .unwrap()
     {
@@ -97,10 +94,10 @@ pub(crate) async fn a_path_is_a_file_or_a_folder(backend: &Backend) {
         quota_bytes: u64::MAX,
         at: at(2),
     };
-    let patched = store.sharing().workflow_patch_files(&behalf(&alice), &patch, None).await;
+    let patched = store.workflows().patch_files(&behalf(&alice), &patch, None).await;
     assert_eq!(patched.unwrap(), refused);
     let patch = FilesPatch { delete_paths: vec!["a".to_owned()], ..patch };
-    let patched = store.sharing().workflow_patch_files(&behalf(&alice), &patch, None).await;
+    let patched = store.workflows().patch_files(&behalf(&alice), &patch, None).await;
     assert!(
         matches!(patched.unwrap(), WriteOutcome::Done(_)),
         "the folder takes the place of the file"
@@ -115,7 +112,7 @@ pub(crate) async fn workflows_are_listed_by_every_filter_newest_first(backend: &
         saved(store, &WorkflowSave { tags, ..draft(&alice, name, number) }).await;
     }
     let names = async |query: WorkflowQuery| {
-        let found = store.sharing().workflow_list(&behalf(&alice), &query).await.unwrap();
+        let found = store.workflows().list(&behalf(&alice), &query).await.unwrap();
         found.into_iter().map(|it| it.workflow.name).collect::<Vec<_>>()
     };
     let all = WorkflowQuery {

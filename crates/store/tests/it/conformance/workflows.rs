@@ -12,21 +12,24 @@ use jurat_core::{
     },
 };
 use jurat_store::{
-    Behalf, DeployOutcome, FilesPatch, GrantRevocation, NameMatch, NewVerifierVersion,
-    OwnershipChange, RoundOpenOutcome, SaveTarget, ShareUse, Store, VerifierRemoval,
-    VerifierRemoveOutcome, WorkflowChange, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup,
+    Behalf, DeployRefusal, FilesPatch, GrantRevocation, NameMatch, NewVerifierVersion,
+    OwnershipChange, RoundOpenRefusal, RoundOpening, SaveTarget, ShareUse, Store, VerifierRemoval,
+    VerifierRemoveRefusal, WorkflowChange, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup,
     WorkflowQuery, WorkflowRefusal, WorkflowSave, WriteOutcome, WrongField,
 };
 
 use crate::{
     backend::Backend,
     conformance::verifiers::deployed,
-    samples::{account, at, deploy, judged, reached, run, verifier, verifiers},
+    samples::{
+        account, at, close_round, deploy, find_round, judged, open_round, reached, run, verifier,
+        verifiers,
+    },
 };
 
-pub(super) async fn user(store: &dyn Store, name: &str) -> AccountId {
+pub(super) async fn user(store: &Store, name: &str) -> AccountId {
     let account = account(name);
-    store.account_ensure(&account, at(0)).await.unwrap();
+    store.accounts().ensure(&Behalf::Platform, &account, &at(0)).await.unwrap();
     account
 }
 
@@ -76,20 +79,20 @@ pub(super) fn next(save: WorkflowSave, before: &WorkflowSaveResult) -> WorkflowS
 }
 
 pub(super) async fn try_save(
-    store: &dyn Store,
+    store: &Store,
     save: &WorkflowSave,
 ) -> WriteOutcome<WorkflowSaveResult, WorkflowRefusal> {
-    store.sharing().workflow_save(&behalf(&save.caller), save, None).await.unwrap()
+    store.workflows().save(&behalf(&save.caller), save, None).await.unwrap()
 }
 
-pub(super) async fn saved(store: &dyn Store, save: &WorkflowSave) -> WorkflowSaveResult {
+pub(super) async fn saved(store: &Store, save: &WorkflowSave) -> WorkflowSaveResult {
     match try_save(store, save).await {
         WriteOutcome::Done(saved) => saved,
         other => panic!("{other:?}"),
     }
 }
 
-pub(super) async fn refused(store: &dyn Store, save: &WorkflowSave) -> WorkflowRefusal {
+pub(super) async fn refused(store: &Store, save: &WorkflowSave) -> WorkflowRefusal {
     match try_save(store, save).await {
         WriteOutcome::Refused(refused) => refused,
         other => panic!("{other:?}"),
@@ -105,17 +108,17 @@ pub(super) fn slug(text: &str) -> WorkflowSelector {
 }
 
 pub(super) async fn view(
-    store: &dyn Store,
+    store: &Store,
     caller: &AccountId,
     which: &WorkflowSelector,
     version: Option<u32>,
 ) -> NameMatch<WorkflowView> {
     let asked = WorkflowLookup { caller: caller.clone(), which: which.clone(), version };
-    store.sharing().workflow_get(&behalf(caller), &asked).await.unwrap()
+    store.workflows().get(&behalf(caller), &asked).await.unwrap()
 }
 
 pub(super) async fn seen(
-    store: &dyn Store,
+    store: &Store,
     caller: &AccountId,
     which: &WorkflowSelector,
     version: Option<u32>,
@@ -143,21 +146,21 @@ pub(super) fn grant_of(
 }
 
 pub(super) async fn grant(
-    store: &dyn Store,
+    store: &Store,
     order: &WorkflowGrantOrder,
 ) -> WriteOutcome<WorkflowGrantResult, WorkflowRefusal> {
-    store.sharing().workflow_grant(&behalf(&order.caller), order, None).await.unwrap()
+    store.workflows().grant(&behalf(&order.caller), order, None).await.unwrap()
 }
 
 pub(super) async fn revoke(
-    store: &dyn Store,
+    store: &Store,
     caller: &AccountId,
     which: WorkflowSelector,
     grantee: &AccountId,
 ) -> Result<bool, WorkflowRefusal> {
     let grantee = AccountName::Id(grantee.clone());
     let order = GrantRevocation { caller: caller.clone(), which, grantee, at: at(60) };
-    match store.sharing().workflow_revoke(&behalf(caller), &order, None).await.unwrap() {
+    match store.workflows().revoke(&behalf(caller), &order, None).await.unwrap() {
         WriteOutcome::Done(revoking) => Ok(revoking.was_there),
         WriteOutcome::Refused(refused) => Err(refused),
         WriteOutcome::Repeated => panic!(),
@@ -169,7 +172,7 @@ pub(super) fn change(caller: &AccountId, which: WorkflowSelector) -> WorkflowCha
 }
 
 pub(super) async fn listed(
-    store: &dyn Store,
+    store: &Store,
     caller: &AccountId,
     whose: OwnershipFilter,
 ) -> Vec<ReachableWorkflow> {
@@ -182,7 +185,7 @@ pub(super) async fn listed(
         before: None,
         limit: 100,
     };
-    store.sharing().workflow_list(&behalf(caller), &query).await.unwrap()
+    store.workflows().list(&behalf(caller), &query).await.unwrap()
 }
 
 pub(super) fn text(path: &str, content: &str) -> NewFile {
@@ -267,7 +270,7 @@ pub(crate) async fn files_are_carried_forward_cleared_and_patched(backend: &Back
         quota_bytes: u64::MAX,
         at: at(3),
     };
-    let patched = store.sharing().workflow_patch_files(&behalf(&alice), &patch, None).await;
+    let patched = store.workflows().patch_files(&behalf(&alice), &patch, None).await;
     let WriteOutcome::Done(third) = patched.unwrap() else { panic!() };
     assert_eq!(third.changed, ["a.txt", "d.txt"]);
     assert_eq!(third.deleted, ["b/c.txt"]);
@@ -275,7 +278,7 @@ pub(crate) async fn files_are_carried_forward_cleared_and_patched(backend: &Back
     let read = async |version, path: &str| {
         let asked = WorkflowLookup { caller: alice.clone(), which: id(&first), version };
         let asked = WorkflowFilesLookup { asked, paths: vec![path.to_owned(), "no".to_owned()] };
-        let found = store.sharing().workflow_files(&behalf(&alice), &asked).await.unwrap();
+        let found = store.workflows().files(&behalf(&alice), &asked).await.unwrap();
         let NameMatch::One(files) = found else { panic!() };
         files
             .files
@@ -410,8 +413,8 @@ pub(crate) async fn nobody_grants_a_higher_role_than_their_own(backend: &Backend
         version: None,
     };
     let grants = async |caller: &AccountId| match store
-        .sharing()
-        .workflow_grants(&behalf(caller), &asked(caller))
+        .workflows()
+        .grants(&behalf(caller), &asked(caller))
         .await
         .unwrap()
     {
@@ -420,7 +423,7 @@ pub(crate) async fn nobody_grants_a_higher_role_than_their_own(backend: &Backend
     };
     let leaving = async |who: &AccountId| {
         let order = change(who, which.clone());
-        store.sharing().workflow_leave(&behalf(who), &order, None).await.unwrap()
+        store.workflows().leave(&behalf(who), &order, None).await.unwrap()
     };
     grant(store, &order(&alice, &carol, AccessRole::View)).await;
     assert_eq!(grants(&alice).await, [bob.to_string(), carol.to_string()]);
@@ -438,17 +441,17 @@ pub(crate) async fn an_archived_workflow_is_hidden_from_others_and_can_return(ba
     let first = saved(store, &draft(&alice, "report", 1)).await;
     let which = id(&first);
     grant(store, &grant_of(&alice, which.clone(), &bob, AccessRole::Admin)).await;
-    let sharing = store.sharing();
-    let by_bob = sharing.workflow_archive(&behalf(&bob), &change(&bob, which.clone()), None).await;
+    let workflows = store.workflows();
+    let by_bob = workflows.archive(&behalf(&bob), &change(&bob, which.clone()), None).await;
     let low = WorkflowRefusal::RoleTooLow { has: AccessRole::Admin, needs: AccessRole::Owner };
     assert_eq!(by_bob.unwrap(), WriteOutcome::Refused(low));
     let order = change(&alice, which.clone());
-    let away = sharing.workflow_archive(&behalf(&alice), &order, None).await.unwrap();
+    let away = workflows.archive(&behalf(&alice), &order, None).await.unwrap();
     assert!(matches!(away, WriteOutcome::Done(workflow) if workflow.archived_at == Some(at(70))));
     for which in [which.clone(), slug("report")] {
         assert_eq!(view(store, &bob, &which, None).await, NameMatch::Nothing);
         let asked = WorkflowLookup { caller: bob.clone(), which, version: None };
-        let grants = sharing.workflow_grants(&behalf(&bob), &asked).await.unwrap();
+        let grants = workflows.grants(&behalf(&bob), &asked).await.unwrap();
         assert_eq!(grants, NameMatch::Nothing);
     }
     for caller in [&alice, &bob] {
@@ -457,7 +460,7 @@ pub(crate) async fn an_archived_workflow_is_hidden_from_others_and_can_return(ba
     seen(store, &alice, &which, None).await;
     let save = refused(store, &next(draft(&alice, "report", 2), &first)).await;
     assert_eq!(save, WorkflowRefusal::Archived);
-    sharing.workflow_unarchive(&behalf(&alice), &order, None).await.unwrap();
+    workflows.unarchive(&behalf(&alice), &order, None).await.unwrap();
     assert_eq!(seen(store, &bob, &which, None).await.reached.role, AccessRole::Admin);
 }
 
@@ -469,10 +472,10 @@ pub(crate) async fn a_deleted_workflow_leaves_nothing(backend: &Backend) {
     let second = next(WorkflowSave { files: Some(vec![]), ..draft(&alice, "report", 2) }, &first);
     saved(store, &second).await;
     grant(store, &grant_of(&alice, id(&first), &bob, AccessRole::View)).await;
-    let sharing = store.sharing();
+    let workflows = store.workflows();
     let version = |version| WorkflowChange { version, ..change(&alice, id(&first)) };
     let erase = async |change: WorkflowChange| {
-        sharing.workflow_version_delete(&behalf(&alice), &change, None).await.unwrap()
+        workflows.delete_version(&behalf(&alice), &change, None).await.unwrap()
     };
     let current = erase(version(Some(2))).await;
     assert_eq!(current, WriteOutcome::Refused(WorkflowRefusal::VersionIsCurrent));
@@ -484,7 +487,7 @@ pub(crate) async fn a_deleted_workflow_leaves_nothing(backend: &Backend) {
     let other = WorkflowSave { files: Some(vec![known]), ..draft(&alice, "other", 3) };
     let unknown = WorkflowRefusal::Field(WrongField::ContentUnknown { path: "a.txt".to_owned() });
     assert_eq!(refused(store, &other).await, unknown);
-    let gone = sharing.workflow_delete(&behalf(&alice), &change(&alice, id(&first)), None).await;
+    let gone = workflows.delete(&behalf(&alice), &change(&alice, id(&first)), None).await;
     assert!(matches!(gone.unwrap(), WriteOutcome::Done(_)));
     assert_eq!(view(store, &alice, &id(&first), None).await, NameMatch::Nothing);
     assert_eq!(listed(store, &bob, OwnershipFilter::All).await, []);
@@ -521,14 +524,14 @@ pub(crate) async fn a_token_selects_the_shared_workflow_to_save(backend: &Backen
     assert_eq!(seen(store, &carol, &slug("report"), None).await.reached.workflow, own.workflow);
 }
 
-/// A recipient reads a share, which accepts it.
-pub(super) async fn used(store: &dyn Store, caller: &AccountId, saved: &WorkflowSaveResult) {
+/// Somebody reads what was granted to them, which accepts it.
+pub(super) async fn used(store: &Store, caller: &AccountId, saved: &WorkflowSaveResult) {
     let used = ShareUse {
         caller: caller.clone(),
         owner: saved.workflow.account.clone(),
         workflow_id: saved.workflow.id.clone(),
     };
-    let done = store.sharing().share_use(&behalf(caller), &used, None).await.unwrap();
+    let done = store.shares().note_use(&behalf(caller), &used, None).await.unwrap();
     assert_eq!(done, WriteOutcome::Done(()));
 }
 
@@ -567,12 +570,17 @@ pub(crate) async fn a_workflow_shares_the_verifiers_that_it_names(backend: &Back
     // owner's.
     let by_bob =
         NewVerifierVersion { expected_token: Some("token-1".into()), ..deploy(&bob, "cites", 2) };
-    let of_none = DeployOutcome::TokenOfNone(vec!["@acct_alice/cites".to_owned()]);
-    assert_eq!(store.verifier_deploy(&by_bob, None).await.unwrap(), of_none);
+    let of_none =
+        WriteOutcome::Refused(DeployRefusal::TokenOfNone(vec!["@acct_alice/cites".to_owned()]));
+    assert_eq!(
+        store.verifiers().deploy(&Behalf::from(&by_bob.account), &by_bob, None).await.unwrap(),
+        of_none
+    );
     used(store, &bob, &first).await;
     let next = deployed(store, &by_bob).await.verifier;
     assert_eq!((next.account, next.id, next.current_version), (alice.clone(), made.id.clone(), 2));
-    let stale = store.verifier_deploy(&by_bob, None).await.unwrap();
+    let stale =
+        store.verifiers().deploy(&Behalf::from(&by_bob.account), &by_bob, None).await.unwrap();
     assert_eq!(stale, of_none);
     // Without a token it is a new one of the caller, which alone has the bare name.
     let own = deployed(store, &deploy(&bob, "cites", 3)).await.verifier;
@@ -594,25 +602,33 @@ pub(crate) async fn a_deleted_verifier_is_erased_for_all_who_ran_it(backend: &Ba
     grant(store, &grant_of(&alice, id(&first), &bob, AccessRole::View)).await;
     // A grant to one account does not let another run it.
     let stranger = run(&account("carol"), &made.id, 2);
-    assert_eq!(store.round_open(&stranger, None).await.unwrap(), RoundOpenOutcome::VerifierGone);
+    assert_eq!(
+        open_round(store, &stranger).await,
+        WriteOutcome::Refused(RoundOpenRefusal::VerifierGone)
+    );
     let open = run(&bob, &made.id, 1);
-    assert_eq!(store.round_open(&open, None).await.unwrap(), RoundOpenOutcome::Opened);
-    store.round_close(&open, &judged(&open, VerifierRunVerdict::Passed, 0)).await.unwrap();
+    assert_eq!(open_round(store, &open).await, WriteOutcome::Done(RoundOpening::Whole));
+    close_round(store, &open, &judged(&open, VerifierRunVerdict::Passed, 0)).await;
     let ticket = open.run.as_ref().unwrap();
-    assert!(store.verifier_run_get(&bob, &ticket.id).await.unwrap().is_some());
+    assert!(
+        store.verifier_runs().get(&Behalf::from(&bob), &bob, &ticket.id).await.unwrap().is_some()
+    );
     let which = VerifierSelector::Id(made.id.clone());
     let foreign = VerifierRemoval { account: bob.clone(), which: which.clone(), at: at(500) };
     assert_eq!(
-        store.verifier_delete(&foreign, None).await.unwrap(),
-        VerifierRemoveOutcome::Unknown
+        store.verifiers().delete(&Behalf::Platform, &foreign, None).await.unwrap(),
+        WriteOutcome::Refused(VerifierRemoveRefusal::Unknown)
     );
     let removal = VerifierRemoval { account: alice.clone(), which, at: at(500) };
     assert!(matches!(
-        store.verifier_delete(&removal, None).await.unwrap(),
-        VerifierRemoveOutcome::Gone(_)
+        store.verifiers().delete(&Behalf::Platform, &removal, None).await.unwrap(),
+        WriteOutcome::Done(_)
     ));
-    assert_eq!(store.verifier_run_get(&bob, &ticket.id).await.unwrap(), None);
-    let round = store.round_get(&bob, &open.id).await.unwrap().unwrap();
+    assert_eq!(
+        store.verifier_runs().get(&Behalf::from(&bob), &bob, &ticket.id).await.unwrap(),
+        None
+    );
+    let round = find_round(store, &bob, &open.id).await.unwrap();
     let said = round
         .closing
         .unwrap()
@@ -641,7 +657,7 @@ pub(crate) async fn a_workflow_is_transferred_with_its_verifiers(backend: &Backe
         at: at(90),
     };
     let give = async || {
-        let given = store.sharing().workflow_give(&Behalf::Platform, &giving, None).await;
+        let given = store.workflows().give(&Behalf::Platform, &giving, None).await;
         match given.unwrap() {
             WriteOutcome::Done(()) => Ok(()),
             WriteOutcome::Refused(why) => Err(why),
@@ -651,11 +667,11 @@ pub(crate) async fn a_workflow_is_transferred_with_its_verifiers(backend: &Backe
     let other = WorkflowSave { bindings, ..draft(&alice, "other", 2) };
     let other = saved(store, &other).await;
     assert!(give().await.unwrap_err().contains("`cites` is also named by the workflow `other`"));
-    let sharing = store.sharing();
-    sharing.workflow_delete(&behalf(&alice), &change(&alice, id(&other)), None).await.unwrap();
+    let workflows = store.workflows();
+    workflows.delete(&behalf(&alice), &change(&alice, id(&other)), None).await.unwrap();
     let in_the_way = saved(store, &draft(&bob, "report", 3)).await;
     assert!(give().await.unwrap_err().contains("already has a workflow `report`"));
-    sharing.workflow_delete(&behalf(&bob), &change(&bob, id(&in_the_way)), None).await.unwrap();
+    workflows.delete(&behalf(&bob), &change(&bob, id(&in_the_way)), None).await.unwrap();
     assert_eq!(give().await, Ok(()));
     assert_eq!(view(store, &alice, &id(&first), None).await, NameMatch::Nothing);
     let view_now = seen(store, &bob, &id(&first), None).await;
@@ -668,7 +684,7 @@ pub(crate) async fn a_workflow_is_transferred_with_its_verifiers(backend: &Backe
     assert_eq!(verifier(store, &bob, &which, None).await.unwrap().verifier.account, bob);
     let asked = WorkflowLookup { caller: bob.clone(), which: id(&first), version: None };
     let asked = WorkflowFilesLookup { asked, paths: vec!["a.txt".to_owned()] };
-    let NameMatch::One(files) = sharing.workflow_files(&behalf(&bob), &asked).await.unwrap() else {
+    let NameMatch::One(files) = workflows.files(&behalf(&bob), &asked).await.unwrap() else {
         panic!()
     };
     assert_eq!(files.files[0].content, b"inside");

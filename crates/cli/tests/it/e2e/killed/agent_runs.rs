@@ -108,7 +108,7 @@ fn die_at(site: &Site, id: &str, (who, at): (Who, usize)) {
 
 async fn assert_whole(site: &Site, fakes: &Fakes, id: &str) {
     let store = site.store().await;
-    let events = kept::run_events(&*store, id).await;
+    let events = kept::run_events(&store, id).await;
     let of = |kind: AgentRunEventKind| -> Vec<&AgentRunEventRow> {
         events.iter().filter(|it| it.event.kind == kind).collect()
     };
@@ -121,7 +121,7 @@ async fn assert_whole(site: &Site, fakes: &Fakes, id: &str) {
     agents.sort_unstable();
     assert_eq!(agents, AGENTS, "each step is done once");
 
-    let tasks = kept::tasks(&*store, &format!("run-{id}:")).await;
+    let tasks = kept::tasks(&store, &format!("run-{id}:")).await;
     assert_eq!(tasks.len(), AGENTS.len(), "each step is one task");
     let is_starved = tasks.iter().any(kept::Kept::is_starved);
     for task in &tasks {
@@ -132,7 +132,7 @@ async fn assert_whole(site: &Site, fakes: &Fakes, id: &str) {
         names.dedup();
         assert_eq!(names.len(), 1, "{names:?}");
     }
-    let paid = site.paid_since(kept::spent(&*store).await);
+    let paid = site.paid_since(kept::spent(&store).await);
     assert!(paid == 2 * PRICE || is_starved, "{paid} was paid");
     store.close().await;
 }

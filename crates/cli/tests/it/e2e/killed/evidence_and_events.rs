@@ -137,9 +137,9 @@ pub(super) async fn all(kind: Kind) {
         }
         assert_eq!(count(1) + count(2), events.len(), "{told_before:?}");
         let store = told.site.store().await;
-        let [task] = &kept::tasks(&*store, "t").await[..] else { panic!("there is one task") };
+        let [task] = &kept::tasks(&store, "t").await[..] else { panic!("there is one task") };
         task.assert_decided_once();
-        let paid = kept::spent(&*store).await;
+        let paid = kept::spent(&store).await;
         assert!(paid == PRICE || task.is_starved(), "{paid} was paid");
         store.close().await;
         told.site.drop().await;

@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use jurat_core::task::{TaskEvent, TaskRole};
+use jurat_store::Behalf;
 use jurat_testkit::{
     fake_executor::{Behaviour, FakeExecutor, answers, gated},
     stalling_proxy::StallingProxy,
@@ -98,12 +99,12 @@ fn submit(http: &Http, order: &Value) {
 /// once.
 async fn assert_charged_once(site: &Site, id: &str) {
     let store = site.store().await;
-    let [task] = &kept::tasks(&*store, id).await[..] else { panic!("there is one task") };
+    let [task] = &kept::tasks(&store, id).await[..] else { panic!("there is one task") };
     task.assert_decided_once();
     let charged = |it: &TaskEvent| matches!(it, TaskEvent::Charged { .. });
     assert_eq!(task.count(charged), 3, "a proposal, a verdict and the decision");
-    assert_eq!(kept::spent(&*store).await, 2 * PRICE);
-    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+    assert_eq!(kept::spent(&store).await, 2 * PRICE);
+    assert_eq!(store.ledger().faults(&Behalf::Platform).await.unwrap(), [] as [&str; 0]);
     store.close().await;
 }
 
@@ -167,8 +168,8 @@ pub(super) async fn request(kind: Kind) {
     assert!(replay.has_header("idempotent-replayed: true"), "{}", replay.head);
     assert_eq!(replay.body, again.body);
     let store = site.store().await;
-    assert_eq!(kept::spent(&*store).await, PRICE, "the round that was left costs nothing");
-    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+    assert_eq!(kept::spent(&store).await, PRICE, "the round that was left costs nothing");
+    assert_eq!(store.ledger().faults(&Behalf::Platform).await.unwrap(), [] as [&str; 0]);
     store.close().await;
     site.drop().await;
 }

@@ -22,12 +22,12 @@ pub(super) struct Kept {
     events: Vec<TaskEvent>,
 }
 
-/// Every task of the store with this prefix, with its state and its events.
-pub(super) async fn tasks(store: &dyn Store, begins: &str) -> Vec<Kept> {
+/// Every task of the store whose name begins so, as its state and its events tell of it.
+pub(super) async fn tasks(store: &Store, begins: &str) -> Vec<Kept> {
     let (account, limit) = (AccountId::admin(), ALL);
     let filter = TaskFilter { account, phase: None, task_type: None, before: None, limit };
     let mut all = Vec::new();
-    for found in store.tasks().task_page(&behalf(), &filter).await.unwrap() {
+    for found in store.tasks().page(&behalf(), &filter).await.unwrap() {
         if found.id.starts_with(begins) {
             all.push(kept(store, &found.id).await);
         }
@@ -35,11 +35,11 @@ pub(super) async fn tasks(store: &dyn Store, begins: &str) -> Vec<Kept> {
     all
 }
 
-async fn kept(store: &dyn Store, id: &str) -> Kept {
+async fn kept(store: &Store, id: &str) -> Kept {
     let key = TaskKey { account: AccountId::admin(), id: id.to_owned() };
-    let record = store.tasks().task_get(&behalf(), &key).await.unwrap().unwrap();
+    let record = store.tasks().get(&behalf(), &key).await.unwrap().unwrap();
     let asked = TaskEventsQuery { task: key, after: 0, limit: ALL };
-    let events = store.tasks().task_events(&behalf(), &asked).await.unwrap();
+    let events = store.tasks().events(&behalf(), &asked).await.unwrap();
     let Some(TaskEvent::Created { terms }) = events.first().map(|it| &it.event) else {
         panic!("a task does not begin with its creation")
     };
@@ -53,18 +53,19 @@ async fn kept(store: &dyn Store, id: &str) -> Kept {
     Kept { record, events: events.into_iter().map(|it| it.event).collect() }
 }
 
-/// The spending of the account.
-pub(super) async fn spent(store: &dyn Store) -> i64 {
-    let account = store.account_get(&AccountId::admin()).await.unwrap().unwrap();
+/// What the account paid.
+pub(super) async fn spent(store: &Store) -> i64 {
+    let account =
+        store.accounts().get(&Behalf::Platform, &AccountId::admin()).await.unwrap().unwrap();
     assert!(account.balance.is_whole(), "{:?}", account.balance);
     account.balance.spent
 }
 
-/// The events of a run.
-pub(super) async fn run_events(store: &dyn Store, id: &str) -> Vec<AgentRunEventRow> {
+/// Everything that was told of a run.
+pub(super) async fn run_events(store: &Store, id: &str) -> Vec<AgentRunEventRow> {
     let run = AgentRunKey { account: AccountId::admin(), id: id.to_owned() };
     let asked = AgentRunEventsQuery { run, from: EventsStart::After(0), limit: ALL };
-    store.tasks().agent_run_events(&behalf(), &asked).await.unwrap()
+    store.agent_runs().events(&behalf(), &asked).await.unwrap()
 }
 
 impl Kept {

@@ -112,7 +112,7 @@ impl Site {
         self.schema.as_ref().map(|(_, url)| url.as_str()).unwrap()
     }
 
-    pub(super) async fn store(&self) -> Arc<dyn Store> {
+    pub(super) async fn store(&self) -> Arc<Store> {
         jurat_store::open(&self.location).await.unwrap()
     }
 

@@ -86,7 +86,7 @@ fn die_at(site: &Site, at: usize) {
 
 async fn assert_whole(site: &Site, fakes: &Fakes, id: &str) {
     let store = site.store().await;
-    let kept = kept::tasks(&*store, id).await;
+    let kept = kept::tasks(&store, id).await;
     let [task] = &kept[..] else { panic!("there are {} tasks", kept.len()) };
     task.assert_decided_once();
     let asked = proposals(&fakes["a"], id);
@@ -101,8 +101,8 @@ async fn assert_whole(site: &Site, fakes: &Fakes, id: &str) {
         let of_task = calls.iter().filter(|it| is_own(&it.body["candidate"]["candidate_id"]));
         assert!((1..=2).contains(&of_task.count()), "{verifier} was not asked once or twice");
     }
-    // Three answers were given, and each is paid once.
-    let paid = site.paid_since(kept::spent(&*store).await);
+    // Three answers were given, and each is paid for once.
+    let paid = site.paid_since(kept::spent(&store).await);
     assert!(paid == 3 * PRICE || task.is_starved(), "{paid} was paid");
     store.close().await;
 }

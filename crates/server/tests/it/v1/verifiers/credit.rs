@@ -36,7 +36,7 @@ const LONGEST: i64 = 2_048 * 15;
 
 /// A store, and a scripted provider.
 pub(crate) struct Scene {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     limits: EngineLimits,
     schema: Option<TestSchema>,
 }
@@ -158,7 +158,7 @@ async fn credit(caller: &TestCaller<'_>) -> (i64, i64, i64) {
 }
 
 async fn sound(scene: &Scene) {
-    assert_eq!(scene.store.credit_check().await.unwrap(), [] as [&str; 0]);
+    assert_eq!(scene.store.ledger().faults(&Behalf::Platform).await.unwrap(), [] as [&str; 0]);
 }
 
 pub(crate) async fn late(scene: &Scene) {
@@ -244,13 +244,9 @@ async fn a_late_report_corrects_the_charge() {
 }
 
 #[tokio::test]
-async fn a_report_during_a_store_outage_corrects_the_charge() {
-    let store = UnreliableStore::new(WriteFault::Refused, 0).await;
-    let scene = Scene {
-        store: Arc::<UnreliableStore>::clone(&store),
-        limits: EngineLimits::default(),
-        schema: None,
-    };
+async fn what_is_reported_while_the_store_is_gone_corrects_the_charge() {
+    let store = UnreliableStore::new(WriteFault::Refused, 0);
+    let scene = Scene { store: store.store(), limits: EngineLimits::default(), schema: None };
     let gate = Gate::new();
     let answer =
         ProviderReply::After(gate.clone(), Box::new(ProviderReply::Answer(verdict("met"))));
@@ -308,21 +304,21 @@ async fn a_correction_whose_answer_was_lost_is_not_made_twice() {
         answer: IdempotencyAnswer::Known(moved),
         at: app.clock.now(),
     };
-    let (behalf, sharing) = (Behalf::Account(account.clone()), scene.store.sharing());
-    sharing.credit_correct(&behalf, &correction, Some(&once)).await.unwrap();
+    let (behalf, judge_calls) = (Behalf::Account(account.clone()), scene.store.judge_calls());
+    judge_calls.correct_cost(&behalf, &correction, Some(&once)).await.unwrap();
     let verifier = alice.get("/v1/verifiers/claims-cite-source").await.json();
     gate.release();
     // The report is recorded before the charge is corrected, and a stopping node waits for that.
     let verifier_id = text(&verifier["verifier_id"]).to_owned();
     let of = JudgeHistoryKey { account: account.clone(), verifier_id, model: "p1/m".to_owned() };
-    while sharing.judge_history(&behalf, &of).await.unwrap().median_answer().is_none() {
+    while judge_calls.history(&behalf, &of).await.unwrap().median_answer().is_none() {
         tokio::task::yield_now().await;
     }
     app.engine.shutdown().await;
     let store = jurat_store::open(&file).await.unwrap();
-    let balance = store.account_get(&account).await.unwrap().unwrap().balance;
+    let balance = store.accounts().get(&Behalf::Platform, &account).await.unwrap().unwrap().balance;
     assert_eq!(balance.spent, before + ANSWER);
-    assert_eq!(store.credit_check().await.unwrap(), [] as [&str; 0]);
+    assert_eq!(store.ledger().faults(&Behalf::Platform).await.unwrap(), [] as [&str; 0]);
 }
 
 pub(crate) async fn cancelled(scene: &Scene) {

@@ -227,8 +227,8 @@ async fn validate_refuses_an_address_inside_before_a_round_begins() {
 const PAYING: &[Scope] =
     &[Scope::VerifiersRead, Scope::VerifiersWrite, Scope::VerifiersRun, Scope::RoundsCreate];
 
-/// A node on this store with a provider `p` with these prices, and `p/kept` in its panel.
-async fn priced(store: &Arc<dyn Store>, fake: &FakeProvider, models: &[&str]) -> TestApp {
+/// A node on this store that has a provider `p` with these prices, and keeps `p/kept` ready.
+async fn priced(store: &Arc<Store>, fake: &FakeProvider, models: &[&str]) -> TestApp {
     let mut settings = ProviderSettings::new(ProviderKind::OpenAi, fake.url());
     let price = Price { input_micros_per_million: 1_000_000, output_micros_per_million: 5_000_000 };
     settings.prices = models.iter().map(|model| ((*model).to_owned(), price)).collect();

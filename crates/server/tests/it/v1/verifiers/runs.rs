@@ -15,6 +15,7 @@ use jurat_core::{
     },
 };
 use jurat_engine::{RoundWatcher, VerifierRunOrder};
+use jurat_store::Behalf;
 use jurat_testkit::app::{TestApp, TestCaller, TestReply, admin_caller};
 use serde_json::{Value, json};
 
@@ -129,7 +130,11 @@ async fn the_measurement_of_a_version_is_shown_with_it_and_its_runs() {
         cases: json!([{ "inputs": { "answer": "secret" } }]),
         at: app.engine.clock().now(),
     };
-    app.store.measurement_add(&AccountId::admin(), &measurement).await.unwrap();
+    app.store
+        .measurements()
+        .add(&Behalf::from(&AccountId::admin()), &AccountId::admin(), &measurement)
+        .await
+        .unwrap();
     let shown = alice.get("/v1/verifiers/names-a-source").await.json();
     let ran = run(&alice, AT, "x").await;
     for body in [&shown, &ran] {

@@ -4,42 +4,7 @@ use jurat_core::workflow::WorkflowSelector;
 use rusqlite::Connection;
 
 use super::*;
-use crate::db::{
-    sqlite::setup,
-    tx::{SqliteTx, at_once},
-};
-
-/// A transaction that records its statements.
-struct Heard<'a> {
-    tx: SqliteTx<'a>,
-    texts: Vec<&'static str>,
-}
-
-impl Tx for Heard<'_> {
-    async fn run(&mut self, text: &'static str, args: Vec<SqlArg>) -> Result<u64> {
-        self.texts.push(text);
-        self.tx.run(text, args).await
-    }
-
-    async fn all<T>(
-        &mut self,
-        text: &'static str,
-        args: Vec<SqlArg>,
-        read: fn(&dyn DbRow) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        self.texts.push(text);
-        self.tx.all(text, args, read).await
-    }
-
-    async fn lock(&mut self, what: &str) -> Result<()> {
-        self.texts.push("lock");
-        self.tx.lock(what).await
-    }
-
-    fn own(&self, texts: (&'static str, &'static str)) -> &'static str {
-        self.tx.own(texts)
-    }
-}
+use crate::db::{sqlite::setup, tx::complete};
 
 /// An owner with one workflow, its administrator, and two accounts with an address, one of them
 /// with a handle.
@@ -56,8 +21,8 @@ const ROWS: &str = "\
     granted_by, granted_at, state) values \
     ('acct_eve', 'w', 'acct_cat', 'admin', 0, 'acct_eve', 1, 'accepted')";
 
-fn granted(connection: &Connection, to: &str) -> Vec<&'static str> {
-    let mut tx = Heard { tx: SqliteTx(connection), texts: Vec::new() };
+fn granted(connection: &mut Connection, to: &str) -> Vec<&'static str> {
+    let mut tx = Tx::sqlite(connection);
     let order = WorkflowGrantOrder {
         caller: AccountId::parse("acct_cat").unwrap(),
         which: WorkflowSelector::Id("w".to_owned()),
@@ -66,33 +31,33 @@ fn granted(connection: &Connection, to: &str) -> Vec<&'static str> {
         with_history: false,
         at: Timestamp::from_micros(2),
     };
-    at_once(grant(&mut tx, &order)).unwrap().unwrap();
+    complete(grant(&mut tx, &order)).unwrap().unwrap();
     tx.texts
 }
 
-fn revoked(connection: &Connection, to: &str) -> Vec<&'static str> {
-    let mut tx = Heard { tx: SqliteTx(connection), texts: Vec::new() };
+fn revoked(connection: &mut Connection, to: &str) -> Vec<&'static str> {
+    let mut tx = Tx::sqlite(connection);
     let order = GrantRevocation {
         caller: AccountId::parse("acct_cat").unwrap(),
         which: WorkflowSelector::Id("w".to_owned()),
         grantee: AccountName::parse(to).unwrap(),
         at: Timestamp::from_micros(3),
     };
-    at_once(revoke(&mut tx, &order)).unwrap().unwrap();
+    complete(revoke(&mut tx, &order)).unwrap().unwrap();
     tx.texts
 }
 
 #[test]
 fn an_unknown_address_is_invited_like_a_known_one() {
-    let connection = setup::open_memory().unwrap();
+    let mut connection = setup::open_memory().unwrap();
     connection.execute_batch(ROWS).unwrap();
-    let asked = |to: &str| {
+    let mut asked = |to: &str| {
         [
-            revoked(&connection, to),
-            granted(&connection, to),
-            granted(&connection, to),
-            revoked(&connection, to),
-            revoked(&connection, to),
+            revoked(&mut connection, to),
+            granted(&mut connection, to),
+            granted(&mut connection, to),
+            revoked(&mut connection, to),
+            revoked(&mut connection, to),
         ]
     };
     let of_nobody = asked("nobody@example.com");

@@ -1,0 +1,187 @@
+//! The lists of rounds. Each filter has a text of its own, so that it reads along an index: one text for
+//! all would read every round of an account to find none.
+
+use const_format::concatcp;
+use jurat_core::{
+    id::{AccountId, RoundId},
+    round::{RoundStatus, RoundSummary, consensus::Outcome, job::JobKind},
+};
+
+use super::{
+    AFTER_ALL, RoundFilter,
+    rows::{OPEN_COLUMNS, read_summary},
+};
+use crate::{
+    Result,
+    db::tx::{SqlArg, Tx, args},
+};
+
+/// Outputs may be large, so a list reads no document but the seats.
+const SELECT: &str = concatcp!(
+    "select ",
+    OPEN_COLUMNS,
+    ", rounds.state, rounds.closed_at, rounds.outcome, rounds.verdict, rounds.agreement_bp, \
+     rounds.confidence_bp, rounds.receipt_id from rounds where "
+);
+
+/// A part of an account's rounds, and whether only closed ones.
+const PART: &str = "\
+    rounds.account_id = $1 and rounds.id < $2 and rounds.id > $3 \
+    and rounds.state = coalesce($4, rounds.state)";
+
+// The newest of one kind and one outcome, along the index `rounds_by_answer`. The newest of each part are
+// the newest of all.
+const PART_OF_KIND: &str = concatcp!("select * from (", SELECT, PART, " and rounds.kind = ");
+const NEWEST_6: &str = " order by rounds.id desc limit $6) as newest";
+
+/// The parameters are the account, the rounds to stay between, the state, the other filters, and the
+/// limit.
+const ANY: &str = concatcp!(SELECT, PART, " order by rounds.id desc limit $5");
+
+/// Open rounds have no outcome and are few in all accounts together. `coalesce` keeps the databases from
+/// reading along the primary key instead of the index `rounds_open`.
+const OF_KIND: &str = concatcp!(
+    PART_OF_KIND,
+    "$5 and rounds.outcome = 'agreed'",
+    NEWEST_6,
+    " union all ",
+    PART_OF_KIND,
+    "$5 and rounds.outcome = 'split'",
+    NEWEST_6,
+    " union all ",
+    PART_OF_KIND,
+    "$5 and rounds.outcome = 'abstained'",
+    NEWEST_6,
+    " union all ",
+    PART_OF_KIND,
+    "$5 and rounds.outcome = 'failed'",
+    NEWEST_6,
+    " union all select * from (",
+    SELECT,
+    "coalesce(rounds.account_id, '') = $1 and coalesce(rounds.id, '') < $2 \
+     and coalesce(rounds.id, '') > $3 and rounds.state = coalesce($4, rounds.state) \
+     and rounds.kind = $5 and rounds.state = 'open' \
+     order by rounds.id desc limit $6) as under_way order by id desc limit $6"
+);
+
+const OF_OUTCOME: &str = concatcp!(
+    PART_OF_KIND,
+    "'delegate' and rounds.outcome = $5",
+    NEWEST_6,
+    " union all ",
+    PART_OF_KIND,
+    "'validate' and rounds.outcome = $5",
+    NEWEST_6,
+    " union all ",
+    PART_OF_KIND,
+    "'factcheck' and rounds.outcome = $5",
+    NEWEST_6,
+    " order by id desc limit $6"
+);
+
+const OF_BOTH: &str = concatcp!(
+    SELECT,
+    PART,
+    " and rounds.kind = $5 and rounds.outcome = $6 order by rounds.id desc limit $7"
+);
+
+/// Along the index `rounds_open`; open rounds have no outcome.
+const UNDER_WAY: &str = concatcp!(
+    SELECT,
+    "coalesce(rounds.account_id, '') = $1 and coalesce(rounds.id, '') < $2 \
+     and coalesce(rounds.id, '') > $3 and rounds.state = 'open' \
+     and rounds.kind = coalesce($4, rounds.kind) \
+     and coalesce(rounds.outcome, '') = coalesce($5, '') order by rounds.id desc limit $6"
+);
+
+/// Most rounds were closed; the index `rounds_not_closed` holds the others.
+const NOT_CLOSED: &str = concatcp!(
+    SELECT,
+    "rounds.account_id = $1 and rounds.id < $2 and rounds.id > $3 and rounds.state = $4 \
+     and rounds.state in ('expired', 'cancelled') and rounds.kind = coalesce($5, rounds.kind) \
+     and rounds.outcome = coalesce($6, rounds.outcome) order by rounds.id desc limit $7"
+);
+
+/// The text for a filter, and its arguments between the bounds and the limit.
+fn round_list(filter: &RoundFilter) -> (&'static str, Vec<Option<&'static str>>) {
+    let (kind, outcome) = (filter.kind.map(JobKind::as_str), filter.outcome.map(Outcome::as_str));
+    let state = filter.state.map(RoundStatus::as_str);
+    match filter.state {
+        Some(RoundStatus::Open) => return (UNDER_WAY, vec![kind, outcome]),
+        Some(RoundStatus::Expired | RoundStatus::Cancelled) => {
+            return (NOT_CLOSED, vec![state, kind, outcome]);
+        }
+        Some(RoundStatus::Closed) | None => {}
+    }
+    match (kind, outcome) {
+        (None, None) => (ANY, vec![state]),
+        (Some(_), None) => (OF_KIND, vec![state, kind]),
+        (None, Some(_)) => (OF_OUTCOME, vec![state, outcome]),
+        (Some(_), Some(_)) => (OF_BOTH, vec![state, kind, outcome]),
+    }
+}
+
+pub(super) async fn list(
+    tx: &mut Tx<'_>,
+    account: &AccountId,
+    filter: &RoundFilter,
+) -> Result<Vec<RoundSummary>> {
+    let before = filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str);
+    let after = filter.after.as_ref().map_or("", RoundId::as_str);
+    let (text, words) = round_list(filter);
+    let mut args = args![account, before, after];
+    args.extend(words.into_iter().map(SqlArg::from));
+    args.push(filter.limit.into());
+    tx.all(text, args, read_summary).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::sqlite::setup;
+
+    const ANY: RoundFilter = RoundFilter {
+        kind: None,
+        outcome: None,
+        state: None,
+        limit: 10,
+        before: None,
+        after: None,
+    };
+
+    /// How SQLite finds the rows of a list: one line for each place that it reads.
+    fn plan(filter: &RoundFilter) -> Vec<String> {
+        let connection = setup::open_memory().unwrap();
+        let (text, _) = round_list(filter);
+        let mut statement = connection.prepare(&format!("explain query plan {text}")).unwrap();
+        let lines = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
+        let lines: Vec<String> = lines.map(Result::unwrap).collect();
+        lines.into_iter().filter(|line| line.contains(" rounds ")).collect()
+    }
+
+    #[test]
+    fn no_list_reads_all_rounds_of_an_account_to_find_none() {
+        const ANSWERED: &str = "SEARCH rounds USING INDEX rounds_by_answer \
+            (account_id=? AND kind=? AND outcome=? AND id>? AND id<?)";
+        const UNDER_WAY: &str = "SCAN rounds USING INDEX rounds_open";
+        let (kind, outcome) = (Some(JobKind::Validate), Some(Outcome::Split));
+        assert_eq!(plan(&RoundFilter { kind, outcome, ..ANY }), [ANSWERED]);
+        assert_eq!(plan(&RoundFilter { outcome, ..ANY }), [ANSWERED; 3]);
+        let of_kind = plan(&RoundFilter { kind, ..ANY });
+        assert_eq!(of_kind, [ANSWERED, ANSWERED, ANSWERED, ANSWERED, UNDER_WAY]);
+        assert_eq!(plan(&RoundFilter { state: Some(RoundStatus::Open), ..ANY }), [UNDER_WAY]);
+        let otherwise = "SEARCH rounds USING INDEX rounds_not_closed \
+            (account_id=? AND state=? AND id>? AND id<?)";
+        assert_eq!(plan(&RoundFilter { state: Some(RoundStatus::Cancelled), ..ANY }), [otherwise]);
+    }
+
+    #[test]
+    fn a_list_by_one_filter_names_every_value_of_the_other() {
+        for kind in JobKind::ALL {
+            assert!(OF_OUTCOME.contains(&format!("rounds.kind = '{kind}'")), "{kind}");
+        }
+        for outcome in Outcome::ALL {
+            assert!(OF_KIND.contains(&format!("rounds.outcome = '{outcome}'")), "{outcome}");
+        }
+    }
+}
