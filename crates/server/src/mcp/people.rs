@@ -28,7 +28,7 @@ pub(super) fn claim_handle(
 ) -> ToolFuture<'_> {
     async move {
         let handle = people::decode_handle(arguments)?;
-        Ok(json!(people::claimed(&now(engine.handle_claim(caller, handle, None).await)?)))
+        Ok(json!(people::claimed(&now(engine.handle_claim(caller, &handle, None).await)?)))
     }
     .boxed()
 }
@@ -38,7 +38,7 @@ pub(super) fn rename_handle(
 ) -> ToolFuture<'_> {
     async move {
         let handle = people::decode_handle(arguments)?;
-        Ok(json!(people::claimed(&now(engine.handle_rename(caller, handle, None).await)?)))
+        Ok(json!(people::claimed(&now(engine.handle_rename(caller, &handle, None).await)?)))
     }
     .boxed()
 }
@@ -48,7 +48,7 @@ pub(super) fn create_team(
 ) -> ToolFuture<'_> {
     async move {
         let handle = people::decode_handle(arguments)?;
-        Ok(json!(teams::team(&now(engine.team_create(caller, handle, None).await)?)))
+        Ok(json!(teams::team(&now(engine.team_create(caller, &handle, None).await)?)))
     }
     .boxed()
 }

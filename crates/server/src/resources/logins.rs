@@ -25,7 +25,7 @@ pub(super) async fn register(
     MaybePeerAddress(from): MaybePeerAddress,
     Json(body): Json,
 ) -> HandlerResult {
-    engine.login_begin(LoginPurpose::Register, logins::decode_code(&body)?, from).await?;
+    engine.login_begin(LoginPurpose::Register, &logins::decode_code(&body)?, from).await?;
     Ok(sent())
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn login(
     MaybePeerAddress(from): MaybePeerAddress,
     Json(body): Json,
 ) -> HandlerResult {
-    engine.login_begin(LoginPurpose::Login, logins::decode_code(&body)?, from).await?;
+    engine.login_begin(LoginPurpose::Login, &logins::decode_code(&body)?, from).await?;
     Ok(sent())
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn verify(
     Json(body): Json,
 ) -> HandlerResult {
     let (email, code) = logins::decode_verify(&body)?;
-    Ok(shown_once(&engine.login_verify(email, code, from).await?))
+    Ok(shown_once(&engine.login_verify(&email, &code, from).await?))
 }
 
 pub(super) async fn exchange(
@@ -61,7 +61,7 @@ pub(super) async fn exchange(
     let token = auth::key(&headers).ok_or_else(|| {
         Problem::new(ProblemCode::AuthRequired, "the request has no token; start a login first")
     })?;
-    Ok(shown_once(&engine.device_exchange(token, hostname, from).await?))
+    Ok(shown_once(&engine.device_exchange(token, hostname.as_deref(), from).await?))
 }
 
 pub(super) async fn approve(
@@ -70,7 +70,7 @@ pub(super) async fn approve(
     Json(body): Json,
 ) -> HandlerResult {
     let (user_code, is_approved) = logins::decode_approve(&body)?;
-    engine.device_answer(&caller, user_code, is_approved).await?;
+    engine.device_answer(&caller, &user_code, is_approved).await?;
     Ok(encode::ok(&logins::answered(is_approved)))
 }
 

@@ -59,7 +59,7 @@ pub(super) async fn claim(
 ) -> HandlerResult {
     let handle = people::decode_handle(&body)?;
     let keyed = idempotency.write_for("handle_claim", &body, StatusCode::OK, claimed);
-    let done = engine.handle_claim(&caller, handle, keyed).await?;
+    let done = engine.handle_claim(&caller, &handle, keyed).await?;
     Ok(idempotency::reply(done, |profile| encode::ok(&claimed(profile))))
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn rename(
 ) -> HandlerResult {
     let handle = people::decode_handle(&body)?;
     let keyed = idempotency.write_for("handle_rename", &body, StatusCode::OK, claimed);
-    let done = engine.handle_rename(&caller, handle, keyed).await?;
+    let done = engine.handle_rename(&caller, &handle, keyed).await?;
     Ok(idempotency::reply(done, |profile| encode::ok(&claimed(profile))))
 }
 

@@ -25,7 +25,7 @@ pub(super) async fn create(
     let handle = people::decode_handle(&body)?;
     let reply = |team: &Team| json!(teams::team(team));
     let keyed = idempotency.write_for("team_create", &body, StatusCode::CREATED, reply);
-    let done = engine.team_create(&caller, handle, keyed).await?;
+    let done = engine.team_create(&caller, &handle, keyed).await?;
     Ok(idempotency::reply(done, |team| encode::created(&reply(team))))
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn add_member(
     Json(body): Json,
 ) -> HandlerResult {
     let to = teams::decode_member(&body)?;
-    let offer = TeamOffer { kind: InvitationKind::TeamMembership, to };
+    let offer = TeamOffer { kind: InvitationKind::TeamMembership, to: to.as_str() };
     let keyed = idempotency.write_for("team_invite", &body, StatusCode::CREATED, sent);
     let done = engine.team_invite(&caller, &team, offer, keyed).await?;
     Ok(idempotency::reply(done, |invitation| encode::created(&sent(invitation))))
@@ -84,7 +84,7 @@ pub(super) async fn transfer(
     Json(body): Json,
 ) -> HandlerResult {
     let to = teams::decode_new_owner(&body)?;
-    let offer = TeamOffer { kind: InvitationKind::TeamOwnership, to };
+    let offer = TeamOffer { kind: InvitationKind::TeamOwnership, to: to.as_str() };
     let keyed = idempotency.write_for("team_transfer", &body, StatusCode::OK, sent);
     let done = engine.team_invite(&caller, &team, offer, keyed).await?;
     Ok(idempotency::reply(done, |invitation| encode::ok(&sent(invitation))))

@@ -1,4 +1,4 @@
-//! The resource `/v1/agent-events`: what executors are told besides their work.
+//! The resource `/v1/agent-events`: messages to executors besides their work.
 
 use jurat_core::{
     code::ProblemCode,
@@ -7,20 +7,30 @@ use jurat_core::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
-
-use super::{
-    kit::{
-        choices::EventPayload, faults::RequestFaults, fields::RequestFields,
-        known_fields::SearchDepth, time::Time, words,
+use utoipa::{
+    ToSchema,
+    openapi::{
+        RefOr,
+        schema::{ArrayBuilder, ObjectBuilder, Schema, Type, empty},
     },
-    tasks::is_name,
+};
+
+use super::kit::{
+    faults::RequestFaults,
+    request::{
+        self, FieldFault, FieldPath, RequestField, SchemaParts, object, one_of, request, text,
+        unknown::FieldShape,
+        values,
+        values::{NAME, NOT_BLANK, NotBlank, anything, filled_text, is_name},
+    },
+    time::Time,
+    words,
 };
 use crate::{executor::AgentEvent, problem::Problem};
 
-/// How much an event may say, in bytes of JSON.
+/// The largest content of an event, in bytes of JSON.
 const MOST_BYTES: usize = 65_536;
-const LONGEST_NAME: usize = 256;
+const LONGEST_LABEL: usize = 256;
 
 /// An event from outside to an executor.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,137 +46,135 @@ pub struct AgentEventOrder {
     pub dedupe_key: Option<String>,
 }
 
-/// An event to send to an executor. Events of tasks are caused by tasks, and cannot be sent.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SendAgentEventRequest {
-    pub event_type: SendableEvent,
-    /// An executor that is registered with `agent_events_url`.
-    #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
-    pub target_executor: String,
-    pub payload: EventPayload,
-    /// The node it comes from, according to its sender; never the public key of a node, which is 64
-    /// hex digits.
-    #[schema(pattern = r"\S", max_length = 256)]
-    pub source_node_id: Option<String>,
-    #[schema(pattern = r"\S", max_length = 256)]
-    pub target_agent_id: Option<String>,
-    /// The envelope it came in, passed on unchanged.
-    pub agent_envelope: Option<AgentEnvelope>,
-    /// Whether the sender waits for a decision; defaults to false.
-    pub requires_commit: Option<bool>,
-    #[schema(pattern = r"\S", max_length = 256)]
-    pub correlation_id: Option<String>,
-    /// Deduplication key: repeating it for the same executor returns the existing event. The
-    /// executor receives a key derived from it.
-    #[schema(pattern = r"\S", max_length = 256)]
-    pub dedupe_key: Option<String>,
-}
+request! {
+    /// An event to send to an executor. Events of tasks are caused by tasks, and cannot be sent.
+    pub strict struct SendAgentEventRequest {
+        event_type: SendableEvent,
+        /// An executor that is registered with `agent_events_url`.
+        target_executor: EventTarget,
+        payload: EventPayload,
+        /// The node it comes from, according to its sender; never the public key of a node, which is 64
+        /// hex digits.
+        source_node_id: Option<EventLabel>,
+        target_agent_id: Option<EventLabel>,
+        /// The envelope it came in, passed on unchanged.
+        agent_envelope: Option<PassedEnvelope>,
+        /// Whether the sender waits for a decision; defaults to false.
+        requires_commit: Option<bool>,
+        correlation_id: Option<EventLabel>,
+        /// Deduplication key: repeating it for the same executor returns the existing event. The
+        /// executor receives a key derived from it.
+        dedupe_key: Option<EventLabel>,
+    }
 
-/// Types of events that can be sent.
-#[derive(Debug, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SendableEvent {
-    FriendRequest,
-    DmReceived,
-    PaymentRequest,
-    PaymentUpdate,
-    TopicMessageRequiresReply,
-    ThirdPartyResult,
-}
-
-/// An envelope of a message between agents; other members are passed on unchanged.
-#[derive(Debug, ToSchema)]
-pub struct AgentEnvelope {
-    #[schema(pattern = r"\S")]
-    pub protocol: String,
-}
-
-/// Reads an event to send, and says all that is wrong with it.
-pub fn decode_send(body: &Value) -> Result<AgentEventOrder, Problem> {
-    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    let mut faults = RequestFaults::default();
-    faults.note_unknown::<SendAgentEventRequest>(&fields, SearchDepth::All);
-    let event_type = faults.take(event_type(&fields));
-    let target_executor = faults.take(executor(&fields));
-    let payload = faults.take(payload(&fields));
-    let envelope = faults.take(envelope(&fields));
-    let requires_commit = faults.take(fields.flag("requires_commit"));
-    let mut name = |it| faults.take(name(&fields, it));
-    let (source, agent) = (name("source_node_id"), name("target_agent_id"));
-    let (correlation, key) = (name("correlation_id"), name("dedupe_key"));
-    let read = || {
-        Some(AgentEventOrder {
-            event_type: event_type?,
-            target_executor: target_executor?,
-            payload: payload?,
-            source_node_id: source?,
-            target_agent_id: agent?,
-            agent_envelope: envelope?,
-            requires_commit: requires_commit?.unwrap_or_default(),
-            correlation_id: correlation?,
-            dedupe_key: key?,
-        })
-    };
-    match (read(), faults.problem(ProblemCode::ValidationError)) {
-        (Some(read), None) => Ok(read),
-        (_, Some(problem)) => Err(problem),
-        // A field that cannot be read has said why.
-        (None, None) => Err(Problem::new(ProblemCode::ValidationError, "the event cannot be read")),
+    /// An envelope of a message between agents; other members are passed on unchanged.
+    pub open struct AgentEnvelope {
+        protocol: NotBlank,
     }
 }
 
-fn event_type(fields: &RequestFields<'_>) -> Result<AgentEventType, Problem> {
-    let text = fields.required_text("event_type")?;
-    let known: Option<AgentEventType> = text.parse().ok();
+values! {
+    /// Types of events that can be sent.
+    pub named struct SendableEvent(AgentEventType):
+        text()
+            .description(Some("Types of events that can be sent."))
+            .enum_values(Some(sendable()))
+        => event_type;
+
+    /// The executor that an event is sent to.
+    pub struct EventTarget(String): text().pattern(Some(NAME)) => target;
+
+    /// The content of an event.
+    pub named struct EventPayload(Value):
+        one_of("The content of the event: at most 65536 bytes, including the envelope.")
+            .item(object())
+            .item(text())
+            .item(ArrayBuilder::new().items(RefOr::T(empty())))
+            .item(ObjectBuilder::new().schema_type(Type::Number))
+            .item(ObjectBuilder::new().schema_type(Type::Boolean))
+        => anything;
+
+    /// A short text about an event.
+    pub struct EventLabel(String):
+        text().pattern(Some(NOT_BLANK)).max_length(Some(LONGEST_LABEL)) => label;
+}
+
+/// An envelope that was checked and is passed on as it came.
+#[derive(Debug)]
+pub struct PassedEnvelope(pub Value);
+
+impl RequestField for PassedEnvelope {
+    fn read(value: &Value, at: &FieldPath<'_>, faults: &mut RequestFaults) -> Option<Self> {
+        AgentEnvelope::read(value, at, faults).map(|_| Self(value.clone()))
+    }
+
+    fn describe() -> RefOr<Schema> {
+        AgentEnvelope::describe()
+    }
+
+    fn describe_parts(parts: &mut SchemaParts) {
+        AgentEnvelope::describe_parts(parts);
+    }
+
+    fn shape() -> FieldShape {
+        AgentEnvelope::shape()
+    }
+}
+
+/// Reads an event to send, and names all of its faults.
+pub fn decode_send(body: &Value) -> Result<AgentEventOrder, Problem> {
+    let code = ProblemCode::ValidationError;
+    let event: SendAgentEventRequest =
+        request::read_all(body, code).map_err(|faults| faults.into_problem(code))?;
+    let envelope = event.agent_envelope.map(|envelope| envelope.0);
+    let envelope_bytes = envelope.as_ref().map_or(0, |it| it.to_string().len());
+    if MOST_BYTES < event.payload.0.to_string().len() + envelope_bytes {
+        let reason = format!("must have at most {MOST_BYTES} bytes, including the envelope");
+        return Err(request::wrong("payload", &reason));
+    }
+    let text = |label: Option<EventLabel>| label.map(|label| label.0);
+    Ok(AgentEventOrder {
+        event_type: event.event_type.0,
+        target_executor: event.target_executor.0,
+        payload: event.payload.0,
+        source_node_id: text(event.source_node_id),
+        target_agent_id: text(event.target_agent_id),
+        agent_envelope: envelope,
+        requires_commit: event.requires_commit.unwrap_or_default(),
+        correlation_id: text(event.correlation_id),
+        dedupe_key: text(event.dedupe_key),
+    })
+}
+
+fn sendable() -> Vec<&'static str> {
+    AgentEventType::ALL.iter().filter(|it| it.is_sendable()).map(|it| it.as_str()).collect()
+}
+
+fn event_type(value: &Value) -> Result<AgentEventType, FieldFault> {
+    let known: Option<AgentEventType> = filled_text(value)?.parse().ok();
     if let Some(event_type) = known.filter(|it| it.is_sendable()) {
         return Ok(event_type);
     }
-    let sendable = AgentEventType::ALL.iter().filter(|it| it.is_sendable());
-    let sendable: Vec<&str> = sendable.map(|it| it.as_str()).collect();
-    let sendable = sendable.join(", ");
+    let sendable = sendable().join(", ");
     let reason = if known.is_some() {
         format!("is caused by tasks only; send one of {sendable}")
     } else {
         format!("must be one of {sendable}")
     };
-    Err(fields.wrong("event_type", &reason))
+    Err(reason.into())
 }
 
-fn executor(fields: &RequestFields<'_>) -> Result<String, Problem> {
-    let text = fields.required_text("target_executor")?;
-    if is_name(text) {
-        return Ok(text.to_owned());
-    }
-    Err(fields.wrong("target_executor", "is not a valid executor name"))
+fn target(value: &Value) -> Result<String, FieldFault> {
+    let text = filled_text(value)?;
+    if is_name(text) { Ok(text.to_owned()) } else { Err("is not a valid executor name".into()) }
 }
 
-fn payload(fields: &RequestFields<'_>) -> Result<Value, Problem> {
-    let payload = fields.get("payload").ok_or_else(|| fields.wrong("payload", "is required"))?;
-    let envelope = fields.get("agent_envelope").map_or(0, |it| it.to_string().len());
-    if MOST_BYTES < payload.to_string().len() + envelope {
-        let reason = format!("must have at most {MOST_BYTES} bytes, including the envelope");
-        return Err(fields.wrong("payload", &reason));
+fn label(value: &Value) -> Result<String, FieldFault> {
+    let text = filled_text(value)?;
+    if LONGEST_LABEL < text.chars().count() {
+        return Err(format!("must have at most {LONGEST_LABEL} characters").into());
     }
-    Ok(payload.clone())
-}
-
-fn envelope(fields: &RequestFields<'_>) -> Result<Option<Value>, Problem> {
-    let Some(envelope) = fields.object("agent_envelope")? else { return Ok(None) };
-    envelope.required_text("protocol")?;
-    Ok(fields.get("agent_envelope").cloned())
-}
-
-fn name(fields: &RequestFields<'_>, name: &str) -> Result<Option<String>, Problem> {
-    if fields.get(name).is_none() {
-        return Ok(None);
-    }
-    let text = fields.required_text(name)?;
-    if LONGEST_NAME < text.chars().count() {
-        let reason = format!("must have at most {LONGEST_NAME} characters");
-        return Err(fields.wrong(name, &reason));
-    }
-    Ok(Some(text.to_owned()))
+    Ok(text.to_owned())
 }
 
 /// What is shown of an event.

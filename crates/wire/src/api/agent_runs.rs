@@ -1,6 +1,5 @@
 //! The resource `/v1/runs`: runs of several agents.
 
-mod described;
 mod reply;
 mod spec;
 mod step;
@@ -9,20 +8,24 @@ use jurat_core::{agent_run::AgentRunSpec, code::ProblemCode, time::Timestamp};
 use serde_json::Value;
 
 pub use self::{
-    described::{AgentRunRequestBody, AgentRunSpecBody, CancelRunRequest, SubmitRun},
     reply::{
         AgentRunBody, AgentRunCounts, AgentRunEventBody, AgentRunLine, AgentRunResultBody,
         AgentRunSubmitted, AgentStepBody, RUN, RUN_EVENT, body, event, line, result_body,
         submitted,
     },
-    spec::decode_spec,
+    spec::{AgentRunRequestBody, AgentRunSpecBody, CancelRunRequest, SubmitRun, decode_spec},
     step::step_submission,
 };
 use super::{
-    kit::{fields::RequestFields, known_fields::SearchDepth},
+    kit::{
+        faults::RequestFaults,
+        request::{self, FieldPath},
+    },
     tasks,
 };
 use crate::problem::Problem;
+
+const CODE: ProblemCode = ProblemCode::ValidationError;
 
 /// A run to submit, as it was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,16 +36,17 @@ pub struct AgentRunRequest {
     pub document: Value,
 }
 
-/// Reads a spec alone, or with the word to begin. The contract of every step is tried.
+/// Reads a spec alone or with `kickoff`, and tries to make the contract of every step.
 pub fn decode_submit(body: &Value, now: Timestamp) -> Result<AgentRunRequest, Problem> {
     let order = read(body)?;
-    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    let inner = fields.object(wrapped(body))?.unwrap_or(fields);
-    spec::check_steps(&inner, order.spec.clone(), now)?;
+    let whole = FieldPath::body(CODE);
+    let name = wrapped(body);
+    let at = if body.get(name).is_some() { whole.member(name) } else { whole };
+    spec::check_steps(&at, order.spec.clone(), now)?;
     Ok(order)
 }
 
-/// Names the field of a problem that was found later as it stands in the submission.
+/// Names the field of a problem that was found later by its path in the submission.
 #[must_use]
 pub fn located(body: &Value, mut problem: Problem) -> Problem {
     let Some(field) = problem.field.take() else { return problem };
@@ -52,7 +56,7 @@ pub fn located(body: &Value, mut problem: Problem) -> Problem {
         None => (body, String::new()),
     };
     let within = match field.as_str() {
-        // All that is known of a schema is that it stands in some contract.
+        // All that is known of a schema is that it is part of some contract.
         "output_schema" => spec::holder(spec, &field),
         _ => String::new(),
     };
@@ -63,46 +67,40 @@ pub fn located(body: &Value, mut problem: Problem) -> Problem {
     problem.at(path)
 }
 
-/// The member that holds the spec where it does not stand alone.
+/// The member that holds the spec, if the spec is not the whole body.
 fn wrapped(body: &Value) -> &'static str {
     if body.get("run_spec").is_some() { "run_spec" } else { "spec" }
 }
 
+/// Reads a submission without trying its steps.
 pub(super) fn read(body: &Value) -> Result<AgentRunRequest, Problem> {
-    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
+    let problem = |faults: RequestFaults| faults.into_problem(CODE);
+    let at = FieldPath::body(CODE);
     let name = wrapped(body);
     let Some(document) = body.get(name) else {
-        return Ok(AgentRunRequest {
-            kickoff: false,
-            spec: incoming(&fields)?,
-            document: body.clone(),
-        });
+        let spec = request::read_all(body, CODE).map_err(problem)?;
+        let spec = incoming(spec, &at)?;
+        return Ok(AgentRunRequest { kickoff: false, spec, document: body.clone() });
     };
-    if let Some(stranger) =
-        fields.unknown_fields::<AgentRunRequestBody>(SearchDepth::Top).into_iter().next()
-    {
-        return Err(stranger);
-    }
-    if name == "run_spec" && fields.get("spec").is_some() {
-        return Err(
-            fields.wrong("spec", "contradicts `run_spec`, which means the same; leave one out")
-        );
-    }
-    let kickoff = fields.flag("kickoff")?.unwrap_or(false);
-    let inner = fields.object(name)?.ok_or_else(|| fields.wrong(name, "is required"))?;
-    Ok(AgentRunRequest { kickoff, spec: incoming(&inner)?, document: document.clone() })
+    let order: AgentRunRequestBody = request::read_all(body, CODE).map_err(problem)?;
+    Ok(AgentRunRequest {
+        kickoff: order.kickoff.unwrap_or(false),
+        spec: incoming(order.spec, &at.member(name))?,
+        document: document.clone(),
+    })
 }
 
-/// A spec that comes in. What is stored already may have a name that is refused here.
-fn incoming(fields: &RequestFields<'_>) -> Result<AgentRunSpec, Problem> {
-    let spec = spec::read(fields)?;
+/// A spec that is submitted. One that is stored already may have a name that is refused here.
+fn incoming(spec: AgentRunSpecBody, at: &FieldPath<'_>) -> Result<AgentRunSpec, Problem> {
+    let spec = spec::checked(spec, at)?;
     if tasks::is_reserved(&spec.run_id) {
-        return Err(fields.wrong("run_id", "must not be `.`, `..` or `sample`"));
+        return Err(at.member("run_id").wrong("must not be `.`, `..` or `sample`"));
     }
     Ok(spec)
 }
 
-/// Reads why a run is called off.
+/// The reason to cancel a run.
 pub fn decode_cancel(body: &Value) -> Result<Option<String>, Problem> {
-    tasks::decode_cancel(body)
+    let cancel: CancelRunRequest = request::read(body, CODE)?;
+    Ok(cancel.reason.map(|reason| reason.0))
 }

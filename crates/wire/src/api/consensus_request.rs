@@ -5,270 +5,316 @@ use jurat_core::{
     executor::session::Tier,
     policy::PolicyBinding,
     round::{
-        candidate::Evidence,
+        candidate::{ArtifactRef, Evidence, InlineEvidence},
         job::{AgreementTerms, FactcheckMode, Job, JobWork},
     },
 };
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
+use utoipa::openapi::{
+    RefOr,
+    schema::{ArrayBuilder, ObjectBuilder, Schema, Type, empty},
+};
 
 use super::{
     kit::{
-        choices::{Claim, FactClaim, FactcheckPolicyChoice, JsonSchema, PolicyChoice, SessionRef},
-        fields::{RequestFields, kind},
-        known_fields::DescribedRequest,
-        terms::{self, ConsensusTerms},
+        faults::RequestFaults,
+        json::kind,
+        request::{
+            self, FieldFault, FieldPath, RequestField, SchemaParts, add_component, component,
+            named, object, one_of, request, text,
+            unknown::FieldShape,
+            values,
+            values::{NOT_BLANK, NotBlank, Whole},
+        },
+        terms::{self, ConsensusTerms, SessionRef, agreement_terms},
         words,
     },
-    policy_request::{self, PolicyRequest},
+    policy_request::{
+        FactcheckPolicyChoice, PolicyChoice, PolicyRequest, Seconds, TimeoutMs, deadline_ms,
+    },
 };
-use crate::{executor, problem::Problem};
+use crate::problem::Problem;
 
+/// The deadline of a round whose request names none.
 pub const DEFAULT_TIMEOUT_MS: u64 = 60_000;
+const LARGEST_SAFE: u64 = 9_007_199_254_740_991;
 
-/// A request to delegate a job. Unknown fields are refused, except names that begin with `x_`,
-/// which are reserved for the caller.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DelegateRequest {
-    /// The job to do.
-    #[schema(pattern = r"\S")]
-    pub objective: String,
-    /// The input of the job; defaults to `{}`.
-    pub input: Option<Value>,
-    pub policy: Option<PolicyChoice>,
-    /// Additional context for the executors.
-    pub context: Option<Value>,
-    /// Tools that the executors may use; passed on to them.
-    pub tools: Option<Value>,
-    /// The workflow that the job belongs to; passed on to the executors.
-    pub workflow: Option<Value>,
-    /// The person or system the job is done for; passed on to the executors.
-    pub actor: Option<Value>,
-    /// The caller's notes; ignored.
-    pub metadata: Option<Value>,
-    pub execution: Option<ExecutionLimits>,
-    pub consensus: Option<ConsensusTerms>,
-    /// Used as a pool of one session if there is no `session_pool`.
-    pub session_id: Option<SessionRef>,
+request! {
+    /// A request to delegate a job. Unknown fields are refused, except names that begin with `x_`,
+    /// which are reserved for the caller.
+    pub strict struct DelegateRequest {
+        /// The job to do.
+        objective: NotBlank,
+        /// The input of the job; defaults to `{}`.
+        input: Option<Value>,
+        policy: Option<PolicyChoice>;
+        ..job: JobFields,
+        ..round: RoundFields
+    }
+
+    /// A request to validate a candidate. Unknown fields are refused, except names that begin with
+    /// `x_`, which are reserved for the caller.
+    pub strict struct ValidateRequest {
+        claim: Claim;
+        ..candidate: CandidateFields,
+        ..job: JobFields,
+        ..round: RoundFields
+    }
+
+    /// A request to fact-check a claim. Unknown fields are refused, except names that begin with `x_`,
+    /// which are reserved for the caller.
+    pub strict struct FactcheckRequest {
+        claim: FactClaim,
+        /// Defaults to `standard`.
+        mode: Option<words::FactcheckMode>,
+        policy: Option<FactcheckPolicyChoice>;
+        ..job: JobFields,
+        ..round: RoundFields
+    }
+
+    /// A version 2 request to delegate a job. Unknown fields are ignored and named in the `warnings` of
+    /// the reply.
+    pub open struct DelegateRequestV2 {
+        /// The job to do.
+        objective: NotBlank,
+        /// The input of the job; defaults to `{}`.
+        input: Option<Value>,
+        policy: Option<PolicyChoice>,
+        /// The session to call; routing chooses one if it is left out.
+        session_id: Option<SessionRef>;
+        ..job: JobFields
+    }
+
+    /// A version 2 request to validate a candidate. Unknown fields are ignored and named in the
+    /// `warnings` of the reply.
+    pub open struct ValidateRequestV2 {
+        claim: Claim,
+        /// The session to call; routing chooses one if it is left out.
+        session_id: Option<SessionRef>;
+        ..candidate: CandidateFields,
+        ..job: JobFields
+    }
+
+    /// The fields of every job.
+    pub open struct JobFields {
+        /// Additional context for the executors.
+        context: Option<Value>,
+        /// Tools that the executors may use; passed on to them.
+        tools: Option<Value>,
+        /// The workflow that the job belongs to; passed on to the executors.
+        workflow: Option<Value>,
+        /// The person or system the job is done for; passed on to the executors.
+        actor: Option<Value>,
+        /// The caller's notes; ignored.
+        metadata: Option<Value>,
+        execution: Option<ExecutionLimits>,
+    }
+
+    /// The fields that belong to a candidate.
+    pub open struct CandidateFields {
+        /// Schema that the output must match; takes precedence over `execution.output_schema`.
+        output_schema: Option<JsonSchema>,
+        /// Evidence for the candidate, as text.
+        evidence_inline: Option<Vec<EvidenceItem<EvidenceText>>>,
+        /// Evidence for the candidate, stored elsewhere.
+        evidence_refs: Option<Vec<EvidenceItem<EvidenceRef>>>,
+        policy: Option<PolicyChoice>,
+    }
+
+    /// The terms of a round.
+    pub open struct RoundFields {
+        consensus: Option<ConsensusTerms>,
+        /// Used as a pool of one session if there is no `session_pool`.
+        session_id: Option<SessionRef>,
+    }
+
+    /// Evidence as text.
+    pub strict struct EvidenceText {
+        mime: String,
+        content: String,
+    }
+
+    /// Evidence stored elsewhere. It is fetched if a policy or a task requires it.
+    pub strict struct EvidenceRef {
+        uri: String,
+        digest: String,
+        size_bytes: Whole<0, LARGEST_SAFE>,
+        mime: String,
+        /// Milliseconds since 1970.
+        created_at: Whole<0, LARGEST_SAFE>,
+        producer: String,
+    }
+
+    /// How to do the job.
+    pub strict struct ExecutionLimits as "Execution" {
+        /// Deadline of the whole round; defaults to 60000.
+        timeout_ms: Option<TimeoutMs>,
+        /// The deadline in seconds, if there is no `timeout_ms`.
+        timeout: Option<Seconds>,
+        /// Passed on in the task contract; defaults to 10.
+        max_steps: Option<Whole<1, 1_000_000>>,
+        /// Schema that the output must match; not used by factcheck.
+        output_schema: Option<JsonSchema>,
+    }
+
+    /// A candidate that is the whole claim.
+    open struct ClaimedCandidate {
+        output: Option<Value>,
+        output_schema: Option<JsonSchema>,
+        evidence_inline: Option<Vec<EvidenceItem<EvidenceText>>>,
+        evidence_refs: Option<Vec<EvidenceItem<EvidenceRef>>>,
+    }
 }
 
-/// A request to validate a candidate. Unknown fields are refused, except names that begin with
-/// `x_`, which are reserved for the caller.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ValidateRequest {
-    pub claim: Claim,
-    /// Schema that the output must match; takes precedence over `execution.output_schema`.
-    pub output_schema: Option<JsonSchema>,
-    /// Evidence for the candidate, as text.
-    pub evidence_inline: Option<Vec<EvidenceText>>,
-    /// Evidence for the candidate, stored elsewhere.
-    pub evidence_refs: Option<Vec<EvidenceRef>>,
-    pub policy: Option<PolicyChoice>,
-    /// Additional context for the executors.
-    pub context: Option<Value>,
-    /// Tools that the executors may use; passed on to them.
-    pub tools: Option<Value>,
-    /// The workflow that the job belongs to; passed on to the executors.
-    pub workflow: Option<Value>,
-    /// The person or system the job is done for; passed on to the executors.
-    pub actor: Option<Value>,
-    /// The caller's notes; ignored.
-    pub metadata: Option<Value>,
-    pub execution: Option<ExecutionLimits>,
-    pub consensus: Option<ConsensusTerms>,
-    /// Used as a pool of one session if there is no `session_pool`.
-    pub session_id: Option<SessionRef>,
+values! {
+    /// A JSON Schema as far as its kind goes; its bounds are checked later.
+    pub named struct JsonSchema(Value):
+        one_of("A JSON Schema; draft 2020-12 unless `$schema` names another.")
+            .item(object())
+            .item(ObjectBuilder::new().schema_type(Type::Boolean))
+        => json_schema;
+
+    /// The claim of a fact check, with its text.
+    pub named struct FactClaim((Value, String)):
+        one_of("The claim as text, or an object with the text in `text` or `claim`.")
+            .item(text().pattern(Some(NOT_BLANK)))
+            .item(object())
+        => fact_claim;
 }
 
-/// A request to fact-check a claim. Unknown fields are refused, except names that begin with `x_`,
-/// which are reserved for the caller.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FactcheckRequest {
-    pub claim: FactClaim,
-    /// Defaults to `standard`.
-    pub mode: Option<words::FactcheckMode>,
-    pub policy: Option<FactcheckPolicyChoice>,
-    /// Additional context for the executors.
-    pub context: Option<Value>,
-    /// Tools that the executors may use; passed on to them.
-    pub tools: Option<Value>,
-    /// The workflow that the job belongs to; passed on to the executors.
-    pub workflow: Option<Value>,
-    /// The person or system the job is done for; passed on to the executors.
-    pub actor: Option<Value>,
-    /// The caller's notes; ignored.
-    pub metadata: Option<Value>,
-    pub execution: Option<ExecutionLimits>,
-    pub consensus: Option<ConsensusTerms>,
-    /// Used as a pool of one session if there is no `session_pool`.
-    pub session_id: Option<SessionRef>,
+/// A piece of evidence, which is used or refused as a whole: a fault names the piece.
+#[derive(Debug)]
+pub struct EvidenceItem<T>(pub T);
+
+impl<T: RequestField> RequestField for EvidenceItem<T> {
+    fn read(value: &Value, at: &FieldPath<'_>, faults: &mut RequestFaults) -> Option<Self> {
+        let mut inner = RequestFaults::default();
+        let read = T::read(value, at, &mut inner);
+        if let Some(fault) = inner.into_iter().next() {
+            faults.add(at.wrong(&format!("is not usable: {}", fault.detail)));
+        }
+        read.map(Self)
+    }
+
+    fn describe() -> RefOr<Schema> {
+        T::describe()
+    }
+
+    fn describe_parts(parts: &mut SchemaParts) {
+        T::describe_parts(parts);
+    }
+
+    fn shape() -> FieldShape {
+        T::shape()
+    }
 }
 
-/// A version 2 request to delegate a job. Unknown fields are ignored and named in the `warnings` of
-/// the reply.
-#[derive(Debug, ToSchema)]
-pub struct DelegateRequestV2 {
-    /// The job to do.
-    #[schema(pattern = r"\S")]
-    pub objective: String,
-    /// The input of the job; defaults to `{}`.
-    pub input: Option<Value>,
-    pub policy: Option<PolicyChoice>,
-    /// Additional context for the executors.
-    pub context: Option<Value>,
-    /// Tools that the executors may use; passed on to them.
-    pub tools: Option<Value>,
-    /// The workflow that the job belongs to; passed on to the executors.
-    pub workflow: Option<Value>,
-    /// The person or system the job is done for; passed on to the executors.
-    pub actor: Option<Value>,
-    /// The caller's notes; ignored.
-    pub metadata: Option<Value>,
-    pub execution: Option<ExecutionLimits>,
-    /// The session to call; routing chooses one if it is left out.
-    pub session_id: Option<SessionRef>,
+/// The candidate of validate: an output, or an object that holds one with all that belongs to it.
+#[derive(Debug)]
+pub struct Claim {
+    value: Value,
+    candidate: Option<ClaimedCandidate>,
 }
 
-/// A version 2 request to validate a candidate. Unknown fields are ignored and named in the
-/// `warnings` of the reply.
-#[derive(Debug, ToSchema)]
-pub struct ValidateRequestV2 {
-    pub claim: Claim,
-    /// Schema that the output must match; takes precedence over `execution.output_schema`.
-    pub output_schema: Option<JsonSchema>,
-    /// Evidence for the candidate, as text.
-    pub evidence_inline: Option<Vec<EvidenceText>>,
-    /// Evidence for the candidate, stored elsewhere.
-    pub evidence_refs: Option<Vec<EvidenceRef>>,
-    pub policy: Option<PolicyChoice>,
-    /// Additional context for the executors.
-    pub context: Option<Value>,
-    /// Tools that the executors may use; passed on to them.
-    pub tools: Option<Value>,
-    /// The workflow that the job belongs to; passed on to the executors.
-    pub workflow: Option<Value>,
-    /// The person or system the job is done for; passed on to the executors.
-    pub actor: Option<Value>,
-    /// The caller's notes; ignored.
-    pub metadata: Option<Value>,
-    pub execution: Option<ExecutionLimits>,
-    /// The session to call; routing chooses one if it is left out.
-    pub session_id: Option<SessionRef>,
+impl RequestField for Claim {
+    fn read(value: &Value, at: &FieldPath<'_>, faults: &mut RequestFaults) -> Option<Self> {
+        if value.as_str().is_some_and(|text| text.trim().is_empty()) {
+            faults.add(at.wrong("must not be blank"));
+            return None;
+        }
+        let candidate = match value.get("output") {
+            Some(_) => Some(ClaimedCandidate::read(value, at, faults)?),
+            None => None,
+        };
+        Some(Self { value: value.clone(), candidate })
+    }
+
+    fn describe() -> RefOr<Schema> {
+        component::<Self>()
+    }
+
+    fn describe_parts(parts: &mut SchemaParts) {
+        add_component::<Self>(parts);
+    }
+
+    fn shape() -> FieldShape {
+        FieldShape::Free
+    }
 }
 
-/// Evidence as text.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EvidenceText {
-    pub mime: String,
-    pub content: String,
-}
+named!(
+    Claim:
+        one_of("The candidate's output. An object with `output` is a full candidate: its `output` is judged, and its `output_schema`, `evidence_inline` and `evidence_refs` are used.")
+            .item(text().pattern(Some(NOT_BLANK)))
+            .item(object())
+            .item(ArrayBuilder::new().items(RefOr::T(empty())))
+            .item(ObjectBuilder::new().schema_type(Type::Number))
+            .item(ObjectBuilder::new().schema_type(Type::Boolean))
+);
 
-/// Evidence stored elsewhere. It is fetched if a policy or a task requires it.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EvidenceRef {
-    pub uri: String,
-    pub digest: String,
-    #[schema(maximum = 9_007_199_254_740_991u64)]
-    pub size_bytes: u64,
-    pub mime: String,
-    /// Milliseconds since 1970.
-    #[schema(maximum = 9_007_199_254_740_991u64)]
-    pub created_at: u64,
-    pub producer: String,
-}
-
-/// How to do the job.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = Execution)]
-pub struct ExecutionLimits {
-    /// Deadline of the whole round; defaults to 60000.
-    #[schema(minimum = 1, maximum = 600_000)]
-    pub timeout_ms: Option<u64>,
-    /// The deadline in seconds, if there is no `timeout_ms`.
-    #[schema(minimum = 0.001, maximum = 600)]
-    pub timeout: Option<f64>,
-    /// Passed on in the task contract; defaults to 10.
-    #[schema(minimum = 1, maximum = 1_000_000)]
-    pub max_steps: Option<u64>,
-    /// Schema that the output must match; not used by factcheck.
-    pub output_schema: Option<JsonSchema>,
-}
-
-/// What all three requests have in common.
-struct CommonFields<'a> {
-    body: RequestFields<'a>,
+/// All three requests have this in common.
+struct CommonFields {
     policy: PolicyRequest,
     terms: AgreementTerms,
-    timeout_ms: u64,
-    max_steps: Option<u32>,
-    execution_schema: Option<&'a Value>,
+    job: JobFields,
     request_digest: String,
     request: Option<String>,
 }
 
+/// Reads a request to delegate a job.
 pub fn delegate(body: &Value) -> Result<Job, Problem> {
-    let common = common::<DelegateRequest>(body)?;
-    let objective = common.body.required_text("objective")?.to_owned();
-    let input = common.body.get("input").cloned().unwrap_or_else(|| json!({}));
-    let task_type = common.policy.task_type.clone().unwrap_or_else(|| "delegate".to_owned());
-    let schema = common.execution_schema.cloned();
-    Ok(job(common, JobWork::Delegate { objective, input, task_type }, schema, "vp.schema_only.v1"))
+    let DelegateRequest { objective, input, policy, job, round } =
+        request::read(body, terms::CODE)?;
+    let common = CommonFields::new(body, policy, job, round)?;
+    let work = JobWork::Delegate {
+        objective: objective.0,
+        input: input.unwrap_or_else(|| json!({})),
+        task_type: common.policy.task_type.clone().unwrap_or_else(|| "delegate".to_owned()),
+    };
+    let schema = common.execution_schema();
+    Ok(common.job(work, schema, "vp.schema_only.v1"))
 }
 
+/// Reads a request to validate a candidate.
 pub fn validate(body: &Value) -> Result<Job, Problem> {
-    let common = common::<ValidateRequest>(body)?;
-    let claim =
-        common.body.get("claim").ok_or_else(|| common.body.wrong("claim", "is required"))?;
-    if claim.as_str().is_some_and(|text| text.trim().is_empty()) {
-        return Err(common.body.wrong("claim", "must not be blank"));
-    }
-    let inner = match claim.as_object() {
-        Some(members) if members.contains_key("output") => common.body.object("claim")?,
-        Some(_) | None => None,
+    let ValidateRequest { claim, candidate: beside, job, round } =
+        request::read(body, terms::CODE)?;
+    let common = CommonFields::new(body, beside.policy, job, round)?;
+    let Claim { value, candidate } = claim;
+    // A full candidate brings its own evidence; otherwise the evidence is beside the claim.
+    let (output, own_schema, inline, refs) = match candidate {
+        Some(it) => {
+            (it.output.unwrap_or(value), it.output_schema, it.evidence_inline, it.evidence_refs)
+        }
+        None => (value, None, beside.evidence_inline, beside.evidence_refs),
     };
-    let output = inner.as_ref().and_then(|inner| inner.get("output")).unwrap_or(claim).clone();
-    // What belongs to the candidate stands beside it: in the claim, or in the request.
-    let beside = inner.as_ref().unwrap_or(&common.body);
-    let schemas = [schema(beside)?, schema(&common.body)?, common.execution_schema];
-    let schema = schemas.into_iter().flatten().next().cloned();
-    let evidence = evidence(beside)?;
+    let schema = own_schema.or(beside.output_schema).map(|schema| schema.0);
+    let schema = schema.or_else(|| common.execution_schema());
+    let evidence = Evidence {
+        inline: inline.unwrap_or_default().into_iter().map(|it| it.0.into()).collect(),
+        refs: refs.unwrap_or_default().into_iter().map(|it| it.0.into()).collect(),
+    };
     let policy = if schema.is_some() { "vp.schema_only.v1" } else { "vp.claim.v1" };
-    Ok(job(common, JobWork::Validate { output, evidence }, schema, policy))
+    Ok(common.job(JobWork::Validate { output, evidence }, schema, policy))
 }
 
+/// Reads a request to check a fact.
 pub fn factcheck(body: &Value) -> Result<Job, Problem> {
-    let common = common::<FactcheckRequest>(body)?;
-    let claim =
-        common.body.get("claim").ok_or_else(|| common.body.wrong("claim", "is required"))?;
-    let prompt = match claim {
-        Value::String(text) if !text.trim().is_empty() => text.clone(),
-        Value::String(_) => return Err(common.body.wrong("claim", "must not be blank")),
-        Value::Object(members) => match members.get("text").or_else(|| members.get("claim")) {
-            Some(Value::String(text)) => text.clone(),
-            Some(_) | None => claim.to_string(),
-        },
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-            let reason = format!("must be a string or an object, not {}", kind(claim));
-            return Err(common.body.wrong("claim", &reason));
-        }
-    };
-    let mode =
-        common.body.word("mode", &["standard", "realtime"])?.unwrap_or(FactcheckMode::Standard);
+    let FactcheckRequest { claim, mode, policy, job, round } = request::read(body, terms::CODE)?;
+    let common = CommonFields::new(body, policy.map(|policy| policy.0), job, round)?;
     if common.policy.binding.is_some() {
         let reason = "is not accepted by factcheck, which has its own schema; leave it out";
-        return Err(common.body.unsupported("policy.policy_id", reason));
+        return Err(AT.member("policy.policy_id").unsupported(reason));
     }
-    let work = JobWork::Factcheck { claim: claim.clone(), prompt, mode };
-    Ok(job(common, work, Some(factcheck_schema()), "vp.schema_only.v1"))
+    let FactClaim((claim, prompt)) = claim;
+    let mode = mode.map_or(FactcheckMode::Standard, |mode| mode.0);
+    let work = JobWork::Factcheck { claim, prompt, mode };
+    Ok(common.job(work, Some(factcheck_schema()), "vp.schema_only.v1"))
 }
 
-/// What an executor must return for a fact check.
+const AT: FieldPath<'static> = FieldPath::body(terms::CODE);
+
+/// The schema of an executor's answer to a fact check.
 pub fn factcheck_schema() -> Value {
     json!({
         "type": "object",
@@ -282,109 +328,99 @@ pub fn factcheck_schema() -> Value {
     })
 }
 
-fn common<R: DescribedRequest>(body: &Value) -> Result<CommonFields<'_>, Problem> {
-    let request = canonical(body);
-    let request_digest = digest(&request);
-    let request = String::from_utf8(request).ok();
-    let body = RequestFields::of_body(body, terms::CODE)?;
-    body.keep_to::<R>()?;
-    let policy = policy_request::decode(&body)?;
-    let mut terms = terms::decode(&body, policy.tier.map_or(1, Tier::replicas))?;
-    if let Some(session) = body.get("session_id") {
-        if !terms.pool.is_empty() {
-            let reason = "contradicts `consensus.session_pool`; leave one of them out";
-            return Err(body.wrong("session_id", reason));
+impl CommonFields {
+    fn new(
+        body: &Value,
+        policy: Option<PolicyChoice>,
+        job: JobFields,
+        round: RoundFields,
+    ) -> Result<Self, Problem> {
+        let policy = policy.map(|policy| policy.checked(&AT.member("policy"))).transpose()?;
+        let policy = policy.unwrap_or_default();
+        let replicas = policy.tier.map_or(1, Tier::replicas);
+        let mut terms = agreement_terms(round.consensus, replicas, &AT)?;
+        if let Some(SessionRef(session)) = round.session_id {
+            if !terms.pool.is_empty() {
+                let reason = "contradicts `consensus.session_pool`; leave one of them out";
+                return Err(AT.member("session_id").wrong(reason));
+            }
+            terms.pool = vec![session];
         }
-        let reason = "must be a string or an integer";
-        let entry = terms::pool_entry(session).ok_or_else(|| body.wrong("session_id", reason))?;
-        terms.pool = vec![entry];
+        let request = canonical(body);
+        let request_digest = digest(&request);
+        Ok(Self { policy, terms, job, request_digest, request: String::from_utf8(request).ok() })
     }
-    let execution = body.object("execution")?;
-    let mut timeout_ms = policy.timeout_ms;
-    let mut max_steps = None;
-    let mut execution_schema = None;
-    if let Some(execution) = &execution {
-        timeout_ms = policy_request::timeout(execution)?.or(timeout_ms);
-        max_steps = execution.whole("max_steps", 1, 1_000_000)?.and_then(|n| u32::try_from(n).ok());
-        execution_schema = schema(execution)?;
+
+    fn execution_schema(&self) -> Option<Value> {
+        self.job.execution.as_ref()?.output_schema.as_ref().map(|schema| schema.0.clone())
     }
-    let timeout_ms = timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
-    Ok(CommonFields {
-        body,
-        policy,
-        terms,
-        timeout_ms,
-        max_steps,
-        execution_schema,
-        request_digest,
-        request,
-    })
-}
 
-fn job(
-    common: CommonFields<'_>,
-    work: JobWork,
-    schema: Option<Value>,
-    default_policy: &str,
-) -> Job {
-    let policy =
-        common.policy.binding.unwrap_or_else(|| PolicyBinding::new(default_policy, json!({})));
-    Job {
-        work,
-        policy,
-        has_schema: schema.is_some(),
-        output_schema: schema.unwrap_or_else(|| Value::Object(Map::new())),
-        context: common.body.get("context").cloned(),
-        passed_on: passed_on(&common.body),
-        tier: common.policy.tier,
-        labels: common.policy.labels,
-        terms: common.terms,
-        timeout_ms: common.timeout_ms,
-        max_steps: common.max_steps,
-        request_digest: common.request_digest,
-        request: common.request,
-        step: None,
-    }
-}
-
-/// What the caller says to the executors beside the job.
-fn passed_on(body: &RequestFields<'_>) -> Map<String, Value> {
-    // Nobody reads `metadata`: it is known so that it is not refused.
-    let _notes = body.get("metadata");
-    let given = |name: &str| body.get(name).map(|value| (name.to_owned(), value.clone()));
-    ["tools", "workflow", "actor"].into_iter().filter_map(given).collect()
-}
-
-/// What an output must match, as far as its kind goes; its bounds are checked later.
-fn schema<'a>(fields: &RequestFields<'a>) -> Result<Option<&'a Value>, Problem> {
-    match fields.get("output_schema") {
-        Some(other) if !other.is_object() && !other.is_boolean() => {
-            let reason = format!("must be a JSON Schema, not {}", kind(other));
-            Err(fields.wrong("output_schema", &reason))
+    fn job(self, work: JobWork, schema: Option<Value>, default_policy: &str) -> Job {
+        let binding = self.policy.binding;
+        let policy = binding.unwrap_or_else(|| PolicyBinding::new(default_policy, json!({})));
+        let JobFields { context, tools, workflow, actor, metadata: _, execution } = self.job;
+        let (timeout_ms, max_steps) = execution.map_or((None, None), |limits| {
+            (deadline_ms(limits.timeout_ms, limits.timeout), limits.max_steps)
+        });
+        let passed_on = [("tools", tools), ("workflow", workflow), ("actor", actor)];
+        let given = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
+        Job {
+            work,
+            policy,
+            has_schema: schema.is_some(),
+            output_schema: schema.unwrap_or_else(|| Value::Object(Map::new())),
+            context,
+            passed_on: passed_on.into_iter().filter_map(given).collect(),
+            tier: self.policy.tier,
+            labels: self.policy.labels,
+            terms: self.terms,
+            timeout_ms: timeout_ms.or(self.policy.timeout_ms).unwrap_or(DEFAULT_TIMEOUT_MS),
+            max_steps: max_steps.and_then(|steps| u32::try_from(steps.0).ok()),
+            request_digest: self.request_digest,
+            request: self.request,
+            step: None,
         }
-        schema => Ok(schema),
     }
 }
 
-fn evidence(fields: &RequestFields<'_>) -> Result<Evidence, Problem> {
-    let inline: Vec<executor::WireInlineEvidence> = list(fields, "evidence_inline")?;
-    let refs: Vec<executor::WireArtifactRef> = list(fields, "evidence_refs")?;
-    Ok(Evidence {
-        inline: inline.into_iter().map(Into::into).collect(),
-        refs: refs.into_iter().map(Into::into).collect(),
-    })
+impl From<EvidenceText> for InlineEvidence {
+    fn from(text: EvidenceText) -> Self {
+        Self { mime: text.mime, content: text.content }
+    }
 }
 
-fn list<T: serde::de::DeserializeOwned>(
-    fields: &RequestFields<'_>,
-    name: &str,
-) -> Result<Vec<T>, Problem> {
-    let Some(value) = fields.get(name) else { return Ok(Vec::new()) };
-    let items = value.as_array().ok_or_else(|| fields.wrong(name, "must be a list"))?;
-    let read = |(index, item): (usize, &Value)| {
-        serde_json::from_value(item.clone()).map_err(|error| {
-            fields.wrong(&format!("{name}.{index}"), &format!("is not usable: {error}"))
-        })
+impl From<EvidenceRef> for ArtifactRef {
+    fn from(artifact: EvidenceRef) -> Self {
+        Self {
+            uri: artifact.uri,
+            digest: artifact.digest,
+            size_bytes: artifact.size_bytes.0,
+            mime: artifact.mime,
+            created_at: artifact.created_at.0,
+            producer: artifact.producer,
+        }
+    }
+}
+
+fn json_schema(value: &Value) -> Result<Value, FieldFault> {
+    if value.is_object() || value.is_boolean() {
+        Ok(value.clone())
+    } else {
+        Err(format!("must be a JSON Schema, not {}", kind(value)).into())
+    }
+}
+
+fn fact_claim(claim: &Value) -> Result<(Value, String), FieldFault> {
+    let prompt = match claim {
+        Value::String(text) if !text.trim().is_empty() => text.clone(),
+        Value::String(_) => return Err("must not be blank".into()),
+        Value::Object(members) => match members.get("text").or_else(|| members.get("claim")) {
+            Some(Value::String(text)) => text.clone(),
+            Some(_) | None => claim.to_string(),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            return Err(format!("must be a string or an object, not {}", kind(claim)).into());
+        }
     };
-    items.iter().enumerate().map(read).collect()
+    Ok((claim.clone(), prompt))
 }

@@ -1,5 +1,5 @@
-//! The resources `/v1/me` and `/v1/accounts`: who one is, what there is to spend, and what became
-//! of it. Amounts are US dollars as decimal text.
+//! The resources `/v1/me` and `/v1/accounts`: the caller, its credit and its ledger. Amounts are US
+//! dollars as decimal text.
 
 use std::borrow::Cow;
 
@@ -18,45 +18,61 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::kit::{fields::RequestFields, time::Time, words};
+use super::kit::{
+    request::{self, FieldFault, request, text, values, values::text_of},
+    time::Time,
+    words,
+};
 use crate::problem::Problem;
 
 const LONGEST_NOTE: usize = 500;
+/// An amount that is not zero.
+const AMOUNT: &str = r"^-?([1-9][0-9]{0,8}(\.[0-9]{1,6})?|0\.([1-9][0-9]{0,5}|0[1-9][0-9]{0,4}|00[1-9][0-9]{0,3}|000[1-9][0-9]{0,2}|0000[1-9][0-9]?|00000[1-9]))$";
 /// Digits before the point.
 const MOST_DIGITS: usize = 9;
 const NOTHING: &str = "0.00";
 
-/// Credit to grant or take back.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GrantRequest {
-    /// US dollars as text, with up to six decimal places; negative to take back available credit.
-    #[schema(
-        pattern = r"^-?([1-9][0-9]{0,8}(\.[0-9]{1,6})?|0\.([1-9][0-9]{0,5}|0[1-9][0-9]{0,4}|00[1-9][0-9]{0,3}|000[1-9][0-9]{0,2}|0000[1-9][0-9]?|00000[1-9]))$"
-    )]
-    pub amount_usd: String,
-    /// Reason, recorded in the ledger.
-    #[schema(max_length = 500)]
-    pub note: Option<String>,
+request! {
+    /// Credit to grant or take back.
+    pub strict struct GrantRequest {
+        /// US dollars as text, with up to six decimal places; negative to take back available credit.
+        amount_usd: UsdAmount,
+        /// Reason, recorded in the ledger.
+        note: Option<GrantNote>,
+    }
 }
 
-/// What is given, in millionths of a credit, and why.
+values! {
+    /// An amount other than zero, in millionths of a credit.
+    pub struct UsdAmount(i64): text().pattern(Some(AMOUNT)) => amount;
+
+    /// The reason for a grant.
+    pub struct GrantNote(String): text().max_length(Some(LONGEST_NOTE)) => note;
+}
+
+/// The granted millionths of a credit, and the reason.
 pub fn decode_grant(body: &Value) -> Result<(i64, Option<String>), Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.keep_to::<GrantRequest>()?;
-    let text = body.text("amount_usd")?.ok_or_else(|| body.wrong("amount_usd", "is required"))?;
+    let grant: GrantRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok((grant.amount_usd.0, grant.note.map(|note| note.0)))
+}
+
+fn amount(value: &Value) -> Result<i64, FieldFault> {
+    let text = text_of(value)?;
     let whole = text.trim_start_matches('-').split('.').next().unwrap_or_default();
     let is_plain = whole.len() <= MOST_DIGITS && (whole == "0" || !whole.starts_with('0'));
     let micros = ledger::micros(text).filter(|micros| is_plain && *micros != 0);
-    let micros = micros.ok_or_else(|| {
-        let reason = "must be an amount in US dollars other than zero, below a billion and with up to six decimal places, such as 5.00";
-        body.wrong("amount_usd", reason)
-    })?;
-    let note = body.text("note")?;
-    if note.is_some_and(|note| LONGEST_NOTE < note.chars().count()) {
-        return Err(body.wrong("note", &format!("must have at most {LONGEST_NOTE} characters")));
+    micros.ok_or_else(|| {
+        "must be an amount in US dollars other than zero, below a billion and with up to six decimal places, such as 5.00".into()
+    })
+}
+
+fn note(value: &Value) -> Result<String, FieldFault> {
+    let text = text_of(value)?;
+    if text.chars().count() <= LONGEST_NOTE {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("must have at most {LONGEST_NOTE} characters").into())
     }
-    Ok((micros, note.map(str::to_owned)))
 }
 
 /// The caller.

@@ -9,11 +9,28 @@ use jurat_core::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{
+    ToSchema,
+    openapi::{
+        RefOr, SchemaFormat,
+        schema::{ObjectBuilder, Schema, Type},
+    },
+};
 
 use super::{
-    kit::{choices::SessionChoice, fields::RequestFields, member::OptionalMember, time::Time},
-    sessions::{self, SessionBody},
+    kit::{
+        faults::RequestFaults,
+        member::OptionalMember,
+        request::{
+            self, FieldFault, FieldPath, Hidden, RequestField, SchemaParts, add_component,
+            component, named, one_of, request, text,
+            unknown::FieldShape,
+            values,
+            values::{ResourceName, text_of},
+        },
+        time::Time,
+    },
+    sessions::{self, SessionBody, SessionOfExecutor},
 };
 use crate::problem::Problem;
 
@@ -26,105 +43,152 @@ pub struct ExecutorOrder {
     pub must_answer: bool,
 }
 
-/// A request to register an executor.
-///
-/// `remote`, `target_node` and `scope` are refused with `not_supported`.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AddExecutorRequest {
-    /// The name of the executor.
-    #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
-    pub name: String,
-    /// Base URL, `http` or `https`, without credentials, query or fragment.
-    #[schema(format = "uri", pattern = r"^https?://[^@?#\s]+$")]
-    pub url: String,
-    /// Name of the environment variable with the bearer token, set where the server runs.
-    #[schema(pattern = "^[A-Za-z_][A-Za-z0-9_]*$")]
-    pub token_env: Option<String>,
-    /// Base URL under which `/agent-events` receives events; if left out, no events are sent.
-    /// `agent_event_callback_base_url` is an alias.
-    #[schema(format = "uri", pattern = r"^https?://[^@?#\s]+$")]
-    pub agent_events_url: Option<String>,
-    /// The session to add with it; `false` for none; defaults to a session with the executor's
-    /// name.
-    pub session: Option<SessionChoice>,
-    /// Registers the executor only if it is healthy and reports its capabilities now; if left out,
-    /// it is registered anyway and `probe` shows its health.
-    pub must_answer: Option<bool>,
+request! {
+    /// A request to register an executor.
+    ///
+    /// `remote`, `target_node` and `scope` are refused with `not_supported`.
+    pub strict struct AddExecutorRequest {
+        remote: Hidden<DirectOnly>,
+        target_node: Hidden<DirectOnly>,
+        scope: Hidden<DirectOnly>,
+        /// The name of the executor.
+        name: ResourceName,
+        /// Base URL, `http` or `https`, without credentials, query or fragment.
+        url: BaseUrl,
+        /// Name of the environment variable with the bearer token, set where the server runs.
+        token_env: Option<EnvVariable>,
+        /// Base URL under which `/agent-events` receives events; if left out, no events are sent.
+        /// `agent_event_callback_base_url` is an alias.
+        agent_events_url: Option<BaseUrl>,
+        agent_event_callback_base_url: Hidden<BaseUrl>,
+        /// The session to add with it; `false` for none; defaults to a session with the executor's
+        /// name.
+        session: Option<SessionChoice>,
+        /// Registers the executor only if it is healthy and reports its capabilities now; if left out,
+        /// it is registered anyway and `probe` shows its health.
+        must_answer: Option<bool>,
+    }
 }
 
-pub fn decode_add(body: &Value, now: Timestamp) -> Result<ExecutorOrder, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.keep_to::<AddExecutorRequest>()?;
-    for name in ["remote", "target_node", "scope"] {
-        if body.get(name).is_some_and(|value| value != &Value::Bool(false)) {
-            let reason = "is not supported: executors are called directly over HTTP; leave it out and register a URL this server can reach";
-            return Err(body.unsupported(name, reason));
+values! {
+    /// An http or https address without query, and without a slash at its end.
+    pub struct BaseUrl(String):
+        text()
+            .format(Some(SchemaFormat::Custom("uri".to_owned())))
+            .pattern(Some(r"^https?://[^@?#\s]+$"))
+        => base_url;
+
+    /// The name of an environment variable.
+    pub struct EnvVariable(String): text().pattern(Some("^[A-Za-z_][A-Za-z0-9_]*$")) => variable;
+
+    /// A field of servers that reach executors through other servers; only `false` is taken.
+    pub struct DirectOnly(()): text() => direct_only;
+}
+
+/// The session that comes with an executor, or whether one does.
+#[derive(Debug)]
+pub enum SessionChoice {
+    /// Whether to add a session with the defaults.
+    Wanted(bool),
+    /// The session to add.
+    Session(SessionOfExecutor),
+}
+
+impl RequestField for SessionChoice {
+    fn read(value: &Value, at: &FieldPath<'_>, faults: &mut RequestFaults) -> Option<Self> {
+        match value.as_bool() {
+            Some(is_wanted) => Some(Self::Wanted(is_wanted)),
+            None => SessionOfExecutor::read(value, at, faults).map(Self::Session),
         }
     }
-    let name = sessions::name(&body, "name")?;
+
+    fn describe() -> RefOr<Schema> {
+        component::<Self>()
+    }
+
+    fn describe_parts(parts: &mut SchemaParts) {
+        add_component::<Self>(parts);
+    }
+
+    fn shape() -> FieldShape {
+        SessionOfExecutor::shape()
+    }
+}
+
+named!(
+    SessionChoice:
+        one_of("The session to add with the executor, or a boolean for whether to add one.")
+            .item(ObjectBuilder::new().schema_type(Type::Boolean))
+            .item(SessionOfExecutor::describe()),
+    with SessionOfExecutor
+);
+
+/// Reads a request to register an executor.
+pub fn decode_add(body: &Value, now: Timestamp) -> Result<ExecutorOrder, Problem> {
+    let new: AddExecutorRequest = request::read(body, ProblemCode::ValidationError)?;
+    let name = new.name.0;
+    let session = match new.session {
+        Some(SessionChoice::Wanted(false)) => None,
+        Some(SessionChoice::Wanted(true)) | None => Some(sessions::plain(&name, now)),
+        Some(SessionChoice::Session(session)) => Some(session.session(&name, now)),
+    };
     let executor = Executor {
-        name: name.clone(),
-        url: base_url(&body, "url")?.ok_or_else(|| body.wrong("url", "is required"))?,
-        token_env: variable(&body, "token_env")?,
-        agent_events_url: events_url(&body)?,
+        name,
+        url: new.url.0,
+        token_env: new.token_env.map(|it| it.0),
+        agent_events_url: events_url(new.agent_events_url, new.agent_event_callback_base_url.0)?,
         created_at: now,
         probe: None,
     };
-    let session = match body.get("session") {
-        Some(Value::Bool(false)) => None,
-        Some(Value::Bool(true)) | None => Some(sessions::plain(&name, now)),
-        Some(_) => match body.object("session")? {
-            Some(fields) => Some(sessions::decode_fields(&fields, Some(&name), now)?),
-            None => None,
-        },
-    };
-    let must_answer = body.flag("must_answer")?.unwrap_or(false);
-    Ok(ExecutorOrder { executor, session, must_answer })
+    Ok(ExecutorOrder { executor, session, must_answer: new.must_answer.unwrap_or(false) })
 }
 
-/// Where events are sent to; it has two names.
-fn events_url(body: &RequestFields<'_>) -> Result<Option<String>, Problem> {
-    let ours = base_url(body, "agent_events_url")?;
-    let other = "agent_event_callback_base_url";
-    match (ours, base_url(body, other)?) {
-        (Some(ours), Some(theirs)) if ours != theirs => {
-            Err(body.wrong(other, "contradicts `agent_events_url`; leave one out"))
-        }
-        (ours, theirs) => Ok(ours.or(theirs)),
+/// The address for events, which has two names.
+fn events_url(ours: Option<BaseUrl>, theirs: Option<BaseUrl>) -> Result<Option<String>, Problem> {
+    match (ours, theirs) {
+        (Some(ours), Some(theirs)) if ours != theirs => Err(request::wrong(
+            "agent_event_callback_base_url",
+            "contradicts `agent_events_url`; leave one out",
+        )),
+        (ours, theirs) => Ok(ours.or(theirs).map(|url| url.0)),
     }
 }
 
-/// An http or https address without query, and without a slash at its end.
-fn base_url(body: &RequestFields<'_>, name: &str) -> Result<Option<String>, Problem> {
-    let Some(text) = body.text(name)? else { return Ok(None) };
-    let wrong = |reason: &str| Err(body.wrong(name, reason));
-    let Ok(url) = url::Url::parse(text) else {
-        return wrong("is not a URL; write it like http://127.0.0.1:8787");
+fn base_url(value: &Value) -> Result<String, FieldFault> {
+    let Ok(url) = url::Url::parse(text_of(value)?) else {
+        return Err("is not a URL; write it like http://127.0.0.1:8787".into());
     };
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return wrong("must start with http:// or https:// and name a host");
+        return Err("must start with http:// or https:// and name a host".into());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return wrong(
-            "must not contain credentials; name an environment variable with `token_env` instead",
-        );
+        let reason =
+            "must not contain credentials; name an environment variable with `token_env` instead";
+        return Err(reason.into());
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return wrong("must not have a query or a fragment");
+        return Err("must not have a query or a fragment".into());
     }
-    Ok(Some(url.as_str().trim_end_matches('/').to_owned()))
+    Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-fn variable(body: &RequestFields<'_>, name: &str) -> Result<Option<String>, Problem> {
-    let Some(text) = body.text(name)? else { return Ok(None) };
+fn variable(value: &Value) -> Result<String, FieldFault> {
+    let text = text_of(value)?;
     let is_name = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         && text.bytes().next().is_some_and(|b| !b.is_ascii_digit());
     if is_name {
-        Ok(Some(text.to_owned()))
+        Ok(text.to_owned())
     } else {
-        Err(body.wrong(name, "must be the name of an environment variable, not a token"))
+        Err("must be the name of an environment variable, not a token".into())
     }
+}
+
+fn direct_only(value: &Value) -> Result<(), FieldFault> {
+    if value == &Value::Bool(false) {
+        return Ok(());
+    }
+    let reason = "is not supported: executors are called directly over HTTP; leave it out and register a URL this server can reach";
+    Err(FieldFault::Unsupported(reason.into()))
 }
 
 /// An executor and its current state.

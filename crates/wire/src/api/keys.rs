@@ -13,57 +13,72 @@ use jurat_core::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{
+    ToSchema,
+    openapi::{KnownFormat, SchemaFormat},
+};
 
 use super::kit::{
-    fields::{RequestFields, short},
+    json::short,
+    request::{
+        self, FieldFault, request, text, values,
+        values::{Whole, filled_text, list_of, text_of, texts_of},
+    },
     time::{self, Time},
     words,
 };
 use crate::problem::Problem;
 
 const LONGEST_NAME: usize = 64;
-const HIGHEST_RATE: u64 = 1_000_000;
-const MOST_ROUNDS: u64 = 100_000;
 const LONGEST_GRACE_S: u64 = 30 * 86_400;
 const DEFAULT_GRACE_S: u64 = 86_400;
 
-/// A request to create a key. Unknown fields are ignored, unless one looks like a misspelt field.
-#[derive(Debug, ToSchema)]
-pub struct CreateKeyRequest {
-    /// Name of the key; no `/` and no control characters.
-    #[schema(
-        max_length = 64,
-        pattern = r"^[^\s/.\x00-\x1f\x7f-\x9f-]([^/\x00-\x1f\x7f-\x9f]*[^\s/\x00-\x1f\x7f-\x9f])?$"
-    )]
-    pub name: String,
-    /// Scopes of the key. Defaults to all scopes of the creating key except `admin`; for an admin,
-    /// to all scopes that an account needs for its own resources.
-    #[schema(min_items = 1)]
-    pub scopes: Option<Vec<words::Scope>>,
-    /// Account of the key; defaults to the caller's own. Only an admin may name another, which is
-    /// created if it does not exist.
-    #[schema(pattern = "^acct_[A-Za-z0-9]{1,40}$")]
-    pub account: Option<String>,
-    /// Requests per minute; defaults to the installation's limit. A limited key cannot create one
-    /// with a higher limit.
-    #[schema(minimum = 1, maximum = 1_000_000)]
-    pub rate_per_minute: Option<u64>,
-    /// Concurrent rounds; defaults to the installation's limit.
-    #[schema(minimum = 1, maximum = 100_000)]
-    pub concurrent_rounds: Option<u64>,
-    /// Expiry time, in the future and with any UTC offset; if left out, the key does not expire.
-    #[schema(format = "date-time")]
-    pub expires_at: Option<String>,
+request! {
+    /// A request to create a key. Unknown fields are ignored, unless one looks like a misspelt field.
+    pub open struct CreateKeyRequest {
+        /// Name of the key; no `/` and no control characters.
+        name: KeyName,
+        /// Scopes of the key. Defaults to all scopes of the creating key except `admin`; for an admin,
+        /// to all scopes that an account needs for its own resources.
+        scopes: Option<ScopeList>,
+        /// Account of the key; defaults to the caller's own. Only an admin may name another, which is
+        /// created if it does not exist.
+        account: Option<AccountField>,
+        /// Requests per minute; defaults to the installation's limit. A limited key cannot create one
+        /// with a higher limit.
+        rate_per_minute: Option<Whole<1, 1_000_000>>,
+        /// Concurrent rounds; defaults to the installation's limit.
+        concurrent_rounds: Option<Whole<1, 100_000>>,
+        /// Expiry time, in the future and with any UTC offset; if left out, the key does not expire.
+        expires_at: Option<ExpiryTime>,
+    }
+
+    /// How to rotate a key.
+    pub strict struct RotateKeyRequest {
+        /// How long the old key stays valid; defaults to one day.
+        grace_seconds: Option<Whole<0, LONGEST_GRACE_S>>,
+    }
 }
 
-/// How to rotate a key.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RotateKeyRequest {
-    /// How long the old key stays valid; defaults to one day.
-    #[schema(maximum = 2_592_000)]
-    pub grace_seconds: Option<u64>,
+values! {
+    /// A name that can be part of a URL, and is no flag on a command line.
+    pub struct KeyName(String):
+        text()
+            .max_length(Some(LONGEST_NAME))
+            .pattern(Some(r"^[^\s/.\x00-\x1f\x7f-\x9f-]([^/\x00-\x1f\x7f-\x9f]*[^\s/\x00-\x1f\x7f-\x9f])?$"))
+        => name;
+
+    /// At least one scope.
+    pub struct ScopeList(BTreeSet<Scope>):
+        list_of::<words::Scope>().min_items(Some(1)) => scope_list, with words::Scope;
+
+    /// An account that a request names.
+    pub struct AccountField(AccountId):
+        text().pattern(Some("^acct_[A-Za-z0-9]{1,40}$")) => account_id;
+
+    /// A time with any offset from UTC.
+    pub struct ExpiryTime(Timestamp):
+        text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))) => expiry;
 }
 
 /// A created key; the only reply that contains the key itself.
@@ -175,41 +190,48 @@ fn scopes(key: &Key) -> Vec<&'static str> {
     key.scopes.iter().map(|scope| scope.as_str()).collect()
 }
 
+/// Reads a request to create a key.
 pub fn decode_create(body: &Value, now: Timestamp) -> Result<NewKey, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    // The registry ignores what it does not know, but a key must not lose a limit to a slip.
-    body.refuse_slips::<CreateKeyRequest>()?;
+    // The registry ignores unknown fields, but a key must not lose a limit to a slip.
+    request::refuse_slips::<CreateKeyRequest>(body, ProblemCode::ValidationError)?;
+    let new: CreateKeyRequest = request::read(body, ProblemCode::ValidationError)?;
+    let expires_at = new.expires_at.map(|end| end.0);
+    if expires_at.is_some_and(|end| end <= now) {
+        return Err(request::wrong("expires_at", "must be in the future"));
+    }
     Ok(NewKey {
-        name: name(&body)?,
-        scopes: wanted_scopes(&body)?,
-        account: body.text("account")?.map(account).transpose()?,
-        rate_per_minute: count(&body, "rate_per_minute", HIGHEST_RATE)?,
-        concurrent_rounds: count(&body, "concurrent_rounds", MOST_ROUNDS)?,
-        expires_at: end(&body, now)?,
+        name: new.name.0,
+        scopes: new.scopes.map(|scopes| scopes.0),
+        account: new.account.map(|account| account.0),
+        rate_per_minute: new.rate_per_minute.and_then(|it| u32::try_from(it.0).ok()),
+        concurrent_rounds: new.concurrent_rounds.and_then(|it| u32::try_from(it.0).ok()),
+        expires_at,
     })
 }
 
 /// For how many milliseconds a key that is replaced stays valid.
 pub fn decode_rotate(body: &Value) -> Result<u64, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.keep_to::<RotateKeyRequest>()?;
-    Ok(body.whole("grace_seconds", 0, LONGEST_GRACE_S)?.unwrap_or(DEFAULT_GRACE_S) * 1_000)
+    let order: RotateKeyRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(order.grace_seconds.map_or(DEFAULT_GRACE_S, |it| it.0) * 1_000)
 }
 
 /// An account that a request names.
 pub fn account(text: &str) -> Result<AccountId, Problem> {
-    AccountId::parse(text).map_err(|_| {
-        let reason = format!(
-            "`account` must be `acct_` and 1 to 40 letters or digits, not `{}`",
-            short(text)
-        );
-        Problem::new(ProblemCode::ValidationError, reason).at("account")
-    })
+    let wrong = |_| request::wrong("account", &not_an_account(text));
+    AccountId::parse(text).map_err(wrong)
 }
 
-/// A name that can stand in a URL, and is no flag on a command line.
-fn name(body: &RequestFields<'_>) -> Result<String, Problem> {
-    let text = body.required_text("name")?;
+fn account_id(value: &Value) -> Result<AccountId, FieldFault> {
+    let text = text_of(value)?;
+    AccountId::parse(text).map_err(|_| not_an_account(text).into())
+}
+
+fn not_an_account(text: &str) -> String {
+    format!("must be `acct_` and 1 to 40 letters or digits, not `{}`", short(text))
+}
+
+fn name(value: &Value) -> Result<String, FieldFault> {
+    let text = filled_text(value)?;
     let is_plain = text.chars().all(|symbol| !symbol.is_control() && symbol != '/');
     let is_framed = text.trim() == text && !text.starts_with(['-', '.']);
     if is_plain && is_framed && text.chars().count() <= LONGEST_NAME {
@@ -218,37 +240,22 @@ fn name(body: &RequestFields<'_>) -> Result<String, Problem> {
     let reason = format!(
         "must have at most {LONGEST_NAME} characters, no `/` and no control characters, and not start with `-` or `.` or a space"
     );
-    Err(body.wrong("name", &reason))
+    Err(reason.into())
 }
 
-fn wanted_scopes(body: &RequestFields<'_>) -> Result<Option<BTreeSet<Scope>>, Problem> {
-    if body.get("scopes").is_none() {
-        return Ok(None);
-    }
-    let wrong = |what: &str| {
+fn scope_list(value: &Value) -> Result<BTreeSet<Scope>, FieldFault> {
+    let wrong = |what: &str| -> FieldFault {
         let known = Scope::ALL.map(Scope::as_str).join(", ");
-        body.wrong("scopes", &format!("{what}; known are {known}"))
+        format!("{what}; known are {known}").into()
     };
-    let words = body.texts("scopes")?;
-    let scopes: BTreeSet<Scope> = words
+    let scopes: BTreeSet<Scope> = texts_of(value)?
         .into_iter()
         .map(|word| word.parse().map_err(|()| wrong(&format!("has no `{}`", short(word)))))
         .collect::<Result<_, _>>()?;
-    if scopes.is_empty() { Err(wrong("must name at least one scope")) } else { Ok(Some(scopes)) }
+    if scopes.is_empty() { Err(wrong("must name at least one scope")) } else { Ok(scopes) }
 }
 
-fn count(body: &RequestFields<'_>, field: &str, most: u64) -> Result<Option<u32>, Problem> {
-    Ok(body.whole(field, 1, most)?.and_then(|number| u32::try_from(number).ok()))
-}
-
-fn end(body: &RequestFields<'_>, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
-    let Some(text) = body.text("expires_at")? else { return Ok(None) };
-    match time::parse(text) {
-        Some(end) if now < end => Ok(Some(end)),
-        Some(_) => Err(body.wrong("expires_at", "must be in the future")),
-        None => Err(body.wrong(
-            "expires_at",
-            "must be an RFC 3339 time with a time zone, such as 2030-01-31T12:00:00Z",
-        )),
-    }
+fn expiry(value: &Value) -> Result<Timestamp, FieldFault> {
+    let reason = "must be an RFC 3339 time with a time zone, such as 2030-01-31T12:00:00Z";
+    time::parse(text_of(value)?).ok_or_else(|| reason.into())
 }

@@ -1,11 +1,13 @@
-//! What the requests and replies of every resource share.
+//! Parts that the requests and replies of every resource share.
 
 pub mod choices;
-pub(crate) mod faults;
+pub mod faults;
 pub mod fields;
+pub mod json;
 pub mod known_fields;
 pub mod member;
 pub mod page;
+pub mod request;
 pub mod terms;
 pub mod time;
 pub mod words;

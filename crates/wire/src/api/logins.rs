@@ -1,4 +1,4 @@
-//! Coming in without a key: codes by mail, and programs that somebody lets in.
+//! Logging in without a key: codes by e-mail, and programs that a user approves.
 
 use jurat_core::{
     account::{key::ApiKey, login::DEVICE_INTERVAL_S},
@@ -8,70 +8,59 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::kit::fields::RequestFields;
+use super::kit::request::{self, request, values::Identifier};
 use crate::problem::Problem;
 
-/// An address to send a code to.
-#[derive(Debug, ToSchema)]
-pub struct CodeRequest {
-    #[schema(min_length = 1, pattern = r"\S")]
-    pub email: String,
+request! {
+    /// An address to send a code to.
+    pub open struct CodeRequest {
+        email: Identifier,
+    }
+
+    /// A code received by e-mail.
+    pub open struct VerifyCodeRequest {
+        /// The address that the code was sent to.
+        email: Identifier,
+        code: Identifier,
+    }
+
+    /// Exchanges the token of an approved program for a key.
+    pub open struct ExchangeRequest {
+        /// Name of the machine, used in the name of the key.
+        hostname: Option<String>,
+    }
+
+    /// A user's answer to a waiting program.
+    pub strict struct ApproveRequest {
+        /// The code that the program shows, such as `BCDF-GHJK`.
+        user_code: Identifier,
+        /// Whether to approve the program; defaults to true.
+        approve: Option<bool>,
+    }
 }
 
-/// A code received by e-mail.
-#[derive(Debug, ToSchema)]
-pub struct VerifyCodeRequest {
-    /// The address that the code was sent to.
-    #[schema(min_length = 1, pattern = r"\S")]
-    pub email: String,
-    #[schema(min_length = 1, pattern = r"\S")]
-    pub code: String,
-}
-
-/// Exchanges the token of an approved program for a key.
-#[derive(Debug, ToSchema)]
-pub struct ExchangeRequest {
-    /// Name of the machine, used in the name of the key.
-    pub hostname: Option<String>,
-}
-
-/// A user's answer to a waiting program.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ApproveRequest {
-    /// The code that the program shows, such as `BCDF-GHJK`.
-    #[schema(min_length = 1, pattern = r"\S")]
-    pub user_code: String,
-    /// Whether to approve the program; defaults to true.
-    pub approve: Option<bool>,
-}
-
-pub fn decode_code(body: &Value) -> Result<&str, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.required_text("email")
+/// The address that a code is sent to.
+pub fn decode_code(body: &Value) -> Result<String, Problem> {
+    let request: CodeRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(request.email.0)
 }
 
 /// The address and the code.
-pub fn decode_verify(body: &Value) -> Result<(&str, &str), Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    Ok((body.required_text("email")?, body.required_text("code")?))
+pub fn decode_verify(body: &Value) -> Result<(String, String), Problem> {
+    let request: VerifyCodeRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok((request.email.0, request.code.0))
 }
 
-pub fn decode_exchange(body: &Value) -> Result<Option<&str>, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.text("hostname")
+/// The name of the machine that a key is for.
+pub fn decode_exchange(body: &Value) -> Result<Option<String>, Problem> {
+    let request: ExchangeRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(request.hostname)
 }
 
-/// The code, and whether the program is let in.
-pub fn decode_approve(body: &Value) -> Result<(&str, bool), Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.keep_to::<ApproveRequest>()?;
-    let is_approved = match body.get("approve") {
-        None => true,
-        Some(Value::Bool(approve)) => *approve,
-        Some(_) => return Err(body.wrong("approve", "must be true or false")),
-    };
-    Ok((body.required_text("user_code")?, is_approved))
+/// The code, and whether the program is approved.
+pub fn decode_approve(body: &Value) -> Result<(String, bool), Problem> {
+    let request: ApproveRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok((request.user_code.0, request.approve.unwrap_or(true)))
 }
 
 /// The reply is the same for every address.

@@ -5,21 +5,24 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::kit::{fields::RequestFields, time::Time};
+use super::kit::{
+    request::{self, request, values::Identifier},
+    time::Time,
+};
 use crate::problem::Problem;
 
-/// A handle for an account or a new team.
-#[derive(Debug, ToSchema)]
-pub struct HandleRequest {
-    /// 3 to 40 lowercase letters, digits and hyphens, with no hyphen at either end.
-    #[schema(min_length = 1, pattern = r"\S")]
-    pub handle: String,
+request! {
+    /// A handle for an account or a new team.
+    pub open struct HandleRequest {
+        /// 3 to 40 lowercase letters, digits and hyphens, with no hyphen at either end.
+        handle: Identifier,
+    }
 }
 
-/// The handle; whether it has the form of one is a question of its own.
-pub fn decode_handle(body: &Value) -> Result<&str, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.required_text("handle")
+/// The handle; whether it has the form of one is decided later, with a code of its own.
+pub fn decode_handle(body: &Value) -> Result<String, Problem> {
+    let request: HandleRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(request.handle.0)
 }
 
 /// The account's handle.

@@ -4,13 +4,18 @@ use std::collections::BTreeSet;
 
 use jurat_core::{executor::session::Tier, policy::PolicyBinding};
 use serde_json::{Value, json};
-use utoipa::{
-    ToSchema,
-    openapi::schema::{Object, ObjectBuilder, SchemaType, Type},
-};
+use utoipa::openapi::{RefOr, schema::Schema};
 
 use super::kit::{
-    fields::{RequestFields, short},
+    faults::RequestFaults,
+    json::short,
+    request::{
+        FieldFault, FieldPath, Hidden, RequestField, SchemaParts, add_component, component, named,
+        noted, object, one_of, request, text,
+        unknown::FieldShape,
+        values,
+        values::{NotBlank, Whole, number, text_of},
+    },
     words,
 };
 use crate::problem::Problem;
@@ -25,144 +30,216 @@ pub struct PolicyRequest {
     pub timeout_ms: Option<u64>,
 }
 
-/// The policy of a request: the deciding rules and the required sessions.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PolicyObject {
-    /// Lowest tier of sessions to route to; also sets the number of replicas: 1, 3 or 5.
-    pub tier: Option<words::Tier>,
-    /// Labels that every session routed to must have.
-    pub labels: Option<Vec<String>>,
-    /// The deciding policy, such as `vp.schema_only.v1`.
-    #[schema(pattern = r"\S")]
-    pub policy_id: Option<String>,
-    /// Needs `policy_id`.
-    #[schema(schema_with = params)]
-    pub policy_params: Option<Value>,
-    /// Needs `policy_id`.
-    pub policy_version: Option<String>,
-    /// Needs `policy_id`; must be the correct hash.
-    pub policy_hash: Option<String>,
-    /// Delegate only: the task type that the executors are asked for.
-    #[schema(pattern = r"\S")]
-    pub task_type: Option<String>,
-    /// As in `execution`, which takes precedence.
-    #[schema(minimum = 1, maximum = 600_000)]
-    pub timeout_ms: Option<u64>,
-    /// As in `execution`, which takes precedence.
-    #[schema(minimum = 0.001, maximum = 600)]
-    pub timeout: Option<f64>,
-}
+request! {
+    /// The policy of a request: the deciding rules and the required sessions.
+    pub strict struct PolicyObject {
+        /// The deciding policy, such as `vp.schema_only.v1`.
+        policy_id: Option<NotBlank>,
+        /// The parameters of the policy. Needs `policy_id`.
+        policy_params: Option<PolicyParams>,
+        /// Needs `policy_id`.
+        policy_version: Option<String>,
+        /// Needs `policy_id`; must be the correct hash.
+        policy_hash: Option<String>,
+        /// Delegate only: the task type that the executors are asked for.
+        task_type: Option<NotBlank>;
+        ..routing: PolicyRouting
+    }
 
-/// The sessions required for a fact check.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FactcheckPolicy {
-    /// Lowest tier of sessions to route to; also sets the number of replicas: 1, 3 or 5.
-    pub tier: Option<words::Tier>,
-    /// Labels that every session routed to must have.
-    pub labels: Option<Vec<String>>,
-    /// As in `execution`, which takes precedence.
-    #[schema(minimum = 1, maximum = 600_000)]
-    pub timeout_ms: Option<u64>,
-    /// As in `execution`, which takes precedence.
-    #[schema(minimum = 0.001, maximum = 600)]
-    pub timeout: Option<f64>,
-}
+    /// The sessions required for a fact check.
+    pub strict struct FactcheckPolicy {
+        policy_id: Hidden<NotBlank>,
+        policy_params: Hidden<PolicyParams>,
+        policy_version: Hidden<String>,
+        policy_hash: Hidden<String>,
+        task_type: Hidden<NotBlank>;
+        ..routing: PolicyRouting
+    }
 
-fn params() -> Object {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
-        .description(Some("The parameters of the policy. Needs `policy_id`."))
-        .build()
-}
-
-pub fn decode(body: &RequestFields<'_>) -> Result<PolicyRequest, Problem> {
-    match body.get("policy") {
-        None => Ok(PolicyRequest::default()),
-        Some(Value::String(word)) if word.contains('.') => {
-            let binding = Some(PolicyBinding::new(word, json!({})));
-            Ok(PolicyRequest { binding, ..PolicyRequest::default() })
-        }
-        Some(Value::String(word)) => {
-            Ok(PolicyRequest { tier: tier(body, "policy", word)?, ..PolicyRequest::default() })
-        }
-        Some(_) => match body.object("policy")? {
-            Some(policy) => decode_object(&policy),
-            None => Ok(PolicyRequest::default()),
-        },
+    /// The sessions that a request is routed to, and how long they may take.
+    pub open struct PolicyRouting {
+        /// Lowest tier of sessions to route to; also sets the number of replicas: 1, 3 or 5.
+        tier: Option<RequiredTier>,
+        /// Labels that every session routed to must have.
+        labels: Option<Vec<String>>,
+        /// As in `execution`, which takes precedence.
+        timeout_ms: Option<TimeoutMs>,
+        /// As in `execution`, which takes precedence.
+        timeout: Option<Seconds>,
     }
 }
 
-fn decode_object(policy: &RequestFields<'_>) -> Result<PolicyRequest, Problem> {
-    let tier = match policy.text("tier")? {
-        Some(word) => tier(policy, "tier", word)?,
-        None => None,
-    };
-    let task_type = match policy.get("task_type") {
-        None => None,
-        Some(_) => Some(policy.required_text("task_type")?.to_owned()),
-    };
-    Ok(PolicyRequest {
-        tier,
-        labels: policy.texts("labels")?.into_iter().map(str::to_owned).collect(),
-        task_type,
-        binding: binding(policy)?,
-        timeout_ms: timeout(policy)?,
-    })
+/// A deadline in milliseconds.
+pub type TimeoutMs = Whole<1, 600_000>;
+
+values! {
+    /// The parameters of a policy.
+    pub struct PolicyParams(Value): object() => params;
+
+    /// A tier that a request can require.
+    pub struct RequiredTier(Tier) like words::Tier => tier;
+
+    /// A deadline in seconds, kept in milliseconds.
+    pub struct Seconds(u64): number().minimum(Some(0.001)).maximum(Some(600)) => seconds;
 }
 
-fn binding(policy: &RequestFields<'_>) -> Result<Option<PolicyBinding>, Problem> {
-    if policy.get("policy_id").is_none() {
-        let orphan = ["policy_params", "policy_hash", "policy_version"]
-            .into_iter()
-            .find(|name| policy.get(name).is_some());
-        return match orphan {
-            None => Ok(None),
-            Some(name) => Err(policy.wrong(name, "needs `policy_id` as well")),
+/// A policy as a request names it: the id of one, a tier, or an object with both.
+#[derive(Debug)]
+pub enum PolicyChoice {
+    /// The id of a policy, which has a dot.
+    Id(String),
+    /// The lowest tier of sessions.
+    Tier(Tier),
+    /// Whatever the object says.
+    Object(Box<PolicyObject>),
+}
+
+impl RequestField for PolicyChoice {
+    fn read(value: &Value, at: &FieldPath<'_>, faults: &mut RequestFaults) -> Option<Self> {
+        match value.as_str() {
+            Some(id) if id.contains('.') => Some(Self::Id(id.to_owned())),
+            Some(_) => noted(tier(value), at, faults).map(Self::Tier),
+            None => Box::read(value, at, faults).map(Self::Object),
+        }
+    }
+
+    fn describe() -> RefOr<Schema> {
+        component::<Self>()
+    }
+
+    fn describe_parts(parts: &mut SchemaParts) {
+        add_component::<Self>(parts);
+    }
+
+    fn shape() -> FieldShape {
+        PolicyObject::shape()
+    }
+}
+
+named!(
+    PolicyChoice:
+        one_of("A tier, the id of a policy (a string with a dot), or both in an object.")
+            .item(component::<words::Tier>())
+            .item(text().pattern(Some(r"\.")))
+            .item(component::<PolicyObject>()),
+    with words::Tier, PolicyObject
+);
+
+/// The policy of a fact check, which has a schema of its own.
+#[derive(Debug)]
+pub struct FactcheckPolicyChoice(pub PolicyChoice);
+
+impl RequestField for FactcheckPolicyChoice {
+    fn read(value: &Value, at: &FieldPath<'_>, faults: &mut RequestFaults) -> Option<Self> {
+        if value.is_string() {
+            return PolicyChoice::read(value, at, faults).map(Self);
+        }
+        let policy = FactcheckPolicy::read(value, at, faults)?;
+        Some(Self(PolicyChoice::Object(Box::new(PolicyObject {
+            policy_id: policy.policy_id.0,
+            policy_params: policy.policy_params.0,
+            policy_version: policy.policy_version.0,
+            policy_hash: policy.policy_hash.0,
+            task_type: policy.task_type.0,
+            routing: policy.routing,
+        }))))
+    }
+
+    fn describe() -> RefOr<Schema> {
+        component::<Self>()
+    }
+
+    fn describe_parts(parts: &mut SchemaParts) {
+        add_component::<Self>(parts);
+    }
+
+    fn shape() -> FieldShape {
+        FactcheckPolicy::shape()
+    }
+}
+
+named!(
+    FactcheckPolicyChoice:
+        one_of("A tier, alone or in an object.")
+            .item(component::<words::Tier>())
+            .item(component::<FactcheckPolicy>()),
+    with words::Tier, FactcheckPolicy
+);
+
+impl PolicyChoice {
+    /// The policy, with the rules across its fields checked.
+    pub(super) fn checked(self, at: &FieldPath<'_>) -> Result<PolicyRequest, Problem> {
+        let plain = PolicyRequest::default();
+        match self {
+            Self::Id(id) => {
+                Ok(PolicyRequest { binding: Some(PolicyBinding::new(&id, json!({}))), ..plain })
+            }
+            Self::Tier(tier) => Ok(PolicyRequest { tier: Some(tier), ..plain }),
+            Self::Object(policy) => policy.checked(at),
+        }
+    }
+}
+
+impl PolicyObject {
+    fn checked(self, at: &FieldPath<'_>) -> Result<PolicyRequest, Problem> {
+        let PolicyRouting { tier, labels, timeout_ms, timeout } = self.routing;
+        let binding = match self.policy_id {
+            None => {
+                let orphans = [
+                    ("policy_params", self.policy_params.is_some()),
+                    ("policy_hash", self.policy_hash.is_some()),
+                    ("policy_version", self.policy_version.is_some()),
+                ];
+                if let Some((orphan, _)) = orphans.into_iter().find(|(_, is_given)| *is_given) {
+                    return Err(at.member(orphan).wrong("needs `policy_id` as well"));
+                }
+                None
+            }
+            Some(NotBlank(id)) => {
+                let params = self.policy_params.map_or_else(|| json!({}), |params| params.0);
+                let mut binding = PolicyBinding::new(&id, params);
+                binding.policy_version = self.policy_version.unwrap_or(binding.policy_version);
+                binding.policy_hash = self.policy_hash.unwrap_or(binding.policy_hash);
+                Some(binding)
+            }
         };
+        Ok(PolicyRequest {
+            tier: tier.map(|tier| tier.0),
+            labels: labels.unwrap_or_default().into_iter().collect(),
+            task_type: self.task_type.map(|it| it.0),
+            binding,
+            timeout_ms: deadline_ms(timeout_ms, timeout),
+        })
     }
-    let policy_id = policy.required_text("policy_id")?;
-    let params = policy.get("policy_params").cloned().unwrap_or_else(|| json!({}));
-    if !params.is_object() {
-        return Err(policy.wrong("policy_params", "must be an object"));
-    }
-    let mut binding = PolicyBinding::new(policy_id, params);
-    if let Some(version) = policy.text("policy_version")? {
-        version.clone_into(&mut binding.policy_version);
-    }
-    if let Some(hash) = policy.text("policy_hash")? {
-        hash.clone_into(&mut binding.policy_hash);
-    }
-    Ok(Some(binding))
 }
 
-fn tier(fields: &RequestFields<'_>, name: &str, word: &str) -> Result<Option<Tier>, Problem> {
+/// The deadline in milliseconds; `timeout_ms` takes precedence.
+pub(super) fn deadline_ms(timeout_ms: Option<TimeoutMs>, timeout: Option<Seconds>) -> Option<u64> {
+    timeout_ms.map(|it| it.0).or(timeout.map(|it| it.0))
+}
+
+fn params(value: &Value) -> Result<Value, FieldFault> {
+    if value.is_object() { Ok(value.clone()) } else { Err("must be an object".into()) }
+}
+
+fn tier(value: &Value) -> Result<Tier, FieldFault> {
+    let word = text_of(value)?;
     if word == "adaptive" {
-        return Err(
-            fields.unsupported(name, "`adaptive` is not supported; use fast, safe or oracle")
-        );
+        let reason = "`adaptive` is not supported; use fast, safe or oracle";
+        return Err(FieldFault::Unsupported(reason.into()));
     }
-    word.parse().map(Some).map_err(|()| {
-        let reason = format!("must be one of fast, safe, oracle, not `{}`", short(word));
-        fields.wrong(name, &reason)
-    })
+    word.parse()
+        .map_err(|()| format!("must be one of fast, safe, oracle, not `{}`", short(word)).into())
 }
 
-/// The deadline in milliseconds, from `timeout_ms` or from `timeout` in seconds.
-pub fn timeout(fields: &RequestFields<'_>) -> Result<Option<u64>, Problem> {
-    const LONGEST_MS: u64 = 600_000;
-    let given = fields.whole("timeout_ms", 1, LONGEST_MS)?;
-    let Some(value) = fields.get("timeout") else { return Ok(given) };
+fn seconds(value: &Value) -> Result<u64, FieldFault> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "checked to be in range"
     )]
     match value.as_f64() {
-        Some(seconds) if (0.001..=600.0).contains(&seconds) => {
-            Ok(given.or(Some((seconds * 1000.0) as u64)))
-        }
-        _ => Err(fields.wrong("timeout", "must be seconds from 0.001 to 600")),
+        Some(seconds) if (0.001..=600.0).contains(&seconds) => Ok((seconds * 1000.0) as u64),
+        _ => Err("must be seconds from 0.001 to 600".into()),
     }
 }

@@ -1,19 +1,19 @@
-//! `/v1/prune`: what is removed because it is old.
+//! `/v1/prune`: removing old data.
 
 use jurat_core::code::ProblemCode;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::kit::fields::RequestFields;
+use super::kit::request::{self, request};
 use crate::problem::Problem;
 
-/// A request to remove old data.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PruneRequest {
-    /// Only count what would be removed; defaults to `false`.
-    pub dry_run: Option<bool>,
+request! {
+    /// A request to remove old data.
+    pub strict struct PruneRequest {
+        /// Only count what would be removed; defaults to `false`.
+        dry_run: Option<bool>,
+    }
 }
 
 /// How much of each kind was removed, or would be.
@@ -36,9 +36,8 @@ pub struct PrunedBody {
     pub agent_events: u64,
 }
 
-/// Whether it is only to be counted.
+/// Whether old data is only counted.
 pub fn decode(body: &Value) -> Result<bool, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.keep_to::<PruneRequest>()?;
-    Ok(body.flag("dry_run")?.unwrap_or(false))
+    let order: PruneRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(order.dry_run.unwrap_or(false))
 }

@@ -5,82 +5,74 @@ use std::collections::{BTreeMap, BTreeSet};
 use jurat_core::{code::ProblemCode, executor::session::Session, time::Timestamp};
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::{
-    ToSchema,
-    openapi::schema::{Object, ObjectBuilder, SchemaType, Type},
-};
+use utoipa::ToSchema;
 
 use super::kit::{
-    choices::NewSessionId,
-    fields::{RequestFields, whole_number},
+    json::whole_number,
+    request::{
+        self, FieldFault, Hidden, integer, object, one_of, request, text, values,
+        values::{NAME, NotBlank, ResourceName, Whole, name, number},
+    },
     time::Time,
     words,
 };
 use crate::problem::Problem;
 
-const LONGEST_NAME: usize = 64;
+request! {
+    /// A request to add a session. `session_id` is an alias of `id`.
+    pub strict struct AddSessionRequest {
+        id | session_id: NewSessionId,
+        /// The name of its executor.
+        executor: ResourceName;
+        ..terms: SessionTerms
+    }
 
-/// A request to add a session. `session_id` is an alias of `id`.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AddSessionRequest {
-    pub id: NewSessionId,
-    /// The name of its executor.
-    #[schema(pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
-    pub executor: String,
-    /// One of the profiles that the executor declares; defaults to `default`.
-    #[schema(pattern = r"\S")]
-    pub profile: Option<String>,
-    pub tier: Option<words::Tier>,
-    pub labels: Option<Vec<String>>,
-    /// Maps task types to the executor's names for them; the key `*` matches any.
-    #[schema(schema_with = task_type_names)]
-    pub task_types: Option<BTreeMap<String, String>>,
-    /// Expected share of correct answers; defaults to the value of the tier. Stored in thousandths.
-    #[schema(minimum = 0.01, maximum = 0.99)]
-    pub reliability: Option<f64>,
-    /// Price per call in millionths of a credit.
-    #[schema(maximum = 1_000_000_000_000u64)]
-    pub price_micros: Option<u64>,
+    /// A session that is added with an executor; named like it by default.
+    pub strict struct SessionOfExecutor {
+        id | session_id: Option<NewSessionId>,
+        executor: Hidden<OwnExecutor>;
+        ..terms: SessionTerms
+    }
+
+    /// The properties of a new session besides its names.
+    pub open struct SessionTerms {
+        /// One of the profiles that the executor declares; defaults to `default`.
+        profile: Option<NotBlank>,
+        tier: Option<words::Tier>,
+        labels: Option<Vec<String>>,
+        /// Maps task types to the executor's names for them; the key `*` matches any.
+        task_types: Option<TaskTypeNames>,
+        /// Expected share of correct answers; defaults to the value of the tier. Stored in thousandths.
+        reliability: Option<Reliability>,
+        /// Price per call in millionths of a credit.
+        price_micros: Option<Whole<0, 1_000_000_000_000>>,
+    }
 }
 
-/// A session that is added with an executor; named like it by default.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SessionOfExecutor {
-    pub id: Option<NewSessionId>,
-    /// One of the profiles that the executor declares; defaults to `default`.
-    #[schema(pattern = r"\S")]
-    pub profile: Option<String>,
-    pub tier: Option<words::Tier>,
-    pub labels: Option<Vec<String>>,
-    /// Maps task types to the executor's names for them; the key `*` matches any.
-    #[schema(schema_with = task_type_names)]
-    pub task_types: Option<BTreeMap<String, String>>,
-    /// Expected share of correct answers; defaults to the value of the tier. Stored in thousandths.
-    #[schema(minimum = 0.01, maximum = 0.99)]
-    pub reliability: Option<f64>,
-    /// Price per call in millionths of a credit.
-    #[schema(maximum = 1_000_000_000_000u64)]
-    pub price_micros: Option<u64>,
+values! {
+    /// The id of a new session, which may come as an integer.
+    pub named struct NewSessionId(String):
+        one_of("The id of a session.")
+            .item(text().pattern(Some(NAME)))
+            .item(integer().minimum(Some(0)))
+        => session_id;
+
+    /// The executor of a session that is added with it: there is only one choice.
+    pub struct OwnExecutor(()): text() => own_executor;
+
+    /// The executor's names for task types.
+    pub struct TaskTypeNames(BTreeMap<String, String>):
+        object().additional_properties(Some(text().min_length(Some(1)))) => task_types;
+
+    /// How often a session is right, in thousandths.
+    pub struct Reliability(u16):
+        number().minimum(Some(0.01)).maximum(Some(0.99)) => reliability;
 }
 
-fn task_type_names() -> Object {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
-        .description(Some(
-            "Maps task types to the executor's names for them; the key `*` matches any.",
-        ))
-        .additional_properties(Some(
-            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)),
-        ))
-        .build()
-}
-
+/// Reads a request to add a session.
 pub fn decode_add(body: &Value, now: Timestamp) -> Result<Session, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.keep_to::<AddSessionRequest>()?;
-    decode_fields(&body, None, now)
+    let new: AddSessionRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(new.terms.session(&new.id.0, new.executor.0, now))
 }
 
 /// A session with the defaults, named like its executor.
@@ -98,96 +90,56 @@ pub fn plain(name: &str, now: Timestamp) -> Session {
     }
 }
 
-/// A session; `executor` is given when it is registered together with one.
-pub(super) fn decode_fields(
-    body: &RequestFields<'_>,
-    executor: Option<&str>,
-    now: Timestamp,
-) -> Result<Session, Problem> {
-    let id = match (id(body)?, executor) {
-        (Some(id), _) => id,
-        (None, Some(executor)) => executor.to_owned(),
-        (None, None) => return Err(body.wrong("id", "is required")),
-    };
-    let executor = match (body.get("executor"), executor) {
-        (None, Some(executor)) => executor.to_owned(),
-        (Some(_), Some(_)) => {
-            return Err(body.wrong("executor", "is the executor being added; leave it out"));
+impl SessionOfExecutor {
+    /// The session, for the executor that it is added with.
+    pub(super) fn session(self, executor: &str, now: Timestamp) -> Session {
+        let id = self.id.map_or_else(|| executor.to_owned(), |id| id.0);
+        self.terms.session(&id, executor.to_owned(), now)
+    }
+}
+
+impl SessionTerms {
+    fn session(self, id: &str, executor: String, now: Timestamp) -> Session {
+        Session {
+            executor,
+            profile: self.profile.map_or_else(|| "default".to_owned(), |profile| profile.0),
+            tier: self.tier.map(|tier| tier.0),
+            labels: self.labels.unwrap_or_default().into_iter().collect(),
+            task_types: self.task_types.map(|names| names.0).unwrap_or_default(),
+            reliability_permille: self.reliability.map(|it| it.0),
+            price_micros: self.price_micros.map_or(0, |it| it.0),
+            ..plain(id, now)
         }
-        (_, None) => name(body, "executor")?,
-    };
-    let mut session = plain(&id, now);
-    session.executor = executor;
-    if body.get("profile").is_some() {
-        body.required_text("profile")?.clone_into(&mut session.profile);
-    }
-    session.tier = body.word("tier", &["fast", "safe", "oracle"])?;
-    session.labels = body.texts("labels")?.into_iter().map(str::to_owned).collect();
-    session.task_types = task_types(body)?;
-    session.reliability_permille = reliability(body)?;
-    session.price_micros = body.whole("price_micros", 0, 1_000_000_000_000)?.unwrap_or(0);
-    Ok(session)
-}
-
-/// Session ids may come as integers.
-fn id(body: &RequestFields<'_>) -> Result<Option<String>, Problem> {
-    if body.get("id").is_some() && body.get("session_id").is_some() {
-        return Err(body.wrong("session_id", "means the same as `id`; leave one out"));
-    }
-    let field = if body.get("id").is_some() { "id" } else { "session_id" };
-    match body.get(field) {
-        None => Ok(None),
-        Some(value) => match whole_number(value) {
-            Some(number) => Ok(Some(number.to_string())),
-            None => name(body, field).map(Some),
-        },
     }
 }
 
-/// A name that can stand in a URL and on a command line.
-pub(super) fn name(body: &RequestFields<'_>, field: &str) -> Result<String, Problem> {
-    let text = body.required_text(field)?;
-    let is_plain =
-        text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
-    if is_plain && text.len() <= LONGEST_NAME && !text.starts_with(['-', '.']) {
-        Ok(text.to_owned())
-    } else {
-        let reason = format!(
-            "must have at most {LONGEST_NAME} letters, digits, `-`, `_` or `.`, and start with a letter, a digit or `_`"
-        );
-        Err(body.wrong(field, &reason))
-    }
+fn session_id(value: &Value) -> Result<String, FieldFault> {
+    whole_number(value).map_or_else(|| name(value), |number| Ok(number.to_string()))
 }
 
-/// How often the session is right, kept in thousandths.
-fn reliability(body: &RequestFields<'_>) -> Result<Option<u16>, Problem> {
-    let Some(value) = body.get("reliability") else { return Ok(None) };
+fn own_executor(_: &Value) -> Result<(), FieldFault> {
+    Err("is the executor being added; leave it out".into())
+}
+
+fn reliability(value: &Value) -> Result<u16, FieldFault> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "checked to be in range"
     )]
     match value.as_f64() {
-        Some(number) if (0.01..=0.99).contains(&number) => {
-            Ok(Some((number * 1_000.0).round() as u16))
-        }
-        Some(_) | None => Err(body.wrong("reliability", "must be a number from 0.01 to 0.99")),
+        Some(number) if (0.01..=0.99).contains(&number) => Ok((number * 1_000.0).round() as u16),
+        Some(_) | None => Err("must be a number from 0.01 to 0.99".into()),
     }
 }
 
-fn task_types(body: &RequestFields<'_>) -> Result<BTreeMap<String, String>, Problem> {
-    let Some(value) = body.get("task_types") else { return Ok(BTreeMap::new()) };
-    let wrong = || {
-        body.wrong("task_types", "must be an object of strings, such as {\"delegate\": \"swarm\"}")
+fn task_types(value: &Value) -> Result<BTreeMap<String, String>, FieldFault> {
+    let named = |(wanted, name): (&String, &Value)| match name.as_str() {
+        Some(name) if !name.is_empty() => Some((wanted.clone(), name.to_owned())),
+        Some(_) | None => None,
     };
-    let members = value.as_object().ok_or_else(wrong)?;
-    members
-        .iter()
-        .map(|(wanted, name)| match name.as_str() {
-            Some(name) if !name.is_empty() => Ok((wanted.clone(), name.to_owned())),
-            Some(_) | None => Err(wrong()),
-        })
-        .collect()
+    let names = value.as_object().and_then(|members| members.iter().map(named).collect());
+    names.ok_or_else(|| "must be an object of strings, such as {\"delegate\": \"swarm\"}".into())
 }
 
 /// A session: a named route to one executor.
@@ -213,6 +165,7 @@ pub struct SessionBody<'a> {
     created_at: Time,
 }
 
+/// A session as replies show it.
 pub fn body(session: &Session) -> SessionBody<'_> {
     SessionBody {
         id: &session.id,

@@ -8,16 +8,21 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::kit::{fields::RequestFields, time::Time, words};
+use super::kit::{
+    request::{self, request},
+    time::Time,
+    words,
+};
 use crate::problem::Problem;
 
-/// Nothing needs to be sent with an answer.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AnswerShareRequest {}
+request! {
+    /// Nothing needs to be sent with an answer.
+    pub strict struct AnswerShareRequest {}
+}
 
+/// Checks the body of an answer, which has no fields.
 pub fn decode_answer(body: &Value) -> Result<(), Problem> {
-    RequestFields::of_body(body, ProblemCode::ValidationError)?.keep_to::<AnswerShareRequest>()
+    request::read::<AnswerShareRequest>(body, ProblemCode::ValidationError).map(drop)
 }
 
 /// A workflow that another owner granted to the caller, with the verifiers that it names.

@@ -2,16 +2,15 @@
 
 mod contract;
 mod decision;
-mod described;
 mod event;
 mod feedback;
 mod reply;
 mod request;
 
+pub(super) use self::{contract::is_reserved, request::read_submit};
 pub use self::{
-    contract::checked_id as task_id,
+    contract::{TaskContractBody, checked_id as task_id},
     decision::{DecidedCandidate, DecisionBody, TaskCallRounds, decision},
-    described::{SubmitTask, TaskContractBody, TaskOrder},
     event::{TASK, TASK_EVENT, TaskEventBody, TaskEventName, event_body},
     feedback::{FeedbackRequest, TaskComplaint, decode_feedback},
     reply::{
@@ -19,12 +18,8 @@ pub use self::{
         TaskRosterBody, TaskSpendingBody, TaskSummaryBody, TaskView, VoteBody, body, summary,
         whole,
     },
-    request::{CancelTaskRequest, TaskSubmission, decode_cancel, decode_submit, located},
+    request::{
+        CancelTaskRequest, ExecutorName, SubmitTask, TaskOrder, TaskSubmission, VoterList,
+        decode_cancel, decode_submit, located,
+    },
 };
-pub(super) use self::{
-    contract::is_reserved,
-    request::{is_name, names, read_submit},
-};
-
-#[cfg(test)]
-pub(in crate::api) use self::request::decode_shape;

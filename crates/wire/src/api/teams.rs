@@ -8,36 +8,37 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::kit::{fields::RequestFields, time::Time, words};
+use super::kit::{
+    request::{self, request, values::Identifier},
+    time::Time,
+    words,
+};
 use crate::problem::Problem;
 
-/// The user to invite to a team.
-#[derive(Debug, ToSchema)]
-pub struct AddMemberRequest {
-    /// An e-mail address, a handle, or an account id.
-    #[schema(min_length = 1, pattern = r"\S")]
-    pub user_identifier: String,
+request! {
+    /// The user to invite to a team.
+    pub open struct AddMemberRequest {
+        /// An e-mail address, a handle, or an account id.
+        user_identifier: Identifier,
+    }
+
+    /// The user who is offered a team.
+    pub open struct TransferTeamRequest {
+        /// An e-mail address, a handle, or an account id.
+        new_owner_user_identifier: Identifier,
+    }
 }
 
-/// The user who is offered a team.
-#[derive(Debug, ToSchema)]
-pub struct TransferTeamRequest {
-    /// An e-mail address, a handle, or an account id.
-    #[schema(min_length = 1, pattern = r"\S")]
-    pub new_owner_user_identifier: String,
+/// The user to invite.
+pub fn decode_member(body: &Value) -> Result<String, Problem> {
+    let request: AddMemberRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(request.user_identifier.0)
 }
 
-pub fn decode_member(body: &Value) -> Result<&str, Problem> {
-    one_text(body, "user_identifier")
-}
-
-pub fn decode_new_owner(body: &Value) -> Result<&str, Problem> {
-    one_text(body, "new_owner_user_identifier")
-}
-
-fn one_text<'a>(body: &'a Value, field: &'static str) -> Result<&'a str, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.required_text(field)
+/// The user who is offered the team.
+pub fn decode_new_owner(body: &Value) -> Result<String, Problem> {
+    let request: TransferTeamRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(request.new_owner_user_identifier.0)
 }
 
 /// Which teams are listed; `None` for all of the caller's.

@@ -9,16 +9,19 @@ use super::{
         DelegateReply, EvidenceBody, ReplicaErrorBody, RoundReply, SingleReplica, VerdictReply,
     },
     kit::{
-        known_fields::{DescribedRequest, KnownFields, SearchDepth, UnknownField},
+        request::{
+            RequestBody,
+            unknown::{KnownFields, SearchDepth, UnknownField},
+        },
         words::Label,
     },
 };
 
-/// A v2 request is a v3 request with one replica, in the session it names. What is not known is
-/// left out, and the warnings say so.
-pub fn up<R: DescribedRequest>(body: Value) -> (Value, Vec<String>) {
-    let warnings = warnings(R::known_fields(), &body);
-    (stamped(R::known_fields().strip(body)), warnings)
+/// A v2 request is a v3 request with one replica, in the session it names. Unknown fields are left
+/// out and named in the warnings.
+pub fn up<R: RequestBody>(body: Value) -> (Value, Vec<String>) {
+    let warnings = warnings(R::known(), &body);
+    (stamped(R::known().strip(body)), warnings)
 }
 
 /// The request as it is recognized when it is repeated: with all that the caller sent.

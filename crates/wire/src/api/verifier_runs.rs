@@ -1,10 +1,10 @@
-//! Runs of verifiers: what is sent to begin one, and how one is shown.
+//! Runs of verifiers, in requests and replies.
 
 mod reply;
 mod request;
 
-pub(crate) use self::request::{judges, limited, replicas, verifier_run_timeout, version};
+pub(crate) use self::request::{RunTimeoutMs, replicas, timeout_ms};
 pub use self::{
     reply::{VerifierRunBody, anonymous, line, whole},
-    request::{RunVerifierRequest, VerifierRunRequest, decode_verifier_run},
+    request::{JudgeCount, JudgeList, RunVerifierRequest, VerifierRunRequest, decode_verifier_run},
 };

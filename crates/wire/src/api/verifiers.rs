@@ -17,10 +17,10 @@ pub use self::{
         deleted, listed, revoked, shown, version_line,
     },
 };
-use super::kit::fields::short;
+use super::kit::json::short;
 use crate::problem::Problem;
 
-/// The verifier that an address names. What has no form of a name names nothing.
+/// The verifier that an address names. A text without the form of a name names none.
 pub fn reference(text: &str) -> Result<VerifierRef, Problem> {
     VerifierRef::parse(text).map_err(|error| match error {
         VerifierRefError::Form => {
@@ -33,8 +33,7 @@ pub fn reference(text: &str) -> Result<VerifierRef, Problem> {
     })
 }
 
-/// The verifier with the version that is asked for beside its name. One that is pinned already must
-/// be the same.
+/// The verifier with the version that is given beside its name. A pinned version must be the same.
 pub fn pinned(reference: VerifierRef, version: Option<u32>) -> Result<VerifierRef, Problem> {
     match (reference.version, version) {
         (Some(pinned), Some(asked)) if pinned != asked => {

@@ -6,7 +6,6 @@ mod request;
 mod show;
 
 use jurat_core::{
-    account::AccountName,
     code::ProblemCode,
     workflow::{WorkflowRef, WorkflowRefError},
 };
@@ -34,10 +33,10 @@ pub use self::{
         patched, saved, shown, unarchived, version_deleted,
     },
 };
-use super::kit::fields::{RequestFields, short};
+use super::kit::json::short;
 use crate::problem::Problem;
 
-/// The workflow that an address names. What has no form of a name names nothing.
+/// The workflow that an address names. A text without the form of a name names none.
 pub fn reference(text: &str) -> Result<WorkflowRef, Problem> {
     WorkflowRef::parse(text).map_err(|error| match error {
         WorkflowRefError::Form => {
@@ -50,7 +49,7 @@ pub fn reference(text: &str) -> Result<WorkflowRef, Problem> {
     })
 }
 
-/// The workflow with the version that is asked for beside its name.
+/// The workflow with the version that is given beside its name.
 pub fn pinned(reference: WorkflowRef, version: Option<u32>) -> Result<WorkflowRef, Problem> {
     match (reference.version, version) {
         (Some(pinned), Some(asked)) if pinned != asked => {
@@ -60,11 +59,4 @@ pub fn pinned(reference: WorkflowRef, version: Option<u32>) -> Result<WorkflowRe
         }
         (pinned, asked) => Ok(WorkflowRef { version: pinned.or(asked), ..reference }),
     }
-}
-
-/// Somebody who is named by an e-mail address, a handle or an id.
-fn person(body: &RequestFields<'_>, field: &str) -> Result<AccountName, Problem> {
-    let text = body.required_text(field)?;
-    AccountName::parse(text.trim())
-        .ok_or_else(|| body.wrong(field, "must be an e-mail address, a handle or an account id"))
 }

@@ -1,57 +1,287 @@
-//! Reads what a run is asked to do, member by member, and says all that is wrong with it.
+//! The spec of an agent run: its fields, their rules, and the conversion to the core.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
     agent_run::{
-        AgentRun, AgentRunSpec, AgentSpec, AggregationSpec, ConfidenceFields, MissingReputation,
-        NullPolicy, ReexploreLimits, ReputationUnits, RetrySpec, TiePolicy,
+        AgentRun, AgentRunSpec, AgentSpec, AggregationSpec, ConfidenceFields, NullAction,
+        NullPolicy, ReexploreLimits, ReputationUnits, RetrySpec, TieBreak, TiePolicy,
+        UnresolvedCause,
     },
     code::ProblemCode,
     time::Timestamp,
 };
 use serde_json::{Value, json};
+use utoipa::openapi::{
+    KnownFormat, RefOr, SchemaFormat,
+    schema::{ObjectBuilder, Schema},
+};
 
-use super::{AgentRunSpecBody, step};
+use super::step;
 use crate::{
     api::{
         kit::{
             faults::RequestFaults,
-            fields::{RequestFields, short},
-            known_fields::SearchDepth,
+            json::kind,
+            request::{
+                self, FieldFault, FieldPath, Hidden, ListOf, RequestField, SchemaParts, component,
+                integer, named, object, one_of, request, text,
+                unknown::FieldShape,
+                values,
+                values::{Count, FreeObject, PlainText, Whole, filled, list_of, number, texts_of},
+            },
+            words::{MissingReputation, NullStep, TieStep},
         },
-        tasks::{is_name, names},
+        tasks::{ExecutorName, VoterList},
     },
     problem::Problem,
 };
 
-const LONGEST_TYPE: usize = 128;
-const LONGEST_PROFILE: usize = 128;
-const LONGEST_LABEL: usize = 256;
-const MOST_ROUNDS: u64 = 64;
+/// A run to submit: its spec alone, or with `kickoff`.
+#[derive(Debug)]
+pub struct SubmitRun;
 
-/// Words for networks of nodes. They change nothing here, and are kept with the spec.
-const LABELS: [&str; 3] = ["market_task_id", "feed_key", "scope_hint"];
+named!(
+    SubmitRun:
+        one_of("A spec, alone or with `kickoff`.")
+            .item(component::<AgentRunSpecBody>())
+            .item(component::<AgentRunRequestBody>()),
+    with AgentRunSpecBody, AgentRunRequestBody
+);
 
-/// Reads a spec that was checked when it came.
-pub fn decode_spec(document: &Value) -> Result<AgentRunSpec, Problem> {
-    read(&RequestFields::of_body(document, ProblemCode::ValidationError)?)
+request! {
+    /// A spec with `kickoff`.
+    pub strict struct AgentRunRequestBody as "RunOrder" {
+        /// Whether to start the run immediately; otherwise it waits for a kickoff.
+        kickoff: Option<bool>,
+        /// The spec; `run_spec` is an alias.
+        spec | run_spec: AgentRunSpecBody,
+    }
+
+    /// The spec of an agent run.
+    pub strict struct AgentRunSpecBody as "RunSpec" {
+        /// Stored with the spec.
+        market_task_id: Option<PlainText<256>>,
+        /// Stored with the spec.
+        feed_key: Option<PlainText<256>>,
+        /// Stored with the spec.
+        scope_hint: Option<PlainText<256>>,
+        round_policy: Hidden<NoRoundPolicy>,
+        /// The id of the run, unique within the account.
+        run_id: RunName,
+        /// Task type that the executors must declare; defaults to `swarm`.
+        task_type: Option<PlainText<128>>,
+        /// Input of every agent in `inputs`, in addition to its own `prompt` and `agent_id`.
+        shared_inputs: Option<FreeObject>,
+        agents: AgentList,
+        /// Contract members of every step that differ from the sample, such as `output_schema`,
+        /// `acceptance` or `budget`. The run sets `task_id`, `task_type` and `inputs` itself.
+        contract: Option<FreeObject>,
+        /// Executors that vote on the agents' outputs; if left out, as for any task.
+        verifiers: Option<VoterList>,
+        /// Maximum number of concurrent steps of this run per executor.
+        per_executor: Option<Count<1, 64>>,
+        retry: Option<RunRetry>,
+        aggregation: Option<RunAggregation>,
+    }
+
+    /// One agent of a run.
+    pub strict struct RunAgent {
+        /// The id of the agent, unique within the run.
+        agent_id: AgentName,
+        executor: ExecutorName,
+        /// Defaults to `default`.
+        profile: Option<PlainText<128>>,
+        prompt: PlainText,
+        /// Weight of the agent's value; defaults to 1.
+        weight: Option<AgentWeight>,
+        /// Higher priorities run first; defaults to 0.
+        priority: Option<Priority>,
+        /// Contract members that differ from those of the run.
+        contract: Option<FreeObject>,
+        /// Executors that vote on its output, instead of those of the run.
+        verifiers: Option<VoterList>,
+    }
+
+    /// How often a step is attempted.
+    pub strict struct RunRetry {
+        /// Number of attempts, including the first; defaults to 2.
+        max_attempts: Option<Count<1, 16>>,
+        /// Delay before the second attempt, doubled before each later one; defaults to 1500.
+        backoff_ms: Option<Whole<0, 3_600_000>>,
+    }
+
+    /// How the agents' values are combined into one result.
+    pub strict struct RunAggregation {
+        /// A name that is returned unchanged.
+        mode: Option<PlainText<256>>,
+        /// Number of agents that must agree; 0 or left out for no minimum.
+        quorum: Option<Count<0, 64>>,
+        tie_policy: Option<RunTiePolicy>,
+        null_policy: Option<RunNullPolicy>,
+    }
+
+    /// What to do when several values are tied.
+    pub strict struct RunTiePolicy {
+        /// Defaults to `TIE`.
+        enabled_on: Option<TieCauses>,
+        /// Tried in order until one gives a value; defaults to `STOCHASTIC`.
+        chain: Option<TieSteps>,
+        reexplore: Option<RunReexplore>,
+        confidence_weighted: Option<RunConfidence>,
+        reputation_weighted: Option<RunReputation>,
+        /// Has no settings.
+        stochastic: Option<RunDraw>,
+    }
+
+    /// What to do when there is no value.
+    pub strict struct RunNullPolicy {
+        /// Defaults to both.
+        enabled_on: Option<NullCauses>,
+        /// Defaults to `REEXPLORE`, then `FINALIZE_NULL`.
+        chain: Option<NullSteps>,
+        reexplore: Option<RunReexplore>,
+    }
+
+    /// How often the agents are asked again.
+    pub strict struct RunReexplore {
+        /// Defaults to 1.
+        max_tie_iterations: Option<Count<0, 8>>,
+        /// How many iterations in a row may bring no new evidence; defaults to 1.
+        no_new_evidence_rounds: Option<Count<0, 64>>,
+        /// Whether to apply that limit; defaults to true.
+        require_new_evidence: Option<bool>,
+    }
+
+    /// Where an output states its agent's confidence.
+    pub strict struct RunConfidence {
+        decision_confidence_field: Option<PlainText<256>>,
+        answer_confidence_field: Option<PlainText<256>>,
+        confidence_field: Option<PlainText<256>>,
+        /// Confidence of an output that states none; defaults to 0.5.
+        default_confidence: Option<DefaultConfidence>,
+    }
+
+    /// Reputation of the agents.
+    pub strict struct RunReputation {
+        /// Reputation by agent.
+        agent_reputation_units: Option<UnitsByAgent>,
+        missing_reputation: Option<MissingReputation>,
+    }
+
+    /// A reproducible draw.
+    pub strict struct RunDraw {}
+
+    /// Why a run is cancelled.
+    pub strict struct CancelRunRequest {
+        /// Stored with the run.
+        reason: Option<PlainText<500>>,
+    }
 }
 
-pub(super) fn read(fields: &RequestFields<'_>) -> Result<AgentRunSpec, Problem> {
-    let mut faults = RequestFaults::default();
-    let spec = decode(fields, &mut faults);
-    match (faults.problem(ProblemCode::ValidationError), spec) {
-        (None, Some(spec)) => Ok(spec),
-        (Some(problem), _) => Err(problem),
-        // A decoder that gives nothing has said why.
-        (None, None) => Err(Problem::new(ProblemCode::ValidationError, "the run cannot be read")),
+// The core checks the rest of what some of these describe.
+values! {
+    /// The id of a run.
+    pub struct RunName(String):
+        text().pattern(Some(r"^(?!(\.|\.\.|sample)$)[A-Za-z0-9_.-]{1,64}$")) => filled;
+
+    /// The id of an agent.
+    pub struct AgentName(String): text().pattern(Some("^[A-Za-z0-9_.-]{1,48}$")) => filled;
+
+    /// The weight of an agent's value.
+    pub struct AgentWeight(f64): number().minimum(Some(0)).maximum(Some(1_000_000)) => any_number;
+
+    /// The confidence of an output that states none.
+    pub struct DefaultConfidence(f64): number().minimum(Some(0)).maximum(Some(1)) => any_number;
+
+    /// The priority of an agent.
+    pub struct Priority(i32):
+        integer().format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32))) => priority;
+
+    /// A field for agents that join over a network of nodes.
+    pub struct NoRoundPolicy(()): text() => no_round_policy;
+
+    /// Why there is no single value.
+    pub(crate) named struct TieCause(UnresolvedCause):
+        text().enum_values(Some(TIE_CAUSES)).description(Some("Why there is no single value."))
+        => tie_cause;
+
+    /// When ties are broken.
+    pub struct TieCauses(BTreeSet<UnresolvedCause>):
+        list_of::<TieCause>() => tie_causes, with TieCause;
+
+    /// Why there is no value.
+    pub(crate) named struct NullCause(UnresolvedCause):
+        text().enum_values(Some(NULL_CAUSES)).description(Some("Why there is no value."))
+        => null_cause;
+
+    /// When a missing value is looked for again.
+    pub struct NullCauses(BTreeSet<UnresolvedCause>):
+        list_of::<NullCause>() => null_causes, with NullCause;
+
+    /// Ways to break a tie, in order.
+    pub struct TieSteps(Vec<TieBreak>): list_of::<TieStep>() => tie_steps, with TieStep;
+
+    /// Ways to go on without a value, in order.
+    pub struct NullSteps(Vec<NullAction>): list_of::<NullStep>() => null_steps, with NullStep;
+
+    /// Reputation by agent.
+    pub struct UnitsByAgent(BTreeMap<String, i64>): units_schema() => units;
+}
+
+const TIE_CAUSES: [&str; 2] = ["QUORUM_NULL", "TIE"];
+const NULL_CAUSES: [&str; 2] = ["EMPTY", "QUORUM_NULL"];
+
+/// The agents of a run.
+#[derive(Debug)]
+pub struct AgentList(pub Vec<RunAgent>);
+
+/// The list as it is described.
+type BoundedAgents = ListOf<RunAgent, 1, 64>;
+
+impl RequestField for AgentList {
+    fn read(value: &Value, at: &FieldPath<'_>, faults: &mut RequestFaults) -> Option<Self> {
+        BoundedAgents::read(value, at, faults).map(|agents| Self(agents.0))
     }
+
+    fn absent() -> Result<Self, &'static str> {
+        Err("is required: name the agents of the run")
+    }
+
+    fn describe() -> RefOr<Schema> {
+        BoundedAgents::describe()
+    }
+
+    fn describe_parts(parts: &mut SchemaParts) {
+        BoundedAgents::describe_parts(parts);
+    }
+
+    fn shape() -> FieldShape {
+        BoundedAgents::shape()
+    }
+}
+
+/// Reads a spec that was checked when it was submitted.
+pub fn decode_spec(document: &Value) -> Result<AgentRunSpec, Problem> {
+    let code = ProblemCode::ValidationError;
+    let spec = request::read_all::<AgentRunSpecBody>(document, code);
+    let spec = spec.map_err(|faults| faults.into_problem(code))?;
+    checked(spec, &FieldPath::body(code))
+}
+
+/// The spec, if it keeps the rules across its fields.
+pub(super) fn checked(body: AgentRunSpecBody, at: &FieldPath<'_>) -> Result<AgentRunSpec, Problem> {
+    let spec = AgentRunSpec::from(body);
+    let mut faults = RequestFaults::default();
+    for error in spec.check() {
+        faults.add(at.member(&error.field).wrong(&error.reason));
+    }
+    faults.problem(ProblemCode::ValidationError).map_or(Ok(spec), Err)
 }
 
 /// Makes sure that the contract of every step can be made.
 pub(super) fn check_steps(
-    fields: &RequestFields<'_>,
+    at: &FieldPath<'_>,
     spec: AgentRunSpec,
     now: Timestamp,
 ) -> Result<(), Problem> {
@@ -60,8 +290,8 @@ pub(super) fn check_steps(
     for (index, agent) in run.spec.agents.iter().enumerate() {
         for problem in step::read_step_submission(&run, &agent.agent_id).err().into_iter().flatten()
         {
-            // What stands in the contract of the run is wrong for all, and said once.
-            faults.add_once(of_agent(fields, (index, agent), &problem));
+            // A fault of the run's own contract is one of every step, and is named once.
+            faults.add_once(of_agent(at, (index, agent), &problem));
         }
     }
     faults.problem(ProblemCode::ValidationError).map_or(Ok(()), Err)
@@ -78,12 +308,8 @@ pub(super) fn holder(spec: &Value, member: &str) -> String {
     }
 }
 
-/// A problem with the contract of a step, told of where the caller wrote it.
-fn of_agent(
-    fields: &RequestFields<'_>,
-    (index, agent): (usize, &AgentSpec),
-    problem: &Problem,
-) -> Problem {
+/// A problem with the contract of a step, with the path where the caller wrote it.
+fn of_agent(at: &FieldPath<'_>, (index, agent): (usize, &AgentSpec), problem: &Problem) -> Problem {
     let field = problem.field.as_deref().unwrap_or("contract");
     let member = field.strip_prefix("contract.").unwrap_or(field);
     let top = member.split('.').next().unwrap_or(member);
@@ -91,252 +317,181 @@ fn of_agent(
     let name = if is_own { format!("agents.{index}.{field}") } else { field.to_owned() };
     let prefix = format!("`{field}` ");
     let reason = problem.detail.strip_prefix(&prefix).unwrap_or(&problem.detail);
-    fields.wrong(&name, reason)
+    at.member(&name).wrong(reason)
 }
 
-fn decode(fields: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<AgentRunSpec> {
-    faults.note_unknown::<AgentRunSpecBody>(fields, SearchDepth::All);
-    for label in LABELS {
-        faults.take(text(fields, (label, LONGEST_LABEL)));
-    }
-    if fields.get("round_policy").is_some() {
-        let reason = "is for agents that join over a network of nodes, which is not supported; name the agents";
-        faults.add(fields.unsupported("round_policy", reason));
-    }
-    let run_id = faults.take(fields.required_text("run_id"));
-    let task_type = faults.take(text(fields, ("task_type", LONGEST_TYPE)));
-    let shared_inputs = object(fields, faults, "shared_inputs");
-    let agents = agents(fields, faults);
-    let contract = object(fields, faults, "contract");
-    let verifiers = faults.take(names(fields, "verifiers"));
-    let per_executor = faults.take(fields.whole("per_executor", 1, 64));
-    let retry = retry(fields, faults);
-    let aggregation = aggregation(fields, faults);
-    let spec = AgentRunSpec {
-        run_id: run_id?.to_owned(),
-        task_type: task_type?.unwrap_or_else(|| "swarm".to_owned()),
-        shared_inputs: shared_inputs?,
-        agents: agents?,
-        contract: contract?,
-        verifiers: verifiers?,
-        per_executor: per_executor?.and_then(|it| u32::try_from(it).ok()),
-        retry: retry?,
-        aggregation: aggregation?,
-    };
-    for error in spec.check() {
-        faults.add(fields.wrong(&error.field, &error.reason));
-    }
-    Some(spec)
-}
-
-/// A text that may be left out.
-fn text(
-    fields: &RequestFields<'_>,
-    (name, most): (&str, usize),
-) -> Result<Option<String>, Problem> {
-    if fields.get(name).is_none() {
-        return Ok(None);
-    }
-    let text = fields.plain_text(name)?;
-    if most < text.chars().count() {
-        return Err(fields.wrong(name, &format!("must have at most {most} characters")));
-    }
-    Ok(Some(text.to_owned()))
-}
-
-/// An object that is empty when it is left out.
-fn object(fields: &RequestFields<'_>, faults: &mut RequestFaults, name: &str) -> Option<Value> {
-    faults.take(fields.object(name))?;
-    Some(fields.get(name).cloned().unwrap_or_else(|| json!({})))
-}
-
-fn agents(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<Vec<AgentSpec>> {
-    if parent.get("agents").is_none() {
-        faults.add(parent.wrong("agents", "is required: name the agents of the run"));
-        return None;
-    }
-    let all = faults.take(parent.objects("agents"))?;
-    let count = all.len();
-    let read: Vec<AgentSpec> = all.iter().filter_map(|it| agent(it, faults)).collect();
-    (read.len() == count).then_some(read)
-}
-
-fn agent(fields: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<AgentSpec> {
-    let agent_id = faults.take(fields.required_text("agent_id"));
-    let executor = faults.take(executor(fields));
-    let profile = faults.take(text(fields, ("profile", LONGEST_PROFILE)));
-    let prompt = faults.take(fields.plain_text("prompt"));
-    let weight = number(fields, faults, ("weight", 1.0));
-    let priority = priority(fields, faults);
-    let contract = object(fields, faults, "contract");
-    let verifiers = faults.take(names(fields, "verifiers"));
-    Some(AgentSpec {
-        agent_id: agent_id?.to_owned(),
-        executor: executor?.to_owned(),
-        profile: profile?.unwrap_or_else(|| "default".to_owned()),
-        prompt: prompt?.to_owned(),
-        weight: weight?,
-        priority: priority?,
-        contract: contract?,
-        verifiers: verifiers?,
-    })
-}
-
-fn executor<'a>(fields: &RequestFields<'a>) -> Result<&'a str, Problem> {
-    let name = fields.required_text("executor")?;
-    let reason = format!("has `{}`, which is not a valid executor name", short(name));
-    if is_name(name) { Ok(name) } else { Err(fields.wrong("executor", &reason)) }
-}
-
-fn number(
-    fields: &RequestFields<'_>,
-    faults: &mut RequestFaults,
-    (name, usual): (&str, f64),
-) -> Option<f64> {
-    let Some(value) = fields.get(name) else { return Some(usual) };
-    let number = value.as_f64();
-    if number.is_none() {
-        faults.add(fields.wrong(name, "must be a number"));
-    }
-    number
-}
-
-fn priority(fields: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<i32> {
-    let Some(value) = fields.get("priority") else { return Some(0) };
+fn priority(value: &Value) -> Result<i32, FieldFault> {
     let read = value.as_i64().and_then(|it| i32::try_from(it).ok());
-    if read.is_none() {
-        let reason = "must be a whole number from -2147483648 to 2147483647";
-        faults.add(fields.wrong("priority", reason));
-    }
-    read
+    read.ok_or_else(|| "must be a whole number from -2147483648 to 2147483647".into())
 }
 
-fn retry(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<RetrySpec> {
-    let usual = RetrySpec::default();
-    let Some(fields) = faults.optional(parent, "retry") else { return Some(usual) };
-    let max_attempts = faults.count_or(&fields, "max_attempts", (1..=16, usual.max_attempts));
-    let backoff = (0..=3_600_000, usual.backoff_ms);
-    let backoff_ms = faults.whole_or(&fields, "backoff_ms", backoff);
-    Some(RetrySpec { max_attempts: max_attempts?, backoff_ms: backoff_ms? })
+fn any_number(value: &Value) -> Result<f64, FieldFault> {
+    value.as_f64().ok_or_else(|| "must be a number".into())
 }
 
-fn aggregation(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<AggregationSpec> {
-    let usual = AggregationSpec::default();
-    let Some(fields) = faults.optional(parent, "aggregation") else { return Some(usual) };
-    let mode = faults.take(text(&fields, ("mode", LONGEST_LABEL)));
-    let quorum = faults.count_or(&fields, "quorum", (0..=64, 0));
-    let tie = tie_policy(&fields, faults);
-    let null = null_policy(&fields, faults);
-    Some(AggregationSpec {
-        mode: mode?.unwrap_or(usual.mode),
-        quorum: Some(quorum?).filter(|quorum| *quorum > 0),
-        tie: tie?,
-        null: null?,
-    })
+fn no_round_policy(_: &Value) -> Result<(), FieldFault> {
+    let reason =
+        "is for agents that join over a network of nodes, which is not supported; name the agents";
+    Err(FieldFault::Unsupported(reason.into()))
 }
 
-fn tie_policy(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<TiePolicy> {
-    let usual = TiePolicy::default();
-    let Some(fields) = faults.optional(parent, "tie_policy") else { return Some(usual) };
-    let enabled_on = faults.take(words(&fields, ("enabled_on", &["QUORUM_NULL", "TIE"])));
-    let steps = ["REEXPLORE", "CONFIDENCE_WEIGHTED", "REPUTATION_WEIGHTED", "STOCHASTIC"];
-    let chain = faults.take(words(&fields, ("chain", &steps)));
-    let reexplore = reexplore(&fields, faults);
-    let confidence = confidence(&fields, faults);
-    let reputation = reputation(&fields, faults);
-    faults.optional(&fields, "stochastic");
-    let enabled_on = enabled_on?.map(BTreeSet::from_iter);
-    Some(TiePolicy {
-        enabled_on: enabled_on.unwrap_or(usual.enabled_on),
-        chain: chain?.unwrap_or(usual.chain),
-        reexplore: reexplore?,
-        confidence: confidence?,
-        reputation: reputation?,
-    })
+fn tie_cause(value: &Value) -> Result<UnresolvedCause, FieldFault> {
+    values::word(value, TIE_CAUSES.into_iter())
 }
 
-fn null_policy(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<NullPolicy> {
-    let usual = NullPolicy::default();
-    let Some(fields) = faults.optional(parent, "null_policy") else { return Some(usual) };
-    let enabled_on = faults.take(words(&fields, ("enabled_on", &["EMPTY", "QUORUM_NULL"])));
-    let chain = faults.take(words(&fields, ("chain", &["REEXPLORE", "FINALIZE_NULL"])));
-    let reexplore = reexplore(&fields, faults);
-    let enabled_on = enabled_on?.map(BTreeSet::from_iter);
-    Some(NullPolicy {
-        enabled_on: enabled_on.unwrap_or(usual.enabled_on),
-        chain: chain?.unwrap_or(usual.chain),
-        reexplore: reexplore?,
-    })
+fn tie_causes(value: &Value) -> Result<BTreeSet<UnresolvedCause>, FieldFault> {
+    words(value, &TIE_CAUSES).map(BTreeSet::from_iter)
 }
 
-/// A list of words of a set, which may be left out.
-fn words<T: std::str::FromStr>(
-    fields: &RequestFields<'_>,
-    (name, known): (&str, &[&str]),
-) -> Result<Option<Vec<T>>, Problem> {
-    if fields.get(name).is_none() {
-        return Ok(None);
-    }
-    let read = fields.texts(name)?;
-    let parsed: Option<Vec<T>> =
-        read.iter().map(|word| known.contains(word).then(|| word.parse().ok()).flatten()).collect();
-    let reason = || format!("must be a list of {}", known.join(", "));
-    parsed.map(Some).ok_or_else(|| fields.wrong(name, &reason()))
+fn null_cause(value: &Value) -> Result<UnresolvedCause, FieldFault> {
+    values::word(value, NULL_CAUSES.into_iter())
 }
 
-fn reexplore(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<ReexploreLimits> {
-    let usual = ReexploreLimits::default();
-    let Some(fields) = faults.optional(parent, "reexplore") else { return Some(usual) };
-    let most = faults.count_or(&fields, "max_tie_iterations", (0..=8, usual.max_iterations));
-    let without = faults.take(fields.whole("no_new_evidence_rounds", 0, MOST_ROUNDS));
-    let new = faults.take(fields.flag("require_new_evidence"));
-    let without = without?.and_then(|it| u32::try_from(it).ok());
-    Some(ReexploreLimits {
-        max_iterations: most?,
-        no_new_evidence_rounds: without.unwrap_or(usual.no_new_evidence_rounds),
-        require_new_evidence: new?.unwrap_or(usual.require_new_evidence),
-    })
+fn null_causes(value: &Value) -> Result<BTreeSet<UnresolvedCause>, FieldFault> {
+    words(value, &NULL_CAUSES).map(BTreeSet::from_iter)
 }
 
-fn confidence(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<ConfidenceFields> {
-    let usual = ConfidenceFields::default();
-    let Some(fields) = faults.optional(parent, "confidence_weighted") else {
-        return Some(usual);
+fn tie_steps(value: &Value) -> Result<Vec<TieBreak>, FieldFault> {
+    words(value, &["REEXPLORE", "CONFIDENCE_WEIGHTED", "REPUTATION_WEIGHTED", "STOCHASTIC"])
+}
+
+fn null_steps(value: &Value) -> Result<Vec<NullAction>, FieldFault> {
+    words(value, &["REEXPLORE", "FINALIZE_NULL"])
+}
+
+/// A list of words of a set.
+fn words<T: std::str::FromStr>(value: &Value, known: &[&str]) -> Result<Vec<T>, FieldFault> {
+    let read = |word: &str| known.contains(&word).then(|| word.parse().ok()).flatten();
+    let words: Option<Vec<T>> = texts_of(value)?.into_iter().map(read).collect();
+    words.ok_or_else(|| format!("must be a list of {}", known.join(", ")).into())
+}
+
+fn units_schema() -> ObjectBuilder {
+    let units = integer().format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)));
+    let names = Schema::from(text().build());
+    object().property_names(Some(names)).additional_properties(Some(units))
+}
+
+fn units(value: &Value) -> Result<BTreeMap<String, i64>, FieldFault> {
+    let Some(members) = value.as_object() else {
+        return Err(format!("must be an object, not {}", kind(value)).into());
     };
-    let mut name = |name: &str| faults.take(text(&fields, (name, LONGEST_LABEL)));
-    let decision = name("decision_confidence_field");
-    let answer = name("answer_confidence_field");
-    let any = name("confidence_field");
-    let default = number(&fields, faults, ("default_confidence", usual.default));
-    Some(ConfidenceFields {
-        decision: decision?.unwrap_or(usual.decision),
-        answer: answer?.unwrap_or(usual.answer),
-        any: any?.unwrap_or(usual.any),
-        default: default?,
-    })
+    let whole = |value: &Value| value.as_i64().filter(|it| it.unsigned_abs() <= 1_000_000_000);
+    let units = members.iter().map(|(agent, value)| Some((agent.clone(), whole(value)?))).collect();
+    let units: Option<BTreeMap<String, i64>> = units;
+    units.ok_or_else(|| "must contain whole numbers from -1000000000 to 1000000000".into())
 }
 
-fn reputation(parent: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<ReputationUnits> {
-    let usual = ReputationUnits::default();
-    let Some(fields) = faults.optional(parent, "reputation_weighted") else {
-        return Some(usual);
-    };
-    let units = units(&fields, faults);
-    let words: Vec<&str> = MissingReputation::ALL.iter().map(|it| it.as_str()).collect();
-    let missing = faults.take(fields.word("missing_reputation", &words));
-    Some(ReputationUnits { units: units?, missing: missing?.unwrap_or(usual.missing) })
-}
-
-fn units(fields: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<BTreeMap<String, i64>> {
-    const NAME: &str = "agent_reputation_units";
-    faults.take(fields.object(NAME))?;
-    let members = fields.get(NAME).and_then(Value::as_object).cloned().unwrap_or_default();
-    let whole = |value: Value| value.as_i64().filter(|it| it.unsigned_abs() <= 1_000_000_000);
-    let read: Option<BTreeMap<String, i64>> =
-        members.into_iter().map(|(agent, value)| Some((agent, whole(value)?))).collect();
-    if read.is_none() {
-        let reason = "must contain whole numbers from -1000000000 to 1000000000";
-        faults.add(fields.wrong(NAME, reason));
+impl From<AgentRunSpecBody> for AgentRunSpec {
+    fn from(body: AgentRunSpecBody) -> Self {
+        Self {
+            run_id: body.run_id.0,
+            task_type: body.task_type.map_or_else(|| "swarm".to_owned(), |it| it.0),
+            shared_inputs: object_or_empty(body.shared_inputs),
+            agents: body.agents.0.into_iter().map(Into::into).collect(),
+            contract: object_or_empty(body.contract),
+            verifiers: body.verifiers.map(|names| names.0).unwrap_or_default(),
+            per_executor: body.per_executor.map(|it| it.0),
+            retry: body.retry.map(Into::into).unwrap_or_default(),
+            aggregation: body.aggregation.map(Into::into).unwrap_or_default(),
+        }
     }
-    read
+}
+
+fn object_or_empty(given: Option<FreeObject>) -> Value {
+    given.map_or_else(|| json!({}), |given| given.0)
+}
+
+impl From<RunAgent> for AgentSpec {
+    fn from(agent: RunAgent) -> Self {
+        Self {
+            agent_id: agent.agent_id.0,
+            executor: agent.executor.0,
+            profile: agent.profile.map_or_else(|| "default".to_owned(), |it| it.0),
+            prompt: agent.prompt.0,
+            weight: agent.weight.map_or(1.0, |it| it.0),
+            priority: agent.priority.map_or(0, |it| it.0),
+            contract: object_or_empty(agent.contract),
+            verifiers: agent.verifiers.map(|names| names.0).unwrap_or_default(),
+        }
+    }
+}
+
+impl From<RunRetry> for RetrySpec {
+    fn from(retry: RunRetry) -> Self {
+        let usual = Self::default();
+        Self {
+            max_attempts: retry.max_attempts.map_or(usual.max_attempts, |it| it.0),
+            backoff_ms: retry.backoff_ms.map_or(usual.backoff_ms, |it| it.0),
+        }
+    }
+}
+
+impl From<RunAggregation> for AggregationSpec {
+    fn from(aggregation: RunAggregation) -> Self {
+        Self {
+            mode: aggregation.mode.map_or(Self::default().mode, |it| it.0),
+            quorum: aggregation.quorum.map(|it| it.0).filter(|quorum| 0 < *quorum),
+            tie: aggregation.tie_policy.map(Into::into).unwrap_or_default(),
+            null: aggregation.null_policy.map(Into::into).unwrap_or_default(),
+        }
+    }
+}
+
+impl From<RunTiePolicy> for TiePolicy {
+    fn from(policy: RunTiePolicy) -> Self {
+        let usual = Self::default();
+        Self {
+            enabled_on: policy.enabled_on.map_or(usual.enabled_on, |it| it.0),
+            chain: policy.chain.map_or(usual.chain, |it| it.0),
+            reexplore: policy.reexplore.map(Into::into).unwrap_or_default(),
+            confidence: policy.confidence_weighted.map(Into::into).unwrap_or_default(),
+            reputation: policy.reputation_weighted.map(Into::into).unwrap_or_default(),
+        }
+    }
+}
+
+impl From<RunNullPolicy> for NullPolicy {
+    fn from(policy: RunNullPolicy) -> Self {
+        let usual = Self::default();
+        Self {
+            enabled_on: policy.enabled_on.map_or(usual.enabled_on, |it| it.0),
+            chain: policy.chain.map_or(usual.chain, |it| it.0),
+            reexplore: policy.reexplore.map(Into::into).unwrap_or_default(),
+        }
+    }
+}
+
+impl From<RunReexplore> for ReexploreLimits {
+    fn from(limits: RunReexplore) -> Self {
+        let usual = Self::default();
+        let rounds = limits.no_new_evidence_rounds;
+        Self {
+            max_iterations: limits.max_tie_iterations.map_or(usual.max_iterations, |it| it.0),
+            no_new_evidence_rounds: rounds.map_or(usual.no_new_evidence_rounds, |it| it.0),
+            require_new_evidence: limits.require_new_evidence.unwrap_or(usual.require_new_evidence),
+        }
+    }
+}
+
+impl From<RunConfidence> for ConfidenceFields {
+    fn from(fields: RunConfidence) -> Self {
+        let usual = Self::default();
+        Self {
+            decision: fields.decision_confidence_field.map_or(usual.decision, |it| it.0),
+            answer: fields.answer_confidence_field.map_or(usual.answer, |it| it.0),
+            any: fields.confidence_field.map_or(usual.any, |it| it.0),
+            default: fields.default_confidence.map_or(usual.default, |it| it.0),
+        }
+    }
+}
+
+impl From<RunReputation> for ReputationUnits {
+    fn from(reputation: RunReputation) -> Self {
+        let usual = Self::default();
+        Self {
+            units: reputation.agent_reputation_units.map_or(usual.units, |it| it.0),
+            missing: reputation.missing_reputation.map_or(usual.missing, |it| it.0),
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The task of a step of a run: the usual contract, with what the run and the agent say otherwise.
+//! The task of a step of a run: the usual contract, with the changes of the run and the agent.
 
 use jurat_core::{
     agent_run::{AgentRun, AgentSpec},

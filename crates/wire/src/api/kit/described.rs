@@ -1,25 +1,25 @@
-//! Holds the decoders of requests against their descriptions: what one takes, the other allows.
+//! Tries every declared value against its schema: a request is read if its description allows it.
 
 mod sharing;
 
-use std::{cell::RefCell, collections::BTreeSet};
+use std::collections::BTreeSet;
 
 use jsonschema::{Draft, Validator};
-use jurat_core::time::Timestamp;
+use jurat_core::code::ProblemCode;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::known_fields::{DescribedRequest, UndescribedField};
+use super::request::{self, RequestBody};
 use crate::api::{
-    agent_events::{self, SendAgentEventRequest},
+    agent_events::SendAgentEventRequest,
     agent_runs::{self, AgentRunRequestBody, AgentRunSpecBody, CancelRunRequest},
     consensus_request::{
         self, DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
         ValidateRequestV2,
     },
-    credits::{self, GrantRequest},
-    executors::{self, AddExecutorRequest},
-    keys::{self, CreateKeyRequest, RotateKeyRequest},
+    credits::GrantRequest,
+    executors::AddExecutorRequest,
+    keys::{CreateKeyRequest, RotateKeyRequest},
     mcp::{
         arguments::{
             self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
@@ -32,37 +32,24 @@ use crate::api::{
             TaskEventsArguments, TaskSampleArguments,
         },
     },
-    prune::{self, PruneRequest},
-    sessions::{self, AddSessionRequest},
-    tasks::{self, CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
+    prune::PruneRequest,
+    sessions::AddSessionRequest,
+    tasks::{CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
     v2,
-    verifier_runs::{self, RunVerifierRequest},
+    verifier_runs::RunVerifierRequest,
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
     verifiers::{self, DeployVerifierRequest},
 };
 use crate::{executor::TaskContract, problem::Problem};
-
-thread_local! {
-    /// The paths of all fields that decoders of this thread have looked at.
-    static ASKED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
-}
-
-pub(crate) fn asked_for(path: String) {
-    ASKED.with_borrow_mut(|asked| asked.insert(path));
-}
 
 struct DescribedCase {
     decode: fn(&Value) -> Result<(), Problem>,
     schema: Value,
     /// A request that is taken, with every object that has fields of its own.
     whole: Value,
-    /// Fields that the decoder knows and the description leaves out, each with the reason.
-    undescribed: &'static [UndescribedField],
     /// Whether the request holds something that is ignored, though its description has no such field.
     is_ignored: fn(&Value) -> bool,
 }
-
-const NOW: Timestamp = Timestamp::from_micros(0);
 
 fn cases() -> Vec<DescribedCase> {
     let terms = json!({ "replicas": 1, "session_pool": ["a"], "early_stop": false });
@@ -82,9 +69,9 @@ fn cases() -> Vec<DescribedCase> {
         old.as_object_mut().unwrap().remove("consensus");
     }
     let mut cases = vec![
-        strict::<DelegateRequest>(|it| consensus_request::delegate(it).map(drop), delegate),
-        strict::<ValidateRequest>(|it| consensus_request::validate(it).map(drop), validate),
-        strict::<FactcheckRequest>(|it| consensus_request::factcheck(it).map(drop), factcheck),
+        read::<DelegateRequest>(delegate),
+        read::<ValidateRequest>(validate),
+        read::<FactcheckRequest>(factcheck),
         old::<DelegateRequestV2>(
             |it| consensus_request::delegate(&v2::up::<DelegateRequestV2>(it.clone()).0).map(drop),
             delegate_v2,
@@ -106,48 +93,27 @@ fn cases() -> Vec<DescribedCase> {
 
 fn own_resources() -> Vec<DescribedCase> {
     vec![
-        strict::<AddExecutorRequest>(
-            |it| executors::decode_add(it, NOW).map(drop),
-            json!({
-                "name": "a", "url": "http://a", "agent_events_url": "http://a",
-                "session": { "id": "b" }, "must_answer": true,
-            }),
-        ),
-        strict::<AddSessionRequest>(
-            |it| sessions::decode_add(it, NOW).map(drop),
-            json!({ "id": "a", "executor": "b" }),
-        ),
-        strict::<CreateKeyRequest>(
-            |it| keys::decode_create(it, NOW).map(drop),
-            json!({ "name": "a", "scopes": ["admin"] }),
-        ),
-        strict::<GrantRequest>(
-            |it| credits::decode_grant(it).map(drop),
-            json!({ "amount_usd": "5.00", "note": "a gift" }),
-        ),
-        strict::<TestVerifierRequest>(
+        read::<AddExecutorRequest>(json!({
+            "name": "a", "url": "http://a", "agent_events_url": "http://a",
+            "session": { "id": "b" }, "must_answer": true,
+        })),
+        read::<AddSessionRequest>(json!({ "id": "a", "executor": "b" })),
+        read::<CreateKeyRequest>(json!({ "name": "a", "scopes": ["admin"] })),
+        read::<GrantRequest>(json!({ "amount_usd": "5.00", "note": "a gift" })),
+        case::<TestVerifierRequest>(
             |it| verifier_tests::decode_test(it).map(drop),
             json!({ "cases": [{ "inputs": { "a": "b" }, "passed": true }] }),
         ),
-        strict::<AttackVerifierRequest>(
-            |it| verifier_tests::decode_attack(it).map(drop),
-            json!({ "families": ["a"] }),
-        ),
-        strict::<SendAgentEventRequest>(
-            |it| agent_events::decode_send(it).map(drop),
-            json!({
-                "event_type": "dm_received", "target_executor": "a", "payload": {},
-                "source_node_id": "b", "target_agent_id": "c", "requires_commit": true,
-                "agent_envelope": { "protocol": "d" }, "correlation_id": "e", "dedupe_key": "f",
-            }),
-        ),
-        strict::<RotateKeyRequest>(
-            |it| keys::decode_rotate(it).map(drop),
-            json!({ "grace_seconds": 1 }),
-        ),
-        strict::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
-        strict::<RoundArguments>(|it| round_tools::round(it).map(drop), json!({ "round_id": "a" })),
-        strict::<ListRoundsArguments>(|it| round_tools::rounds(it).map(drop), json!({})),
+        read::<AttackVerifierRequest>(json!({ "families": ["a"] })),
+        read::<SendAgentEventRequest>(json!({
+            "event_type": "dm_received", "target_executor": "a", "payload": {},
+            "source_node_id": "b", "target_agent_id": "c", "requires_commit": true,
+            "agent_envelope": { "protocol": "d" }, "correlation_id": "e", "dedupe_key": "f",
+        })),
+        read::<RotateKeyRequest>(json!({ "grace_seconds": 1 })),
+        read::<PruneRequest>(json!({ "dry_run": true })),
+        case::<RoundArguments>(|it| round_tools::round(it).map(drop), json!({ "round_id": "a" })),
+        case::<ListRoundsArguments>(|it| round_tools::rounds(it).map(drop), json!({})),
     ]
 }
 
@@ -159,7 +125,7 @@ fn of_the_registry() -> [DescribedCase; 2] {
     let run = json!({ "inputs": { "a": "b" } });
     [
         case::<DeployVerifierRequest>(|it| verifiers::decode_deploy(it).map(drop), deploy),
-        case::<RunVerifierRequest>(|it| verifier_runs::decode_verifier_run(it).map(drop), run),
+        read::<RunVerifierRequest>(run),
     ]
 }
 
@@ -169,18 +135,11 @@ fn of_tasks() -> [DescribedCase; 4] {
     contract["assignment"]["explore"]["max_retries"] = json!(1);
     let order =
         json!({ "contract": contract, "executors": ["a"], "verifiers": ["b"], "profile": "c" });
-    let submit = |it: &Value| tasks::decode_shape(it).map(drop);
     [
-        strict::<TaskContractBody>(submit, contract),
-        strict::<TaskOrder>(submit, order),
-        strict::<FeedbackRequest>(
-            |it| tasks::decode_feedback(it).map(drop),
-            json!({ "reason": "wrong", "outcome": "BAD" }),
-        ),
-        strict::<CancelTaskRequest>(
-            |it| tasks::decode_cancel(it).map(drop),
-            json!({ "reason": "a" }),
-        ),
+        read::<TaskContractBody>(contract),
+        read::<TaskOrder>(order),
+        read::<FeedbackRequest>(json!({ "reason": "wrong", "outcome": "BAD" })),
+        read::<CancelTaskRequest>(json!({ "reason": "a" })),
     ]
 }
 
@@ -207,12 +166,9 @@ fn of_runs() -> [DescribedCase; 3] {
     });
     let order = json!({ "kickoff": true, "spec": spec });
     [
-        strict::<AgentRunSpecBody>(|it| agent_runs::read(it).map(drop), spec),
-        strict::<AgentRunRequestBody>(|it| agent_runs::read(it).map(drop), order),
-        case::<CancelRunRequest>(
-            |it| agent_runs::decode_cancel(it).map(drop),
-            json!({ "reason": "a" }),
-        ),
+        case::<AgentRunSpecBody>(|it| agent_runs::read(it).map(drop), spec),
+        case::<AgentRunRequestBody>(|it| agent_runs::read(it).map(drop), order),
+        read::<CancelRunRequest>(json!({ "reason": "a" })),
     ]
 }
 
@@ -220,16 +176,16 @@ fn of_task_tools() -> Vec<DescribedCase> {
     let (task, run) = (|| json!({ "task_id": "a" }), || json!({ "run_id": "a" }));
     let one_run = |it: &Value| task_tools::agent_run(it).map(drop);
     vec![
-        strict::<TaskArguments>(|it| task_tools::task(it).map(drop), task()),
-        strict::<GetTaskArguments>(|it| task_tools::task_wait(it).map(drop), task()),
-        strict::<ListTasksArguments>(|it| task_tools::tasks(it).map(drop), json!({})),
-        strict::<TaskEventsArguments>(|it| task_tools::task_events(it).map(drop), task()),
-        strict::<TaskSampleArguments>(|it| task_tools::sample(it).map(drop), json!({})),
-        strict::<RunArguments>(one_run, run()),
-        strict::<GetRunArguments>(|it| task_tools::agent_run_wait(it).map(drop), run()),
-        strict::<ListRunsArguments>(|it| task_tools::agent_runs(it).map(drop), json!({})),
-        strict::<RunEventsArguments>(|it| task_tools::agent_run_events(it).map(drop), run()),
-        strict::<KnowledgeArguments>(|it| task_tools::knowledge(it).map(drop), json!({})),
+        case::<TaskArguments>(|it| task_tools::task(it).map(drop), task()),
+        case::<GetTaskArguments>(|it| task_tools::task_wait(it).map(drop), task()),
+        case::<ListTasksArguments>(|it| task_tools::tasks(it).map(drop), json!({})),
+        case::<TaskEventsArguments>(|it| task_tools::task_events(it).map(drop), task()),
+        case::<TaskSampleArguments>(|it| task_tools::sample(it).map(drop), json!({})),
+        case::<RunArguments>(one_run, run()),
+        case::<GetRunArguments>(|it| task_tools::agent_run_wait(it).map(drop), run()),
+        case::<ListRunsArguments>(|it| task_tools::agent_runs(it).map(drop), json!({})),
+        case::<RunEventsArguments>(|it| task_tools::agent_run_events(it).map(drop), run()),
+        case::<KnowledgeArguments>(|it| task_tools::knowledge(it).map(drop), json!({})),
     ]
 }
 
@@ -244,23 +200,16 @@ fn of_tools() -> [DescribedCase; 4] {
     ]
 }
 
-const OLD: &[UndescribedField] = &[("consensus", "made by the shim, whatever stands there")];
-
-/// A request that is held to its description.
-fn strict<R: DescribedRequest>(
-    decode: fn(&Value) -> Result<(), Problem>,
-    whole: Value,
-) -> DescribedCase {
-    DescribedCase { undescribed: R::UNDESCRIBED, ..case::<R>(decode, whole) }
+/// A request of version 2, which ignores what it does not know.
+fn old<R: RequestBody>(decode: fn(&Value) -> Result<(), Problem>, whole: Value) -> DescribedCase {
+    let unknown = |body: &Value| !v2::up::<R>(body.clone()).1.is_empty();
+    DescribedCase { is_ignored: unknown, ..case::<R>(decode, whole) }
 }
 
-/// A request of version 2, which ignores what it does not know.
-fn old<R: DescribedRequest>(
-    decode: fn(&Value) -> Result<(), Problem>,
-    whole: Value,
-) -> DescribedCase {
-    let unknown = |body: &Value| !v2::up::<R>(body.clone()).1.is_empty();
-    DescribedCase { undescribed: OLD, is_ignored: unknown, ..case::<R>(decode, whole) }
+/// A request whose values are read by its declaration alone.
+fn read<R: RequestBody>(whole: Value) -> DescribedCase {
+    let decode = |it: &Value| request::read::<R>(it, ProblemCode::ValidationError).map(drop);
+    case::<R>(decode, whole)
 }
 
 fn case<T: ToSchema>(decode: fn(&Value) -> Result<(), Problem>, whole: Value) -> DescribedCase {
@@ -270,7 +219,7 @@ fn case<T: ToSchema>(decode: fn(&Value) -> Result<(), Problem>, whole: Value) ->
         parts.into_iter().map(|(name, schema)| (name, json!(schema))).collect();
     let reference = format!("#/components/schemas/{}", T::name());
     let schema = json!({ "$ref": reference, "components": { "schemas": schemas } });
-    DescribedCase { decode, schema, whole, undescribed: &[], is_ignored: |_| false }
+    DescribedCase { decode, schema, whole, is_ignored: |_| false }
 }
 
 impl DescribedCase {
@@ -299,48 +248,6 @@ impl DescribedCase {
             self.collect_fields(part, &path, found);
             found.insert(path);
         }
-    }
-}
-
-#[test]
-fn decoders_look_at_the_fields_that_are_described_and_at_no_others() {
-    for case in cases() {
-        assert!((case.decode)(&case.whole).is_ok(), "{:?}", (case.decode)(&case.whole));
-        assert!(case.validator().is_valid(&case.whole), "{}", case.whole);
-        ASKED.with_borrow_mut(BTreeSet::clear);
-        for value in values() {
-            // Some fields are looked at only when others are left out or of another type.
-            for path in case.described() {
-                let _read = (case.decode)(&with(&case.whole, &path, value.clone()));
-            }
-        }
-        let asked = ASKED.take();
-        let left_out = |path: &&String| case.undescribed.iter().any(|(known, _)| known == path);
-        let unknown: Vec<&String> =
-            case.undescribed_of(&asked).into_iter().filter(|path| !left_out(path)).collect();
-        assert_eq!(unknown, [] as [&String; 0], "{}: describe these", case.schema["$ref"]);
-        // The terms of an equivalence are read by the core.
-        let described = case.described().into_iter();
-        let unread: Vec<String> = described
-            .filter(|path| !asked.contains(path) && !path.contains(".equivalence."))
-            .collect();
-        assert_eq!(unread, [] as [String; 0], "{}: nobody reads these", case.schema["$ref"]);
-    }
-}
-
-impl DescribedCase {
-    fn undescribed_of<'a>(&self, asked: &'a BTreeSet<String>) -> Vec<&'a String> {
-        let described = self.described();
-        // What stands within the object of version 2 that the shim makes is not the caller's.
-        let is_made = |path: &str| self.undescribed == OLD && path.starts_with("consensus");
-        // A candidate brings its own evidence, which the claim's text tells of.
-        let is_candidates = |path: &str| path.starts_with("claim.");
-        // What stands in a list is described by the type of its items.
-        let is_listed = |path: &str| path.split('.').any(|part| part.parse::<usize>().is_ok());
-        let is_new = |path: &&String| {
-            !described.contains(*path) && !is_made(path) && !is_candidates(path) && !is_listed(path)
-        };
-        asked.iter().filter(is_new).collect()
     }
 }
 

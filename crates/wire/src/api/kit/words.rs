@@ -16,12 +16,18 @@ use jurat_core::{
     workflow::{share, template},
 };
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
         RefOr,
         schema::{ObjectBuilder, Schema, Type},
     },
+};
+
+use super::{
+    faults::RequestFaults,
+    request::{FieldPath, RequestField, SchemaParts, component, noted, values::word},
 };
 
 /// The words of a set of the core: encoded by its names, described by the list of all of them.
@@ -99,7 +105,48 @@ described! {
     VerifierStatus, verifier::VerifierStanding, "Whether a verifier can be used.";
 }
 
-/// Where a round stands: it runs, or it has ended in one of several ways.
+/// Words that requests have too: anything else is refused with the list of those that are known.
+macro_rules! read {
+    ($($name:ident, $word:path;)+) => {$(
+        impl RequestField for $name {
+            fn read(
+                value: &Value,
+                at: &FieldPath<'_>,
+                faults: &mut RequestFaults,
+            ) -> Option<Self> {
+                let known = <$word>::ALL.iter().map(|word| word.as_str());
+                noted(word(value, known), at, faults).map(Self)
+            }
+
+            fn describe() -> RefOr<Schema> {
+                component::<Self>()
+            }
+
+            fn describe_parts(parts: &mut SchemaParts) {
+                parts.push((Self::name().into_owned(), Self::schema()));
+            }
+        }
+    )+};
+}
+
+read! {
+    DisagreementPolicy, job::Disagreement;
+    FactcheckMode, job::FactcheckMode;
+    InputContract, verifier::InputContract;
+    Merge, job::OutputMerge;
+    MissingReputation, agent_run::MissingReputation;
+    NullStep, agent_run::NullAction;
+    ReasoningEffort, verifier::Effort;
+    TaskAggregation, task::VoteAggregation;
+    TieStep, agent_run::TieBreak;
+    Scope, caller::Scope;
+    Tier, session::Tier;
+    TimeoutPolicy, job::TimeoutPolicy;
+    WhoseWorkflows, workflow::OwnershipFilter;
+    WorkflowSource, workflow::VersionSource;
+}
+
+/// The state of a round: it runs, or it has ended in one of several ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundState(pub Option<round::RoundEnding>);
 

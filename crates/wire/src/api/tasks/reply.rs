@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::described::TaskContractBody;
+use super::contract::TaskContractBody;
 use crate::api::kit::{
     member::OptionalMember,
     time::Time,

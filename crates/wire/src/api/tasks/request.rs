@@ -1,17 +1,20 @@
-//! What is asked for with a task: submitting it, and calling it off.
+//! Requests about tasks: submitting one, and cancelling it.
 
 use std::collections::BTreeSet;
 
 use jurat_core::{code::ProblemCode, task::TermError};
 use serde_json::Value;
-use utoipa::ToSchema;
 
-use super::{TaskContractBody, TaskOrder, contract};
+use super::TaskContractBody;
 use crate::{
     api::kit::{
         faults::RequestFaults,
-        fields::{RequestFields, short},
-        known_fields::{DescribedRequest as _, SearchDepth},
+        json::short,
+        request::{
+            self, FieldFault, FieldPath, RequestBody as _, component, named, one_of, request, text,
+            values,
+            values::{NAME, PlainText, is_name, list_of, text_of, texts_of},
+        },
     },
     executor::TaskContract,
     problem::Problem,
@@ -19,45 +22,94 @@ use crate::{
 
 /// How many executors a task may name.
 const MOST_NAMES: usize = 64;
-const LONGEST_PROFILE: usize = 128;
-const LONGEST_REASON: usize = 500;
+/// An executor, or a judge by its provider and model.
+const VERIFIER: &str = "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63}|judge:[a-z0-9-]{1,64}/[!-~]{1,128})$";
+
+/// A task to submit: its contract alone, or with the executors for it.
+#[derive(Debug)]
+pub struct SubmitTask;
+
+named!(
+    SubmitTask:
+        one_of("A contract, alone or with the executors for it.")
+            .item(component::<TaskContractBody>())
+            .item(component::<TaskOrder>()),
+    with TaskContractBody, TaskOrder
+);
+
+request! {
+    /// A contract with the executors for it.
+    pub strict struct TaskOrder {
+        contract: TaskContractBody,
+        /// Executors that may propose and vote; defaults to all that declare the task type.
+        executors: Option<ExecutorList>,
+        /// Executors that vote; defaults to those of `executors`.
+        verifiers: Option<VoterList>,
+        /// Profile that the executors use; defaults to `default`.
+        profile: Option<PlainText<128>>,
+    }
+
+    /// Why a task is cancelled.
+    pub strict struct CancelTaskRequest {
+        /// Stored with the task.
+        reason: Option<PlainText<500>>,
+    }
+}
+
+values! {
+    /// The name of an executor.
+    pub named struct ExecutorName(String):
+        text().pattern(Some(NAME)).description(Some("The name of an executor.")) => executor;
+
+    /// Executors, each once.
+    pub struct ExecutorList(Vec<String>):
+        list_of::<ExecutorName>().max_items(Some(MOST_NAMES)) => executors, with ExecutorName;
+
+    /// The name of an executor or a judge that votes.
+    pub(crate) named struct VerifierName(String):
+        text().pattern(Some(VERIFIER)).description(Some("The name of an executor, or `judge:provider/model` for a judge of this node."))
+        => voter;
+
+    /// Voters, each once.
+    pub struct VoterList(Vec<String>):
+        list_of::<VerifierName>().max_items(Some(MOST_NAMES)) => voters, with VerifierName;
+}
 
 /// A task to submit, as it was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSubmission {
     pub contract: TaskContract,
-    /// Who may work on it; empty for all that declare the task type.
+    /// Executors that may work on it; empty for all that declare the task type.
     pub executors: Vec<String>,
-    /// Who verifies; empty for those that may work on it.
+    /// Voters; empty for the executors that may work on it.
     pub verifiers: Vec<String>,
     pub profile: Option<String>,
 }
 
-/// Reads a contract alone, or with who is to work on it, and says all that nobody could be held to.
-/// Whether it has ended is for those to say who know whether the task is there already.
+/// Reads a contract alone or with its executors, and names all terms that nobody could keep.
+/// Whether it has expired is checked by the engine, which knows whether the task exists already.
 pub fn decode_submit(body: &Value) -> Result<TaskSubmission, Problem> {
     read_submit(body).map_err(|faults| faults.into_problem(ProblemCode::ValidationError))
 }
 
-/// The same, with each fault for itself.
+/// The same, with each fault by itself.
 pub(in crate::api) fn read_submit(body: &Value) -> Result<TaskSubmission, RequestFaults> {
-    let fields =
-        RequestFields::of_body(body, ProblemCode::ValidationError).map_err(RequestFaults::from)?;
-    let submission = read_shape(body, &fields)?;
+    let submission = read_shape(body)?;
+    let at = FieldPath::body(ProblemCode::ValidationError);
     let mut faults = RequestFaults::default();
     for TermError { field, reason } in submission.contract.terms().check_lasting() {
         let field = if is_order(body) { format!("contract.{field}") } else { field.to_owned() };
-        faults.add(fields.wrong(&field, &reason));
+        faults.add(at.member(&field).wrong(&reason));
     }
     if faults.is_empty() { Ok(submission) } else { Err(faults) }
 }
 
-/// Names the field of a problem that was found later as it stands in the submission.
+/// Names the field of a problem that was found later by its path in the submission.
 #[must_use]
 pub fn located(body: &Value, mut problem: Problem) -> Problem {
     let Some(field) = problem.field.take() else { return problem };
     let top = field.split('.').next().unwrap_or_default();
-    if !is_order(body) || !TaskContractBody::known_fields().has(top) {
+    if !is_order(body) || !TaskContractBody::known().has(top) {
         return problem.at(field);
     }
     if let Some(reason) = problem.detail.strip_prefix(&format!("`{field}` ")) {
@@ -66,87 +118,82 @@ pub fn located(body: &Value, mut problem: Problem) -> Problem {
     problem.at(format!("contract.{field}"))
 }
 
-/// Reads what has the right shape, whether or not somebody could be held to it.
-#[cfg(test)]
-pub(in crate::api) fn decode_shape(body: &Value) -> Result<TaskSubmission, Problem> {
-    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    read_shape(body, &fields).map_err(|faults| faults.into_problem(ProblemCode::ValidationError))
-}
-
-fn read_shape(body: &Value, fields: &RequestFields<'_>) -> Result<TaskSubmission, RequestFaults> {
-    let mut faults = RequestFaults::default();
-    let read = if is_order(body) {
-        order(fields, &mut faults)
-    } else {
-        let contract = contract::decode(fields, &mut faults);
-        contract.map(|contract| TaskSubmission {
-            contract,
-            executors: Vec::new(),
-            verifiers: Vec::new(),
-            profile: None,
-        })
-    };
-    match read {
-        Some(submission) if faults.is_empty() => Ok(submission),
-        // A decoder that gives nothing has said why.
-        Some(_) | None => Err(faults),
+fn read_shape(body: &Value) -> Result<TaskSubmission, RequestFaults> {
+    let code = ProblemCode::ValidationError;
+    if is_order(body) {
+        return request::read_all::<TaskOrder>(body, code).map(Into::into);
     }
+    let contract = request::read_all::<TaskContractBody>(body, code)?;
+    Ok(TaskSubmission {
+        contract: contract.into(),
+        executors: Vec::new(),
+        verifiers: Vec::new(),
+        profile: None,
+    })
 }
 
-/// Whether the contract comes with who is to work on it.
+/// Whether the contract comes with its executors.
 fn is_order(body: &Value) -> bool {
     body.get("contract").is_some()
 }
 
-fn order(fields: &RequestFields<'_>, faults: &mut RequestFaults) -> Option<TaskSubmission> {
-    // The decoder of the contract looks further.
-    faults.note_unknown::<TaskOrder>(fields, SearchDepth::Top);
-    let contract = if let Some(contract) = faults.take(fields.object("contract"))? {
-        contract::decode(&contract, faults)
-    } else {
-        faults.add(fields.wrong("contract", "is required"));
-        None
-    };
-    let executors = faults.take(names(fields, "executors"));
-    let verifiers = faults.take(names(fields, "verifiers"));
-    let profile = faults.take(profile(fields));
-    Some(TaskSubmission {
-        contract: contract?,
-        executors: executors?,
-        verifiers: verifiers?,
-        profile: profile?,
-    })
+impl From<TaskOrder> for TaskSubmission {
+    fn from(order: TaskOrder) -> Self {
+        Self {
+            contract: order.contract.into(),
+            executors: order.executors.map(|names| names.0).unwrap_or_default(),
+            verifiers: order.verifiers.map(|names| names.0).unwrap_or_default(),
+            profile: order.profile.map(|profile| profile.0),
+        }
+    }
 }
 
-/// Names of executors, each once; those that verify may be judges too.
-pub(in crate::api) fn names(
-    fields: &RequestFields<'_>,
-    name: &str,
-) -> Result<Vec<String>, Problem> {
-    let names = fields.texts(name)?;
+fn executor(value: &Value) -> Result<String, FieldFault> {
+    one_name(text_of(value)?, is_name)
+}
+
+fn executors(value: &Value) -> Result<Vec<String>, FieldFault> {
+    names(value, is_name)
+}
+
+fn voter(value: &Value) -> Result<String, FieldFault> {
+    one_name(text_of(value)?, is_voter)
+}
+
+fn voters(value: &Value) -> Result<Vec<String>, FieldFault> {
+    names(value, is_voter)
+}
+
+fn is_voter(text: &str) -> bool {
+    is_name(text) || is_judge(text)
+}
+
+fn one_name(text: &str, is_known: fn(&str) -> bool) -> Result<String, FieldFault> {
+    if text.trim().is_empty() {
+        return Err("must not be blank".into());
+    }
+    if is_known(text) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("has `{}`, which is not a valid executor name", short(text)).into())
+}
+
+fn names(value: &Value, is_known: fn(&str) -> bool) -> Result<Vec<String>, FieldFault> {
+    let names = texts_of(value)?;
     if MOST_NAMES < names.len() {
-        return Err(fields.wrong(name, &format!("must have at most {MOST_NAMES} names")));
+        return Err(format!("must have at most {MOST_NAMES} names").into());
     }
     let mut seen = BTreeSet::new();
     for it in &names {
-        let is_known = is_name(it) || (name == "verifiers" && is_judge(it));
-        if !is_known {
+        if !is_known(it) {
             let reason = format!("has `{}`, which is not a valid executor name", short(it));
-            return Err(fields.wrong(name, &reason));
+            return Err(reason.into());
         }
         if !seen.insert(*it) {
-            return Err(fields.wrong(name, &format!("has `{it}` twice")));
+            return Err(format!("has `{it}` twice").into());
         }
     }
     Ok(names.into_iter().map(str::to_owned).collect())
-}
-
-/// Whether it may be the name of an executor.
-pub(in crate::api) fn is_name(text: &str) -> bool {
-    let is_first = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
-    text.len() <= 64
-        && text.starts_with(is_first)
-        && text.chars().all(|symbol| is_first(symbol) || matches!(symbol, '.' | '-'))
 }
 
 /// `judge:provider/model`.
@@ -163,42 +210,8 @@ fn is_judge(text: &str) -> bool {
         && model.bytes().all(|symbol| symbol.is_ascii_graphic())
 }
 
-fn profile(fields: &RequestFields<'_>) -> Result<Option<String>, Problem> {
-    if fields.get("profile").is_none() {
-        return Ok(None);
-    }
-    let profile = fields.plain_text("profile")?;
-    if LONGEST_PROFILE < profile.chars().count() {
-        let reason = format!("must have at most {LONGEST_PROFILE} characters");
-        return Err(fields.wrong("profile", &reason));
-    }
-    Ok(Some(profile.to_owned()))
-}
-
-/// Why a task is cancelled.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CancelTaskRequest {
-    /// Stored with the task.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
-    pub reason: Option<String>,
-}
-
+/// The reason to cancel a task.
 pub fn decode_cancel(body: &Value) -> Result<Option<String>, Problem> {
-    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    fields.keep_to::<CancelTaskRequest>()?;
-    reason(&fields)
-}
-
-/// Words that are kept, within bounds.
-pub(super) fn reason(fields: &RequestFields<'_>) -> Result<Option<String>, Problem> {
-    if fields.get("reason").is_none() {
-        return Ok(None);
-    }
-    let reason = fields.plain_text("reason")?;
-    if LONGEST_REASON < reason.chars().count() {
-        let longest = format!("must have at most {LONGEST_REASON} characters");
-        return Err(fields.wrong("reason", &longest));
-    }
-    Ok(Some(reason.to_owned()))
+    let cancel: CancelTaskRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(cancel.reason.map(|reason| reason.0))
 }

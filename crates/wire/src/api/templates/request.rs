@@ -5,91 +5,100 @@ use jurat_core::{
     workflow::{search::MOST_HITS, template::TemplateRef},
 };
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::{
-    api::kit::fields::{RequestFields, short},
+    api::kit::{
+        fields::RequestFields,
+        json::short,
+        request::{
+            self, FieldFault, request, text, values,
+            values::{
+                Count, Identifier, NOT_BLANK, PlainText, VersionNumber, filled_text, text_of,
+            },
+        },
+    },
     problem::Problem,
 };
 
-const NOTES_CHARS: usize = 4_000;
-const NAME_CHARS: usize = 200;
+const REMARK_CHARS: usize = 4_000;
 const QUERY_CHARS: usize = 500;
 
-/// A workflow to publish.
-#[derive(Debug, ToSchema)]
-pub struct PublishTemplateRequest {
-    /// The id or slug of one of the caller's workflows.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
-    pub workflow_id: Option<String>,
-    /// Alias of `workflow_id`; one of the two is required.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
-    pub skill_id: Option<String>,
-    /// What is new in this version.
-    #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
-    pub release_notes: Option<String>,
-}
+request! {
+    /// A workflow to publish.
+    pub open struct PublishTemplateRequest {
+        /// The id or slug of one of the caller's workflows.
+        workflow_id: Option<PlainText<200>>,
+        /// Alias of `workflow_id`; one of the two is required.
+        skill_id: Option<PlainText<200>>,
+        /// What is new in this version.
+        release_notes: Option<Remark>,
+    }
 
-/// Search query.
-#[derive(Debug, ToSchema)]
-pub struct SearchTemplatesRequest {
     /// Search query.
-    #[schema(pattern = r"\S", max_length = 500)]
-    pub query: String,
-    /// `all`, or `mine` for the caller's own.
-    #[schema(pattern = "^(all|mine)$")]
-    pub filter: Option<String>,
-    /// Number of results to return; defaults to 10.
-    #[schema(minimum = 1, maximum = 10)]
-    pub limit: Option<u32>,
+    pub open struct SearchTemplatesRequest {
+        /// Search query.
+        query: TemplateQuery,
+        /// `all`, or `mine` for the caller's own.
+        filter: Option<OnlyMine>,
+        /// Number of results to return; defaults to 10.
+        limit: Option<Count<1, 10>>,
+    }
+
+    /// A template to fork.
+    pub open struct ForkTemplateRequest {
+        /// The id of a template, or `@handle/slug`; append `@vN` to pin a version.
+        identifier: TemplateName,
+        /// The version to fork; defaults to the newest.
+        version: Option<VersionNumber>,
+        /// The name of the fork; defaults to the template's name.
+        name: Option<PlainText<200>>,
+    }
+
+    /// Why a version is deprecated.
+    pub open struct DeprecateVersionRequest {
+        /// Message to users of the version.
+        message: Option<Remark>,
+    }
+
+    /// Why a template is archived.
+    pub open struct ArchiveTemplateRequest {
+        /// Reason.
+        archive_reason: Option<Remark>,
+    }
+
+    /// The user who is offered a workflow or template.
+    pub open struct TransferTemplateRequest {
+        /// An e-mail address, a handle, or an account id.
+        new_owner_user_id_or_email: Identifier,
+    }
 }
 
-/// A template to fork.
-#[derive(Debug, ToSchema)]
-pub struct ForkTemplateRequest {
-    /// The id of a template, or `@handle/slug`; append `@vN` to pin a version.
-    #[schema(
-        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$"
-    )]
-    pub identifier: String,
-    /// The version to fork; defaults to the newest.
-    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
-    pub version: Option<u32>,
-    /// The name of the fork; defaults to the template's name.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
-    pub name: Option<String>,
+values! {
+    /// A text for other users, which may be blank.
+    pub struct Remark(String):
+        text().pattern(Some(r"^[^\x00]*$")).max_length(Some(REMARK_CHARS)) => remark;
+
+    /// The words to search templates for.
+    pub struct TemplateQuery(String):
+        text().pattern(Some(NOT_BLANK)).max_length(Some(QUERY_CHARS)) => query;
+
+    /// Whether only the caller's own templates are wanted.
+    pub struct OnlyMine(bool): text().pattern(Some("^(all|mine)$")) => only_mine;
+
+    /// The name of a template, as far as it is not blank; a name without its form names no template.
+    pub struct TemplateName(String): text().pattern(Some(TEMPLATE)) => template_name;
 }
 
-/// Why a version is deprecated.
-#[derive(Debug, ToSchema)]
-pub struct DeprecateVersionRequest {
-    /// Message to users of the version.
-    #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
-    pub message: Option<String>,
+/// An id, or a handle and a slug, with an optional version.
+const TEMPLATE: &str = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$";
+
+/// The user who is offered a template.
+pub fn decode_transfer(body: &Value) -> Result<String, Problem> {
+    let request: TransferTemplateRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(request.new_owner_user_id_or_email.0)
 }
 
-/// Why a template is archived.
-#[derive(Debug, ToSchema)]
-pub struct ArchiveTemplateRequest {
-    /// Reason.
-    #[schema(pattern = r"^[^\x00]*$", max_length = 4000)]
-    pub archive_reason: Option<String>,
-}
-
-/// The user who is offered a workflow or template.
-#[derive(Debug, ToSchema)]
-pub struct TransferTemplateRequest {
-    /// An e-mail address, a handle, or an account id.
-    #[schema(min_length = 1, pattern = r"\S")]
-    pub new_owner_user_id_or_email: String,
-}
-
-pub fn decode_transfer(body: &Value) -> Result<&str, Problem> {
-    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    fields.required_text("new_owner_user_id_or_email")
-}
-
-/// What a search is asked for.
+/// A search for templates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateSearchOrder {
     pub query: String,
@@ -97,8 +106,8 @@ pub struct TemplateSearchOrder {
     pub limit: usize,
 }
 
-/// A template as an address or a field names it, with the version that stands beside it. What has
-/// not the form of a reference names none.
+/// A template as an address or a field names it, with the version that is given beside it. A text
+/// without the form of a reference names none.
 pub fn reference(text: &str, version: Option<u32>) -> Result<TemplateRef, Problem> {
     let absent =
         || Problem::new(ProblemCode::NotFound, format!("there is no template `{}`", short(text)));
@@ -112,42 +121,33 @@ pub fn reference(text: &str, version: Option<u32>) -> Result<TemplateRef, Proble
     }
 }
 
-/// The workflow, and what is new.
+/// The workflow, and the release notes.
 pub fn decode_publish(body: &Value) -> Result<(String, Option<String>), Problem> {
-    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    let old = limited(&fields, "workflow_id", NAME_CHARS)?;
-    let new = limited(&fields, "skill_id", NAME_CHARS)?;
-    let workflow = match (old, new) {
-        (Some(old), Some(new)) if old != new => {
-            return Err(fields.wrong("skill_id", "and `workflow_id` name different workflows"));
+    let request: PublishTemplateRequest = request::read(body, ProblemCode::ValidationError)?;
+    let workflow = match (request.workflow_id, request.skill_id) {
+        (Some(workflow), Some(skill)) if workflow != skill => {
+            return Err(request::wrong("skill_id", "and `workflow_id` name different workflows"));
         }
-        (Some(it), _) | (None, Some(it)) => it,
+        (Some(it), _) | (None, Some(it)) => it.0,
         (None, None) => {
-            let reason = "is required, or `skill_id` instead";
-            return Err(fields.wrong("workflow_id", reason));
+            return Err(request::wrong("workflow_id", "is required, or `skill_id` instead"));
         }
     };
-    if workflow.trim().is_empty() {
-        let name = if old.is_some() { "workflow_id" } else { "skill_id" };
-        return Err(fields.wrong(name, "must not be blank"));
-    }
-    let notes = limited(&fields, "release_notes", NOTES_CHARS)?;
-    Ok((workflow.to_owned(), notes.map(str::to_owned)))
+    Ok((workflow, request.release_notes.map(|notes| notes.0)))
 }
 
+/// Reads a search for templates.
 pub fn decode_search(body: &Value) -> Result<TemplateSearchOrder, Problem> {
-    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    let query = fields.required_text("query")?;
-    if QUERY_CHARS < query.chars().count() {
-        return Err(too_long(&fields, "query", QUERY_CHARS));
-    }
-    let is_mine = is_mine(&fields)?;
-    let most = u64::try_from(MOST_HITS).unwrap_or(u64::MAX);
-    let limit = fields.whole("limit", 1, most)?.and_then(|limit| usize::try_from(limit).ok());
-    Ok(TemplateSearchOrder { query: query.to_owned(), is_mine, limit: limit.unwrap_or(MOST_HITS) })
+    let request: SearchTemplatesRequest = request::read(body, ProblemCode::ValidationError)?;
+    let limit = request.limit.and_then(|limit| usize::try_from(limit.0).ok());
+    Ok(TemplateSearchOrder {
+        query: request.query.0,
+        is_mine: request.filter.is_some_and(|filter| filter.0),
+        limit: limit.unwrap_or(MOST_HITS),
+    })
 }
 
-/// Whether only those of the caller are wanted.
+/// Whether only the caller's own templates are wanted.
 pub(crate) fn is_mine(fields: &RequestFields<'_>) -> Result<bool, Problem> {
     match fields.text("filter")? {
         None | Some("all") => Ok(false),
@@ -158,48 +158,57 @@ pub(crate) fn is_mine(fields: &RequestFields<'_>) -> Result<bool, Problem> {
 
 /// The template, and the name of the fork.
 pub fn decode_fork(body: &Value) -> Result<(TemplateRef, Option<String>), Problem> {
-    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    let identifier = fields.required_text("identifier")?;
-    let version = fields.whole("version", 1, u64::from(u32::MAX))?;
-    let version = version.and_then(|version| u32::try_from(version).ok());
-    let name = limited(&fields, "name", NAME_CHARS)?;
-    if name.is_some_and(|name| name.trim().is_empty()) {
-        return Err(fields.wrong("name", "must not be blank"));
-    }
-    Ok((reference(identifier, version)?, name.map(str::to_owned)))
+    let request: ForkTemplateRequest = request::read(body, ProblemCode::ValidationError)?;
+    let version = request.version.map(|version| version.0);
+    Ok((reference(&request.identifier.0, version)?, request.name.map(|name| name.0)))
 }
 
+/// The message to users of a deprecated version.
 pub fn decode_deprecate(body: &Value) -> Result<Option<String>, Problem> {
-    one(body, "message")
+    let request: DeprecateVersionRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(said(request.message))
 }
 
+/// The reason to archive a template.
 pub fn decode_archive(body: &Value) -> Result<Option<String>, Problem> {
-    one(body, "archive_reason")
+    let request: ArchiveTemplateRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(said(request.archive_reason))
 }
 
-fn one(body: &Value, name: &str) -> Result<Option<String>, Problem> {
-    let fields = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    let text = limited(&fields, name, NOTES_CHARS)?;
-    Ok(text.filter(|text| !text.trim().is_empty()).map(str::to_owned))
+/// A remark that says something.
+fn said(remark: Option<Remark>) -> Option<String> {
+    remark.map(|remark| remark.0).filter(|text| !text.trim().is_empty())
 }
 
-fn limited<'a>(
-    fields: &RequestFields<'a>,
-    name: &str,
-    most: usize,
-) -> Result<Option<&'a str>, Problem> {
-    let text = fields.text(name)?;
-    if text.is_some_and(|text| most < text.chars().count()) {
-        return Err(too_long(fields, name, most));
+fn remark(value: &Value) -> Result<String, FieldFault> {
+    let text = text_of(value)?;
+    if REMARK_CHARS < text.chars().count() {
+        return Err(format!("must have at most {REMARK_CHARS} characters").into());
     }
-    if text.is_some_and(|text| text.contains('\0')) {
-        return Err(fields.wrong(name, "contains a NUL character"));
+    if text.contains('\0') {
+        return Err("must not contain a NUL character".into());
     }
-    Ok(text)
+    Ok(text.to_owned())
 }
 
-fn too_long(fields: &RequestFields<'_>, name: &str, most: usize) -> Problem {
-    fields.wrong(name, &format!("must have at most {most} characters"))
+fn query(value: &Value) -> Result<String, FieldFault> {
+    let text = filled_text(value)?;
+    if QUERY_CHARS < text.chars().count() {
+        return Err(format!("must have at most {QUERY_CHARS} characters").into());
+    }
+    Ok(text.to_owned())
+}
+
+fn only_mine(value: &Value) -> Result<bool, FieldFault> {
+    match text_of(value)? {
+        "all" => Ok(false),
+        "mine" => Ok(true),
+        _ => Err("must be all or mine".into()),
+    }
+}
+
+fn template_name(value: &Value) -> Result<String, FieldFault> {
+    filled_text(value).map(str::to_owned)
 }
 
 #[cfg(test)]

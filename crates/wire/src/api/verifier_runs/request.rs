@@ -5,70 +5,73 @@ use std::collections::BTreeMap;
 use jurat_core::{
     canonical::digest_json,
     code::ProblemCode,
-    verifier::{ModelRef, URL_CHARS, run::Provenance},
+    verifier::{ModelRef, run::Provenance},
 };
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::{
     api::kit::{
-        choices::{JudgeModel, Replicas},
-        fields::{RequestFields, short, whole_number},
+        json::short,
+        request::{
+            self, FieldFault, request, values,
+            values::{BoundedText, JudgeModel, MediaUrl, VersionNumber, Whole, list_of, texts_of},
+        },
+        terms::{Replicas, replica_count},
     },
     problem::Problem,
 };
 
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
-const LONGEST_TIMEOUT_MS: u64 = 300_000;
 const MOST_JUDGES: usize = 5;
-/// The longest text with which a caller says where a run comes from.
-const PROVENANCE_CHARS: usize = 200;
 
-/// What to judge, and how. Unknown fields are ignored.
-#[derive(Debug, ToSchema)]
-pub struct RunVerifierRequest {
-    /// Exactly the fields of the version's contract, each with non-blank text.
-    pub inputs: Option<BTreeMap<String, String>>,
-    /// The URL of a public image, if the contract has one.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 2048)]
-    pub media_url: Option<String>,
-    /// The version to run; defaults to the current one.
-    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
-    pub version: Option<u32>,
-    /// The workflow that the run belongs to, according to the caller; `skill_id` is an alias.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
-    pub workflow_id: Option<String>,
-    /// The version of the workflow; `skill_version` is an alias.
-    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
-    pub workflow_version: Option<u32>,
-    /// Another name of the workflow; `skill_ref` is an alias.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
-    pub workflow_ref: Option<String>,
-    /// Alias of `workflow_id`.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
-    pub skill_id: Option<String>,
-    /// Alias of `workflow_version`.
-    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
-    pub skill_version: Option<u32>,
-    /// Alias of `workflow_ref`.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
-    pub skill_ref: Option<String>,
-    /// The caller's own id for the context of the run.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 200)]
-    pub run_id: Option<String>,
-    /// Number of judges; defaults to the number in `judges`, or one.
-    pub replicas: Option<Replicas>,
-    /// Judges to use instead of the version's own judge.
-    #[schema(min_items = 1, max_items = 5)]
-    pub judges: Option<Vec<JudgeModel>>,
-    /// Call the judges even if a verdict on the same inputs is cached.
-    pub fresh: Option<bool>,
-    /// Whether the judges write their own answer before they see the candidate; defaults to the
-    /// version's setting.
-    pub commit_first: Option<bool>,
-    /// Deadline of the whole run; defaults to two minutes. Without a key at least 10,000.
-    #[schema(minimum = 1, maximum = 300_000)]
-    pub timeout_ms: Option<u64>,
+request! {
+    /// What to judge, and how. Unknown fields are ignored.
+    pub open struct RunVerifierRequest {
+        /// Exactly the fields of the version's contract, each with non-blank text.
+        inputs: Option<BTreeMap<String, String>>,
+        /// The URL of a public image, if the contract has one.
+        media_url: Option<MediaUrl>,
+        /// The version to run; defaults to the current one.
+        version: Option<VersionNumber>,
+        /// The workflow that the run belongs to, according to the caller; `skill_id` is an alias.
+        workflow_id: Option<BoundedText<200>>,
+        /// The version of the workflow; `skill_version` is an alias.
+        workflow_version: Option<VersionNumber>,
+        /// Another name of the workflow; `skill_ref` is an alias.
+        workflow_ref: Option<BoundedText<200>>,
+        /// Alias of `workflow_id`.
+        skill_id: Option<BoundedText<200>>,
+        /// Alias of `workflow_version`.
+        skill_version: Option<VersionNumber>,
+        /// Alias of `workflow_ref`.
+        skill_ref: Option<BoundedText<200>>,
+        /// The caller's own id for the context of the run.
+        run_id: Option<BoundedText<200>>,
+        /// Number of judges; defaults to the number in `judges`, or one.
+        replicas: Option<JudgeCount>,
+        /// Judges to use instead of the version's own judge.
+        judges: Option<JudgeList>,
+        /// Call the judges even if a verdict on the same inputs is cached.
+        fresh: Option<bool>,
+        /// Whether the judges write their own answer before they see the candidate; defaults to the
+        /// version's setting.
+        commit_first: Option<bool>,
+        /// Deadline of the whole run; defaults to two minutes. Without a key at least 10,000.
+        timeout_ms: Option<RunTimeoutMs>,
+    }
+}
+
+/// The one deadline of a run.
+pub(crate) type RunTimeoutMs = Whole<1, 300_000>;
+
+values! {
+    /// Number of judges.
+    pub struct JudgeCount(u8) like Replicas => replica_count;
+
+    /// Judges, each once.
+    pub struct JudgeList(Vec<ModelRef>):
+        list_of::<JudgeModel>().min_items(Some(1)).max_items(Some(MOST_JUDGES)) => judge_list,
+        with JudgeModel;
 }
 
 /// A request that was read.
@@ -87,123 +90,87 @@ pub struct VerifierRunRequest {
     pub request_digest: String,
 }
 
+/// Reads a request to run a verifier.
 pub fn decode_verifier_run(body: &Value) -> Result<VerifierRunRequest, Problem> {
-    let request_digest = digest_json(body);
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    let judges = judges(&body)?;
-    Ok(VerifierRunRequest {
-        inputs: body.text_map("inputs")?,
-        media_url: limited(&body, "media_url", URL_CHARS)?,
-        version: version(&body, "version")?,
-        replicas: replicas(&body, judges.len())?,
-        judges,
-        is_fresh: body.flag("fresh")?.unwrap_or(false),
-        commit_first: body.flag("commit_first")?,
-        timeout_ms: verifier_run_timeout(&body)?,
-        provenance: provenance(&body)?,
-        request_digest,
-    })
-}
-
-/// The one deadline of a run.
-pub(crate) fn verifier_run_timeout(body: &RequestFields<'_>) -> Result<u64, Problem> {
-    let timeout_ms = body.whole("timeout_ms", 1, LONGEST_TIMEOUT_MS)?;
-    Ok(timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS))
-}
-
-/// Where the run comes from; a workflow has two names.
-fn provenance(body: &RequestFields<'_>) -> Result<Provenance, Problem> {
-    let text = |field: &str| limited(body, field, PROVENANCE_CHARS);
-    let either = |names: [&str; 2]| same(body, names, text(names[0])?, text(names[1])?);
-    let versions = ["workflow_version", "skill_version"];
-    Ok(Provenance {
-        workflow_id: either(["workflow_id", "skill_id"])?,
-        workflow_version: same(
-            body,
-            versions,
-            version(body, versions[0])?,
-            version(body, versions[1])?,
+    let request: RunVerifierRequest = request::read(body, ProblemCode::ValidationError)?;
+    let judges = request.judges.map(|judges| judges.0).unwrap_or_default();
+    let either = |names, one: Option<BoundedText<200>>, other: Option<BoundedText<200>>| {
+        Ok(same(names, one, other)?.map(|text| text.0))
+    };
+    let versions = ("workflow_version", "skill_version");
+    let workflow_version = same(versions, request.workflow_version, request.skill_version)?;
+    let provenance = Provenance {
+        workflow_id: either(("workflow_id", "skill_id"), request.workflow_id, request.skill_id)?,
+        workflow_version: workflow_version.map(|version| version.0),
+        workflow_ref: either(
+            ("workflow_ref", "skill_ref"),
+            request.workflow_ref,
+            request.skill_ref,
         )?,
-        workflow_ref: either(["workflow_ref", "skill_ref"])?,
-        run_id: text("run_id")?,
+        run_id: request.run_id.map(|id| id.0),
+    };
+    Ok(VerifierRunRequest {
+        inputs: request.inputs.unwrap_or_default(),
+        media_url: request.media_url.map(|url| url.0),
+        version: request.version.map(|version| version.0),
+        replicas: replicas(request.replicas, judges.len())?,
+        judges,
+        is_fresh: request.fresh.unwrap_or(false),
+        commit_first: request.commit_first,
+        timeout_ms: timeout_ms(request.timeout_ms),
+        provenance,
+        request_digest: digest_json(body),
     })
 }
 
+/// The deadline of a run.
+pub(crate) fn timeout_ms(given: Option<RunTimeoutMs>) -> u64 {
+    given.map_or(DEFAULT_TIMEOUT_MS, |given| given.0)
+}
+
+/// The value of a field that has two names.
 fn same<T: PartialEq>(
-    body: &RequestFields<'_>,
-    names: [&str; 2],
+    (name, alias): (&str, &str),
     one: Option<T>,
     other: Option<T>,
 ) -> Result<Option<T>, Problem> {
     match (one, other) {
         (Some(one), Some(other)) if one != other => {
-            Err(body.wrong(names[1], &format!("contradicts `{}`; leave one out", names[0])))
+            Err(request::wrong(alias, &format!("contradicts `{name}`; leave one out")))
         }
         (one, other) => Ok(one.or(other)),
     }
 }
 
-pub(crate) fn version(body: &RequestFields<'_>, field: &str) -> Result<Option<u32>, Problem> {
-    let version = body.whole(field, 1, u64::from(u32::MAX))?;
-    Ok(version.and_then(|version| u32::try_from(version).ok()))
-}
-
-pub(crate) fn limited(
-    body: &RequestFields<'_>,
-    field: &str,
-    most: usize,
-) -> Result<Option<String>, Problem> {
-    let Some(text) = body.text(field)? else { return Ok(None) };
-    if text.trim().is_empty() || text.contains('\0') || most < text.chars().count() {
-        let reason = format!(
-            "must have 1 to {most} characters, must not be blank, and must not contain NUL"
-        );
-        return Err(body.wrong(field, &reason));
-    }
-    Ok(Some(text.to_owned()))
-}
-
-pub(crate) fn judges(body: &RequestFields<'_>) -> Result<Vec<ModelRef>, Problem> {
-    let texts = body.texts("judges")?;
-    if texts.len() < usize::from(body.get("judges").is_some()) || MOST_JUDGES < texts.len() {
+fn judge_list(value: &Value) -> Result<Vec<ModelRef>, FieldFault> {
+    let texts = texts_of(value)?;
+    if texts.is_empty() || MOST_JUDGES < texts.len() {
         let reason = format!(
             "must have 1 to {MOST_JUDGES} models; leave it out to use the version's own judge"
         );
-        return Err(body.wrong("judges", &reason));
+        return Err(reason.into());
     }
-    if let Some(twice) =
-        texts.iter().enumerate().find(|(at, text)| texts[..*at].contains(*text)).map(|(_, it)| it)
-    {
-        let reason = format!("names `{}` twice; each judge has one vote", short(twice));
-        return Err(body.wrong("judges", &reason));
+    let is_twice = |(at, text): &(usize, &&str)| texts[..*at].contains(*text);
+    if let Some((_, twice)) = texts.iter().enumerate().find(is_twice) {
+        return Err(format!("names `{}` twice; each judge has one vote", short(twice)).into());
     }
     let read = |text: &str| {
-        text.parse().map_err(|()| {
-            let reason = format!("has `{}`; a judge is `provider/model`", short(text));
-            body.wrong("judges", &reason)
-        })
+        text.parse().map_err(|()| format!("has `{}`; a judge is `provider/model`", short(text)))
     };
-    texts.into_iter().map(read).collect()
+    Ok(texts.into_iter().map(read).collect::<Result<_, _>>()?)
 }
 
-/// How many are asked: what is said, else all that are named, else one.
-pub(crate) fn replicas(body: &RequestFields<'_>, judges: usize) -> Result<u8, Problem> {
-    let known = |number: u64| match number {
-        1 => Some(1),
-        3 => Some(3),
-        5 => Some(5),
-        _ => None,
-    };
-    match body.get("replicas") {
-        Some(value) => {
-            let number = whole_number(value).and_then(known);
-            number.ok_or_else(|| body.wrong("replicas", "must be 1, 3 or 5"))
-        }
-        None if judges == 0 => Ok(1),
-        None => known(judges as u64).ok_or_else(|| {
+/// The number of judges: the one that is given, else all that are named, else one.
+pub(crate) fn replicas(given: Option<JudgeCount>, judges: usize) -> Result<u8, Problem> {
+    match (given, judges) {
+        (Some(JudgeCount(number)), _) => Ok(number),
+        (None, 0 | 1) => Ok(1),
+        (None, 3) => Ok(3),
+        (None, 5) => Ok(5),
+        (None, _) => {
             let reason =
                 format!("is required: `judges` names {judges}, but the number must be 1, 3 or 5");
-            body.wrong("replicas", &reason)
-        }),
+            Err(request::wrong("replicas", &reason))
+        }
     }
 }

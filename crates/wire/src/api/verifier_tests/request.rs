@@ -2,94 +2,90 @@
 
 use std::collections::BTreeMap;
 
-use jurat_core::{
-    code::ProblemCode,
-    verifier::{ModelRef, URL_CHARS},
-};
+use jurat_core::{code::ProblemCode, verifier::ModelRef};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
 use crate::{
     api::{
         kit::{
-            choices::{JudgeModel, Replicas},
-            fields::{RequestFields, short},
+            json::{kind, short},
+            request::{
+                self, FieldFault, ListOf, request, text, values,
+                values::{BoundedText, MediaUrl, VersionNumber, texts_of},
+            },
         },
-        verifier_runs::{judges, limited, replicas, verifier_run_timeout, version},
+        verifier_runs::{JudgeCount, JudgeList, RunTimeoutMs, replicas, timeout_ms},
     },
     problem::Problem,
 };
 
 const MOST_CASES: usize = 1_000;
-const ID_CHARS: usize = 128;
 const MOST_FAMILIES: usize = 32;
 
-/// The cases and settings of a test.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TestVerifierRequest {
-    /// The cases; defaults to the version's own examples, each judged without showing it to the
-    /// judge as an example.
-    #[schema(min_items = 1, max_items = 1_000)]
-    pub cases: Option<Vec<LabelledCase>>,
-    /// Use the cases of the newest test of the previous version.
-    pub previous_cases: Option<bool>,
-    /// The version to test; defaults to the current one.
-    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
-    pub version: Option<u32>,
-    /// Number of judges per case.
-    pub replicas: Option<Replicas>,
-    /// Judges to use instead of the version's own judge.
-    #[schema(min_items = 1, max_items = 5)]
-    pub judges: Option<Vec<JudgeModel>>,
-    /// Call the judges even if a verdict on the same inputs is cached.
-    pub fresh: Option<bool>,
-    /// Also test the previous version on the same cases, unless it was tested on them before.
-    pub compare: Option<bool>,
-    /// The deadline of each case.
-    #[schema(minimum = 1, maximum = 300_000)]
-    pub timeout_ms: Option<u64>,
+request! {
+    /// The cases and settings of a test.
+    pub strict struct TestVerifierRequest {
+        /// The cases; defaults to the version's own examples, each judged without showing it to the
+        /// judge as an example.
+        cases: Option<ListOf<LabelledCase, 1, MOST_CASES>>,
+        /// Use the cases of the newest test of the previous version.
+        previous_cases: Option<bool>,
+        /// The version to test; defaults to the current one.
+        version: Option<VersionNumber>,
+        /// Number of judges per case.
+        replicas: Option<JudgeCount>,
+        /// Judges to use instead of the version's own judge.
+        judges: Option<JudgeList>,
+        /// Call the judges even if a verdict on the same inputs is cached.
+        fresh: Option<bool>,
+        /// Also test the previous version on the same cases, unless it was tested on them before.
+        compare: Option<bool>,
+        /// The deadline of each case.
+        timeout_ms: Option<RunTimeoutMs>,
+    }
+
+    /// Inputs whose verdict is known.
+    pub strict struct LabelledCase {
+        /// Unique id of the case; derived from its content if left out.
+        id: Option<BoundedText<128>>,
+        inputs: Option<BTreeMap<String, String>>,
+        media_url: Option<MediaUrl>,
+        /// Whether it should pass.
+        passed: CaseLabel,
+        /// Explanation for readers of the cases; not shown to judges.
+        reasoning: Option<String>,
+    }
+
+    /// The known injections to try on a version, and the settings.
+    pub strict struct AttackVerifierRequest {
+        /// Only attacks of these families; defaults to all.
+        families: Option<FamilyList>,
+        /// The version to attack; defaults to the current one.
+        version: Option<VersionNumber>,
+        /// Number of judges per attack.
+        replicas: Option<JudgeCount>,
+        /// Judges to use instead of the version's own judge.
+        judges: Option<JudgeList>,
+        /// Call the judges even if a verdict on the same inputs is cached.
+        fresh: Option<bool>,
+        /// The deadline of each attack.
+        timeout_ms: Option<RunTimeoutMs>,
+    }
 }
 
-/// Inputs whose verdict is known.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LabelledCase {
-    /// Unique id of the case; derived from its content if left out.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 128)]
-    pub id: Option<String>,
-    pub inputs: Option<BTreeMap<String, String>>,
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 2048)]
-    pub media_url: Option<String>,
-    /// Whether it should pass.
-    pub passed: bool,
-    /// Explanation for readers of the cases; not shown to judges.
-    pub reasoning: Option<String>,
+values! {
+    /// Whether a case should pass.
+    pub struct CaseLabel(bool): ObjectBuilder::new().schema_type(Type::Boolean) => label,
+        absent "is required: true or false";
+
+    /// Families of attacks.
+    pub struct FamilyList(Vec<String>):
+        ArrayBuilder::new().items(text()).min_items(Some(1)).max_items(Some(MOST_FAMILIES))
+        => families;
 }
 
-/// The known injections to try on a version, and the settings.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AttackVerifierRequest {
-    /// Only attacks of these families; defaults to all.
-    #[schema(min_items = 1, max_items = 32)]
-    pub families: Option<Vec<String>>,
-    /// The version to attack; defaults to the current one.
-    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
-    pub version: Option<u32>,
-    /// Number of judges per attack.
-    pub replicas: Option<Replicas>,
-    /// Judges to use instead of the version's own judge.
-    #[schema(min_items = 1, max_items = 5)]
-    pub judges: Option<Vec<JudgeModel>>,
-    /// Call the judges even if a verdict on the same inputs is cached.
-    pub fresh: Option<bool>,
-    /// The deadline of each attack.
-    #[schema(minimum = 1, maximum = 300_000)]
-    pub timeout_ms: Option<u64>,
-}
-
-/// What is judged.
+/// The cases of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaseSource {
     Own,
@@ -98,6 +94,7 @@ pub enum CaseSource {
     Attacks(Vec<String>),
 }
 
+/// A case with the verdict that it should get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseOrder {
     pub id: Option<String>,
@@ -118,69 +115,69 @@ pub struct MeasureOrder {
     pub timeout_ms: u64,
 }
 
+/// Reads a request to test a verifier.
 pub fn decode_test(body: &Value) -> Result<MeasureOrder, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.keep_to::<TestVerifierRequest>()?;
-    let cases = match (body.get("cases"), body.flag("previous_cases")?) {
+    let request: TestVerifierRequest = request::read(body, ProblemCode::ValidationError)?;
+    let cases = match (request.cases, request.previous_cases) {
         (Some(_), Some(true)) => {
-            return Err(body.wrong("previous_cases", "contradicts `cases`; leave one out"));
+            return Err(request::wrong("previous_cases", "contradicts `cases`; leave one out"));
         }
-        (Some(_), _) => CaseSource::Given(given(&body)?),
+        (Some(ListOf(cases)), _) => CaseSource::Given(given(cases)?),
         (None, Some(true)) => CaseSource::Previous,
         (None, _) => CaseSource::Own,
     };
-    let compare = body.flag("compare")?.unwrap_or(false);
-    order(&body, cases, compare)
-}
-
-pub fn decode_attack(body: &Value) -> Result<MeasureOrder, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    body.keep_to::<AttackVerifierRequest>()?;
-    let families = body.texts("families")?;
-    if families.len() < usize::from(body.get("families").is_some())
-        || MOST_FAMILIES < families.len()
-    {
-        let reason = format!("must have 1 to {MOST_FAMILIES} names; leave it out for all of them");
-        return Err(body.wrong("families", &reason));
-    }
-    let families = families.into_iter().map(short).collect();
-    order(&body, CaseSource::Attacks(families), false)
-}
-
-fn order(
-    body: &RequestFields<'_>,
-    cases: CaseSource,
-    compare: bool,
-) -> Result<MeasureOrder, Problem> {
-    let judges = judges(body)?;
+    let judges = request.judges.map(|judges| judges.0).unwrap_or_default();
     Ok(MeasureOrder {
         cases,
-        version: version(body, "version")?,
-        replicas: replicas(body, judges.len())?,
+        version: request.version.map(|version| version.0),
+        replicas: replicas(request.replicas, judges.len())?,
         judges,
-        is_fresh: body.flag("fresh")?.unwrap_or(false),
-        compare,
-        timeout_ms: verifier_run_timeout(body)?,
+        is_fresh: request.fresh.unwrap_or(false),
+        compare: request.compare.unwrap_or(false),
+        timeout_ms: timeout_ms(request.timeout_ms),
     })
 }
 
-fn given(body: &RequestFields<'_>) -> Result<Vec<CaseOrder>, Problem> {
-    let cases = body.objects("cases")?;
+/// Reads a request to attack a verifier.
+pub fn decode_attack(body: &Value) -> Result<MeasureOrder, Problem> {
+    let request: AttackVerifierRequest = request::read(body, ProblemCode::ValidationError)?;
+    let judges = request.judges.map(|judges| judges.0).unwrap_or_default();
+    Ok(MeasureOrder {
+        cases: CaseSource::Attacks(request.families.map(|it| it.0).unwrap_or_default()),
+        version: request.version.map(|version| version.0),
+        replicas: replicas(request.replicas, judges.len())?,
+        judges,
+        is_fresh: request.fresh.unwrap_or(false),
+        compare: false,
+        timeout_ms: timeout_ms(request.timeout_ms),
+    })
+}
+
+fn given(cases: Vec<LabelledCase>) -> Result<Vec<CaseOrder>, Problem> {
     if cases.is_empty() || MOST_CASES < cases.len() {
         let reason = format!(
             "must have 1 to {MOST_CASES} cases; leave it out for the examples of the version"
         );
-        return Err(body.wrong("cases", &reason));
+        return Err(request::wrong("cases", &reason));
     }
-    cases.iter().map(case).collect()
+    let case = |case: LabelledCase| CaseOrder {
+        id: case.id.map(|id| id.0),
+        inputs: case.inputs.unwrap_or_default(),
+        media_url: case.media_url.map(|url| url.0),
+        passed: case.passed.0,
+    };
+    Ok(cases.into_iter().map(case).collect())
 }
 
-fn case(case: &RequestFields<'_>) -> Result<CaseOrder, Problem> {
-    let passed = case.flag("passed")?;
-    Ok(CaseOrder {
-        id: limited(case, "id", ID_CHARS)?,
-        inputs: case.text_map("inputs")?,
-        media_url: limited(case, "media_url", URL_CHARS)?,
-        passed: passed.ok_or_else(|| case.wrong("passed", "is required: true or false"))?,
-    })
+fn label(value: &Value) -> Result<bool, FieldFault> {
+    value.as_bool().ok_or_else(|| format!("must be true or false, not {}", kind(value)).into())
+}
+
+fn families(value: &Value) -> Result<Vec<String>, FieldFault> {
+    let families = texts_of(value)?;
+    if families.is_empty() || MOST_FAMILIES < families.len() {
+        let reason = format!("must have 1 to {MOST_FAMILIES} names; leave it out for all of them");
+        return Err(reason.into());
+    }
+    Ok(families.into_iter().map(short).collect())
 }

@@ -1,10 +1,10 @@
-//! What is sent to deploy a version, and what comes back.
+//! The request that deploys a version of a verifier, and its reply.
 
 use std::collections::BTreeMap;
 
 use jurat_core::{
     code::ProblemCode,
-    verifier::{Effort, InputContract, Verifier, VerifierDraft, VerifierExample},
+    verifier::{InputContract, Verifier, VerifierDraft, VerifierExample},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -13,116 +13,118 @@ use utoipa::ToSchema;
 use super::problem_of;
 use crate::{
     api::kit::{
-        choices::{InputFieldName, JudgeModel},
-        fields::RequestFields,
+        request::{
+            self, ListOf, request, text, values,
+            values::{JudgeModel, PLAIN, filled, list_of, texts},
+        },
         words,
     },
     problem::Problem,
 };
 
-/// A version to deploy: the first version of a new verifier, or the next version of the verifier
-/// with this name. Unknown fields are ignored.
-#[derive(Debug, ToSchema)]
-pub struct DeployVerifierRequest {
-    /// Name of the verifier in its account.
-    #[schema(pattern = "^[a-z0-9-]{1,128}$")]
-    pub name: String,
-    /// What it checks, for people.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 1024)]
-    pub description: String,
-    /// Instructions for the judge: when the inputs pass and when they fail. For the judge
-    /// `builtin/rules` it is a document of rules.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 20000)]
-    pub criterion: String,
-    pub input_contract: words::InputContract,
-    /// The text fields of the contract, in the order in which the judge reads them; none for
-    /// `image`.
-    #[schema(max_items = 32)]
-    pub input_fields: Option<Vec<InputFieldName>>,
-    /// Labelled examples, shown to the judge as demonstrations. Each must match the contract.
-    #[schema(max_items = 50)]
-    pub few_shot_examples: Option<Vec<ExampleRequest>>,
-    pub model_settings: Option<ModelSettings>,
-    /// The current `version_token`; leave it out for a new verifier, required afterwards.
-    pub expected_version_token: Option<String>,
+request! {
+    /// A version to deploy: the first version of a new verifier, or the next version of the verifier
+    /// with this name. Unknown fields are ignored.
+    pub open struct DeployVerifierRequest {
+        /// Name of the verifier in its account.
+        name: NewVerifierName,
+        /// What it checks, for people.
+        description: VerifierDescription,
+        /// Instructions for the judge: when the inputs pass and when they fail. For the judge
+        /// `builtin/rules` it is a document of rules.
+        criterion: VerifierCriterion,
+        input_contract: words::InputContract,
+        /// The text fields of the contract, in the order in which the judge reads them; none for
+        /// `image`.
+        input_fields: Option<InputFieldList>,
+        /// Labelled examples, shown to the judge as demonstrations. Each must match the contract.
+        few_shot_examples: Option<ListOf<ExampleRequest, 0, 50>>,
+        model_settings: Option<ModelSettings>,
+        /// The current `version_token`; leave it out for a new verifier, required afterwards.
+        expected_version_token: Option<String>,
+    }
+
+    /// A labelled example.
+    pub open struct ExampleRequest as "FewShotExampleRequest" {
+        /// Every field of the contract with its text.
+        inputs: Option<BTreeMap<String, String>>,
+        /// An image, if the contract has one.
+        media_url: Option<String>,
+        /// Whether these inputs pass.
+        passed: bool,
+        /// Reason.
+        reasoning: Option<String>,
+    }
+
+    /// The judge and its settings. Unknown keys are ignored.
+    pub open struct ModelSettings {
+        /// Defaults to the installation's default judge, or `builtin/rules` if there is none.
+        model: Option<JudgeModel>,
+        reasoning_effort: Option<words::ReasoningEffort>,
+        /// Whether the judge writes its own answer before it sees the candidate.
+        commit_first: Option<bool>,
+    }
 }
 
-/// A labelled example.
-#[derive(Debug, ToSchema)]
-#[schema(as = FewShotExampleRequest)]
-pub struct ExampleRequest {
-    /// Every field of the contract with its text.
-    pub inputs: Option<BTreeMap<String, String>>,
-    /// An image, if the contract has one.
-    pub media_url: Option<String>,
-    /// Whether these inputs pass.
-    pub passed: bool,
-    /// Reason.
-    pub reasoning: Option<String>,
+// The draft checks the rest of what these describe, for requests and files alike.
+values! {
+    /// The name of a verifier.
+    pub struct NewVerifierName(String): text().pattern(Some("^[a-z0-9-]{1,128}$")) => filled;
+
+    /// What a verifier checks, for people.
+    pub struct VerifierDescription(String):
+        text().pattern(Some(PLAIN)).max_length(Some(1024)) => filled;
+
+    /// Instructions for a judge.
+    pub struct VerifierCriterion(String):
+        text().pattern(Some(PLAIN)).max_length(Some(20000)) => filled;
+
+    /// The name of a text field that a judge reads.
+    pub(crate) named struct InputFieldName(String):
+        text()
+            .pattern(Some("^[A-Za-z0-9_-]{1,64}$"))
+            .description(Some("The name of a text field that a judge reads."))
+        => filled;
+
+    /// The text fields that a judge reads.
+    pub struct InputFieldList(Vec<String>):
+        list_of::<InputFieldName>().max_items(Some(32)) => texts, with InputFieldName;
 }
 
-/// The judge and its settings. Unknown keys are ignored.
-#[derive(Debug, ToSchema)]
-pub struct ModelSettings {
-    /// Defaults to the installation's default judge, or `builtin/rules` if there is none.
-    pub model: Option<JudgeModel>,
-    pub reasoning_effort: Option<words::ReasoningEffort>,
-    /// Whether the judge writes its own answer before it sees the candidate.
-    pub commit_first: Option<bool>,
-}
-
+/// Reads a version to deploy.
 pub fn decode_deploy(body: &Value) -> Result<VerifierDraft, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    let settings = body.object("model_settings")?;
-    let settings = settings.as_ref();
-    let model = match settings {
-        Some(settings) => model(settings)?,
-        None => None,
-    };
-    let contract = body.word("input_contract", CONTRACTS)?;
+    let request: DeployVerifierRequest = request::read(body, ProblemCode::ValidationError)?;
+    let settings = request.model_settings.unwrap_or(ModelSettings {
+        model: None,
+        reasoning_effort: None,
+        commit_first: None,
+    });
+    let examples = request.few_shot_examples.map(|examples| examples.0).unwrap_or_default();
     let new = VerifierDraft {
-        name: body.required_text("name")?.to_owned(),
-        description: body.required_text("description")?.to_owned(),
-        criterion: body.required_text("criterion")?.to_owned(),
-        contract: contract.ok_or_else(|| body.wrong("input_contract", "is required"))?,
-        fields: body.texts("input_fields")?.into_iter().map(str::to_owned).collect(),
-        examples: body
-            .objects("few_shot_examples")?
-            .iter()
-            .map(example)
-            .collect::<Result<_, _>>()?,
-        model,
-        effort: settings
-            .map(|it| it.word::<Effort>("reasoning_effort", EFFORTS))
-            .transpose()?
-            .flatten(),
-        commit_first: settings.map(|it| it.flag("commit_first")).transpose()?.flatten()
-            == Some(true),
-        expected_token: body.text("expected_version_token")?.map(str::to_owned),
+        name: request.name.0,
+        description: request.description.0,
+        criterion: request.criterion.0,
+        contract: request.input_contract.0,
+        fields: request.input_fields.map(|fields| fields.0).unwrap_or_default(),
+        examples: examples.into_iter().map(Into::into).collect(),
+        model: settings.model.map(|model| model.0),
+        effort: settings.reasoning_effort.map(|effort| effort.0),
+        commit_first: settings.commit_first == Some(true),
+        expected_token: request.expected_version_token,
     };
     new.check().map_err(|error| problem_of(&error))?;
     Ok(new)
 }
 
-const CONTRACTS: &[&str] = &["text", "text_image", "image"];
-const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh"];
-
-fn model(settings: &RequestFields<'_>) -> Result<Option<jurat_core::verifier::ModelRef>, Problem> {
-    let Some(text) = settings.text("model")? else { return Ok(None) };
-    let model = text.parse();
-    model.map(Some).map_err(|()| {
-        settings.wrong("model", "must be `provider/model`, such as `anthropic/claude-sonnet-4-6`")
-    })
-}
-
-fn example(example: &RequestFields<'_>) -> Result<VerifierExample, Problem> {
-    let passed = example.flag("passed")?;
-    Ok(VerifierExample {
-        inputs: example.text_map("inputs")?,
-        media_url: example.text("media_url")?.map(str::to_owned),
-        passed: passed.ok_or_else(|| example.wrong("passed", "is required"))?,
-        reasoning: example.text("reasoning")?.map(str::to_owned),
-    })
+impl From<ExampleRequest> for VerifierExample {
+    fn from(example: ExampleRequest) -> Self {
+        Self {
+            inputs: example.inputs.unwrap_or_default(),
+            media_url: example.media_url,
+            passed: example.passed,
+            reasoning: example.reasoning,
+        }
+    }
 }
 
 /// The added version.

@@ -1,4 +1,4 @@
-//! Who may use a workflow, in requests and replies.
+//! Grants of a workflow to others, in requests and replies.
 
 use jurat_core::{
     account::{AccountName, team::Invitation},
@@ -9,61 +9,76 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::person;
 use crate::{
-    api::kit::{choices::Person, fields::RequestFields, time::Time, words},
+    api::kit::{
+        request::{
+            self, FieldFault, request, text, values,
+            values::{Person, word},
+        },
+        time::Time,
+        words,
+    },
     problem::Problem,
 };
 
-const GRANTEE: &str = "grantee_email_or_at_team_handle";
+request! {
+    /// The user or team to share with.
+    pub open struct WorkflowGrantRequest {
+        /// The e-mail address of a user, the handle of a team or user (with or without `@`), or an
+        /// account id. An unregistered address is accepted like any other; the grant takes effect when
+        /// its account is created.
+        grantee_email_or_at_team_handle: Person,
+        /// `view`, `edit` or `admin`.
+        role: GrantedRole,
+        /// Whether to share versions before the current one too.
+        include_history: Option<bool>,
+    }
 
-/// The user or team to share with.
-#[derive(Debug, ToSchema)]
-pub struct WorkflowGrantRequest {
-    /// The e-mail address of a user, the handle of a team or user (with or without `@`), or an
-    /// account id. An unregistered address is accepted like any other; the grant takes effect when
-    /// its account is created.
-    pub grantee_email_or_at_team_handle: Person,
-    /// `view`, `edit` or `admin`.
-    #[schema(pattern = "^(view|edit|admin)$")]
-    pub role: String,
-    /// Whether to share versions before the current one too.
-    pub include_history: Option<bool>,
+    /// The user or team whose grant to revoke.
+    pub open struct RevokeWorkflowGrantRequest {
+        /// The name that the grant was made to, as shown in the list of grants.
+        grantee_email_or_at_team_handle: Person,
+    }
+
+    /// The new owner of the workflow.
+    pub open struct TransferWorkflowRequest {
+        /// The e-mail address or id of a user, or `@` and the user's handle.
+        new_owner_user_id_or_email: Person,
+    }
 }
 
-/// The user or team whose grant to revoke.
-#[derive(Debug, ToSchema)]
-pub struct RevokeWorkflowGrantRequest {
-    /// The name that the grant was made to, as shown in the list of grants.
-    pub grantee_email_or_at_team_handle: Person,
-}
-
-/// The new owner of the workflow.
-#[derive(Debug, ToSchema)]
-pub struct TransferWorkflowRequest {
-    /// The e-mail address or id of a user, or `@` and the user's handle.
-    pub new_owner_user_id_or_email: Person,
+values! {
+    /// A role that can be granted: every one but that of the owner.
+    pub struct GrantedRole(AccessRole): text().pattern(Some("^(view|edit|admin)$")) => granted_role,
+        absent "must be one of view, edit, admin";
 }
 
 /// The grantee, the role, and whether the history is shared too.
 pub fn decode_grant(body: &Value) -> Result<(AccountName, AccessRole, bool), Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    let grantee = person(&body, GRANTEE)?;
-    let roles = ["view", "edit", "admin"];
-    let role = body.word::<AccessRole>("role", &roles)?.filter(|role| *role != AccessRole::Owner);
-    let role = role.ok_or_else(|| body.wrong("role", "must be one of view, edit, admin"))?;
-    Ok((grantee, role, body.flag("include_history")? == Some(true)))
+    let grant: WorkflowGrantRequest = request::read(body, ProblemCode::ValidationError)?;
+    let with_history = grant.include_history == Some(true);
+    Ok((grant.grantee_email_or_at_team_handle.0, grant.role.0, with_history))
 }
 
+/// The grantee whose grant is revoked.
 pub fn decode_revoke(body: &Value) -> Result<AccountName, Problem> {
-    person(&RequestFields::of_body(body, ProblemCode::ValidationError)?, GRANTEE)
+    let revoke: RevokeWorkflowGrantRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(revoke.grantee_email_or_at_team_handle.0)
 }
 
+/// The new owner.
 pub fn decode_transfer(body: &Value) -> Result<AccountName, Problem> {
-    person(
-        &RequestFields::of_body(body, ProblemCode::ValidationError)?,
-        "new_owner_user_id_or_email",
-    )
+    let transfer: TransferWorkflowRequest = request::read(body, ProblemCode::ValidationError)?;
+    Ok(transfer.new_owner_user_id_or_email.0)
+}
+
+fn granted_role(value: &Value) -> Result<AccessRole, FieldFault> {
+    let role = word(value, ["view", "edit", "admin"].into_iter())?;
+    if role == AccessRole::Owner {
+        Err("must be one of view, edit, admin".into())
+    } else {
+        Ok(role)
+    }
 }
 
 /// A new grant.

@@ -1,4 +1,4 @@
-//! What is sent to save and to search workflows.
+//! Requests to save and to search workflows.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jurat_core::{
@@ -9,220 +9,287 @@ use jurat_core::{
     },
 };
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::{
     api::kit::{
-        choices::{WorkflowPath, WorkflowTag},
-        fields::RequestFields,
+        request::{
+            self, FieldFault, FieldPath, ListOf, RequestField, request, text, values,
+            values::{
+                Count, NotBlank, PLAIN, VersionNumber, any_text, filled, filled_text, list_of,
+                text_of, texts,
+            },
+        },
         words,
     },
     problem::Problem,
 };
 
-/// A version to save: the first version of a new workflow, or the next one. Unknown fields are
-/// ignored. Fields that are left out are taken from the front matter of the body, then from the
-/// previous version.
-#[derive(Debug, ToSchema)]
-pub struct SaveWorkflowRequest {
-    /// Name of the workflow; determines the slug of a new one.
-    #[schema(
-        pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$",
-        max_length = 128
-    )]
-    pub name: Option<String>,
-    /// What the workflow is for and when to use it.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 1024)]
-    pub description: Option<String>,
-    /// Markdown, with optional front matter.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 524_288)]
-    pub body: String,
-    /// The current `version_token`; null or left out for a new workflow, required afterwards.
-    pub expected_version_token: Option<String>,
-    /// The measurable result of following the workflow.
-    #[schema(pattern = r"^([^\x00]*[^\s\x00][^\x00]*)?$", max_length = 1024)]
-    pub outcome: Option<String>,
-    /// Tags to find it by.
-    #[schema(max_items = 32)]
-    pub tags: Option<Vec<WorkflowTag>>,
-    /// How the version was created.
-    pub source: Option<words::WorkflowSource>,
-    /// The verifiers that it depends on, as a complete list: empty to clear, left out to keep. Only
-    /// the owner may change them.
-    #[schema(max_items = 64)]
-    pub verifiers: Option<Vec<BindingRequest>>,
-    /// Image generators are not supported: empty or left out.
-    #[schema(max_items = 0, value_type = Option<Vec<Value>>)]
-    pub image_generators: Option<Vec<Value>>,
-    /// The attached files, as a complete list: empty to clear, left out to keep.
-    #[schema(max_items = 200)]
-    pub files: Option<Vec<FileRequest>>,
-    /// The id of the workflow, if its name is not enough to find it.
-    pub workflow_id: Option<String>,
-    /// Alias of `workflow_id`.
-    pub skill_id: Option<String>,
-    /// The slug of the workflow, if it differs from the one made from the name.
-    #[schema(max_length = 128)]
-    pub slug: Option<String>,
+request! {
+    /// A version to save: the first version of a new workflow, or the next one. Unknown fields are
+    /// ignored. Fields that are left out are taken from the front matter of the body, then from the
+    /// previous version.
+    pub open struct SaveWorkflowRequest {
+        /// Name of the workflow; determines the slug of a new one.
+        name: Option<WorkflowName>,
+        /// What the workflow is for and when to use it.
+        description: Option<WorkflowDescription>,
+        /// Markdown, with optional front matter.
+        body: WorkflowText,
+        /// The current `version_token`; null or left out for a new workflow, required afterwards.
+        expected_version_token: Option<String>,
+        /// The measurable result of following the workflow.
+        outcome: Option<WorkflowOutcome>,
+        /// Tags to find it by.
+        tags: Option<TagList>,
+        /// How the version was created.
+        source: Option<words::WorkflowSource>,
+        /// The verifiers that it depends on, as a complete list: empty to clear, left out to keep. Only
+        /// the owner may change them.
+        verifiers: Option<ListOf<BindingRequest, 0, 64>>,
+        /// Image generators are not supported: empty or left out.
+        image_generators: Option<NoGenerators>,
+        /// The attached files, as a complete list: empty to clear, left out to keep.
+        files: Option<ListOf<FileRequest, 0, 200>>,
+        /// The id of the workflow, if its name is not enough to find it.
+        workflow_id: Option<String>,
+        /// Alias of `workflow_id`.
+        skill_id: Option<String>,
+        /// The slug of the workflow, if it differs from the one made from the name.
+        slug: Option<GivenSlug>,
+    }
+
+    /// A verifier that a workflow names.
+    pub open struct BindingRequest {
+        /// Name of the verifier within the workflow.
+        name: BindingName,
+        /// The id or name of a verifier of the workflow's owner; append `@` and a version to pin one.
+        verifier_id: NamedVerifier,
+        /// The pinned version, if it is not appended with `@`.
+        version: Option<VersionNumber>,
+    }
+
+    /// A file, with exactly one of `content`, `content_base64` and `sha256`.
+    pub open struct FileRequest {
+        path: WorkflowPath,
+        /// Text.
+        content: Option<String>,
+        /// Bytes in base64.
+        content_base64: Option<Base64Bytes>,
+        /// The digest of content that is already stored.
+        sha256: Option<KnownDigest>,
+        /// Unchanged if left out.
+        executable: Option<bool>,
+        /// Purpose of the file; unchanged if left out.
+        purpose: Option<FilePurpose>,
+    }
+
+    /// Files to add, replace or delete; all others stay.
+    pub open struct PatchWorkflowFilesRequest {
+        /// The current `version_token`.
+        expected_version_token: NotBlank,
+        /// Files to add, replacing those with the same path.
+        files: Option<ListOf<FileRequest, 0, 200>>,
+        /// Paths of files to delete.
+        delete_paths: Option<PathList>,
+        /// How the version was created.
+        source: Option<words::WorkflowSource>,
+    }
+
+    /// A search for workflows.
+    pub open struct SearchWorkflowsRequest {
+        /// The words to search for.
+        query: WorkflowSearchText,
+        /// Which workflows to include; defaults to `all`.
+        filter: Option<words::WhoseWorkflows>,
+        /// Maximum number of results; defaults to 10.
+        limit: Option<Count<1, MOST_HITS>>,
+        /// Only workflows with this tag.
+        tag: Option<String>,
+    }
 }
 
-/// A verifier that a workflow names.
-#[derive(Debug, ToSchema)]
-pub struct BindingRequest {
-    /// Name of the verifier within the workflow.
-    #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,127}$")]
-    pub name: String,
-    /// The id or name of a verifier of the workflow's owner; append `@` and a version to pin one.
-    #[schema(
-        pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[a-z0-9-]{1,128})(@[1-9][0-9]{0,8})?$"
-    )]
-    pub verifier_id: String,
-    /// The pinned version, if it is not appended with `@`.
-    #[schema(minimum = 1, maximum = 4_294_967_295u64)]
-    pub version: Option<u32>,
-}
+/// No control characters, and not blank.
+const ONE_LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
+/// No quotes, commas, brackets or control characters, and no space at its ends.
+const TAG: &str = r#"^[^\s\x00-\x1f\x7f-\x9f",\\\[\]]([^\x00-\x1f\x7f-\x9f",\\\[\]]*[^\s\x00-\x1f\x7f-\x9f",\\\[\]])?$"#;
+/// Parts with `/` between them, of which none is empty, `.` or `..`.
+const PATH: &str = r"^([^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.[^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.\.[^/\\\x00-\x1f\x7f-\x9f]+)(/([^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.[^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.\.[^/\\\x00-\x1f\x7f-\x9f]+))*$";
+/// An id or a name, with an optional version.
+const VERIFIER: &str =
+    "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[a-z0-9-]{1,128})(@[1-9][0-9]{0,8})?$";
+const BASE64: &str = r"^\s*([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*$";
+const MOST_HITS: u32 = 10;
+const QUERY_CHARS: usize = 500;
 
-/// A file, with exactly one of `content`, `content_base64` and `sha256`.
-#[derive(Debug, ToSchema)]
-pub struct FileRequest {
-    pub path: WorkflowPath,
-    /// Text.
-    pub content: Option<String>,
+// The draft checks the rest of what these describe, for requests and front matter alike.
+values! {
+    /// The name of a workflow.
+    pub struct WorkflowName(String): text().pattern(Some(ONE_LINE)).max_length(Some(128)) => any_text;
+
+    /// What a workflow is for.
+    pub struct WorkflowDescription(String):
+        text().pattern(Some(PLAIN)).max_length(Some(1024)) => any_text;
+
+    /// The text of a workflow.
+    pub struct WorkflowText(String): text().pattern(Some(PLAIN)).max_length(Some(524_288)) => filled;
+
+    /// The result of following a workflow.
+    pub struct WorkflowOutcome(String):
+        text().pattern(Some(r"^([^\x00]*[^\s\x00][^\x00]*)?$")).max_length(Some(1024)) => any_text;
+
+    /// A tag to find the workflow by.
+    pub(crate) named struct WorkflowTag(String):
+        text()
+            .pattern(Some(TAG))
+            .max_length(Some(64))
+            .description(Some("A tag to find the workflow by."))
+        => any_text;
+
+    /// Tags to find a workflow by.
+    pub struct TagList(Vec<String>):
+        list_of::<WorkflowTag>().max_items(Some(32)) => texts, with WorkflowTag;
+
+    /// Image generators, of which there are none.
+    pub struct NoGenerators(()):
+        ArrayBuilder::new().items(<Value as RequestField>::describe()).max_items(Some(0)) => no_generators;
+
+    /// A slug that is not made from the name.
+    pub struct GivenSlug(String): text().max_length(Some(128)) => any_text;
+
+    /// The name of a verifier within a workflow.
+    pub struct BindingName(String): text().pattern(Some("^[a-z0-9][a-z0-9-]{0,127}$")) => filled;
+
+    /// A verifier that a workflow names.
+    pub struct NamedVerifier(VerifierRef): text().pattern(Some(VERIFIER)) => verifier;
+
+    /// The path of a file beside the body of a workflow.
+    pub named struct WorkflowPath(String):
+        text()
+            .pattern(Some(PATH))
+            .max_length(Some(512))
+            .description(Some("A relative path, with `/` between its parts and no `.` or `..` part."))
+        => filled;
+
+    /// Paths of files.
+    pub struct PathList(Vec<String>):
+        list_of::<WorkflowPath>().max_items(Some(200)) => texts, with WorkflowPath;
+
     /// Bytes in base64.
-    #[schema(pattern = r"^\s*([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*$")]
-    pub content_base64: Option<String>,
-    /// The digest of content that is already stored.
-    #[schema(pattern = "^[0-9a-fA-F]{64}$")]
-    pub sha256: Option<String>,
-    /// Unchanged if left out.
-    pub executable: Option<bool>,
-    /// Purpose of the file; unchanged if left out.
-    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]*$", max_length = 256)]
-    pub purpose: Option<String>,
-}
+    pub struct Base64Bytes(Vec<u8>): text().pattern(Some(BASE64)) => base64;
 
-/// Files to add, replace or delete; all others stay.
-#[derive(Debug, ToSchema)]
-pub struct PatchWorkflowFilesRequest {
-    /// The current `version_token`.
-    #[schema(pattern = r"\S")]
-    pub expected_version_token: String,
-    /// Files to add, replacing those with the same path.
-    #[schema(max_items = 200)]
-    pub files: Option<Vec<FileRequest>>,
-    /// Paths of files to delete.
-    #[schema(max_items = 200)]
-    pub delete_paths: Option<Vec<WorkflowPath>>,
-    /// How the version was created.
-    pub source: Option<words::WorkflowSource>,
-}
+    /// The digest of content that is stored already.
+    pub struct KnownDigest(String): text().pattern(Some("^[0-9a-fA-F]{64}$")) => any_text;
 
-/// A search for workflows.
-#[derive(Debug, ToSchema)]
-pub struct SearchWorkflowsRequest {
-    /// The words to search for.
-    #[schema(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$", max_length = 500)]
-    pub query: String,
-    /// Which workflows to include; defaults to `all`.
-    pub filter: Option<words::WhoseWorkflows>,
-    /// Maximum number of results; defaults to 10.
-    #[schema(minimum = 1, maximum = 10)]
-    pub limit: Option<u32>,
-    /// Only workflows with this tag.
-    pub tag: Option<String>,
-}
+    /// The purpose of a file.
+    pub struct FilePurpose(String):
+        text().pattern(Some(r"^[^\x00-\x1f\x7f-\x9f]*$")).max_length(Some(256)) => any_text;
 
-const SOURCES: &[&str] =
-    &["manual", "teach", "optimization", "description_optimization", "audit", "fork"];
+    /// The words to search workflows for.
+    pub struct WorkflowSearchText(String):
+        text().pattern(Some(PLAIN)).max_length(Some(QUERY_CHARS)) => query;
+}
 
 /// The draft that a body asks for.
 pub fn decode_save(body: &Value) -> Result<WorkflowDraft, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    if !body.objects("image_generators")?.is_empty() {
-        let reason = "names image generators, which are not supported; leave it out";
-        return Err(body.unsupported("image_generators", reason));
-    }
-    let text = |field: &str| body.text(field).map(|text| text.map(str::to_owned));
-    let tags = match body.get("tags") {
-        None => None,
-        Some(_) => Some(body.texts("tags")?.into_iter().map(str::to_owned).collect()),
-    };
+    let request: SaveWorkflowRequest = request::read(body, ProblemCode::ValidationError)?;
+    let bindings = request.verifiers.map(|list| all("verifiers", list.0, BindingRequest::binding));
+    let files = request.files.map(|list| all("files", list.0, FileRequest::file));
     Ok(WorkflowDraft {
-        id: workflow_id(&body)?,
-        slug: text("slug")?,
-        name: text("name")?,
-        description: text("description")?,
-        outcome: text("outcome")?,
-        tags,
-        body: body.required_text("body")?.to_owned(),
-        source: body.word::<VersionSource>("source", SOURCES)?,
-        expected_token: text("expected_version_token")?,
-        bindings: listed(&body, "verifiers", binding)?,
-        files: listed(&body, "files", file)?,
+        id: workflow_id(request.workflow_id, request.skill_id)?,
+        slug: request.slug.map(|slug| slug.0),
+        name: request.name.map(|name| name.0),
+        description: request.description.map(|description| description.0),
+        outcome: request.outcome.map(|outcome| outcome.0),
+        tags: request.tags.map(|tags| tags.0),
+        body: request.body.0,
+        source: request.source.map(|source| source.0),
+        expected_token: request.expected_version_token,
+        bindings: bindings.transpose()?,
+        files: files.transpose()?,
     })
 }
 
-fn workflow_id(body: &RequestFields<'_>) -> Result<Option<String>, Problem> {
-    let (one, other) = (body.text("workflow_id")?, body.text("skill_id")?);
-    match (one, other) {
-        (Some(one), Some(other)) if one != other => {
-            Err(body.wrong("skill_id", "contradicts `workflow_id`; leave one out"))
-        }
-        (one, other) => Ok(one.or(other).map(str::to_ascii_lowercase)),
+fn workflow_id(one: Option<String>, other: Option<String>) -> Result<Option<String>, Problem> {
+    if one.is_some() && other.is_some() && one != other {
+        return Err(request::wrong("skill_id", "contradicts `workflow_id`; leave one out"));
     }
+    Ok(one.or(other).map(|id| id.to_ascii_lowercase()))
 }
 
-/// A list that is there, also when it is empty.
-fn listed<T>(
-    body: &RequestFields<'_>,
+/// Converts the items of a list, each with its path.
+fn all<T, U>(
     name: &str,
-    read: fn(&RequestFields<'_>) -> Result<T, Problem>,
-) -> Result<Option<Vec<T>>, Problem> {
-    match body.get(name) {
-        None => Ok(None),
-        Some(_) => body.objects(name)?.iter().map(read).collect::<Result<_, _>>().map(Some),
+    items: Vec<T>,
+    convert: fn(T, &FieldPath<'_>) -> Result<U, Problem>,
+) -> Result<Vec<U>, Problem> {
+    let body = FieldPath::body(ProblemCode::ValidationError);
+    let list = body.member(name);
+    let item = |(index, item): (usize, T)| convert(item, &list.member(&index.to_string()));
+    items.into_iter().enumerate().map(item).collect()
+}
+
+impl BindingRequest {
+    fn binding(self, at: &FieldPath<'_>) -> Result<NewBinding, Problem> {
+        let (name, verifier) = (self.name.0, self.verifier_id.0);
+        match (verifier.version, self.version.map(|version| version.0)) {
+            (Some(pin), Some(version)) if pin != version => {
+                let reason = "contradicts the pin of `verifier_id`; leave one out";
+                Err(at.member("version").wrong(reason))
+            }
+            (pin, version) => {
+                let verifier = VerifierRef { version: pin.or(version), ..verifier };
+                Ok(NewBinding { name, verifier })
+            }
+        }
     }
 }
 
-fn binding(binding: &RequestFields<'_>) -> Result<NewBinding, Problem> {
-    let name = binding.required_text("name")?.to_owned();
-    let text = binding.required_text("verifier_id")?;
-    let verifier = VerifierRef::parse(text)
-        .map_err(|error| binding.wrong("verifier_id", &error.to_string()))?;
-    let version = binding.whole("version", 1, u64::from(u32::MAX))?;
-    let version = version.and_then(|version| u32::try_from(version).ok());
-    match (verifier.version, version) {
-        (Some(pin), Some(version)) if pin != version => {
-            Err(binding.wrong("version", "contradicts the pin of `verifier_id`; leave one out"))
-        }
-        (pin, version) => {
-            Ok(NewBinding { name, verifier: VerifierRef { version: pin.or(version), ..verifier } })
-        }
+impl FileRequest {
+    fn file(self, at: &FieldPath<'_>) -> Result<NewFile, Problem> {
+        let content = match (self.content, self.content_base64, self.sha256) {
+            (Some(text), None, None) => FileContent::Bytes(text.into_bytes()),
+            (None, Some(bytes), None) => FileContent::Bytes(bytes.0),
+            (None, None, Some(digest)) => FileContent::Known(digest.0.to_ascii_lowercase()),
+            _ => {
+                let reason = "needs exactly one of `content`, `content_base64` and `sha256`";
+                return Err(at.member("path").wrong(reason));
+            }
+        };
+        Ok(NewFile {
+            path: self.path.0,
+            content,
+            is_executable: self.executable,
+            purpose: self.purpose.map(|purpose| purpose.0),
+        })
     }
 }
 
-fn file(file: &RequestFields<'_>) -> Result<NewFile, Problem> {
-    let texts = (file.text("content")?, file.text("content_base64")?, file.text("sha256")?);
-    let content = match texts {
-        (Some(text), None, None) => FileContent::Bytes(text.as_bytes().to_vec()),
-        (None, Some(text), None) => {
-            let bytes = STANDARD.decode(text.trim());
-            FileContent::Bytes(
-                bytes.map_err(|_| file.wrong("content_base64", "is not valid base64"))?,
-            )
+fn no_generators(value: &Value) -> Result<(), FieldFault> {
+    match value.as_array().map(Vec::len) {
+        Some(0) => Ok(()),
+        Some(_) => {
+            let reason = "names image generators, which are not supported; leave it out";
+            Err(FieldFault::Unsupported(reason.into()))
         }
-        (None, None, Some(digest)) => FileContent::Known(digest.to_ascii_lowercase()),
-        _ => {
-            let reason = "needs exactly one of `content`, `content_base64` and `sha256`";
-            return Err(file.wrong("path", reason));
-        }
-    };
-    Ok(NewFile {
-        path: file.required_text("path")?.to_owned(),
-        content,
-        is_executable: file.flag("executable")?,
-        purpose: file.text("purpose")?.map(str::to_owned),
-    })
+        None => Err("must be a list".into()),
+    }
+}
+
+fn verifier(value: &Value) -> Result<VerifierRef, FieldFault> {
+    VerifierRef::parse(filled_text(value)?).map_err(|error| error.to_string().into())
+}
+
+fn base64(value: &Value) -> Result<Vec<u8>, FieldFault> {
+    STANDARD.decode(text_of(value)?.trim()).map_err(|_| "is not valid base64".into())
+}
+
+fn query(value: &Value) -> Result<String, FieldFault> {
+    let query = filled_text(value)?;
+    if query.contains('\0') || QUERY_CHARS < query.chars().count() {
+        return Err(format!("must have at most {QUERY_CHARS} characters and no NUL").into());
+    }
+    Ok(query.to_owned())
 }
 
 /// A change of files alone.
@@ -234,23 +301,24 @@ pub struct NewFilesPatch {
     pub expected_token: String,
 }
 
+/// Reads a change of files.
 pub fn decode_patch(body: &Value) -> Result<NewFilesPatch, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
+    let request: PatchWorkflowFilesRequest = request::read(body, ProblemCode::ValidationError)?;
+    let files = request.files.map(|list| list.0).unwrap_or_default();
     let patch = NewFilesPatch {
-        expected_token: body.required_text("expected_version_token")?.to_owned(),
-        files: listed(&body, "files", file)?.unwrap_or_default(),
-        delete_paths: body.texts("delete_paths")?.into_iter().map(str::to_owned).collect(),
-        source: body.word::<VersionSource>("source", SOURCES)?,
+        expected_token: request.expected_version_token.0,
+        files: all("files", files, FileRequest::file)?,
+        delete_paths: request.delete_paths.map(|paths| paths.0).unwrap_or_default(),
+        source: request.source.map(|source| source.0),
     };
     if patch.files.is_empty() && patch.delete_paths.is_empty() {
-        return Err(
-            body.wrong("files", "and `delete_paths` are both empty; name at least one path")
-        );
+        let reason = "and `delete_paths` are both empty; name at least one path";
+        return Err(request::wrong("files", reason));
     }
     Ok(patch)
 }
 
-/// What a search asks for.
+/// A search for workflows, as it was read.
 #[derive(Debug)]
 pub struct WorkflowSearchOrder {
     pub query: String,
@@ -259,25 +327,14 @@ pub struct WorkflowSearchOrder {
     pub tag: Option<String>,
 }
 
-/// The most hits of a search.
-const MOST_HITS: u64 = 10;
-const QUERY_CHARS: usize = 500;
-
+/// Reads a search for workflows.
 pub fn decode_search(body: &Value) -> Result<WorkflowSearchOrder, Problem> {
-    let body = RequestFields::of_body(body, ProblemCode::ValidationError)?;
-    let query = body.required_text("query")?;
-    if query.contains('\0') || query.chars().count() > QUERY_CHARS {
-        let reason = format!("must have at most {QUERY_CHARS} characters and no NUL");
-        return Err(body.wrong("query", &reason));
-    }
-    let limit = body.whole("limit", 1, MOST_HITS)?.unwrap_or(MOST_HITS);
+    let request: SearchWorkflowsRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(WorkflowSearchOrder {
-        query: query.to_owned(),
-        filter: body
-            .word("filter", &["mine", "all", "shared-with-me"])?
-            .unwrap_or(OwnershipFilter::All),
-        limit: u32::try_from(limit).unwrap_or(1),
-        tag: body.text("tag")?.map(str::to_owned),
+        query: request.query.0,
+        filter: request.filter.map_or(OwnershipFilter::All, |filter| filter.0),
+        limit: request.limit.map_or(MOST_HITS, |limit| limit.0),
+        tag: request.tag,
     })
 }
 

@@ -7,10 +7,10 @@ use jurat_core::{
 };
 use serde_json::{Value, json};
 
-use super::{DescribedCase, case, strict};
+use super::{DescribedCase, case, read};
 use crate::{
     api::{
-        logins::{self, ApproveRequest, CodeRequest, ExchangeRequest, VerifyCodeRequest},
+        logins::{ApproveRequest, CodeRequest, ExchangeRequest, VerifyCodeRequest},
         mcp::{
             arguments,
             people::{
@@ -31,9 +31,9 @@ use crate::{
                 WorkflowVersionArguments,
             },
         },
-        people::{self, HandleRequest},
-        shares::{self, AnswerShareRequest},
-        teams::{self, AddMemberRequest, TransferTeamRequest},
+        people::HandleRequest,
+        shares::AnswerShareRequest,
+        teams::{AddMemberRequest, TransferTeamRequest},
         templates::{
             self, ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
             PublishTemplateRequest, SearchTemplatesRequest, TransferTemplateRequest,
@@ -61,28 +61,13 @@ pub(super) fn cases() -> Vec<DescribedCase> {
 
 fn of_people() -> Vec<DescribedCase> {
     vec![
-        case::<CodeRequest>(|it| logins::decode_code(it).map(drop), json!({ "email": "a" })),
-        case::<VerifyCodeRequest>(
-            |it| logins::decode_verify(it).map(drop),
-            json!({ "email": "a", "code": "b" }),
-        ),
-        case::<ExchangeRequest>(
-            |it| logins::decode_exchange(it).map(drop),
-            json!({ "hostname": "a" }),
-        ),
-        strict::<ApproveRequest>(
-            |it| logins::decode_approve(it).map(drop),
-            json!({ "user_code": "a", "approve": true }),
-        ),
-        case::<HandleRequest>(|it| people::decode_handle(it).map(drop), json!({ "handle": "a" })),
-        case::<AddMemberRequest>(
-            |it| teams::decode_member(it).map(drop),
-            json!({ "user_identifier": "a" }),
-        ),
-        case::<TransferTeamRequest>(
-            |it| teams::decode_new_owner(it).map(drop),
-            json!({ "new_owner_user_identifier": "a" }),
-        ),
+        read::<CodeRequest>(json!({ "email": "a" })),
+        read::<VerifyCodeRequest>(json!({ "email": "a", "code": "b" })),
+        read::<ExchangeRequest>(json!({ "hostname": "a" })),
+        read::<ApproveRequest>(json!({ "user_code": "a", "approve": true })),
+        read::<HandleRequest>(json!({ "handle": "a" })),
+        read::<AddMemberRequest>(json!({ "user_identifier": "a" })),
+        read::<TransferTeamRequest>(json!({ "new_owner_user_identifier": "a" })),
     ]
 }
 
@@ -110,12 +95,9 @@ fn of_people_tools() -> Vec<DescribedCase> {
             json!({ "invitation_id": "a" }),
         ),
         case::<ListInvitationsArguments>(|it| people_tools::invitations(it).map(drop), json!({})),
-        strict::<ShareArguments>(
-            |it| people_tools::share(it).map(drop),
-            json!({ "share_id": "a" }),
-        ),
-        strict::<ListSharesArguments>(|it| people_tools::shares(it).map(drop), json!({})),
-        strict::<AnswerShareRequest>(shares::decode_answer, json!({})),
+        case::<ShareArguments>(|it| people_tools::share(it).map(drop), json!({ "share_id": "a" })),
+        case::<ListSharesArguments>(|it| people_tools::shares(it).map(drop), json!({})),
+        read::<AnswerShareRequest>(json!({})),
         case::<RevokeKeyArguments>(
             |it| people_tools::one(it, "key_id").map(drop),
             json!({ "key_id": "a" }),
@@ -159,22 +141,10 @@ fn of_workflows() -> Vec<DescribedCase> {
             patch,
             json!({ "expected_version_token": "a", "files": [file] }),
         ),
-        case::<WorkflowGrantRequest>(
-            |it| workflows::decode_grant(it).map(drop),
-            json!({ GRANTEE: "ann@example.com", "role": "view" }),
-        ),
-        case::<RevokeWorkflowGrantRequest>(
-            |it| workflows::decode_revoke(it).map(drop),
-            json!({ GRANTEE: "@ann" }),
-        ),
-        case::<TransferWorkflowRequest>(
-            |it| workflows::decode_transfer(it).map(drop),
-            json!({ OWNER: "ann@example.com" }),
-        ),
-        case::<SearchWorkflowsRequest>(
-            |it| workflows::decode_search(it).map(drop),
-            json!({ "query": "a" }),
-        ),
+        read::<WorkflowGrantRequest>(json!({ GRANTEE: "ann@example.com", "role": "view" })),
+        read::<RevokeWorkflowGrantRequest>(json!({ GRANTEE: "@ann" })),
+        read::<TransferWorkflowRequest>(json!({ OWNER: "ann@example.com" })),
+        read::<SearchWorkflowsRequest>(json!({ "query": "a" })),
     ]
 }
 
@@ -213,30 +183,15 @@ fn of_workflow_tools() -> Vec<DescribedCase> {
 
 fn of_templates() -> Vec<DescribedCase> {
     vec![
-        case::<PublishTemplateRequest>(
-            |it| templates::decode_publish(it).map(drop),
-            json!({ "skill_id": "a" }),
-        ),
-        case::<SearchTemplatesRequest>(
-            |it| templates::decode_search(it).map(drop),
-            json!({ "query": "a", "filter": "all", "limit": 1 }),
-        ),
+        read::<PublishTemplateRequest>(json!({ "skill_id": "a" })),
+        read::<SearchTemplatesRequest>(json!({ "query": "a", "filter": "all", "limit": 1 })),
         case::<ForkTemplateRequest>(
             |it| templates::decode_fork(it).map(drop),
             json!({ "identifier": "@ann/report", "name": "b" }),
         ),
-        case::<DeprecateVersionRequest>(
-            |it| templates::decode_deprecate(it).map(drop),
-            json!({ "message": "a" }),
-        ),
-        case::<ArchiveTemplateRequest>(
-            |it| templates::decode_archive(it).map(drop),
-            json!({ "archive_reason": "a" }),
-        ),
-        case::<TransferTemplateRequest>(
-            |it| templates::decode_transfer(it).map(drop),
-            json!({ OWNER: "a" }),
-        ),
+        read::<DeprecateVersionRequest>(json!({ "message": "a" })),
+        read::<ArchiveTemplateRequest>(json!({ "archive_reason": "a" })),
+        read::<TransferTemplateRequest>(json!({ OWNER: "a" })),
     ]
 }
 
