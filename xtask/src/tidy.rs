@@ -7,6 +7,7 @@ mod layers;
 mod metadata;
 mod names;
 mod numbering;
+mod prose;
 mod sources;
 
 use std::{fmt, path::Path};
@@ -47,6 +48,7 @@ pub(crate) fn run(root: &Path) -> Result<CommandReport> {
     found.extend(sources::check(root, &files)?);
     found.extend(boundaries::check(root, &files)?);
     found.extend(names::check(root, &files)?);
+    found.extend(prose::check(root, &files)?);
     found.extend(documents::check(root)?);
     found.extend(numbering::check(root)?);
 

@@ -30,6 +30,10 @@ impl SourceFile {
             || self.path == "justfile"
     }
 
+    pub(crate) fn is_document(&self) -> bool {
+        self.has_extension("md")
+    }
+
     fn has_extension(&self, wanted: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|it| it == wanted)
     }

@@ -22,7 +22,7 @@ fn delegated(terms: &AgreementTerms, outputs: Vec<Value>) -> Consensus {
     consensus
 }
 
-/// Lists nested 64 levels deep, in an order that depends on `turn`.
+/// Lists nested 64 levels deep, in an order that depends on `shift`.
 fn nested(shift: usize) -> Value {
     const LEVELS: usize = 64;
     const TEXT: &str = "some more text";
