@@ -3,6 +3,7 @@
 mod cli;
 mod config;
 mod pages;
+mod routes;
 
 use std::{
     fs,
@@ -57,7 +58,9 @@ pub(crate) fn run(root: &Path, options: &GenerateOptions) -> Result<CommandRepor
     ];
     if let Some(program) = &options.cli {
         pages.push(("cli.md", cli::page(program)?));
-        pages.push(("openapi.json", cli::openapi(program)?));
+        let document = cli::openapi(program)?;
+        pages.push(("http-api.md", routes::page(root, &document)?));
+        pages.push(("openapi.json", document));
         pages.push(("config.md", config::page(program)?));
     }
     let mut lines = Vec::new();

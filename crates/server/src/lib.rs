@@ -2,8 +2,10 @@
 
 mod mcp;
 mod openapi;
+mod operation;
 mod request;
 mod resources;
+mod router;
 mod transport;
 
 use std::{
@@ -18,14 +20,15 @@ use tokio::net::TcpListener;
 use crate::{mcp::AllowedHosts, transport::accept::Connections};
 pub use crate::{
     openapi::openapi,
+    operation::{RouteAccess, RouteInfo},
     request::auth::PeerAddress,
-    resources::{RouteAccess, RouteInfo, route_table},
+    router::route_table,
     transport::inbound::{InboundLimits, ServerOptions},
 };
 
 /// Every route of the server, for callers on this machine.
 pub fn router(engine: Engine) -> Router {
-    resources::router(engine, AllowedHosts::default())
+    router::router(engine, AllowedHosts::default())
 }
 
 /// Serves until `stop` resolves, then finishes the work in progress within limits.
@@ -39,7 +42,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let ServerOptions { inbound, hosts, trusted_proxies } = front;
     let router =
-        resources::router(engine.clone(), AllowedHosts::new(listener.local_addr()?.ip(), &hosts));
+        router::router(engine.clone(), AllowedHosts::new(listener.local_addr()?.ip(), &hosts));
     let connections = Connections::new(engine.clone(), router, (inbound, trusted_proxies));
     let ended = tokio::select! {
         Err(error) = connections.accept(&listener) => Err(error),

@@ -4,20 +4,15 @@
 //! revision is served alone as well, so nobody holds a place between two requests, any node can
 //! answer, and there is no session id that could stand in for a key.
 
-mod call;
-mod consensus;
+mod dispatch;
 mod hosts;
-mod people;
-mod render;
-mod rounds;
-mod schema;
+mod progress;
+pub(crate) mod render;
+mod request;
+pub(crate) mod schema;
 mod surface;
-mod tasks;
-mod templates;
 mod tools;
-mod verifiers;
-mod watch;
-mod workflows;
+pub(crate) mod watch;
 
 use std::sync::Arc;
 
@@ -40,8 +35,11 @@ use rmcp::{
 };
 use serde_json::Value;
 
-pub(crate) use self::hosts::AllowedHosts;
 use self::surface::McpSurface;
+pub(crate) use self::{
+    dispatch::InProcessRouter, hosts::AllowedHosts, progress::ProgressReporter,
+    request::ToolRequest,
+};
 use crate::request::{
     decode::{self, BODY_LIMIT},
     encode,
@@ -55,6 +53,7 @@ const BOTH_FORMS: HeaderValue = HeaderValue::from_static("application/json, text
 pub(crate) async fn post(
     State(engine): State<Engine>,
     Extension(hosts): Extension<Arc<AllowedHosts>>,
+    Extension(operations): Extension<InProcessRouter>,
     request: Request,
 ) -> Response {
     if let Some(problem) = hosts.objection(request.uri(), request.headers()) {
@@ -77,7 +76,7 @@ pub(crate) async fn post(
     // The library wants one, which a call within this process does not have.
     parts.headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
     let request = Request::from_parts(parts, Full::new(bytes));
-    let response = service(engine).handle(request).await.map(Body::new);
+    let response = service(engine, operations).handle(request).await.map(Body::new);
     if response.status().is_success() || is_json(&response) {
         return response;
     }
@@ -85,14 +84,17 @@ pub(crate) async fn post(
 }
 
 /// The library's service for one request; making it costs less than sharing it.
-fn service(engine: Engine) -> StreamableHttpService<McpSurface, NeverSessionManager> {
+fn service(
+    engine: Engine,
+    operations: InProcessRouter,
+) -> StreamableHttpService<McpSurface, NeverSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(BODY_LIMIT)
         // `hosts` has looked already, and answers with a problem.
         .disable_allowed_hosts();
-    let surface = move || Ok(McpSurface::new(engine.clone()));
+    let surface = move || Ok(McpSurface { engine: engine.clone(), operations: operations.clone() });
     StreamableHttpService::new(surface, Arc::default(), config)
 }
 

@@ -1,9 +1,6 @@
-//! The OpenAPI document, made from the route table and the types that requests and replies have.
+//! The OpenAPI document, made from the declarations of the operations.
 
-mod description;
-mod examples;
-mod operations;
-mod parameters;
+mod describe;
 mod problems;
 
 use std::sync::LazyLock;
@@ -17,8 +14,11 @@ use utoipa::openapi::{
     tag::TagBuilder,
 };
 
-use self::description::SCHEMES;
-use crate::resources::{RouteInfo, route_table};
+use self::describe::SCHEMES;
+use crate::{
+    operation::{self, Operation},
+    resources::{TAGS, operations},
+};
 
 const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and returns one answer with agreement, confidence and each replica's answer.\n\nEvery error is `application/problem+json` with a stable `code`. Every list is paginated: send `next_cursor` as `cursor` to get the next page.";
 
@@ -76,17 +76,16 @@ fn members(object: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
 fn document() -> OpenApi {
     let mut paths = Paths::new();
     let mut schemas = Vec::new();
-    description::add::<ProblemBody<'_>>(&mut schemas);
-    for route in route_table() {
-        let (Some(method), Some(description)) = (method(&route), operations::describe(&route))
-        else {
-            continue;
-        };
-        let (operation, used) = description.operation(&route, &operation_id(&route));
-        paths.add_path_operation(route.path, vec![method], operation);
-        schemas.extend(used);
+    operation::add::<ProblemBody<'_>>(&mut schemas);
+    for operation in operations() {
+        schemas.extend(operation.schemas.iter().cloned());
+        let Some(method) = method(operation) else { continue };
+        for address in &operation.addresses {
+            let described = describe::describe(operation, address);
+            paths.add_path_operation(&*address.path, vec![method.clone()], described);
+        }
     }
-    let tags = operations::TAGS
+    let tags = TAGS
         .iter()
         .map(|(name, text)| TagBuilder::new().name(*name).description(Some(*text)).build());
     OpenApiBuilder::new()
@@ -117,19 +116,8 @@ fn components(schemas: Vec<(String, RefOr<Schema>)>) -> Components {
     components.build()
 }
 
-/// The name of the operation; those of other versions say which.
-fn operation_id(route: &RouteInfo) -> String {
-    match route.path.split('/').nth(2) {
-        Some(version @ ("v2" | "v4")) if route.path.starts_with("/api/") => {
-            format!("{}_{version}", route.operation)
-        }
-        Some("skills") => format!("{}_of_skill", route.operation),
-        _ => route.operation.to_owned(),
-    }
-}
-
-fn method(route: &RouteInfo) -> Option<HttpMethod> {
-    Some(match route.method {
+fn method(operation: &Operation) -> Option<HttpMethod> {
+    Some(match operation.method {
         "GET" => HttpMethod::Get,
         "POST" => HttpMethod::Post,
         "PUT" => HttpMethod::Put,

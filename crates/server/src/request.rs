@@ -2,6 +2,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod count;
+pub(crate) mod cursor;
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod idempotency;

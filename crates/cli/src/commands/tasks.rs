@@ -202,8 +202,9 @@ async fn events(context: &CommandContext, args: &TaskEventsArgs) -> anyhow::Resu
     context
         .out
         .reply(&reply, |_| items(&reply.value).iter().map(line).collect::<Vec<_>>().join("\n"))?;
-    if let Some(cursor) = reply.value["next_cursor"].as_str() {
-        context.out.note(&format!("there are more: continue with `--after {cursor}`"));
+    let last = items(&reply.value).last().and_then(|event| event["seq"].as_u64());
+    if let (Some(last), true) = (last, reply.value["next_cursor"].is_string()) {
+        context.out.note(&format!("there are more: continue with `--after {last}`"));
     }
     Ok(0)
 }

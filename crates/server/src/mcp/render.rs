@@ -1,24 +1,23 @@
 //! Results of tools: the reply of the API as structured content, and the same to be read.
 
-use jurat_wire::problem::Problem;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
-use super::tools::{TextAuthor, ToolEntry};
+use super::dispatch::ProblemReply;
+use crate::operation::{TextAuthor, Tool};
 
 /// A reply or a problem, each as the API would send it.
-pub(super) fn result(entry: &ToolEntry, result: Result<Value, Problem>) -> CallToolResult {
+pub(super) fn result(tool: &Tool, result: Result<Value, ProblemReply>) -> CallToolResult {
     match result {
         Ok(body) => {
-            let text = format!("{}{}", (entry.summary)(&body), entry.author.warning());
+            let text = format!("{}{}", (tool.summary)(&body), tool.author.warning());
             told(CallToolResult::structured(body), text)
         }
-        Err(problem) => {
-            let body = problem.body();
-            let hint = body["hint"].as_str().unwrap_or_default();
-            let mut text = format!("{}: {}\nhint: {hint}", problem.code, problem.detail);
+        Err(ProblemReply { code, body }) => {
+            let (detail, hint) = (text(&body["detail"]), text(&body["hint"]));
+            let mut text = format!("{code}: {detail}\nhint: {hint}");
             if body.get("replicas").is_some() {
-                text.push_str(entry.author.warning());
+                text.push_str(tool.author.warning());
             }
             told(CallToolResult::structured_error(body), text)
         }
@@ -55,7 +54,7 @@ impl TextAuthor {
 }
 
 /// The reply to delegate, validate or factcheck in a sentence.
-pub(super) fn round(body: &Value) -> String {
+pub(crate) fn round(body: &Value) -> String {
     let consensus = &body["consensus"];
     let label = ["verdict", "status"].into_iter().find_map(|name| body[name].as_str());
     format!(
@@ -70,7 +69,7 @@ pub(super) fn round(body: &Value) -> String {
     )
 }
 
-pub(super) fn deployed(body: &Value) -> String {
+pub(crate) fn deployed(body: &Value) -> String {
     let (name, id) = (text(&body["name"]), text(&body["verifier_id"]));
     let (version, token) = (&body["version"], text(&body["version_token"]));
     format!(
@@ -78,7 +77,7 @@ pub(super) fn deployed(body: &Value) -> String {
     )
 }
 
-pub(super) fn listed(body: &Value) -> String {
+pub(crate) fn listed(body: &Value) -> String {
     let count = body["items"].as_array().map_or(0, Vec::len);
     let more = match body["next_cursor"].as_str() {
         Some(_) => "; use `next_cursor` to get more",
@@ -87,14 +86,14 @@ pub(super) fn listed(body: &Value) -> String {
     format!("{count} verifiers{more}.")
 }
 
-pub(super) fn shown(body: &Value) -> String {
+pub(crate) fn shown(body: &Value) -> String {
     let (name, version) = (text(&body["name"]), &body["version"]);
     let (contract, current) = (text(&body["input_contract"]), &body["current_version"]);
     format!("Verifier `{name}` version {version} of {current}, contract `{contract}`.")
 }
 
 /// A run in a sentence; without a verdict it says why.
-pub(super) fn judged(body: &Value) -> String {
+pub(crate) fn judged(body: &Value) -> String {
     let verdict = match body["passed"].as_bool() {
         Some(true) => "PASS".to_owned(),
         Some(false) => "FAIL".to_owned(),
@@ -109,25 +108,106 @@ pub(super) fn judged(body: &Value) -> String {
     )
 }
 
-pub(super) fn revoked(body: &Value) -> String {
+pub(crate) fn revoked(body: &Value) -> String {
     format!("Revoked `{}`.", text(&body["name"]))
 }
 
-pub(super) fn deleted(body: &Value) -> String {
+pub(crate) fn deleted(body: &Value) -> String {
     format!("Permanently deleted `{}`.", text(&body["name"]))
 }
 
-pub(super) fn text(value: &Value) -> &str {
+fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
 /// How many items a list has.
-pub(super) fn counted(body: &Value) -> String {
+pub(crate) fn counted(body: &Value) -> String {
     let items = body["items"].as_array().map_or(0, Vec::len);
     format!("{items} found.")
 }
 
 /// The reply says the rest.
-pub(super) fn done(_: &Value) -> String {
+pub(crate) fn done(_: &Value) -> String {
     "Done.".to_owned()
+}
+
+/// How many items a page of workflows has, and whether there are more.
+pub(crate) fn counted_pages(body: &Value) -> String {
+    let count = body["items"].as_array().map_or(0, Vec::len);
+    let more = match body["next_cursor"].as_str() {
+        Some(_) => "; use `next_cursor` to get more",
+        None => "",
+    };
+    format!("{count} found{more}.")
+}
+
+/// The state of a round that was asked for again.
+pub(crate) fn round_state(body: &Value) -> String {
+    format!("Round `{}` is `{}`.", text(&body["round_id"]), text(&body["state"]))
+}
+
+/// The state of a task.
+pub(crate) fn task(body: &Value) -> String {
+    let (id, state) = (text(&body["task_id"]), text(&body["state"]));
+    format!("Task `{id}` is {state}, epoch {}.", body["epoch"])
+}
+
+pub(crate) fn decision(body: &Value) -> String {
+    let (id, state) = (text(&body["task_id"]), text(&body["state"]));
+    if body["candidate_id"].is_null() {
+        return format!("Task `{id}` is {state}; there is no decision.");
+    }
+    format!(
+        "Task `{id}` is {state}: {} approve, {} reject, confidence {}.",
+        body["approvals"], body["rejections"], body["confidence"]
+    )
+}
+
+pub(crate) fn agent_run(body: &Value) -> String {
+    format!("Run `{}` is {}.", text(&body["run_id"]), text(&body["status"]))
+}
+
+pub(crate) fn saved(body: &Value) -> String {
+    let (slug, id) = (text(&body["slug"]), text(&body["workflow_id"]));
+    let (version, token) = (&body["version"], text(&body["version_token"]));
+    format!(
+        "Saved `{slug}` version {version} as `{id}`; its next version needs the token `{token}`."
+    )
+}
+
+pub(crate) fn workflow(body: &Value) -> String {
+    let (slug, version) = (text(&body["slug"]), &body["version"]);
+    format!("Workflow `{slug}` version {version} of {}.", body["current_version"])
+}
+
+pub(crate) fn instructions(body: &Value) -> String {
+    let references = body["references"].as_object().map_or(0, serde_json::Map::len);
+    format!(
+        "Instructions in `skill_md`, with {references} texts in `references`. Follow them together with the person you work for."
+    )
+}
+
+pub(crate) fn checked(body: &Value) -> String {
+    format!("Result of the screen: `{}`.", text(&body["status"]))
+}
+
+pub(crate) fn template_changed(body: &Value) -> String {
+    let id = ["template_id", "workflow_id", "invitation_id"].map(|name| text(&body[name]));
+    let id = id.into_iter().find(|id| !id.is_empty()).unwrap_or_default();
+    match body["version"].as_u64() {
+        Some(version) => format!("Done: `{id}`, version {version}."),
+        None => format!("Done: `{id}`."),
+    }
+}
+
+pub(crate) fn templates_listed(body: &Value) -> String {
+    let count = body["items"].as_array().map_or(0, Vec::len);
+    format!("{count} templates.")
+}
+
+pub(crate) fn template(body: &Value) -> String {
+    match body["version"].as_u64() {
+        Some(version) => format!("Template `{}` version {version}.", text(&body["id"])),
+        None => "A file of a template.".to_owned(),
+    }
 }

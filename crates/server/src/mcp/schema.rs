@@ -1,4 +1,4 @@
-//! The schemas of tools, from the types that describe the same bodies in the OpenAPI document.
+//! The schemas of tools, from the types and parameters that describe their operations.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
@@ -6,6 +6,8 @@ use utoipa::{
     ToSchema,
     openapi::{RefOr, Schema},
 };
+
+use crate::operation::{Argument, Operation, Tool, ToolBody};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const IN_OPENAPI: &str = "#/components/schemas/";
@@ -20,8 +22,83 @@ const WORDY: &[&str] = &["$schema", "description", "format", "maximum", "minimum
 
 type NamedSchemas = Vec<(String, RefOr<Schema>)>;
 
+/// The arguments of a tool: the body of its operation, and beside it the parameters of the path and
+/// the query.
+pub(super) fn arguments(operation: &Operation, tool: &Tool) -> JsonObject {
+    let mut schema = tool.body_schema(operation).unwrap_or_else(|| {
+        let mut schema = members(json!({ "$schema": DIALECT, "type": "object", "properties": {} }));
+        if !tool.ignores_unknown {
+            schema.insert("additionalProperties".to_owned(), json!(false));
+        }
+        schema
+    });
+    schema.remove("description");
+    let mut properties = match schema.remove("properties") {
+        Some(Value::Object(properties)) => properties,
+        Some(_) | None => JsonObject::new(),
+    };
+    let mut required = match schema.remove("required") {
+        Some(Value::Array(required)) => required,
+        Some(_) | None => Vec::new(),
+    };
+    if let ToolBody::Only(names) = tool.body {
+        properties.retain(|name, _| names.contains(&name.as_str()));
+        required.retain(|name| name.as_str().is_some_and(|name| names.contains(&name)));
+    }
+    for argument in &tool.arguments {
+        add(operation, argument, &mut properties, &mut required);
+    }
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), Value::Array(required));
+    }
+    schema
+}
+
+fn add(
+    operation: &Operation,
+    argument: &Argument,
+    properties: &mut JsonObject,
+    required: &mut Vec<Value>,
+) {
+    match argument {
+        Argument::Path { names, text, pattern } => {
+            if let [only] = names.as_slice() {
+                required.push(json!(only));
+            }
+            for (nth, name) in names.iter().enumerate() {
+                let first = names.first().copied().unwrap_or_default();
+                let text =
+                    if nth == 0 { (*text).to_owned() } else { format!("Alias of `{first}`.") };
+                let mut schema = members(json!({ "type": "string", "description": text }));
+                if let Some(pattern) = pattern {
+                    schema.insert("pattern".to_owned(), json!(pattern));
+                }
+                properties.insert((*name).to_owned(), Value::Object(schema));
+            }
+        }
+        Argument::PathVersion(text) => {
+            required.push(json!("version"));
+            let schema = json!({
+                "type": "integer", "minimum": 1, "maximum": u32::MAX, "description": text,
+            });
+            properties.insert("version".to_owned(), schema);
+        }
+        Argument::Query { argument, parameter, is_required } => {
+            let described = json!(operation.parameters.iter().find(|it| it.name == *parameter));
+            let mut schema = described["schema"].clone();
+            schema["description"] = described["description"].clone();
+            properties.insert((*argument).to_owned(), schema);
+            if *is_required {
+                required.push(json!(argument));
+            }
+        }
+        Argument::OwnAccount => {}
+    }
+}
+
 /// What a tool takes: the body that the type describes.
-pub(super) fn input<T: ToSchema>() -> JsonObject {
+pub(crate) fn input<T: ToSchema>() -> JsonObject {
     let mut types = NamedSchemas::new();
     T::schemas(&mut types);
     let mut schema = Value::Object(whole(json!(T::schema()), types));
@@ -35,7 +112,7 @@ pub(super) fn input<T: ToSchema>() -> JsonObject {
 
 /// What a tool returns: a reply, or a problem, which is the same for all tools and so not spelled
 /// out: some clients hold it against the schema as well.
-pub(super) fn output<T: ToSchema>() -> JsonObject {
+pub(crate) fn output<T: ToSchema>() -> JsonObject {
     let mut types: NamedSchemas = vec![(T::name().into_owned(), T::schema())];
     T::schemas(&mut types);
     let reply = json!({ "$ref": format!("{IN_OPENAPI}{}", T::name()) });
@@ -49,7 +126,7 @@ pub(super) fn output<T: ToSchema>() -> JsonObject {
 
 /// A reply that is not spelled out, because it is large and its tool is seldom called: the whole list
 /// of tools has to fit into what a model reads before it does anything.
-pub(super) fn any_object() -> JsonObject {
+pub(crate) fn any_object() -> JsonObject {
     members(json!({ "type": "object" }))
 }
 

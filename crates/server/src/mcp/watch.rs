@@ -7,20 +7,20 @@ use jurat_engine::RoundProgress;
 use jurat_wire::problem::Problem;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::call::ToolCall;
+use crate::operation::ToolCall;
 
 /// A round under way.
-pub(super) struct WatchedRound {
-    pub(super) progress: UnboundedReceiver<RoundProgress>,
+pub(crate) struct WatchedRound {
+    pub(crate) progress: UnboundedReceiver<RoundProgress>,
     /// How many are asked.
-    pub(super) replicas: usize,
+    pub(crate) replicas: usize,
     /// Known from its first step on, if not before.
-    pub(super) round: Option<RoundId>,
+    pub(crate) round: Option<RoundId>,
 }
 
 /// What a round comes to. Who leaves calls it off: nobody else could ever receive its answer over
 /// this surface.
-pub(super) async fn until_end<T>(
+pub(crate) async fn until_end<T>(
     call: &mut ToolCall<'_>,
     mut watched: WatchedRound,
     ending: impl Future<Output = T>,
@@ -63,7 +63,7 @@ async fn cancel_round(call: &ToolCall<'_>, round: &RoundId) {
 }
 
 /// Nobody reads it; it stands in for the answer that is not sent.
-pub(super) fn cancelled() -> Problem {
+pub(crate) fn cancelled() -> Problem {
     Problem::new(ProblemCode::Conflict, "the caller cancelled the request")
 }
 

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 use utoipa::{
     ToSchema as _,
     openapi::{
-        ContentBuilder, Ref, RefOr, Response, ResponseBuilder,
+        ContentBuilder, Header, HeaderBuilder, Ref, RefOr, Response, ResponseBuilder,
         example::{Example, ExampleBuilder},
+        schema::{ObjectBuilder, SchemaFormat, Type},
     },
 };
 
-use super::description::{header, seconds};
+use crate::operation::{example as example_of, header};
 
 pub(super) fn responses(codes: &[ProblemCode]) -> Vec<(u16, Response)> {
     let mut by_status: BTreeMap<u16, BTreeSet<ProblemCode>> = BTreeMap::new();
@@ -142,7 +143,7 @@ fn example(code: ProblemCode) -> Problem {
 
 /// A disagreement carries what a reply would.
 fn disagreement() -> Problem {
-    let reply = super::examples::of("disagreement");
+    let reply = example_of(include_str!("problems/disagreement.json"));
     let mut problem = Problem::new(
         ProblemCode::ConsensusDisagreement,
         "the replicas do not agree: outcome `split`, agreement 0.3333",
@@ -151,4 +152,13 @@ fn disagreement() -> Problem {
         problem = problem.with(name, reply.get(name).cloned().unwrap_or(Value::Null));
     }
     problem
+}
+
+/// A header that holds a whole number of seconds.
+fn seconds(text: &str) -> Header {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(None::<SchemaFormat>)
+        .minimum(Some(0));
+    HeaderBuilder::new().schema(Some(schema)).description(Some(text)).build()
 }

@@ -36,6 +36,10 @@ impl<S: Send + Sync> FromRequest<S> for Json {
     }
 }
 
+/// A body that was read with the message that it came in: the arguments of a tool.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadBody(pub(crate) Value);
+
 /// The maximum size of a body with files.
 pub(crate) const LARGE_BODY_LIMIT: usize = 8 * 1024 * 1024;
 
@@ -60,7 +64,8 @@ impl<S: Send + Sync> FromRequest<S> for MaybeJson {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
-        if request.body().is_end_stream() {
+        let is_read = request.extensions().get::<ReadBody>().is_some();
+        if !is_read && request.body().is_end_stream() {
             return Ok(Self(Value::Object(serde_json::Map::new())));
         }
         Json::from_request(request, state).await.map(|Json(body)| Self(body))
@@ -113,7 +118,10 @@ fn too_large(limit: usize) -> Problem {
     Problem::new(ProblemCode::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
 }
 
-async fn whole(request: Request, limit: usize) -> Result<Value, Problem> {
+async fn whole(mut request: Request, limit: usize) -> Result<Value, Problem> {
+    if let Some(ReadBody(body)) = request.extensions_mut().remove() {
+        return Ok(body);
+    }
     check_headers(request.headers())?;
     let (parts, body) = request.into_parts();
     let (_, value) = read_up_to(body, &parts.extensions, limit).await?;

@@ -7,11 +7,11 @@ use axum::{
     http::request::Parts,
     response::Response,
 };
-use jurat_core::code::ProblemCode;
-use jurat_wire::{api::kit::page, problem::Problem};
+use jurat_core::{code::ProblemCode, list::ListPosition};
+use jurat_wire::problem::Problem;
 use serde_json::Value;
 
-use super::encode;
+use super::{cursor, encode};
 
 pub(crate) const DEFAULT_LIMIT: u32 = 50;
 pub(crate) const LARGEST_LIMIT: u32 = 200;
@@ -90,38 +90,38 @@ impl<const MOST: u32> ListQuery<MOST> {
         self.filters.only(known)
     }
 
-    /// The position in the list that an opaque cursor leads to.
-    pub(crate) fn position(&self) -> Result<Option<String>, Problem> {
-        self.cursor.as_deref().map(page::position).transpose()
+    /// The position in the list that the cursor leads to.
+    pub(crate) fn position<const N: usize>(&self) -> Result<Option<[String; N]>, Problem> {
+        self.cursor.as_deref().map(cursor::read).transpose()
     }
 
-    /// The size of a page of the store, one longer than requested, which shows whether there is
-    /// more.
+    /// The same in a list that is ordered by one text.
+    pub(crate) fn text_position(&self) -> Result<Option<String>, Problem> {
+        Ok(self.position()?.map(|[text]| text))
+    }
+
+    /// The same in a list that is ordered by time.
+    pub(crate) fn time_position(&self) -> Result<Option<ListPosition>, Problem> {
+        self.position()?.map(cursor::time_position).transpose()
+    }
+
+    /// The limit and one more, which shows whether there is another page.
     pub(crate) fn with_one_more(&self) -> u32 {
         self.limit + 1
     }
 
-    /// Cuts the list to the limit; if there is more, the opaque cursor leads to the last one shown.
-    pub(crate) fn cut_opaque<T>(
+    /// Cuts the list to the limit; the cursor leads to the last one shown, if there is more.
+    pub(crate) fn cut<T, const N: usize>(
         &self,
         items: &mut Vec<T>,
-        place_of: impl Fn(&T) -> String,
-    ) -> Option<String> {
-        self.cut(items, |item| page::cursor(&place_of(item)))
-    }
-
-    /// Like `cut_opaque`, for a cursor that can be checked by itself.
-    pub(crate) fn cut<T>(
-        &self,
-        items: &mut Vec<T>,
-        cursor_of: impl Fn(&T) -> String,
+        position_of: impl Fn(&T) -> [String; N],
     ) -> Option<String> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         if items.len() <= limit {
             return None;
         }
         items.truncate(limit);
-        items.last().map(cursor_of)
+        items.last().map(|last| cursor::write(&position_of(last)))
     }
 }
 

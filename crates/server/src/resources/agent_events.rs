@@ -2,29 +2,69 @@
 
 use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{
-    account::caller::Caller,
-    list::ListPosition,
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
     task::agent_event::{AgentEventAddition, AgentEventRecord, Delivery},
-    time::Timestamp,
 };
 use jurat_engine::{AgentEventQuery, Engine};
 use jurat_wire::{
     api::{
-        agent_events::{self, AgentEventEntry, AgentEventView},
+        agent_events::{self, AgentEventEntry, AgentEventView, SendAgentEventRequest},
         kit::page::PageBody,
     },
     problem::Problem,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::request::page::{ListQuery, QueryFilters, wrong};
-use crate::request::{
-    decode::{Json, PathText},
-    encode::{self, HandlerResult},
-    idempotency::{self, Idempotency},
+use crate::{
+    operation::{
+        Operation,
+        parameters::{self, PathParameter},
+    },
+    request::{
+        cursor,
+        decode::{Json, PathText},
+        encode::{self, HandlerResult},
+        idempotency::{self, Idempotency},
+        page::{ListQuery, QueryFilters, wrong},
+    },
+    resources::AGENT_EVENTS,
 };
 
-pub(super) async fn send(
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![send_operation(), list_operation(), show_operation()]
+}
+
+const EVENT: PathParameter =
+    PathParameter::new("id", "The id of an event.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70");
+
+fn send_operation() -> Operation {
+    let text = "Sends an event about a relationship, a message, a payment, a topic or a third-party result to an executor that is registered with `agent_events_url`. The event is stored, delivered to the executor, and retried if delivery fails. Repeating a `dedupe_key` for the same executor returns the existing event with 200; the executor receives a derived key that means nothing in other accounts. An event that names a node by its public key as its source is refused. Task events are caused by tasks only. If too many events of the account are waiting for the executor, a new one is refused with 429.";
+    let request = json!({
+        "event_type": "topic_message_requires_reply",
+        "target_executor": "delta",
+        "payload": { "topic": "bridges", "content": "Which one is the longest?" },
+        "requires_commit": true,
+        "dedupe_key": "bridges-17",
+    });
+    Operation::post("/v1/agent-events", "agent_event_send", send)
+        .tag(AGENT_EVENTS)
+        .summary("Send an event to an executor")
+        .text(text)
+        .scope(Scope::TasksWrite)
+        .takes::<SendAgentEventRequest>([("plain", request)])
+        .answers::<AgentEventEntry<'_>>(201, "The added event.", entry(true))
+        .answers::<AgentEventEntry<'_>>(
+            200,
+            "The existing event, which was sent before.",
+            entry(true),
+        )
+        .idempotent()
+        .refuses([ProblemCode::RateLimited])
+}
+
+async fn send(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -44,19 +84,45 @@ pub(super) async fn send(
     }))
 }
 
-pub(super) async fn list(
+fn list_operation() -> Operation {
+    let text = "The account's events to executors, newest first: those that its tasks caused and those that it sent.";
+    let page = json!({ "items": [entry(false)], "next_cursor": null });
+    Operation::get("/v1/agent-events", "agent_event_list", list)
+        .tag(AGENT_EVENTS)
+        .summary("List events to executors")
+        .text(text)
+        .scope(Scope::TasksRead)
+        .with(parameters::of_list())
+        .with(parameters::of_agent_events())
+        .answers::<PageBody<'_, AgentEventEntry<'_>>>(200, "A page of events.", page)
+        .refuses([ProblemCode::ValidationError])
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> HandlerResult {
     let wanted = event_query(&query)?;
     let mut found = engine.agent_event_list(&caller, wanted).await?;
-    let next = query.cut(&mut found, cursor_of);
+    let next = query.cut(&mut found, |it| cursor::by_time(it.created_at, &it.event.id));
     let lines = found.iter().map(|it| agent_events::entry(view(it)));
     Ok(encode::ok(&PageBody::new(lines, next.as_deref())))
 }
 
-pub(super) async fn show(
+fn show_operation() -> Operation {
+    let text = "One event as the executor receives it, with its delivery state and the executor's decision.";
+    Operation::get("/v1/agent-events/{id}", "agent_event_show", show)
+        .tag(AGENT_EVENTS)
+        .summary("Show an event to an executor")
+        .text(text)
+        .in_path([EVENT])
+        .scope(Scope::TasksRead)
+        .answers::<AgentEventEntry<'_>>(200, "The event.", entry(true))
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound])
+}
+
+async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -90,11 +156,6 @@ fn view(record: &AgentEventRecord) -> AgentEventView<'_> {
     }
 }
 
-/// When it was added and its name: the order of the list.
-fn cursor_of(record: &AgentEventRecord) -> String {
-    format!("{}.{}", record.created_at.micros(), record.event.id)
-}
-
 fn event_query(query: &ListQuery) -> Result<AgentEventQuery, Problem> {
     query.only(&["state", "executor", "needs_review"])?;
     let needs_review = query
@@ -106,18 +167,48 @@ fn event_query(query: &ListQuery) -> Result<AgentEventQuery, Problem> {
         let reason = format!("must be one of {}", known.join(", "));
         text.parse().map_err(|()| wrong("state", &reason))
     });
-    let before = query.cursor.as_deref().map(|cursor| {
-        let position = cursor.split_once('.').and_then(|(micros, id)| {
-            let created_at = Timestamp::from_micros(micros.parse().ok()?);
-            Some(ListPosition { created_at, id: id.to_owned() })
-        });
-        position.ok_or_else(|| wrong("cursor", "was not returned by a list"))
-    });
     Ok(AgentEventQuery {
         state: state.transpose()?,
         executor: query.filters.get("executor").map(str::to_owned),
         needs_review: needs_review.transpose()?,
-        before: before.transpose()?,
+        before: query.time_position()?,
         limit: query.with_one_more(),
     })
+}
+
+const AT: &str = "2026-09-21T14:13:20Z";
+
+const ID: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
+
+fn entry(is_whole: bool) -> Value {
+    let mut entry = json!({
+        "event_id": ID,
+        "direction": "in",
+        "target_executor": "delta",
+        "event_type": "topic_message_requires_reply",
+        "source_kind": "topic_message",
+        "dedupe_key": "bridges-17",
+        "state": "pending",
+        "attempts": 0,
+        "next_attempt_at": AT,
+        "decision": null,
+        "needs_review": false,
+        "last_error": null,
+        "created_at": AT,
+        "updated_at": AT,
+    });
+    if is_whole {
+        entry["event"] = json!({
+            "event_id": ID,
+            "event_type": "topic_message_requires_reply",
+            "source_kind": "topic_message",
+            "target_executor": "delta",
+            "payload": { "topic": "bridges", "content": "Which one is the longest?" },
+            "requires_commit": true,
+            "allowed_actions": ["reply", "ignore"],
+            "dedupe_key": "3f0a9c4be1d27c5586a10f7cd8be49e1b5d2a6c37f1e48a09b6c2d5e8f714a30",
+            "created_at": 1_790_000_000_000_i64,
+        });
+    }
+    entry
 }

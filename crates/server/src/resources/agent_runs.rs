@@ -1,6 +1,7 @@
 //! `/v1/runs`: runs of several agents.
 
 mod events;
+mod examples;
 
 use std::time::Duration;
 
@@ -10,27 +11,98 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use jurat_core::{
-    account::caller::Caller,
-    agent_run::{AgentRunAddition, AgentRunStatus, AgentRunSummary},
+    account::caller::{Caller, Scope},
+    agent_run::{AgentRunAddition, AgentRunStatus},
+    code::ProblemCode,
 };
 use jurat_engine::{AgentRunQuery, AgentRunView, Engine};
 use jurat_wire::{
-    api::{agent_runs, kit::page::PageBody},
+    api::{
+        agent_runs::{
+            self, AgentRunBody, AgentRunLine, AgentRunRequestBody, AgentRunResultBody,
+            AgentRunSubmitted, CancelRunRequest, SubmitRun,
+        },
+        kit::page::PageBody,
+    },
     problem::Problem,
 };
 use serde_json::{Value, json};
 
-pub(super) use self::events::events;
-use super::tasks::position;
-use crate::request::page::{ListQuery, QueryFilters, nothing, wrong};
-use crate::request::{
-    decode::{Json, MaybeJson, PathText},
-    encode::{self, HandlerResult, engine_problem},
-    idempotency::{self, Idempotency},
-    prefer::{LONGEST_WAIT, Prefer},
+use crate::{
+    mcp::render,
+    operation::{
+        Operation, TextAuthor, Tool,
+        parameters::{self, PathParameter},
+    },
+    request::{
+        cursor,
+        decode::{Json, MaybeJson, PathText},
+        encode::{self, HandlerResult, engine_problem},
+        idempotency::{self, Idempotency},
+        page::{ListQuery, QueryFilters, nothing, wrong},
+        prefer::{LONGEST_WAIT, Prefer},
+    },
+    resources::AGENT_RUNS,
 };
 
-pub(super) async fn submit(
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        submit_operation(),
+        list_operation(),
+        show_operation(),
+        result_operation(),
+        events::events_operation(),
+        kickoff_operation(),
+        cancel_operation(),
+        retry_operation(),
+    ]
+}
+
+pub(super) const AGENT_RUN: PathParameter =
+    PathParameter::new("id", "The id of a run.", "bridges-1");
+
+fn submit_operation() -> Operation {
+    let text = "Submits an agent run. With `kickoff` it starts immediately, otherwise it waits for a kickoff. Submitting the same spec with the same id again returns the existing run with 200. The limits of the key apply to the steps, and the run is cancelled when the key is revoked or expires.";
+    let about = "Has several agents work on one job, each with its own executor and prompt, and combines their values into one result. With `kickoff` it starts immediately; use `get_run` with `wait` to follow it.";
+    let request = json!({
+        "kickoff": false,
+        "spec": {
+            "run_id": "bridges-1",
+            "shared_inputs": { "topic": "bridges" },
+            "agents": [
+                { "agent_id": "one", "executor": "alpha", "prompt": "Which is the longest?" },
+                { "agent_id": "two", "executor": "beta", "prompt": "Which is the longest?", "weight": 2.0 },
+            ],
+        },
+    });
+    Operation::post("/v1/runs", "task_run_submit", submit)
+        .begins_rounds()
+        .tag(AGENT_RUNS)
+        .summary("Submit a run")
+        .text(text)
+        .scope(Scope::TasksWrite)
+        .scope(Scope::RoundsCreate)
+        .takes::<SubmitRun>([("plain", request)])
+        .answers::<AgentRunSubmitted<'_>>(201, "The submitted run.", examples::submitted())
+        .answers::<AgentRunSubmitted<'_>>(200, "The existing run.", examples::submitted())
+        .idempotent()
+        .refuses([
+            ProblemCode::ValidationError,
+            ProblemCode::NotSupported,
+            ProblemCode::Conflict,
+            ProblemCode::SchemaRefused,
+            ProblemCode::PolicyInvalid,
+            ProblemCode::ShuttingDown,
+        ])
+        .tool(
+            Tool::asks("submit_run", "Submit a run", about)
+                .takes::<AgentRunRequestBody>()
+                .summary(render::agent_run),
+        )
+}
+
+async fn submit(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -47,18 +119,60 @@ pub(super) async fn submit(
     }))
 }
 
-pub(super) async fn list(
+fn list_operation() -> Operation {
+    let about = "Lists the runs of the account, newest first, one page at a time.";
+    let page = json!({ "items": [examples::line("CREATED", (2, 0, 0))], "next_cursor": null });
+    Operation::get("/v1/runs", "task_run_list", list)
+        .tag(AGENT_RUNS)
+        .summary("List runs")
+        .text("The caller's runs, newest first.")
+        .scope(Scope::TasksRead)
+        .with(parameters::of_list())
+        .with([parameters::of_agent_runs()])
+        .answers::<PageBody<'_, AgentRunLine>>(200, "A page of runs.", page)
+        .refuses([ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("list_runs", "List runs", about)
+                .query(&["status", "limit", "cursor"])
+                .summary(render::counted)
+                .author(TextAuthor::Executors),
+        )
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> HandlerResult {
     let wanted = agent_run_query(&query)?;
     let mut found = engine.agent_run_list(&caller, wanted).await?;
-    let next = query.cut(&mut found, cursor_of);
+    let next = query.cut(&mut found, |it| cursor::by_time(it.created_at, &it.run_id));
     Ok(encode::ok(&PageBody::new(found.into_iter().map(agent_runs::line), next.as_deref())))
 }
 
-pub(super) async fn show(
+fn show_operation() -> Operation {
+    let text = "The status of a run and its steps. With `wait`, the reply comes when the run ends or the time is up.";
+    let about = "Returns the status of a run and its steps. With `wait`, returns when the run ends, or after that many seconds.";
+    Operation::get("/v1/runs/{id}", "task_run_get", show)
+        .tag(AGENT_RUNS)
+        .summary("Show a run")
+        .text(text)
+        .in_path([AGENT_RUN])
+        .scope(Scope::TasksRead)
+        .with([parameters::wait_for_agent_run()])
+        .with([parameters::prefer("`wait=N` waits up to N seconds for the run to end.")])
+        .answers::<AgentRunBody<'_>>(200, "The run.", examples::example_run("CREATED", "CREATED"))
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound])
+        .tool(
+            Tool::reads("get_run", "Show a run", about)
+                .path("run_id", "The id of a run.")
+                .query(&["wait"])
+                .summary(render::agent_run)
+                .author(TextAuthor::Executors),
+        )
+}
+
+async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -73,7 +187,28 @@ pub(super) async fn show(
     Ok(encode::ok(&agent_runs::body(&view.run)))
 }
 
-pub(super) async fn kickoff(
+fn kickoff_operation() -> Operation {
+    Operation::post("/v1/runs/{id}/kickoff", "task_run_kickoff", kickoff)
+        .tag(AGENT_RUNS)
+        .summary("Start a run")
+        .text("Starts the steps of a run that is waiting for its kickoff.")
+        .in_path([AGENT_RUN])
+        .scope(Scope::TasksWrite)
+        .answers::<AgentRunBody<'_>>(200, "The run.", examples::example_run("QUEUED", "QUEUED"))
+        .idempotent()
+        .refuses(CHANGES)
+        .tool(
+            Tool::asks(
+                "kickoff_run",
+                "Start a run",
+                "Starts a run that is waiting for its kickoff.",
+            )
+            .path("run_id", "The id of a run.")
+            .summary(render::agent_run),
+        )
+}
+
+async fn kickoff(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -86,7 +221,29 @@ pub(super) async fn kickoff(
     Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
-pub(super) async fn retry(
+fn retry_operation() -> Operation {
+    Operation::post("/v1/runs/{id}/retry", "task_run_retry", retry)
+        .tag(AGENT_RUNS)
+        .summary("Retry a run")
+        .text("Retries the unsuccessful steps of a run that has ended.")
+        .in_path([AGENT_RUN])
+        .scope(Scope::TasksWrite)
+        .answers::<AgentRunBody<'_>>(200, "The run.", examples::example_run("QUEUED", "QUEUED"))
+        .idempotent()
+        .refuses(CHANGES)
+        .tool(
+            Tool::asks(
+                "retry_run",
+                "Retry a run",
+                "Retries the unsuccessful steps of a run that has ended.",
+            )
+            .path("run_id", "The id of a run.")
+            .summary(render::agent_run)
+            .author(TextAuthor::Executors),
+        )
+}
+
+async fn retry(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -99,7 +256,32 @@ pub(super) async fn retry(
     Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
-pub(super) async fn cancel(
+fn cancel_operation() -> Operation {
+    let text = "Cancels a run: waiting steps end immediately, and the tasks of steps in progress are cancelled.";
+    Operation::post("/v1/runs/{id}/cancel", "task_run_cancel", cancel)
+        .tag(AGENT_RUNS)
+        .summary("Cancel a run")
+        .text(text)
+        .in_path([AGENT_RUN])
+        .scope(Scope::TasksWrite)
+        .takes::<CancelRunRequest>([("plain", json!({ "reason": "asked twice" }))])
+        .or_nothing()
+        .answers::<AgentRunBody<'_>>(
+            200,
+            "The run.",
+            examples::example_run("CANCELLED", "CANCELLED"),
+        )
+        .idempotent()
+        .refuses(CHANGES)
+        .tool(
+            Tool::ends("cancel_run", "Cancel a run", text)
+                .path("run_id", "The id of a run.")
+                .summary(render::agent_run)
+                .author(TextAuthor::Executors),
+        )
+}
+
+async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -112,7 +294,32 @@ pub(super) async fn cancel(
     Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
-pub(super) async fn result(
+fn result_operation() -> Operation {
+    let example = json!({
+        "run_id": "bridges-1", "status": "CREATED", "finished_at": null, "error": null,
+        "result": null,
+    });
+    Operation::get("/v1/runs/{id}/result", "task_run_result", result)
+        .tag(AGENT_RUNS)
+        .summary("Show the result of a run")
+        .text("The result of a run; null until it has ended.")
+        .in_path([AGENT_RUN])
+        .scope(Scope::TasksRead)
+        .answers::<AgentRunResultBody<'_>>(200, "The result.", example)
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound])
+        .tool(
+            Tool::reads(
+                "get_run_result",
+                "Show the result of a run",
+                "Returns the combined result of a run; null until it has ended.",
+            )
+            .path("run_id", "The id of a run.")
+            .summary(render::agent_run)
+            .author(TextAuthor::Executors),
+        )
+}
+
+async fn result(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -128,11 +335,6 @@ pub(crate) fn shown(view: &AgentRunView) -> Value {
     json!(agent_runs::body(&view.run))
 }
 
-/// When it was submitted and its name: the order of the list.
-pub(crate) fn cursor_of(run: &AgentRunSummary) -> String {
-    format!("{}.{}", run.created_at.micros(), run.run_id)
-}
-
 fn agent_run_query(query: &ListQuery) -> Result<AgentRunQuery, Problem> {
     query.only(&["status"])?;
     let status = query.filters.get("status").map(|text| {
@@ -142,7 +344,7 @@ fn agent_run_query(query: &ListQuery) -> Result<AgentRunQuery, Problem> {
     });
     Ok(AgentRunQuery {
         status: status.transpose()?,
-        before: position(query.cursor.as_deref())?,
+        before: query.time_position()?,
         limit: query.with_one_more(),
     })
 }
@@ -159,3 +361,15 @@ fn wait(query: &QueryFilters) -> Result<Option<Duration>, Problem> {
         }
     }
 }
+
+/// What every change of a run can answer.
+const CHANGES: [ProblemCode; 8] = [
+    ProblemCode::ValidationError,
+    ProblemCode::NotFound,
+    ProblemCode::Conflict,
+    ProblemCode::Overloaded,
+    ProblemCode::InvalidJson,
+    ProblemCode::PayloadTooLarge,
+    ProblemCode::RequestTimeout,
+    ProblemCode::UnsupportedMediaType,
+];

@@ -6,22 +6,70 @@ use axum::{
     http::{StatusCode, request::Parts},
     response::{IntoResponse as _, Response},
 };
-use jurat_core::{account::caller::Caller, id::AccountId, list::ListPage};
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
+    id::AccountId,
+    list::ListPage,
+};
 use jurat_engine::{Engine, IssuedKey, KeyRef};
 use jurat_wire::{
-    api::keys::{self, CreatedKey, KeyPage, ListedKey},
+    api::keys::{
+        self, CreateKeyRequest, CreatedKey, KeyPage, ListedKey, RevokedKey, RotateKeyRequest,
+    },
     problem::Problem,
 };
 use serde_json::{Value, json};
 
-use crate::request::page::{ListQuery, wrong};
-use crate::request::{
-    decode::{Json, MaybeJson, PathText},
-    encode::{self, HandlerResult},
-    idempotency::{self, Idempotency},
+use crate::{
+    mcp::{render, schema},
+    operation::{
+        Operation, Tool, example,
+        parameters::{self, PathParameter},
+    },
+    request::{
+        decode::{Json, MaybeJson, PathText},
+        encode::{self, HandlerResult},
+        idempotency::{self, Idempotency},
+        page::{ListQuery, wrong},
+    },
+    resources::KEYS,
 };
 
-pub(super) async fn create(
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![create_operation(), list_operation(), revoke_operation(), rotate_operation()]
+}
+
+const KEY: PathParameter = PathParameter::new("id", "The id or name of a key.", "app");
+
+fn create_operation() -> Operation {
+    let text = "Creates a key for an account. Only this reply contains the key itself. A key never has more permissions than the key that created it; without the scope `admin` it creates keys only for its own account, within its own limits.";
+    let about = "Creates a key of the account with the same permissions as the key of this call. The key is shown only once.";
+    Operation::post("/v1/api-keys", "key_create", create)
+        .tag(KEYS)
+        .summary("Create a key")
+        .text(text)
+        .scope(Scope::KeysWrite)
+        .takes::<CreateKeyRequest>([(
+            "plain",
+            example(include_str!("api_keys/key_create_request.json")),
+        )])
+        .answers::<CreatedKey>(
+            201,
+            "The key, shown once.",
+            example(include_str!("api_keys/key_create.json")),
+        )
+        .and_header("Cache-Control", "`no-store`.")
+        .refuses([ProblemCode::ValidationError, ProblemCode::Conflict])
+        .tool(
+            Tool::adds("mint_api_key", "Create an API key", about)
+                .body_of(&["name"])
+                .ignores_unknown(),
+        )
+}
+
+async fn create(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -33,21 +81,67 @@ pub(super) async fn create(
     Ok(idempotency::reply(done, issued))
 }
 
-pub(super) async fn list(
+fn list_operation() -> Operation {
+    let text = "The keys of all accounts, or of one, in order of creation. Callers without the scope `admin` see only the keys of their own account.";
+    Operation::get("/v1/api-keys", "key_list", list)
+        .tag(KEYS)
+        .summary("List keys")
+        .text(text)
+        .scope(Scope::KeysWrite)
+        .with(parameters::of_list())
+        .with(parameters::of_keys("Only keys of this account."))
+        .answers::<KeyPage>(200, "A page of keys.", example(include_str!("api_keys/key_list.json")))
+        .refuses([ProblemCode::ValidationError])
+        .tool(
+            Tool::reads(
+                "list_api_keys",
+                "List API keys",
+                "Lists the keys of the account, without their secrets.",
+            )
+            .query(&["limit", "cursor"])
+            .of_own_account()
+            .ignores_unknown()
+            .summary(render::counted),
+        )
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> HandlerResult {
     query.only(&["account"])?;
     let account = query.filters.get("account").map(keys::account).transpose()?;
-    let wanted = ListPage { after: query.position()?, limit: query.with_one_more() };
+    let wanted = ListPage { after: query.text_position()?, limit: query.with_one_more() };
     let mut found = engine.key_list(&caller, account.as_ref(), &wanted).await?;
-    let next_cursor = query.cut_opaque(&mut found, |key| key.id.clone());
+    let next_cursor = query.cut(&mut found, |key| [key.id.clone()]);
     let items = found.iter().map(ListedKey::from).collect();
     Ok(encode::ok(&json!(KeyPage { items, next_cursor })))
 }
 
-pub(super) async fn revoke(
+fn revoke_operation() -> Operation {
+    let text = "Revokes a key. A name refers to all keys of the account with that name. The caller's own key and the last one with the scope `admin` cannot be revoked. Without the scope `admin`, the caller cannot revoke keys of other accounts or keys with more permissions.";
+    let about = "Permanently revokes a key of the account, effective immediately.";
+    Operation::delete("/v1/api-keys/{id}", "key_revoke", revoke)
+        .tag(KEYS)
+        .summary("Revoke a key")
+        .text(text)
+        .in_path([KEY])
+        .scope(Scope::KeysWrite)
+        .with(parameters::of_keys("The account that a name belongs to; defaults to the caller's."))
+        .answers_nothing(204, "It is revoked.")
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound, ProblemCode::Conflict])
+        .tool(
+            Tool::ends("revoke_api_key", "Revoke an API key", about)
+                .path("key_id", "The id or name of a key.")
+                .of_own_account()
+                .answers(schema::output::<RevokedKey<'_>>)
+                .reply(revoked_key)
+                .ignores_unknown(),
+        )
+}
+
+async fn revoke(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -60,7 +154,27 @@ pub(super) async fn revoke(
     Ok(idempotency::reply(done, |()| StatusCode::NO_CONTENT.into_response()))
 }
 
-pub(super) async fn rotate(
+fn rotate_operation() -> Operation {
+    let text = "Replaces a key with a new one; the old key stays valid for a while.";
+    Operation::post("/v1/api-keys/{id}/rotate", "key_rotate", rotate)
+        .tag(KEYS)
+        .summary("Rotate a key")
+        .text(text)
+        .in_path([KEY])
+        .scope(Scope::Admin)
+        .with(parameters::of_keys("The account that a name belongs to; defaults to the caller's."))
+        .takes::<RotateKeyRequest>([("plain", json!({ "grace_seconds": 3600 }))])
+        .or_nothing()
+        .answers::<CreatedKey>(
+            201,
+            "The new key, shown once.",
+            example(include_str!("api_keys/key_rotate.json")),
+        )
+        .and_header("Cache-Control", "`no-store`.")
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound, ProblemCode::Conflict])
+}
+
+async fn rotate(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -118,4 +232,11 @@ fn account_of(query: &[(String, String)]) -> Result<Option<AccountId>, Problem> 
         [(name, _)] if name != "account" => Err(wrong(name, "is not a known parameter")),
         _ => Err(wrong("account", "is the only parameter and may appear once")),
     }
+}
+
+/// The route answers without a body; a tool says which key it was.
+#[expect(clippy::unnecessary_wraps, reason = "the reply of another tool can be refused")]
+fn revoked_key(arguments: &Value, _: Value) -> Result<Value, Problem> {
+    let id = arguments["key_id"].as_str().unwrap_or_default();
+    Ok(json!(RevokedKey { id, revoked: true }))
 }

@@ -8,8 +8,9 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
     response::{IntoResponse, Response},
 };
+use futures::FutureExt as _;
 use jurat_core::{
-    account::caller::Caller,
+    account::caller::{Caller, Scope},
     code::ProblemCode,
     round::{
         Round, RoundEnding,
@@ -19,21 +20,50 @@ use jurat_core::{
 use jurat_engine::{Engine, EngineError, RequestMemory, RoundHandle, RoundWatcher};
 use jurat_wire::{
     api::{
-        consensus_reply::{ConsensusBlock, RoundReply, replicas},
-        consensus_request::{self, DelegateRequestV2, ValidateRequestV2},
-        rounds, v2,
+        consensus_reply::{
+            ConsensusBlock, DelegateReply, ReplicaBody, RoundReply, VerdictReply, replicas,
+        },
+        consensus_request::{
+            self, DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
+            ValidateRequestV2,
+        },
+        events::{self, DecidedEvent, ReplicaStarted},
+        rounds::{self, RoundBody},
+        v2::{self, DelegateReplyV2, VerdictReplyV2},
     },
-    problem::Problem,
+    problem::{Problem, ProblemBody},
 };
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use super::stream;
-use crate::request::{
-    decode::Json,
-    encode::{self, HandlerResult},
-    idempotency::{self, Idempotency},
-    prefer::{self, Prefer},
+use crate::{
+    mcp::{
+        render,
+        watch::{WatchedRound, cancelled, until_end},
+    },
+    operation::{
+        EventDescription, Operation, TextAuthor, Tool, ToolCall, ToolFuture, example, parameters,
+    },
+    request::{
+        decode::Json,
+        encode::{self, HandlerResult},
+        idempotency::{self, Idempotency},
+        prefer::{self, Prefer},
+    },
+    resources::CONSENSUS,
 };
+
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        delegate_v2_operation(),
+        validate_v2_operation(),
+        delegate_operation(),
+        validate_operation(),
+        factcheck_operation(),
+    ]
+}
 
 /// The version a reply is shaped for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +134,33 @@ impl<S: Send + Sync> FromRequestParts<S> for ConsensusContext {
     }
 }
 
-pub(super) async fn delegate(
+fn delegate_operation() -> Operation {
+    let text = "Runs the job on 1, 3 or 5 sessions, checks every output under the policy, and returns the one they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let about = "Runs a job on 1, 3 or 5 independent executors, checks every output under a policy, and returns the output they agree on, with agreement, confidence and each replica's answer.";
+    let description = Operation::post("/api/v3/delegate", "delegate", delegate)
+        .aliased("/api/v3", "/api/v4", "_v4")
+        .begins_rounds()
+        .tag(CONSENSUS)
+        .summary("Delegate a job")
+        .text(text)
+        .takes::<DelegateRequest>([(
+            "plain",
+            example(include_str!("consensus/delegate_request.json")),
+        )])
+        .answers::<DelegateReply<'_>>(
+            200,
+            "The result that the replicas agree on.",
+            example(include_str!("consensus/delegate.json")),
+        );
+    round_of::<DelegateReply<'_>>(description).tool(
+        Tool::asks("delegate", "Delegate a job", about)
+            .run(delegate_tool)
+            .summary(render::round)
+            .author(TextAuthor::Executors),
+    )
+}
+
+async fn delegate(
     State(engine): State<Engine>,
     asked: ConsensusContext,
     Json(body): Json,
@@ -112,7 +168,33 @@ pub(super) async fn delegate(
     asked.run(&engine, consensus_request::delegate(&body)?, body, ReplyVersion::V3).await
 }
 
-pub(super) async fn validate(
+fn validate_operation() -> Operation {
+    let text = "Has 1, 3 or 5 sessions judge a candidate under a policy, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let about = "Has 1, 3 or 5 independent executors judge a claim or an output under a policy, and returns the verdict they agree on: VALID, INVALID, RETRY or NEEDS_SPEC, or null if they do not agree.";
+    let description = Operation::post("/api/v3/validate", "validate", validate)
+        .aliased("/api/v3", "/api/v4", "_v4")
+        .begins_rounds()
+        .tag(CONSENSUS)
+        .summary("Validate a candidate")
+        .text(text)
+        .takes::<ValidateRequest>([(
+            "plain",
+            example(include_str!("consensus/validate_request.json")),
+        )])
+        .answers::<VerdictReply<'_>>(
+            200,
+            "The result that the replicas agree on.",
+            example(include_str!("consensus/validate.json")),
+        );
+    round_of::<VerdictReply<'_>>(description).tool(
+        Tool::asks("validate", "Validate a candidate", about)
+            .run(validate_tool)
+            .summary(render::round)
+            .author(TextAuthor::Executors),
+    )
+}
+
+async fn validate(
     State(engine): State<Engine>,
     asked: ConsensusContext,
     Json(body): Json,
@@ -120,7 +202,33 @@ pub(super) async fn validate(
     asked.run(&engine, consensus_request::validate(&body)?, body, ReplyVersion::V3).await
 }
 
-pub(super) async fn factcheck(
+fn factcheck_operation() -> Operation {
+    let text = "Has 1, 3 or 5 sessions decide whether a claim is true, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let about = "Has 1, 3 or 5 independent executors decide whether a claim is true, and returns the verdict they agree on: TRUE, FALSE or UNSURE, or null if they do not agree.";
+    let description = Operation::post("/api/v3/factcheck", "factcheck", factcheck)
+        .aliased("/api/v3", "/api/v4", "_v4")
+        .begins_rounds()
+        .tag(CONSENSUS)
+        .summary("Fact-check a claim")
+        .text(text)
+        .takes::<FactcheckRequest>([(
+            "plain",
+            example(include_str!("consensus/factcheck_request.json")),
+        )])
+        .answers::<VerdictReply<'_>>(
+            200,
+            "The result that the replicas agree on.",
+            example(include_str!("consensus/factcheck.json")),
+        );
+    round_of::<VerdictReply<'_>>(description).tool(
+        Tool::asks("factcheck", "Fact-check a claim", about)
+            .run(factcheck_tool)
+            .summary(render::round)
+            .author(TextAuthor::Executors),
+    )
+}
+
+async fn factcheck(
     State(engine): State<Engine>,
     asked: ConsensusContext,
     Json(body): Json,
@@ -128,7 +236,26 @@ pub(super) async fn factcheck(
     asked.run(&engine, consensus_request::factcheck(&body)?, body, ReplyVersion::V3).await
 }
 
-pub(super) async fn delegate_v2(
+fn delegate_v2_operation() -> Operation {
+    let text = "Like version 3 with one replica, in the session that the request names. `consensus` is ignored.";
+    let description = Operation::post("/api/v2/delegate", "delegate_v2", delegate_v2)
+        .begins_rounds()
+        .tag(CONSENSUS)
+        .summary("Delegate a job to one session")
+        .text(text)
+        .takes::<DelegateRequestV2>([(
+            "plain",
+            example(include_str!("consensus/delegate_v2_request.json")),
+        )])
+        .answers::<DelegateReplyV2<'_>>(
+            200,
+            "The session's output.",
+            example(include_str!("consensus/delegate_v2.json")),
+        );
+    round_of::<DelegateReplyV2<'_>>(description)
+}
+
+async fn delegate_v2(
     State(engine): State<Engine>,
     asked: ConsensusContext,
     Json(body): Json,
@@ -139,7 +266,26 @@ pub(super) async fn delegate_v2(
     asked.run(&engine, job, v2::stamped(body), ReplyVersion::V2(warnings)).await
 }
 
-pub(super) async fn validate_v2(
+fn validate_v2_operation() -> Operation {
+    let text = "Like version 3 with one replica, in the session that the request names. `consensus` is ignored.";
+    let description = Operation::post("/api/v2/validate", "validate_v2", validate_v2)
+        .begins_rounds()
+        .tag(CONSENSUS)
+        .summary("Validate a candidate with one session")
+        .text(text)
+        .takes::<ValidateRequestV2>([(
+            "plain",
+            example(include_str!("consensus/validate_v2_request.json")),
+        )])
+        .answers::<VerdictReplyV2<'_>>(
+            200,
+            "The session's verdict.",
+            example(include_str!("consensus/validate_v2.json")),
+        );
+    round_of::<VerdictReplyV2<'_>>(description)
+}
+
+async fn validate_v2(
     State(engine): State<Engine>,
     asked: ConsensusContext,
     Json(body): Json,
@@ -254,4 +400,74 @@ pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let takes = |mime: &str| accept.split(',').any(|part| part.trim().starts_with(mime));
     takes("text/event-stream") && !takes("application/json")
+}
+
+/// What all operations that open a round have in common; `R` is the data of the last event.
+fn round_of<R: ToSchema>(operation: Operation) -> Operation {
+    operation
+        .or_streams(
+            &[
+                (events::REPLICA_STARTED, EventDescription::of::<ReplicaStarted<'_>>()),
+                (events::REPLICA_DONE, EventDescription::of::<ReplicaBody<'_>>()),
+                (events::DECIDED, EventDescription::of::<DecidedEvent<'_>>()),
+                (events::FINAL, EventDescription::of::<R>()),
+                (events::ERROR, EventDescription::of::<ProblemBody<'_>>()),
+            ],
+            include_str!("consensus/stream.txt"),
+        )
+        .answers::<RoundBody<'_>>(
+            202,
+            "The open round, which continues; with `Prefer: respond-async`.",
+            example(include_str!("rounds/round_open.json")),
+        )
+        .and_header("Location", "URL of the round.")
+        .and_header("Preference-Applied", "`respond-async`.")
+        .with([parameters::prefer(
+            "`respond-async` returns 202 immediately; `respond-async, wait=10` returns it after ten seconds unless the round has ended.",
+        )])
+        .idempotent()
+        .scope(Scope::RoundsCreate)
+        .refuses([
+            ProblemCode::RequestInvalid,
+            ProblemCode::NotSupported,
+            ProblemCode::PolicyInvalid,
+            ProblemCode::SchemaRefused,
+            ProblemCode::SessionUnknown,
+            ProblemCode::SessionPoolTooSmall,
+            ProblemCode::SessionsUnavailable,
+            ProblemCode::BudgetExhausted,
+            ProblemCode::AccountSuspended,
+            ProblemCode::ShuttingDown,
+            ProblemCode::ConsensusDisagreement,
+            ProblemCode::Conflict,
+        ])
+}
+
+fn delegate_tool(call: ToolCall<'_>) -> ToolFuture<'_> {
+    watched(call, consensus_request::delegate).boxed()
+}
+
+fn validate_tool(call: ToolCall<'_>) -> ToolFuture<'_> {
+    watched(call, consensus_request::validate).boxed()
+}
+
+fn factcheck_tool(call: ToolCall<'_>) -> ToolFuture<'_> {
+    watched(call, consensus_request::factcheck).boxed()
+}
+
+/// Runs a round and tells the caller of the tool how it goes.
+async fn watched(
+    mut call: ToolCall<'_>,
+    decode: fn(&Value) -> Result<Job, Problem>,
+) -> Result<Value, Problem> {
+    let problem = |error: EngineError| encode::engine_problem(&error);
+    let job = decode(&call.request.body.take().unwrap_or_default())?;
+    let (watcher, progress) = RoundWatcher::new();
+    let beginning = call.engine.round_begin(call.caller, job, watcher, None);
+    let begun = call.gone.run_until_cancelled(beginning).await.ok_or_else(cancelled)?;
+    let begun = begun.map_err(problem)?;
+    let open = &begun.round.open;
+    let round = WatchedRound { progress, replicas: open.seats.len(), round: Some(open.id.clone()) };
+    let ended = Box::pin(until_end(&mut call, round, begun.wait())).await?;
+    reply_with(ended, |reply| json!(reply))
 }

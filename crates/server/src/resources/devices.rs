@@ -14,21 +14,40 @@ use jurat_core::{
 };
 use jurat_engine::{DeviceApprover, DeviceLoginStatus, Engine, EngineError};
 use jurat_wire::{
-    api::logins::{self, device_problem},
+    api::logins::{
+        self, ClientConfig, DeviceBody, DeviceProblemBody, DeviceTokenBody, device_problem,
+    },
     problem::Problem,
 };
 use serde_json::json;
 
-use crate::request::page::QueryFilters;
-use crate::request::{
-    auth::MaybePeerAddress,
-    encode::{self, HandlerResult},
+use crate::{
+    operation::Operation,
+    request::{
+        auth::MaybePeerAddress,
+        encode::{self, HandlerResult},
+        page::QueryFilters,
+    },
+    resources::PEOPLE,
 };
+
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        client_config_operation(),
+        authorize_operation(),
+        token_operation(),
+        page_operation(),
+        answer_operation(),
+    ]
+}
 
 /// Nothing is loaded, nothing runs, and what is typed goes nowhere else.
 const POLICY: &str =
     "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
 const MOST_BYTES: usize = 8 * 1024;
+
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// The fields of a form, each once.
@@ -79,11 +98,56 @@ fn base(engine: &Engine, headers: &HeaderMap) -> String {
     format!("http://{}", host.filter(is_plain).unwrap_or("localhost"))
 }
 
-pub(super) async fn client_config(State(engine): State<Engine>, headers: HeaderMap) -> Response {
+fn client_config_operation() -> Operation {
+    let example = json!({
+        "workos_client_id": "jurat",
+        "workos_device_authorization_uri": "http://127.0.0.1:5872/auth/device/authorize",
+        "workos_token_uri": "http://127.0.0.1:5872/auth/device/token",
+        "ignore_defaults": [".git/", ".DS_Store", "node_modules/", "__pycache__/", ".venv/", "*.log"],
+    });
+    Operation::get("/.well-known/goodeye-client-config", "client_config", client_config)
+        .for_anyone()
+        .tag(PEOPLE)
+        .summary("Show the login addresses")
+        .text("Login addresses for clients of the registry.")
+        .answers::<ClientConfig>(200, "The URLs.", example)
+}
+
+async fn client_config(State(engine): State<Engine>, headers: HeaderMap) -> Response {
     encode::ok(&logins::client_config(&base(&engine, &headers)))
 }
 
-pub(super) async fn authorize(
+fn authorize_operation() -> Operation {
+    let text =
+        "Starts a device login as in RFC 8628. The form may have `client_id`, which is ignored.";
+    let example = json!({
+        "device_code": "0123456789abcdef", "user_code": "BCDF-GHJK",
+        "verification_uri": "http://127.0.0.1:5872/auth/device",
+        "verification_uri_complete": "http://127.0.0.1:5872/auth/device?user_code=BCDF-GHJK",
+        "expires_in": 900, "interval": 5,
+    });
+    Operation::post("/auth/device/authorize", "device_begin", authorize)
+        .for_anyone()
+        .tag(PEOPLE)
+        .summary("Start a device login")
+        .text(text)
+        .takes_form()
+        .answers::<DeviceBody<'_>>(
+            200,
+            "The code to show to the user, and the code to poll with.",
+            example,
+        )
+        .and_header("Cache-Control", "`no-store`.")
+        .refuses([
+            ProblemCode::ValidationError,
+            ProblemCode::UnsupportedMediaType,
+            ProblemCode::PayloadTooLarge,
+            ProblemCode::RateLimited,
+            ProblemCode::StoreUnavailable,
+        ])
+}
+
+async fn authorize(
     State(engine): State<Engine>,
     MaybePeerAddress(from): MaybePeerAddress,
     headers: HeaderMap,
@@ -95,7 +159,33 @@ pub(super) async fn authorize(
     Ok(unkept(encode::ok(&body)))
 }
 
-pub(super) async fn token(
+fn token_operation() -> Operation {
+    let text = "Polls for the user's approval, as in RFC 8628. The form has `grant_type` and `device_code`.";
+    let pending = json!({
+        "error": "authorization_pending", "error_description": "The user has not answered yet.",
+    });
+    Operation::post("/auth/device/token", "device_poll", token)
+        .for_anyone()
+        .tag(PEOPLE)
+        .summary("Poll for a device token")
+        .text(text)
+        .takes_form()
+        .answers::<DeviceTokenBody<'_>>(
+            200,
+            "The token, for `/v1/auth/exchange`.",
+            json!({ "access_token": "0123456789abcdef", "token_type": "Bearer" }),
+        )
+        .and_header("Cache-Control", "`no-store`.")
+        .answers::<DeviceProblemBody>(400, "The login is pending, denied or expired.", pending)
+        .refuses([
+            ProblemCode::ValidationError,
+            ProblemCode::UnsupportedMediaType,
+            ProblemCode::PayloadTooLarge,
+            ProblemCode::StoreUnavailable,
+        ])
+}
+
+async fn token(
     State(engine): State<Engine>,
     MaybePeerAddress(from): MaybePeerAddress,
     form: FormFields,
@@ -126,12 +216,50 @@ fn unkept(mut response: Response) -> Response {
     response
 }
 
-pub(super) async fn page(query: QueryFilters) -> Response {
+fn page_operation() -> Operation {
+    let text = "A page without scripts, where the user enters the code that a program shows.";
+    Operation::get("/auth/device", "device_page", page)
+        .for_anyone()
+        .tag(PEOPLE)
+        .summary("Show the device approval page")
+        .text(text)
+        .answers_as(200, "The page.", &["text/html"])
+        .refuses([ProblemCode::ValidationError])
+}
+
+async fn page(query: QueryFilters) -> Response {
     let code = query.get("user_code").and_then(read_user_code).unwrap_or_default();
     html(StatusCode::OK, &begin(&code, ""))
 }
 
-pub(super) async fn answer(
+fn answer_operation() -> Operation {
+    let text = "The fields of the page's form: `user_code`, `decision`, and either `key` or `email` with `code`; with `email` alone a code is sent.";
+    Operation::post("/auth/device", "device_page_answer", answer)
+        .for_anyone()
+        .tag(PEOPLE)
+        .summary("Submit the device approval page")
+        .text(text)
+        .answers_as(200, "The page.", &["text/html"])
+        .refuses([ProblemCode::ValidationError])
+        .takes_form()
+        .answers_as(400, "A field is invalid.", &["text/html"])
+        .answers_as(401, "The key or the code is wrong.", &["text/html"])
+        .answers_as(
+            403,
+            "The key lacks permission, or the form came from another site.",
+            &["text/html"],
+        )
+        .answers_as(404, "No program is waiting with this code.", &["text/html"])
+        .answers_as(429, "Too many requests.", &["text/html"])
+        .refuses([
+            ProblemCode::UnsupportedMediaType,
+            ProblemCode::PayloadTooLarge,
+            ProblemCode::ValidationError,
+            ProblemCode::RateLimited,
+        ])
+}
+
+async fn answer(
     State(engine): State<Engine>,
     MaybePeerAddress(from): MaybePeerAddress,
     headers: HeaderMap,

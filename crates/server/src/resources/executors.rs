@@ -1,19 +1,67 @@
 //! `/v1/executors`.
 
 use axum::{Extension, extract::State, http::StatusCode};
-use jurat_core::{account::caller::Caller, list::ListPage};
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
+    list::ListPage,
+};
 use jurat_engine::{Engine, ExecutorView, NewExecutor};
-use jurat_wire::api::{executors, kit::page::PageBody, sessions, status::RemovedExecutor};
+use jurat_wire::api::{
+    executors::{self, AddExecutorRequest, ExecutorBody, ProbeBody},
+    kit::page::PageBody,
+    sessions,
+    status::RemovedExecutor,
+};
 use serde_json::{Value, json};
 
-use crate::request::page::ListQuery;
-use crate::request::{
-    decode::{Json, PathText},
-    encode::{self, HandlerResult},
-    idempotency::{self, Idempotency},
+use crate::{
+    operation::{
+        Operation, example,
+        parameters::{self, PathParameter},
+    },
+    request::{
+        decode::{Json, PathText},
+        encode::{self, HandlerResult},
+        idempotency::{self, Idempotency},
+        page::ListQuery,
+    },
+    resources::EXECUTORS,
 };
 
-pub(super) async fn add(
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![add_operation(), list_operation(), show_operation(), check_operation(), remove_operation()]
+}
+
+const EXECUTOR: PathParameter = PathParameter::new("name", "The name of an executor.", "delta");
+
+fn add_operation() -> Operation {
+    let text = "Registers a service and adds a session of the same name. The service is probed for health and capabilities; one that does not answer is registered anyway, unless `must_answer` is true.";
+    Operation::post("/v1/executors", "executor_add", add)
+        .tag(EXECUTORS)
+        .summary("Register an executor")
+        .text(text)
+        .scope(Scope::Admin)
+        .takes::<AddExecutorRequest>([(
+            "plain",
+            example(include_str!("executors/executor_add_request.json")),
+        )])
+        .answers::<ExecutorBody<'_>>(
+            201,
+            "The executor.",
+            example(include_str!("executors/executor_add.json")),
+        )
+        .idempotent()
+        .refuses([
+            ProblemCode::ValidationError,
+            ProblemCode::NotSupported,
+            ProblemCode::Conflict,
+            ProblemCode::ExecutorUnavailable,
+        ])
+}
+
+async fn add(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -33,20 +81,50 @@ pub(super) async fn add(
     Ok(idempotency::reply(done, |view| encode::created(&answer(view))))
 }
 
-pub(super) async fn list(
+fn list_operation() -> Operation {
+    Operation::get("/v1/executors", "executor_list", list)
+        .tag(EXECUTORS)
+        .summary("List executors")
+        .text("All executors, by name.")
+        .scope(Scope::Admin)
+        .with(parameters::of_list())
+        .answers::<PageBody<'_, ExecutorBody<'_>>>(
+            200,
+            "A page of executors.",
+            example(include_str!("executors/executor_list.json")),
+        )
+        .refuses([ProblemCode::ValidationError])
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> HandlerResult {
     query.only(&[])?;
-    let wanted = ListPage { after: query.position()?, limit: query.with_one_more() };
+    let wanted = ListPage { after: query.text_position()?, limit: query.with_one_more() };
     let mut views = engine.executor_list(&caller, &wanted).await?;
-    let next = query.cut_opaque(&mut views, |view| view.executor.name.clone());
+    let next = query.cut(&mut views, |view| [view.executor.name.clone()]);
     let items = views.iter().map(|view| executors::body(&view.executor, view.circuit_for()));
     Ok(encode::ok(&PageBody::new(items, next.as_deref())))
 }
 
-pub(super) async fn show(
+fn show_operation() -> Operation {
+    Operation::get("/v1/executors/{name}", "executor_show", show)
+        .tag(EXECUTORS)
+        .summary("Show an executor")
+        .text("An executor and its current state.")
+        .in_path([EXECUTOR])
+        .scope(Scope::Admin)
+        .answers::<ExecutorBody<'_>>(
+            200,
+            "The executor.",
+            example(include_str!("executors/executor.json")),
+        )
+        .refuses([ProblemCode::NotFound])
+}
+
+async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(name): PathText,
@@ -55,7 +133,23 @@ pub(super) async fn show(
     Ok(encode::ok(&executors::body(&view.executor, view.circuit_for())))
 }
 
-pub(super) async fn check(
+fn check_operation() -> Operation {
+    let text = "Probes the executor's health and capabilities now. The status is 200 even if the executor is unhealthy.";
+    Operation::post("/v1/executors/{name}/check", "executor_check", check)
+        .tag(EXECUTORS)
+        .summary("Check an executor")
+        .text(text)
+        .in_path([EXECUTOR])
+        .scope(Scope::Admin)
+        .answers::<ProbeBody<'_>>(
+            200,
+            "Result of the check.",
+            example(include_str!("executors/check.json")),
+        )
+        .refuses([ProblemCode::NotFound])
+}
+
+async fn check(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(name): PathText,
@@ -65,7 +159,23 @@ pub(super) async fn check(
     Ok(encode::ok(&executors::probe_body(&probe).of(&name, events)))
 }
 
-pub(super) async fn remove(
+fn remove_operation() -> Operation {
+    Operation::delete("/v1/executors/{name}", "executor_remove", remove)
+        .tag(EXECUTORS)
+        .summary("Remove an executor")
+        .text("Removes an executor and its sessions.")
+        .in_path([EXECUTOR])
+        .scope(Scope::Admin)
+        .answers::<RemovedExecutor<'_>>(
+            200,
+            "The removed resource.",
+            example(include_str!("executors/executor_remove.json")),
+        )
+        .idempotent()
+        .refuses([ProblemCode::NotFound])
+}
+
+async fn remove(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,

@@ -3,7 +3,7 @@
 use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{
     account::{
-        caller::Caller,
+        caller::{Caller, Scope},
         team::{Invitation, InvitationOutcome},
     },
     code::ProblemCode,
@@ -11,21 +11,66 @@ use jurat_core::{
 use jurat_engine::{Engine, InvitationQuery};
 use jurat_wire::{
     api::{
-        invitations,
+        invitations::{self, InvitationBody, InvitationResolved},
         kit::{fields::RequestFields, page::PageBody},
     },
     problem::Problem,
 };
 use serde_json::{Value, json};
 
-use crate::request::page::ListQuery;
-use crate::request::{
-    decode::{MaybeJson, PathText},
-    encode::{self, HandlerResult},
-    idempotency::{self, Idempotency},
+use crate::{
+    mcp::render,
+    operation::{
+        Operation, Tool,
+        parameters::{self, PathParameter},
+    },
+    request::{
+        decode::{MaybeJson, PathText},
+        encode::{self, HandlerResult},
+        idempotency::{self, Idempotency},
+        page::ListQuery,
+    },
+    resources::PEOPLE,
 };
 
-pub(super) async fn list(
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![list_operation(), accept_operation(), decline_operation(), cancel_operation()]
+}
+
+const INVITATION: PathParameter =
+    PathParameter::new("id", "The id of an invitation.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70");
+
+fn list_operation() -> Operation {
+    let text = "The caller's invitations, newest first. Unanswered ones expire.";
+    let about = "Lists invitations that the account received or sent, newest first.";
+    let invitation = json!({
+        "id": OFFER, "kind": "team_membership", "target_id": TEAM, "target_label": "@crew",
+        "proposed_by_handle": "ann", "proposed_to_handle": "bob@example.com",
+        "created_at": AT, "expires_at": UNTIL, "resolved_at": null, "resolution": null,
+    });
+    Operation::get("/v1/invitations", "invitation_list", list)
+        .tag(PEOPLE)
+        .summary("List invitations")
+        .text(text)
+        .scope(Scope::AccountWrite)
+        .with(parameters::of_list())
+        .with(parameters::of_invitations())
+        .answers::<PageBody<'_, InvitationBody<'_>>>(
+            200,
+            "A page of invitations.",
+            json!({ "items": [invitation], "next_cursor": null }),
+        )
+        .refuses([ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("list_invitations", "List invitations", about)
+                .query(&["filter", "state", "limit", "cursor"])
+                .ignores_unknown()
+                .summary(render::counted),
+        )
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
@@ -36,15 +81,34 @@ pub(super) async fn list(
         is_received,
         is_sent,
         is_pending: invitations::is_pending(query.filters.get("state"))?,
-        before: query.position()?,
+        before: query.text_position()?,
         limit: query.with_one_more(),
     };
     let mut found = engine.invitation_list(&caller, wanted).await?;
-    let next = query.cut_opaque(&mut found, |invitation| invitation.id.clone());
+    let next = query.cut(&mut found, |invitation| [invitation.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(invitations::listed), next.as_deref())))
 }
 
-pub(super) async fn accept(
+fn accept_operation() -> Operation {
+    let text = "Accepts an invitation: membership in a team, or ownership of a team, workflow or template.";
+    let about = "Accepts an invitation. First ask the person who owns the account.";
+    resolves(
+        Operation::post("/v1/invitations/{id}/accept", "invitation_accept", accept)
+            .tag(PEOPLE)
+            .summary("Accept an invitation")
+            .text(text)
+            .in_path([INVITATION]),
+        "accepted",
+    )
+    .refuses([ProblemCode::Conflict, ProblemCode::QuotaExceeded])
+    .tool(
+        Tool::adds("accept_invitation", "Accept an invitation", about)
+            .path("invitation_id", "The id of an invitation.")
+            .ignores_unknown(),
+    )
+}
+
+async fn accept(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -57,7 +121,23 @@ pub(super) async fn accept(
     Ok(idempotency::reply(done, |invitation| encode::ok(&resolved(invitation))))
 }
 
-pub(super) async fn decline(
+fn decline_operation() -> Operation {
+    resolves(
+        Operation::post("/v1/invitations/{id}/decline", "invitation_decline", decline)
+            .tag(PEOPLE)
+            .summary("Decline an invitation")
+            .text("Declines an invitation; the sender can see that.")
+            .in_path([INVITATION]),
+        "declined",
+    )
+    .tool(
+        Tool::ends("decline_invitation", "Decline an invitation", "Declines an invitation.")
+            .path("invitation_id", "The id of an invitation.")
+            .ignores_unknown(),
+    )
+}
+
+async fn decline(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -70,7 +150,27 @@ pub(super) async fn decline(
     Ok(idempotency::reply(done, |invitation| encode::ok(&resolved(invitation))))
 }
 
-pub(super) async fn cancel(
+fn cancel_operation() -> Operation {
+    resolves(
+        Operation::post("/v1/invitations/{id}/cancel", "invitation_cancel", cancel)
+            .tag(PEOPLE)
+            .summary("Cancel an invitation")
+            .text("Cancels an unanswered invitation that the caller sent.")
+            .in_path([INVITATION]),
+        "cancelled",
+    )
+    .tool(
+        Tool::ends(
+            "cancel_invitation",
+            "Cancel an invitation",
+            "Cancels an unanswered invitation that the account sent.",
+        )
+        .path("invitation_id", "The id of an invitation.")
+        .ignores_unknown(),
+    )
+}
+
+async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -90,4 +190,35 @@ fn nothing_in(body: &Value) -> Result<(), Problem> {
 
 fn resolved(invitation: &Invitation) -> Value {
     json!(invitations::resolved(invitation))
+}
+
+const TEAM: &str = "acct_01KHG5YN40MXBR5YWT0Q2YFEDS";
+const OFFER: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
+const AT: &str = "2026-09-21T14:13:20Z";
+const UNTIL: &str = "2026-10-05T14:13:20Z";
+
+/// Nothing needs to be sent with an answer.
+#[derive(Debug, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+fn resolves(operation: Operation, resolution: &str) -> Operation {
+    operation
+        .scope(Scope::AccountWrite)
+        .takes::<Nothing>([("plain", json!({}))])
+        .or_nothing()
+        .answers::<InvitationResolved<'_>>(
+            200,
+            "The invitation's resolution.",
+            json!({
+                "invitation_id": OFFER, "kind": "team_membership", "target_id": TEAM,
+                "target_label": "@crew", "resolution": resolution,
+            }),
+        )
+        .idempotent()
+        .refuses([
+            ProblemCode::NotFound,
+            ProblemCode::InvitationExpired,
+            ProblemCode::InvitationAlreadyResolved,
+        ])
 }

@@ -2,7 +2,8 @@
 
 use axum::{Extension, extract::State};
 use jurat_core::{
-    account::caller::Caller,
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
     task::knowledge::{KnowledgePosition, KnowledgeRecord, KnowledgeScope},
     time::Timestamp,
 };
@@ -15,28 +16,62 @@ use jurat_wire::{
     problem::Problem,
 };
 
-use crate::request::encode::{self, HandlerResult};
-use crate::request::page::{ListQuery, wrong};
+use crate::{
+    mcp::render,
+    operation::{Operation, TextAuthor, Tool, parameters},
+    request::{
+        cursor,
+        encode::{self, HandlerResult},
+        page::{ListQuery, wrong},
+    },
+    resources::{TASKS, tasks::examples},
+};
 
-pub(super) async fn list(
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![list_operation()]
+}
+
+fn list_operation() -> Operation {
+    let text = "The decisions of the account's tasks, newest first, for one task type or one task: send either `task_type` or `task_id`. Tasks with the same inputs reuse them as candidates, and executors receive decisions of similar tasks.";
+    let about = "Lists the decisions of the account's tasks, newest first, for one `task_type` or one `task_id`.";
+    Operation::get("/v1/knowledge", "knowledge_list", list)
+        .tag(TASKS)
+        .summary("List remembered decisions")
+        .text(text)
+        .scope(Scope::TasksRead)
+        .with(parameters::of_list())
+        .with(parameters::of_knowledge())
+        .answers::<PageBody<'_, KnowledgeBody<'_>>>(
+            200,
+            "A page of decisions.",
+            examples::knowledge(),
+        )
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("export_knowledge", "List remembered decisions", about)
+                .query(&["task_type", "task_id", "limit", "cursor"])
+                .summary(render::counted)
+                .author(TextAuthor::Executors),
+        )
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> HandlerResult {
     query.only(&["task_type", "task_id"])?;
     let of = subject(query.filters.get("task_type"), query.filters.get("task_id"))?;
-    let before = position(query.cursor.as_deref())?;
+    let before = query.position()?.map(position).transpose()?;
     let wanted = KnowledgeQuery { of, before, limit: query.with_one_more() };
     let mut found = engine.knowledge_list(&caller, wanted).await?;
-    let next = query.cut(&mut found, cursor_of);
+    let next = query.cut(&mut found, position_of);
     Ok(encode::ok(&PageBody::new(found.iter().map(learned), next.as_deref())))
 }
 
 /// One of the two, and not both.
-pub(crate) fn subject(
-    task_type: Option<&str>,
-    task_id: Option<&str>,
-) -> Result<KnowledgeScope, Problem> {
+fn subject(task_type: Option<&str>, task_id: Option<&str>) -> Result<KnowledgeScope, Problem> {
     match (task_type, task_id) {
         (Some(task_type), None) => Ok(KnowledgeScope::TaskType(task_type.to_owned())),
         (None, Some(task_id)) => Ok(KnowledgeScope::Task(task_id.to_owned())),
@@ -45,26 +80,20 @@ pub(crate) fn subject(
     }
 }
 
-/// When it was decided, which epoch it was, and the task: the order of the list.
-pub(crate) fn cursor_of(learned: &KnowledgeRecord) -> String {
+/// The time of the decision, its epoch and its task: the order of the list.
+fn position_of(learned: &KnowledgeRecord) -> [String; 3] {
     let KnowledgeRecord { task_id, knowledge } = learned;
-    format!("{}.{}.{task_id}", knowledge.created_at.micros(), knowledge.epoch)
+    let micros = knowledge.created_at.micros();
+    [micros.to_string(), knowledge.epoch.to_string(), task_id.clone()]
 }
 
-pub(crate) fn position(cursor: Option<&str>) -> Result<Option<KnowledgePosition>, Problem> {
-    let Some(cursor) = cursor else { return Ok(None) };
-    let read = |mut parts: std::str::SplitN<'_, char>| {
-        let created_at = Timestamp::from_micros(parts.next()?.parse().ok()?);
-        let epoch = parts.next()?.parse::<u32>().ok()?.into();
-        Some(KnowledgePosition { created_at, epoch, task_id: parts.next()?.to_owned() })
-    };
-    let position = read(cursor.splitn(3, '.'));
-    position.map(Some).ok_or_else(|| wrong("cursor", "was not returned by a list"))
+fn position([micros, epoch, task_id]: [String; 3]) -> Result<KnowledgePosition, Problem> {
+    let created_at = micros.parse().map(Timestamp::from_micros).map_err(|_| cursor::refused())?;
+    let epoch = epoch.parse::<u32>().map_err(|_| cursor::refused())?.into();
+    Ok(KnowledgePosition { created_at, epoch, task_id })
 }
 
-pub(crate) fn learned(
-    KnowledgeRecord { task_id, knowledge }: &KnowledgeRecord,
-) -> KnowledgeBody<'_> {
+fn learned(KnowledgeRecord { task_id, knowledge }: &KnowledgeRecord) -> KnowledgeBody<'_> {
     let digests = &knowledge.digests;
     body(KnowledgeView {
         task_id,

@@ -1,18 +1,47 @@
 //! `/v1/prune`.
 
 use axum::{Extension, extract::State};
-use jurat_core::account::caller::Caller;
-use jurat_engine::Engine;
-use jurat_wire::api::prune::{self, PrunedBody};
-
-use crate::request::{
-    decode::MaybeJson,
-    encode::{self, HandlerResult},
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
 };
+use jurat_engine::Engine;
+use jurat_wire::api::prune::{self, PruneRequest, PrunedBody};
+
+use crate::{
+    operation::{Operation, example},
+    request::{
+        decode::MaybeJson,
+        encode::{self, HandlerResult},
+    },
+    resources::OPERATIONS,
+};
+
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![prune_operation()]
+}
+
+fn prune_operation() -> Operation {
+    let text = "Removes data that is older than the settings under `storage` and `agent_events` allow, which the server also does regularly: replies stored under idempotency keys, the content of rounds, events of ended tasks and runs, and events to executors. Decisions and the ledger are never removed.";
+    Operation::post("/v1/prune", "prune", prune)
+        .tag(OPERATIONS)
+        .summary("Remove old data")
+        .text(text)
+        .scope(Scope::Admin)
+        .takes::<PruneRequest>([("plain", example(include_str!("prune/prune_request.json")))])
+        .or_nothing()
+        .answers::<PrunedBody>(
+            200,
+            "How much was removed, or would be.",
+            example(include_str!("prune/prune.json")),
+        )
+        .refuses([ProblemCode::ValidationError])
+}
 
 /// Removes what is old. Doing it again removes what became old since, so that it needs no key of
 /// its own to be repeated.
-pub(super) async fn prune(
+async fn prune(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     MaybeJson(body): MaybeJson,

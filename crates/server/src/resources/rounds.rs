@@ -7,38 +7,104 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
-use jurat_core::{account::caller::Caller, code::ProblemCode, id::RoundId, time::Timestamp};
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
+    id::RoundId,
+    time::Timestamp,
+};
 use jurat_engine::{Engine, RoundQuery};
 use jurat_wire::{
     api::{
         kit::{page::PageBody, time},
-        rounds,
+        rounds::{self, ErasedBody, RoundBody},
     },
     problem::Problem,
 };
-
 use serde_json::json;
 
-use crate::request::page::{ListQuery, QueryFilters, wrong};
-use crate::request::{
-    decode::PathText,
-    encode::{self, HandlerResult},
-    idempotency::{self, Idempotency},
-    prefer::{LONGEST_WAIT, Prefer},
+use crate::{
+    mcp::render,
+    operation::{
+        Operation, TextAuthor, Tool, example,
+        parameters::{self, PathParameter},
+    },
+    request::{
+        cursor,
+        decode::PathText,
+        encode::{self, HandlerResult},
+        idempotency::{self, Idempotency},
+        page::{ListQuery, QueryFilters, wrong},
+        prefer::{LONGEST_WAIT, Prefer},
+    },
+    resources::ROUNDS,
 };
 
-pub(super) async fn list(
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![list_operation(), show_operation(), cancel_operation(), erase_operation()]
+}
+
+const ROUND: PathParameter =
+    PathParameter::new("id", "The id of a round.", "rnd_01KHG5YN40MXBR5YWT0Q2YFEDS");
+
+fn list_operation() -> Operation {
+    let about = "Lists the rounds of the account, newest first, one page at a time: the request in one line, the state and the outcome.";
+    Operation::get("/v1/rounds", "round_list", list)
+        .tag(ROUNDS)
+        .summary("List rounds")
+        .text("The account's rounds, newest first.")
+        .scope(Scope::RoundsRead)
+        .with(parameters::of_list())
+        .with(parameters::of_rounds())
+        .answers::<PageBody<'_, RoundBody<'_>>>(
+            200,
+            "A page of rounds.",
+            example(include_str!("rounds/round_list.json")),
+        )
+        .refuses([ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("list_rounds", "List rounds", about)
+                .query(&["kind", "outcome", "state", "limit", "cursor"])
+                .answers_any_object()
+                .summary(render::counted),
+        )
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> HandlerResult {
     let wanted = round_query(&query)?;
     let mut found = engine.round_list(&caller, wanted).await?;
-    let next = query.cut(&mut found, |round| round.open.id.to_string());
+    let next = query.cut(&mut found, |round| [round.open.id.to_string()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(rounds::summary), next.as_deref())))
 }
 
-pub(super) async fn show(
+fn show_operation() -> Operation {
+    let text = "A round and, once it has ended, the fields of its reply. A round of another account is not found.";
+    let preference = "`wait=10` waits like the parameter `wait`, which takes precedence.";
+    let about = "Returns a full round: the request, the state and, once it has ended, the decision and each replica's answer.";
+    Operation::get("/v1/rounds/{id}", "round_show", show)
+        .tag(ROUNDS)
+        .summary("Show a round")
+        .text(text)
+        .in_path([ROUND])
+        .scope(Scope::RoundsRead)
+        .with([parameters::wait(), parameters::prefer(preference)])
+        .answers::<RoundBody<'_>>(200, "The round.", example(include_str!("rounds/round.json")))
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("get_round", "Show a round", about)
+                .path("round_id", "The id of a round.")
+                .answers_any_object()
+                .summary(render::round_state)
+                .author(TextAuthor::Executors),
+        )
+}
+
+async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -54,8 +120,30 @@ pub(super) async fn show(
     Ok(encode::ok(&rounds::body(&round)))
 }
 
+fn cancel_operation() -> Operation {
+    let text = "Cancels a round. Replicas that have not answered are cancelled, the answers of the others stay on record, and the round ends as `cancelled` without a verdict. Cancelling again has no effect; a round that ended otherwise is a conflict, and so is a round of a task, which ends with the task.";
+    Operation::post("/v1/rounds/{id}/cancel", "round_cancel", cancel)
+        .tag(ROUNDS)
+        .summary("Cancel a round")
+        .text(text)
+        .in_path([ROUND])
+        .scope(Scope::RoundsCreate)
+        .answers::<RoundBody<'_>>(
+            200,
+            "The round has ended.",
+            example(include_str!("rounds/round_cancelled.json")),
+        )
+        .answers::<RoundBody<'_>>(
+            202,
+            "The round's node is about to end it.",
+            example(include_str!("rounds/round_open.json")),
+        )
+        .and_header("Location", "URL of the round.")
+        .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
+}
+
 /// Calls a round off. It has ended when the status is 200, and is about to when it is 202.
-pub(super) async fn cancel(
+async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -69,8 +157,30 @@ pub(super) async fn cancel(
     })
 }
 
+fn erase_operation() -> Operation {
+    let text = "Erases the content of a round that has ended: the request, the outputs, and the texts and evidence of its replicas. Its decision stays, with the digests of the erased content. Erasing again has no effect; a round that has not ended, or whose task has not ended, is a conflict.";
+    let about = "Permanently erases the request and answers of a round that has ended. Its decision stays, with the digests of the erased content.";
+    Operation::delete("/v1/rounds/{id}/payload", "round_erase", erase)
+        .tag(ROUNDS)
+        .summary("Erase the content of a round")
+        .text(text)
+        .in_path([ROUND])
+        .scope(Scope::RoundsCreate)
+        .answers::<ErasedBody<'_>>(
+            200,
+            "The content is erased.",
+            example(include_str!("rounds/round_erase.json")),
+        )
+        .idempotent()
+        .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
+        .tool(
+            Tool::ends("erase_round", "Erase the content of a round", about)
+                .path("round_id", "The id of a round."),
+        )
+}
+
 /// Erases what was asked and said in a round.
-pub(super) async fn erase(
+async fn erase(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -125,9 +235,8 @@ fn round_query(query: &ListQuery) -> Result<RoundQuery, Problem> {
     }
     wanted.since = moment(&query.filters, "since")?;
     wanted.until = moment(&query.filters, "until")?;
-    if let Some(cursor) = &query.cursor {
-        let before = RoundId::parse(cursor);
-        wanted.before = Some(before.map_err(|_| wrong("cursor", "was not returned by a list"))?);
+    if let Some(id) = query.text_position()? {
+        wanted.before = Some(RoundId::parse(&id).map_err(|_| cursor::refused())?);
     }
     Ok(wanted)
 }

@@ -1,6 +1,7 @@
 //! `/v1/tasks`.
 
 mod events;
+pub(super) mod examples;
 
 use std::time::Duration;
 
@@ -11,30 +12,95 @@ use axum::{
 };
 use jurat_core::{
     account::caller::{Caller, Scope},
-    list::ListPosition,
+    code::ProblemCode,
     task::{TaskAddition, TaskRecord, TaskSummary},
-    time::Timestamp,
 };
 use jurat_engine::{Engine, IdempotentOutcome, TaskDecision, TaskQuery};
 use jurat_wire::{
     api::{
         kit::page::PageBody,
-        tasks::{self, DecidedCandidate, TaskCallRounds, TaskLine, TaskView},
+        tasks::{
+            self, CancelTaskRequest, DecidedCandidate, DecisionBody, FeedbackRequest, SubmitTask,
+            TaskBody, TaskCallRounds, TaskContractBody, TaskLine, TaskOrder, TaskSummaryBody,
+            TaskView,
+        },
     },
     problem::Problem,
 };
 use serde_json::{Value, json};
 
-pub(super) use self::events::events;
-use crate::request::page::{ListQuery, QueryFilters, nothing, wrong};
-use crate::request::{
-    decode::{Json, MaybeJson, PathText},
-    encode::{self, HandlerResult, engine_problem},
-    idempotency::{self, Idempotency},
-    prefer::{LONGEST_WAIT, Prefer},
+use crate::{
+    mcp::render,
+    operation::{
+        Operation, TextAuthor, Tool,
+        parameters::{self, PathParameter},
+    },
+    request::{
+        cursor,
+        decode::{Json, MaybeJson, PathText},
+        encode::{self, HandlerResult, engine_problem},
+        idempotency::{self, Idempotency},
+        page::{ListQuery, QueryFilters, nothing, wrong},
+        prefer::{LONGEST_WAIT, Prefer},
+    },
+    resources::TASKS,
 };
 
-pub(super) async fn submit(
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        submit_operation(),
+        list_operation(),
+        sample_operation(),
+        show_operation(),
+        events::events_operation(),
+        decision_operation(),
+        cancel_operation(),
+        next_epoch_operation(),
+        complain_operation(),
+    ]
+}
+
+pub(super) const TASK_ID: PathParameter = PathParameter::new("id", "The id of a task.", "task-001");
+
+fn submit_operation() -> Operation {
+    let text = "Submits a contract, alone or with the executors for it, and drives the task to its end. Submitting the same `task_id` with the same contract again returns the existing task; with another contract it is 409. All problems of a contract are reported together in `errors`. The key must also have the scope `verifiers:run` if a verifier decides; its limits apply to the task's calls, and the task is cancelled when the key is revoked or expires.";
+    let preference =
+        "`wait=N` returns the task when it ends, or its current state after N seconds.";
+    let about = "Has executors work on a job under a contract: some propose, others vote, and the decision is made final. Returns immediately; use `get_task` with `wait` to follow the task. `get_task_sample` returns a contract to start from.";
+    Operation::post("/v1/tasks", "task_submit", submit)
+        .begins_rounds()
+        .tag(TASKS)
+        .summary("Submit a task")
+        .text(text)
+        .scope(Scope::TasksWrite)
+        .scope(Scope::RoundsCreate)
+        .takes::<SubmitTask>([("plain", examples::order())])
+        .answers::<TaskBody<'_>>(201, "The added task.", examples::task())
+        .answers::<TaskBody<'_>>(
+            200,
+            "The existing task, which was submitted before.",
+            examples::task(),
+        )
+        .idempotent()
+        .with([parameters::prefer(preference)])
+        .refuses([
+            ProblemCode::Conflict,
+            ProblemCode::PolicyInvalid,
+            ProblemCode::SchemaRefused,
+            ProblemCode::RateLimited,
+            ProblemCode::ShuttingDown,
+            ProblemCode::NotFound,
+            ProblemCode::SessionsUnavailable,
+        ])
+        .tool(
+            Tool::asks("submit_task", "Submit a task", about)
+                .takes::<TaskOrder>()
+                .summary(render::task),
+        )
+}
+
+async fn submit(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -60,8 +126,38 @@ pub(super) async fn submit(
     }))
 }
 
+fn cancel_operation() -> Operation {
+    let text = "Cancels a task and stops its work in progress. A cancelled task is returned unchanged; a task that ended otherwise is 409.";
+    Operation::post("/v1/tasks/{id}/cancel", "task_cancel", cancel)
+        .tag(TASKS)
+        .summary("Cancel a task")
+        .text(text)
+        .in_path([TASK_ID])
+        .scope(Scope::TasksWrite)
+        .takes::<CancelTaskRequest>([("plain", serde_json::json!({ "reason": "asked twice" }))])
+        .or_nothing()
+        .answers::<TaskBody<'_>>(200, "The task.", examples::cancelled())
+        .idempotent()
+        .refuses([
+            ProblemCode::NotFound,
+            ProblemCode::Conflict,
+            ProblemCode::ValidationError,
+            ProblemCode::Overloaded,
+        ])
+        .tool(
+            Tool::ends(
+                "cancel_task",
+                "Cancel a task",
+                "Cancels a task and stops its work in progress.",
+            )
+            .path("task_id", "The id of a task.")
+            .summary(render::task)
+            .author(TextAuthor::Executors),
+        )
+}
+
 /// Calls a task off. Again is the same.
-pub(super) async fn cancel(
+async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -74,8 +170,38 @@ pub(super) async fn cancel(
     Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
+fn next_epoch_operation() -> Operation {
+    let text = "Starts the next epoch of a continuous task whose decision is final, with a new budget. It is 409 for a one-shot task, for one that is not decided yet, and for one that has ended.";
+    let about =
+        "Starts the next epoch of a continuous task whose decision is final, with a new budget.";
+    Operation::post("/v1/tasks/{id}/epochs", "task_next_epoch", next_epoch)
+        .tag(TASKS)
+        .summary("Start the next epoch")
+        .text(text)
+        .in_path([TASK_ID])
+        .scope(Scope::TasksWrite)
+        .answers::<TaskBody<'_>>(200, "The task.", examples::next_epoch())
+        .idempotent()
+        .refuses([
+            ProblemCode::NotFound,
+            ProblemCode::Conflict,
+            ProblemCode::ValidationError,
+            ProblemCode::Overloaded,
+            ProblemCode::ShuttingDown,
+            ProblemCode::InvalidJson,
+            ProblemCode::PayloadTooLarge,
+            ProblemCode::RequestTimeout,
+            ProblemCode::UnsupportedMediaType,
+        ])
+        .tool(
+            Tool::asks("begin_task_epoch", "Start the next epoch of a task", about)
+                .path("task_id", "The id of a task.")
+                .summary(render::task),
+        )
+}
+
 /// Begins the next epoch of a continuous task.
-pub(super) async fn next_epoch(
+async fn next_epoch(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -88,8 +214,34 @@ pub(super) async fn next_epoch(
     Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
+fn complain_operation() -> Operation {
+    let text = "Disputes a decision as wrong, once and within `acceptance.settlement.window_ms` after it became final. The decision itself does not change, but it is no longer reused and settles as bad. If the contract names an authority's key, the dispute must be signed with it.";
+    let about = "Disputes a final decision as wrong, once and during its settlement window. The decision is recorded as bad and no longer reused; this cannot be undone.";
+    Operation::post("/v1/tasks/{id}/feedback", "task_complain", complain)
+        .tag(TASKS)
+        .summary("Dispute a decision")
+        .text(text)
+        .in_path([TASK_ID])
+        .scope(Scope::TasksWrite)
+        .takes::<FeedbackRequest>([("plain", examples::complaint())])
+        .answers::<TaskBody<'_>>(200, "The task.", examples::complained())
+        .idempotent()
+        .refuses([
+            ProblemCode::NotFound,
+            ProblemCode::Conflict,
+            ProblemCode::ValidationError,
+            ProblemCode::Overloaded,
+        ])
+        .tool(
+            Tool::ends("complain_of_task", "Dispute a decision", about)
+                .path("task_id", "The id of a task.")
+                .summary(render::task)
+                .author(TextAuthor::Executors),
+        )
+}
+
 /// Says that a decision was wrong.
-pub(super) async fn complain(
+async fn complain(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -102,18 +254,60 @@ pub(super) async fn complain(
     Ok(idempotency::reply(done, |it| encode::ok(&shown(it))))
 }
 
-pub(super) async fn list(
+fn list_operation() -> Operation {
+    let about = "Lists the tasks of the account, newest first, one page at a time.";
+    Operation::get("/v1/tasks", "task_list", list)
+        .tag(TASKS)
+        .summary("List tasks")
+        .text("The tasks of the account, newest first.")
+        .scope(Scope::TasksRead)
+        .with(parameters::of_list())
+        .with(parameters::of_tasks())
+        .answers::<PageBody<'_, TaskSummaryBody<'_>>>(200, "A page of tasks.", examples::list())
+        .refuses([ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("list_tasks", "List tasks", about)
+                .query(&["state", "task_type", "limit", "cursor"])
+                .summary(render::counted),
+        )
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> HandlerResult {
     let wanted = task_query(&query)?;
     let mut found = engine.task_list(&caller, wanted).await?;
-    let next = query.cut(&mut found, cursor_of);
+    let next = query.cut(&mut found, |it| cursor::by_time(it.created_at, &it.id));
     Ok(encode::ok(&PageBody::new(found.iter().map(line), next.as_deref())))
 }
 
-pub(super) async fn show(
+fn show_operation() -> Operation {
+    let text = "A task with its contract, candidates, votes and spending. A vote's verdict is null until it is revealed.";
+    let about = "Returns the state of a task, with its candidates, votes and budget. With `wait`, returns when the task ends or its epoch is decided, or after that many seconds.";
+    Operation::get("/v1/tasks/{id}", "task_show", show)
+        .tag(TASKS)
+        .summary("Show a task")
+        .text(text)
+        .in_path([TASK_ID])
+        .scope(Scope::TasksRead)
+        .with([
+            parameters::wait_for_task(),
+            parameters::prefer("`wait=30` waits like the parameter `wait`."),
+        ])
+        .answers::<TaskBody<'_>>(200, "The task.", examples::whole())
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("get_task", "Show a task", about)
+                .path("task_id", "The id of a task.")
+                .query(&["wait"])
+                .summary(render::task)
+                .author(TextAuthor::Executors),
+        )
+}
+
+async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -129,7 +323,26 @@ pub(super) async fn show(
     Ok(encode::ok(&whole(&record)))
 }
 
-pub(super) async fn decision(
+fn decision_operation() -> Operation {
+    let text = "The decision of a task, with the votes, the rounds of its calls and the digest of the decision. Fields are null if there is no decision yet.";
+    let about = "Returns the decision of a task, with the votes and the confidence. Fields are null if there is no decision yet.";
+    Operation::get("/v1/tasks/{id}/decision", "task_decision", decision)
+        .tag(TASKS)
+        .summary("Show a decision")
+        .text(text)
+        .in_path([TASK_ID])
+        .scope(Scope::TasksRead)
+        .answers::<DecisionBody<'_>>(200, "The decision.", examples::decision())
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("get_task_decision", "Show a decision", about)
+                .path("task_id", "The id of a task.")
+                .summary(render::decision)
+                .author(TextAuthor::Executors),
+        )
+}
+
+async fn decision(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -140,7 +353,22 @@ pub(super) async fn decision(
     Ok(encode::ok(&decision_of(&found)))
 }
 
-pub(super) async fn sample(
+fn sample_operation() -> Operation {
+    let text =
+        "A contract to start from: quorum 1, decided by its schema alone, valid for ten minutes.";
+    let about = "Returns a contract to start from: quorum 1, decided by its schema alone, valid for ten minutes.";
+    Operation::get("/v1/tasks/sample", "task_sample", sample)
+        .tag(TASKS)
+        .summary("Get a sample contract")
+        .text(text)
+        .scope(Scope::TasksRead)
+        .with([parameters::task_id()])
+        .answers::<TaskContractBody>(200, "The contract.", examples::contract())
+        .refuses([ProblemCode::ValidationError])
+        .tool(Tool::reads("get_task_sample", "Get a sample contract", about).query(&["task_id"]))
+}
+
+async fn sample(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: QueryFilters,
@@ -211,21 +439,6 @@ fn decided(found: &TaskDecision) -> Option<DecidedCandidate<'_>> {
     })
 }
 
-/// When it was submitted and its name: the order of the list.
-pub(crate) fn cursor_of(task: &TaskSummary) -> String {
-    format!("{}.{}", task.created_at.micros(), task.id)
-}
-
-/// What `cursor_of` wrote, for tasks and for runs.
-pub(crate) fn position(cursor: Option<&str>) -> Result<Option<ListPosition>, Problem> {
-    let Some(cursor) = cursor else { return Ok(None) };
-    let position = cursor.split_once('.').and_then(|(micros, id)| {
-        let created_at = Timestamp::from_micros(micros.parse().ok()?);
-        Some(ListPosition { created_at, id: id.to_owned() })
-    });
-    position.map(Some).ok_or_else(|| wrong("cursor", "was not returned by a list"))
-}
-
 fn task_query(query: &ListQuery) -> Result<TaskQuery, Problem> {
     query.only(&["state", "task_type"])?;
     let state = query.filters.get("state").map(|text| {
@@ -236,7 +449,7 @@ fn task_query(query: &ListQuery) -> Result<TaskQuery, Problem> {
     Ok(TaskQuery {
         state: state.transpose()?,
         task_type: query.filters.get("task_type").map(str::to_owned),
-        before: position(query.cursor.as_deref())?,
+        before: query.time_position()?,
         limit: query.with_one_more(),
     })
 }

@@ -1,6 +1,7 @@
 //! `/v1/templates`: what is published is there for everybody.
 
 mod address;
+pub(super) mod examples;
 mod owned;
 
 use axum::{
@@ -10,29 +11,92 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
-use jurat_core::workflow::template::TemplateFilter;
+use jurat_core::{account::caller::Scope, code::ProblemCode, workflow::template::TemplateFilter};
 use jurat_engine::{Engine, SafetyReport, ScreenResult, ScreenVerdict, TemplateFileView};
 use jurat_wire::{
     api::{
         kit::{page::PageBody, words},
-        templates::{self, SafetyCheckBody},
+        templates::{
+            self, SafetyCheckBody, SearchTemplatesRequest, TemplateBody, TemplateFileEnvelope,
+            TemplateSearchBody, TemplateSummary,
+        },
     },
     problem::Problem,
 };
+use serde_json::{Value, json};
 
 use self::address::TemplatePath;
-pub(super) use self::owned::{
-    archive, delete, delete_version, deprecate, fork, publish, transfer, unarchive, unpublish,
-};
-pub(crate) use self::owned::{forked, offered_template, published};
-use crate::request::page::{ListQuery, QueryFilters, wrong};
-use crate::request::{
-    auth::VisitorCaller,
-    decode::Json,
-    encode::{self, HandlerResult},
+use crate::{
+    mcp::render,
+    operation::{
+        Operation, TextAuthor, Tool,
+        parameters::{self, PathParameter},
+    },
+    request::{
+        auth::VisitorCaller,
+        decode::Json,
+        encode::{self, HandlerResult},
+        page::{ListQuery, QueryFilters, wrong},
+    },
+    resources::TEMPLATES,
 };
 
-pub(super) async fn list(
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        owned::publish_operation(),
+        list_operation(),
+        search_operation(),
+        owned::fork_operation(),
+        show_operation(),
+        owned::delete_operation(),
+        file_operation(),
+        owned::archive_operation(),
+        owned::unarchive_operation(),
+        owned::transfer_operation(),
+        check_safety_operation(),
+        owned::unpublish_operation(),
+        owned::delete_version_operation(),
+        owned::deprecate_operation(),
+    ]
+}
+
+pub(super) const TEMPLATE: PathParameter = PathParameter::new(
+    "ref",
+    "The id of a template, or `@handle/slug` with an unescaped slash; append `@vN` to pin a version when reading.",
+    "@ann/report",
+);
+
+fn list_operation() -> Operation {
+    let text = "Published templates, newest first; with a key, `filter=mine` also lists the caller's unpublished and archived ones.";
+    Operation::get("/v1/templates", "template_list", list)
+        .for_visitors()
+        .tag(TEMPLATES)
+        .summary("List templates")
+        .text(text)
+        .with(parameters::of_list())
+        .with(parameters::of_templates())
+        .answers::<PageBody<'_, TemplateSummary<'_>>>(
+            200,
+            "A page of templates.",
+            json!({ "items": [examples::summary()], "next_cursor": null }),
+        )
+        .refuses([ProblemCode::ValidationError])
+        .tool(
+            Tool::reads(
+                "list_templates",
+                "List templates",
+                "Lists templates, newest first, a page at a time.",
+            )
+            .query(&["limit", "cursor", "filter", "search"])
+            .scopes(&[Scope::WorkflowsRead])
+            .ignores_unknown()
+            .summary(render::templates_listed)
+            .author(TextAuthor::Published),
+        )
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(visitor): Extension<VisitorCaller>,
     query: ListQuery,
@@ -48,12 +112,12 @@ pub(super) async fn list(
         is_mine,
         with_archived: flag(filters, "include_archived")?,
         search: filters.get("search").filter(|text| !text.trim().is_empty()).map(str::to_owned),
-        before: query.position()?,
+        before: query.text_position()?,
         limit: query.with_one_more(),
         ..TemplateFilter::default()
     };
     let mut found = engine.template_list(visitor.caller(), filter).await?;
-    let next = query.cut_opaque(&mut found, |line| line.template.id.clone());
+    let next = query.cut(&mut found, |line| [line.template.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(templates::listed), next.as_deref())))
 }
 
@@ -65,7 +129,28 @@ fn flag(filters: &QueryFilters, name: &str) -> Result<bool, Problem> {
     }
 }
 
-pub(super) async fn search(
+fn search_operation() -> Operation {
+    Operation::post("/v1/templates/search", "template_search", search)
+        .for_visitors()
+        .tag(TEMPLATES)
+        .summary("Search templates")
+        .text("Templates that match the words of a query, best first.")
+        .takes::<SearchTemplatesRequest>([("plain", json!({ "query": "weekly sales report" }))])
+        .answers::<TemplateSearchBody<'_>>(200, "The result.", examples::searched())
+        .refuses([ProblemCode::ValidationError])
+        .tool(
+            Tool::reads(
+                "search_templates",
+                "Search templates",
+                "Finds templates that match the words of a query, best first.",
+            )
+            .scopes(&[Scope::WorkflowsRead])
+            .summary(render::templates_listed)
+            .author(TextAuthor::Published),
+        )
+}
+
+async fn search(
     State(engine): State<Engine>,
     Extension(visitor): Extension<VisitorCaller>,
     Json(body): Json,
@@ -76,7 +161,35 @@ pub(super) async fn search(
     Ok(encode::ok(&templates::searched(&order.query, order.limit, &found)))
 }
 
-pub(super) async fn show(
+fn show_operation() -> Operation {
+    let text = "One full version: the pinned one, or the newest. JSON unless `Accept` asks for `text/markdown`. For anyone but the owner the body begins with a warning. An old name, from before a change of handle or owner, redirects to the current one.";
+    let about = "Returns a full version of a template, with its verifiers as published.";
+    let which = "The id of a template, or `@handle/slug`; append `@vN` to pin a version.";
+    Operation::get("/v1/templates/{ref}", "template_get", show)
+        .also("/v1/templates/{ref}/{slug}")
+        .for_visitors()
+        .tag(TEMPLATES)
+        .summary("Show a template")
+        .text(text)
+        .in_path([TEMPLATE])
+        .with([parameters::version("The version to show; defaults to the newest.")])
+        .answers::<TemplateBody<'_>>(200, "The version.", examples::template())
+        .or_as("text/markdown", "The body.")
+        .answers_nothing(302, "The template has a new name.")
+        .and_header("Location", "URL under the new name.")
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("get_template", "Read a template", about)
+                .path_like("identifier", which, TEMPLATE_PATTERN)
+                .query(&["version"])
+                .scopes(&[Scope::WorkflowsRead])
+                .ignores_unknown()
+                .summary(render::template)
+                .author(TextAuthor::Published),
+        )
+}
+
+async fn show(
     State(engine): State<Engine>,
     Extension(visitor): Extension<VisitorCaller>,
     headers: HeaderMap,
@@ -94,8 +207,42 @@ pub(super) async fn show(
     Ok(encode::ok(&templates::shown(&view.found, view.is_owner)))
 }
 
+fn file_operation() -> Operation {
+    let text = "A file of a version: as JSON with its content, or raw with `format=raw`.";
+    let which = "The id of a template, or `@handle/slug`; append `@vN` to pin a version.";
+    Operation::get("/v1/templates/{ref}/files", "template_file", file)
+        .also("/v1/templates/{ref}/{slug}/files")
+        .for_visitors()
+        .tag(TEMPLATES)
+        .summary("Read a template file")
+        .text(text)
+        .in_path([TEMPLATE])
+        .with([parameters::version("The version; defaults to the newest.")])
+        .with(parameters::of_file())
+        .answers::<TemplateFileEnvelope<'_>>(200, "The file.", examples::file())
+        .or_as("application/octet-stream", "The bytes.")
+        .answers_nothing(302, "The template has a new name.")
+        .and_header("Location", "URL under the new name.")
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+        .tool(
+            Tool::reads(
+                "get_template_file",
+                "Read a template file",
+                "Returns a file of a template.",
+            )
+            .path_like("identifier", which, TEMPLATE_PATTERN)
+            .needs("path")
+            .query(&["version"])
+            .scopes(&[Scope::WorkflowsRead])
+            .reply(short_enough)
+            .ignores_unknown()
+            .summary(render::template)
+            .author(TextAuthor::Published),
+        )
+}
+
 /// A file of a version: in an envelope, or as it is with `format=raw`.
-pub(super) async fn file(
+async fn file(
     State(engine): State<Engine>,
     Extension(visitor): Extension<VisitorCaller>,
     named: TemplatePath,
@@ -123,7 +270,37 @@ pub(super) async fn file(
     Ok(encode::ok(&templates::envelope(file, content)))
 }
 
-pub(super) async fn check_safety(
+fn check_safety_operation() -> Operation {
+    let text = "Screens a version again with the judges that screen templates before publishing, as two runs that the caller pays for; without a key, from the credit of the network address.";
+    let about = "Screens a template with the judges that screen templates before publishing, as two paid runs.";
+    let which = "The id of a template, or `@handle/slug`; append `@vN` to pin a version.";
+    Operation::post("/v1/templates/{ref}/safety-check", "template_check_safety", check_safety)
+        .also("/v1/templates/{ref}/{slug}/safety-check")
+        .for_visitors()
+        .tag(TEMPLATES)
+        .summary("Check the safety of a template")
+        .text(text)
+        .in_path([TEMPLATE])
+        .with([parameters::version("The version to check; defaults to the newest.")])
+        .answers::<SafetyCheckBody<'_>>(200, "The result.", examples::checked("template"))
+        .refuses([
+            ProblemCode::NotFound,
+            ProblemCode::ValidationError,
+            ProblemCode::AnonymousDailyCap,
+        ])
+        .refuses(SCREENED)
+        .tool(
+            Tool::asks("check_template_safety", "Check the safety of a template", about)
+                .path_like("identifier", which, TEMPLATE_PATTERN)
+                .query(&["version"])
+                .scopes(&[Scope::WorkflowsRead, Scope::VerifiersRun])
+                .ignores_unknown()
+                .summary(render::checked)
+                .author(TextAuthor::Published),
+        )
+}
+
+async fn check_safety(
     State(engine): State<Engine>,
     Extension(visitor): Extension<VisitorCaller>,
     named: TemplatePath,
@@ -177,4 +354,26 @@ fn redirect(location: &str) -> Response {
         response.headers_mut().insert(header::LOCATION, location);
     }
     response
+}
+
+/// What every run of the screen can answer.
+pub(super) const SCREENED: [ProblemCode; 6] = [
+    ProblemCode::BudgetExhausted,
+    ProblemCode::AccountSuspended,
+    ProblemCode::SessionPoolTooSmall,
+    ProblemCode::SessionsUnavailable,
+    ProblemCode::ShuttingDown,
+    ProblemCode::RateLimited,
+];
+
+/// The names of a template that a tool takes.
+const TEMPLATE_PATTERN: &str = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$";
+
+/// A file that fits into the result of a tool.
+fn short_enough(_: &Value, file: Value) -> Result<Value, Problem> {
+    if file["size_bytes"].as_u64().is_some_and(|size| templates::MOST_OVER_MCP < size) {
+        let detail = "the file is too long for a tool; read it over HTTP with `format=raw`";
+        return Err(Problem::new(ProblemCode::PayloadTooLarge, detail));
+    }
+    Ok(file)
 }

@@ -7,8 +7,9 @@ use axum::{
     extract::State,
     http::{HeaderMap, header},
 };
+use futures::FutureExt as _;
 use jurat_core::{
-    account::caller::Caller,
+    account::caller::{Caller, Scope},
     code::ProblemCode,
     time::Timestamp,
     verifier::{VerifierRef, VerifierSelector, run::VerifierRunPurpose},
@@ -17,27 +18,91 @@ use jurat_engine::{Engine, RoundWatcher, VerifierRunOrder, VerifierRunQuery};
 use jurat_wire::{
     api::{
         kit::{page::PageBody, time},
-        verifier_runs::{self, VerifierRunRequest},
+        verifier_runs::{self, RunVerifierRequest, VerifierRunBody, VerifierRunRequest},
         verifiers,
     },
     problem::Problem,
 };
+use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
 use super::verifiers::{VerifierPath, measured, version, wanted};
-use crate::request::page::{ListQuery, QueryFilters, wrong};
-use crate::request::{
-    auth::VisitorCaller,
-    decode::{Json, PathText},
-    encode::{self, HandlerResult},
-    idempotency::{self, Idempotency},
+use crate::{
+    mcp::{
+        render, schema,
+        watch::{WatchedRound, until_end},
+    },
+    operation::{
+        Operation, TextAuthor, Tool, ToolCall, ToolFuture, example,
+        parameters::{self, PathParameter},
+    },
+    request::{
+        auth::VisitorCaller,
+        decode::{Json, PathText},
+        encode::{self, HandlerResult},
+        idempotency::{self, Idempotency},
+        page::{ListQuery, QueryFilters, wrong},
+    },
+    resources::{VERIFIERS, verifiers::VERIFIER},
 };
+
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![run_operation(), of_verifier_operation(), list_operation(), show_operation()]
+}
+
+const VERIFIER_RUN: PathParameter =
+    PathParameter::new("id", "The id of a run.", "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70");
 
 /// The parameters that narrow a list of runs.
 const FILTERS: [&str; 5] = ["version", "verdict", "purpose", "since", "until"];
 
+fn run_operation() -> Operation {
+    let text = "Has inputs judged. The status is 201 for every verdict, and also if no judge decides: then `status` is `error`, `passed` is null and `error_code` says why. Inputs that do not match the contract are refused without a run. A version pinned in the path, the query and the body must be the same. Without a key, only the versions of published templates and platform verifiers can be run, from a small credit of the network address; all others are not found.";
+    let about = "Has the judge of a verifier decide whether inputs pass, and returns `passed` with the reasoning. `passed` is null when no judge could decide, which is neither a pass nor a fail.";
+    let which = "The id or name of a verifier, or `system:` and the name of a platform verifier; append `@` and a version to pin one.";
+    Operation::post("/v1/verifiers/{ref}/runs", "verifier_run", run)
+        .also("/v1/verifiers/{ref}/{slug}/runs")
+        .for_visitors()
+        .begins_rounds()
+        .tag(VERIFIERS)
+        .summary("Run a verifier")
+        .text(text)
+        .in_path([VERIFIER])
+        .scope(Scope::VerifiersRun)
+        .with([parameters::version("The version to run; defaults to the current one.")])
+        .takes::<RunVerifierRequest>([(
+            "plain",
+            example(include_str!("verifier_runs/verifier_run_request.json")),
+        )])
+        .answers::<VerifierRunBody<'_>>(
+            201,
+            "The run.",
+            example(include_str!("verifier_runs/run.json")),
+        )
+        .idempotent()
+        .refuses([
+            ProblemCode::NotFound,
+            ProblemCode::BudgetExhausted,
+            ProblemCode::AnonymousDailyCap,
+            ProblemCode::AccountSuspended,
+            ProblemCode::SessionPoolTooSmall,
+            ProblemCode::SessionsUnavailable,
+            ProblemCode::ShuttingDown,
+            ProblemCode::Conflict,
+        ])
+        .tool(
+            Tool::asks("run_verifier", "Run a verifier", about)
+                .path("verifier_id", which)
+                .answers(run_output)
+                .run(run_tool)
+                .summary(render::judged)
+                .author(TextAuthor::Judges),
+        )
+}
+
 /// Has inputs judged. The status is 201 whatever the judge says, or does not say.
-pub(super) async fn run(
+async fn run(
     State(engine): State<Engine>,
     Extension(visitor): Extension<VisitorCaller>,
     idempotency: Idempotency,
@@ -88,7 +153,26 @@ async fn anonymous(
     Ok(encode::created(&verifier_runs::anonymous(&view.run, &view.round)))
 }
 
-pub(super) async fn list(
+fn list_operation() -> Operation {
+    let text = "The account's runs of all verifiers, newest first. With `Accept: application/x-ndjson` all runs are sent, one per line, and `limit` is ignored; if the list cannot be sent completely, the connection breaks off.";
+    Operation::get("/v1/verifier-runs", "run_list", list)
+        .tag(VERIFIERS)
+        .summary("List or export verifier runs")
+        .text(text)
+        .scope(Scope::VerifiersRead)
+        .with(parameters::of_list())
+        .with([parameters::of_verifier()])
+        .with(parameters::of_verifier_runs())
+        .answers::<PageBody<'_, VerifierRunBody<'_>>>(
+            200,
+            "A page of runs.",
+            example(include_str!("verifier_runs/run_list.json")),
+        )
+        .or_as("application/x-ndjson", "One run per line.")
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
@@ -105,11 +189,29 @@ pub(super) async fn list(
         return export::reply(engine, caller, asked).await;
     }
     let mut found = engine.verifier_run_list(&caller, asked).await?;
-    let next = query.cut(&mut found, |run| run.ticket.id.clone());
+    let next = query.cut(&mut found, |run| [run.ticket.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(verifier_runs::line), next.as_deref())))
 }
 
-pub(super) async fn of_verifier(
+fn of_verifier_operation() -> Operation {
+    let text = "The account's runs of one verifier or platform verifier, newest first.";
+    Operation::get("/v1/verifiers/{ref}/runs", "verifier_runs", of_verifier)
+        .tag(VERIFIERS)
+        .summary("List the runs of a verifier")
+        .text(text)
+        .in_path([VERIFIER])
+        .scope(Scope::VerifiersRead)
+        .with(parameters::of_list())
+        .with(parameters::of_verifier_runs())
+        .answers::<PageBody<'_, VerifierRunBody<'_>>>(
+            200,
+            "A page of runs.",
+            example(include_str!("verifier_runs/run_list.json")),
+        )
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+}
+
+async fn of_verifier(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(text): PathText,
@@ -119,11 +221,27 @@ pub(super) async fn of_verifier(
     let reference = wanted(&text, &query.filters)?;
     let asked = VerifierRunQuery { version: reference.version, ..verifier_run_query(&query)? };
     let mut found = engine.verifier_runs(&caller, &reference, asked).await?;
-    let next = query.cut(&mut found, |run| run.ticket.id.clone());
+    let next = query.cut(&mut found, |run| [run.ticket.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(verifier_runs::line), next.as_deref())))
 }
 
-pub(super) async fn show(
+fn show_operation() -> Operation {
+    let text = "A run, with each judge's answer. A run of another account is not found.";
+    Operation::get("/v1/verifier-runs/{id}", "run_get", show)
+        .tag(VERIFIERS)
+        .summary("Show a run")
+        .text(text)
+        .in_path([VERIFIER_RUN])
+        .scope(Scope::VerifiersRead)
+        .answers::<VerifierRunBody<'_>>(
+            200,
+            "The run.",
+            example(include_str!("verifier_runs/run.json")),
+        )
+        .refuses([ProblemCode::NotFound])
+}
+
+async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -162,17 +280,9 @@ fn verifier_run_query(query: &ListQuery) -> Result<VerifierRunQuery, Problem> {
         purpose: word(filters, "purpose", "must be run, test or attack")?,
         since: moment(filters, "since")?,
         until: moment(filters, "until")?,
-        before: query.cursor.as_deref().map(cursor_run_id).transpose()?,
+        before: query.text_position()?,
         limit: query.with_one_more(),
     })
-}
-
-/// A cursor is the id of the last run that was shown.
-fn cursor_run_id(cursor: &str) -> Result<String, Problem> {
-    match VerifierRef::parse(cursor) {
-        Ok(VerifierRef { which: VerifierSelector::Id(id), version: None }) => Ok(id),
-        _ => Err(wrong("cursor", "was not returned by a list")),
-    }
 }
 
 fn word<T: std::str::FromStr>(
@@ -187,4 +297,44 @@ fn moment(filters: &QueryFilters, name: &str) -> Result<Option<Timestamp>, Probl
     let Some(text) = filters.get(name) else { return Ok(None) };
     let moment = time::parse(text);
     moment.map(Some).ok_or_else(|| wrong(name, "must be a time such as 2026-11-15T09:30:00Z"))
+}
+
+/// A member of runs that only callers without a key get.
+const ANONYMOUS: &str = "anonymous_verifier_run_id";
+
+fn run_tool(call: ToolCall<'_>) -> ToolFuture<'_> {
+    watched(call).boxed()
+}
+
+/// Has inputs judged and tells the caller of the tool how it goes.
+async fn watched(mut call: ToolCall<'_>) -> Result<Value, Problem> {
+    let (text, body) = (call.request.path.pop().unwrap_or_default(), call.request.body.take());
+    let order = verifier_runs::decode_verifier_run(&body.unwrap_or_default())?;
+    let reference = verifiers::pinned(verifiers::reference(&text)?, order.version)?;
+    let (watcher, progress) = RoundWatcher::new();
+    let round = WatchedRound { progress, replicas: usize::from(order.replicas), round: None };
+    let (engine, caller) = (call.engine, call.caller);
+    let running =
+        engine.verifier_run(caller, verifier_run_request(reference, order), watcher, None);
+    let view = Box::pin(until_end(&mut call, round, running)).await?;
+    let view = view.map_err(|error| encode::engine_problem(&error))?;
+    let mut body = json!(verifier_runs::whole(&view.run, &view.round, measured(&view.measured)));
+    if let Some(members) = body.as_object_mut() {
+        members.remove(ANONYMOUS);
+    }
+    Ok(body)
+}
+
+fn run_output() -> JsonObject {
+    let mut schema = schema::output::<VerifierRunBody<'_>>();
+    let run = schema.get_mut("$defs").and_then(|defs| defs.get_mut("VerifierRun"));
+    if let Some(run) = run {
+        if let Some(properties) = run["properties"].as_object_mut() {
+            properties.remove(ANONYMOUS);
+        }
+        if let Some(required) = run["required"].as_array_mut() {
+            required.retain(|name| name != ANONYMOUS);
+        }
+    }
+    schema
 }

@@ -12,30 +12,64 @@ use axum::{
     },
 };
 use futures::stream;
-use jurat_core::{account::caller::Caller, verifier::attack::AttackFamily};
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
+    verifier::attack::AttackFamily,
+};
 use jurat_engine::{
     CaseProgress, CaseWatcher, Engine, EngineError, ExpectedCase, MeasureData, MeasureReport,
     MeasureRequest, MeasuredCase, VersionComparison,
 };
-use jurat_wire::api::{
-    events,
-    verifier_tests::{
-        CaseBody, CaseError, CaseEvent, CaseOrder, CaseSource, ComparedBody, FlipBody,
-        MeasureOrder, ReportBody, decode_attack, decode_test,
+use jurat_wire::{
+    api::{
+        events,
+        verifier_tests::{
+            AttackVerifierRequest, CaseBody, CaseError, CaseEvent, CaseOrder, CaseSource,
+            ComparedBody, FlipBody, MeasureOrder, ReportBody, TestVerifierRequest, decode_attack,
+            decode_test,
+        },
+        verifiers,
     },
-    verifiers,
+    problem::ProblemBody,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::consensus::wants_stream;
-use crate::request::{
-    decode::{MaybeJson, PathText},
-    encode::{self, HandlerResult},
+use crate::{
+    operation::{EventDescription, Operation, example},
+    request::{
+        decode::{MaybeJson, PathText},
+        encode::{self, HandlerResult},
+    },
+    resources::{VERIFIERS, verifiers::VERIFIER},
 };
 
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![test_operation(), attack_operation()]
+}
+
+fn test_operation() -> Operation {
+    let text = "Has the judges of a version decide labelled cases, and reports how often they are right, with confidence intervals. Without `cases`, the version's own examples are used, each judged without showing it to the judge as an example. Every case is a run and costs as much. With `Accept: text/event-stream` each judged case is sent as an event `case`, and the report as the last event.";
+    measures(
+        Operation::post("/v1/verifiers/{ref}/tests", "verifier_test", test)
+            .begins_rounds()
+            .tag(VERIFIERS)
+            .summary("Test a verifier")
+            .text(text)
+            .in_path([VERIFIER]),
+        example(include_str!("verifier_tests/verifier_report.json")),
+    )
+    .takes::<TestVerifierRequest>([(
+        "plain",
+        example(include_str!("verifier_tests/verifier_test_request.json")),
+    )])
+}
+
 /// Judges cases whose verdict is known.
-pub(super) async fn test(
+async fn test(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(text): PathText,
@@ -46,8 +80,25 @@ pub(super) async fn test(
     measure(engine, caller, request, &headers).await
 }
 
+fn attack_operation() -> Operation {
+    let text = "Tries known injections on the judges of a version, and reports how often one passes. Every attack is a run and costs as much. With `Accept: text/event-stream` each judged attack is sent as an event `case`, and the report as the last event.";
+    measures(
+        Operation::post("/v1/verifiers/{ref}/attacks", "verifier_attack", attack)
+            .begins_rounds()
+            .tag(VERIFIERS)
+            .summary("Attack a verifier")
+            .text(text)
+            .in_path([VERIFIER]),
+        example(include_str!("verifier_tests/verifier_attack_report.json")),
+    )
+    .takes::<AttackVerifierRequest>([(
+        "plain",
+        example(include_str!("verifier_tests/verifier_attack_request.json")),
+    )])
+}
+
 /// Judges known injections.
-pub(super) async fn attack(
+async fn attack(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(text): PathText,
@@ -207,4 +258,27 @@ fn compared(compared: &VersionComparison) -> ComparedBody<'_> {
         is_worse: compared.is_worse,
         p_value: compared.p_value,
     }
+}
+
+fn measures(operation: Operation, example: Value) -> Operation {
+    operation
+        .scope(Scope::VerifiersRun)
+        .answers::<ReportBody<'_>>(201, "The result.", example)
+        .or_streams(
+            &[
+                ("case", EventDescription::of::<CaseEvent<'_>>()),
+                ("report", EventDescription::of::<ReportBody<'_>>()),
+                (events::ERROR, EventDescription::of::<ProblemBody<'_>>()),
+            ],
+            "event: case\ndata: …\n\nevent: report\ndata: …\n\n",
+        )
+        .refuses([
+            ProblemCode::ValidationError,
+            ProblemCode::NotFound,
+            ProblemCode::BudgetExhausted,
+            ProblemCode::AccountSuspended,
+            ProblemCode::SessionPoolTooSmall,
+            ProblemCode::SessionsUnavailable,
+            ProblemCode::ShuttingDown,
+        ])
 }

@@ -7,7 +7,8 @@ use axum::{
     response::Response,
 };
 use jurat_core::{
-    account::caller::Caller,
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
     verifier::{
         VerifierRef,
         registry::{DeployedVersion, Measurement, ReachedVerifier},
@@ -17,20 +18,78 @@ use jurat_engine::{Engine, VerifierListQuery};
 use jurat_wire::{
     api::{
         kit::page::PageBody,
-        verifiers::{self, DeployedVerifier, ListedVerifier, MeasurementBody, NewestMeasurements},
+        verifiers::{
+            self, DeletedVerifier, DeployVerifierRequest, DeployedVerifier, ListedVerifier,
+            MeasurementBody, NewestMeasurements, RevokedVerifier, VerifierBody, VersionBody,
+        },
     },
     problem::Problem,
 };
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
-use crate::request::page::{ListQuery, QueryFilters, wrong};
-use crate::request::{
-    decode::{Json, PathText},
-    encode::{self, HandlerResult},
-    idempotency::{self, Idempotency},
+use crate::{
+    mcp::render,
+    operation::{
+        Operation, TextAuthor, Tool, example,
+        parameters::{self, PathParameter},
+    },
+    request::{
+        cursor,
+        decode::{Json, PathText},
+        encode::{self, HandlerResult},
+        idempotency::{self, Idempotency},
+        page::{ListQuery, QueryFilters, wrong},
+    },
+    resources::VERIFIERS,
 };
 
-pub(super) async fn deploy(
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        deploy_operation(),
+        list_operation(),
+        show_operation(),
+        versions_operation(),
+        revoke_operation(),
+        erase_operation(),
+    ]
+}
+
+pub(super) const VERIFIER: PathParameter = PathParameter::new(
+    "ref",
+    "The id or name of a verifier, or `@owner/name` for another owner's; append `@` and a version to pin one. `system:` and a name refers to a platform verifier.",
+    "claims-cite-source",
+);
+
+fn deploy_operation() -> Operation {
+    let text = "Creates a verifier, or adds a version to the one with this name. A version never changes. Leave out `expected_version_token` for the first deploy of a name, and send the current token for every later one; otherwise the reply is 409 with the current token in `current_version_token`. The names of platform verifiers are reserved.";
+    let about = "Stores a version of a verifier: a criterion that a judge decides, with labelled examples. A new name creates a verifier; the next version of a name needs its `version_token` as `expected_version_token`.";
+    Operation::post("/v1/verifiers", "verifier_deploy", deploy)
+        .tag(VERIFIERS)
+        .summary("Deploy a version of a verifier")
+        .text(text)
+        .scope(Scope::VerifiersWrite)
+        .takes::<DeployVerifierRequest>([(
+            "plain",
+            example(include_str!("verifiers/verifier_deploy_request.json")),
+        )])
+        .answers::<DeployedVerifier<'_>>(
+            201,
+            "The added version.",
+            example(include_str!("verifiers/verifier_deploy.json")),
+        )
+        .idempotent()
+        .refuses([ProblemCode::Conflict])
+        .tool(
+            Tool::adds("deploy_verifier", "Deploy a verifier", about)
+                .body_within::<DeployVerifierArguments>("payload")
+                .ignores_unknown()
+                .summary(render::deployed),
+        )
+}
+
+async fn deploy(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -47,37 +106,82 @@ pub(super) async fn deploy(
     Ok(idempotency::reply(done, |it| encode::created(&reply(it))))
 }
 
-pub(super) async fn list(
+fn list_operation() -> Operation {
+    let text = "The account's active verifiers by name, without platform verifiers.";
+    let about = "Lists the active verifiers that the account owns or can use through shared workflows, by name, one page at a time.";
+    Operation::get("/v1/verifiers", "verifier_list", list)
+        .tag(VERIFIERS)
+        .summary("List verifiers")
+        .text(text)
+        .scope(Scope::VerifiersRead)
+        .with(parameters::of_list())
+        .answers::<PageBody<'_, ListedVerifier<'_>>>(
+            200,
+            "A page of verifiers.",
+            example(include_str!("verifiers/verifier_list.json")),
+        )
+        .refuses([ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("list_verifiers", "List verifiers", about)
+                .query(&["limit", "cursor"])
+                .ignores_unknown()
+                .summary(render::listed)
+                .author(TextAuthor::Others),
+        )
+}
+
+async fn list(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> HandlerResult {
     query.only(&[])?;
-    let wanted = listing(query.position()?.as_deref(), query.with_one_more());
+    let after = query.position()?.map(|[name, id]| (name, id));
+    let wanted = VerifierListQuery { after, limit: query.with_one_more() };
     let mut found = engine.verifier_list(&caller, &wanted).await?;
-    let next = query.cut_opaque(&mut found, cursor_position);
+    let next = query.cut(&mut found, position_of);
     Ok(encode::ok(&PageBody::new(found.iter().map(listed), next.as_deref())))
 }
 
-/// A page that begins behind a place: a name, and the id that tells those with one name apart.
-pub(crate) fn listing(place: Option<&str>, limit: u32) -> VerifierListQuery {
-    let after = place.map(|place| match place.split_once(':') {
-        Some((name, id)) => (name.to_owned(), id.to_owned()),
-        None => (place.to_owned(), String::new()),
-    });
-    VerifierListQuery { after, limit }
+/// The order of the list: a name, and the id that tells verifiers with one name apart.
+fn position_of(reached: &ReachedVerifier) -> [String; 2] {
+    [reached.verifier.name.clone(), reached.verifier.id.clone()]
 }
 
-pub(crate) fn cursor_position(reached: &ReachedVerifier) -> String {
-    format!("{}:{}", reached.verifier.name, reached.verifier.id)
-}
-
-pub(crate) fn listed(reached: &ReachedVerifier) -> ListedVerifier<'_> {
+fn listed(reached: &ReachedVerifier) -> ListedVerifier<'_> {
     let shared = reached.shared.as_ref().map(|it| (it.workflow.as_str(), &it.by));
     verifiers::listed(&reached.verifier, reached.role, shared)
 }
 
-pub(super) async fn show(
+fn show_operation() -> Operation {
+    let text = "One full version with its criterion and examples: the pinned one, or the current one. Verifiers that the account does not own, revoked ones and platform verifiers are not found.";
+    let about = "Returns a full version of a verifier: criterion, input contract, examples, judge and version token.";
+    let which = "The id or name of a verifier, or `@owner/name` for another owner's; append `@` and a version to pin one.";
+    Operation::get("/v1/verifiers/{ref}", "verifier_get", show)
+        .also("/v1/verifiers/{ref}/{slug}")
+        .tag(VERIFIERS)
+        .summary("Show a verifier")
+        .text(text)
+        .in_path([VERIFIER])
+        .scope(Scope::VerifiersRead)
+        .with([parameters::version("The version to show; defaults to the current one.")])
+        .answers::<VerifierBody<'_>>(
+            200,
+            "The version.",
+            example(include_str!("verifiers/verifier.json")),
+        )
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+        .tool(
+            Tool::reads("get_verifier", "Show a verifier", about)
+                .path("verifier_id", which)
+                .query(&["version"])
+                .ignores_unknown()
+                .summary(render::shown)
+                .author(TextAuthor::Others),
+        )
+}
+
+async fn show(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     VerifierPath { asked, wanted }: VerifierPath,
@@ -86,7 +190,23 @@ pub(super) async fn show(
     Ok(encode::ok(&verifiers::shown(&asked, &view.version, measured(&view.measured))))
 }
 
-pub(super) async fn versions(
+fn versions_operation() -> Operation {
+    Operation::get("/v1/verifiers/{ref}/versions", "verifier_versions", versions)
+        .tag(VERIFIERS)
+        .summary("List the versions of a verifier")
+        .text("All versions, newest first.")
+        .in_path([VERIFIER])
+        .scope(Scope::VerifiersRead)
+        .with(parameters::of_list())
+        .answers::<PageBody<'_, VersionBody<'_>>>(
+            200,
+            "A page of versions.",
+            example(include_str!("verifiers/verifier_versions.json")),
+        )
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+}
+
+async fn versions(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(text): PathText,
@@ -94,11 +214,11 @@ pub(super) async fn versions(
 ) -> HandlerResult {
     query.only(&[])?;
     let asked = verifiers::reference(&text)?;
-    let before = query.cursor.as_deref().map(whole_version).transpose();
-    let before = before.map_err(|()| wrong("cursor", "was not returned by a list"))?;
+    let before = query.text_position()?.as_deref().map(whole_version).transpose();
+    let before = before.map_err(|()| cursor::refused())?;
     let mut found =
         engine.verifier_versions(&caller, &asked, before, query.with_one_more()).await?;
-    let next = query.cut(&mut found.versions, |version| version.version.to_string());
+    let next = query.cut(&mut found.versions, |it| [it.version.to_string()]);
     let lines = found.versions.iter().map(|it| {
         let texts = (it.description.as_str(), it.config_hash.as_str());
         verifiers::version_line(&found.verifier, it.version, texts, it.deployed_at)
@@ -106,7 +226,31 @@ pub(super) async fn versions(
     Ok(encode::ok(&PageBody::new(lines, next.as_deref())))
 }
 
-pub(super) async fn revoke(
+fn revoke_operation() -> Operation {
+    let text = "Permanently deactivates a verifier: it is no longer listed, shown or run. Its name cannot be reused, and its runs can still be read.";
+    let about = "Permanently deactivates a verifier. Its name cannot be reused, and its runs can still be read.";
+    Operation::delete("/v1/verifiers/{ref}", "verifier_revoke", revoke)
+        .tag(VERIFIERS)
+        .summary("Revoke a verifier")
+        .text(text)
+        .in_path([VERIFIER])
+        .scope(Scope::VerifiersWrite)
+        .answers::<RevokedVerifier<'_>>(
+            200,
+            "It is revoked.",
+            example(include_str!("verifiers/verifier_revoke.json")),
+        )
+        .idempotent()
+        .refuses([ProblemCode::NotFound])
+        .tool(
+            Tool::ends("revoke_verifier", "Revoke a verifier", about)
+                .path("verifier_id", "The id or name of a verifier.")
+                .ignores_unknown()
+                .summary(render::revoked),
+        )
+}
+
+async fn revoke(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -121,7 +265,31 @@ pub(super) async fn revoke(
     Ok(idempotency::reply(done, |verifier| encode::ok(&verifiers::revoked(verifier))))
 }
 
-pub(super) async fn erase(
+fn erase_operation() -> Operation {
+    let text = "Permanently deletes a verifier, active or revoked, with its versions, measurements and runs. It must be named by its id. Its name becomes available again. A verifier that is part of a published template is refused, and the error names the templates.";
+    let about = "Permanently deletes a verifier with all its versions and runs. This cannot be undone; prefer `revoke_verifier`.";
+    Operation::delete("/v1/verifiers/{ref}/permanent", "verifier_delete", erase)
+        .tag(VERIFIERS)
+        .summary("Delete a verifier")
+        .text(text)
+        .in_path([VERIFIER])
+        .scope(Scope::VerifiersWrite)
+        .answers::<DeletedVerifier<'_>>(
+            200,
+            "It is deleted.",
+            example(include_str!("verifiers/verifier_delete.json")),
+        )
+        .idempotent()
+        .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
+        .tool(
+            Tool::ends("delete_verifier", "Delete a verifier", about)
+                .path("verifier_id", "The id of a verifier; a name is not accepted.")
+                .ignores_unknown()
+                .summary(render::deleted),
+        )
+}
+
+async fn erase(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -181,4 +349,13 @@ pub(super) fn wanted(text: &str, query: &QueryFilters) -> Result<VerifierRef, Pr
 
 fn whole_version(text: &str) -> Result<u32, ()> {
     text.parse().ok().filter(|version| 0 < *version).ok_or(())
+}
+
+/// Arguments of `deploy_verifier`.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it only describes the arguments")]
+struct DeployVerifierArguments {
+    /// The version to deploy: the first version of a new verifier, or the next version of the
+    /// verifier with this name.
+    payload: DeployVerifierRequest,
 }

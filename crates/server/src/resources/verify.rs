@@ -1,19 +1,56 @@
 //! `/verify` and `/capabilities`: the server as somebody's executor.
 
 use axum::{Extension, extract::State, http::HeaderValue, response::Response};
-use jurat_core::{account::caller::Caller, code::ProblemCode};
-use jurat_engine::{Engine, EngineError, RoundWatcher};
-use jurat_wire::{api::verify, problem::Problem};
-
-use crate::request::{
-    decode::Json,
-    encode::{self, HandlerResult},
-    idempotency::{self, Idempotency},
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
 };
+use jurat_engine::{Engine, EngineError, RoundWatcher};
+use jurat_wire::{
+    api::verify,
+    executor::{CapabilitiesResponse, VerifyRequest, VerifyResponse},
+    problem::Problem,
+};
+
+use crate::{
+    operation::{Operation, example},
+    request::{
+        decode::Json,
+        encode::{self, HandlerResult},
+        idempotency::{self, Idempotency},
+    },
+    resources::{CONSENSUS, OPERATIONS},
+};
+
+/// The operations of this resource.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![verify_operation(), capabilities_operation()]
+}
 
 const ROUND: &str = "x-jurat-round";
 
-pub(super) async fn verify(
+fn verify_operation() -> Operation {
+    let text = "The executor contract's `POST /verify`. Under `vp.semantic.v1` the verifier's judge decides; under every other built-in policy except `vp.claim.v1` the server decides alone. If the judge fails, the verdict is inconclusive. Policies that cannot be decided here are refused with 400.";
+    Operation::post("/verify", "verify", verify)
+        .begins_rounds()
+        .tag(CONSENSUS)
+        .summary("Verify a candidate on the server itself")
+        .text(text)
+        .takes::<VerifyRequest>([("plain", example(include_str!("verify/verify_request.json")))])
+        .answers::<VerifyResponse>(200, "The verdict.", example(include_str!("verify/verify.json")))
+        .and_header("X-Jurat-Round", "The round of the verdict.")
+        .idempotent()
+        .scope(Scope::RoundsCreate)
+        .refuses([
+            ProblemCode::ValidationError,
+            ProblemCode::BudgetExhausted,
+            ProblemCode::AccountSuspended,
+            ProblemCode::ShuttingDown,
+            ProblemCode::Conflict,
+        ])
+}
+
+async fn verify(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -34,7 +71,21 @@ pub(super) async fn verify(
     Ok(if is_repeated { idempotency::mark_replayed(response) } else { response })
 }
 
-pub(super) async fn capabilities() -> Response {
+fn capabilities_operation() -> Operation {
+    let text =
+        "The server's capabilities as an executor: it verifies candidates and executes nothing.";
+    Operation::get("/capabilities", "capabilities_show", capabilities)
+        .tag(OPERATIONS)
+        .summary("Show the server's capabilities as an executor")
+        .text(text)
+        .answers::<CapabilitiesResponse>(
+            200,
+            "The capabilities.",
+            example(include_str!("verify/capabilities.json")),
+        )
+}
+
+async fn capabilities() -> Response {
     encode::ok(&verify::capabilities())
 }
 

@@ -44,7 +44,7 @@ use crate::{
         auth::{self, PeerAddress},
         encode, layers,
     },
-    resources,
+    router,
 };
 
 /// The pause after a failed accept: the machine has run out of a resource and needs time to
@@ -186,7 +186,7 @@ async fn answer(
     phase: ConnectionPhase,
 ) -> Result<Response<ReplyBody>, Infallible> {
     phase.busy();
-    let is_round = resources::is_round(request.method().as_str(), request.uri().path());
+    let is_round = router::begins_rounds(request.method().as_str(), request.uri().path());
     if is_round && engine.is_late(auth::key(request.headers())) {
         let response = layers::late(&engine);
         return Ok(response.map(|body| ReplyBody { body, phase }));

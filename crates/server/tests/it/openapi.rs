@@ -44,7 +44,7 @@ fn the_route_table_and_the_document_name_the_same_operations() {
         .iter()
         .map(|route| (route.method.to_owned(), route.path.to_owned()))
         .collect();
-    assert_eq!(routes, described, "describe the route in crates/server/src/openapi/operations.rs");
+    assert_eq!(routes, described, "declare the operation in crates/server/src/resources");
 }
 
 #[test]

@@ -8,33 +8,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-/// Where a walk over the decisions goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckupCursor {
-    /// The oldest round of the walk, if it does not begin at the first.
-    pub since: Option<RoundId>,
-    pub after: (AccountId, RoundId),
-}
-
-impl CheckupCursor {
-    pub fn text(&self) -> String {
-        let (account, round) = &self.after;
-        let since = self.since.as_ref().map_or("", RoundId::as_str);
-        format!("{account}.{round}.{since}")
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(3, '.');
-        let account = AccountId::parse(parts.next()?).ok()?;
-        let round = RoundId::parse(parts.next()?).ok()?;
-        let since = match parts.next()? {
-            "" => None,
-            since => Some(RoundId::parse(since).ok()?),
-        };
-        Some(Self { since, after: (account, round) })
-    }
-}
-
 /// Result of a health check of the installation.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Checkup)]
@@ -111,23 +84,6 @@ pub fn problem(account: &AccountId, round: &RoundId, problem: &str) -> Value {
     json!(EntryProblem { account_id: account.as_str(), round_id: round.as_str(), problem })
 }
 
-pub fn entries(checked: usize, problems: &[Value], next: Option<&CheckupCursor>) -> Value {
-    json!(CheckedEntries { checked, problems, next_cursor: next.map(CheckupCursor::text) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cursor_reads_back() {
-        let after = (AccountId::parse("acct_a").unwrap(), RoundId::parse("rnd_1").unwrap());
-        for since in [None, Some(RoundId::parse("rnd_0").unwrap())] {
-            let cursor = CheckupCursor { since, after: after.clone() };
-            assert_eq!(CheckupCursor::parse(&cursor.text()), Some(cursor));
-        }
-        for text in ["", "acct_a", "acct_a.rnd_1", "acct_a.x.", "x.rnd_1.", "acct_a.rnd_1.x"] {
-            assert_eq!(CheckupCursor::parse(text), None, "{text}");
-        }
-    }
+pub fn entries(checked: usize, problems: &[Value], next_cursor: Option<String>) -> Value {
+    json!(CheckedEntries { checked, problems, next_cursor })
 }

@@ -3,58 +3,114 @@
 use axum::{Extension, extract::State, http::HeaderMap};
 use futures::{FutureExt as _, future::BoxFuture};
 use jurat_core::{
-    account::caller::Caller,
+    account::caller::{Caller, Scope},
     agent_run::{AgentRunEventRow, EventsStart},
+    code::ProblemCode,
 };
 use jurat_engine::{Engine, EngineError};
 use jurat_wire::{
     api::{
-        agent_runs::{self, RUN, RUN_EVENT},
+        agent_runs::{self, AgentRunBody, AgentRunEventBody, RUN, RUN_EVENT},
+        events::ERROR,
         kit::page::PageBody,
     },
-    problem::Problem,
+    problem::{Problem, ProblemBody},
 };
 use serde_json::{Value, json};
 
 use crate::{
+    mcp::render,
+    operation::{EventDescription, Operation, TextAuthor, Tool, parameters},
     request::{
+        cursor,
         decode::PathText,
         encode::{self, HandlerResult},
         page::{LARGEST_LIMIT, ListQuery, wrong},
     },
     resources::{
+        AGENT_RUNS,
+        agent_runs::{AGENT_RUN, examples},
         consensus::wants_stream,
         follow::{self, EventSource, FollowOutcome, LOOK, NumberedEvent},
     },
 };
 
-pub(in crate::resources) async fn events(
+pub(super) fn events_operation() -> Operation {
+    let text = "The events of a run, newest first; with `after`, oldest first. `Accept: text/event-stream` follows the run to its end: a `run_event` for each event, and `run` as the last.";
+    let example = json!({
+        "items": [{
+            "id": 1, "run_id": "bridges-1", "event_type": "RUN_CREATED",
+            "payload": { "agents": 2 }, "created_at": examples::AT,
+        }],
+        "next_cursor": null,
+    });
+    let stream = "event: run_event\ndata: {\"id\":1,\"run_id\":\"bridges-1\",\"event_type\":\"RUN_CREATED\",\"payload\":{\"agents\":2},\"created_at\":\"2026-09-21T14:13:20Z\"}\nid: 1\n\n";
+    Operation::get("/v1/runs/{id}/events", "task_run_events", events)
+        .tag(AGENT_RUNS)
+        .summary("List or follow events of a run")
+        .text(text)
+        .in_path([AGENT_RUN])
+        .scope(Scope::TasksRead)
+        .with(parameters::of_list())
+        .with(parameters::of_run_events())
+        .answers::<PageBody<'_, AgentRunEventBody<'_>>>(200, "A page of events.", example)
+        .or_streams(
+            &[
+                (RUN_EVENT, EventDescription::of::<AgentRunEventBody<'_>>()),
+                (RUN, EventDescription::of::<AgentRunBody<'_>>()),
+                (ERROR, EventDescription::of::<ProblemBody<'_>>()),
+            ],
+            stream,
+        )
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound])
+        .tool(
+            Tool::reads(
+                "list_run_events",
+                "List the events of a run",
+                "Lists the events of a run, newest first, one page at a time.",
+            )
+            .path("run_id", "The id of a run.")
+            .query(&["before", "limit", "cursor"])
+            .summary(render::counted)
+            .author(TextAuthor::Executors),
+        )
+}
+
+async fn events(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
     query: ListQuery,
     headers: HeaderMap,
 ) -> HandlerResult {
-    query.only(&["after"])?;
+    query.only(&["after", "before"])?;
     if wants_stream(&headers) {
         let seen = headers.get("last-event-id").and_then(|value| value.to_str().ok());
         let after = number("after", seen.or_else(|| query.filters.get("after")))?.unwrap_or(0);
         engine.agent_run_get(&caller, &id).await?;
         return Ok(follow::stream(FollowedAgentRun { engine, caller, id }, after));
     }
-    let before = number("cursor", query.cursor.as_deref())?;
-    let after = number("after", query.filters.get("after"))?;
-    let from = match (before, after) {
-        (Some(_), Some(_)) => {
-            return Err(wrong("after", "contradicts `cursor`; leave one out").into());
-        }
-        (None, Some(after)) => EventsStart::After(after),
-        (before, None) => EventsStart::Before(before.unwrap_or(LARGEST)),
-    };
+    let from = start(&query)?;
     let mut found = engine.agent_run_events(&caller, &id, from, query.with_one_more()).await?;
-    let next = query.cut(&mut found, |event| event.seq.to_string());
+    let next = query.cut(&mut found, |event| [event.seq.to_string()]);
     let next = next.filter(|_| matches!(from, EventsStart::Before(_)));
     Ok(encode::ok(&PageBody::new(found.iter().map(|it| body(&id, it)), next.as_deref())))
+}
+
+/// Where a page begins: at a cursor or before an event, newest first, or after an event, oldest
+/// first.
+fn start(query: &ListQuery) -> Result<EventsStart, Problem> {
+    let after = number("after", query.filters.get("after"))?;
+    let before = number("before", query.filters.get("before"))?;
+    let seen = query.text_position()?.map(|text| text.parse().map_err(|_| cursor::refused()));
+    match (seen.transpose()?, before, after) {
+        (None, None, Some(after)) => Ok(EventsStart::After(after)),
+        (None, Some(before), None) | (Some(before), None, None) => Ok(EventsStart::Before(before)),
+        (None, None, None) => Ok(EventsStart::Before(LARGEST)),
+        (Some(_), Some(_), _) => Err(wrong("before", "contradicts `cursor`; leave one out")),
+        (Some(_), None, Some(_)) => Err(wrong("after", "contradicts `cursor`; leave one out")),
+        (None, Some(_), Some(_)) => Err(wrong("after", "contradicts `before`; leave one out")),
+    }
 }
 
 /// The largest number that an event could have.

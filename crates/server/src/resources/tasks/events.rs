@@ -2,31 +2,74 @@
 
 use axum::{Extension, extract::State, http::HeaderMap};
 use futures::{FutureExt as _, future::BoxFuture};
-use jurat_core::{account::caller::Caller, task::TaskEventRow};
+use jurat_core::{
+    account::caller::{Caller, Scope},
+    code::ProblemCode,
+    task::TaskEventRow,
+};
 use jurat_engine::{Engine, EngineError};
 use jurat_wire::{
     api::{
+        events::ERROR,
         kit::page::PageBody,
-        tasks::{self, TASK, TASK_EVENT, TaskEventBody},
+        tasks::{self, TASK, TASK_EVENT, TaskBody, TaskEventBody},
     },
-    problem::Problem,
+    problem::{Problem, ProblemBody},
 };
 use serde_json::{Value, json};
 
 use super::view;
 use crate::{
+    mcp::render,
+    operation::{EventDescription, Operation, TextAuthor, Tool, parameters},
     request::{
+        cursor,
         decode::PathText,
         encode::{self, HandlerResult},
         page::{LARGEST_LIMIT, ListQuery, wrong},
     },
     resources::{
+        TASKS,
         consensus::wants_stream,
         follow::{self, EventSource, FollowOutcome, LOOK, NumberedEvent},
+        tasks::{TASK_ID, examples},
     },
 };
 
-pub(in crate::resources) async fn events(
+pub(super) fn events_operation() -> Operation {
+    let text = "The events of a task, oldest first. With `Accept: text/event-stream` each event is sent as it happens, and the task at its end; `Last-Event-ID` resumes an interrupted stream.";
+    Operation::get("/v1/tasks/{id}/events", "task_events", events)
+        .tag(TASKS)
+        .summary("List or follow events of a task")
+        .text(text)
+        .in_path([TASK_ID])
+        .scope(Scope::TasksRead)
+        .with(parameters::of_list())
+        .with(parameters::of_task_events())
+        .answers::<PageBody<'_, TaskEventBody<'_>>>(200, "A page of events.", examples::events())
+        .or_streams(
+            &[
+                (TASK_EVENT, EventDescription::of::<TaskEventBody<'_>>()),
+                (TASK, EventDescription::of::<TaskBody<'_>>()),
+                (ERROR, EventDescription::of::<ProblemBody<'_>>()),
+            ],
+            STREAM,
+        )
+        .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+        .tool(
+            Tool::reads(
+                "list_task_events",
+                "List the events of a task",
+                "Lists the events of a task, oldest first, one page at a time.",
+            )
+            .path("task_id", "The id of a task.")
+            .query(&["after", "limit", "cursor"])
+            .summary(render::counted)
+            .author(TextAuthor::Executors),
+        )
+}
+
+async fn events(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(id): PathText,
@@ -40,7 +83,7 @@ pub(in crate::resources) async fn events(
     }
     let found = engine.task_events(&caller, &id, after, query.with_one_more()).await;
     let mut found = found?;
-    let next = query.cut(&mut found, |event| event.seq.to_string());
+    let next = query.cut(&mut found, |event| [event.seq.to_string()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(|it| body(&id, it)), next.as_deref())))
 }
 
@@ -48,14 +91,16 @@ pub(in crate::resources) async fn events(
 fn after(query: &ListQuery, headers: &HeaderMap) -> Result<u64, Problem> {
     query.only(&["after"])?;
     let last_seen = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let (name, text) = match (&query.cursor, query.filters.get("after"), last_seen) {
-        (Some(_), Some(_), _) => {
+    if let Some(position) = query.text_position()? {
+        if query.filters.get("after").is_some() {
             return Err(wrong("after", "means the same as `cursor`; leave one out"));
         }
-        (Some(cursor), None, _) => ("cursor", cursor.as_str()),
-        (None, _, Some(seen)) => ("Last-Event-ID", seen),
-        (None, Some(after), None) => ("after", after),
-        (None, None, None) => return Ok(0),
+        return position.parse().map_err(|_| cursor::refused());
+    }
+    let (name, text) = match (query.filters.get("after"), last_seen) {
+        (_, Some(seen)) => ("Last-Event-ID", seen),
+        (Some(after), None) => ("after", after),
+        (None, None) => return Ok(0),
     };
     let largest = u64::try_from(i64::MAX).unwrap_or(u64::MAX);
     let number = text.parse().ok().filter(|number| *number <= largest);
@@ -108,3 +153,6 @@ impl EventSource for FollowedTask {
         self.engine.is_stopping()
     }
 }
+
+/// The end of a stream, as an example.
+const STREAM: &str = "event: task_event\nid: 1\ndata: {\"task_id\":\"task-001\",\"seq\":1,…}\n\nevent: final\ndata: {\"task_id\":\"task-001\",\"state\":\"finalized\",…}\n\n";

@@ -13,9 +13,9 @@ use jurat_core::{account::caller::Caller, verifier::run::VerifierRun};
 use jurat_engine::{Engine, VerifierRunQuery};
 use jurat_wire::api::verifier_runs;
 
-use crate::{
-    request::{encode, encode::HandlerResult},
-    resources::LARGEST_LIMIT,
+use crate::request::{
+    encode::{self, HandlerResult},
+    page::LARGEST_LIMIT,
 };
 
 const LINES: &str = "application/x-ndjson";

@@ -7,7 +7,7 @@ use axum::{
     response::Response,
 };
 use jurat_core::{
-    account::caller::Caller,
+    account::caller::{Caller, Scope},
     code::ProblemCode,
     workflow::{
         WorkflowRef,
@@ -16,20 +16,32 @@ use jurat_core::{
 };
 use jurat_engine::{Engine, EngineError, NewFilePatch};
 use jurat_wire::{
-    api::workflows::{self, InlineRoom, WorkflowFilesBody},
+    api::workflows::{
+        self, InlineRoom, PatchWorkflowFilesRequest, PatchedWorkflow, WorkflowFileEnvelope,
+        WorkflowFilesBody,
+    },
     problem::Problem,
 };
 use serde_json::{Value, json};
 
-use crate::request::page::wrong;
-use crate::request::{
-    decode::{LargeJson, PathText},
-    encode::{self, HandlerResult},
-    idempotency::{self, Idempotency},
+use crate::{
+    mcp::schema,
+    operation::{Operation, TextAuthor, Tool, parameters},
+    request::{
+        decode::{LargeJson, PathText},
+        encode::{self, HandlerResult},
+        idempotency::{self, Idempotency},
+        page::wrong,
+    },
+    resources::{
+        WORKFLOWS,
+        workflows::{WORKFLOW, WORKFLOW_NAMES, examples},
+    },
 };
 
 /// The most files of one reply.
 const MOST_PATHS: usize = 100;
+
 /// The most bytes of contents in one reply.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
@@ -94,7 +106,26 @@ impl FilesQuery {
     }
 }
 
-pub(crate) async fn read(
+pub(super) fn read_operation() -> Operation {
+    let text = "An attached file by its `path`, or several by `paths`, which are returned as a list `files`. Text is returned as text and binary content as base64; binary content above 256 KiB needs `format=raw`. With `sha256`, the file is found only if its content matches.";
+    Operation::get("/v1/workflows/{ref}/files", "workflow_files", read).also("/v1/workflows/{ref}/{slug}/files").aliased("/v1/workflows", "/v1/skills", "_of_skill").tag(WORKFLOWS).summary("Read workflow files").text(text).in_path([WORKFLOW])
+        .scope(Scope::WorkflowsRead)
+        .with(parameters::of_files())
+        .with([parameters::version("The version of the files; defaults to the current one.")])
+        .answers::<FileOrFiles>(
+            200,
+            "The file, or the files.",
+            json!({
+                "path": "short.md", "sha256": examples::DIGEST, "size_bytes": 7, "executable": false,
+                "content_kind": "text", "content": "# Short",
+            }),
+        )
+        .or_as("application/octet-stream", "The bytes, with `format=raw`.").refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+        .tool(Tool::reads("get_skill_file", "Read a workflow file", "Returns one attached file of a workflow.").also("get_workflow_file").path_either(WORKFLOW_NAMES, "The id, slug or name of a workflow.").needs("path").query(&["version"]).answers(schema::output::<WorkflowFileEnvelope<'_>>).ignores_unknown().author(TextAuthor::Others))
+        .tool(Tool::reads("get_skill_files", "Read workflow files", "Returns several attached files of a workflow.").also("get_workflow_files").path_either(WORKFLOW_NAMES, "The id, slug or name of a workflow.").needs("paths").query(&["version"]).answers(schema::output::<WorkflowFilesBody<'_>>).ignores_unknown().author(TextAuthor::Others))
+}
+
+async fn read(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     PathText(text): PathText,
@@ -160,7 +191,36 @@ fn raw(file: WorkflowFileBytes) -> Response {
     response
 }
 
-pub(crate) async fn patch(
+pub(super) fn patch_operation() -> Operation {
+    let text = "Adds a version that differs only in the named files; `executable` and `purpose` are unchanged if left out.";
+    Operation::patch("/v1/workflows/{ref}/files", "workflow_patch_files", patch).aliased("/v1/workflows", "/v1/skills", "_of_skill").tag(WORKFLOWS).summary("Change workflow files").text(text).in_path([WORKFLOW])
+        .scope(Scope::WorkflowsWrite)
+        .takes::<PatchWorkflowFilesRequest>([(
+            "plain",
+            json!({
+                "expected_version_token": examples::TOKEN,
+                "files": [{ "path": "long.md", "content": "# Long" }],
+                "delete_paths": ["short.md"],
+            }),
+        )])
+        .answers::<PatchedWorkflow<'_>>(
+            200,
+            "The saved version.",
+            examples::ids(json!({
+                "slug": "incident-postmortem", "name": "Incident postmortem", "version": 2,
+                "version_token": examples::TOKEN, "changed": ["long.md"], "deleted": ["short.md"],
+                "carried_forward": 0,
+                "authoring_notes": [
+                    "Nothing is checked: bind a verifier for each judgment the body asks for, or add a block of checks.",
+                    "The file `long.md` is attached, but the body does not mention it.",
+                ],
+            })),
+        )
+        .idempotent()
+        .refuses([ProblemCode::Conflict]).refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
+}
+
+async fn patch(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
     idempotency: Idempotency,
@@ -183,4 +243,30 @@ pub(crate) async fn patch(
 fn patched(it: &WorkflowSaveResult) -> Value {
     let content = (it.body.as_str(), it.bindings.as_slice(), it.files.as_slice());
     json!(workflows::patched(&it.workflow, content, (&it.changed, &it.deleted)))
+}
+
+/// One file, or a list of them.
+struct FileOrFiles;
+
+impl utoipa::PartialSchema for FileOrFiles {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        use utoipa::ToSchema as _;
+        let of = |name| utoipa::openapi::Ref::from_schema_name(name);
+        let one = utoipa::openapi::schema::OneOfBuilder::new()
+            .item(of(WorkflowFileEnvelope::name()))
+            .item(of(jurat_wire::api::workflows::WorkflowFilesBody::name()))
+            .build();
+        utoipa::openapi::RefOr::T(utoipa::openapi::Schema::OneOf(one))
+    }
+}
+
+impl utoipa::ToSchema for FileOrFiles {
+    fn name() -> std::borrow::Cow<'static, str> {
+        std::borrow::Cow::Borrowed("WorkflowFileOrFiles")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>) {
+        crate::operation::add::<WorkflowFileEnvelope<'_>>(schemas);
+        crate::operation::add::<jurat_wire::api::workflows::WorkflowFilesBody<'_>>(schemas);
+    }
 }

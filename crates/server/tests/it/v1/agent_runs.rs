@@ -79,7 +79,11 @@ async fn a_run_is_submitted_followed_and_read() {
     assert_eq!(events["items"][0]["event_type"], "RUN_FINALIZED", "the newest first");
     let cursor = events["next_cursor"].as_str().unwrap();
     let before = admin.get(&format!("/v1/runs/r1/events?limit=1&cursor={cursor}")).await.json();
-    assert!(before["items"][0]["id"].as_u64().unwrap() < cursor.parse().unwrap());
+    let number = |event: &Value| event["id"].as_u64().unwrap();
+    let (newer, older) = (number(&events["items"][1]), number(&before["items"][0]));
+    assert!(older < newer);
+    let same = admin.get(&format!("/v1/runs/r1/events?limit=1&before={newer}")).await.json();
+    assert_eq!(same["items"], before["items"]);
     // The task of a step is a task like any other.
     let task = admin.get("/v1/tasks/run-r1:a:0:1").await;
     assert!(task.status == StatusCode::OK || task.status == StatusCode::NOT_FOUND);

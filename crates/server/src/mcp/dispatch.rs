@@ -1,0 +1,95 @@
+//! Sends the request of a tool to the handler of its operation, within this process.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::Request,
+    http::{Method, StatusCode, Uri, header, request::Parts},
+    response::Response,
+};
+use jurat_core::{account::caller::Caller, code::ProblemCode};
+use jurat_engine::RequestMemory;
+use jurat_wire::problem::Problem;
+use serde_json::Value;
+use tower::Service as _;
+
+use super::request::ToolRequest;
+use crate::{
+    operation::Operation,
+    request::{auth::VisitorCaller, decode::ReadBody},
+};
+
+/// The operations without the layers that ask for a key: their caller is known already.
+#[derive(Debug, Clone)]
+pub(crate) struct InProcessRouter(pub(crate) Router);
+
+/// A problem as the API sends it.
+pub(super) struct ProblemReply {
+    pub(super) code: ProblemCode,
+    pub(super) body: Value,
+}
+
+impl From<Problem> for ProblemReply {
+    fn from(problem: Problem) -> Self {
+        Self { code: problem.code, body: problem.body() }
+    }
+}
+
+/// The reply of an operation to the request of a tool. `message` is the request that called the
+/// tool, whose caller and memory it takes over.
+pub(super) async fn send(
+    InProcessRouter(router): &InProcessRouter,
+    message: &Parts,
+    operation: &Operation,
+    asked: ToolRequest,
+) -> Result<Value, ProblemReply> {
+    let (method, uri) = asked.target(operation)?;
+    let response = call(router, message, request(method, uri, asked.body)).await;
+    let response = match moved_to(&response) {
+        // A template that has a new name.
+        Some(uri) => call(router, message, request(Method::GET, uri, None)).await,
+        None => response,
+    };
+    let status = response.status();
+    let code = response.extensions().get::<ProblemCode>().copied();
+    let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();
+    let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+    if status.is_success() {
+        Ok(body)
+    } else {
+        Err(ProblemReply { code: code.unwrap_or(ProblemCode::Internal), body })
+    }
+}
+
+fn request(method: Method, uri: Uri, body: Option<Value>) -> Request {
+    let mut request = Request::new(Body::empty());
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    if let Some(body) = body {
+        request.extensions_mut().insert(ReadBody(body));
+    }
+    request
+}
+
+async fn call(router: &Router, message: &Parts, mut request: Request) -> Response {
+    let (known, extensions) = (&message.extensions, request.extensions_mut());
+    if let Some(caller) = known.get::<Caller>() {
+        extensions.insert(VisitorCaller::Known(caller.clone()));
+        extensions.insert(caller.clone());
+    }
+    if let Some(memory) = known.get::<Arc<RequestMemory>>() {
+        extensions.insert(Arc::clone(memory));
+    }
+    match router.clone().call(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
+fn moved_to(response: &Response) -> Option<Uri> {
+    let location = response.headers().get(header::LOCATION)?;
+    let uri = location.to_str().ok()?.parse().ok()?;
+    (response.status() == StatusCode::FOUND).then_some(uri)
+}

@@ -1,0 +1,133 @@
+//! The router, made from the declarations. A route that is not declared does not exist.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Router, http::Uri, middleware::from_fn_with_state, response::Response,
+    routing::MethodRouter,
+};
+use jurat_core::code::ProblemCode;
+use jurat_engine::Engine;
+use jurat_wire::problem::Problem;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::{
+    mcp::{AllowedHosts, InProcessRouter},
+    operation::{Operation, RouteAccess, RouteInfo},
+    request::{auth, encode, layers},
+    resources::operations,
+};
+
+/// Every route that documents list, with who may call it.
+pub fn route_table() -> Vec<RouteInfo> {
+    let routes = operations().iter().flat_map(|operation| {
+        operation.addresses.iter().map(|address| RouteInfo {
+            method: operation.method,
+            path: &address.path,
+            access: operation.access,
+            operation: &address.id,
+        })
+    });
+    routes.collect()
+}
+
+pub(crate) fn router(engine: Engine, hosts: AllowedHosts) -> Router {
+    let (mut guarded, mut open, mut visited) = (Router::new(), Router::new(), Router::new());
+    let mut inside = Router::new();
+    for operation in operations() {
+        let handler = admitted(&engine, operation);
+        let router = match operation.access {
+            RouteAccess::Key => &mut guarded,
+            RouteAccess::Anyone => &mut open,
+            RouteAccess::Visitor => &mut visited,
+        };
+        for path in operation.paths() {
+            *router = std::mem::take(router).route(path, handler.clone());
+        }
+        inside = inside.route(operation.path(), handler);
+    }
+    let inside = inside.layer(CatchPanicLayer::custom(layers::caught)).with_state(engine.clone());
+    guarded
+        .route_layer(from_fn_with_state(engine.clone(), auth::require_key))
+        .merge(visited.route_layer(from_fn_with_state(engine.clone(), auth::know_key)))
+        .merge(open.route_layer(from_fn_with_state(engine.clone(), auth::know_nobody)))
+        .layer(Extension(Arc::new(hosts)))
+        .layer(Extension(InProcessRouter(inside)))
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(CatchPanicLayer::custom(layers::caught))
+        .layer(from_fn_with_state(engine.clone(), layers::identify))
+        .with_state(engine)
+}
+
+/// The handler, which refuses to begin a round if the node has too much to do.
+fn admitted(engine: &Engine, operation: &Operation) -> MethodRouter<Engine> {
+    let handler = operation.handler.clone();
+    if operation.begins_rounds {
+        handler.layer(from_fn_with_state(engine.clone(), layers::admit))
+    } else {
+        handler
+    }
+}
+
+/// Whether a request asks for an operation that begins rounds. It is asked before the request is
+/// routed, so that a node that is late spends no time on it.
+pub(crate) fn begins_rounds(method: &str, path: &str) -> bool {
+    let is_asked = |operation: &&Operation| {
+        operation.method == method && operation.paths().any(|declared| matches(declared, path))
+    };
+    operations().iter().filter(|operation| operation.begins_rounds).any(|it| is_asked(&it))
+}
+
+/// Whether a path has the form of a declared one.
+fn matches(declared: &str, path: &str) -> bool {
+    let (mut declared, mut given) = (declared.split('/'), path.split('/'));
+    loop {
+        match (declared.next(), given.next()) {
+            (None, None) => return true,
+            (Some(name), Some(text)) if name.starts_with('{') && !text.is_empty() => {}
+            (Some(fixed), Some(text)) if fixed == text => {}
+            _ => return false,
+        }
+    }
+}
+
+async fn unknown_route(uri: Uri) -> Response {
+    let path: String = uri.path().chars().take(200).collect();
+    encode::problem(&Problem::new(ProblemCode::NotFound, format!("there is nothing at `{path}`")))
+}
+
+async fn wrong_method() -> Response {
+    encode::problem(&Problem::new(
+        ProblemCode::MethodNotAllowed,
+        "this path does not support that method",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_rounds_is_known_before_it_is_routed() {
+        for (method, path, expected) in [
+            ("POST", "/api/v3/validate", true),
+            ("POST", "/api/v4/delegate", true),
+            ("POST", "/api/v2/delegate", true),
+            ("POST", "/verify", true),
+            ("POST", "/v1/tasks", true),
+            ("POST", "/v1/runs", true),
+            ("POST", "/v1/verifiers/cites/runs", true),
+            ("POST", "/v1/verifiers/@ann/cites/runs", true),
+            ("POST", "/v1/verifiers/cites/tests", true),
+            ("POST", "/v1/verifiers/cites/attacks", true),
+            ("GET", "/v1/verifiers/cites/runs", false),
+            ("GET", "/api/v3/validate", false),
+            ("POST", "/v1/sessions", false),
+            ("POST", "/v1/tasks/t1/cancel", false),
+            ("POST", "/v1/verifiers//runs", false),
+        ] {
+            assert_eq!(begins_rounds(method, path), expected, "{method} {path}");
+        }
+    }
+}
