@@ -1,4 +1,4 @@
-//! The commands. Each makes a request, sends it, and prints what came.
+//! The commands. Each builds a call, sends it, and prints the reply.
 
 pub(crate) mod account;
 pub(crate) mod agent_events;
@@ -28,12 +28,13 @@ pub(crate) mod workflows;
 
 use clap::CommandFactory as _;
 use jurat_core::account::full_name;
-use serde_json::Value;
+use jurat_wire::api::kit::time::Time;
+use serde::de::DeserializeOwned;
 
 pub(crate) use self::consensus::ask;
 use crate::{
     args::{Cli, CliCommand, ConfigCommand, EXIT_CODES},
-    client::{ApiCall, ApiClient, ApiReply},
+    client::{ApiClient, Call, Reply},
     config::CliConfig,
     logging,
     output::Output,
@@ -46,7 +47,7 @@ pub(crate) struct CommandContext {
     pub(crate) out: Output,
 }
 
-/// Does what needs no settings, and so works however wrong they are.
+/// Runs a command that needs no settings, which works even if they are wrong.
 pub(crate) fn without_settings(out: Output, command: &CliCommand) -> Option<anyhow::Result<u8>> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "a new command needs settings")]
     let text = match command {
@@ -89,15 +90,16 @@ pub(crate) async fn run(context: &CommandContext, command: CliCommand) -> anyhow
         CliCommand::Verifiers(command) => Box::pin(verifiers::run(context, command)).await,
         CliCommand::Templates(command) => Box::pin(templates::run(context, command)).await,
         CliCommand::Design => {
-            let call = ApiCall::get("/v1/design/workflow-prompt".to_owned());
-            Box::pin(templates::instructions(context, call)).await
+            Box::pin(templates::instructions(context, jurat_client::templates::design())).await
         }
         CliCommand::Workflows(command) => Box::pin(workflows::run(context, command)).await,
         CliCommand::Auth(command) => Box::pin(auth::run(context, command)).await,
-        CliCommand::Me(command) => Box::pin(people::me(context, command)).await,
-        CliCommand::Teams(command) => Box::pin(people::teams(context, command)).await,
-        CliCommand::Shares(command) => Box::pin(people::shares(context, command)).await,
-        CliCommand::Invitations(command) => Box::pin(people::invitations(context, command)).await,
+        CliCommand::Me(command) => Box::pin(people::run_me(context, command)).await,
+        CliCommand::Teams(command) => Box::pin(people::run_teams(context, command)).await,
+        CliCommand::Shares(command) => Box::pin(people::run_shares(context, command)).await,
+        CliCommand::Invitations(command) => {
+            Box::pin(people::run_invitations(context, command)).await
+        }
         CliCommand::Whoami => Box::pin(account::whoami(context)).await,
         CliCommand::Usage => Box::pin(account::usage(context)).await,
         CliCommand::Admin(command) => Box::pin(account::admin(context, command)).await,
@@ -119,21 +121,24 @@ pub(crate) async fn run(context: &CommandContext, command: CliCommand) -> anyhow
 }
 
 impl CommandContext {
-    /// Sends one request and returns the reply, unless it is a problem.
-    async fn send(&self, call: ApiCall) -> anyhow::Result<ApiReply> {
-        self.with_client(async |client| Ok(client.send(call).await?.success()?)).await
+    /// Sends one call and returns its reply.
+    async fn send<R: DeserializeOwned>(&self, call: Call<R>) -> anyhow::Result<Reply<R>> {
+        self.with_client(async |client| Ok(client.send(call).await?)).await
     }
 
     /// The same without a key.
-    async fn send_anonymously(&self, call: ApiCall) -> anyhow::Result<ApiReply> {
+    async fn send_anonymously<R: DeserializeOwned>(
+        &self,
+        call: Call<R>,
+    ) -> anyhow::Result<Reply<R>> {
         let mut client = Box::pin(ApiClient::connect(&self.config, self.out)).await?;
         client.forget_key();
         let reply = client.send(call).await;
         client.close().await;
-        Ok(reply?.success()?)
+        Ok(reply?)
     }
 
-    /// Does something with one client, and lets go of it afterwards.
+    /// Makes calls with one client, and closes it afterwards.
     async fn with_client<T>(
         &self,
         ask: impl AsyncFnOnce(&ApiClient) -> anyhow::Result<T>,
@@ -145,15 +150,14 @@ impl CommandContext {
     }
 }
 
-/// The items of a page.
-/// What a thing in a list is called: a bare name would mean one's own.
-fn called(item: &Value, field: &str) -> Value {
-    match (item["owner"].as_str(), item[field].as_str()) {
-        (Some(owner), Some(name)) => Value::String(full_name(owner, name)),
-        _ => item[field].clone(),
-    }
+/// The name of an entry in a list, with its owner unless it is the caller's own.
+fn called(owner: Option<&str>, name: &str) -> String {
+    owner.map_or_else(|| name.to_owned(), |owner| full_name(owner, name))
 }
 
-fn items(body: &Value) -> &[Value] {
-    body["items"].as_array().map_or(&[], Vec::as_slice)
+/// A time in UTC as people write it, to the second.
+fn to_the_second(time: Time) -> String {
+    let text = jurat_wire::api::kit::time::text(time.0);
+    let (day, clock) = text.split_once('T').unwrap_or((&text, ""));
+    format!("{day} {}", clock.split(['.', 'Z']).next().unwrap_or_default())
 }

@@ -3,55 +3,58 @@
 use jurat_core::code::ProblemCode;
 use serde_json::{Value, json};
 
-use crate::hint;
+use crate::{
+    client::{ClientError, Refusal},
+    hint,
+};
 
 pub(crate) const ERROR: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
-/// The member of a problem that holds what the header `Retry-After` says.
-pub(crate) const RETRY_AFTER: &str = "retry_after_s";
 
+/// Something on the command line must be corrected first.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CliFailure {
-    /// Something on the command line must be corrected first.
-    #[error("{0}")]
-    Usage(String),
-    /// The body of a problem.
-    #[error("{}", text_of(.0, "message").unwrap_or("the server refused the request"))]
-    Refused(Value),
-}
+#[error("{0}")]
+pub(crate) struct CliFailure(String);
 
 impl CliFailure {
     pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
-        Self::Usage(text.into()).into()
+        Self(text.into()).into()
     }
+}
 
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Usage(_) => USAGE,
-            Self::Refused(body) => code(body).map_or(ERROR, ProblemCode::exit_code),
-        }
-    }
+/// The refusal of the server, if the command failed by one.
+pub(crate) fn refusal(error: &anyhow::Error) -> Option<&Refusal> {
+    error.downcast_ref::<ClientError>()?.refusal()
+}
 
-    /// What to print below the message: what is wrong with each session, the field, the next step.
-    pub(crate) fn advice(&self) -> Vec<String> {
-        let Self::Refused(body) = self else { return Vec::new() };
-        let mut lines: Vec<String> = body["sessions"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|it| format!("session {}: {}", word(&it["session_id"]), word(&it["problem"])))
-            .collect();
-        if let Some(field) = text_of(body, "field") {
-            lines.push(hint::field(field));
-        }
-        if let Some(seconds) = body[RETRY_AFTER].as_u64() {
-            lines.push(format!("try again in: {seconds} s"));
-        }
-        if let Some(hint) = hint::of(code(body), body) {
-            lines.push(format!("hint: {hint}"));
-        }
-        lines
+pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
+    match refusal(error) {
+        Some(refusal) => refusal.code().map_or(ERROR, ProblemCode::exit_code),
+        None if error.is::<CliFailure>() => USAGE,
+        None => ERROR,
     }
+}
+
+/// The lines below the message: the problem of each session, the field, and the next step.
+pub(crate) fn advice(error: &anyhow::Error) -> Vec<String> {
+    refusal(error).map(advice_on).unwrap_or_default()
+}
+
+fn advice_on(refusal: &Refusal) -> Vec<String> {
+    let problem = refusal.problem.as_ref();
+    let sessions = problem.and_then(|it| it.sessions.as_deref()).unwrap_or_default();
+    let mut lines: Vec<String> = sessions
+        .iter()
+        .map(|session| format!("session {}: {}", session.session_id, session.problem))
+        .collect();
+    if let Some(field) = problem.and_then(|it| it.field.as_deref()) {
+        lines.push(hint::field(field));
+    }
+    if let Some(seconds) = refusal.retry_after_s {
+        lines.push(format!("try again in: {seconds} s"));
+    }
+    lines.extend(problem.and_then(hint::of).map(|hint| format!("hint: {hint}")));
+    lines
 }
 
 /// The error and its causes. Some libraries repeat the cause in their own text.
@@ -67,55 +70,52 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
 
 /// The error for a program: the problem of the API, or the same members for one of this process.
 pub(crate) fn body(error: &anyhow::Error) -> Value {
-    let kind = match error.downcast_ref::<CliFailure>() {
-        Some(CliFailure::Refused(body)) => return body.clone(),
-        Some(CliFailure::Usage(_)) => "usage_error",
-        None => "command_failed",
-    };
+    if let Some(refusal) = refusal(error) {
+        return refusal.document();
+    }
+    let kind = if error.is::<CliFailure>() { "usage_error" } else { "command_failed" };
     json!({ "error": kind, "message": sentence(error) })
-}
-
-pub(crate) fn code(body: &Value) -> Option<ProblemCode> {
-    text_of(body, "code")?.parse().ok()
-}
-
-fn text_of<'a>(body: &'a Value, name: &str) -> Option<&'a str> {
-    body.get(name)?.as_str()
-}
-
-fn word(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
-    use jurat_wire::problem::Problem;
+    use jurat_wire::problem::{Problem, ProblemBody};
 
     use super::*;
 
+    fn refused(body: &Value, retry_after_s: Option<u64>) -> anyhow::Error {
+        let bytes = body.to_string().into_bytes().into();
+        let problem = ProblemBody::read(body);
+        ClientError::Refused(Box::new(Refusal { bytes, problem, retry_after_s })).into()
+    }
+
     #[test]
     fn a_temporary_refusal_says_when_to_retry() {
-        let body = json!({ "message": "too much", "hint": "Wait.", RETRY_AFTER: 7 });
-        assert_eq!(CliFailure::Refused(body).advice(), ["try again in: 7 s", "hint: Wait."]);
+        let problem = Problem::new(ProblemCode::RateLimited, "too much").hinted("Wait.");
+        let error = refused(&problem.body(), Some(7));
+        assert_eq!(advice(&error), ["try again in: 7 s", "hint: Wait."]);
+        assert_eq!(body(&error)["retry_after_s"], 7);
     }
 
     #[test]
     fn a_problem_says_what_to_try_next() {
         let problem = Problem::new(ProblemCode::RequestInvalid, "`claim` is required").at("claim");
-        let failure = CliFailure::Refused(problem.body());
-        assert_eq!(failure.to_string(), "`claim` is required");
-        assert_eq!(failure.exit_code(), 2);
+        let error = refused(&problem.body(), None);
+        assert_eq!(error.to_string(), "`claim` is required");
+        assert_eq!(exit_code(&error), 2);
         let expected = [
             "field: claim, set by `--claim`",
             "hint: Correct the flag or the file as the message says, and run the command again.",
         ];
-        assert_eq!(failure.advice(), expected);
+        assert_eq!(advice(&error), expected);
+        assert_eq!(body(&error.context("the file")), problem.body());
     }
 
     #[test]
     fn a_foreign_error_body_is_an_error() {
-        let failure = CliFailure::Refused(Value::Null);
-        assert_eq!(failure.exit_code(), 1);
-        assert_eq!(failure.to_string(), "the server refused the request");
+        let error = refused(&Value::Null, None);
+        assert_eq!(exit_code(&error), 1);
+        assert_eq!(error.to_string(), "the server refused the request");
+        assert!(advice(&error).is_empty());
     }
 }

@@ -1,8 +1,8 @@
-//! What to do about a refusal, in the words of the command line. The API gives hints too, which speak
-//! of requests and headers.
+//! What to do about a refusal, in the words of the command line. The hints of the API speak of
+//! requests and headers.
 
 use jurat_core::code::ProblemCode;
-use serde_json::Value;
+use jurat_wire::problem::ProblemBody;
 
 /// Fields of requests that are flags here.
 const FLAGS: [(&str, &str); 27] = [
@@ -47,17 +47,16 @@ pub(crate) fn field(name: &str) -> String {
     }
 }
 
-/// What to do, in terms of the command line. A hint that is specific to the problem wins over the
-/// hint of its code.
-pub(crate) fn of(code: Option<ProblemCode>, body: &Value) -> Option<String> {
-    if let Some(token) = body["current_version_token"].as_str() {
+/// What to do, in terms of the command line. A hint of the problem itself replaces that of its code.
+pub(crate) fn of(problem: &ProblemBody<'_>) -> Option<String> {
+    if let Some(token) = &problem.current_version_token {
         return Some(format!(
             "Check the current version, then run the command again with `--expected-version-token {token}`."
         ));
     }
-    let given = body["hint"].as_str()?;
-    let ours = code.filter(|code| code.hint() == given).and_then(of_code);
-    Some(ours.unwrap_or(given).to_owned())
+    let given = problem.hint.as_ref();
+    let ours = problem.known_code().filter(|code| code.hint() == given).and_then(of_code);
+    Some(ours.unwrap_or(given).to_owned()).filter(|hint| !hint.is_empty())
 }
 
 /// Only codes whose hint would send people to HTTP.
@@ -125,6 +124,10 @@ mod tests {
 
     use super::*;
 
+    fn hint(problem: &Problem) -> String {
+        of(&ProblemBody::read(&problem.body()).unwrap()).unwrap()
+    }
+
     #[test]
     fn no_hint_mentions_http() {
         let words = [
@@ -143,8 +146,7 @@ mod tests {
             "`consensus`",
         ];
         for code in ProblemCode::ALL {
-            let body = Problem::new(*code, "x").body();
-            let hint = of(Some(*code), &body).unwrap();
+            let hint = hint(&Problem::new(*code, "x"));
             for word in words {
                 assert!(!hint.contains(word), "{code}: {hint}");
             }
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_specific_hint_says_more() {
-        let body = Problem::new(ProblemCode::NotFound, "x").hinted("Use `@kim/tone`.").body();
-        assert_eq!(of(Some(ProblemCode::NotFound), &body).as_deref(), Some("Use `@kim/tone`."));
+        let problem = Problem::new(ProblemCode::NotFound, "x").hinted("Use `@kim/tone`.");
+        assert_eq!(hint(&problem), "Use `@kim/tone`.");
     }
 }

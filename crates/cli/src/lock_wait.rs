@@ -1,4 +1,4 @@
-//! Waits for a lock that another process of ours holds for a moment.
+//! Waits for a lock that another process of Jurat holds briefly.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::state::StateError;
 
-/// Commands end sooner, unless they walk a round.
+/// Most commands end sooner, unless they run a round.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Tries until it works, until it fails for a reason that does not pass, or until patience ends.
-/// Says once that it waits.
+/// Retries until it succeeds, fails for a lasting reason, or has waited too long. It announces once
+/// that it waits.
 pub(crate) async fn retry_while_locked<T>(
     passes: fn(&StateError) -> bool,
     say: impl FnOnce(&str),

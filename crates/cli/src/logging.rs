@@ -28,11 +28,11 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// What a server logs when nobody says otherwise.
+/// The default filter of a server.
 pub(crate) const OF_A_SERVER: &str = "warn,jurat=info";
-/// The target of what is logged whatever the filter says.
+/// The target of lines that pass every filter.
 const ALWAYS: &str = "jurat::start";
-/// What a command logs: only what its user must know.
+/// The default filter of a command.
 pub(crate) const OF_A_COMMAND: &str = "error";
 
 /// Starts the log of a command.
@@ -57,9 +57,9 @@ fn begin(
     telemetry: Option<&Telemetry>,
 ) -> anyhow::Result<()> {
     let text = config.log_filter.as_deref().unwrap_or(default);
-    // Whoever chose what is logged, or a form for programs, wants it wherever it goes.
+    // A chosen filter or a format for programs applies even in the background.
     let minds_others = config.log_filter.is_none() && format == LogFormat::Text;
-    // Whoever wants verdicts in the log as well names their target.
+    // Verdicts are logged only if the filter names their target.
     let text = format!("{}=off,{text},{ALWAYS}=info", evaluation::TARGET);
     let filter = EnvFilter::try_new(text)
         .map_err(|error| CliFailure::usage(format!("`log.filter` is invalid: {error}")))?;
@@ -87,20 +87,20 @@ fn may_be_told(metadata: &Metadata<'_>) -> bool {
     target.starts_with("jurat") || (*metadata.level() <= Level::INFO && !target.starts_with("rmcp"))
 }
 
-/// What tells that all goes its way.
+/// Whether a line only reports that all is well.
 fn is_chatter(metadata: &Metadata<'_>) -> bool {
     Level::WARN < *metadata.level() && metadata.target() != ALWAYS
 }
 
-/// Whether somebody else has the terminal at the moment, as after `jurat serve &`: lines of this
-/// process would come between what the commands typed there print.
+/// Whether another process has the terminal, as after `jurat serve &`: lines of this process would
+/// mix with the output of that one.
 fn is_in_background() -> bool {
     let foreground = rustix::termios::tcgetpgrp(io::stderr());
     foreground.is_ok_and(|group| group != rustix::process::getpgrp())
 }
 
-/// A panic is an error in the log. Its text is told only if the program wrote it as it is: one
-/// that was put together may hold what a caller or an executor sent.
+/// Logs a panic as an error. A formatted text is left out, because it may contain data of a caller
+/// or an executor.
 fn tell_panic(panic: &std::panic::PanicHookInfo<'_>) {
     let text = panic.payload().downcast_ref::<&'static str>().copied();
     let location = panic.location().map(ToString::to_string);

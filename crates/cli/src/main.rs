@@ -23,7 +23,7 @@ use crate::{
     args::Cli,
     commands::CommandContext,
     config::CliConfig,
-    failure::{CliFailure, ERROR, sentence},
+    failure::sentence,
     output::{Output, OutputFormat},
     settings::Settings,
 };
@@ -49,22 +49,21 @@ fn main() -> ExitCode {
         Err(error) => return failed(out, &error.into()),
     };
     let result = runtime.block_on(commands::run(&context, cli.command));
-    // What still runs was left behind on purpose, after a second signal for example.
+    // Work that still runs was abandoned on purpose, for example after a second signal.
     runtime.shutdown_background();
     result.map_or_else(|error| failed(out, &error), ExitCode::from)
 }
 
-/// Says what went wrong and what to try next.
+/// Prints the error and what to try next.
 fn failed(out: Output, error: &anyhow::Error) -> ExitCode {
-    // Whoever read the output has seen enough.
+    // The reader of the output has closed it.
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
-    let failure = error.downcast_ref::<CliFailure>();
-    out.error(&sentence(error), &failure.map(CliFailure::advice).unwrap_or_default());
+    out.error(&sentence(error), &failure::advice(error));
     if out.format == OutputFormat::Json {
-        // The exit code tells of the error even where nobody reads this.
+        // The exit code reports the error even if this cannot be printed.
         drop(out.data(&failure::body(error).to_string()));
     }
-    ExitCode::from(failure.map_or(ERROR, CliFailure::exit_code))
+    ExitCode::from(failure::exit_code(error))
 }

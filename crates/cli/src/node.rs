@@ -17,8 +17,8 @@ use crate::{
     state::{StateFolder, store_name},
 };
 
-/// How people get accounts here, as the settings say.
-pub(crate) fn accounts(config: &CliConfig) -> anyhow::Result<AccountSettings> {
+/// How people get accounts.
+fn accounts(config: &CliConfig) -> anyhow::Result<AccountSettings> {
     let terms = &config.accounts;
     let mailer: Arc<dyn Mailer> = match (&terms.smtp_url, &terms.from) {
         (Some(url), Some(from)) => Arc::new(SmtpMailer::new(url, from).context("`mail.smtp_url`")?),
@@ -37,12 +37,26 @@ pub(crate) fn accounts(config: &CliConfig) -> anyhow::Result<AccountSettings> {
     })
 }
 
+/// The settings of an engine.
+pub(crate) struct EngineSettings {
+    pub(crate) limits: EngineLimits,
+    pub(crate) judges: JudgesConfig,
+    pub(crate) accounts: AccountSettings,
+}
+
+impl EngineSettings {
+    pub(crate) fn of(config: &CliConfig) -> anyhow::Result<Self> {
+        let (limits, judges) = (config.limits, config.judges.clone());
+        Ok(Self { limits, judges, accounts: accounts(config)? })
+    }
+}
+
 pub(crate) async fn engine(
     state: &StateFolder,
     store: &StoreLocation,
-    limits: EngineLimits,
-    (judges, accounts): (JudgesConfig, AccountSettings),
+    settings: EngineSettings,
 ) -> anyhow::Result<Engine> {
+    let EngineSettings { limits, judges, accounts } = settings;
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
     let parts = EngineParts {
@@ -62,8 +76,8 @@ pub(crate) async fn engine(
     Ok(engine)
 }
 
-/// Whoever has a SQLite file has its installation, so the key of its folder is let in. A shared
-/// database has operators already: a node that joins must not add one that nobody asked for.
+/// Admits the key of the state folder: the owner of a SQLite file owns its installation. A shared
+/// database has operators already, and a node that joins must not add another.
 async fn ensure_admin(
     state: &StateFolder,
     store: &StoreLocation,
@@ -81,14 +95,14 @@ async fn ensure_admin(
     Ok(engine.key_ensure_admin(&state.admin_key()?).await?)
 }
 
-/// Draws another key for the operator, for whoever has lost all of them.
+/// Creates another key for an operator who has lost all of them.
 pub(crate) async fn new_admin(state: &StateFolder, engine: &Engine) -> anyhow::Result<()> {
     let key = StateFolder::fresh_key();
     engine.key_ensure_admin(&key).await?;
     Ok(state.replace_admin_key(&key.reveal())?)
 }
 
-/// Says which store it is, and what to do about a role that may not make the tables.
+/// Names the store, and says what to do about a role that may not create the tables.
 fn unopened(store: &StoreLocation, error: StoreError) -> anyhow::Error {
     let name = store_name(store);
     let text = match store {

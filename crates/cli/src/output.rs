@@ -1,4 +1,4 @@
-//! What is printed: data on standard output, everything else on standard error.
+//! Prints data on standard output, and everything else on standard error.
 
 pub(crate) mod backup_progress;
 pub(crate) mod plain;
@@ -16,7 +16,7 @@ use console::{Style, Term};
 use self::plain::{escape, is_plain, visible, visible_in, wrapped};
 use crate::{
     args::GlobalArgs,
-    client::ApiReply,
+    client::Reply,
     config::{ColourMode, LogFormat},
     logging,
 };
@@ -26,11 +26,11 @@ pub(crate) struct Output {
     pub(crate) format: OutputFormat,
     pub(crate) chatter: Verbosity,
     pub(crate) colours: ColourMode,
-    /// How many columns the terminal has, where there is one that says so.
+    /// The width of the terminal, if it is known.
     pub(crate) width: Option<u16>,
     /// The same for standard error.
     pub(crate) error_width: Option<u16>,
-    /// The form of what stands on standard error.
+    /// The format of standard error.
     pub(crate) log: LogFormat,
 }
 
@@ -58,7 +58,7 @@ impl Output {
         }
     }
 
-    /// For what is kept: without colours, and as wide as it needs to be.
+    /// For a file: without colours, and as wide as needed.
     pub(crate) const fn plain() -> Self {
         Self {
             format: OutputFormat::Text,
@@ -70,12 +70,12 @@ impl Output {
         }
     }
 
-    /// The output of a program that logs in this form.
+    /// The output of a program that logs in this format.
     pub(crate) fn logging(self, log: LogFormat) -> Self {
         Self { log, ..self }
     }
 
-    /// Says what went wrong, and below it what to do.
+    /// Prints an error, and below it what to do.
     pub(crate) fn error(self, text: &str, advice: &[String]) {
         match self.log {
             LogFormat::Json => logging::error_line(text, advice),
@@ -93,33 +93,41 @@ impl Output {
         self.bytes(text.trim_end_matches('\n').as_bytes())
     }
 
-    /// Prints what is written for people: lines fit the terminal, and nothing in them steers it.
+    /// Prints text for people: lines fit the terminal, and no character in them controls it.
     pub(crate) fn text(self, text: &str) -> io::Result<()> {
         self.data(&wrapped(&visible_in(self.colours, text), self.width))
     }
 
-    /// Prints a document of somebody: as it is where it is kept, without what steers a terminal
-    /// where it is looked at.
+    /// Prints a user's document: unchanged into a file, without control characters on a terminal.
     pub(crate) fn document(self, text: &str) -> io::Result<()> {
         if io::stdout().is_terminal() { self.data(&visible(text)) } else { self.data(text) }
     }
 
-    /// Prints a body as it came, or what `text` makes of it.
-    pub(crate) fn reply(
+    /// Prints a body as it came, or as text for people.
+    pub(crate) fn reply<R>(
         self,
-        reply: &ApiReply,
+        reply: &Reply<R>,
         text: impl FnOnce(Self) -> String,
     ) -> io::Result<()> {
+        self.body(&reply.bytes, text)
+    }
+
+    /// The same for a body of any kind.
+    pub(crate) fn body(self, bytes: &[u8], text: impl FnOnce(Self) -> String) -> io::Result<()> {
         match self.format {
             // A reply without a body has nothing to print.
-            OutputFormat::Json if reply.bytes.is_empty() => Ok(()),
-            OutputFormat::Json => self.bytes(&reply.bytes),
+            OutputFormat::Json if bytes.is_empty() => Ok(()),
+            OutputFormat::Json => self.bytes(bytes),
             OutputFormat::Text => self.text(&text(self)),
         }
     }
 
-    /// Prints a body as it came, or says that it was done, which is for people who want to hear it.
-    pub(crate) fn confirm(self, reply: &ApiReply, text: impl FnOnce() -> String) -> io::Result<()> {
+    /// Prints a body as it came, or a sentence for people, unless they asked for silence.
+    pub(crate) fn confirm<R>(
+        self,
+        reply: &Reply<R>,
+        text: impl FnOnce() -> String,
+    ) -> io::Result<()> {
         match (self.format, self.chatter) {
             (OutputFormat::Text, Verbosity::Quiet) => Ok(()),
             (OutputFormat::Text, Verbosity::Normal) | (OutputFormat::Json, _) => {
@@ -128,7 +136,7 @@ impl Output {
         }
     }
 
-    /// Prints what no server said, or says that it was done.
+    /// Prints a document of this program, or a sentence for people.
     pub(crate) fn data_or(self, body: &Value, text: impl FnOnce() -> String) -> io::Result<()> {
         match (self.format, self.chatter) {
             (OutputFormat::Json, _) => self.data(&body.to_string()),
@@ -137,7 +145,7 @@ impl Output {
         }
     }
 
-    #[expect(clippy::unused_self, reason = "who prints has an output")]
+    #[expect(clippy::unused_self, reason = "only an output prints")]
     fn bytes(self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
@@ -145,7 +153,7 @@ impl Output {
         out.flush()
     }
 
-    /// Says something beside the data.
+    /// Prints a note on standard error, unless the user asked for silence.
     pub(crate) fn note(self, text: &str) {
         match (self.chatter, self.log) {
             (Verbosity::Quiet, _) => {}
@@ -154,7 +162,7 @@ impl Output {
         }
     }
 
-    /// Warns of something, also those who want to hear nothing else.
+    /// Prints a warning, even if the user asked for silence.
     pub(crate) fn warn(self, text: &str) {
         self.beside(&format!("warning: {text}"));
     }
@@ -169,7 +177,7 @@ impl Output {
     }
 }
 
-/// A number with what it counts.
+/// A number with a noun.
 pub(crate) fn counted<N: Copy + fmt::Display + From<u8> + PartialEq>(
     number: N,
     one: &str,
@@ -177,24 +185,24 @@ pub(crate) fn counted<N: Copy + fmt::Display + From<u8> + PartialEq>(
     if number == N::from(1) { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
-/// A terminal that does not know its width says 0.
+/// The width of a terminal; one that does not know it reports 0.
 fn width(terminal: &Term, is_terminal: bool) -> Option<u16> {
     let (_, columns) = terminal.size_checked().filter(|_| is_terminal)?;
     Some(columns).filter(|columns| *columns > 0)
 }
 
-/// Writes a line on standard error. Nothing can be done when that fails.
+/// Writes a line on standard error. There is no way to report a failure of that.
 pub(crate) fn complain(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
-/// What others wrote on one line, with what would steer a terminal made visible, and not longer
-/// than `most`. It is cut between words where there are some.
+/// Somebody's text on one line of at most `most` characters, with control characters made visible.
+/// It is cut between words if possible.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let mut line = String::new();
     let mut was_space = false;
     for symbol in text.chars() {
-        // A space that breaks no line is seen as what it is.
+        // A space that breaks no line stays visible.
         let is_space = symbol.is_whitespace();
         if is_space {
             if !was_space {
@@ -211,7 +219,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     let Some((end, _)) = line.char_indices().nth(most) else { return line.to_owned() };
     let last = line[..end].char_indices().next_back().map_or(0, |(last, _)| last);
     let kept = &line[..last];
-    // Half of it is worth more than a whole word.
+    // A cut within a word keeps more than half of the text.
     let words = kept.rfind(' ').filter(|space| kept.len() / 2 <= *space);
     let is_whole = line[last..].starts_with(' ');
     let kept = words.filter(|_| !is_whole).map_or(kept, |space| &kept[..space]);

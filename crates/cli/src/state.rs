@@ -1,4 +1,4 @@
-//! The state folder: the keys, the lock, and where the running server is.
+//! The state folder: the keys, the lock, and the address of the running server.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
@@ -68,13 +68,13 @@ pub(crate) enum StateError {
     OtherStore { running: String, wanted: String },
 }
 
-/// The folder. Only those make it who own what is in it, and they say so.
+/// The folder. Only a command that owns its contents creates it, and says so.
 #[derive(Debug, Clone)]
 pub(crate) struct StateFolder {
     dir: PathBuf,
 }
 
-/// Where the running server is.
+/// The address and the store of the running server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ServerFile {
     pub(crate) url: String,
@@ -100,26 +100,26 @@ pub(crate) struct StoreLock {
 #[derive(Debug)]
 pub(crate) struct ServerAnnouncement {
     path: PathBuf,
-    /// Its lock ends with the process, however that ends, so that a trace is told from a server.
+    /// Its lock ends with the process, so a file without a lock is only a trace.
     _file: File,
 }
 
 impl Drop for ServerAnnouncement {
     fn drop(&mut self) {
-        // A file that stays is harmless: it is not believed when nobody holds its lock.
+        // A file that stays is harmless: without a lock it does not count.
         drop(std::fs::remove_file(&self.path));
     }
 }
 
 impl StateFolder {
-    /// The folder of one who owns it, made if it is not there.
+    /// The folder of its owner, created if it does not exist.
     pub(crate) fn open(dir: &Path) -> Result<Self, StateError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
         made.map_err(|source| StateError::Io { path: dir.to_owned(), source })?;
         Ok(Self { dir: dir.to_owned() })
     }
 
-    /// The same, and says so when it is new: the next command finds it only from the same place.
+    /// The same, with a note if it is new: a command in another folder would not find it.
     pub(crate) fn open_saying(dir: &Path, out: Output) -> Result<Self, StateError> {
         let is_new = !dir.exists();
         let state = Self::open(dir)?;
@@ -129,7 +129,7 @@ impl StateFolder {
         Ok(state)
     }
 
-    /// The folder of one who uses what another made.
+    /// The folder that another command created.
     pub(crate) fn of_another(dir: &Path) -> Result<Self, StateError> {
         if dir.is_dir() {
             return Ok(Self::existing(dir));
@@ -137,12 +137,12 @@ impl StateFolder {
         Err(StateError::NoState { path: absolute(dir) })
     }
 
-    /// The folder as it is, for those who only look.
+    /// The folder as it is, for reading only.
     pub(crate) fn existing(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
 
-    /// Takes the lock where the store needs one: PostgreSQL serves many, a file only one.
+    /// Takes the lock if the store needs one: PostgreSQL serves many processes, a file only one.
     pub(crate) fn lock(&self, store: &StoreLocation) -> Result<Option<StoreLock>, StateError> {
         let StoreLocation::File(file) = store else { return Ok(None) };
         let folder = try_lock(&self.dir.join(LOCK))?.ok_or_else(|| self.locked())?;
@@ -168,7 +168,7 @@ impl StateFolder {
         }
     }
 
-    /// A key that nobody has seen.
+    /// A new key.
     pub(crate) fn fresh_key() -> ApiKey {
         let clock = SystemClock;
         ApiKey::new(clock.bits(), [clock.bits(), clock.bits()])
@@ -288,7 +288,7 @@ impl StateFolder {
     }
 }
 
-/// The locked file, or nothing where another process has it.
+/// The locked file; none if another process holds the lock.
 fn try_lock(path: &Path) -> Result<Option<File>, StateError> {
     let file = open_or_make(path)?;
     match file.try_lock() {
@@ -303,7 +303,7 @@ fn open_or_make(path: &Path) -> Result<File, StateError> {
     opened.map_err(|source| StateError::Io { path: path.to_owned(), source })
 }
 
-/// Where a path leads, for people who may not be where they think they are.
+/// The absolute path, for people in another folder than they think.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -26,22 +26,22 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the end of the process waits for the last batches.
 const LAST_BATCH: Duration = Duration::from_secs(5);
 
-/// Where traces go, and how many of them.
+/// The collector of traces, and the share that it gets.
 #[derive(Clone)]
 pub(crate) struct TelemetryOptions {
     pub(crate) endpoint: String,
     pub(crate) sample_ratio: f64,
 }
 
-/// The two streams to the collector. Their queues are bounded: what does not fit is dropped, and a
-/// collector that is slow or gone holds up nobody.
+/// The two streams to the collector. Their queues have limits and drop the excess, so a slow or
+/// missing collector delays nothing.
 pub(crate) struct Telemetry {
     traces: SdkTracerProvider,
     events: SdkLoggerProvider,
 }
 
 impl Telemetry {
-    /// Starts to send. Must be called where the runtime is.
+    /// Starts to send. Must be called within the runtime.
     pub(crate) fn start(options: &TelemetryOptions) -> anyhow::Result<Self> {
         let courier =
             OtlpHttpClient::new(OutboundClient::new(ClientLimits::default())?, Handle::current());
@@ -95,7 +95,7 @@ impl Telemetry {
             .with_filter(filter_fn(|it| it.is_event() && it.target() == evaluation::TARGET))
     }
 
-    /// Sends what is left, for a while.
+    /// Sends the rest, for a limited time.
     pub(crate) async fn finish(self) {
         let sending = tokio::task::spawn_blocking(move || {
             let traces = self.traces.shutdown_with_timeout(LAST_BATCH);
@@ -109,7 +109,7 @@ impl Telemetry {
     }
 }
 
-/// Who sends. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` may say it otherwise.
+/// The name of the sender, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` sets another.
 fn resource() -> Resource {
     let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
     let name = crate::config::variable("OTEL_SERVICE_NAME").unwrap_or_else(|| "jurat".to_owned());

@@ -33,6 +33,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::{
+    client::RouterTransport,
     described,
     fake_executor::{Behaviour, FakeExecutor},
     mail::Outbox,
@@ -242,6 +243,14 @@ impl TestApp {
 }
 
 impl TestCaller<'_> {
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    pub(crate) fn transport(&self) -> RouterTransport {
+        RouterTransport { router: self.app.router.clone(), address: self.address }
+    }
+
     /// The same caller from this network address.
     #[must_use]
     pub fn at(self, address: &str) -> Self {

@@ -6,6 +6,7 @@
 )]
 
 pub mod app;
+pub mod client;
 mod described;
 pub mod fake_collector;
 pub mod fake_documents;

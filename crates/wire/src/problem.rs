@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jurat_core::code::ProblemCode;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
@@ -18,9 +18,9 @@ pub struct Problem {
     pub detail: String,
     /// The field that is wrong, as a path such as `consensus.replicas`.
     pub field: Option<String>,
-    /// What to try next, where more can be said than the code says.
+    /// What to try next, if there is more to say than the hint of the code.
     pub hint: Option<String>,
-    /// Members that stand beside the usual ones.
+    /// Members of single codes, beside those that every problem has.
     pub extras: Map<String, Value>,
 }
 
@@ -48,35 +48,27 @@ impl Problem {
         self
     }
 
-    /// The body. Some clients read `error`, `message` and `hint`; they say the same.
+    /// The body. `error` and `message` repeat the code and the detail for clients that read those.
     pub fn body(&self) -> Value {
-        let code = ErrorCode(self.code);
-        let detail = &without_brackets(&self.detail);
+        let code = Cow::Borrowed(self.code.as_str());
+        let detail = without_brackets(&self.detail);
         let hint = self.hint.as_deref().unwrap_or_else(|| self.code.hint());
-        let extra = |name| self.extras.get(name);
-        let errors = self.field.as_deref().map(|field| [FieldError { field, reason: detail }]);
+        let field = self.field.as_deref().map(Cow::Borrowed);
+        let fault = |field| FieldError { field, reason: detail.clone() };
         let mut body = json!(ProblemBody {
-            r#type: format!("urn:jurat:error:{}", self.code),
-            title: code,
+            r#type: Cow::Owned(format!("urn:jurat:error:{}", self.code)),
+            title: code.clone(),
             status: self.code.http_status(),
-            detail,
-            code,
+            detail: detail.clone(),
+            code: code.clone(),
             error: code,
-            message: detail,
-            hint: &without_brackets(hint),
-            field: self.field.as_deref(),
-            errors,
-            sessions: extra("sessions"),
-            reason: extra("reason"),
-            consensus: extra("consensus"),
-            replicas: extra("replicas"),
-            round_id: extra("round_id"),
-            receipt_id: extra("receipt_id"),
-            current_version_token: extra("current_version_token"),
-            resets_at: extra("resets_at"),
-            reasoning: extra("reasoning"),
-            verifier_run_id: extra("verifier_run_id"),
+            message: detail.clone(),
+            hint: without_brackets(hint),
+            errors: field.clone().map(|field| vec![fault(field)]),
+            field,
+            ..ProblemBody::default()
         });
+        // The members of single codes.
         if let Some(members) = body.as_object_mut() {
             members.extend(self.extras.clone());
         }
@@ -85,77 +77,99 @@ impl Problem {
 }
 
 /// An error, as `application/problem+json`.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemBody<'a> {
     /// `urn:jurat:error:` and the code.
-    r#type: String,
+    pub r#type: Cow<'a, str>,
     /// The code.
-    title: ErrorCode,
+    #[schema(value_type = ErrorCode)]
+    pub title: Cow<'a, str>,
     /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
-    status: u16,
+    pub status: u16,
     /// The error in words.
-    detail: &'a str,
-    code: ErrorCode,
+    pub detail: Cow<'a, str>,
+    // Text, so that a reader can show an error of a later version.
+    #[schema(value_type = ErrorCode)]
+    pub code: Cow<'a, str>,
     /// The code.
-    error: ErrorCode,
+    #[schema(value_type = ErrorCode)]
+    pub error: Cow<'a, str>,
     /// Alias of `detail`.
-    message: &'a str,
+    pub message: Cow<'a, str>,
     /// What to try next.
-    hint: &'a str,
+    pub hint: Cow<'a, str>,
     /// Path of the faulty field, such as `consensus.replicas`, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    field: Option<&'a str>,
+    pub field: Option<Cow<'a, str>>,
     /// With `field`: the same error as a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<FieldError>)]
-    errors: Option<[FieldError<'a>; 1]>,
+    pub errors: Option<Vec<FieldError<'a>>>,
     /// With `sessions_unavailable`: the problem of each session.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<SessionProblem>)]
-    sessions: Option<&'a Value>,
+    pub sessions: Option<Vec<SessionProblem<'a>>>,
     /// With `schema_refused`: the exceeded limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    reason: Option<&'a Value>,
+    pub reason: Option<Cow<'a, str>>,
     /// With `consensus_disagreement`, as in a reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = ConsensusBlock)]
-    consensus: Option<&'a Value>,
+    pub consensus: Option<ConsensusBlock<'a>>,
     /// With `consensus_disagreement`, as in a reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<ReplicaBody>)]
-    replicas: Option<&'a Value>,
+    pub replicas: Option<Vec<ReplicaBody<'a>>>,
     /// Id of the round, if one was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    round_id: Option<&'a Value>,
+    pub round_id: Option<Cow<'a, str>>,
     /// With `consensus_disagreement`: the digest of the recorded decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    receipt_id: Option<&'a Value>,
+    pub receipt_id: Option<Cow<'a, str>>,
     /// With `conflict` on a deploy or save: the current token, required for the next version.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    current_version_token: Option<&'a Value>,
+    pub current_version_token: Option<Cow<'a, str>>,
     /// With `anonymous_daily_cap`: when the next day starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
-    resets_at: Option<&'a Value>,
+    pub resets_at: Option<Time>,
     /// With `safety_verification_failed`: the judge's reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    reasoning: Option<&'a Value>,
+    pub reasoning: Option<Cow<'a, str>>,
     /// With `safety_verification_failed`: the judge's verifier run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    verifier_run_id: Option<&'a Value>,
+    pub verifier_run_id: Option<Cow<'a, str>>,
 }
 
-/// Text that no terminal takes for markup. A client in the field reads square brackets as such, and
-/// stumbles over what a caller or a program wrote between them.
+impl ProblemBody<'static> {
+    /// Reads a problem, also one of another version that lacks some members.
+    pub fn read(document: &Value) -> Option<Self> {
+        let given = document.as_object()?;
+        let is_problem = given.contains_key("code") || given.contains_key("message");
+        let Value::Object(mut whole) = json!(Self::default()) else { return None };
+        whole.extend(given.clone());
+        Self::deserialize(Value::Object(whole)).ok().filter(|_| is_problem)
+    }
+}
+
+impl ProblemBody<'_> {
+    /// The code, if this version knows it.
+    pub fn known_code(&self) -> Option<ProblemCode> {
+        self.code.parse().ok()
+    }
+}
+
+/// Text without square brackets: a client in the field reads them as markup, and fails on brackets
+/// that a caller or a program wrote.
 pub fn without_brackets(text: &str) -> Cow<'_, str> {
     if text.contains(['[', ']']) {
         Cow::Owned(text.replace('[', "(").replace(']', ")"))
@@ -165,15 +179,15 @@ pub fn without_brackets(text: &str) -> Cow<'_, str> {
 }
 
 /// What is wrong with a field.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct FieldError<'a> {
-    field: &'a str,
-    reason: &'a str,
+    pub field: Cow<'a, str>,
+    pub reason: Cow<'a, str>,
 }
 
 /// Why a session cannot answer now.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct SessionProblem<'a> {
-    pub session_id: &'a str,
-    pub problem: &'a str,
+    pub session_id: Cow<'a, str>,
+    pub problem: Cow<'a, str>,
 }

@@ -15,6 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("jurat-limits", &[]),
     ("jurat-core", &["jurat-limits"]),
     ("jurat-wire", &["jurat-core"]),
+    ("jurat-client", &["jurat-core", "jurat-wire"]),
     ("jurat-store", &["jurat-core"]),
     ("jurat-guard", &["jurat-core"]),
     ("jurat-engine", &["jurat-core", "jurat-wire", "jurat-store", "jurat-guard"]),
@@ -23,6 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "jurat",
         &[
+            "jurat-client",
             "jurat-core",
             "jurat-wire",
             "jurat-store",
@@ -35,6 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         TESTKIT,
         &[
+            "jurat-client",
             "jurat-core",
             "jurat-wire",
             "jurat-store",

@@ -1,35 +1,36 @@
-//! Follows a stream of events to its end, also when the connection breaks or the server starts again.
+//! Follows a stream of events to its end, even if the connection breaks or the server restarts.
 
 use std::{future::pending, time::Duration};
 
 use jurat_core::code::ProblemCode;
+use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::{ApiCall, ApiClient, ApiReply, ClientError, SseEvent};
+use super::{ApiClient, Call, ClientError, Reply, SseEvent};
 use crate::output::Output;
 
-/// How long to wait before a server that is gone is asked again, at first and at the most.
+/// The first and the longest pause before the next try to reach a server that is gone.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// How often it is asked before it is given up: about a minute.
+/// The number of tries, which take about a minute.
 const TRIES: u32 = 16;
 
 impl ApiClient {
-    /// Shows the events of a stream on the way to the reply, which is the event `last`. What was shown
-    /// is not shown again: the server is told which event was the last one seen.
+    /// Shows the events of a stream until the reply, which is the event `last`. No event is shown
+    /// twice: a reconnect tells the server which event was the last one seen.
     ///
-    /// A server that cannot be reached at first is an error at once.
-    pub(crate) async fn follow(
+    /// If the first connection fails, there is no second try.
+    pub(crate) async fn follow<R: DeserializeOwned>(
         &self,
-        call: ApiCall,
+        call: Call<R>,
         last: &str,
         out: Output,
-        mut show: impl FnMut(&SseEvent),
-    ) -> Result<ApiReply, ClientError> {
+        mut show: impl FnMut(&SseEvent) + Send,
+    ) -> Result<Reply<R>, ClientError> {
         let mut seen: Option<String> = None;
         let mut line = ReconnectState::default();
         loop {
-            let again = call.clone().with("last-event-id", seen.as_deref());
+            let again = call.clone().header("last-event-id", seen.as_deref());
             let watched = self
                 .watch(again, last, |event| {
                     line.note_success();
@@ -44,39 +45,33 @@ impl ApiClient {
             if line.tries == 1 {
                 out.note("lost the connection to the server; reconnecting");
             }
-            // Nothing is waited for but the time.
             let _elapsed = timeout(pause, pending::<()>()).await;
         }
     }
 }
 
-/// Whether another try may find the server well.
-fn is_broken(watched: &Result<ApiReply, ClientError>) -> bool {
+/// Whether the connection broke, so that another try may succeed.
+fn is_broken<R>(watched: &Result<R, ClientError>) -> bool {
     match watched {
-        Ok(reply) => {
-            let code = reply.value["code"].as_str().and_then(|code| code.parse().ok());
-            reply.is_problem()
-                && matches!(
-                    code,
-                    Some(
-                        ProblemCode::ShuttingDown
-                            | ProblemCode::Overloaded
-                            | ProblemCode::StoreUnavailable
-                    )
-                )
-        }
-        // A stream that ends before its end, or what a proxy says of a server that is gone.
-        Err(ClientError::Call { .. } | ClientError::Foreign { .. }) => true,
-        Err(ClientError::InProcess(_) | ClientError::Key | ClientError::Request(_)) => false,
+        Err(ClientError::Refused(refusal)) => matches!(
+            refusal.code(),
+            Some(
+                ProblemCode::ShuttingDown | ProblemCode::Overloaded | ProblemCode::StoreUnavailable
+            )
+        ),
+        // A stream that ends too early, or a proxy's page for a server that is gone.
+        Err(ClientError::Transport(_) | ClientError::Foreign { .. }) => true,
+        Ok(_)
+        | Err(ClientError::Unreadable { .. } | ClientError::Key | ClientError::Request(_)) => false,
     }
 }
 
-/// How the connection is.
+/// The state of the connection.
 #[derive(Debug, Default)]
 struct ReconnectState {
-    /// Whether anything ever came.
+    /// Whether any event ever arrived.
     has_connected: bool,
-    /// How often it was tried since.
+    /// The number of tries since.
     tries: u32,
 }
 
@@ -85,7 +80,7 @@ impl ReconnectState {
         *self = Self { has_connected: true, tries: 0 };
     }
 
-    /// How long to wait before the next try; nothing when there is none.
+    /// How long to wait before the next try; none if that was the last one.
     fn next_pause(&mut self) -> Option<Duration> {
         if !self.has_connected || TRIES <= self.tries {
             return None;

@@ -1,30 +1,29 @@
-//! The two ways to the router. Both return the same bytes, because both ask the same router.
+//! The two ways to the router. Both return the same bytes, because both use the same router.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use axum::{Router, body::Body};
-use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, StatusCode, header};
+use bytes::Bytes;
+use http::HeaderMap;
 use http_body_util::BodyExt as _;
-use jurat_core::time::Timestamp;
+use jurat_client::{ReplyBody, Transport};
 use jurat_engine::{Engine, RunWorkerSettings};
-use jurat_guard::client::{HttpStream, OutboundClient as HttpClient};
+use jurat_guard::client::{CallError, HttpStream, OutboundClient as HttpClient};
 use tower::ServiceExt as _;
 
-use super::ClientError;
 use crate::state::StoreLock;
 
 /// How many steps of runs a command works on at a time.
 const CONCURRENT_STEPS: usize = 8;
 
 #[derive(Debug)]
-pub(super) enum Transport {
+pub(crate) enum ServerTransport {
     Http { client: Box<HttpClient>, url: String },
     InProcess(Box<InProcessServer>),
 }
 
 #[derive(Debug)]
-pub(super) struct InProcessServer {
+pub(crate) struct InProcessServer {
     engine: Engine,
     router: Router,
     _lock: Option<StoreLock>,
@@ -37,31 +36,23 @@ impl InProcessServer {
     }
 }
 
-/// A reply whose body is still on its way.
-#[derive(Debug)]
-pub(super) struct StreamingReply {
-    pub(super) status: StatusCode,
-    pub(super) is_events: bool,
-    pub(super) date: Option<Timestamp>,
-    /// In how many seconds the request may be sent again.
-    pub(super) retry_after: Option<u64>,
-    chunks: ReplyChunks,
+/// Why a request or its reply did not get through.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TransportError {
+    #[error("cannot use the server at {url}; is it running? start it with `jurat serve`")]
+    Http { url: String, source: CallError },
+    #[error("the reply is incomplete")]
+    InProcess(#[source] axum::Error),
 }
 
+/// The body of a reply, which may still be arriving.
 #[derive(Debug)]
-enum ReplyChunks {
+pub(crate) enum ArrivingBody {
     Http { streaming: Box<HttpStream>, url: String },
     InProcess(Body),
 }
 
-impl Transport {
-    pub(super) fn address(&self, path: &str) -> String {
-        match self {
-            Self::Http { url, .. } => format!("{url}{path}"),
-            Self::InProcess(_) => path.to_owned(),
-        }
-    }
-
+impl ServerTransport {
     /// Whether there is a server.
     pub(super) async fn answers(&self, within: Duration) -> bool {
         match self {
@@ -71,37 +62,6 @@ impl Transport {
                 reply.is_ok_and(|reply| reply.status.is_success())
             }
             Self::InProcess(_) => true,
-        }
-    }
-
-    pub(super) async fn begin(
-        &self,
-        request: http::Request<Bytes>,
-        within: Duration,
-    ) -> Result<StreamingReply, ClientError> {
-        match self {
-            Self::Http { client, url } => {
-                let begun = client.stream(request, within).await;
-                let streaming =
-                    begun.map_err(|source| ClientError::Call { url: url.clone(), source })?;
-                Ok(StreamingReply {
-                    status: streaming.status,
-                    is_events: is_events(&streaming.headers),
-                    date: date(&streaming.headers),
-                    retry_after: retry_after(&streaming.headers),
-                    chunks: ReplyChunks::Http { streaming: Box::new(streaming), url: url.clone() },
-                })
-            }
-            Self::InProcess(it) => {
-                let Ok(response) = it.router.clone().oneshot(request.map(Body::from)).await;
-                Ok(StreamingReply {
-                    status: response.status(),
-                    is_events: is_events(response.headers()),
-                    date: None,
-                    retry_after: retry_after(response.headers()),
-                    chunks: ReplyChunks::InProcess(response.into_body()),
-                })
-            }
         }
     }
 
@@ -132,18 +92,57 @@ impl Transport {
     }
 }
 
-impl StreamingReply {
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
-        match &mut self.chunks {
-            ReplyChunks::Http { streaming, url } => {
-                let chunk = streaming.chunk().await;
-                chunk.map_err(|source| ClientError::Call { url: url.clone(), source })
+impl Transport for ServerTransport {
+    type Body = ArrivingBody;
+    type Error = TransportError;
+
+    fn address(&self, path: &str) -> String {
+        match self {
+            Self::Http { url, .. } => format!("{url}{path}"),
+            Self::InProcess(_) => path.to_owned(),
+        }
+    }
+
+    async fn send(
+        &self,
+        request: http::Request<Bytes>,
+        within: Duration,
+    ) -> Result<http::Response<ArrivingBody>, TransportError> {
+        match self {
+            Self::Http { client, url } => {
+                let streaming = client.stream(request, within).await;
+                let mut streaming = streaming
+                    .map_err(|source| TransportError::Http { url: url.clone(), source })?;
+                let (status, headers) = (streaming.status, std::mem::take(&mut streaming.headers));
+                let streaming = Box::new(streaming);
+                let body = ArrivingBody::Http { streaming, url: url.clone() };
+                let mut response = http::Response::new(body);
+                *response.status_mut() = status;
+                *response.headers_mut() = headers;
+                Ok(response)
             }
-            ReplyChunks::InProcess(body) => loop {
+            Self::InProcess(it) => {
+                let Ok(response) = it.router.clone().oneshot(request.map(Body::from)).await;
+                Ok(response.map(ArrivingBody::InProcess))
+            }
+        }
+    }
+}
+
+impl ReplyBody for ArrivingBody {
+    type Error = TransportError;
+
+    async fn next(&mut self) -> Result<Option<Bytes>, TransportError> {
+        match self {
+            Self::Http { streaming, url } => {
+                let chunk = streaming.chunk().await;
+                chunk.map_err(|source| TransportError::Http { url: url.clone(), source })
+            }
+            Self::InProcess(body) => loop {
                 match body.frame().await {
                     None => return Ok(None),
-                    Some(Err(error)) => return Err(ClientError::InProcess(error)),
-                    // A frame without data holds trailers, which nobody sends.
+                    Some(Err(error)) => return Err(TransportError::InProcess(error)),
+                    // A frame without data holds trailers, which no handler sends.
                     Some(Ok(frame)) => {
                         if let Ok(data) = frame.into_data() {
                             return Ok(Some(data));
@@ -153,27 +152,4 @@ impl StreamingReply {
             },
         }
     }
-
-    pub(super) async fn rest(&mut self) -> Result<Bytes, ClientError> {
-        let mut whole = BytesMut::new();
-        while let Some(chunk) = self.next().await? {
-            whole.extend_from_slice(&chunk);
-        }
-        Ok(whole.freeze())
-    }
-}
-
-fn is_events(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
-}
-
-fn retry_after(headers: &HeaderMap) -> Option<u64> {
-    headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()
-}
-
-fn date(headers: &HeaderMap) -> Option<Timestamp> {
-    let text = headers.get(header::DATE)?.to_str().ok()?;
-    let since = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_millis()).ok().map(Timestamp::from_millis)
 }

@@ -1,14 +1,13 @@
-//! `jurat whoami`, `jurat usage` and `jurat admin`: who one is, and credit.
+//! `jurat whoami`, `jurat usage` and `jurat admin`: accounts and their credit.
 
 pub(crate) mod args;
 
+use jurat_client::{accounts, me};
 use jurat_core::account::ledger;
-use serde_json::json;
 
-use super::{CommandContext, items, keys::scopes, rounds::to_the_second};
+use super::{CommandContext, keys::scopes, to_the_second};
 use crate::{
     args::{AdminCommand, CreditGrantArgs, ListArgs, TransfersArgs},
-    client::{ApiCall, path},
     failure::CliFailure,
     output::{
         counted,
@@ -16,20 +15,18 @@ use crate::{
     },
 };
 
-const ACCOUNTS: &str = "/v1/accounts";
-
 pub(super) async fn whoami(context: &CommandContext) -> anyhow::Result<u8> {
-    let reply = context.send(ApiCall::get("/v1/me".to_owned())).await?;
-    let body = &reply.value;
+    let reply = context.send(me::show()).await?;
+    let me = &reply.value;
     context.out.reply(&reply, |_| {
         let mut lines = vec![
-            ("account", said(&body["id"])),
-            ("email", said(&body["email"])),
-            ("handle", body["handle"].as_str().map_or("none".to_owned(), |it| format!("@{it}"))),
-            ("key", format!("{} ({})", said(&body["key"]["name"]), said(&body["key"]["id"]))),
-            ("scopes", scopes(body)),
+            ("account", said(&me.id)),
+            ("email", said(&me.email)),
+            ("handle", me.handle.as_ref().map_or("none".to_owned(), |it| format!("@{it}"))),
+            ("key", format!("{} ({})", said(&me.key.name), said(&me.key.id))),
+            ("scopes", scopes(&me.scopes)),
         ];
-        if body["suspended"] == true {
+        if me.suspended {
             lines.push(("status", "suspended: paid work is refused".to_owned()));
         }
         fields(&lines)
@@ -38,24 +35,23 @@ pub(super) async fn whoami(context: &CommandContext) -> anyhow::Result<u8> {
 }
 
 pub(super) async fn usage(context: &CommandContext) -> anyhow::Result<u8> {
-    let reply = context.send(ApiCall::get("/v1/me/usage".to_owned())).await?;
-    let body = &reply.value;
+    let reply = context.send(me::usage()).await?;
+    let usage = &reply.value;
     context.out.reply(&reply, |_| {
-        let dollars = |name: &str| dollars(&said(&body[name]));
-        let rounds = counted(body["charged_rounds"].as_u64().unwrap_or(0), "round");
-        let since = to_the_second(&body["period_start"]).unwrap_or_default();
+        let rounds = counted(usage.charged_rounds, "round");
+        let since = to_the_second(usage.period_start);
         fields(&[
-            ("tier", said(&body["tier"])),
-            ("available", dollars("available_usd")),
-            ("held", dollars("held_usd")),
-            ("used", format!("{} in {rounds} since {since}", dollars("used_usd"))),
-            ("spent", format!("{} in total", dollars("spent_usd"))),
+            ("tier", said(&usage.tier)),
+            ("available", dollars(&usage.available_usd)),
+            ("held", dollars(&usage.held_usd)),
+            ("used", format!("{} in {rounds} since {since}", dollars(&usage.used_usd))),
+            ("spent", format!("{} in total", dollars(&usage.spent_usd))),
         ])
     })?;
     Ok(0)
 }
 
-/// The sign stands before the currency.
+/// An amount in dollars, with its sign before the currency.
 fn dollars(amount: &str) -> String {
     match amount.strip_prefix('-') {
         Some(amount) => format!("-${amount}"),
@@ -66,9 +62,15 @@ fn dollars(amount: &str) -> String {
 pub(super) async fn admin(context: &CommandContext, command: AdminCommand) -> anyhow::Result<u8> {
     match command {
         AdminCommand::Grant(args) => grant(context, &args).await?,
-        AdminCommand::Suspend { account } => standing(context, &account, "suspend").await?,
-        AdminCommand::Resume { account } => standing(context, &account, "resume").await?,
-        AdminCommand::Accounts(args) => accounts(context, args).await?,
+        AdminCommand::Suspend { account } => {
+            let reply = context.send(accounts::suspend(&account)).await?;
+            context.out.confirm(&reply, || format!("suspended {account}"))?;
+        }
+        AdminCommand::Resume { account } => {
+            let reply = context.send(accounts::resume(&account)).await?;
+            context.out.confirm(&reply, || format!("resumed {account}"))?;
+        }
+        AdminCommand::Accounts(args) => list(context, args).await?,
         AdminCommand::Transfers(args) => transfers(context, args).await?,
     }
     Ok(0)
@@ -79,19 +81,15 @@ async fn grant(context: &CommandContext, args: &CreditGrantArgs) -> anyhow::Resu
     if !is_amount {
         let text = format!(
             "`{}` is not an amount; write US dollars with at most six decimal places, such as 25 or 0.50",
-            whole_text(&json!(args.amount))
+            whole_text(&args.amount)
         );
         return Err(CliFailure::usage(text));
     }
-    let mut body = json!({ "amount_usd": args.amount });
-    if let Some(note) = &args.note {
-        body["note"] = json!(note);
-    }
-    let call = ApiCall::post(path(ACCOUNTS, &[&args.account, "grants"]), body)
-        .with("idempotency-key", args.idempotency_key.as_deref());
+    let call = accounts::grant(&args.account, &args.amount, args.note.as_deref())
+        .idempotency_key(args.idempotency_key.as_deref());
     let reply = context.send(call).await?;
     context.out.confirm(&reply, || {
-        let available = dollars(&said(&reply.value["available_usd"]));
+        let available = dollars(&reply.value.available_usd);
         let done = match args.amount.strip_prefix('-') {
             Some(amount) => format!("took ${amount} back from"),
             None => format!("granted ${} to", args.amount),
@@ -101,25 +99,18 @@ async fn grant(context: &CommandContext, args: &CreditGrantArgs) -> anyhow::Resu
     Ok(())
 }
 
-async fn standing(context: &CommandContext, account: &str, what: &str) -> anyhow::Result<()> {
-    let reply = context.send(ApiCall::post(path(ACCOUNTS, &[account, what]), json!({}))).await?;
-    let done = if what == "suspend" { "suspended" } else { "resumed" };
-    context.out.confirm(&reply, || format!("{done} {account}"))?;
-    Ok(())
-}
-
-async fn accounts(context: &CommandContext, args: ListArgs) -> anyhow::Result<()> {
-    let reply = context.list(ACCOUNTS, &[], args).await?;
-    let rows = items(&reply.value).iter().map(|item| {
-        let standing = if item["suspended_at"].is_null() { "active" } else { "suspended" };
+async fn list(context: &CommandContext, args: ListArgs) -> anyhow::Result<()> {
+    let reply = context.list(accounts::list(), args).await?;
+    let rows = reply.value.items.iter().map(|account| {
+        let standing = if account.suspended_at.is_none() { "active" } else { "suspended" };
         vec![
-            cell(&item["id"]),
-            word(&json!(standing)),
-            cell(&item["available_usd"]),
-            cell(&item["held_usd"]),
-            cell(&item["spent_usd"]),
-            cell(&item["granted_usd"]),
-            cell(&json!(to_the_second(&item["created_at"]))),
+            cell(&account.id),
+            word(standing),
+            cell(&account.available_usd),
+            cell(&account.held_usd),
+            cell(&account.spent_usd),
+            cell(&account.granted_usd),
+            cell(&to_the_second(account.created_at)),
         ]
     });
     let header = ["account", "status", "available", "held", "spent", "granted", "since"];
@@ -129,18 +120,15 @@ async fn accounts(context: &CommandContext, args: ListArgs) -> anyhow::Result<()
 }
 
 async fn transfers(context: &CommandContext, args: TransfersArgs) -> anyhow::Result<()> {
-    let route = match &args.account {
-        Some(account) => path(ACCOUNTS, &[account, "transfers"]),
-        None => "/v1/me/transfers".to_owned(),
-    };
-    let reply = context.list(&route, &[], args.list).await?;
-    let rows = items(&reply.value).iter().map(|item| {
+    let call = args.account.as_deref().map_or_else(me::transfers, accounts::transfers);
+    let reply = context.list(call, args.list).await?;
+    let rows = reply.value.items.iter().map(|transfer| {
         vec![
-            cell(&json!(to_the_second(&item["at"]))),
-            cell(&item["movement"]),
-            cell(&item["amount_usd"]),
-            cell(&item["round_id"]),
-            cell(&item["note"]),
+            cell(&to_the_second(transfer.at)),
+            cell(&transfer.movement),
+            cell(&transfer.amount_usd),
+            cell(&transfer.round_id),
+            cell(&transfer.note),
         ]
     });
     let header = ["at", "movement", "amount", "round", "note"];

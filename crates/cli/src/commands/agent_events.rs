@@ -2,18 +2,16 @@
 
 pub(crate) mod args;
 
-use jurat_wire::strict_json;
+use jurat_client::agent_events;
+use jurat_wire::{api::agent_events::AgentEventEntry, strict_json};
 use serde_json::{Map, Value, json};
 
-use super::{CommandContext, items, rounds::to_the_second, shared::input};
+use super::{CommandContext, shared::input, to_the_second};
 use crate::{
     args::{AgentEventsCommand, ListAgentEventsArgs, SendAgentEventArgs},
-    client::{ApiCall, path},
     failure::CliFailure,
     output::table::{cell, fields, said, table, word},
 };
-
-const ROUTE: &str = "/v1/agent-events";
 
 pub(super) async fn run(
     context: &CommandContext,
@@ -22,7 +20,7 @@ pub(super) async fn run(
     match command {
         AgentEventsCommand::List(args) => list(context, args).await,
         AgentEventsCommand::Show { id } => {
-            let reply = context.send(ApiCall::get(path(ROUTE, &[&id]))).await?;
+            let reply = context.send(agent_events::show(&id)).await?;
             context.out.reply(&reply, |_| shown(&reply.value))?;
             Ok(0)
         }
@@ -32,21 +30,21 @@ pub(super) async fn run(
 
 async fn list(context: &CommandContext, args: ListAgentEventsArgs) -> anyhow::Result<u8> {
     let is_filtered = args.state.is_some() || args.executor.is_some() || args.needs_review;
-    let filters = [
-        ("state", args.state),
-        ("executor", args.executor),
-        ("needs_review", args.needs_review.then(|| "true".to_owned())),
-    ];
-    let reply = context.list(ROUTE, &filters, args.list).await?;
-    let rows = items(&reply.value).iter().map(|item| {
+    let call = agent_events::list(
+        args.state.as_deref(),
+        args.executor.as_deref(),
+        args.needs_review.then_some(true),
+    );
+    let reply = context.list(call, args.list).await?;
+    let rows = reply.value.items.iter().map(|event| {
         vec![
-            cell(&item["event_id"]),
-            cell(&item["target_executor"]),
-            cell(&item["event_type"]),
-            word(&item["state"]),
-            cell(&item["attempts"]),
-            cell(&item["decision"]["action"]),
-            cell(&json!(to_the_second(&item["created_at"]))),
+            cell(&event.event_id),
+            cell(&event.target_executor),
+            cell(&event.event_type),
+            word(&event.state),
+            cell(&event.attempts),
+            cell(&event.decision().map(|decision| decision.action)),
+            cell(&to_the_second(event.created_at)),
         ]
     });
     let header = ["event", "executor", "type", "state", "attempts", "decision", "created"];
@@ -77,8 +75,8 @@ async fn send(context: &CommandContext, args: SendAgentEventArgs) -> anyhow::Res
             body.insert(name.to_owned(), json!(value));
         }
     }
-    let reply = context.send(ApiCall::post(ROUTE, Value::Object(body))).await?;
-    let id = said(&reply.value["event_id"]);
+    let reply = context.send(agent_events::send(&Value::Object(body))).await?;
+    let id = said(&reply.value.event_id);
     context.out.reply(&reply, |_| format!("sent {id}"))?;
     context.out.note(&format!("check its delivery with `jurat agent-events show {id}`"));
     Ok(0)
@@ -100,25 +98,23 @@ fn payload(args: &SendAgentEventArgs) -> anyhow::Result<Value> {
         .map_err(|error| CliFailure::usage(format!("{name} is not JSON: {error}")))
 }
 
-fn shown(body: &Value) -> String {
-    let decision = &body["decision"];
-    let decision = if decision.is_null() {
-        "–".to_owned()
-    } else {
-        let (action, route) = (said(&decision["action"]), said(&decision["route"]));
-        format!("{action} by {route}: {}", said(&decision["reason"]))
-    };
+fn shown(event: &AgentEventEntry<'_>) -> String {
+    let decision = event.decision().map_or_else(
+        || "–".to_owned(),
+        |it| format!("{} by {}: {}", said(&it.action), said(&it.route), said(&it.reason)),
+    );
     let head = fields(&[
-        ("event", said(&body["event_id"])),
-        ("type", said(&body["event_type"])),
-        ("executor", said(&body["target_executor"])),
-        ("state", said(&body["state"])),
-        ("attempts", said(&body["attempts"])),
-        ("next attempt", said(&body["next_attempt_at"])),
+        ("event", said(&event.event_id)),
+        ("type", said(&event.event_type)),
+        ("executor", said(&event.target_executor)),
+        ("state", said(&event.state)),
+        ("attempts", said(&event.attempts)),
+        ("next attempt", said(&event.next_attempt_at)),
         ("decision", decision),
-        ("needs review", said(&body["needs_review"])),
-        ("last error", said(&body["last_error"])),
-        ("created", said(&body["created_at"])),
+        ("needs review", said(&event.needs_review)),
+        ("last error", said(&event.last_error)),
+        ("created", said(&event.created_at)),
     ]);
-    format!("{head}\n{:#}", body["event"])
+    let whole = event.event.as_deref().unwrap_or(&Value::Null);
+    format!("{head}\n{whole:#}")
 }

@@ -1,12 +1,15 @@
-//! `jurat auth`: coming in, and letting programs in.
+//! `jurat auth`: logging in, and letting programs in.
 
+use jurat_client::{
+    keys as api_keys,
+    logins::{self, Entrance},
+};
 use jurat_core::account::key::ApiKey;
 use serde_json::json;
 
 use super::{CommandContext, keys};
 use crate::{
     args::{ApproveArgs, AuthCommand, KeysCommand, MailCodeArgs},
-    client::{ApiCall, path},
     config::CliConfig,
     output::table::said,
     state::{LoginKey, StateFolder},
@@ -14,10 +17,10 @@ use crate::{
 
 pub(super) async fn run(context: &CommandContext, command: AuthCommand) -> anyhow::Result<u8> {
     match command {
-        AuthCommand::Register(args) => ask(context, "register", &args.email).await?,
-        AuthCommand::Login(args) => ask(context, "login", &args.email).await?,
-        AuthCommand::RegisterVerify(args) => verify(context, "register", &args).await?,
-        AuthCommand::LoginVerify(args) => verify(context, "login", &args).await?,
+        AuthCommand::Register(args) => ask(context, Entrance::Register, &args.email).await?,
+        AuthCommand::Login(args) => ask(context, Entrance::Login, &args.email).await?,
+        AuthCommand::RegisterVerify(args) => verify(context, Entrance::Register, &args).await?,
+        AuthCommand::LoginVerify(args) => verify(context, Entrance::Login, &args).await?,
         AuthCommand::Logout => logout(context).await?,
         AuthCommand::CreateKey(args) => return keys::run(context, KeysCommand::Create(args)).await,
         AuthCommand::ListKeys(args) => return keys::run(context, KeysCommand::List(args)).await,
@@ -27,24 +30,28 @@ pub(super) async fn run(context: &CommandContext, command: AuthCommand) -> anyho
     Ok(0)
 }
 
-/// Without a key: these routes take none, and there may be none.
+/// A context without a key, for routes that need none.
 fn keyless(context: &CommandContext) -> CommandContext {
     let config = CliConfig { key: Some("none".to_owned()), ..context.config.clone() };
     CommandContext { config, out: context.out }
 }
 
-async fn ask(context: &CommandContext, kind: &str, email: &str) -> anyhow::Result<()> {
-    let call = ApiCall::post(format!("/v1/{kind}"), json!({ "email": email }));
-    let reply = keyless(context).send(call).await?;
-    context.out.confirm(&reply, || said(&reply.value["message"]))?;
+async fn ask(context: &CommandContext, entrance: Entrance, email: &str) -> anyhow::Result<()> {
+    let reply = keyless(context).send(logins::request_code(entrance, email)).await?;
+    context.out.confirm(&reply, || said(&reply.value.message))?;
+    let kind = entrance.as_str();
     context.out.note(&format!("continue with `jurat auth {kind}-verify {email} CODE`"));
     Ok(())
 }
 
-async fn verify(context: &CommandContext, kind: &str, args: &MailCodeArgs) -> anyhow::Result<()> {
-    let body = json!({ "email": args.email, "code": args.code });
-    let reply = keyless(context).send(ApiCall::post(format!("/v1/{kind}/verify"), body)).await?;
-    let key = reply.value["api_key"].as_str().unwrap_or_default();
+async fn verify(
+    context: &CommandContext,
+    entrance: Entrance,
+    args: &MailCodeArgs,
+) -> anyhow::Result<()> {
+    let call = logins::verify_code(entrance, &args.email, &args.code);
+    let reply = keyless(context).send(call).await?;
+    let key = &reply.value.api_key;
     if args.print {
         context.out.reply(&reply, |_| key.to_owned())?;
         return Ok(());
@@ -52,14 +59,14 @@ async fn verify(context: &CommandContext, kind: &str, args: &MailCodeArgs) -> an
     let server = context.config.server.clone().unwrap_or_default();
     let kept = LoginKey { server, key: key.to_owned() };
     StateFolder::open_saying(&context.config.state_dir, context.out)?.keep_login(&kept)?;
-    let id = said(&reply.value["key_id"]);
+    let id = said(&reply.value.key_id);
     context.out.data_or(&json!({ "status": "ok", "key_id": id }), || {
         format!("logged in; the key {id} is stored in `login.key` in the state folder")
     })?;
     Ok(())
 }
 
-/// Revokes the key of the login where it is from, and forgets it whatever comes of that.
+/// Revokes the key of the login on its server, and deletes it even if that fails.
 async fn logout(context: &CommandContext) -> anyhow::Result<()> {
     let state = StateFolder::existing(&context.config.state_dir);
     let Some(kept) = state.login() else {
@@ -90,12 +97,11 @@ async fn revoke(context: &CommandContext, kept: LoginKey) -> anyhow::Result<()> 
     let server = Some(kept.server).filter(|server| !server.is_empty());
     let config = CliConfig { key: Some(kept.key), server, ..context.config.clone() };
     let holder = CommandContext { config, out: context.out };
-    holder.send(ApiCall::delete(path("/v1/api-keys", &[&id]))).await.map(drop)
+    holder.send(api_keys::revoke(&id, None)).await.map(drop)
 }
 
 async fn approve(context: &CommandContext, args: &ApproveArgs) -> anyhow::Result<()> {
-    let body = json!({ "user_code": args.user_code, "approve": !args.deny });
-    let reply = context.send(ApiCall::post("/v1/auth/approve", body)).await?;
+    let reply = context.send(logins::answer_device(&args.user_code, !args.deny)).await?;
     context.out.confirm(&reply, || {
         let done = if args.deny { "denied" } else { "approved" };
         format!("{done} the program with code {}", args.user_code)

@@ -104,7 +104,7 @@ pub(super) async fn restore(context: &CommandContext, args: RestoreArgs) -> anyh
     Ok(0)
 }
 
-/// What is lost, and what may happen twice.
+/// Warns of lost data and of repeated effects.
 fn at_risk(manifest: &Manifest) -> Vec<String> {
     let moment = &manifest.created_at;
     let mut lines = vec![

@@ -92,7 +92,8 @@ fn origin(origin: &SettingOrigin) -> Value {
 /// Checks a file that need not be the one in use.
 pub(super) fn check_file(out: Output, file: &Path) -> anyhow::Result<u8> {
     let found = settings::read_file(file).map_err(|faults| CliFailure::usage(faults.join("\n")))?;
-    in_order(out, Some(file), (found.values.len(), found.providers.len()))
+    let counts = SettingCounts { settings: found.values.len(), providers: found.providers.len() };
+    in_order(out, Some(file), counts)
 }
 
 /// The settings in use were read without a fault, or this would not run.
@@ -101,7 +102,8 @@ pub(super) fn checked(context: &CommandContext) -> anyhow::Result<u8> {
     let from_file =
         settings.iter().filter(|it| matches!(it.origin, SettingOrigin::File { .. })).count();
     note_unknown(context.out);
-    in_order(context.out, settings.file(), (from_file, settings.providers().len()))
+    let counts = SettingCounts { settings: from_file, providers: settings.providers().len() };
+    in_order(context.out, settings.file(), counts)
 }
 
 /// A misspelt variable would be ignored in silence.
@@ -111,22 +113,26 @@ fn note_unknown(out: Output) {
     }
 }
 
-fn in_order(
-    out: Output,
-    file: Option<&Path>,
-    (count, providers): (usize, usize),
-) -> anyhow::Result<u8> {
+/// How many settings and judge providers a file has.
+#[derive(Debug, Clone, Copy)]
+struct SettingCounts {
+    settings: usize,
+    providers: usize,
+}
+
+fn in_order(out: Output, file: Option<&Path>, counts: SettingCounts) -> anyhow::Result<u8> {
+    let SettingCounts { settings, providers } = counts;
     if (out.format, out.chatter) == (OutputFormat::Text, Verbosity::Quiet) {
         return Ok(0);
     }
     let text = match (out.format, file) {
         (OutputFormat::Json, file) => {
-            json!({ "ok": true, "file": file, "settings": count, "providers": providers })
+            json!({ "ok": true, "file": file, "settings": settings, "providers": providers })
                 .to_string()
         }
         (OutputFormat::Text, None) => "no config file; the environment is valid".to_owned(),
         (OutputFormat::Text, Some(file)) => {
-            let settings = counted(count, "setting");
+            let settings = counted(settings, "setting");
             let also = match providers {
                 0 => String::new(),
                 some => format!(" and {}", counted(some, "provider")),

@@ -3,20 +3,25 @@
 pub(crate) mod args;
 mod request;
 
+use jurat_client::rounds::{self, AnyRoundReply};
 use jurat_core::code::ProblemCode;
-use jurat_wire::api::events::FINAL;
-use serde_json::{Value, json};
+use jurat_wire::{
+    api::{events::FINAL, rounds::RoundBody},
+    problem::ProblemBody,
+};
+use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use self::request::RequestDraft;
-use super::rounds::show;
+use super::rounds::show::{self, RoundView};
 use super::{
     CommandContext,
     shared::{gate, junit::JunitReport},
 };
 use crate::{
     args::{ApiVersionArg, DelegateArgs, FactcheckArgs, RequestArgs, ValidateArgs},
-    client::{ApiCall, ApiClient, ApiReply, ClientError},
-    failure::{self, CliFailure},
+    client::{ApiClient, Call, ClientError, Refusal, Reply},
+    failure::{CliFailure, refusal},
     output::{Output, OutputFormat, progress::RoundProgressDisplay},
 };
 
@@ -29,7 +34,8 @@ pub(super) async fn delegate(context: &CommandContext, args: &DelegateArgs) -> a
     if let Some(task_type) = &args.task_type {
         draft.set_in("policy", "task_type", json!(task_type))?;
     }
-    run(context, "delegate", draft, ("objective", &args.request)).await
+    let kind = JobCommand { kind: "delegate", needs: "objective" };
+    run(context, kind, draft, &args.request).await
 }
 
 pub(super) async fn validate(context: &CommandContext, args: &ValidateArgs) -> anyhow::Result<u8> {
@@ -37,7 +43,8 @@ pub(super) async fn validate(context: &CommandContext, args: &ValidateArgs) -> a
     draft.claim(args.claim.as_deref())?;
     draft.schema(args.schema.as_deref())?;
     draft.policy(&args.policy)?;
-    run(context, "validate", draft, ("claim", &args.request)).await
+    let kind = JobCommand { kind: "validate", needs: "claim" };
+    run(context, kind, draft, &args.request).await
 }
 
 pub(super) async fn factcheck(
@@ -50,96 +57,130 @@ pub(super) async fn factcheck(
     let mut draft = RequestDraft::new(args.request.file.as_deref())?;
     draft.claim(args.claim.as_deref())?;
     draft.text("mode", args.mode.as_deref());
-    run(context, "factcheck", draft, ("claim", &args.request)).await
+    let kind = JobCommand { kind: "factcheck", needs: "claim" };
+    run(context, kind, draft, &args.request).await
+}
+
+/// A command that opens a round.
+#[derive(Debug, Clone, Copy)]
+struct JobCommand {
+    kind: &'static str,
+    /// The field that the request must have.
+    needs: &'static str,
+}
+
+/// A round that still goes on, or its result.
+#[derive(Debug)]
+pub(super) enum RoundAnswer {
+    Open(Box<Reply<RoundBody<'static>>>),
+    Ended(Box<Reply<AnyRoundReply>>),
 }
 
 async fn run(
     context: &CommandContext,
-    operation: &str,
+    job: JobCommand,
     mut draft: RequestDraft,
-    (needed, args): (&str, &RequestArgs),
+    args: &RequestArgs,
 ) -> anyhow::Result<u8> {
+    let JobCommand { kind, needs } = job;
     draft.common(args)?;
     if args.min_confidence.is_some() && !args.gate && args.junit.is_none() {
         let text = "`--min-confidence` needs `--gate` or `--junit`; add one of them";
         return Err(CliFailure::usage(text));
     }
-    if !draft.has(needed) {
-        let text = format!("there is nothing to {operation}: add `--{needed}` or `--file`");
+    if !draft.has(needs) {
+        let text = format!("there is nothing to {kind}: add `--{needs}` or `--file`");
         return Err(CliFailure::usage(text));
     }
     let body = draft.body();
-    let junit = JunitReport::new(operation, &body, args)?;
-    let path = format!("/api/{}/{operation}", args.api.as_str());
-    let call = ApiCall::post(path, body)
-        .with("idempotency-key", args.idempotency_key.as_deref())
-        .with("prefer", args.is_async.then_some("respond-async"));
-    let reply = sent(context, call, args).await;
+    let junit = JunitReport::new(kind, &body, args)?;
+    let (api, key) = (args.api.as_str(), args.idempotency_key.as_deref());
+    let answer = if args.is_async {
+        opened(context, rounds::open_async(api, kind, &body).idempotency_key(key)).await
+    } else {
+        ended(context, rounds::open(api, kind, &body).idempotency_key(key)).await
+    };
     if let Some(junit) = junit {
-        junit.write(reply.as_ref())?;
+        junit.write(&answer)?;
     }
-    let reply = reply?;
-    if args.is_async && !reply.is_problem() {
-        context.out.reply(&reply, |out| super::rounds::shown(out, &reply.value))?;
-        let id = reply.value["round_id"].as_str().unwrap_or_default();
-        context.out.note(&format!("wait for it with `jurat rounds show {id} --wait 60`"));
-        return Ok(0);
+    match answer {
+        Ok(RoundAnswer::Open(round)) => {
+            context.out.reply(&round, |out| super::rounds::shown(out, &round.value))?;
+            let id = &round.value.round_id;
+            context.out.note(&format!("wait for it with `jurat rounds show {id} --wait 60`"));
+            Ok(0)
+        }
+        Ok(RoundAnswer::Ended(reply)) => {
+            let round = RoundView::from(&reply.value);
+            context.out.reply(&reply, |out| show::reply(out, &round))?;
+            note_confidence(context.out, args, &round);
+            Ok(if args.gate { gate::exit_code(&round, least(args)) } else { 0 })
+        }
+        Err(error) => {
+            // Disagreement under `fail_hard` is a problem to the API and an answer to a gate.
+            let Some(split) = disagreement(&error).filter(|_| args.gate) else {
+                return Err(error);
+            };
+            let round = RoundView::from(split.problem);
+            context.out.body(&split.refusal.bytes, |out| show::reply(out, &round))?;
+            Ok(gate::exit_code(&round, least(args)))
+        }
     }
-    // Disagreement under `fail_hard` is a problem to the API and an answer to a gate.
-    if reply.is_problem() && is_disagreement(&reply.value) && args.gate {
-        context.out.reply(&reply, |out| show::reply(out, &undecided(&reply.value)))?;
-        return Ok(gate::exit_code(&reply.value, least(args)));
-    }
-    let reply = reply.success()?;
-    context.out.reply(&reply, |out| show::reply(out, &reply.value))?;
-    if let Some(wanted) = args.min_confidence.filter(|least| gate::is_below(&reply.value, *least)) {
-        let wanted = wanted * 100.0;
-        context.out.note(&format!(
-            "inconclusive: the confidence is below `--min-confidence` ({wanted} %)"
-        ));
-    }
-    Ok(if args.gate { gate::exit_code(&reply.value, least(args)) } else { 0 })
 }
 
-/// How sure an answer must be to be one.
+fn note_confidence(out: Output, args: &RequestArgs, round: &RoundView<'_>) {
+    let wanted = args.min_confidence.filter(|least| gate::is_below(round.confidence, *least));
+    if let Some(wanted) = wanted {
+        let wanted = wanted * 100.0;
+        out.note(&format!("inconclusive: the confidence is below `--min-confidence` ({wanted} %)"));
+    }
+}
+
+/// The confidence that an answer needs.
 pub(super) fn least(args: &RequestArgs) -> f64 {
     args.min_confidence.unwrap_or(gate::LEAST)
 }
 
-async fn sent(
+async fn opened(
     context: &CommandContext,
-    call: ApiCall,
-    args: &RequestArgs,
-) -> anyhow::Result<ApiReply> {
-    let client = Box::pin(ApiClient::connect(&context.config, context.out)).await?;
-    if args.is_async && client.is_in_process() {
-        client.close().await;
-        let text = "`--async` needs a running server: start `jurat serve` first";
-        return Err(CliFailure::usage(text));
-    }
+    call: Call<RoundBody<'static>>,
+) -> anyhow::Result<RoundAnswer> {
+    let round = context
+        .with_client(async |client| {
+            if client.is_in_process() {
+                let text = "`--async` needs a running server: start `jurat serve` first";
+                return Err(CliFailure::usage(text));
+            }
+            Ok(client.send(call).await?)
+        })
+        .await?;
+    Ok(RoundAnswer::Open(Box::new(round)))
+}
+
+async fn ended(context: &CommandContext, call: Call<AnyRoundReply>) -> anyhow::Result<RoundAnswer> {
     let reply =
-        if args.is_async { client.send(call).await } else { ask(&client, context.out, call).await };
-    client.close().await;
-    Ok(reply?)
+        context.with_client(async |client| Ok(ask(client, context.out, call).await?)).await?;
+    Ok(RoundAnswer::Ended(Box::new(reply)))
 }
 
-pub(super) fn is_disagreement(body: &Value) -> bool {
-    failure::code(body) == Some(ProblemCode::ConsensusDisagreement)
+/// A round that was refused because its replicas do not agree.
+pub(super) struct Disagreement<'a> {
+    pub(super) refusal: &'a Refusal,
+    pub(super) problem: &'a ProblemBody<'static>,
 }
 
-/// A problem body has a `status` of its own, which is no verdict.
-pub(super) fn undecided(body: &Value) -> Value {
-    let mut body = body.clone();
-    body["verdict"] = Value::Null;
-    body
+pub(super) fn disagreement(error: &anyhow::Error) -> Option<Disagreement<'_>> {
+    let refusal = refusal(error)?;
+    let is_it = refusal.code() == Some(ProblemCode::ConsensusDisagreement);
+    refusal.problem.as_ref().filter(|_| is_it).map(|problem| Disagreement { refusal, problem })
 }
 
-/// Sends a request, and shows what the replicas do while they do it.
-pub(crate) async fn ask(
+/// Sends a call, and shows the progress of the replicas.
+pub(crate) async fn ask<R: DeserializeOwned>(
     client: &ApiClient,
     out: Output,
-    call: ApiCall,
-) -> Result<ApiReply, ClientError> {
+    call: Call<R>,
+) -> Result<Reply<R>, ClientError> {
     if out.format == OutputFormat::Json {
         return client.send(call).await;
     }

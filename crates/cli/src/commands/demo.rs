@@ -1,4 +1,5 @@
-//! `jurat demo`: five executors, a server, two rounds and a verifier, in one process and without a trace.
+//! `jurat demo`: five executors, a server, two rounds and a verifier, in one process that leaves
+//! nothing behind.
 
 mod verifier;
 
@@ -6,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use console::Style;
+use jurat_client::{executors, rounds as api_rounds};
 use jurat_engine::{AccountSettings, EngineLimits, JudgesConfig, SoleNode};
 use jurat_runtime::{
     ExecutorOptions,
@@ -13,18 +15,22 @@ use jurat_runtime::{
 };
 use jurat_server::ServerOptions;
 use jurat_store::StoreLocation;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
 
-use super::{CommandContext, ask, rounds::show};
+use super::{
+    CommandContext, ask,
+    rounds::show::{self, RoundView},
+};
 use crate::{
-    client::{ApiCall, ApiClient},
-    config, node,
+    client::ApiClient,
+    config,
+    node::{self, EngineSettings},
     output::{Output, OutputFormat},
     state::StateFolder,
 };
 
-/// Name, provider, model and manners. Different providers count as independent votes.
+/// Name, provider, model and behaviour. Different providers count as independent votes.
 const CAST: [(&str, &str, &str, EchoMode); 5] = [
     ("honest-1", "acorn", "acorn-1", EchoMode::Honest),
     ("honest-2", "birch", "birch-2", EchoMode::Honest),
@@ -53,13 +59,12 @@ async fn play(
 ) -> anyhow::Result<u8> {
     let state = StateFolder::open(folder)?;
     let store = StoreLocation::File(folder.join("demo.db"));
-    let engine = node::engine(
-        &state,
-        &store,
-        EngineLimits::default(),
-        (JudgesConfig::default(), AccountSettings::default()),
-    );
-    let engine = Box::pin(engine).await?;
+    let settings = EngineSettings {
+        limits: EngineLimits::default(),
+        judges: JudgesConfig::default(),
+        accounts: AccountSettings::default(),
+    };
+    let engine = Box::pin(node::engine(&state, &store, settings)).await?;
     engine.start(SoleNode::Yes).await?;
     let listener = TcpListener::bind(LOOPBACK).await?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -79,7 +84,7 @@ async fn play(
     result
 }
 
-/// Starts the executors and makes them known over HTTP, as anybody would.
+/// Starts the executors and registers them over HTTP, as a user would.
 async fn register(client: &ApiClient, tasks: &mut JoinSet<()>) -> anyhow::Result<()> {
     for (name, family, model, mode) in CAST {
         let listener = TcpListener::bind(LOOPBACK).await?;
@@ -88,8 +93,7 @@ async fn register(client: &ApiClient, tasks: &mut JoinSet<()>) -> anyhow::Result
         let never = std::future::pending();
         let serving = jurat_runtime::serve(listener, executor, ExecutorOptions::default(), never);
         tasks.spawn(async { drop(serving.await) });
-        let call = ApiCall::post("/v1/executors", json!({ "name": name, "url": url }));
-        client.send(call).await?.success()?;
+        client.send(executors::add(&json!({ "name": name, "url": url }))).await?;
     }
     Ok(())
 }
@@ -105,16 +109,16 @@ async fn rounds(out: Output, client: &ApiClient) -> anyhow::Result<u8> {
         "consensus": { "replicas": 3, "session_pool": ["honest-1", "honest-2", "liar"] },
     });
     title(out, "\n1. Is it true that 12 * 12 = 144?  (validate, five replicas)")?;
-    let first = ask(client, out, ApiCall::post("/api/v3/validate", validate)).await?.success()?;
-    show(out, &first.value)?;
+    let first = ask(client, out, api_rounds::validate(&validate)).await?;
+    show(out, &RoundView::from(&first.value))?;
     title(out, "\n2. Say what a jurat is.  (delegate, three replicas, one of them the liar)")?;
-    let second = ask(client, out, ApiCall::post("/api/v3/delegate", delegate)).await?.success()?;
-    show(out, &second.value)?;
+    let second = ask(client, out, api_rounds::delegate(&delegate)).await?;
+    show(out, &RoundView::from(&second.value))?;
     let verifier = verifier::play(out, client).await?;
     match out.format {
         OutputFormat::Text => out.data(&next(&config::program()))?,
         OutputFormat::Json => {
-            let (first, second) = (&first.value, &second.value);
+            let (first, second) = (first.document(), second.document());
             let body = json!({ "validate": first, "delegate": second, "verifier": verifier });
             out.data(&body.to_string())?;
         }
@@ -122,7 +126,7 @@ async fn rounds(out: Output, client: &ApiClient) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// What to type next; the program may not be on the path.
+/// The commands to type next; the program may not be on the path.
 fn next(program: &str) -> String {
     format!(
         "
@@ -149,9 +153,9 @@ fn title(out: Output, text: &str) -> std::io::Result<()> {
     }
 }
 
-fn show(out: Output, body: &Value) -> std::io::Result<()> {
+fn show(out: Output, round: &RoundView<'_>) -> std::io::Result<()> {
     match out.format {
-        OutputFormat::Text => out.text(&show::reply(out, body)),
+        OutputFormat::Text => out.text(&show::reply(out, round)),
         OutputFormat::Json => Ok(()),
     }
 }

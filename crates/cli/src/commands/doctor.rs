@@ -1,4 +1,4 @@
-//! `jurat doctor`: what is wrong with an installation, and what to do about it.
+//! `jurat doctor`: finds what is wrong with an installation, and says what to do about it.
 
 pub(crate) mod args;
 mod disk;
@@ -8,16 +8,17 @@ mod local;
 mod store;
 
 use comfy_table::Cell;
+use jurat_client::node;
 use jurat_core::checkup::{CheckupFinding, CheckupLevel, clocks};
 use jurat_engine::{Clock as _, SystemClock};
-use jurat_wire::api::doctor::{finding, worst};
-use serde_json::{Value, json};
+use jurat_wire::api::doctor::{CheckupFindingBody, finding, worst};
+use serde_json::json;
 
-use self::entries::EntriesCheck;
+use self::entries::{EntriesCheck, EntriesWanted};
 use super::CommandContext;
 use crate::{
     args::DoctorArgs,
-    client::{ApiCall, ApiClient},
+    client::ApiClient,
     failure::{ERROR, sentence},
     output::{
         Output, OutputFormat, counted, shortened,
@@ -25,7 +26,7 @@ use crate::{
     },
 };
 
-/// A detail may quote what an executor said.
+/// A detail may quote an executor.
 const WIDEST_DETAIL: usize = 400;
 
 pub(super) async fn run(context: &CommandContext, args: &DoctorArgs) -> anyhow::Result<u8> {
@@ -33,13 +34,15 @@ pub(super) async fn run(context: &CommandContext, args: &DoctorArgs) -> anyhow::
     if context.config.server.is_none() {
         findings.extend(local::machine(&context.config));
     }
-    let mut checks: Vec<Value> = findings.iter().map(finding).collect();
+    let mut checks: Vec<CheckupFindingBody<'_>> = findings.iter().map(finding).collect();
     let mut entries = EntriesCheck::default();
     if let Some(found) = store::unopened(&context.config) {
-        checks.push(finding(&found));
+        checks.push(finding(&found).into_owned());
     } else if let Err(error) = Box::pin(ask(context, args, &mut checks, &mut entries)).await {
         let advice = "Fix this first; the remaining checks could not run.";
-        checks.push(finding(&CheckupFinding::problem("store", sentence(&error), advice)));
+        checks.push(
+            finding(&CheckupFinding::problem("store", sentence(&error), advice)).into_owned(),
+        );
     }
     let status = worst_of(&checks);
     match context.out.format {
@@ -52,23 +55,25 @@ pub(super) async fn run(context: &CommandContext, args: &DoctorArgs) -> anyhow::
     Ok(if status == CheckupLevel::Problem.as_str() { ERROR } else { 0 })
 }
 
-/// What the server finds, or the same code in this process.
+/// Adds the findings of the server, or of the same code in this process.
 async fn ask(
     context: &CommandContext,
     args: &DoctorArgs,
-    checks: &mut Vec<Value>,
+    checks: &mut Vec<CheckupFindingBody<'_>>,
     entries: &mut EntriesCheck,
 ) -> anyhow::Result<()> {
     let client = ApiClient::connect(&context.config, context.out).await?;
     let asked = async {
-        let reply = client.send(ApiCall::get("/v1/doctor".to_owned())).await?.success()?;
+        let reply = client.send(node::doctor()).await?;
         if let Some(date) = reply.date {
-            checks.push(finding(&clocks("the server", SystemClock.now(), date)));
+            checks.push(finding(&clocks("the server", SystemClock.now(), date)).into_owned());
         }
-        checks.extend(reply.value["checks"].as_array().cloned().unwrap_or_default());
-        let total = reply.value["ended_rounds"].as_u64().unwrap_or(0);
-        entries.check_all(context.out, &client, (total, args)).await?;
-        checks.extend(entries.findings().iter().map(finding));
+        checks.extend(reply.value.checks);
+        let total = reply.value.ended_rounds;
+        entries
+            .check_all(context.out, &client, EntriesWanted { total, all: args.all_entries })
+            .await?;
+        checks.extend(entries.findings().iter().map(|it| finding(it).into_owned()));
         anyhow::Ok(())
     }
     .await;
@@ -76,33 +81,33 @@ async fn ask(
     asked
 }
 
-/// The worst status of all; one that is not known is none to be calm about.
-fn worst_of(checks: &[Value]) -> &'static str {
-    let level = |check: &Value| match check["status"].as_str() {
-        Some("ok") => CheckupLevel::Ok,
-        Some("warning") => CheckupLevel::Warning,
-        Some(_) | None => CheckupLevel::Problem,
+/// The worst status of all; an unknown one counts as a problem.
+fn worst_of(checks: &[CheckupFindingBody<'_>]) -> &'static str {
+    let level = |check: &CheckupFindingBody<'_>| match check.status.as_ref() {
+        "ok" => CheckupLevel::Ok,
+        "warning" => CheckupLevel::Warning,
+        _ => CheckupLevel::Problem,
     };
     checks.iter().map(level).max().unwrap_or(CheckupLevel::Ok).as_str()
 }
 
-fn shown(out: Output, checks: &[Value]) -> String {
+fn shown(out: Output, checks: &[CheckupFindingBody<'_>]) -> String {
     let rows = checks.iter().map(|check| {
-        let mut text = shortened(check["detail"].as_str().unwrap_or_default(), WIDEST_DETAIL);
-        if let Some(advice) = check["advice"].as_str() {
+        let mut text = shortened(&check.detail, WIDEST_DETAIL);
+        if let Some(advice) = &check.advice {
             text.push_str("\n→ ");
             text.push_str(&shortened(advice, WIDEST_DETAIL));
         }
-        vec![word(&check["status"]), Cell::new(said(&check["check"])), Cell::new(text)]
+        vec![word(&check.status), Cell::new(said(&check.check)), Cell::new(text)]
     });
     let list = table(out, &["status", "check", "finding"], rows.collect());
-    let count = |word: &str| checks.iter().filter(|check| check["status"] == word).count();
+    let count = |word: &str| checks.iter().filter(|check| check.status == word).count();
     let (warnings, problems) = (count("warning"), count("problem"));
     let [warnings, problems] = [counted(warnings, "warning"), counted(problems, "problem")];
     format!("{list}\n{}, {warnings}, {problems}", counted(checks.len(), "check"))
 }
 
-/// One finding for several: the worst of them all, or one that is well.
+/// The findings, or a single good one if there is nothing to report.
 fn or_healthy(
     found: Vec<CheckupFinding>,
     check: &'static str,

@@ -2,31 +2,30 @@
 
 pub(crate) mod args;
 
+use jurat_client::executors;
+use jurat_wire::api::executors::{CapabilitiesBody, ExecutorBody, ProbeBody};
 use serde_json::{Map, Value, json};
 
-use super::{CommandContext, items, sessions::session_body};
+use super::{CommandContext, sessions::session_body};
 use crate::{
     args::{AddExecutorArgs, ExecutorsCommand, ListArgs},
-    client::{ApiCall, path},
     failure::{CliFailure, ERROR},
     output::table::{cell, fields, said, table, word},
 };
-
-const ROUTE: &str = "/v1/executors";
 
 pub(super) async fn run(context: &CommandContext, command: ExecutorsCommand) -> anyhow::Result<u8> {
     match command {
         ExecutorsCommand::Add(args) => add(context, &args).await,
         ExecutorsCommand::List(args) => list(context, args).await,
         ExecutorsCommand::Show { name } => {
-            let reply = context.send(ApiCall::get(path(ROUTE, &[&name]))).await?;
+            let reply = context.send(executors::show(&name)).await?;
             context.out.reply(&reply, |_| shown(&reply.value))?;
             Ok(0)
         }
         ExecutorsCommand::Check { name } => check(context, &name).await,
         ExecutorsCommand::Remove { name } => {
-            let reply = context.send(ApiCall::delete(path(ROUTE, &[&name]))).await?;
-            let sessions = said(&reply.value["sessions"]);
+            let reply = context.send(executors::remove(&name)).await?;
+            let sessions = said(&reply.value.sessions);
             context
                 .out
                 .confirm(&reply, || format!("removed {name} and its sessions: {sessions}"))?;
@@ -65,17 +64,18 @@ async fn add(context: &CommandContext, args: &AddExecutorArgs) -> anyhow::Result
     if !args.no_check {
         body.insert("must_answer".to_owned(), json!(true));
     }
-    let reply = context.send(ApiCall::post(ROUTE, Value::Object(body))).await?;
+    let reply = context.send(executors::add(&Value::Object(body))).await?;
     context.out.reply(&reply, |_| added(&reply.value))?;
     let name = &args.name;
-    if reply.value["probe"]["ok"] != true {
+    if !reply.value.probe.as_ref().is_some_and(|probe| probe.ok) {
         context.out.note(&format!(
             "{name} is registered but does not answer; start it, then run `jurat executors check {name}`"
         ));
     }
-    if let Some(others) = reply.value["same_url"].as_array().filter(|it| !it.is_empty()) {
+    let others = &reply.value.same_url;
+    if !others.is_empty() {
         let has = if others.len() == 1 { "has" } else { "have" };
-        let others = said(&json!(others));
+        let others = said(others);
         context.out.warn(&format!(
             "{others} {has} the same URL as {name}: rounds treat them as different executors, but asking one twice is not a second opinion; remove one with `jurat executors remove NAME`"
         ));
@@ -83,54 +83,62 @@ async fn add(context: &CommandContext, args: &AddExecutorArgs) -> anyhow::Result
     Ok(0)
 }
 
-fn added(body: &Value) -> String {
-    let session = match body["session"]["id"].as_str() {
-        Some(id) => format!("with session {id}"),
+fn added(executor: &ExecutorBody<'_>) -> String {
+    let session = match executor.session.value() {
+        Some(session) => format!("with session {}", session.id),
         None => "without a session".to_owned(),
     };
-    let name = said(&body["name"]);
-    format!("registered {name} {session}\n{}", found(&body["probe"]))
+    let probe = executor.probe.as_ref().map_or_else(unchecked, found);
+    format!("registered {} {session}\n{probe}", said(&executor.name))
 }
 
-/// What a check found.
-fn found(probe: &Value) -> String {
-    let well = |part: &Value, text: String| {
-        if part["ok"] == true { text } else { format!("unhealthy: {}", said(&part["error"])) }
+/// The lines of an executor without a probe.
+fn unchecked() -> String {
+    let unknown = || "unhealthy: –".to_owned();
+    fields(&[("health", unknown()), ("capabilities", unknown())])
+}
+
+/// The result of a probe.
+fn found(probe: &ProbeBody<'_>) -> String {
+    let healthy = |error: Option<&str>, is_ok: bool, text: String| {
+        if is_ok { text } else { format!("unhealthy: {}", said(&error)) }
     };
-    let (health, can) = (&probe["health"], &probe["capabilities"]);
-    let mut lines = vec![("health", well(health, "ok".to_owned()))];
-    lines.push(("capabilities", well(can, "ok".to_owned())));
-    if can["ok"] == true {
-        lines.push(("task types", said(&can["task_types"])));
-        lines.push(("profiles", said(&can["profiles"])));
+    let (health, can) = (&probe.health, &probe.capabilities);
+    let ok = || "ok".to_owned();
+    let mut lines = vec![
+        ("health", healthy(health.error.as_deref(), health.ok, ok())),
+        ("capabilities", healthy(can.error.as_deref(), can.ok, ok())),
+    ];
+    if can.ok {
+        lines.push(("task types", said(&can.task_types)));
+        lines.push(("profiles", said(&can.profiles)));
         lines.push(("model", model(can)));
-        lines.push(("policies", said(&can["policies"])));
+        lines.push(("policies", said(&can.policies)));
     }
-    let events = &probe["agent_events"];
-    if !events.is_null() {
-        let url = said(&events["url"]);
-        lines.push(("agent events", well(events, format!("{url} answers"))));
+    if let Some(events) = &probe.agent_events {
+        let answers = format!("{} answers", said(&events.url));
+        lines.push(("agent events", healthy(events.error.as_deref(), events.ok, answers)));
     }
     fields(&lines)
 }
 
-fn model(capabilities: &Value) -> String {
-    if capabilities["ok"] != true {
+fn model(capabilities: &CapabilitiesBody<'_>) -> String {
+    if !capabilities.ok {
         return "–".to_owned();
     }
-    let family = said(&capabilities["provider_family"]);
-    format!("{family}/{}", said(&capabilities["model_id"]))
+    let family = said(&capabilities.provider_family);
+    format!("{family}/{}", said(&capabilities.model_id))
 }
 
 async fn list(context: &CommandContext, args: ListArgs) -> anyhow::Result<u8> {
-    let reply = context.list(ROUTE, &[], args).await?;
-    let rows = items(&reply.value).iter().map(|item| {
+    let reply = context.list(executors::list(), args).await?;
+    let rows = reply.value.items.iter().map(|executor| {
         vec![
-            cell(&item["name"]),
-            word(&item["status"]),
-            cell(&item["url"]),
-            cell(&json!(model(&item["probe"]["capabilities"]))),
-            cell(&item["circuit"]["state"]),
+            cell(&executor.name),
+            word(&executor.status),
+            cell(&executor.url),
+            cell(&executor.probe.as_ref().map(|probe| model(&probe.capabilities))),
+            cell(&executor.circuit.state),
         ]
     });
     let header = ["name", "status", "url", "model", "circuit"];
@@ -140,23 +148,23 @@ async fn list(context: &CommandContext, args: ListArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn shown(body: &Value) -> String {
+fn shown(executor: &ExecutorBody<'_>) -> String {
+    let probe = executor.probe.as_ref();
     let head = fields(&[
-        ("name", said(&body["name"])),
-        ("url", said(&body["url"])),
-        ("status", said(&body["status"])),
-        ("circuit", said(&body["circuit"]["state"])),
-        ("token env", said(&body["token_env"])),
-        ("events url", said(&body["agent_events_url"])),
-        ("added", said(&body["created_at"])),
-        ("checked", said(&body["probe"]["at"])),
+        ("name", said(&executor.name)),
+        ("url", said(&executor.url)),
+        ("status", said(&executor.status)),
+        ("circuit", said(&executor.circuit.state)),
+        ("token env", said(&executor.token_env)),
+        ("events url", said(&executor.agent_events_url)),
+        ("added", said(&executor.created_at)),
+        ("checked", said(&probe.map(|probe| probe.at))),
     ]);
-    if body["probe"].is_null() { head } else { format!("{head}\n{}", found(&body["probe"])) }
+    probe.map_or_else(|| head.clone(), |probe| format!("{head}\n{}", found(probe)))
 }
 
 async fn check(context: &CommandContext, name: &str) -> anyhow::Result<u8> {
-    let call = ApiCall::post(path(ROUTE, &[name, "check"]), json!({}));
-    let reply = context.send(call).await?;
+    let reply = context.send(executors::check(name)).await?;
     context.out.reply(&reply, |_| found(&reply.value))?;
-    Ok(if reply.value["ok"] == true { 0 } else { ERROR })
+    Ok(if reply.value.ok { 0 } else { ERROR })
 }

@@ -3,15 +3,19 @@
 pub(crate) mod args;
 
 use anyhow::anyhow;
+use jurat_client::keys;
 use jurat_core::time::Timestamp;
 use jurat_engine::{Clock as _, SystemClock};
-use jurat_wire::api::kit::time;
+use jurat_wire::api::{
+    keys::{CreatedKey, ListedKey},
+    kit::words,
+};
 use serde_json::{Map, Value, json};
 
-use super::{CommandContext, items, rounds::to_the_second};
+use super::{CommandContext, to_the_second};
 use crate::{
-    args::{CreateKeyArgs, KeyNameArgs, KeysCommand, ListKeysArgs, RotateKeyArgs},
-    client::{ApiCall, ApiReply, path, query},
+    args::{CreateKeyArgs, KeysCommand, ListKeysArgs, RotateKeyArgs},
+    client::Reply,
     output::{
         OutputFormat, counted,
         table::{cell, said, table, word},
@@ -19,7 +23,6 @@ use crate::{
     state::StateFolder,
 };
 
-const ROUTE: &str = "/v1/api-keys";
 const KEPT: &str = "the new key is stored in `admin.key` in the state folder";
 
 pub(super) async fn run(context: &CommandContext, command: KeysCommand) -> anyhow::Result<u8> {
@@ -27,7 +30,7 @@ pub(super) async fn run(context: &CommandContext, command: KeysCommand) -> anyho
         KeysCommand::Create(args) => create(context, &args).await?,
         KeysCommand::List(args) => list(context, args).await?,
         KeysCommand::Revoke(args) => {
-            let reply = context.send(ApiCall::delete(address(&args, &[]))).await?;
+            let reply = context.send(keys::revoke(&args.key, args.account.as_deref())).await?;
             match context.out.format {
                 OutputFormat::Json if reply.bytes.is_empty() => {
                     let body = json!({ "status": "revoked", "key": args.key });
@@ -44,14 +47,14 @@ pub(super) async fn run(context: &CommandContext, command: KeysCommand) -> anyho
 }
 
 async fn create(context: &CommandContext, args: &CreateKeyArgs) -> anyhow::Result<()> {
-    let reply = context.send(ApiCall::post(ROUTE, create_body(args))).await?;
-    show_once(context, &reply).map_err(|error| unseen(&reply, &error))?;
+    let reply = context.send(keys::create(&create_body(args))).await?;
+    show_once(context, &reply).map_err(|error| unseen(&reply.value, &error))?;
     let key = &reply.value;
     context.out.note(&format!(
         "created key {} of {} with scopes {}; it is not shown again",
-        said(&key["name"]),
-        said(&key["account"]),
-        scopes(key)
+        said(&key.name),
+        said(&key.account),
+        scopes(&key.scopes)
     ));
     Ok(())
 }
@@ -75,37 +78,33 @@ fn create_body(args: &CreateKeyArgs) -> Value {
     Value::Object(body)
 }
 
-/// All of them, for a key that may do more than was thought is a danger.
-pub(super) fn scopes(key: &Value) -> String {
-    let scopes = key["scopes"].as_array().into_iter().flatten();
-    scopes.filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+/// All scopes, uncut: an unseen scope is dangerous.
+pub(super) fn scopes(scopes: &[words::Scope]) -> String {
+    scopes.iter().map(|scope| scope.0.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The key alone, so that a script can keep what is printed.
-fn show_once(context: &CommandContext, reply: &ApiReply) -> std::io::Result<()> {
-    context.out.reply(reply, |_| reply.value["key"].as_str().unwrap_or_default().to_owned())
+/// The key alone, for scripts.
+fn show_once(context: &CommandContext, reply: &Reply<CreatedKey>) -> std::io::Result<()> {
+    context.out.reply(reply, |_| reply.value.key.clone().unwrap_or_default())
 }
 
 async fn rotate(context: &CommandContext, args: &RotateKeyArgs) -> anyhow::Result<()> {
-    let mut body = json!({});
-    if let Some(seconds) = args.grace_seconds {
-        body["grace_seconds"] = json!(seconds);
-    }
-    let reply = context.send(ApiCall::post(address(&args.named, &["rotate"]), body)).await?;
+    let account = args.named.account.as_deref();
+    let reply = context.send(keys::rotate(&args.named.key, account, args.grace_seconds)).await?;
     let key = &reply.value;
-    // A key that is kept is not lost with what is printed.
+    // First into the folder: a key that cannot be printed is not lost then.
     let is_kept = keep_in_folder(context, key)?;
     show_once(context, &reply).map_err(|error| {
         if is_kept {
             anyhow!("{KEPT}, but it could not be printed: {error}")
         } else {
-            unseen(&reply, &error)
+            unseen(key, &error)
         }
     })?;
     context.out.note(&format!(
         "created key {}, which replaces {}; it is not shown again",
-        said(&key["name"]),
-        said(&key["replaces"])
+        said(&key.name),
+        said(&key.replaces)
     ));
     if is_kept {
         context.out.note(KEPT);
@@ -113,22 +112,22 @@ async fn rotate(context: &CommandContext, args: &RotateKeyArgs) -> anyhow::Resul
     Ok(())
 }
 
-/// A key that nobody has seen is made all the same. This is not the error of a reader who has seen
-/// enough, so it does not say which one it was.
-fn unseen(reply: &ApiReply, error: &std::io::Error) -> anyhow::Error {
-    let id = said(&reply.value["id"]);
+/// The error for a key that was created but not printed. It hides its source, because a closed pipe
+/// would count as success.
+fn unseen(key: &CreatedKey, error: &std::io::Error) -> anyhow::Error {
+    let id = said(&key.id);
     anyhow!(
         "the key {id} was created but could not be printed: {error}; revoke it with `jurat keys revoke {id}`, and create another"
     )
 }
 
-/// Replaces `admin.key` when it was that key whose place the new one takes, and says whether.
-fn keep_in_folder(context: &CommandContext, key: &Value) -> anyhow::Result<bool> {
+/// Stores the new key in `admin.key` if it replaces that key, and returns whether it does.
+fn keep_in_folder(context: &CommandContext, key: &CreatedKey) -> anyhow::Result<bool> {
     let state = StateFolder::existing(&context.config.state_dir);
     // A file without a key does not hold the old one.
     let kept = state.existing_admin_key().ok().flatten();
-    let (Some(kept), Some(text)) = (kept, key["key"].as_str()) else { return Ok(false) };
-    let is_kept = key["replaces"] == kept.id();
+    let (Some(kept), Some(text)) = (kept, &key.key) else { return Ok(false) };
+    let is_kept = key.replaces.as_deref() == Some(kept.id());
     if is_kept {
         state.replace_admin_key(text)?;
     }
@@ -136,18 +135,18 @@ fn keep_in_folder(context: &CommandContext, key: &Value) -> anyhow::Result<bool>
 }
 
 async fn list(context: &CommandContext, args: ListKeysArgs) -> anyhow::Result<()> {
-    let reply = context.list(ROUTE, &[("account", args.account)], args.list).await?;
+    let reply = context.list(keys::list(args.account.as_deref()), args.list).await?;
     let now = SystemClock.now();
-    let rows = items(&reply.value).iter().map(|item| {
+    let rows = reply.value.items.iter().map(|key| {
         vec![
-            cell(&item["name"]),
-            cell(&item["id"]),
-            cell(&item["account"]),
-            word(&json!(status(item, now))),
-            cell(&item["scopes"]),
-            cell(&json!(limits(item))),
-            cell(&json!(to_the_second(&item["expires_at"]))),
-            cell(&json!(to_the_second(&item["last_used_at"]))),
+            cell(&key.name),
+            cell(&key.id),
+            cell(&key.account),
+            word(status(key, now)),
+            cell(&key.scopes),
+            cell(&limits(key)),
+            cell(&key.expires_at.map(to_the_second)),
+            cell(&key.last_used_at.map(to_the_second)),
         ]
     });
     let header = ["name", "key", "account", "status", "scopes", "limits", "expires", "last used"];
@@ -157,24 +156,19 @@ async fn list(context: &CommandContext, args: ListKeysArgs) -> anyhow::Result<()
 }
 
 /// One word: `live`, `revoked` or `expired`.
-fn status(item: &Value, now: Timestamp) -> &'static str {
-    if !item["revoked_at"].is_null() {
+fn status(key: &ListedKey, now: Timestamp) -> &'static str {
+    if key.revoked_at.is_some() {
         return "revoked";
     }
-    match item["expires_at"].as_str().and_then(time::parse) {
-        Some(end) if end <= now => "expired",
+    match key.expires_at {
+        Some(end) if end.0 <= now => "expired",
         Some(_) | None => "live",
     }
 }
 
-fn limits(item: &Value) -> Option<String> {
-    let rate = item["rate_per_minute"].as_u64().map(|rate| format!("{rate} per minute"));
-    let rounds = item["concurrent_rounds"].as_u64().map(|rounds| counted(rounds, "round"));
+fn limits(key: &ListedKey) -> Option<String> {
+    let rate = key.rate_per_minute.map(|rate| format!("{rate} per minute"));
+    let rounds = key.concurrent_rounds.map(|rounds| counted(rounds, "round"));
     let both: Vec<String> = rate.into_iter().chain(rounds).collect();
     if both.is_empty() { None } else { Some(both.join(", ")) }
-}
-
-fn address(named: &KeyNameArgs, rest: &[&str]) -> String {
-    let parts = [&[named.key.as_str()], rest].concat();
-    query(&path(ROUTE, &parts), &[("account", named.account.clone())])
 }

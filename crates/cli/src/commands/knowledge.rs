@@ -8,9 +8,10 @@ use std::{
     path::Path,
 };
 
+use jurat_client::knowledge;
 use serde_json::{Value, json};
 
-use super::{CommandContext, items, shared::pages::PagedList};
+use super::{CommandContext, shared::pages::PagedList};
 use crate::{
     args::{ExportKnowledgeArgs, KnowledgeCommand},
     client::ApiClient,
@@ -18,23 +19,15 @@ use crate::{
     output::{Output, OutputFormat},
 };
 
-const ROUTE: &str = "/v1/knowledge";
-/// As many as the server gives at once.
-const WHOLE_PAGE: &str = "200";
-
 pub(super) async fn run(context: &CommandContext, command: KnowledgeCommand) -> anyhow::Result<u8> {
     let KnowledgeCommand::Export(args) = command;
     export(context, args).await
 }
 
-/// Each page is written as it comes, so that a long history needs no memory.
+/// Writes each page as it comes, so a long history needs little memory.
 async fn export(context: &CommandContext, args: ExportKnowledgeArgs) -> anyhow::Result<u8> {
-    let parameters = [
-        ("task_type", args.task_type),
-        ("task_id", args.task_id),
-        ("limit", Some(WHOLE_PAGE.to_owned())),
-    ];
-    let pages = PagedList::new(ROUTE, &parameters);
+    let call = knowledge::list(args.task_type.as_deref(), args.task_id.as_deref());
+    let pages = PagedList::whole(call);
     let out = context.out;
     let Some(file) = args.out else {
         let count = context
@@ -61,7 +54,7 @@ fn note(out: Output, count: usize) {
     }
 }
 
-/// The file is made only when there is something to write, or nothing went wrong.
+/// Creates the file with the first page, or at the end if there is none.
 async fn written(client: &ApiClient, pages: PagedList, file: &Path) -> anyhow::Result<usize> {
     let failed = |error: std::io::Error| {
         CliFailure::usage(format!("`{}` cannot be written: {error}", file.display()))
@@ -83,7 +76,7 @@ async fn written(client: &ApiClient, pages: PagedList, file: &Path) -> anyhow::R
     Ok(count)
 }
 
-/// Hands on the lines of each page, and counts them.
+/// Passes on the lines of each page, and counts them.
 async fn each(
     client: &ApiClient,
     mut pages: PagedList,
@@ -92,7 +85,7 @@ async fn each(
     let mut count = 0;
     loop {
         let page = pages.next(client).await?;
-        let lines: Vec<String> = items(&page).iter().map(Value::to_string).collect();
+        let lines: Vec<String> = page.items.iter().map(Value::to_string).collect();
         if !lines.is_empty() {
             take(&lines)?;
         }

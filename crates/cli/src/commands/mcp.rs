@@ -18,11 +18,11 @@ use self::{
 use super::CommandContext;
 use crate::{client::ApiClient, failure::sentence, output::Output};
 
-/// How many requests are under way; more wait in the pipe.
+/// How many requests may be in progress; further ones wait in the pipe.
 const MOST: usize = 64;
 
 pub(super) async fn run(context: &CommandContext) -> anyhow::Result<u8> {
-    // What is wrong with the settings, the key or the store is told before anybody speaks.
+    // Reports a problem of the settings, the key or the store before the first message.
     let first = Box::pin(ApiClient::connect(&context.config, context.out)).await?;
     first.work_on_agent_runs();
     let mut relay = McpRelay::new(context, first);
@@ -52,7 +52,7 @@ struct McpRelay<'a> {
     /// was started since is found.
     client: Option<Arc<ApiClient>>,
     in_flight: JoinSet<AnsweredRequest>,
-    /// What calls each request off, by its id.
+    /// Cancels each request, by its id.
     offs: BTreeMap<String, Arc<Notify>>,
     /// The revision that `initialize` agreed on; the newest one is in every message instead.
     revision: Arc<Mutex<Option<String>>>,
@@ -73,7 +73,7 @@ impl<'a> McpRelay<'a> {
         }
     }
 
-    /// Lets go of the store and the server when nobody waits for an answer.
+    /// Releases the store and the server while no request is in progress.
     async fn rest(&mut self) {
         if self.in_flight.is_empty()
             && let Some(client) = self.client.take().and_then(Arc::into_inner)
@@ -95,7 +95,7 @@ impl<'a> McpRelay<'a> {
             }
             return Ok(());
         }
-        // Nothing is kept between two messages, so a notification has nobody to go to.
+        // No state is kept between two messages, so a notification has no receiver.
         if message.is_notification() {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl<'a> McpRelay<'a> {
             return Ok(Arc::clone(client));
         }
         let found = Box::pin(ApiClient::connect(&self.context.config, self.out)).await?;
-        // Where no server works on tasks and runs, this process does while a request is under way.
+        // Without a server, this process works on tasks and runs while a request is in progress.
         found.work_on_agent_runs();
         let client = Arc::new(found);
         self.client = Some(Arc::clone(&client));
@@ -131,7 +131,7 @@ impl<'a> McpRelay<'a> {
     }
 }
 
-/// Has a request answered, and prints what comes.
+/// Sends a request, and prints its replies.
 async fn answer(
     client: &ApiClient,
     out: Output,

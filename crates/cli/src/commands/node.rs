@@ -9,7 +9,7 @@ use crate::{
     state::StateFolder,
 };
 
-/// What the signatures of requests to executors name as their algorithm.
+/// The algorithm that signatures of requests to executors name.
 const ALGORITHM: &str = "ed25519";
 
 pub(super) fn run(context: &CommandContext) -> anyhow::Result<u8> {

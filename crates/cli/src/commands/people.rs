@@ -3,60 +3,58 @@
 pub(crate) mod args;
 
 use clap::ValueEnum;
-use serde_json::{Value, json};
+use jurat_client::{
+    Call,
+    invitations::{self, InvitationAnswer},
+    me,
+    shares::{self, ShareAnswer},
+    teams,
+};
+use jurat_wire::api::invitations::InvitationSent;
 
-use super::{CommandContext, account, items, rounds::to_the_second, shared::confirm};
+use super::{CommandContext, account, shared::confirm, to_the_second};
 use crate::{
     args::{
         InvitationsCommand, ListInvitationsArgs, ListSharesArgs, MeCommand, MembershipArgs,
         SharesCommand, TeamFilterArg, TeamsCommand,
     },
-    client::{ApiCall, path, query},
     output::table::{cell, said, table, word},
 };
 
-const TEAMS: &str = "/v1/teams";
-const SHARES: &str = "/v1/shares";
-const INVITATIONS: &str = "/v1/invitations";
-
-pub(super) async fn me(context: &CommandContext, command: MeCommand) -> anyhow::Result<u8> {
+pub(super) async fn run_me(context: &CommandContext, command: MeCommand) -> anyhow::Result<u8> {
     let call = match command {
         MeCommand::Show => return account::whoami(context).await,
-        MeCommand::ClaimHandle(args) => {
-            ApiCall::patch("/v1/me".to_owned(), json!({ "handle": args.handle }))
-        }
-        MeCommand::RenameHandle(args) => {
-            ApiCall::post("/v1/me/rename-handle", json!({ "handle": args.handle }))
-        }
+        MeCommand::ClaimHandle(args) => me::claim_handle(&args.handle),
+        MeCommand::RenameHandle(args) => me::rename_handle(&args.handle),
     };
     let reply = context.send(call).await?;
-    let handle = said(&reply.value["handle"]);
+    let handle = said(&reply.value.handle);
     context.out.confirm(&reply, || format!("your handle is @{handle}"))?;
     Ok(0)
 }
 
-pub(super) async fn teams(context: &CommandContext, command: TeamsCommand) -> anyhow::Result<u8> {
+pub(super) async fn run_teams(
+    context: &CommandContext,
+    command: TeamsCommand,
+) -> anyhow::Result<u8> {
     match command {
         TeamsCommand::Create(args) => {
-            let reply =
-                context.send(ApiCall::post(TEAMS, json!({ "handle": args.handle }))).await?;
-            let id = said(&reply.value["team_id"]);
+            let reply = context.send(teams::create(&args.handle)).await?;
+            let id = said(&reply.value.team_id);
             context.out.confirm(&reply, || format!("created team @{} ({id})", args.handle))?;
         }
         TeamsCommand::List { filter } => list_teams(context, filter).await?,
         TeamsCommand::Members { team } => members(context, &team).await?,
         TeamsCommand::AddMember(args) => {
-            let body = json!({ "user_identifier": args.user });
-            offer(context, &args, "members", body).await?;
+            offer(context, teams::invite(&args.team, &args.user), &args.user).await?;
         }
         TeamsCommand::TransferOwnership(args) => {
-            let body = json!({ "new_owner_user_identifier": args.user });
-            offer(context, &args, "transfer-ownership", body).await?;
+            let call = teams::transfer_ownership(&args.team, &args.user);
+            offer(context, call, &args.user).await?;
         }
         TeamsCommand::RemoveMember(args) => remove(context, &args).await?,
         TeamsCommand::Leave { team } => {
-            let me = context.send(ApiCall::get("/v1/me".to_owned())).await?;
-            let user = me.value["id"].as_str().unwrap_or_default().to_owned();
+            let user = context.send(me::show()).await?.value.id.into_owned();
             remove(context, &MembershipArgs { team, user }).await?;
         }
         TeamsCommand::Delete { team, yes } => {
@@ -65,7 +63,7 @@ pub(super) async fn teams(context: &CommandContext, command: TeamsCommand) -> an
                 context.out.note("nothing was deleted");
                 return Ok(0);
             }
-            let reply = context.send(ApiCall::delete(path(TEAMS, &[&team]))).await?;
+            let reply = context.send(teams::delete(&team)).await?;
             context.out.confirm(&reply, || format!("deleted team {team}"))?;
         }
     }
@@ -78,15 +76,14 @@ fn chosen(choice: &impl ValueEnum) -> Option<String> {
 }
 
 async fn list_teams(context: &CommandContext, filter: TeamFilterArg) -> anyhow::Result<()> {
-    let address = query(TEAMS, &[("filter", chosen(&filter))]);
-    let reply = context.send(ApiCall::get(address)).await?;
-    let rows = items(&reply.value).iter().map(|item| {
+    let reply = context.send(teams::list(chosen(&filter).as_deref())).await?;
+    let rows = reply.value.items.iter().map(|team| {
         vec![
-            cell(&item["handle"]),
-            word(&item["role"]),
-            cell(&item["team_id"]),
-            cell(&item["owner_user_id"]),
-            cell(&json!(to_the_second(&item["created_at"]))),
+            cell(&team.handle),
+            word(&team.role),
+            cell(&team.team_id),
+            cell(&team.owner_user_id),
+            cell(&to_the_second(team.created_at)),
         ]
     });
     let header = ["handle", "role", "team", "owner", "since"];
@@ -96,14 +93,14 @@ async fn list_teams(context: &CommandContext, filter: TeamFilterArg) -> anyhow::
 }
 
 async fn members(context: &CommandContext, team: &str) -> anyhow::Result<()> {
-    let reply = context.send(ApiCall::get(path(TEAMS, &[team, "members"]))).await?;
-    let rows = items(&reply.value).iter().map(|item| {
+    let reply = context.send(teams::members(team)).await?;
+    let rows = reply.value.items.iter().map(|member| {
         vec![
-            cell(&item["handle"]),
-            cell(&item["email"]),
-            word(&item["role"]),
-            cell(&item["user_id"]),
-            cell(&json!(to_the_second(&item["since"]))),
+            cell(&member.handle),
+            cell(&member.email),
+            word(&member.role),
+            cell(&member.user_id),
+            cell(&to_the_second(member.since)),
         ]
     });
     let header = ["handle", "email", "role", "account", "since"];
@@ -113,63 +110,61 @@ async fn members(context: &CommandContext, team: &str) -> anyhow::Result<()> {
 
 async fn offer(
     context: &CommandContext,
-    args: &MembershipArgs,
-    what: &str,
-    body: Value,
+    call: Call<InvitationSent<'static>>,
+    user: &str,
 ) -> anyhow::Result<()> {
-    let reply = context.send(ApiCall::post(path(TEAMS, &[&args.team, what]), body)).await?;
-    let id = said(&reply.value["invitation_id"]);
+    let reply = context.send(call).await?;
+    let id = said(&reply.value.invitation_id);
     context.out.confirm(&reply, || {
-        format!("invited {}; they accept with `jurat invitations accept {id}`", args.user)
+        format!("invited {user}; they accept with `jurat invitations accept {id}`")
     })?;
     Ok(())
 }
 
 async fn remove(context: &CommandContext, args: &MembershipArgs) -> anyhow::Result<()> {
-    let address = path(TEAMS, &[&args.team, "members", &args.user]);
-    let reply = context.send(ApiCall::delete(address)).await?;
+    let reply = context.send(teams::remove_member(&args.team, &args.user)).await?;
     context.out.confirm(&reply, || format!("removed {} from {}", args.user, args.team))?;
     Ok(())
 }
 
-pub(super) async fn shares(context: &CommandContext, command: SharesCommand) -> anyhow::Result<u8> {
-    let (id, what) = match command {
+pub(super) async fn run_shares(
+    context: &CommandContext,
+    command: SharesCommand,
+) -> anyhow::Result<u8> {
+    let (id, answer) = match command {
         SharesCommand::List(args) => {
             list_shares(context, args).await?;
             return Ok(0);
         }
-        SharesCommand::Accept { id } => (id, "accept"),
-        SharesCommand::Decline { id } => (id, "decline"),
-        SharesCommand::Block { id } => (id, "block"),
+        SharesCommand::Accept { id } => (id, ShareAnswer::Accept),
+        SharesCommand::Decline { id } => (id, ShareAnswer::Decline),
+        SharesCommand::Block { id } => (id, ShareAnswer::Block),
     };
-    let reply = context.send(ApiCall::post(path(SHARES, &[&id, what]), json!({}))).await?;
-    let body = &reply.value;
+    let reply = context.send(shares::answer(&id, answer)).await?;
+    let share = &reply.value;
     context.out.confirm(&reply, || {
-        let (name, owner) = (said(&body["reference"]), said(&body["owner"]));
-        if body["blocked"] == json!(true) {
+        let (name, owner) = (said(&share.reference), said(&share.owner));
+        if share.blocked {
             return format!("blocked {owner}: all their shares are declined");
         }
-        format!("{} {name}", said(&body["state"]))
+        format!("{} {name}", said(&share.state))
     })?;
     Ok(0)
 }
 
 async fn list_shares(context: &CommandContext, args: ListSharesArgs) -> anyhow::Result<()> {
-    let parameters = [
-        ("state", args.state.as_ref().and_then(chosen)),
-        ("limit", args.list.limit.map(|limit| limit.to_string())),
-        ("cursor", args.list.cursor),
-    ];
-    let reply = context.send(ApiCall::get(query(SHARES, &parameters))).await?;
-    let rows = items(&reply.value).iter().map(|item| {
+    let state = args.state.as_ref().and_then(chosen);
+    let call = shares::list(state.as_deref());
+    let reply = context.send(call.page(args.list.limit, args.list.cursor.as_deref())).await?;
+    let rows = reply.value.items.iter().map(|share| {
         vec![
-            cell(&item["id"]),
-            cell(&item["reference"]),
-            cell(&item["name"]),
-            word(&item["role"]),
-            word(&item["state"]),
-            cell(&item["via_team"]),
-            cell(&json!(to_the_second(&item["granted_at"]))),
+            cell(&share.id),
+            cell(&share.reference),
+            cell(&share.name),
+            word(&share.role),
+            word(&share.state),
+            cell(&share.via_team),
+            cell(&to_the_second(share.granted_at)),
         ]
     });
     let header = ["share", "reference", "name", "role", "state", "team", "since"];
@@ -178,24 +173,24 @@ async fn list_shares(context: &CommandContext, args: ListSharesArgs) -> anyhow::
     Ok(())
 }
 
-pub(super) async fn invitations(
+pub(super) async fn run_invitations(
     context: &CommandContext,
     command: InvitationsCommand,
 ) -> anyhow::Result<u8> {
-    let (id, what) = match command {
+    let (id, answer) = match command {
         InvitationsCommand::List(args) => {
             list_invitations(context, args).await?;
             return Ok(0);
         }
-        InvitationsCommand::Accept { id } => (id, "accept"),
-        InvitationsCommand::Decline { id } => (id, "decline"),
-        InvitationsCommand::Cancel { id } => (id, "cancel"),
+        InvitationsCommand::Accept { id } => (id, InvitationAnswer::Accept),
+        InvitationsCommand::Decline { id } => (id, InvitationAnswer::Decline),
+        InvitationsCommand::Cancel { id } => (id, InvitationAnswer::Cancel),
     };
-    let reply = context.send(ApiCall::post(path(INVITATIONS, &[&id, what]), json!({}))).await?;
-    let body = &reply.value;
+    let reply = context.send(invitations::answer(&id, answer)).await?;
+    let ended = &reply.value;
     context.out.confirm(&reply, || {
-        let about = said(&body["target_label"]);
-        format!("{} the invitation for {about}", said(&body["resolution"]))
+        let about = said(&ended.target_label);
+        format!("{} the invitation for {about}", said(&ended.resolution))
     })?;
     Ok(0)
 }
@@ -204,17 +199,18 @@ async fn list_invitations(
     context: &CommandContext,
     args: ListInvitationsArgs,
 ) -> anyhow::Result<()> {
-    let filters = [("filter", chosen(&args.filter)), ("state", chosen(&args.state))];
-    let reply = context.list(INVITATIONS, &filters, args.list).await?;
-    let rows = items(&reply.value).iter().map(|item| {
+    let (filter, state) = (chosen(&args.filter), chosen(&args.state));
+    let call = invitations::list(filter.as_deref(), state.as_deref());
+    let reply = context.list(call, args.list).await?;
+    let rows = reply.value.items.iter().map(|invitation| {
         vec![
-            cell(&item["id"]),
-            cell(&item["kind"]),
-            cell(&item["target_label"]),
-            cell(&item["proposed_by_handle"]),
-            cell(&item["proposed_to_handle"]),
-            word(&item["resolution"]),
-            cell(&json!(to_the_second(&item["expires_at"]))),
+            cell(&invitation.id),
+            cell(&invitation.kind),
+            cell(&invitation.target_label),
+            cell(&invitation.proposed_by_handle),
+            cell(&invitation.proposed_to_handle),
+            word(&invitation.resolution),
+            cell(&to_the_second(invitation.expires_at)),
         ]
     });
     let header = ["invitation", "kind", "target", "from", "to", "resolution", "expires"];

@@ -2,29 +2,26 @@
 
 pub(crate) mod args;
 
-use serde_json::json;
+use jurat_client::node;
 
 use super::CommandContext;
 use crate::{
     args::PruneArgs,
-    client::ApiCall,
     output::table::{fields, said},
 };
 
 pub(super) async fn run(context: &CommandContext, args: &PruneArgs) -> anyhow::Result<u8> {
-    let body = json!({ "dry_run": args.dry_run });
-    let reply = context.send(ApiCall::post("/v1/prune".to_owned(), body)).await?;
+    let reply = context.send(node::prune(args.dry_run)).await?;
+    let pruned = &reply.value;
     context.out.reply(&reply, |_| {
-        let rows = [
-            ("accounts", "accounts"),
-            ("idempotency replies", "idempotency_answers"),
-            ("rounds (texts)", "rounds"),
-            ("tasks (events)", "tasks"),
-            ("runs (events)", "runs"),
-            ("agent events", "agent_events"),
-        ];
-        let rows = rows.map(|(name, member)| (name, said(&reply.value[member])));
-        fields(&rows)
+        fields(&[
+            ("accounts", said(&pruned.accounts)),
+            ("idempotency replies", said(&pruned.idempotency_answers)),
+            ("rounds (texts)", said(&pruned.rounds)),
+            ("tasks (events)", said(&pruned.tasks)),
+            ("runs (events)", said(&pruned.runs)),
+            ("agent events", said(&pruned.agent_events)),
+        ])
     })?;
     if args.dry_run {
         context.out.note("dry run: nothing was deleted");

@@ -4,40 +4,38 @@ pub(crate) mod args;
 pub(crate) mod show;
 
 use comfy_table::Cell;
-use serde_json::{Value, json};
+use jurat_client::rounds::{self, RoundFilter};
+use jurat_wire::api::rounds::RoundBody;
 
-use super::{CommandContext, items};
+use self::show::RoundView;
+use super::{CommandContext, to_the_second};
 use crate::{
     args::{ListRoundsArgs, RoundsCommand},
-    client::{ApiCall, path, query},
     output::{
         Output, shortened,
         table::{cell, fields, said, table, word},
     },
 };
 
-const ROUTE: &str = "/v1/rounds";
-/// `--json` has more.
+/// `--json` prints all of it.
 const WIDEST_REQUEST: usize = 4_000;
 
 pub(super) async fn run(context: &CommandContext, command: RoundsCommand) -> anyhow::Result<u8> {
     match command {
         RoundsCommand::List(args) => list(context, args).await?,
         RoundsCommand::Show { id, wait } => {
-            let wait = [("wait", wait.map(|seconds| seconds.to_string()))];
-            let reply = context.send(ApiCall::get(query(&path(ROUTE, &[&id]), &wait))).await?;
+            let reply = context.send(rounds::show(&id, wait)).await?;
             context.out.reply(&reply, |out| shown(out, &reply.value))?;
         }
         RoundsCommand::Cancel { id } => {
-            let call = ApiCall::post(path(ROUTE, &[&id, "cancel"]), json!({}));
-            let reply = context.send(call).await?;
+            let reply = context.send(rounds::cancel(&id)).await?;
             context.out.reply(&reply, |out| shown(out, &reply.value))?;
         }
         RoundsCommand::Erase { id } => {
-            let reply = context.send(ApiCall::delete(path(ROUTE, &[&id, "payload"]))).await?;
+            let reply = context.send(rounds::erase(&id)).await?;
             context.out.reply(&reply, |_| {
-                let (round, at) = (said(&reply.value["round_id"]), &reply.value["erased_at"]);
-                format!("erased the question and the answers of {round} at {}", said(at))
+                let (round, at) = (said(&reply.value.round_id), said(&reply.value.erased_at));
+                format!("erased the question and the answers of {round} at {at}")
             })?;
         }
     }
@@ -45,27 +43,27 @@ pub(super) async fn run(context: &CommandContext, command: RoundsCommand) -> any
 }
 
 async fn list(context: &CommandContext, args: ListRoundsArgs) -> anyhow::Result<()> {
-    let filters = [
-        ("kind", args.kind),
-        ("outcome", args.outcome),
-        ("state", args.state),
-        ("since", args.since),
-        ("until", args.until),
-    ];
-    let is_filtered = filters.iter().any(|(_, value)| value.is_some());
-    let reply = context.list(ROUTE, &filters, args.list).await?;
-    let rows = items(&reply.value).iter().map(|item| {
+    let filter = RoundFilter {
+        kind: args.kind,
+        outcome: args.outcome,
+        state: args.state,
+        since: args.since,
+        until: args.until,
+    };
+    let is_filtered = filter != RoundFilter::default();
+    let reply = context.list(rounds::list(&filter), args.list).await?;
+    let rows = reply.value.items.iter().map(|round| {
         vec![
-            cell(&item["round_id"]),
-            cell(&item["kind"]),
-            word(&item["state"]),
-            word(&item["verdict"]),
-            // A round that has not ended, or only by a crash, has no other.
-            word(if item["outcome"].is_null() { &item["state"] } else { &item["outcome"] }),
-            Cell::new(percent(&item["agreement"])),
-            Cell::new(percent(&item["confidence"])),
-            cell(&json!(to_the_second(&item["opened_at"]))),
-            cell(&item["asked"]),
+            cell(&round.round_id),
+            cell(&round.kind),
+            word(&round.state),
+            word(&round.verdict),
+            // A round that is open, or was ended by a crash, has no outcome.
+            round.outcome.as_ref().map_or_else(|| word(&round.state), word),
+            Cell::new(percent(round.agreement)),
+            Cell::new(percent(round.confidence)),
+            cell(&to_the_second(round.opened_at)),
+            cell(&round.asked),
         ]
     });
     let header = [
@@ -89,38 +87,36 @@ async fn list(context: &CommandContext, args: ListRoundsArgs) -> anyhow::Result<
     Ok(())
 }
 
-/// A time as people write it. All times are UTC.
-pub(super) fn to_the_second(time: &Value) -> Option<String> {
-    let (day, clock) = time.as_str()?.split_once('T')?;
-    Some(format!("{day} {}", clock.split(['.', 'Z']).next()?))
-}
-
-fn percent(share: &Value) -> String {
-    share.as_f64().map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
 /// The whole request, or why there is none.
-fn asked(body: &Value) -> String {
-    if let Some(at) = body.get("erased_at") {
+fn asked(round: &RoundBody<'_>) -> String {
+    if let Some(at) = &round.erased_at {
         return format!("erased at {}", said(at));
     }
-    match body.get("request") {
-        Some(request) => shortened(&request.to_string(), WIDEST_REQUEST),
-        None if body["asked"].is_null() => "not stored".to_owned(),
-        None => said(&body["asked"]),
+    match (&round.request, &round.asked) {
+        (Some(request), _) => shortened(&request.to_string(), WIDEST_REQUEST),
+        (None, Some(asked)) => said(asked),
+        (None, None) => "not stored".to_owned(),
     }
 }
 
-pub(super) fn shown(out: Output, body: &Value) -> String {
+pub(super) fn shown(out: Output, round: &RoundBody<'_>) -> String {
     let head = fields(&[
-        ("round", said(&body["round_id"])),
-        ("kind", said(&body["kind"])),
-        ("asked", asked(body)),
-        ("state", said(&body["state"])),
-        ("policy", said(&body["policy_id"])),
-        ("sessions", said(&body["sessions"])),
-        ("opened", said(&body["opened_at"])),
-        ("closed", said(&body["closed_at"])),
+        ("round", said(&round.round_id)),
+        ("kind", said(&round.kind)),
+        ("asked", asked(round)),
+        ("state", said(&round.state)),
+        ("policy", said(&round.policy_id)),
+        ("sessions", said(&round.sessions)),
+        ("opened", said(&round.opened_at)),
+        ("closed", said(&round.closed_at)),
     ]);
-    if body["state"] == "open" { head } else { format!("{head}\n{}", show::reply(out, body)) }
+    // A round without an ending is open.
+    if round.state.0.is_none() {
+        return head;
+    }
+    format!("{head}\n{}", show::reply(out, &RoundView::from(round)))
 }

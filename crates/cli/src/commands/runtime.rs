@@ -22,7 +22,7 @@ use crate::{
     signals::ShutdownSignals,
 };
 
-/// An executor that hangs would never be done with what it does.
+/// An executor that hangs would never finish its work.
 const GRACE: Duration = Duration::from_secs(5);
 const OPENAI: &str = "https://api.openai.com/v1";
 const MODEL_TIMEOUT: Duration = Duration::from_mins(2);

@@ -17,14 +17,15 @@ use crate::{
     config::{CliConfig, LogFormat, unknown_variables},
     failure::CliFailure,
     lock_wait::retry_while_locked,
-    logging, node,
+    logging,
+    node::{self, EngineSettings},
     output::{Output, OutputFormat, complain},
     signals::ShutdownSignals,
     state::{ServerFile, StateError, StateFolder, store_name},
     telemetry::Telemetry,
 };
 
-/// What a shell calls the end by ctrl-c.
+/// The exit code of a program that ctrl-c ends.
 const INTERRUPTED: u8 = 130;
 
 pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::Result<u8> {
@@ -48,8 +49,8 @@ pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::R
     };
     let listener = bind(&config.listen).await?;
     let url = url_of(&listener)?;
-    let judges = (config.judges.clone(), node::accounts(config)?);
-    let engine = Box::pin(node::engine(&state, &store, config.limits, judges)).await?;
+    let settings = EngineSettings::of(config)?;
+    let engine = Box::pin(node::engine(&state, &store, settings)).await?;
     if args.new_admin_key {
         node::new_admin(&state, &engine).await?;
     }
@@ -73,7 +74,7 @@ pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::R
     tokio::select! {
         result = &mut serving => result?,
         () = signals.next() => {
-            // Before anybody is told, so that nobody who was told can begin another.
+            // First, so that no round begins after the announcement.
             engine.stop_rounds();
             tracing::info!("stopping after the rounds in progress; a second signal stops immediately");
             drop(stop);
@@ -153,7 +154,7 @@ pub(super) fn url_of(listener: &TcpListener) -> io::Result<String> {
     Ok(format!("http://{address}"))
 }
 
-/// Says where it listens; that line is what others wait for, so it is never left out.
+/// Prints the address. Scripts wait for this line, so it is always printed.
 pub(super) fn listening(out: Output, url: &str) -> io::Result<()> {
     let text = format!("listening on {url}");
     match (out.format, out.log) {

@@ -1,30 +1,29 @@
 //! `jurat sessions`.
 
+use jurat_client::sessions;
+use jurat_wire::api::sessions::SessionBody;
 use serde_json::{Map, Value, json};
 
-use super::{CommandContext, items};
+use super::CommandContext;
 use crate::{
     args::{AddSessionArgs, ListArgs, SessionArgs, SessionsCommand},
-    client::{ApiCall, path},
     output::table::{cell, fields, said, table},
 };
-
-const ROUTE: &str = "/v1/sessions";
 
 pub(super) async fn run(context: &CommandContext, command: SessionsCommand) -> anyhow::Result<u8> {
     match command {
         SessionsCommand::Add(args) => {
-            let reply = context.send(ApiCall::post(ROUTE, add_body(&args))).await?;
+            let reply = context.send(sessions::add(&add_body(&args))).await?;
             let text = format!("added session {} to {}", args.id, args.executor);
             context.out.confirm(&reply, || text)?;
         }
         SessionsCommand::List(args) => list(context, args).await?,
         SessionsCommand::Show { id } => {
-            let reply = context.send(ApiCall::get(path(ROUTE, &[&id]))).await?;
+            let reply = context.send(sessions::show(&id)).await?;
             context.out.reply(&reply, |_| shown(&reply.value))?;
         }
         SessionsCommand::Remove { id } => {
-            let reply = context.send(ApiCall::delete(path(ROUTE, &[&id]))).await?;
+            let reply = context.send(sessions::remove(&id)).await?;
             context.out.confirm(&reply, || format!("removed session {id}"))?;
         }
     }
@@ -64,27 +63,35 @@ pub(super) fn session_body(args: &SessionArgs) -> Map<String, Value> {
 }
 
 async fn list(context: &CommandContext, args: ListArgs) -> anyhow::Result<()> {
-    let reply = context.list(ROUTE, &[], args).await?;
-    let names = ["id", "executor", "profile", "tier", "labels", "price_micros", "reliability"];
-    let row = |item: &Value| names.iter().map(|name| cell(&item[*name])).collect();
-    let rows = items(&reply.value).iter().map(row).collect();
+    let reply = context.list(sessions::list(), args).await?;
+    let rows = reply.value.items.iter().map(|session| {
+        vec![
+            cell(&session.id),
+            cell(&session.executor),
+            cell(&session.profile),
+            cell(&session.tier),
+            cell(&session.labels),
+            cell(&session.price_micros),
+            cell(&session.reliability),
+        ]
+    });
     let header = ["session", "executor", "profile", "tier", "labels", "price", "reliability"];
-    context.out.reply(&reply, |out| table(out, &header, rows))?;
+    context.out.reply(&reply, |out| table(out, &header, rows.collect()))?;
     let when_empty = "no sessions yet: add one with `jurat sessions add ID --executor NAME`";
     context.note_page(&reply.value, when_empty);
     Ok(())
 }
 
-fn shown(body: &Value) -> String {
+fn shown(session: &SessionBody<'_>) -> String {
     fields(&[
-        ("session", said(&body["id"])),
-        ("executor", said(&body["executor"])),
-        ("profile", said(&body["profile"])),
-        ("tier", said(&body["tier"])),
-        ("labels", said(&body["labels"])),
-        ("task types", said(&body["task_types"])),
-        ("price", said(&body["price_micros"])),
-        ("reliability", said(&body["reliability"])),
-        ("added", said(&body["created_at"])),
+        ("session", said(&session.id)),
+        ("executor", said(&session.executor)),
+        ("profile", said(&session.profile)),
+        ("tier", said(&session.tier)),
+        ("labels", said(&session.labels)),
+        ("task types", said(&session.task_types)),
+        ("price", said(&session.price_micros)),
+        ("reliability", said(&session.reliability)),
+        ("added", said(&session.created_at)),
     ])
 }

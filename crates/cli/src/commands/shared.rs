@@ -1,4 +1,4 @@
-//! What several commands share.
+//! Helpers that several commands share.
 
 pub(crate) mod confirm;
 pub(crate) mod gate;

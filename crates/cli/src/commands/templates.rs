@@ -7,12 +7,21 @@ use std::{
     path::Path,
 };
 
-use serde_json::{Value, json};
+use jurat_client::{templates, workflows};
+use jurat_core::workflow::template::SafetyStatus;
+use jurat_wire::api::{
+    packs::PackBody,
+    templates::{
+        ForkedTemplate, PublishedTemplateBody, SafetyCheckBody, ScreenRunBody, TemplateSummary,
+    },
+};
+use serde::de::DeserializeOwned;
 
 use super::{
-    CommandContext, items,
-    rounds::to_the_second,
+    CommandContext,
     shared::{confirm::is_wanted, pages::PagedList},
+    to_the_second,
+    workflows::ancestry,
 };
 use crate::{
     args::{
@@ -20,14 +29,12 @@ use crate::{
         PublishTemplateArgs, RemoveTemplateArgs, RemoveTemplateVersionArgs, SearchTemplatesArgs,
         TemplateVersionArgs, TemplatesCommand,
     },
-    client::{ApiCall, ApiReply, path, query},
+    client::{Call, Page, Reply},
     output::{
-        Output, OutputFormat,
+        OutputFormat,
         table::{cell, fields, said, table, whole_text, word},
     },
 };
-
-const ROUTE: &str = "/v1/templates";
 
 pub(super) async fn run(context: &CommandContext, command: TemplatesCommand) -> anyhow::Result<u8> {
     match command {
@@ -39,99 +46,89 @@ pub(super) async fn run(context: &CommandContext, command: TemplatesCommand) -> 
         TemplatesCommand::Fork(args) => fork(context, &args).await,
         TemplatesCommand::Delete(args) => delete(context, &args).await,
         TemplatesCommand::Unpublish(args) => {
-            numbered(context, &args, ApiCall::delete, ("", "Unpublished")).await
+            let call = templates::unpublish(&args.named.template, args.version);
+            numbered(context, &args, call, "Unpublished").await
         }
         TemplatesCommand::DeleteVersion(args) => delete_version(context, &args).await,
         TemplatesCommand::DeprecateVersion(args) => {
-            let body = json!({ "message": args.message });
-            let post = |address: String| ApiCall::post(address, body);
-            numbered(context, &args.numbered, post, ("/deprecate", "Deprecated")).await
+            let TemplateVersionArgs { named, version } = &args.numbered;
+            let message = args.message.as_deref();
+            let call = templates::deprecate_version(&named.template, *version, message);
+            numbered(context, &args.numbered, call, "Deprecated").await
         }
         TemplatesCommand::Archive(args) => {
-            let body = json!({ "archive_reason": args.reason });
-            change(context, (&args.named.template, "archive"), body, "Archived").await
+            let template = &args.named.template;
+            let call = templates::archive(template, args.reason.as_deref());
+            done(context, call, &format!("Archived {template}")).await
         }
         TemplatesCommand::Unarchive(args) => {
-            change(context, (&args.template, "unarchive"), json!({}), "Unarchived").await
+            let call = templates::unarchive(&args.template);
+            done(context, call, &format!("Unarchived {}", args.template)).await
         }
         TemplatesCommand::Lineage(args) => lineage(context, &args.workflow).await,
         TemplatesCommand::CheckSafety(args) => {
-            let version = args.version.map(|version| version.to_string());
-            let address =
-                query(&of(&args.named.template, "/safety-check"), &[("version", version)]);
-            check_safety(context, address).await
+            let call = templates::check_safety(&args.named.template, args.version);
+            check_safety(context, call).await
         }
         TemplatesCommand::TransferOwnership(args) => {
-            let body = json!({ "new_owner_user_id_or_email": args.new_owner });
-            let address = of(&args.named.template, "/transfer-ownership");
-            let reply = context.send(ApiCall::post(address, body)).await?;
-            context.out.confirm(&reply, || {
-                let (label, to) = (said(&reply.value["target_label"]), &args.new_owner);
-                if reply.value["invitation_id"].is_null() {
-                    return format!("{label} is already yours");
-                }
-                format!(
-                    "Offered {label} to {to} (invitation_id={})",
-                    said(&reply.value["invitation_id"])
-                )
+            let to = &args.new_owner;
+            let call = templates::transfer_ownership(&args.named.template, to);
+            let reply = context.send(call).await?;
+            let label = said(&reply.value.target_label);
+            context.out.confirm(&reply, || match &reply.value.invitation_id {
+                Some(id) => format!("Offered {label} to {to} (invitation_id={})", said(id)),
+                None => format!("{label} is already yours"),
             })?;
             Ok(0)
         }
     }
 }
 
-/// The address of a template. The slash of its name is sent as it is.
-fn of(template: &str, rest: &str) -> String {
-    let parts: Vec<&str> = template.splitn(2, '/').collect();
-    format!("{}{rest}", path(ROUTE, &parts))
-}
-
 async fn list(context: &CommandContext, args: ListTemplatesArgs) -> anyhow::Result<u8> {
-    // What reads a pipe is a program.
+    // A pipe is read by a program.
     let is_json =
         context.out.format == OutputFormat::Json || !(args.table || stdout().is_terminal());
-    let parameters = [
-        ("filter", args.filter),
-        ("search", args.search),
-        ("include_archived", args.include_archived.then(|| "true".to_owned())),
-        ("limit", Some(args.limit.to_string())),
-        ("cursor", args.cursor),
-    ];
-    let mut pages = PagedList::new(ROUTE, &parameters);
-    let body = context.with_client(async |client| pages.read(client, args.all).await).await?;
+    let call = templates::list(
+        args.filter.as_deref(),
+        args.search.as_deref(),
+        args.include_archived.then_some(true),
+    );
+    let mut pages = PagedList::new(call, args.limit, args.cursor);
+    let reply: Reply<Page<TemplateSummary<'_>>> =
+        context.with_client(async |client| pages.read(client, args.all).await).await?;
     if is_json {
-        context.out.data(&body.to_string())?;
+        context.out.data(&reply.document().to_string())?;
         return Ok(0);
     }
-    let rows = items(&body).iter().map(|item| {
+    let rows = reply.value.items.iter().map(|template| {
         vec![
-            cell(&json!(name_of(item))),
-            cell(&item["latest_version"]),
-            word(&item["safety_verification_status"]),
-            cell(&item["name"]),
-            cell(&json!(to_the_second(&item["published_at"]))),
+            cell(&full_name(&template.handle, &template.slug)),
+            cell(&template.latest_version),
+            word(&template.safety_verification_status),
+            cell(&template.name),
+            cell(&to_the_second(template.published_at)),
         ]
     });
     let header = ["template", "version", "safety", "name", "published"];
     context.out.text(&table(context.out, &header, rows.collect()))?;
-    context.note_page(&body, "no templates: see `jurat templates publish --help`");
+    context.note_page(&reply.value, "no templates: see `jurat templates publish --help`");
     Ok(0)
 }
 
-fn name_of(item: &Value) -> String {
-    format!("@{}/{}", said(&item["handle"]), said(&item["slug"]))
+fn full_name(handle: &str, slug: &str) -> String {
+    format!("@{}/{}", said(handle), said(slug))
 }
 
 async fn search(context: &CommandContext, args: &SearchTemplatesArgs) -> anyhow::Result<u8> {
-    let body = json!({ "query": args.query, "filter": args.filter, "limit": args.limit });
-    let reply = context.send(ApiCall::post(format!("{ROUTE}/search"), body)).await?;
+    let call = templates::search(&args.query, args.filter.as_deref(), args.limit);
+    let reply = context.send(call).await?;
     context.out.reply(&reply, |out| {
-        let rows = items(&reply.value).iter().map(|item| {
+        let rows = reply.value.items.iter().map(|hit| {
             vec![
-                cell(&item["rank"]),
-                cell(&json!(name_of(item))),
-                cell(&item["name"]),
-                cell(&item["match_reason"]),
+                cell(&hit.rank),
+                cell(&full_name(&hit.handle, &hit.slug)),
+                cell(&hit.name),
+                cell(&hit.match_reason),
             ]
         });
         table(out, &["rank", "template", "name", "why"], rows.collect())
@@ -140,28 +137,22 @@ async fn search(context: &CommandContext, args: &SearchTemplatesArgs) -> anyhow:
 }
 
 async fn get(context: &CommandContext, args: &GetTemplateArgs) -> anyhow::Result<u8> {
-    let version = args.version.map(|version| version.to_string());
-    let address = query(&of(&args.named.template, ""), &[("version", version)]);
-    let reply = context.send(ApiCall::get(address)).await?;
-    let is_json = context.out.format == OutputFormat::Json;
-    let text = if is_json {
-        reply.value.to_string()
-    } else {
-        reply.value["body"].as_str().unwrap_or_default().to_owned()
+    let reply = context.send(templates::show(&args.named.template, args.version)).await?;
+    let text = match context.out.format {
+        OutputFormat::Json => reply.document().to_string(),
+        OutputFormat::Text => reply.value.body,
     };
     write(context, args.output.as_deref(), &text)
 }
 
 async fn get_file(context: &CommandContext, args: &GetTemplateFileArgs) -> anyhow::Result<u8> {
-    let version = args.version.map(|version| version.to_string());
-    let parameters = [("path", Some(args.path.clone())), ("version", version)];
-    let address = query(&of(&args.named.template, "/files"), &parameters);
-    let reply = context.send(ApiCall::get(address)).await?;
-    let content = reply.value["content"].as_str();
-    if context.out.format == OutputFormat::Json || content.is_none() {
-        return write(context, args.output.as_deref(), &reply.value.to_string());
-    }
-    write(context, args.output.as_deref(), content.unwrap_or_default())
+    let call = templates::file(&args.named.template, &args.path, args.version);
+    let reply = context.send(call).await?;
+    let text = match (context.out.format, &reply.value.content) {
+        (OutputFormat::Text, Some(content)) => content.clone().into_owned(),
+        (OutputFormat::Text, None) | (OutputFormat::Json, _) => reply.document().to_string(),
+    };
+    write(context, args.output.as_deref(), &text)
 }
 
 fn write(context: &CommandContext, file: Option<&Path>, text: &str) -> anyhow::Result<u8> {
@@ -176,52 +167,48 @@ fn write(context: &CommandContext, file: Option<&Path>, text: &str) -> anyhow::R
 }
 
 async fn publish(context: &CommandContext, args: &PublishTemplateArgs) -> anyhow::Result<u8> {
-    let body = json!({ "workflow_id": args.workflow, "release_notes": args.release_notes });
-    let reply = context.send(ApiCall::post(ROUTE, body)).await?;
-    let body = &reply.value;
-    context.out.reply(&reply, |_| {
-        let design = &body["design_checks"];
-        let states = ["outcome", "runnable", "well_formed"]
-            .map(|part| format!("{part} {}", said(&design[part])));
-        let handle = said(&body["publishing_handle"]);
-        fields(&[
-            ("published", format!("@{handle}/{}@v{}", said(&body["slug"]), body["version"])),
-            ("template", said(&body["template_id"])),
-            ("safety", said(&body["safety_verification"]["status"])),
-            ("design", states.join(", ")),
-        ])
-    })?;
-    notes(context, body);
+    let call = templates::publish(&args.workflow, args.release_notes.as_deref());
+    let reply = context.send(call).await?;
+    let published = &reply.value;
+    context.out.reply(&reply, |_| published_lines(published))?;
+    for note in published.authoring_notes.iter().chain(&published.verifier_exposure_notice) {
+        context.out.note(&whole_text(note));
+    }
     Ok(0)
 }
 
-/// What the author should look at, beside what was asked for.
-fn notes(context: &CommandContext, body: &Value) {
-    for note in body["authoring_notes"].as_array().into_iter().flatten() {
-        context.out.note(&whole_text(note));
-    }
-    for name in ["verifier_exposure_notice", "deprecation_warning"] {
-        if !body[name].is_null() {
-            context.out.note(&whole_text(&body[name]));
-        }
-    }
+fn published_lines(published: &PublishedTemplateBody<'_>) -> String {
+    let design = &published.design_checks;
+    let states = [
+        ("outcome", design.outcome),
+        ("runnable", design.runnable),
+        ("well_formed", design.well_formed),
+    ];
+    let states = states.map(|(part, state)| format!("{part} {}", said(&state)));
+    let name = full_name(&published.publishing_handle, &published.slug);
+    fields(&[
+        ("published", format!("{name}@v{}", published.version)),
+        ("template", said(&published.template_id)),
+        ("safety", said(&published.safety_verification.status)),
+        ("design", states.join(", ")),
+    ])
 }
 
 async fn fork(context: &CommandContext, args: &ForkTemplateArgs) -> anyhow::Result<u8> {
-    let body = json!({
-        "identifier": args.named.template, "version": args.version, "name": args.name,
-    });
-    let reply = context.send(ApiCall::post(format!("{ROUTE}/fork"), body)).await?;
+    let call = templates::fork(&args.named.template, args.version, args.name.as_deref());
+    let reply = context.send(call).await?;
+    let ForkedTemplate { slug, workflow_id, version_token, deprecation_warning, .. } = &reply.value;
     context.out.confirm(&reply, || {
-        let it = &reply.value;
         format!(
             "Forked to {} (workflow_id={}, version_token={})",
-            said(&it["slug"]),
-            said(&it["workflow_id"]),
-            said(&it["version_token"])
+            said(slug),
+            said(workflow_id),
+            said(version_token)
         )
     })?;
-    notes(context, &reply.value);
+    if let Some(warning) = deprecation_warning {
+        context.out.note(&whole_text(warning));
+    }
     Ok(0)
 }
 
@@ -233,9 +220,7 @@ async fn delete(context: &CommandContext, args: &RemoveTemplateArgs) -> anyhow::
         context.out.note("nothing was deleted");
         return Ok(0);
     }
-    let reply = context.send(ApiCall::delete(of(template, ""))).await?;
-    context.out.confirm(&reply, || format!("Permanently deleted {template}"))?;
-    Ok(0)
+    done(context, templates::delete(template), &format!("Permanently deleted {template}")).await
 }
 
 async fn delete_version(
@@ -249,87 +234,77 @@ async fn delete_version(
         context.out.note("nothing was deleted");
         return Ok(0);
     }
-    let done = ("/permanent", "Permanently deleted");
-    numbered(context, &args.numbered, ApiCall::delete, done).await
+    let call = templates::delete_version(&named.template, *version);
+    numbered(context, &args.numbered, call, "Permanently deleted").await
 }
 
-async fn numbered(
+/// Changes one version, and confirms it.
+async fn numbered<R: DeserializeOwned>(
     context: &CommandContext,
     args: &TemplateVersionArgs,
-    call: impl FnOnce(String) -> ApiCall,
-    (rest, done): (&str, &str),
+    call: Call<R>,
+    verb: &str,
 ) -> anyhow::Result<u8> {
     let TemplateVersionArgs { named, version } = args;
-    let address = of(&named.template, &format!("/versions/{version}{rest}"));
-    let reply = context.send(call(address)).await?;
-    context.out.confirm(&reply, || format!("{done} {} version {version}", named.template))?;
-    Ok(0)
+    done(context, call, &format!("{verb} {} version {version}", named.template)).await
 }
 
-async fn change(
+/// Sends a call, and confirms it with a sentence.
+async fn done<R: DeserializeOwned>(
     context: &CommandContext,
-    (template, what): (&str, &str),
-    body: Value,
-    done: &str,
+    call: Call<R>,
+    sentence: &str,
 ) -> anyhow::Result<u8> {
-    let reply = context.send(ApiCall::post(of(template, &format!("/{what}")), body)).await?;
-    context.out.confirm(&reply, || format!("{done} {template}"))?;
+    let reply = context.send(call).await?;
+    context.out.confirm(&reply, || sentence.to_owned())?;
     Ok(0)
 }
 
 async fn lineage(context: &CommandContext, workflow: &str) -> anyhow::Result<u8> {
-    let address = path("/v1/workflows", &[workflow, "lineage"]);
-    let reply = context.send(ApiCall::get(address)).await?;
-    context.out.reply(&reply, |_| {
-        let it = &reply.value;
-        if it["parent_template_id"].is_null() {
-            return "not forked from a template".to_owned();
-        }
-        fields(&[
-            ("template", said(&it["parent_template_id"])),
-            ("version", it["parent_template_version"].to_string()),
-            ("newest", it["upstream_latest_version"].to_string()),
-            ("state", said(&it["parent_source_status"])),
-        ])
-    })?;
+    let reply = context.send(workflows::lineage(workflow)).await?;
+    context.out.reply(&reply, |_| ancestry(&reply.value, "newest"))?;
     Ok(0)
 }
 
-/// Has something screened; what is blocked, or could not be judged, exits with 1.
-pub(super) async fn check_safety(context: &CommandContext, address: String) -> anyhow::Result<u8> {
-    let reply = context.send(ApiCall::post(address, json!({}))).await?;
-    context.out.reply(&reply, |out| screened(out, &reply))?;
-    Ok(match reply.value["status"].as_str() {
-        Some("clean" | "flagged") => 0,
-        _ => 1,
+/// Screens a workflow or a template. It exits with 1 if it is blocked or could not be judged.
+pub(super) async fn check_safety(
+    context: &CommandContext,
+    call: Call<SafetyCheckBody<'static>>,
+) -> anyhow::Result<u8> {
+    let reply = context.send(call).await?;
+    context.out.reply(&reply, |_| screened(&reply.value))?;
+    Ok(match reply.value.status.0 {
+        SafetyStatus::Clean | SafetyStatus::Flagged => 0,
+        SafetyStatus::Blocked | SafetyStatus::Error => 1,
     })
 }
 
-fn screened(_: Output, reply: &ApiReply) -> String {
-    let it = &reply.value;
-    let side = |name: &str| {
-        format!("{}: {}", said(&it[name]["verdict"]), whole_text(&it[name]["reasoning"]))
-    };
+fn screened(check: &SafetyCheckBody<'_>) -> String {
+    let side =
+        |run: &ScreenRunBody<'_>| format!("{}: {}", said(&run.verdict), whole_text(&run.reasoning));
     fields(&[
-        ("status", said(&it["status"])),
-        ("block", side("block")),
-        ("advisory", side("advisory")),
+        ("status", said(&check.status)),
+        ("block", side(&check.block)),
+        ("advisory", side(&check.advisory)),
     ])
 }
 
-/// Instructions for an agent, as markdown with the texts that they refer to behind them.
-pub(super) async fn instructions(context: &CommandContext, call: ApiCall) -> anyhow::Result<u8> {
+/// Prints instructions for an agent as Markdown, followed by the texts that they refer to.
+pub(super) async fn instructions(
+    context: &CommandContext,
+    call: Call<PackBody<'static>>,
+) -> anyhow::Result<u8> {
     let reply = context.send(call).await?;
     if context.out.format == OutputFormat::Json {
-        context.out.data(&reply.value.to_string())?;
+        context.out.data(&reply.document().to_string())?;
         return Ok(0);
     }
-    let mut text = reply.value["skill_md"].as_str().unwrap_or_default().to_owned();
-    for (path, reference) in reply.value["references"].as_object().into_iter().flatten() {
+    let mut text = reply.value.skill_md.into_owned();
+    for (path, reference) in &reply.value.references {
         text.push_str("\n---\n\n<!-- ");
         text.push_str(path);
         text.push_str(" -->\n\n");
-        text.push_str(reference.as_str().unwrap_or_default());
+        text.push_str(reference);
     }
     context.out.document(&text)?;
     Ok(0)

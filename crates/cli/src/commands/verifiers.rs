@@ -18,20 +18,18 @@ mod threshold;
 
 use std::io::{IsTerminal as _, stdout};
 
-use serde_json::{Value, json};
+use jurat_client::verifiers;
+use jurat_wire::api::verifiers::{ListedVerifier, VersionBody};
 
-use super::{CommandContext, called, items, rounds::to_the_second, shared::pages::PagedList};
+use super::{CommandContext, called, shared::pages::PagedList, to_the_second};
 use crate::{
     args::{ListVerifiersArgs, ListVersionsArgs, VerifierVersionArgs, VerifiersCommand},
-    client::{ApiCall, path, query},
+    client::{Page, Reply},
     output::{
         Output, OutputFormat,
         table::{cell, table, word},
     },
 };
-
-const ROUTE: &str = "/v1/verifiers";
-const VERIFIER_RUNS_ROUTE: &str = "/v1/verifier-runs";
 
 pub(super) async fn run(context: &CommandContext, command: VerifiersCommand) -> anyhow::Result<u8> {
     match command {
@@ -50,60 +48,54 @@ pub(super) async fn run(context: &CommandContext, command: VerifiersCommand) -> 
 }
 
 async fn list(context: &CommandContext, args: ListVerifiersArgs) -> anyhow::Result<u8> {
-    // What reads a pipe is a program.
+    // A pipe is read by a program.
     let is_json =
         context.out.format == OutputFormat::Json || !(args.table || stdout().is_terminal());
-    let parameters = [("limit", Some(args.limit.to_string())), ("cursor", args.cursor)];
-    let mut pages = PagedList::new(ROUTE, &parameters);
-    let body = context.with_client(async |client| pages.read(client, args.all).await).await?;
+    let mut pages = PagedList::new(verifiers::list(), args.limit, args.cursor);
+    let reply: Reply<Page<ListedVerifier<'_>>> =
+        context.with_client(async |client| pages.read(client, args.all).await).await?;
     if is_json {
-        context.out.data(&body.to_string())?;
+        context.out.data(&reply.document().to_string())?;
         return Ok(0);
     }
-    let rows = items(&body).iter().map(|item| {
+    let rows = reply.value.items.iter().map(|verifier| {
         vec![
-            cell(&called(item, "name")),
-            cell(&item["current_version"]),
-            cell(&item["role"]),
-            cell(&item["description"]),
-            cell(&json!(to_the_second(&item["updated_at"]))),
-            cell(&item["verifier_id"]),
+            cell(&called(verifier.owner.as_deref(), &verifier.name)),
+            cell(&verifier.current_version),
+            cell(&verifier.role),
+            cell(&verifier.description),
+            cell(&to_the_second(verifier.updated_at)),
+            cell(&verifier.verifier_id),
         ]
     });
     let header = ["name", "version", "role", "description", "updated", "id"];
     context.out.text(&table(context.out, &header, rows.collect()))?;
-    context.note_page(&body, "no verifiers yet: see `jurat verifiers deploy --help`");
+    context.note_page(&reply.value, "no verifiers yet: see `jurat verifiers deploy --help`");
     Ok(0)
 }
 
 async fn show(context: &CommandContext, args: &VerifierVersionArgs) -> anyhow::Result<u8> {
-    let reply = context.send(ApiCall::get(version_path(&args.verifier, args.version))).await?;
+    let reply = context.send(verifiers::show(&args.verifier, args.version)).await?;
     context.out.reply(&reply, |out| show::shown(out, &reply.value))?;
     Ok(0)
 }
 
-fn version_path(verifier: &str, version: Option<u32>) -> String {
-    let version = version.map(|version| version.to_string());
-    query(&path(ROUTE, &[verifier]), &[("version", version)])
-}
-
 async fn versions(context: &CommandContext, args: ListVersionsArgs) -> anyhow::Result<u8> {
-    let route = path(ROUTE, &[&args.verifier, "versions"]);
-    let reply = context.list(&route, &[], args.list).await?;
-    context.out.reply(&reply, |out| versions_table(out, &reply.value))?;
+    let reply = context.list(verifiers::versions(&args.verifier), args.list).await?;
+    context.out.reply(&reply, |out| versions_table(out, &reply.value.items))?;
     context.note_page(&reply.value, "no versions");
     Ok(0)
 }
 
-fn versions_table(out: Output, body: &Value) -> String {
-    let rows = items(body).iter().map(|item| {
-        let state = if item["is_current"] == true { "current" } else { "" };
+fn versions_table(out: Output, versions: &[VersionBody<'_>]) -> String {
+    let rows = versions.iter().map(|version| {
+        let state = if version.is_current { "current" } else { "" };
         vec![
-            cell(&item["version"]),
-            word(&json!(state)),
-            cell(&json!(to_the_second(&item["created_at"]))),
-            cell(&json!(show::short_hash(&item["config_hash"]))),
-            cell(&item["description"]),
+            cell(&version.version),
+            word(state),
+            cell(&to_the_second(version.created_at)),
+            cell(&show::short_hash(&version.config_hash)),
+            cell(&version.description),
         ]
     });
     table(out, &["version", "", "deployed", "config", "description"], rows.collect())

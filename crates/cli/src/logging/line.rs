@@ -151,7 +151,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A text that cannot begin a new line, so that nobody can forge one.
+/// Text that cannot begin a new line and so forge one.
 fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for symbol in text.chars() {

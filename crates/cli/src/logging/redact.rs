@@ -1,4 +1,4 @@
-//! The last net below secrets: what looks like one is hidden before a line is written.
+//! Hides everything that looks like a secret before a line is written.
 
 /// How every key of ours begins.
 const KEY: &str = "jrt_live_";

@@ -33,7 +33,7 @@ impl BackupBar {
         bar.set_position(progress.done);
     }
 
-    /// Takes the bar away; what is printed next says that it is done.
+    /// Removes the bar; the next output says that it is done.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -41,7 +41,7 @@ impl BackupBar {
     }
 }
 
-/// A bar for people who wait.
+/// A progress bar, on a terminal only.
 pub(crate) fn bar(out: Output) -> Option<ProgressBar> {
     let is_shown = out.format == OutputFormat::Text
         && out.chatter == Verbosity::Normal

@@ -6,11 +6,11 @@ use textwrap::{Options, WordSeparator, WordSplitter, wrap};
 
 use crate::config::ColourMode;
 
-/// Fields stand in columns as long as their titles are no longer than this.
+/// The longest title of a field whose values form a column.
 const WIDEST_TITLE: usize = 24;
 
-/// Whether a character is seen for what it is. Others move the cursor, turn the direction of the
-/// text around, or hide: what is shown could then be something else than what is there.
+/// Whether a character shows as itself. Others move the cursor, reverse the direction of the text,
+/// or hide, and could make the text look like another.
 pub(crate) fn is_plain(symbol: char) -> bool {
     !symbol.is_control()
         && !matches!(symbol,
@@ -54,7 +54,7 @@ pub(super) fn escape(text: &mut String, symbol: char) {
     let _ = write!(text, "{}", symbol.escape_unicode());
 }
 
-/// Breaks lines that are too long between words. What has no spaces, such as an id, stays whole.
+/// Breaks long lines between words. A word, such as an id, stays whole.
 pub(super) fn wrapped(text: &str, width: Option<u16>) -> Cow<'_, str> {
     let Some(width) = width.map(usize::from) else { return Cow::Borrowed(text) };
     let is_long = |line: &str| width < textwrap::core::display_width(line);
@@ -76,7 +76,7 @@ pub(super) fn wrapped(text: &str, width: Option<u16>) -> Cow<'_, str> {
     Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Where the rest of a broken line begins: below the value of a field, else a little to the right.
+/// The indent of the rest of a broken line: below the value of a field, or a little to the right.
 fn indent(line: &str) -> usize {
     let start = line.len() - line.trim_start().len();
     let title = line[start..].find("  ").filter(|length| *length <= WIDEST_TITLE);
@@ -96,7 +96,7 @@ mod tests {
         let text = "pay \u{202e}001\u{202c} \u{1b}[2Jx\u{200b}y\u{2028}z\u{e0041}\rw";
         let shown = "pay \\u{202e}001\\u{202c} \\u{1b}[2Jx\\u{200b}y\\u{2028}z\\u{e0041}\\u{d}w";
         assert_eq!(visible(text), shown);
-        // What scripts and emoji are made of stays.
+        // Parts of scripts and emoji stay.
         let text = "שלום\tмир\n👩\u{200d}🔬 می\u{200c}خواهم é";
         assert_eq!(visible(text), text);
         assert_eq!(visible("a\r\nb"), "a\nb");

@@ -1,4 +1,4 @@
-//! What each replica does while it does it: bars on a terminal, lines elsewhere.
+//! The progress of each replica: bars on a terminal, lines elsewhere.
 
 use std::{
     collections::BTreeMap,
@@ -7,8 +7,10 @@ use std::{
 };
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use jurat_wire::api::events;
-use serde_json::Value;
+use jurat_wire::api::{
+    consensus_reply::ReplicaBody,
+    events::{self, DecidedEvent, ReplicaStarted},
+};
 
 use super::{Output, OutputFormat, Verbosity, complain, table::said};
 use crate::client::SseEvent;
@@ -18,7 +20,7 @@ use crate::commands::rounds::show::label;
 pub(crate) enum RoundProgressDisplay {
     Silent,
     Lines,
-    Bars { all: MultiProgress, bars: BTreeMap<u64, ProgressBar> },
+    Bars { all: MultiProgress, bars: BTreeMap<usize, ProgressBar> },
 }
 
 impl RoundProgressDisplay {
@@ -33,36 +35,31 @@ impl RoundProgressDisplay {
     }
 
     pub(crate) fn show(&mut self, event: &SseEvent) {
-        let body = event.value();
-        let index = body["replica_id"].as_u64().unwrap_or(0);
+        let Some(step) = RoundStep::read(event) else { return };
         match self {
             Self::Silent => {}
-            Self::Lines => {
-                if let Some(line) = line(&event.name, index, &body) {
-                    complain(&line);
-                }
-            }
-            Self::Bars { all, bars } => match event.name.as_str() {
-                events::REPLICA_STARTED => {
+            Self::Lines => complain(&step.line()),
+            Self::Bars { all, bars } => match step {
+                RoundStep::Started(started) => {
                     let bar = all.add(ProgressBar::new_spinner());
                     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
                         bar.set_style(style);
                     }
-                    bar.set_message(format!("asking {}", said(&body["session_id"])));
+                    bar.set_message(format!("asking {}", said(&started.session_id)));
                     bar.enable_steady_tick(Duration::from_millis(100));
-                    bars.insert(index, bar);
+                    bars.insert(started.replica_id, bar);
                 }
-                events::REPLICA_DONE => {
-                    if let Some(bar) = bars.get(&index) {
-                        bar.finish_with_message(done(&body));
+                RoundStep::Done(replica) => {
+                    if let Some(bar) = bars.get(&replica.replica_id) {
+                        bar.finish_with_message(done(&replica));
                     }
                 }
-                _ => {}
+                RoundStep::Decided(_) => {}
             },
         }
     }
 
-    /// Takes the bars away; the table that follows says the same.
+    /// Removes the bars; the table that follows says the same.
     pub(crate) fn finish(self) {
         if let Self::Bars { all, .. } = self {
             drop(all.clear());
@@ -70,20 +67,36 @@ impl RoundProgressDisplay {
     }
 }
 
-fn line(name: &str, index: u64, body: &Value) -> Option<String> {
-    let number = index + 1;
-    match name {
-        events::REPLICA_STARTED => {
-            let round = said(&body["round_id"]);
-            Some(format!("replica {number}: asking {} in round {round}", said(&body["session_id"])))
+/// An event of a round that people want to see.
+enum RoundStep {
+    Started(ReplicaStarted<'static>),
+    Done(Box<ReplicaBody<'static>>),
+    Decided(Box<DecidedEvent<'static>>),
+}
+
+impl RoundStep {
+    fn read(event: &SseEvent) -> Option<Self> {
+        match event.name.as_str() {
+            events::REPLICA_STARTED => event.read().map(Self::Started),
+            events::REPLICA_DONE => event.read().map(|it| Self::Done(Box::new(it))),
+            events::DECIDED => event.read().map(|it| Self::Decided(Box::new(it))),
+            _ => None,
         }
-        events::REPLICA_DONE => Some(format!("replica {number}: {}", done(body))),
-        events::DECIDED => Some(format!("decided: {}", said(&body["consensus"]["outcome"]))),
-        _ => None,
+    }
+
+    fn line(&self) -> String {
+        match self {
+            Self::Started(it) => {
+                let (session, round) = (said(&it.session_id), said(&it.round_id));
+                format!("replica {}: asking {session} in round {round}", it.replica_id + 1)
+            }
+            Self::Done(replica) => format!("replica {}: {}", replica.replica_id + 1, done(replica)),
+            Self::Decided(it) => format!("decided: {}", said(&it.consensus.outcome)),
+        }
     }
 }
 
-fn done(body: &Value) -> String {
-    let (session, word) = (said(&body["session_id"]), said(label(body)));
-    format!("{session}: {word} after {} ms", body["latency_ms"])
+fn done(replica: &ReplicaBody<'_>) -> String {
+    let (session, word) = (said(&replica.session_id), said(&label(replica)));
+    format!("{session}: {word} after {} ms", replica.latency_ms)
 }

@@ -5,16 +5,17 @@ use comfy_table::{
     Width, presets::UTF8_HORIZONTAL_ONLY,
 };
 use console::measure_text_width;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Output, plain::visible, shortened};
 use crate::config::ColourMode;
 
-/// More than anybody reads in a cell, and less than what fills the memory of a terminal.
+/// More than anybody reads in a cell, and little enough for a terminal.
 const WIDEST_CELL: usize = 2_000;
-/// The longest word that a column makes room for; only what has no spaces is longer.
+/// The longest word that a column makes room for.
 const LONGEST_WORD: u16 = 32;
-/// Columns with what is copied into the next command, which a break would spoil.
+/// Columns whose values are copied into the next command, so they must not break.
 const IDS: [&str; 11] = [
     "task", "round", "session", "executor", "name", "setting", "key", "provider", "run", "account",
     "id",
@@ -38,7 +39,7 @@ const SPARE: [&str; 14] = [
 ];
 /// A space on both sides, and one between two columns.
 const AROUND: u16 = 3;
-/// A line above, below and under the header; none between the rows.
+/// Lines around the header and below the table; none between the rows.
 const STYLE: TableStyle = UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none());
 
 pub(crate) fn table(out: Output, header: &[&str], rows: Vec<Vec<Cell>>) -> String {
@@ -128,13 +129,13 @@ fn left_out<'a>(out: Output, header: &[&'a str], widths: &[u16]) -> Vec<&'a str>
     gone
 }
 
-/// A cell with a value that came from elsewhere.
-pub(crate) fn cell(value: &Value) -> Cell {
+/// A cell with a value of a reply.
+pub(crate) fn cell<T: Serialize + ?Sized>(value: &T) -> Cell {
     Cell::new(said(value))
 }
 
 /// A cell with a word that is good, bad or neither.
-pub(crate) fn word(value: &Value) -> Cell {
+pub(crate) fn word<T: Serialize + ?Sized>(value: &T) -> Cell {
     let text = said(value);
     match colour(&text) {
         Some(colour) => Cell::new(text).fg(colour),
@@ -155,9 +156,10 @@ pub(crate) fn colour(word: &str) -> Option<Color> {
     }
 }
 
-/// A value in a few words; a dash for nothing.
-pub(crate) fn said(value: &Value) -> String {
-    let text = match value {
+/// A value on one line, as the API writes it; a dash for none.
+pub(crate) fn said<T: Serialize + ?Sized>(value: &T) -> String {
+    let value = json!(value);
+    let text = match &value {
         Value::Null => "–".to_owned(),
         Value::String(text) => text.clone(),
         Value::Array(items) if items.iter().all(Value::is_string) => {
@@ -169,16 +171,16 @@ pub(crate) fn said(value: &Value) -> String {
     if text.is_empty() { "–".to_owned() } else { text }
 }
 
-/// A value on one line, whole.
-pub(crate) fn whole_text(value: &Value) -> String {
+/// A value on one line, at any length.
+pub(crate) fn whole_text<T: Serialize + ?Sized>(value: &T) -> String {
+    let value = json!(value);
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     if value.is_null() { "–".to_owned() } else { shortened(&text, usize::MAX) }
 }
 
-/// A text with its lines, and without what would steer a terminal.
-pub(crate) fn paragraph(value: &Value) -> String {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    visible(&text).trim_end().to_owned()
+/// A text with its lines, and with control characters made visible.
+pub(crate) fn paragraph(text: &str) -> String {
+    visible(text).trim_end().to_owned()
 }
 
 /// One line for each field.
@@ -191,8 +193,6 @@ pub(crate) fn fields(pairs: &[(&str, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::{
         config::LogFormat,
@@ -207,7 +207,7 @@ mod tests {
         let header = ["round", "state", "verdict", "outcome", "detail", "opened"];
         let detail = "a sentence that is long enough to need several lines";
         let values = [ID, "closed", "VALID", "agreed", detail, "2026-01-02 03:04:05"];
-        table(out, &header, vec![values.iter().map(|value| word(&json!(value))).collect()])
+        table(out, &header, vec![values.iter().map(word).collect()])
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         let text = rounds(Some(80), ColourMode::Off);
         assert!(text.contains(ID), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        // What matters least gives way.
+        // The least important columns give way.
         assert!(text.contains("verdict") && text.contains("agreed"), "{text}");
         assert!(!text.contains("state") && !text.contains("opened"), "{text}");
     }

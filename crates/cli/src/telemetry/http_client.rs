@@ -9,7 +9,7 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, time::Instant};
 
-/// A collector that is gone is told of so often at the most.
+/// How often the log reports a collector that is gone, at most.
 const BETWEEN_COMPLAINTS: Duration = Duration::from_mins(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 

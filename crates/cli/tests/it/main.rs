@@ -22,6 +22,7 @@ mod people;
 mod postgres;
 mod prune;
 mod redact;
+mod samples;
 mod scripted;
 mod settings;
 mod tasks;

@@ -4,7 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::{home::Home, scripted::Scripted};
+use crate::{
+    home::Home,
+    samples::{sample, with},
+    scripted::Scripted,
+};
 
 const ID: &str = "0198c1f0-0000-7000-8000-000000000001";
 const TESTS: &str = "POST /v1/verifiers/tone/tests";
@@ -17,7 +21,11 @@ fn rate(of: u64, n: u64, value: Option<f64>) -> Value {
 fn report(right: u64) -> Value {
     #[expect(clippy::cast_precision_loss, reason = "four cases")]
     let accuracy = right as f64 / 4.0;
-    json!({
+    let first = json!({"id": "first", "expected": true, "got": true, "reasoning": "Fine."});
+    let second = json!({
+        "id": "second", "expected": false, "got": right != 4, "reasoning": "It looks kind.",
+    });
+    let members = json!({
         "measurement_id": "m-1", "verifier_id": ID, "version": 2, "purpose": "test",
         "judges": ["builtin/rules"], "data_digest": "abcd", "compared": null, "cost_usd": "0.00",
         "figures": {
@@ -28,17 +36,19 @@ fn report(right: u64) -> Value {
             "false_fail_rate": rate(0, 2, Some(0.0)),
             "inconclusive_rate": rate(0, 4, Some(0.0)), "kappa": 0.5,
         },
-        "cases": [
-            {"id": "first", "expected": true, "got": true, "reasoning": "Fine.", "error": null},
-            {"id": "second", "expected": false, "got": right != 4, "reasoning": "It looks kind.", "error": null},
-        ],
-    })
+        "cases": [case(first), case(second)],
+    });
+    sample("MeasurementReport", members)
+}
+
+fn case(members: Value) -> Value {
+    let whole = sample("MeasurementReport", json!({}))["cases"][0].clone();
+    with(with(whole, json!({"error": null})), members)
 }
 
 /// A stream that ends with the report.
 fn stream(report: &Value) -> String {
-    let case =
-        json!({"index": 0, "total": 1, "case": {"id": "first", "expected": true, "got": true}});
+    let case = json!({"index": 0, "total": 1, "case": case(json!({"id": "first"}))});
     format!("event: case\ndata: {case}\n\nevent: report\ndata: {report}\n\n")
 }
 
@@ -137,7 +147,10 @@ fn each_case_is_a_test_case_of_junit() {
     let home = Home::new();
     let mut body = report(3);
     body["cases"][1]["got"] = json!(true);
-    let silent = json!({"id": "third", "expected": true, "got": null, "reasoning": null, "error": "timeout"});
+    let silent = case(json!({
+        "id": "third", "expected": true, "got": null, "reasoning": null,
+        "error": {"code": "timeout", "message": "timeout"},
+    }));
     body["cases"].as_array_mut().unwrap().push(silent);
     let server = Scripted::new().on(TESTS, 200, stream(&body));
     server.run(&home, &["verifiers", "test", "tone", "--junit", "out.xml"]).ok();
@@ -157,13 +170,14 @@ fn each_case_is_a_test_case_of_junit() {
 #[test]
 fn attacks_are_reported_by_family_and_gated() {
     let home = Home::new();
-    let body = json!({
+    let members = json!({
         "measurement_id": "m-2", "verifier_id": ID, "version": 1, "purpose": "attack",
         "judges": ["builtin/rules"], "data_digest": "abcd", "compared": null, "cost_usd": "0.00",
         "figures": {"n": 4, "inconclusive": 0, "succeeded": 1, "success_rate": rate(1, 4, Some(0.25)),
             "families": [{"family": "authority", "inconclusive": 0, "success_rate": rate(1, 2, Some(0.5))}]},
         "cases": [],
     });
+    let body = sample("MeasurementReport", members);
     let attacks = "POST /v1/verifiers/tone/attacks";
     let server = Scripted::new().on(attacks, 200, stream(&body));
     let ran = server.run(&home, &["verifiers", "attack", "tone", "--family", "authority"]).ok();
@@ -187,13 +201,27 @@ fn an_error_in_the_middle_of_a_stream_is_reported() {
     assert_eq!(cut.run(&home, &["verifiers", "test", "tone"]).code, 1);
 }
 
+/// The measurements of a version that was tested.
+fn measured() -> Value {
+    json!({
+        "test": {
+            "measurement_id": "m-0", "measured_at": "2026-11-15T09:30:00Z", "data_digest": "ab",
+            "judges": ["builtin/rules"], "replicas": 1, "families": [], "figures": {},
+        },
+        "attack": null,
+    })
+}
+
 /// A server on which version 2 of a verifier is deployed, whose first version was measured or not.
 fn deployed(measured: &Value) -> Scripted {
-    let body = json!({
+    let members = json!({
         "verifier_id": ID, "name": "tone", "current_version": 2, "version": 2,
         "version_token": "t0k3n", "status": "active", "input_contract": "text", "config_hash": "ab",
+        "warnings": [],
     });
-    let before = json!({"verifier_id": ID, "version": 1, "measured": measured});
+    let body = sample("DeployedVerifier", members);
+    let members = json!({"verifier_id": ID, "version": 1, "measured": measured});
+    let before = sample("Verifier", members);
     Scripted::new().on("POST /v1/verifiers", 201, body).on(
         &format!("GET /v1/verifiers/{ID}?version=1"),
         200,
@@ -208,10 +236,10 @@ fn a_version_whose_predecessor_was_measured_is_compared_with_it() {
     let mut worse = report(3);
     worse["compared"] = json!({
         "with_version": 1, "is_worse": true, "p_value": 0.031,
-        "flips": [{"id": "second", "before": false, "after": true}],
+        "flips": [{"id": "second", "expected": false, "before": false, "after": true}],
     });
     let tests = format!("POST /v1/verifiers/{ID}/tests");
-    let measured = json!({"test": {"figures": {}}, "attack": null});
+    let measured = measured();
     let line = format!("Deployed tone v2 (verifier_id={ID}, version_token=t0k3n)\n");
     let server = deployed(&measured).on(&tests, 200, stream(&worse));
     let ran = server.run(&home, &["verifiers", "deploy", "v.json"]).ok();
@@ -241,7 +269,7 @@ fn a_deploy_is_kept_even_if_its_test_fails() {
     fs::write(home.path().join("v.json"), "{\"name\": \"tone\"}").unwrap();
     let tests = format!("POST /v1/verifiers/{ID}/tests");
     let problem = json!({"code": "budget_exhausted", "message": "no credit is left"});
-    let measured = json!({"test": {"figures": {}}, "attack": null});
+    let measured = measured();
     let server = deployed(&measured).on(&tests, 402, problem);
     let ran = server.run(&home, &["verifiers", "deploy", "v.json"]).ok();
     assert!(ran.out.starts_with("Deployed tone v2 "), "{}", ran.out);
@@ -256,10 +284,11 @@ fn a_deploy_is_kept_even_if_its_test_fails() {
 fn a_deploy_reports_what_is_missing_and_the_flag_for_a_conflict() {
     let home = Home::new();
     fs::write(home.path().join("v.json"), "{\"name\": \"tone\"}").unwrap();
-    let body = json!({
+    let members = json!({
         "verifier_id": ID, "name": "tone", "current_version": 1, "version": 1,
         "version_token": "t0k3n", "warnings": ["the provider `x` is not configured"],
     });
+    let body = sample("DeployedVerifier", members);
     let server = Scripted::new().on("POST /v1/verifiers", 201, body);
     let ran = server.run(&home, &["verifiers", "deploy", "v.json"]).ok();
     assert_eq!(ran.err, "warning: the provider `x` is not configured\n");

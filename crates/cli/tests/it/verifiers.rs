@@ -6,16 +6,19 @@ use serde_json::{Value, json};
 
 use crate::{
     home::{Home, Ran},
+    samples::{sample, with},
     scripted::Scripted,
 };
 
 const ID: &str = "0198c1f0-0000-7000-8000-000000000001";
 
 fn page(names: &[&str], next: Option<&str>) -> Value {
-    let items: Vec<Value> = names
-        .iter()
-        .map(|name| json!({"verifier_id": ID, "name": name, "current_version": 1, "description": "d"}))
-        .collect();
+    let whole = sample("VerifierSummaryPage", json!({}))["items"][0].clone();
+    let item = |name: &&str| {
+        let members = json!({"verifier_id": ID, "name": name, "current_version": 1, "owner": null});
+        with(whole.clone(), members)
+    };
+    let items: Vec<Value> = names.iter().map(item).collect();
     json!({"items": items, "next_cursor": next})
 }
 
@@ -70,9 +73,10 @@ fn an_invalid_verifier_file_is_refused_before_anything_is_sent() {
 #[test]
 fn a_deploy_sends_the_file_with_the_token_of_the_flag() {
     let home = Home::new();
-    let deployed = json!({
+    let members = json!({
         "verifier_id": ID, "name": "tone", "version": 1, "version_token": "t1", "current_version": 1,
     });
+    let deployed = sample("DeployedVerifier", members);
     let server = Scripted::new().on("POST /v1/verifiers", 201, &deployed);
     let mut command = server
         .command(&home, &["verifiers", "deploy", "-", "--expected-version-token", "t0", "--json"]);
@@ -86,11 +90,13 @@ fn a_deploy_sends_the_file_with_the_token_of_the_flag() {
 }
 
 fn judged(passed: Option<bool>) -> Value {
-    let mut body = json!({
-        "verifier_run_id": "r-1", "verifier_id": ID, "version": 1, "status": "success",
-        "passed": passed, "reasoning": "Because.", "error_code": null, "error_message": null,
-        "duration_ms": 12, "created_at": "2026-11-15T09:30:00Z", "judges": [],
+    let members = json!({
+        "verifier_run_id": "r-1", "anonymous_verifier_run_id": null, "verifier_id": ID,
+        "version": 1, "status": "success", "passed": passed, "reasoning": "Because.",
+        "error_code": null, "error_message": null, "duration_ms": 12,
+        "created_at": "2026-11-15T09:30:00Z", "judges": [], "confidence": null,
     });
+    let mut body = sample("VerifierRun", members);
     if passed.is_none() {
         body["status"] = json!("error");
         body["reasoning"] = Value::Null;
@@ -200,11 +206,11 @@ fn a_refusal_of_the_server_comes_with_advice() {
 fn a_script_is_not_asked_before_something_is_removed() {
     let home = Home::new();
     let server = Scripted::new()
-        .on("DELETE /v1/verifiers/tone", 200, json!({"name": "tone", "revoked": true}))
+        .on("DELETE /v1/verifiers/tone", 200, sample("RevokedVerifier", json!({"name": "tone"})))
         .on(
             &format!("DELETE /v1/verifiers/{ID}/permanent"),
             200,
-            json!({"name": "tone", "deleted": true}),
+            sample("DeletedVerifier", json!({"name": "tone"})),
         );
     let ran = server.run(&home, &["verifiers", "revoke", "tone"]).ok();
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Revoked tone\n", ""));
@@ -240,7 +246,7 @@ fn a_person_is_asked_before_something_is_removed() {
     let server = Scripted::new().on(
         "DELETE /v1/verifiers/tone",
         200,
-        json!({"name": "tone", "revoked": true}),
+        sample("RevokedVerifier", json!({"name": "tone"})),
     );
     let ran = on_a_terminal(&server, &home, &["verifiers", "revoke", "tone"], "n").ok();
     assert!(ran.out.contains("Revoke tone? This cannot be undone"), "{}", ran.out);
@@ -270,7 +276,7 @@ fn runs_are_exported_line_by_line_to_the_end() {
 fn an_invalid_amount_is_refused_before_anything_is_sent() {
     let home = Home::new();
     let path = "POST /v1/accounts/acct_a/grants";
-    let server = Scripted::new().on(path, 200, json!({"available_usd": "20.00"}));
+    let server = Scripted::new().on(path, 200, sample("Grant", json!({"available_usd": "20.00"})));
     for amount in ["0", "1e3", "1.0000001", "five", "--5"] {
         let ran = server.run(&home, &["admin", "grant", "acct_a", amount]);
         assert_eq!(ran.code, 2, "{amount}: {}", ran.err);

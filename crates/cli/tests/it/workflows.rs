@@ -4,15 +4,20 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::{home::Home, scripted::Scripted};
+use crate::{
+    home::Home,
+    samples::{sample, with},
+    scripted::Scripted,
+};
 
 const ID: &str = "0198c1f0-0000-7000-8000-000000000001";
 
 fn saved() -> Value {
-    json!({
+    let members = json!({
         "workflow_id": ID, "name": "Report", "version": 1, "version_token": "t1",
         "authoring_notes": ["No outcome is stated."],
-    })
+    });
+    sample("SavedWorkflow", members)
 }
 
 #[test]
@@ -71,15 +76,19 @@ const BODY: &str =
     "---\nname: Report\n---\n```checks\n{\"checks\": [{\"required\": [\"title\"]}]}\n```\n";
 
 fn round(verdict: &str) -> Value {
-    json!({
-        "verdict": verdict, "round_id": "rnd_1", "replicas": [{ "notes": ["checks.0: found"] }],
-        "consensus": { "outcome": "agreed", "disagreement": false },
-    })
+    let whole = sample("VerdictReply", json!({ "verdict": verdict, "round_id": "rnd_1" }));
+    let replica = with(whole["replicas"][0].clone(), json!({ "notes": ["checks.0: found"] }));
+    let agreed = json!({ "outcome": "agreed", "disagreement": false });
+    let consensus = with(whole["consensus"].clone(), agreed);
+    let sure = json!({ "confidence": 0.9, "replicas": [replica], "consensus": consensus });
+    with(whole, sure)
 }
 
 fn judged(passed: Option<bool>) -> Value {
     let why = "because";
-    json!({ "passed": passed, "reasoning": why, "error_message": why, "round_id": "rnd_2" })
+    let members =
+        json!({ "passed": passed, "reasoning": why, "error_message": why, "round_id": "rnd_2" });
+    sample("VerifierRun", members)
 }
 
 #[test]
@@ -87,11 +96,12 @@ fn checks_pass_fail_or_stay_undecided() {
     let home = Home::new();
     fs::write(home.path().join("report.md"), BODY).unwrap();
     fs::write(home.path().join("out.json"), r#"{"title": "A", "response": "yes"}"#).unwrap();
-    let workflow = json!({
+    let members = json!({
         "id": ID, "version": 3, "body": BODY,
         "verifiers": [{ "name": "yes", "verifier_id": "v1", "version": 2 }],
     });
-    let verifier = json!({ "input_fields": ["response"] });
+    let workflow = sample("Workflow", members);
+    let verifier = sample("Verifier", json!({ "input_fields": ["response"] }));
     for (verdict, passed, code) in [
         ("VALID", Some(true), 0),
         ("INVALID", Some(true), 11),

@@ -1,6 +1,6 @@
 //! Writes replies: JSON, or a problem.
 
-use std::error::Error;
+use std::{borrow::Cow, error::Error};
 
 use axum::{
     body::Body,
@@ -8,7 +8,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use jurat_core::{code::ProblemCode, round::select::SelectError};
+use jurat_core::{
+    code::ProblemCode,
+    round::select::{SelectError, SelectProblem},
+};
 use jurat_engine::{EngineError, MetricFormat, names_listed};
 use jurat_wire::{
     api::kit::time::Time,
@@ -140,11 +143,7 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
         problem = problem.at(field);
     }
     if let EngineError::Select(SelectError::Unavailable { problems, .. }) = error {
-        let sessions: Vec<SessionProblem<'_>> = problems
-            .iter()
-            .take(MOST_PROBLEMS)
-            .map(|p| SessionProblem { session_id: &p.session_id, problem: &p.problem })
-            .collect();
+        let sessions: Vec<_> = problems.iter().take(MOST_PROBLEMS).map(session_problem).collect();
         problem = problem.with("sessions", json!(sessions));
     }
     if let EngineError::Token { current: Some(token), .. } = error {
@@ -183,6 +182,13 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
         problem = problem.with("reason", json!(error.slug()));
     }
     problem
+}
+
+fn session_problem(problem: &SelectProblem) -> SessionProblem<'_> {
+    SessionProblem {
+        session_id: Cow::Borrowed(&problem.session_id),
+        problem: Cow::Borrowed(&problem.problem),
+    }
 }
 
 fn chain(error: &dyn Error) -> String {

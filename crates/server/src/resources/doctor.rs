@@ -82,7 +82,7 @@ async fn entries(
     };
     let wanted = EntryCheckQuery { after, since: since.clone(), limit: query.limit };
     let checked = engine.doctor_entries(&caller, wanted).await?;
-    let problems: Vec<Value> = checked
+    let problems = checked
         .faults
         .iter()
         .map(|it| doctor::problem(&it.account, &it.round, &it.fault))
@@ -91,10 +91,10 @@ async fn entries(
         let since = since.as_ref().map_or_else(String::new, ToString::to_string);
         cursor::write(&[account.to_string(), round.to_string(), since])
     });
-    Ok(encode::ok(&doctor::entries(checked.checked, &problems, next)))
+    Ok(encode::ok(&doctor::entries(checked.checked, problems, next)))
 }
 
-/// The oldest round of the walk, if it does not begin at the first, and the last one checked.
+/// The oldest round of the check, if it does not start at the first, and the last one checked.
 fn position(
     [account, round, since]: [String; 3],
 ) -> Option<(Option<RoundId>, (AccountId, RoundId))> {

@@ -1,5 +1,7 @@
 //! `/v1/executors`.
 
+use std::borrow::Cow;
+
 use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{
     account::caller::{Caller, Scope},
@@ -182,8 +184,12 @@ async fn remove(
     PathText(name): PathText,
 ) -> HandlerResult {
     let removed = name.clone();
-    let answer =
-        move |sessions: &Vec<String>| json!(RemovedExecutor { removed: &removed, sessions });
+    let answer = move |sessions: &Vec<String>| {
+        json!(RemovedExecutor {
+            removed: Cow::Borrowed(&removed),
+            sessions: Cow::Borrowed(sessions)
+        })
+    };
     let keyed =
         idempotency.write_for("executor_remove", &Value::Null, StatusCode::OK, answer.clone());
     let done = engine.executor_remove(&caller, &name, keyed).await?;

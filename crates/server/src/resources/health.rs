@@ -36,7 +36,7 @@ fn health_operation() -> Operation {
 
 /// The process is there.
 async fn health() -> Response {
-    encode::ok(&ServerStatus { status: "ok" })
+    encode::ok(&ServerStatus { status: "ok".into() })
 }
 
 fn ready_operation() -> Operation {
@@ -52,7 +52,7 @@ fn ready_operation() -> Operation {
 /// The process can serve: its store answers.
 async fn ready(State(engine): State<Engine>) -> HandlerResult {
     engine.ready().await?;
-    Ok(encode::ok(&ServerStatus { status: "ready" }))
+    Ok(encode::ok(&ServerStatus { status: "ready".into() }))
 }
 
 fn metrics_operation() -> Operation {

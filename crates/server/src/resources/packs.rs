@@ -1,5 +1,7 @@
 //! `/v1/design` and `/v1/audit`, and what agents get for one workflow: instructions, and a screen.
 
+use std::borrow::Cow;
+
 use axum::{Extension, extract::State};
 use jurat_core::{
     account::caller::{Caller, Scope},
@@ -87,13 +89,15 @@ async fn audit(State(_): State<Engine>) -> HandlerResult {
 
 /// A pack, and the workflow that it is about.
 pub(crate) fn body<'a>(pack: &'a InstructionPack, workflow: Option<&'a str>) -> PackBody<'a> {
+    let references = pack.references.iter();
+    let references = references.map(|(path, text)| ((*path).into(), (*text).into()));
     PackBody {
-        skill_md: &pack.text,
-        references: &pack.references,
+        skill_md: Cow::Borrowed(&pack.text),
+        references: references.collect(),
         max_iterations: pack.max_iterations,
-        skill_id: workflow,
-        workflow_id: workflow,
-        id: workflow,
+        skill_id: workflow.map(Cow::Borrowed),
+        workflow_id: workflow.map(Cow::Borrowed),
+        id: workflow.map(Cow::Borrowed),
     }
 }
 

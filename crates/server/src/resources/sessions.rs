@@ -1,5 +1,7 @@
 //! `/v1/sessions`.
 
+use std::borrow::Cow;
+
 use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{
     account::caller::{Caller, Scope},
@@ -142,7 +144,7 @@ async fn remove(
     idempotency: Idempotency,
     PathText(id): PathText,
 ) -> HandlerResult {
-    let body = json!(RemovalBody { removed: &id });
+    let body = json!(RemovalBody { removed: Cow::Borrowed(&id) });
     let answer = body.clone();
     let keyed = idempotency
         .write_for("session_remove", &Value::Null, StatusCode::OK, move |()| answer.clone());

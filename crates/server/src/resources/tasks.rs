@@ -433,8 +433,12 @@ fn decided(found: &TaskDecision) -> Option<DecidedCandidate<'_>> {
         confidence: found.confidence,
         final_hash: found.final_hash.as_deref(),
         rounds: TaskCallRounds {
-            propose: candidate.round.as_ref().map(jurat_core::id::RoundId::as_str),
-            verify: found.rounds.iter().map(|(voter, it)| (voter.as_str(), it.as_str())).collect(),
+            propose: candidate.round.as_ref().map(|it| it.as_str().into()),
+            verify: found
+                .rounds
+                .iter()
+                .map(|(voter, it)| (voter.as_str().into(), it.as_str().into()))
+                .collect(),
         },
     })
 }

@@ -4,6 +4,8 @@ mod address;
 pub(super) mod examples;
 mod owned;
 
+use std::borrow::Cow;
+
 use axum::{
     Extension,
     body::Body,
@@ -313,14 +315,14 @@ async fn check_safety(
 /// What a screen found, as replies have it.
 pub(crate) fn checked_body(checked: &SafetyReport) -> SafetyCheckBody<'_> {
     SafetyCheckBody {
-        resource_type: checked.what,
-        resource_id: &checked.id,
+        resource_type: Cow::Borrowed(checked.what),
+        resource_id: Cow::Borrowed(&checked.id),
         resource_version: checked.version,
         status: words::SafetyStatus(checked.status),
         block: screen_run(&checked.block),
         advisory: screen_run(&checked.advisory),
         truncated: !checked.cut.is_empty(),
-        truncated_fields: &checked.cut,
+        truncated_fields: Cow::Borrowed(&checked.cut),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `/v1/verifiers/{ref}/tests` and `/attacks`: how good the judges of a version are.
 
-use std::{convert::Infallible, pin::Pin};
+use std::{borrow::Cow, convert::Infallible, pin::Pin};
 
 use axum::{
     Extension,
@@ -211,18 +211,18 @@ fn labelled(case: CaseOrder) -> ExpectedCase {
 
 fn body(report: &MeasureReport) -> ReportBody<'_> {
     ReportBody {
-        measurement_id: &report.id,
-        verifier_id: &report.verifier_id,
-        name: &report.verifier_name,
+        measurement_id: Cow::Borrowed(&report.id),
+        verifier_id: Cow::Borrowed(&report.verifier_id),
+        name: Cow::Borrowed(&report.verifier_name),
         version: report.version,
-        purpose: report.purpose.as_str(),
-        judges: &report.judges,
+        purpose: Cow::Borrowed(report.purpose.as_str()),
+        judges: Cow::Borrowed(&report.judges),
         replicas: report.replicas,
-        families: report.families.iter().map(|family| family.as_str()).collect(),
+        families: report.families.iter().map(|family| family.as_str().into()).collect(),
         shown: report.is_own,
-        data_digest: &report.data_digest,
+        data_digest: Cow::Borrowed(&report.data_digest),
         figures: report.shown_figures(),
-        reliability: &report.reliability,
+        reliability: Cow::Borrowed(&report.reliability),
         cases: report.cases.iter().map(case).collect(),
         compared: report.compared.as_ref().map(compared),
         cost_usd: ReportBody::cost(report.cost_micros),
@@ -232,22 +232,22 @@ fn body(report: &MeasureReport) -> ReportBody<'_> {
 
 fn case(case: &MeasuredCase) -> CaseBody<'_> {
     CaseBody {
-        id: &case.id,
-        inputs: &case.inputs,
-        media_url: case.media_url.as_deref(),
-        family: case.family.map(AttackFamily::as_str),
+        id: Cow::Borrowed(&case.id),
+        inputs: Cow::Borrowed(&case.inputs),
+        media_url: case.media_url.as_deref().map(Cow::Borrowed),
+        family: case.family.map(AttackFamily::as_str).map(Cow::Borrowed),
         expected: case.expected,
         got: case.got,
-        reasoning: case.reasoning.as_deref(),
+        reasoning: case.reasoning.as_deref().map(Cow::Borrowed),
         error: case.error.as_ref().map(CaseError::of),
-        verifier_run_id: case.run_id.as_deref(),
+        verifier_run_id: case.run_id.as_deref().map(Cow::Borrowed),
         cost_usd: ReportBody::cost(case.cost_micros),
     }
 }
 
 fn compared(compared: &VersionComparison) -> ComparedBody<'_> {
     let flips = compared.flips.iter().map(|flip| FlipBody {
-        id: &flip.id,
+        id: Cow::Borrowed(&flip.id),
         expected: flip.expected,
         before: flip.before,
         after: flip.after,

@@ -4,6 +4,8 @@ mod examples;
 mod files;
 mod grants;
 
+use std::borrow::Cow;
+
 use axum::{
     Extension,
     extract::State,
@@ -235,9 +237,9 @@ pub(crate) fn hit_list<'a>(
     let items = items.map(|(place, hit)| workflows::found(place, &hit.reached, &hit.reason));
     WorkflowSearchBody {
         items: items.collect(),
-        query: &order.query,
+        query: Cow::Borrowed(&order.query),
         limit: order.limit,
-        search_mode: "lexical",
+        search_mode: Cow::Borrowed("lexical"),
     }
 }
 

@@ -5,3 +5,4 @@ mod canary;
 mod client;
 mod misbehaves;
 mod speaks;
+mod typed_client;

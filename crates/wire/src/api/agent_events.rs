@@ -1,11 +1,13 @@
 //! The resource `/v1/agent-events`: messages to executors besides their work.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     code::ProblemCode,
     task::agent_event::{AgentEventType, Delivery},
     time::Timestamp,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{
     ToSchema,
@@ -26,7 +28,10 @@ use super::kit::{
     time::Time,
     words,
 };
-use crate::{executor::AgentEvent, problem::Problem};
+use crate::{
+    executor::{AgentDecision, AgentEvent},
+    problem::Problem,
+};
 
 /// The largest content of an event, in bytes of JSON.
 const MOST_BYTES: usize = 65_536;
@@ -198,55 +203,62 @@ pub struct AgentEventView<'a> {
 }
 
 /// An event to an executor, with its delivery state.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = AgentEventEntry)]
 pub struct AgentEventEntry<'a> {
-    event_id: &'a str,
-    direction: words::AgentEventDirection,
-    target_executor: &'a str,
-    event_type: &'a str,
-    source_kind: &'a str,
+    pub event_id: Cow<'a, str>,
+    pub direction: words::AgentEventDirection,
+    pub target_executor: Cow<'a, str>,
+    pub event_type: Cow<'a, str>,
+    pub source_kind: Cow<'a, str>,
     /// The key as it was sent.
     #[schema(required = true)]
-    dedupe_key: Option<&'a str>,
-    state: words::AgentEventState,
+    pub dedupe_key: Option<Cow<'a, str>>,
+    pub state: words::AgentEventState,
     /// Number of delivery attempts.
-    attempts: u32,
+    pub attempts: u32,
     /// When the next delivery attempt is due; null if there is none.
     #[schema(required = true)]
-    next_attempt_at: Option<Time>,
+    pub next_attempt_at: Option<Time>,
     /// What the executor decided.
-    #[schema(required = true, value_type = Option<crate::executor::AgentDecision>)]
-    decision: Option<&'a Value>,
+    #[schema(required = true, value_type = Option<AgentDecision>)]
+    pub decision: Option<Cow<'a, Value>>,
     /// Whether the executor asks for human review.
-    needs_review: bool,
+    pub needs_review: bool,
     /// Why delivery failed, or why the decision has no effect.
     #[schema(required = true)]
-    last_error: Option<&'a str>,
-    created_at: Time,
-    updated_at: Time,
+    pub last_error: Option<Cow<'a, str>>,
+    pub created_at: Time,
+    pub updated_at: Time,
     /// The whole event as the executor receives it; not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = AgentEvent)]
-    event: Option<&'a Value>,
+    pub event: Option<Cow<'a, Value>>,
+}
+
+impl AgentEventEntry<'_> {
+    /// The executor's decision, if it gave one.
+    pub fn decision(&self) -> Option<AgentDecision> {
+        AgentDecision::deserialize(self.decision.as_deref()?).ok()
+    }
 }
 
 pub fn entry(view: AgentEventView<'_>) -> AgentEventEntry<'_> {
     AgentEventEntry {
-        event_id: view.id,
+        event_id: Cow::Borrowed(view.id),
         direction: words::AgentEventDirection(view.direction),
-        target_executor: view.executor,
-        event_type: view.event_type,
-        source_kind: view.source_kind,
-        dedupe_key: view.dedupe_key,
+        target_executor: Cow::Borrowed(view.executor),
+        event_type: Cow::Borrowed(view.event_type),
+        source_kind: Cow::Borrowed(view.source_kind),
+        dedupe_key: view.dedupe_key.map(Cow::Borrowed),
         state: words::AgentEventState(view.state),
         attempts: view.attempts,
         next_attempt_at: view.next_at.map(Time),
-        decision: view.decision,
+        decision: view.decision.map(Cow::Borrowed),
         needs_review: view.decision.is_some_and(|it| it["action"] == "human_review"),
-        last_error: view.last_error,
+        last_error: view.last_error.map(Cow::Borrowed),
         created_at: Time(view.created_at),
         updated_at: Time(view.updated_at),
-        event: view.event,
+        event: view.event.map(Cow::Borrowed),
     }
 }

@@ -10,8 +10,8 @@ use serde_json::Value;
 pub use self::{
     reply::{
         AgentRunBody, AgentRunCounts, AgentRunEventBody, AgentRunLine, AgentRunResultBody,
-        AgentRunSubmitted, AgentStepBody, RUN, RUN_EVENT, body, event, line, result_body,
-        submitted,
+        AgentRunSubmitted, AgentStepBody, BucketCandidate, RUN, RUN_EVENT, ResultAggregation,
+        ResultBucket, body, event, line, result_body, submitted,
     },
     spec::{AgentRunRequestBody, AgentRunSpecBody, CancelRunRequest, SubmitRun, decode_spec},
     step::step_submission,

@@ -1,6 +1,6 @@
 //! Replies of the consensus API, made from rounds.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use jurat_core::{
     id::RoundId,
@@ -12,7 +12,7 @@ use jurat_core::{
         replica::{self, AnswerContent, Replica, ReplicaFailure},
     },
 };
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -21,199 +21,191 @@ use super::kit::words::{Basis, FailureCode, Label, Outcome};
 /// What is said of a verdict that won against more reliable voices.
 const UNLIKELY: &str = "The confidence is not above one half: the deciding replicas are no more reliable than those that disagree or gave no answer.";
 
-/// The reply to a request: what it holds depends on what was asked for.
-#[derive(Debug)]
+/// The reply to a request, by the kind of its job.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(untagged)]
 pub enum RoundReply<'a> {
     Delegate(DelegateReply<'a>),
     Verdict(VerdictReply<'a>),
 }
 
-impl Serialize for RoundReply<'_> {
-    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Delegate(reply) => reply.serialize(writer),
-            Self::Verdict(reply) => reply.serialize(writer),
-        }
-    }
-}
-
 /// The reply to a delegate request.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct DelegateReply<'a> {
     /// `OK`, or `NO_CONSENSUS` when no output won.
     #[schema(example = "OK")]
-    pub(super) status: &'static str,
+    pub status: Cow<'static, str>,
     /// The winning output; null if there is none.
     #[schema(value_type = Value, required = true)]
-    pub(super) output: Option<&'a Value>,
+    pub output: Option<Cow<'a, Value>>,
     /// Probability that the output is right; 0 if there is none, never 1.
     #[schema(minimum = 0, maximum = 1)]
-    pub(super) confidence: f64,
-    pub(super) consensus: ConsensusBlock<'a>,
+    pub confidence: f64,
+    pub consensus: ConsensusBlock<'a>,
     /// One for each seat, in the order of `verdicts`, followed by the replicas that a spare
     /// replaced.
-    pub(super) replicas: Vec<ReplicaBody<'a>>,
-    pub(super) round_id: &'a str,
+    pub replicas: Vec<ReplicaBody<'a>>,
+    pub round_id: Cow<'a, str>,
     /// Digest of the recorded decision.
-    pub(super) receipt_id: &'a str,
+    pub receipt_id: Cow<'a, str>,
 }
 
 /// The reply to a validate or factcheck request.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct VerdictReply<'a> {
     /// The winning verdict, such as `VALID` or `TRUE`; null if none won.
     #[schema(required = true)]
-    pub(super) verdict: Option<Label>,
+    pub verdict: Option<Label>,
     /// The winning side's reasons, in words.
-    pub(super) reasons: Vec<String>,
+    pub reasons: Vec<String>,
     /// Probability that the verdict is right; 0 if there is none, never 1.
     #[schema(minimum = 0, maximum = 1)]
-    pub(super) confidence: f64,
-    pub(super) consensus: ConsensusBlock<'a>,
+    pub confidence: f64,
+    pub consensus: ConsensusBlock<'a>,
     /// One for each seat, in the order of `verdicts`, followed by the replicas that a spare
     /// replaced.
-    pub(super) replicas: Vec<ReplicaBody<'a>>,
-    pub(super) round_id: &'a str,
+    pub replicas: Vec<ReplicaBody<'a>>,
+    pub round_id: Cow<'a, str>,
     /// Digest of the recorded decision.
-    pub(super) receipt_id: &'a str,
+    pub receipt_id: Cow<'a, str>,
 }
 
 /// The `consensus` block: the five fields that every client may rely on, then Jurat's own.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Consensus)]
 pub struct ConsensusBlock<'a> {
     /// Number of seats: the requested number of replicas.
-    replicas: usize,
+    pub replicas: usize,
     /// Size of the largest group divided by the number of replicas asked.
     #[schema(minimum = 0, maximum = 1)]
-    agreement: f64,
+    pub agreement: f64,
     /// The label of each seat, in selection order: that of the last session called for the seat.
-    verdicts: Vec<Label>,
+    pub verdicts: Vec<Label>,
     /// The aggregation; `none` for a round that expired or was cancelled.
     #[schema(example = "majority")]
-    strategy: &'a str,
+    pub strategy: Cow<'a, str>,
     /// Probability that the winning answer is right; 0 if there is no winner, never 1.
     #[schema(minimum = 0, maximum = 1)]
-    confidence: f64,
-    outcome: Outcome,
+    pub confidence: f64,
+    pub outcome: Outcome,
     /// Size of the largest group divided by the number of replicas that answered.
     #[schema(minimum = 0, maximum = 1)]
-    agreement_answered: f64,
+    pub agreement_answered: f64,
     /// Same value as `replicas`.
-    asked: usize,
+    pub asked: usize,
     /// Number of seats for which a session was called; the others failed before a call.
-    started: usize,
+    pub started: usize,
     /// Number of replicas that gave an answer of any kind.
-    answered: usize,
+    pub answered: usize,
     /// Number of replicas that were cancelled before they answered.
-    cancelled: usize,
+    pub cancelled: usize,
     /// The relation by which answers were compared; `label` for validate and factcheck.
     #[schema(example = "label")]
-    equivalence: &'a str,
+    pub equivalence: Cow<'a, str>,
     /// The group of each seat; null for a seat without a vote.
-    groups: &'a [Option<usize>],
+    pub groups: Cow<'a, [Option<usize>]>,
     /// The winning group.
     #[schema(required = true)]
-    winner: Option<usize>,
+    pub winner: Option<usize>,
     /// Number of independent votes that the votes are equivalent to.
-    effective_votes: f64,
+    pub effective_votes: f64,
     /// Whether the requested agreement was not reached.
-    disagreement: bool,
+    pub disagreement: bool,
     /// True if the winning answer has a confidence of one half or less, and therefore is no more
     /// likely right than wrong; otherwise left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = bool)]
-    low_confidence: Option<bool>,
+    pub low_confidence: Option<bool>,
     /// Whether `best_effort` chose between equal groups.
-    tie_broken: bool,
+    pub tie_broken: bool,
     /// Basis of the winning answer: `executors`, `judges`, or `form` if the server decided alone
     /// under a policy that needs no judgment. Null if there is no winner.
     #[schema(required = true)]
-    basis: Option<Basis>,
+    pub basis: Option<Basis>,
     #[schema(required = true)]
-    score: Option<ScoreBody<'a>>,
+    pub score: Option<ScoreBody<'a>>,
     /// `replica` if one replica gave the output, `merge` if it was built from several.
     #[schema(required = true)]
-    output_by: Option<&'static str>,
+    pub output_by: Option<Cow<'static, str>>,
     /// Spread of the numbers in the winning outputs, by JSON Pointer.
-    spread: BTreeMap<String, SpreadBody>,
+    pub spread: BTreeMap<String, SpreadBody>,
 }
 
 /// Spread of numbers.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Spread)]
-struct SpreadBody {
-    min: f64,
-    max: f64,
-    deviation: f64,
+pub struct SpreadBody {
+    pub min: f64,
+    pub max: f64,
+    pub deviation: f64,
 }
 
 /// The winners' own scores.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Score)]
-struct ScoreBody<'a> {
+pub struct ScoreBody<'a> {
     /// `mean` or `median`.
     #[schema(example = "mean")]
-    method: &'a str,
-    value: f64,
-    min: f64,
-    max: f64,
-    deviation: f64,
+    pub method: Cow<'a, str>,
+    pub value: f64,
+    pub min: f64,
+    pub max: f64,
+    pub deviation: f64,
 }
 
 /// A replica: one session's attempt within a round.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Replica)]
 pub struct ReplicaBody<'a> {
     /// Position in selection order, from 0. Spares follow the seats.
-    replica_id: usize,
-    session_id: &'a str,
-    executor: &'a str,
+    pub replica_id: usize,
+    pub session_id: Cow<'a, str>,
+    pub executor: Cow<'a, str>,
     /// Validate and factcheck: the replica's verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Label)]
-    verdict: Option<Label>,
+    pub verdict: Option<Label>,
     /// Delegate: the replica's status.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Label)]
-    status: Option<Label>,
+    pub status: Option<Label>,
     /// The output it returned; null in validate.
     #[schema(value_type = Value, required = true)]
-    output: Option<&'a Value>,
+    pub output: Option<Cow<'a, Value>>,
     /// Its own confidence in its answer.
     #[schema(required = true)]
-    score: Option<f64>,
+    pub score: Option<f64>,
     /// Reason codes for its answer.
-    reason_codes: &'a [u16],
-    evidence: EvidenceBody<'a>,
+    pub reason_codes: Cow<'a, [u16]>,
+    pub evidence: EvidenceBody<'a>,
     /// Time until its answer arrived.
-    latency_ms: u64,
+    pub latency_ms: u64,
     /// The price of the session plus the judge's usage, in millionths of a credit.
-    cost: u64,
+    pub cost: u64,
     #[schema(required = true)]
-    error: Option<ReplicaErrorBody<'a>>,
+    pub error: Option<ReplicaErrorBody<'a>>,
     /// Only if it failed and was replaced by a spare: the `replica_id` of the spare. Such a replica
     /// is neither in `verdicts` nor in any count.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = usize)]
-    replaced_by: Option<usize>,
+    pub replaced_by: Option<usize>,
     /// `provider/model@host`.
-    independence: String,
+    pub independence: String,
     /// Assumed share of correct answers of the session.
     #[schema(minimum = 0, maximum = 1)]
-    reliability: f64,
+    pub reliability: f64,
     /// Its group, as in `consensus.groups`.
     #[schema(required = true)]
-    group: Option<usize>,
+    pub group: Option<usize>,
     /// The hash that the server computed; validate only.
     #[schema(required = true)]
-    verifier_result_hash: Option<&'a str>,
+    pub verifier_result_hash: Option<Cow<'a, str>>,
     /// Notes, such as a missing hash.
-    notes: &'a [String],
+    pub notes: Cow<'a, [String]>,
     /// Only in events: the round that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    round_id: Option<&'a str>,
+    pub round_id: Option<Cow<'a, str>>,
 }
 
 /// What one replica says, for replies that have only one.
@@ -222,7 +214,7 @@ pub(super) struct SingleReplica<'a> {
     pub(super) label: Option<Label>,
     pub(super) evidence: EvidenceBody<'a>,
     pub(super) error: Option<ReplicaErrorBody<'a>>,
-    pub(super) session_id: &'a str,
+    pub(super) session_id: Cow<'a, str>,
 }
 
 impl<'a> SingleReplica<'a> {
@@ -238,50 +230,50 @@ impl<'a> SingleReplica<'a> {
 }
 
 /// Why a replica has no verdict.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = ReplicaError)]
-pub(super) struct ReplicaErrorBody<'a> {
-    code: FailureCode,
-    detail: &'a str,
+pub struct ReplicaErrorBody<'a> {
+    pub code: FailureCode,
+    pub detail: Cow<'a, str>,
 }
 
 impl<'a> ReplicaErrorBody<'a> {
     pub(super) fn of(failure: &'a ReplicaFailure) -> Self {
-        Self { code: FailureCode(failure.code), detail: &failure.detail }
+        Self { code: FailureCode(failure.code), detail: Cow::Borrowed(&failure.detail) }
     }
 }
 
 /// Evidence from a replica; empty if it gave no answer.
-#[derive(Debug, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, ToSchema)]
 #[schema(as = Evidence)]
-pub(super) struct EvidenceBody<'a> {
+pub struct EvidenceBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<EvidenceRefBody>)]
-    refs: Option<Vec<EvidenceRefBody<'a>>>,
+    pub refs: Option<Vec<EvidenceRefBody<'a>>>,
     /// Only if `consensus.include` asks for traces.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<EvidenceInline>)]
-    inline: Option<Vec<EvidenceInline<'a>>>,
+    pub inline: Option<Vec<EvidenceInline<'a>>>,
 }
 
 /// Evidence stored elsewhere.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = EvidenceRef)]
-struct EvidenceRefBody<'a> {
-    uri: &'a str,
-    digest: &'a str,
-    size_bytes: u64,
-    mime: &'a str,
+pub struct EvidenceRefBody<'a> {
+    pub uri: Cow<'a, str>,
+    pub digest: Cow<'a, str>,
+    pub size_bytes: u64,
+    pub mime: Cow<'a, str>,
     /// Milliseconds since 1970.
-    created_at: u64,
-    producer: &'a str,
+    pub created_at: u64,
+    pub producer: Cow<'a, str>,
 }
 
 /// Inline evidence.
-#[derive(Debug, Serialize, ToSchema)]
-struct EvidenceInline<'a> {
-    mime: &'a str,
-    content: &'a str,
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
+pub struct EvidenceInline<'a> {
+    pub mime: Cow<'a, str>,
+    pub content: Cow<'a, str>,
 }
 
 impl<'a> RoundReply<'a> {
@@ -295,13 +287,15 @@ impl<'a> RoundReply<'a> {
         let (round_id, receipt_id) = (round.open.id.as_str(), closing.receipt_id.as_str());
         Some(match round.open.kind {
             JobKind::Delegate => Self::Delegate(DelegateReply {
-                status: consensus.verdict.map_or("NO_CONSENSUS", replica::Label::as_str),
-                output: consensus.output.as_ref(),
+                status: Cow::Borrowed(
+                    consensus.verdict.map_or("NO_CONSENSUS", replica::Label::as_str),
+                ),
+                output: consensus.output.as_ref().map(Cow::Borrowed),
                 confidence,
                 consensus: block,
                 replicas,
-                round_id,
-                receipt_id,
+                round_id: Cow::Borrowed(round_id),
+                receipt_id: Cow::Borrowed(receipt_id),
             }),
             JobKind::Validate | JobKind::Factcheck => Self::Verdict(VerdictReply {
                 verdict: consensus.verdict.map(Label),
@@ -309,8 +303,8 @@ impl<'a> RoundReply<'a> {
                 confidence,
                 consensus: block,
                 replicas,
-                round_id,
-                receipt_id,
+                round_id: Cow::Borrowed(round_id),
+                receipt_id: Cow::Borrowed(receipt_id),
             }),
         })
     }
@@ -324,7 +318,7 @@ impl<'a> ConsensusBlock<'a> {
             replicas: consensus.asked,
             agreement: consensus.agreement,
             verdicts: consensus.verdicts.iter().copied().map(Label).collect(),
-            strategy: &consensus.strategy,
+            strategy: Cow::Borrowed(&consensus.strategy),
             confidence: consensus.confidence,
             outcome: Outcome(consensus.outcome),
             agreement_answered: consensus.agreement_answered,
@@ -332,8 +326,8 @@ impl<'a> ConsensusBlock<'a> {
             started: consensus.started,
             answered: consensus.answered,
             cancelled: consensus.cancelled,
-            equivalence: &consensus.equivalence,
-            groups: &consensus.groups,
+            equivalence: Cow::Borrowed(&consensus.equivalence),
+            groups: Cow::Borrowed(&consensus.groups),
             winner: consensus.winner,
             effective_votes: consensus.effective_votes,
             disagreement: consensus.disagreed,
@@ -341,10 +335,12 @@ impl<'a> ConsensusBlock<'a> {
             tie_broken: consensus.tie_broken,
             basis: consensus.basis.map(Basis),
             score: consensus.score.as_ref().map(ScoreBody::of),
-            output_by: output_by(&closing.replicas, consensus).map(|by| match by {
-                OutputOrigin::Replica => "replica",
-                OutputOrigin::Merge => "merge",
-            }),
+            output_by: output_by(&closing.replicas, consensus)
+                .map(|by| match by {
+                    OutputOrigin::Replica => "replica",
+                    OutputOrigin::Merge => "merge",
+                })
+                .map(Cow::Borrowed),
             spread: spread
                 .map(|(at, Spread { min, max, deviation })| {
                     (at, SpreadBody { min, max, deviation })
@@ -357,7 +353,13 @@ impl<'a> ConsensusBlock<'a> {
 impl<'a> ScoreBody<'a> {
     fn of(summary: &'a ScoreSummary) -> Self {
         let ScoreSummary { method, value, min, max, deviation } = summary;
-        Self { method, value: *value, min: *min, max: *max, deviation: *deviation }
+        Self {
+            method: Cow::Borrowed(method),
+            value: *value,
+            min: *min,
+            max: *max,
+            deviation: *deviation,
+        }
     }
 }
 
@@ -380,13 +382,13 @@ impl<'a> ReplicaBody<'a> {
         let is_delegate = kind == JobKind::Delegate;
         Self {
             replica_id: replica.index,
-            session_id: &replica.session_id,
-            executor: &replica.executor,
+            session_id: Cow::Borrowed(&replica.session_id),
+            executor: Cow::Borrowed(&replica.executor),
             verdict: (!is_delegate).then_some(label),
             status: is_delegate.then_some(label),
-            output: said.and_then(|said| said.output.as_ref()),
+            output: said.and_then(|said| said.output.as_ref()).map(Cow::Borrowed),
             score: said.and_then(|said| said.score),
-            reason_codes: said.map_or(&[], |said| &said.reason_codes),
+            reason_codes: Cow::Borrowed(said.map_or(&[], |said| &said.reason_codes)),
             evidence: said.map(|said| EvidenceBody::of(said, traces)).unwrap_or_default(),
             latency_ms: replica.latency_ms,
             cost: replica.cost_micros,
@@ -395,8 +397,10 @@ impl<'a> ReplicaBody<'a> {
             independence: replica.independence.to_string(),
             reliability: replica.reliability,
             group,
-            verifier_result_hash: said.and_then(|said| said.result_hash.as_deref()),
-            notes: said.map_or(&[], |said| &said.notes),
+            verifier_result_hash: said
+                .and_then(|said| said.result_hash.as_deref())
+                .map(Cow::Borrowed),
+            notes: Cow::Borrowed(said.map_or(&[], |said| &said.notes)),
             round_id: None,
         }
     }
@@ -404,25 +408,24 @@ impl<'a> ReplicaBody<'a> {
     /// The replica as it stands in events, where it names its round.
     #[must_use]
     pub(super) fn in_round(self, round: &'a RoundId) -> Self {
-        Self { round_id: Some(round.as_str()), ..self }
+        Self { round_id: Some(Cow::Borrowed(round.as_str())), ..self }
     }
 }
 
 impl<'a> EvidenceBody<'a> {
     fn of(said: &'a AnswerContent, traces: Toggle) -> Self {
         let refs = said.evidence.refs.iter().map(|it| EvidenceRefBody {
-            uri: &it.uri,
-            digest: &it.digest,
+            uri: Cow::Borrowed(&it.uri),
+            digest: Cow::Borrowed(&it.digest),
             size_bytes: it.size_bytes,
-            mime: &it.mime,
+            mime: Cow::Borrowed(&it.mime),
             created_at: it.created_at,
-            producer: &it.producer,
+            producer: Cow::Borrowed(&it.producer),
         });
-        let inline = said
-            .evidence
-            .inline
-            .iter()
-            .map(|it| EvidenceInline { mime: &it.mime, content: &it.content });
+        let inline = said.evidence.inline.iter().map(|it| EvidenceInline {
+            mime: Cow::Borrowed(&it.mime),
+            content: Cow::Borrowed(&it.content),
+        });
         Self {
             refs: Some(refs.collect()),
             inline: (traces == Toggle::On).then(|| inline.collect()),

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use jurat_core::{
     account::{
         AccountProfile,
-        caller::Scope,
         key::Key,
         ledger::{self, AccountState, Balance, Transfer, usd},
         placeholder_email,
@@ -14,7 +13,7 @@ use jurat_core::{
     code::ProblemCode,
     time::Timestamp,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -76,83 +75,82 @@ fn note(value: &Value) -> Result<String, FieldFault> {
 }
 
 /// The caller.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Me)]
 pub struct MeBody<'a> {
     /// The account.
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// E-mail address of the account. An account created by an operator shows an address that
     /// receives no mail but can be used to share with the account.
-    email: Cow<'a, str>,
+    pub email: Cow<'a, str>,
     /// Public name of the account; null if it has not claimed one.
     #[schema(required = true)]
-    handle: Option<&'a str>,
+    pub handle: Option<Cow<'a, str>>,
     /// When the account got the handle.
     #[schema(required = true)]
-    handle_claimed_at: Option<Time>,
-    key: KeyOfMe<'a>,
-    #[schema(value_type = Vec<words::Scope>)]
-    scopes: Vec<&'static str>,
+    pub handle_claimed_at: Option<Time>,
+    pub key: KeyOfMe<'a>,
+    pub scopes: Vec<words::Scope>,
     /// Whether the account is suspended: paid work is refused.
-    suspended: bool,
+    pub suspended: bool,
 }
 
 /// The key of the request.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct KeyOfMe<'a> {
-    id: &'a str,
-    name: &'a str,
+    pub id: Cow<'a, str>,
+    pub name: Cow<'a, str>,
 }
 
 pub fn me<'a>(key: &'a Key, profile: &'a AccountProfile, suspended: bool) -> MeBody<'a> {
     MeBody {
-        id: key.account.as_str(),
+        id: Cow::Borrowed(key.account.as_str()),
         email: profile
             .email
             .as_deref()
             .map_or_else(|| Cow::Owned(placeholder_email(&key.account)), Cow::Borrowed),
-        handle: profile.handle.as_deref(),
+        handle: profile.handle.as_deref().map(Cow::Borrowed),
         handle_claimed_at: profile.handle_claimed_at.map(Time),
-        key: KeyOfMe { id: &key.id, name: &key.name },
-        scopes: key.scopes.iter().map(|scope: &Scope| scope.as_str()).collect(),
+        key: KeyOfMe { id: Cow::Borrowed(&key.id), name: Cow::Borrowed(&key.name) },
+        scopes: key.scopes.iter().copied().map(words::Scope).collect(),
         suspended,
     }
 }
 
 /// Credit and usage of the account this month.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Usage)]
 pub struct AccountUsageBody {
     /// `metered`, or `unmetered` for the account of the operator.
-    tier: &'static str,
+    pub tier: Cow<'static, str>,
     /// Whether paid work is refused when the account has no credit.
-    metered: bool,
+    pub metered: bool,
     /// Credit that can be spent now.
-    available_usd: String,
+    pub available_usd: String,
     /// Credit held for rounds in progress.
-    held_usd: String,
+    pub held_usd: String,
     /// Total credit spent.
-    spent_usd: String,
+    pub spent_usd: String,
     /// Always zero: there is no recurring credit.
-    monthly_remaining_usd: &'static str,
-    monthly_refill_usd: &'static str,
-    monthly_refill_at: Time,
+    pub monthly_remaining_usd: Cow<'static, str>,
+    pub monthly_refill_usd: Cow<'static, str>,
+    pub monthly_refill_at: Time,
     /// Remaining credit granted by the operator.
-    purchased_remaining_usd: String,
+    pub purchased_remaining_usd: String,
     /// Debt: spending beyond the credit, which the next grant pays first.
-    unpaid_balance_usd: String,
-    referral_remaining_usd: &'static str,
+    pub unpaid_balance_usd: String,
+    pub referral_remaining_usd: Cow<'static, str>,
     /// Start of the month, in UTC.
-    period_start: Time,
+    pub period_start: Time,
     /// Start of the next month.
-    period_end: Time,
+    pub period_end: Time,
     /// Credit for this month: remaining, held and used.
-    granted_usd: String,
+    pub granted_usd: String,
     /// Credit spent this month.
-    used_usd: String,
-    remaining_usd: String,
+    pub used_usd: String,
+    pub remaining_usd: String,
     /// Rounds that cost something this month.
-    charged_rounds: i64,
+    pub charged_rounds: i64,
 }
 
 /// What was used in a month.
@@ -167,17 +165,17 @@ pub struct UsageMonth {
 pub fn usage(balance: Balance, is_metered: bool, month: UsageMonth) -> AccountUsageBody {
     let Balance { available, held, spent, .. } = balance;
     AccountUsageBody {
-        tier: if is_metered { "metered" } else { "unmetered" },
+        tier: Cow::Borrowed(if is_metered { "metered" } else { "unmetered" }),
         metered: is_metered,
         available_usd: usd(available),
         held_usd: usd(held),
         spent_usd: usd(spent),
-        monthly_remaining_usd: NOTHING,
-        monthly_refill_usd: NOTHING,
+        monthly_remaining_usd: Cow::Borrowed(NOTHING),
+        monthly_refill_usd: Cow::Borrowed(NOTHING),
         monthly_refill_at: Time(month.until),
         purchased_remaining_usd: usd(available.max(0)),
         unpaid_balance_usd: usd(available.saturating_neg().max(0)),
-        referral_remaining_usd: NOTHING,
+        referral_remaining_usd: Cow::Borrowed(NOTHING),
         period_start: Time(month.since),
         period_end: Time(month.until),
         granted_usd: usd(available.saturating_add(held).saturating_add(month.used_micros)),
@@ -188,57 +186,57 @@ pub fn usage(balance: Balance, is_metered: bool, month: UsageMonth) -> AccountUs
 }
 
 /// A line of the ledger.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Transfer)]
 pub struct TransferBody<'a> {
-    id: &'a str,
-    movement: words::Movement,
-    from: words::Place,
-    to: words::Place,
+    pub id: Cow<'a, str>,
+    pub movement: words::Movement,
+    pub from: words::Place,
+    pub to: words::Place,
     /// Negative if a grant was taken back, a round cost more than it held, or its cost was
     /// corrected.
-    amount_usd: String,
+    pub amount_usd: String,
     /// The round that the credit was for.
     #[schema(required = true)]
-    round_id: Option<&'a str>,
+    pub round_id: Option<Cow<'a, str>>,
     /// Reason for the grant, for taking it back, or for correcting a cost.
     #[schema(required = true)]
-    note: Option<&'a str>,
-    at: Time,
+    pub note: Option<Cow<'a, str>>,
+    pub at: Time,
 }
 
 pub fn transfer(line: &Transfer) -> TransferBody<'_> {
     let (from, to) = line.movement.buckets();
     TransferBody {
-        id: &line.id,
+        id: Cow::Borrowed(&line.id),
         movement: words::Movement(line.movement),
         from: words::Place(from),
         to: words::Place(to),
         amount_usd: usd(line.micros),
-        round_id: line.round.as_ref().map(jurat_core::id::RoundId::as_str),
-        note: line.note.as_deref(),
+        round_id: line.round.as_ref().map(jurat_core::id::RoundId::as_str).map(Cow::Borrowed),
+        note: line.note.as_deref().map(Cow::Borrowed),
         at: Time(line.at),
     }
 }
 
 /// An account, as shown to the operator.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Account)]
 pub struct AccountBody<'a> {
-    id: &'a str,
-    created_at: Time,
+    pub id: Cow<'a, str>,
+    pub created_at: Time,
     /// Null unless the account is suspended.
     #[schema(required = true)]
-    suspended_at: Option<Time>,
-    granted_usd: String,
-    available_usd: String,
-    held_usd: String,
-    spent_usd: String,
+    pub suspended_at: Option<Time>,
+    pub granted_usd: String,
+    pub available_usd: String,
+    pub held_usd: String,
+    pub spent_usd: String,
 }
 
 pub fn account(state: &AccountState) -> AccountBody<'_> {
     AccountBody {
-        id: state.account.as_str(),
+        id: Cow::Borrowed(state.account.as_str()),
         created_at: Time(state.created_at),
         suspended_at: state.suspended_at.map(Time),
         granted_usd: usd(state.balance.granted),
@@ -249,18 +247,18 @@ pub fn account(state: &AccountState) -> AccountBody<'_> {
 }
 
 /// The account's credit after a grant.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Grant)]
 pub struct GrantBody<'a> {
     /// The account.
-    id: &'a str,
-    amount_usd: String,
+    pub id: Cow<'a, str>,
+    pub amount_usd: String,
     #[schema(required = true)]
-    note: Option<&'a str>,
-    granted_usd: String,
-    available_usd: String,
-    held_usd: String,
-    spent_usd: String,
+    pub note: Option<Cow<'a, str>>,
+    pub granted_usd: String,
+    pub available_usd: String,
+    pub held_usd: String,
+    pub spent_usd: String,
 }
 
 pub fn grant<'a>(
@@ -270,9 +268,9 @@ pub fn grant<'a>(
     balance: &Balance,
 ) -> GrantBody<'a> {
     GrantBody {
-        id: account,
+        id: Cow::Borrowed(account),
         amount_usd: usd(micros),
-        note,
+        note: note.map(Cow::Borrowed),
         granted_usd: usd(balance.granted),
         available_usd: usd(balance.available),
         held_usd: usd(balance.held),

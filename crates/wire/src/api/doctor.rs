@@ -1,77 +1,86 @@
 //! The resource `/v1/doctor`.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     checkup::{CheckupFinding, CheckupLevel},
     id::{AccountId, RoundId},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 /// Result of a health check of the installation.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Checkup)]
 pub struct CheckupBody<'a> {
     /// The worst result: `ok`, `warning` or `problem`.
     #[schema(example = "ok")]
-    status: &'static str,
-    checks: Vec<CheckupFindingBody<'a>>,
+    pub status: Cow<'static, str>,
+    pub checks: Vec<CheckupFindingBody<'a>>,
     /// Number of decisions to check.
-    ended_rounds: u64,
+    pub ended_rounds: u64,
 }
 
 /// One check.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Checked)]
 pub struct CheckupFindingBody<'a> {
     /// Name of the check, in one word.
-    check: &'static str,
+    pub check: Cow<'static, str>,
     /// `ok`, `warning` or `problem`.
     #[schema(example = "ok")]
-    status: &'static str,
-    detail: &'a str,
+    pub status: Cow<'static, str>,
+    pub detail: Cow<'a, str>,
     /// What to do about it; null if the result is `ok`.
     #[schema(required = true)]
-    advice: Option<&'a str>,
+    pub advice: Option<Cow<'a, str>>,
 }
 
 /// A page of checked decisions.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct CheckedEntries<'a> {
     /// Number of decisions checked on this page.
-    checked: usize,
+    pub checked: usize,
     /// Empty if all decisions are valid.
-    #[schema(value_type = Vec<EntryProblem>)]
-    problems: &'a [Value],
+    pub problems: Vec<EntryProblem<'a>>,
     /// Send it as `cursor` to get the next page; null on the last page.
     #[schema(required = true)]
-    next_cursor: Option<String>,
+    pub next_cursor: Option<String>,
 }
 
 /// A decision that failed the check.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct EntryProblem<'a> {
-    account_id: &'a str,
-    round_id: &'a str,
-    problem: &'a str,
+    pub account_id: Cow<'a, str>,
+    pub round_id: Cow<'a, str>,
+    pub problem: Cow<'a, str>,
 }
 
-/// What was found, the worst of it first in a word.
+/// The findings, and the worst status among them.
 pub fn body(findings: &[CheckupFinding], ended_rounds: u64) -> Value {
-    let checks = findings.iter().map(checked).collect();
-    json!(CheckupBody { status: worst(findings).as_str(), checks, ended_rounds })
+    let checks = findings.iter().map(finding).collect();
+    json!(CheckupBody { status: Cow::Borrowed(worst(findings).as_str()), checks, ended_rounds })
 }
 
-pub fn finding(finding: &CheckupFinding) -> Value {
-    json!(checked(finding))
-}
-
-fn checked(finding: &CheckupFinding) -> CheckupFindingBody<'_> {
+pub fn finding(finding: &CheckupFinding) -> CheckupFindingBody<'_> {
     CheckupFindingBody {
-        check: finding.check,
-        status: finding.level.as_str(),
-        detail: &finding.detail,
-        advice: finding.advice.as_deref(),
+        check: Cow::Borrowed(finding.check),
+        status: Cow::Borrowed(finding.level.as_str()),
+        detail: Cow::Borrowed(&finding.detail),
+        advice: finding.advice.as_deref().map(Cow::Borrowed),
+    }
+}
+
+impl CheckupFindingBody<'_> {
+    /// The same finding, with texts of its own.
+    pub fn into_owned(self) -> CheckupFindingBody<'static> {
+        CheckupFindingBody {
+            check: self.check,
+            status: self.status,
+            detail: Cow::Owned(self.detail.into_owned()),
+            advice: self.advice.map(|advice| Cow::Owned(advice.into_owned())),
+        }
     }
 }
 
@@ -80,10 +89,22 @@ pub fn worst(findings: &[CheckupFinding]) -> CheckupLevel {
 }
 
 /// A decision that failed the check.
-pub fn problem(account: &AccountId, round: &RoundId, problem: &str) -> Value {
-    json!(EntryProblem { account_id: account.as_str(), round_id: round.as_str(), problem })
+pub fn problem<'a>(
+    account: &'a AccountId,
+    round: &'a RoundId,
+    problem: &'a str,
+) -> EntryProblem<'a> {
+    EntryProblem {
+        account_id: Cow::Borrowed(account.as_str()),
+        round_id: Cow::Borrowed(round.as_str()),
+        problem: Cow::Borrowed(problem),
+    }
 }
 
-pub fn entries(checked: usize, problems: &[Value], next_cursor: Option<String>) -> Value {
-    json!(CheckedEntries { checked, problems, next_cursor })
+pub fn entries(
+    checked: usize,
+    problems: Vec<EntryProblem<'_>>,
+    next_cursor: Option<String>,
+) -> CheckedEntries<'_> {
+    CheckedEntries { checked, problems, next_cursor }
 }

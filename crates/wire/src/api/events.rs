@@ -1,5 +1,7 @@
 //! Events of a round while it runs, for `text/event-stream` replies.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     id::RoundId,
     round::{
@@ -8,7 +10,7 @@ use jurat_core::{
         replica::Replica,
     },
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
@@ -24,32 +26,32 @@ pub const FINAL: &str = "final";
 pub const ERROR: &str = "error";
 
 /// The event `replica_started`: a replica is called.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct ReplicaStarted<'a> {
-    round_id: &'a str,
+    pub round_id: Cow<'a, str>,
     /// Position in selection order, from 0.
-    replica_id: usize,
-    session_id: &'a str,
-    executor: &'a str,
+    pub replica_id: usize,
+    pub session_id: Cow<'a, str>,
+    pub executor: Cow<'a, str>,
 }
 
 /// The event `decided`: the round is recorded.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Decided)]
 pub struct DecidedEvent<'a> {
-    round_id: &'a str,
+    pub round_id: Cow<'a, str>,
     /// The winning verdict; null if none won.
     #[schema(required = true)]
-    verdict: Option<Label>,
-    consensus: ConsensusBlock<'a>,
+    pub verdict: Option<Label>,
+    pub consensus: ConsensusBlock<'a>,
 }
 
 pub fn replica_started(round: &RoundId, index: usize, seat: &Seat) -> Value {
     json!(ReplicaStarted {
-        round_id: round.as_str(),
+        round_id: Cow::Borrowed(round.as_str()),
         replica_id: index,
-        session_id: &seat.session_id,
-        executor: &seat.executor,
+        session_id: Cow::Borrowed(&seat.session_id),
+        executor: Cow::Borrowed(&seat.executor),
     })
 }
 
@@ -59,7 +61,7 @@ pub fn replica_done(round: &RoundId, kind: JobKind, replica: &Replica) -> Value 
 
 pub fn decided(round: &RoundId, closing: &RoundClosing) -> Value {
     json!(DecidedEvent {
-        round_id: round.as_str(),
+        round_id: Cow::Borrowed(round.as_str()),
         verdict: closing.consensus.verdict.map(Label),
         consensus: ConsensusBlock::of(closing),
     })

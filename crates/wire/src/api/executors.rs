@@ -1,5 +1,7 @@
 //! The resource `/v1/executors`.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     code::ProblemCode,
     executor::{
@@ -7,7 +9,7 @@ use jurat_core::{
     },
     time::Timestamp,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{
     ToSchema,
@@ -192,37 +194,37 @@ fn direct_only(value: &Value) -> Result<(), FieldFault> {
 }
 
 /// An executor and its current state.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Executor)]
 pub struct ExecutorBody<'a> {
-    name: &'a str,
-    url: &'a str,
+    pub name: Cow<'a, str>,
+    pub url: Cow<'a, str>,
     /// Name of the environment variable with the bearer token.
     #[schema(required = true)]
-    token_env: Option<&'a str>,
+    pub token_env: Option<Cow<'a, str>>,
     /// Base URL under which it receives events; null if it receives none.
     #[schema(required = true)]
-    agent_events_url: Option<&'a str>,
-    created_at: Time,
-    status: ExecutorStatus,
-    circuit: CircuitBody,
+    pub agent_events_url: Option<Cow<'a, str>>,
+    pub created_at: Time,
+    pub status: ExecutorStatus,
+    pub circuit: CircuitBody,
     /// The last probe; null before the first.
     #[schema(required = true)]
-    probe: Option<ProbeBody<'a>>,
+    pub probe: Option<ProbeBody<'a>>,
     /// Only in the reply to `POST`: the added session, or null.
-    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
+    #[serde(default, skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<SessionBody>)]
-    session: OptionalMember<SessionBody<'a>>,
+    pub session: OptionalMember<SessionBody<'a>>,
     /// Only in the reply to `POST`, if there are any: the names of other executors at the same URL.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
     #[schema(value_type = Vec<String>)]
-    same_url: &'a [String],
+    pub same_url: Cow<'a, [String]>,
 }
 
 /// Status of an executor; `resting` while its circuit breaker is open.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum ExecutorStatus {
+pub enum ExecutorStatus {
     Unchecked,
     Up,
     Down,
@@ -230,101 +232,101 @@ enum ExecutorStatus {
 }
 
 /// Circuit breaker, which stops calls to a failing executor.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Circuit)]
-struct CircuitBody {
-    state: CircuitState,
+pub struct CircuitBody {
+    pub state: CircuitState,
     /// With `open`: when calls resume.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
-    until: Option<Time>,
+    pub until: Option<Time>,
     /// Unless `closed`: `all`, or `some` if it failed for single accounts and is blocked only for
     /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = CircuitScope)]
-    rests_for: Option<CircuitScope>,
+    pub rests_for: Option<CircuitScope>,
 }
 
 /// Which accounts a resting executor is blocked for.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum CircuitScope {
+pub enum CircuitScope {
     All,
     Some,
 }
 
 /// State of the circuit breaker: calls are made while it is `closed`.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum CircuitState {
+pub enum CircuitState {
     Closed,
     Open,
     HalfOpen,
 }
 
 /// Result of a probe: health and capabilities.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Probe)]
 pub struct ProbeBody<'a> {
-    at: Time,
+    pub at: Time,
     /// Whether both health and capabilities are ok.
-    ok: bool,
-    health: HealthBody<'a>,
-    capabilities: CapabilitiesBody<'a>,
+    pub ok: bool,
+    pub health: HealthBody<'a>,
+    pub capabilities: CapabilitiesBody<'a>,
     /// Only in the reply to a check: the name of the executor.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    name: Option<&'a str>,
+    pub name: Option<Cow<'a, str>>,
     /// Only in the reply to a check of an executor that is registered with `agent_events_url`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = EventsProbeBody<'_>)]
-    agent_events: Option<EventsProbeBody<'a>>,
+    pub agent_events: Option<EventsProbeBody<'a>>,
 }
 
 /// Whether the executor's event URL responds.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = ExecutorEventsProbe)]
-struct EventsProbeBody<'a> {
-    url: &'a str,
-    ok: bool,
+pub struct EventsProbeBody<'a> {
+    pub url: Cow<'a, str>,
+    pub ok: bool,
     #[schema(required = true)]
-    error: Option<&'a str>,
+    pub error: Option<Cow<'a, str>>,
 }
 
 /// Result of `/health` of an executor.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = ExecutorHealth)]
-struct HealthBody<'a> {
-    ok: bool,
+pub struct HealthBody<'a> {
+    pub ok: bool,
     #[schema(required = true)]
-    error: Option<&'a str>,
+    pub error: Option<Cow<'a, str>>,
 }
 
 /// Result of `/capabilities` of an executor, or why it cannot be used.
-#[derive(Debug, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, ToSchema)]
 #[schema(as = Capabilities)]
-struct CapabilitiesBody<'a> {
-    ok: bool,
+pub struct CapabilitiesBody<'a> {
+    pub ok: bool,
     /// Only if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    error: Option<&'a str>,
+    pub error: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<String>)]
-    task_types: Option<&'a [String]>,
+    pub task_types: Option<Cow<'a, [String]>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<String>)]
-    profiles: Option<&'a [String]>,
+    pub profiles: Option<Cow<'a, [String]>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    provider_family: Option<&'a str>,
+    pub provider_family: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    model_id: Option<&'a str>,
+    pub model_id: Option<Cow<'a, str>>,
     /// Policies beyond the built-in ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<String>)]
-    policies: Option<&'a [String]>,
+    pub policies: Option<Cow<'a, [String]>>,
 }
 
 pub fn body(
@@ -332,16 +334,16 @@ pub fn body(
     (circuit, rests_for): (BreakerState, PauseScope),
 ) -> ExecutorBody<'_> {
     ExecutorBody {
-        name: &executor.name,
-        url: &executor.url,
-        token_env: executor.token_env.as_deref(),
-        agent_events_url: executor.agent_events_url.as_deref(),
+        name: Cow::Borrowed(&executor.name),
+        url: Cow::Borrowed(&executor.url),
+        token_env: executor.token_env.as_deref().map(Cow::Borrowed),
+        agent_events_url: executor.agent_events_url.as_deref().map(Cow::Borrowed),
         created_at: Time(executor.created_at),
         status: status(executor.probe.as_ref(), circuit),
         circuit: circuit_body(circuit, rests_for),
         probe: executor.probe.as_ref().map(probe_body),
         session: OptionalMember::LeftOut,
-        same_url: &[],
+        same_url: Cow::Borrowed(&[]),
     }
 }
 
@@ -355,7 +357,7 @@ impl<'a> ExecutorBody<'a> {
     /// The executor with the names of others that have its address.
     #[must_use]
     pub fn beside(self, same_url: &'a [String]) -> Self {
-        Self { same_url, ..self }
+        Self { same_url: Cow::Borrowed(same_url), ..self }
     }
 }
 
@@ -390,11 +392,14 @@ pub fn probe_body(probe: &Probe) -> ProbeBody<'_> {
         ok: probe.is_healthy(),
         health: HealthBody {
             ok: probe.health_error.is_none(),
-            error: probe.health_error.as_deref(),
+            error: probe.health_error.as_deref().map(Cow::Borrowed),
         },
         capabilities: match &probe.capabilities {
             Ok(capabilities) => capabilities_body(capabilities),
-            Err(error) => CapabilitiesBody { error: Some(error), ..CapabilitiesBody::default() },
+            Err(error) => CapabilitiesBody {
+                error: Some(Cow::Borrowed(error)),
+                ..CapabilitiesBody::default()
+            },
         },
         name: None,
         agent_events: None,
@@ -405,9 +410,12 @@ impl<'a> ProbeBody<'a> {
     /// The probe with whom it was of, and where it hears of events and why it does not.
     #[must_use]
     pub fn of(self, name: &'a str, events: Option<(&'a str, Option<&'a str>)>) -> Self {
-        let agent_events =
-            events.map(|(url, error)| EventsProbeBody { url, ok: error.is_none(), error });
-        Self { name: Some(name), agent_events, ..self }
+        let agent_events = events.map(|(url, error)| EventsProbeBody {
+            url: Cow::Borrowed(url),
+            ok: error.is_none(),
+            error: error.map(Cow::Borrowed),
+        });
+        Self { name: Some(Cow::Borrowed(name)), agent_events, ..self }
     }
 }
 
@@ -415,10 +423,10 @@ fn capabilities_body(capabilities: &Capabilities) -> CapabilitiesBody<'_> {
     CapabilitiesBody {
         ok: true,
         error: None,
-        task_types: Some(&capabilities.task_types),
-        profiles: Some(&capabilities.profiles),
-        provider_family: Some(&capabilities.provider_family),
-        model_id: Some(&capabilities.model_id),
-        policies: Some(&capabilities.policies),
+        task_types: Some(Cow::Borrowed(&capabilities.task_types)),
+        profiles: Some(Cow::Borrowed(&capabilities.profiles)),
+        provider_family: Some(Cow::Borrowed(&capabilities.provider_family)),
+        model_id: Some(Cow::Borrowed(&capabilities.model_id)),
+        policies: Some(Cow::Borrowed(&capabilities.policies)),
     }
 }

@@ -1,66 +1,68 @@
 //! The resource `/v1/invitations`.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     account::team::{Invitation, InvitationOutcome},
     code::ProblemCode,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::kit::{time::Time, words};
 use crate::problem::Problem;
 
 /// An offer, as shown to its sender.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct InvitationSent<'a> {
-    invitation_id: &'a str,
-    kind: words::InvitationKind,
-    target_id: &'a str,
-    target_label: &'a str,
+    pub invitation_id: Cow<'a, str>,
+    pub kind: words::InvitationKind,
+    pub target_id: Cow<'a, str>,
+    pub target_label: Cow<'a, str>,
     /// When the invitation expires.
-    expires_at: Time,
+    pub expires_at: Time,
 }
 
 pub fn sent(invitation: &Invitation) -> InvitationSent<'_> {
     InvitationSent {
-        invitation_id: &invitation.id,
+        invitation_id: Cow::Borrowed(&invitation.id),
         kind: words::InvitationKind(invitation.kind),
-        target_id: &invitation.target_id,
-        target_label: &invitation.target_label,
+        target_id: Cow::Borrowed(&invitation.target_id),
+        target_label: Cow::Borrowed(&invitation.target_label),
         expires_at: Time(invitation.expires_at),
     }
 }
 
 /// An invitation.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Invitation)]
 pub struct InvitationBody<'a> {
-    id: &'a str,
-    kind: words::InvitationKind,
+    pub id: Cow<'a, str>,
+    pub kind: words::InvitationKind,
     /// The team, workflow or template.
-    target_id: &'a str,
-    target_label: &'a str,
+    pub target_id: Cow<'a, str>,
+    pub target_label: Cow<'a, str>,
     /// Who sent the invitation; the e-mail address if there is no handle.
-    proposed_by_handle: &'a str,
+    pub proposed_by_handle: Cow<'a, str>,
     /// Who is invited, by the name given in the request.
-    proposed_to_handle: &'a str,
-    created_at: Time,
-    expires_at: Time,
+    pub proposed_to_handle: Cow<'a, str>,
+    pub created_at: Time,
+    pub expires_at: Time,
     /// Null while it is pending.
     #[schema(required = true)]
-    resolved_at: Option<Time>,
+    pub resolved_at: Option<Time>,
     #[schema(required = true)]
-    resolution: Option<words::InvitationResolution>,
+    pub resolution: Option<words::InvitationResolution>,
 }
 
 pub fn listed(invitation: &Invitation) -> InvitationBody<'_> {
     InvitationBody {
-        id: &invitation.id,
+        id: Cow::Borrowed(&invitation.id),
         kind: words::InvitationKind(invitation.kind),
-        target_id: &invitation.target_id,
-        target_label: &invitation.target_label,
-        proposed_by_handle: plain(&invitation.from_label),
-        proposed_to_handle: plain(&invitation.to_label),
+        target_id: Cow::Borrowed(&invitation.target_id),
+        target_label: Cow::Borrowed(&invitation.target_label),
+        proposed_by_handle: Cow::Borrowed(plain(&invitation.from_label)),
+        proposed_to_handle: Cow::Borrowed(plain(&invitation.to_label)),
         created_at: Time(invitation.created_at),
         expires_at: Time(invitation.expires_at),
         resolved_at: invitation.resolved_at.map(Time),
@@ -74,21 +76,21 @@ fn plain(label: &str) -> &str {
 }
 
 /// How an invitation ended.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct InvitationResolved<'a> {
-    invitation_id: &'a str,
-    kind: words::InvitationKind,
-    target_id: &'a str,
-    target_label: &'a str,
-    resolution: words::InvitationResolution,
+    pub invitation_id: Cow<'a, str>,
+    pub kind: words::InvitationKind,
+    pub target_id: Cow<'a, str>,
+    pub target_label: Cow<'a, str>,
+    pub resolution: words::InvitationResolution,
 }
 
 pub fn resolved(invitation: &Invitation) -> InvitationResolved<'_> {
     InvitationResolved {
-        invitation_id: &invitation.id,
+        invitation_id: Cow::Borrowed(&invitation.id),
         kind: words::InvitationKind(invitation.kind),
-        target_id: &invitation.target_id,
-        target_label: &invitation.target_label,
+        target_id: Cow::Borrowed(&invitation.target_id),
+        target_label: Cow::Borrowed(&invitation.target_label),
         resolution: words::InvitationResolution(
             invitation.resolution.unwrap_or(InvitationOutcome::Expired),
         ),

@@ -1,6 +1,6 @@
 //! The resource `/v1/api-keys`.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use jurat_core::{
     account::{
@@ -11,7 +11,7 @@ use jurat_core::{
     id::AccountId,
     time::Timestamp,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{
     ToSchema,
@@ -82,7 +82,7 @@ values! {
 }
 
 /// A created key; the only reply that contains the key itself.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct CreatedKey {
     pub id: String,
     pub name: String,
@@ -90,10 +90,8 @@ pub struct CreatedKey {
     /// key.
     #[schema(required = true)]
     pub key: Option<String>,
-    #[schema(value_type = Time)]
-    pub created_at: String,
-    #[schema(value_type = Vec<words::Scope>)]
-    pub scopes: Vec<&'static str>,
+    pub created_at: Time,
+    pub scopes: Vec<words::Scope>,
     pub account: String,
     /// Requests per minute; null for the installation's limit.
     #[schema(required = true)]
@@ -101,8 +99,8 @@ pub struct CreatedKey {
     /// Concurrent rounds; null for the installation's limit.
     #[schema(required = true)]
     pub concurrent_rounds: Option<u32>,
-    #[schema(value_type = Option<Time>, required = true)]
-    pub expires_at: Option<String>,
+    #[schema(required = true)]
+    pub expires_at: Option<Time>,
     /// The id of the key that it replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
@@ -110,33 +108,31 @@ pub struct CreatedKey {
 }
 
 /// A key in a list, without its secret.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = ApiKey)]
 pub struct ListedKey {
     pub id: String,
     pub name: String,
     pub account: String,
-    #[schema(value_type = Vec<words::Scope>)]
-    pub scopes: Vec<&'static str>,
+    pub scopes: Vec<words::Scope>,
     /// Requests per minute; null for the installation's limit.
     #[schema(required = true)]
     pub rate_per_minute: Option<u32>,
     /// Concurrent rounds; null for the installation's limit.
     #[schema(required = true)]
     pub concurrent_rounds: Option<u32>,
-    #[schema(value_type = Time)]
-    pub created_at: String,
-    #[schema(value_type = Option<Time>, required = true)]
-    pub expires_at: Option<String>,
-    #[schema(value_type = Option<Time>, required = true)]
-    pub revoked_at: Option<String>,
+    pub created_at: Time,
+    #[schema(required = true)]
+    pub expires_at: Option<Time>,
+    #[schema(required = true)]
+    pub revoked_at: Option<Time>,
     /// Time of last use, to the minute.
-    #[schema(value_type = Option<Time>, required = true)]
-    pub last_used_at: Option<String>,
+    #[schema(required = true)]
+    pub last_used_at: Option<Time>,
 }
 
 /// A page of keys.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = ApiKeyPage)]
 pub struct KeyPage {
     pub items: Vec<ListedKey>,
@@ -146,9 +142,9 @@ pub struct KeyPage {
 }
 
 /// A revoked key, for tools.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct RevokedKey<'a> {
-    pub id: &'a str,
+    pub id: Cow<'a, str>,
     pub revoked: bool,
 }
 
@@ -158,12 +154,12 @@ impl CreatedKey {
             id: key.id.clone(),
             name: key.name.clone(),
             key: clear.map(ApiKey::reveal),
-            created_at: time::text(key.created_at),
+            created_at: Time(key.created_at),
             scopes: scopes(key),
             account: key.account.to_string(),
             rate_per_minute: key.rate_per_minute,
             concurrent_rounds: key.concurrent_rounds,
-            expires_at: key.expires_at.map(time::text),
+            expires_at: key.expires_at.map(Time),
             replaces,
         }
     }
@@ -178,16 +174,16 @@ impl From<&Key> for ListedKey {
             scopes: scopes(key),
             rate_per_minute: key.rate_per_minute,
             concurrent_rounds: key.concurrent_rounds,
-            created_at: time::text(key.created_at),
-            expires_at: key.expires_at.map(time::text),
-            revoked_at: key.revoked_at.map(time::text),
-            last_used_at: key.last_used_at.map(time::text),
+            created_at: Time(key.created_at),
+            expires_at: key.expires_at.map(Time),
+            revoked_at: key.revoked_at.map(Time),
+            last_used_at: key.last_used_at.map(Time),
         }
     }
 }
 
-fn scopes(key: &Key) -> Vec<&'static str> {
-    key.scopes.iter().map(|scope| scope.as_str()).collect()
+fn scopes(key: &Key) -> Vec<words::Scope> {
+    key.scopes.iter().copied().map(words::Scope).collect()
 }
 
 /// Reads a request to create a key.

@@ -1,7 +1,9 @@
 //! The resource `/v1/knowledge`: what is remembered of decisions.
 
+use std::borrow::Cow;
+
 use jurat_core::time::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -29,81 +31,81 @@ pub struct KnowledgeView<'a> {
 }
 
 /// A remembered decision, for reuse by tasks with the same or similar inputs.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Knowledge)]
 pub struct KnowledgeBody<'a> {
-    task_id: &'a str,
+    pub task_id: Cow<'a, str>,
     /// Number of the decision within the task, from 1.
-    epoch: u64,
-    task_type: &'a str,
+    pub epoch: u64,
+    pub task_type: Cow<'a, str>,
     /// The reference under which executors see it in the seed bundle of similar tasks.
-    decision_ref: DecisionRef<'a>,
-    candidate_id: &'a str,
+    pub decision_ref: DecisionRef<'a>,
+    pub candidate_id: Cow<'a, str>,
     /// The decided output.
     #[schema(value_type = Value)]
-    output: &'a Value,
+    pub output: Cow<'a, Value>,
     /// Probability that the decision is right; a hint for the same inputs is never higher.
     #[schema(minimum = 0, maximum = 1)]
-    confidence: f64,
+    pub confidence: f64,
     /// Reason codes that the voters gave.
-    reason_codes: &'a [u16],
-    quorum: KnowledgeQuorum,
-    policy_id: &'a str,
+    pub reason_codes: Cow<'a, [u16]>,
+    pub quorum: KnowledgeQuorum,
+    pub policy_id: Cow<'a, str>,
     /// Digests of the inputs, the schema and the policy's parameters. Tasks of the same type with
     /// the same policy and digests can reuse the decision.
-    input_digest: &'a str,
-    output_schema_digest: &'a str,
-    policy_params_digest: &'a str,
+    pub input_digest: Cow<'a, str>,
+    pub output_schema_digest: Cow<'a, str>,
+    pub policy_params_digest: Cow<'a, str>,
     /// Digest of the decision.
-    final_hash: &'a str,
-    created_at: Time,
+    pub final_hash: Cow<'a, str>,
+    pub created_at: Time,
     /// When it was disputed and excluded from reuse.
     #[schema(required = true)]
-    deprecated_at: Option<Time>,
+    pub deprecated_at: Option<Time>,
 }
 
 /// A reference to a decision.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = KnowledgeRef)]
 pub struct DecisionRef<'a> {
-    task_id: &'a str,
-    epoch: u64,
-    final_commit_hash: &'a str,
+    pub task_id: Cow<'a, str>,
+    pub epoch: u64,
+    pub final_commit_hash: Cow<'a, str>,
 }
 
 /// The votes.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct KnowledgeQuorum {
-    threshold: u64,
-    approvals: u64,
-    rejections: u64,
+    pub threshold: u64,
+    pub approvals: u64,
+    pub rejections: u64,
 }
 
 pub fn body(view: KnowledgeView<'_>) -> KnowledgeBody<'_> {
     let count = |name: &str| view.quorum[name].as_u64().unwrap_or_default();
     KnowledgeBody {
-        task_id: view.task_id,
+        task_id: Cow::Borrowed(view.task_id),
         epoch: view.epoch,
-        task_type: view.task_type,
+        task_type: Cow::Borrowed(view.task_type),
         decision_ref: DecisionRef {
-            task_id: view.task_id,
+            task_id: Cow::Borrowed(view.task_id),
             epoch: view.epoch,
-            final_commit_hash: view.final_hash,
+            final_commit_hash: Cow::Borrowed(view.final_hash),
         },
-        candidate_id: view.candidate,
-        output: view.output,
+        candidate_id: Cow::Borrowed(view.candidate),
+        output: Cow::Borrowed(view.output),
         confidence: view.confidence,
-        reason_codes: view.reason_codes,
+        reason_codes: Cow::Borrowed(view.reason_codes),
         quorum: KnowledgeQuorum {
             threshold: count("threshold"),
             approvals: count("approvals"),
             rejections: count("rejections"),
         },
-        policy_id: view.policy_id,
-        input_digest: view.input_digest,
-        output_schema_digest: view.schema_digest,
-        policy_params_digest: view.params_digest,
-        final_hash: view.final_hash,
+        policy_id: Cow::Borrowed(view.policy_id),
+        input_digest: Cow::Borrowed(view.input_digest),
+        output_schema_digest: Cow::Borrowed(view.schema_digest),
+        policy_params_digest: Cow::Borrowed(view.params_digest),
+        final_hash: Cow::Borrowed(view.final_hash),
         created_at: Time(view.created_at),
         deprecated_at: view.deprecated_at.map(Time),
     }

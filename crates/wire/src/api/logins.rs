@@ -1,10 +1,12 @@
 //! Logging in without a key: codes by e-mail, and programs that a user approves.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     account::{key::ApiKey, login::DEVICE_INTERVAL_S},
     code::ProblemCode,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -64,24 +66,26 @@ pub fn decode_approve(body: &Value) -> Result<(String, bool), Problem> {
 }
 
 /// The reply is the same for every address.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct CodeSent {
-    status: &'static str,
-    message: &'static str,
+    pub status: Cow<'static, str>,
+    pub message: Cow<'static, str>,
 }
 
 pub const CODE_SENT: CodeSent = CodeSent {
-    status: "ok",
-    message: "If this address can be used here, we have sent it a code. Enter it within ten minutes.",
+    status: Cow::Borrowed("ok"),
+    message: Cow::Borrowed(
+        "If this address can be used here, we have sent it a code. Enter it within ten minutes.",
+    ),
 };
 
 /// A key for a logged-in user.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = LoginKey)]
 pub struct LoginKeyBody {
     /// Shown only once.
-    api_key: String,
-    key_id: String,
+    pub api_key: String,
+    pub key_id: String,
 }
 
 pub fn entered(clear: &ApiKey) -> LoginKeyBody {
@@ -89,45 +93,49 @@ pub fn entered(clear: &ApiKey) -> LoginKeyBody {
 }
 
 /// Login addresses for clients.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct ClientConfig {
-    workos_client_id: &'static str,
-    workos_device_authorization_uri: String,
-    workos_token_uri: String,
+    pub workos_client_id: Cow<'static, str>,
+    pub workos_device_authorization_uri: String,
+    pub workos_token_uri: String,
     /// Files that clients skip when they upload a folder.
-    ignore_defaults: [&'static str; 6],
+    pub ignore_defaults: Vec<Cow<'static, str>>,
 }
+
+/// Files that no client uploads.
+const IGNORED_FILES: [&str; 6] =
+    [".git/", ".DS_Store", "node_modules/", "__pycache__/", ".venv/", "*.log"];
 
 pub fn client_config(base: &str) -> ClientConfig {
     ClientConfig {
-        workos_client_id: "jurat",
+        workos_client_id: Cow::Borrowed("jurat"),
         workos_device_authorization_uri: format!("{base}/auth/device/authorize"),
         workos_token_uri: format!("{base}/auth/device/token"),
-        ignore_defaults: [".git/", ".DS_Store", "node_modules/", "__pycache__/", ".venv/", "*.log"],
+        ignore_defaults: IGNORED_FILES.map(Cow::Borrowed).to_vec(),
     }
 }
 
 /// What a waiting program shows to its user.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = DeviceAuthorization)]
 pub struct DeviceBody<'a> {
     /// The program's own secret.
-    device_code: &'a str,
-    user_code: &'a str,
-    verification_uri: String,
-    verification_uri_complete: String,
+    pub device_code: Cow<'a, str>,
+    pub user_code: Cow<'a, str>,
+    pub verification_uri: String,
+    pub verification_uri_complete: String,
     /// Seconds until the login expires.
-    expires_in: i64,
+    pub expires_in: i64,
     /// Seconds between two polls.
-    interval: u32,
+    pub interval: u32,
 }
 
 pub fn device<'a>(base: &str, codes: (&'a str, &'a str), expires_in: i64) -> DeviceBody<'a> {
     let (device_code, user_code) = codes;
     let verification_uri = format!("{base}/auth/device");
     DeviceBody {
-        device_code,
-        user_code,
+        device_code: Cow::Borrowed(device_code),
+        user_code: Cow::Borrowed(user_code),
         verification_uri_complete: format!("{verification_uri}?user_code={user_code}"),
         verification_uri,
         expires_in,
@@ -136,33 +144,33 @@ pub fn device<'a>(base: &str, codes: (&'a str, &'a str), expires_in: i64) -> Dev
 }
 
 /// The token of an approved program; it can be exchanged for one key.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = DeviceToken)]
 pub struct DeviceTokenBody<'a> {
-    access_token: &'a str,
-    token_type: &'static str,
+    pub access_token: Cow<'a, str>,
+    pub token_type: Cow<'static, str>,
 }
 
 pub fn token(text: &str) -> DeviceTokenBody<'_> {
-    DeviceTokenBody { access_token: text, token_type: "Bearer" }
+    DeviceTokenBody { access_token: Cow::Borrowed(text), token_type: Cow::Borrowed("Bearer") }
 }
 
 /// OAuth error that says why a waiting program has no token.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = DeviceProblem)]
 pub struct DeviceProblemBody {
-    error: &'static str,
-    error_description: &'static str,
+    pub error: Cow<'static, str>,
+    pub error_description: Cow<'static, str>,
 }
 
 pub const fn device_problem(error: &'static str, text: &'static str) -> DeviceProblemBody {
-    DeviceProblemBody { error, error_description: text }
+    DeviceProblemBody { error: Cow::Borrowed(error), error_description: Cow::Borrowed(text) }
 }
 
 /// The user's answer to a waiting program.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct DeviceAnswered {
-    approved: bool,
+    pub approved: bool,
 }
 
 pub fn answered(approved: bool) -> DeviceAnswered {

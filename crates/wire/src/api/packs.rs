@@ -1,19 +1,19 @@
 //! Instructions for agents as replies have them.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// Instructions for an agent, in Markdown.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = PromptPack)]
 pub struct PackBody<'a> {
     /// The instructions.
-    pub skill_md: &'a str,
+    pub skill_md: Cow<'a, str>,
     /// Texts that the instructions refer to, by path.
     #[schema(value_type = BTreeMap<String, String>)]
-    pub references: &'a BTreeMap<&'static str, &'static str>,
+    pub references: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
     /// For a loop: maximum number of iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u32)]
@@ -21,11 +21,11 @@ pub struct PackBody<'a> {
     /// The workflow that the instructions are about, if any; `workflow_id` and `id` are aliases.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    pub skill_id: Option<&'a str>,
+    pub skill_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    pub workflow_id: Option<&'a str>,
+    pub workflow_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    pub id: Option<&'a str>,
+    pub id: Option<Cow<'a, str>>,
 }

@@ -1,7 +1,9 @@
 //! The handle of an account: `/v1/me` and `/v1/me/rename-handle`.
 
+use std::borrow::Cow;
+
 use jurat_core::{account::AccountProfile, code::ProblemCode};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -26,15 +28,15 @@ pub fn decode_handle(body: &Value) -> Result<String, Problem> {
 }
 
 /// The account's handle.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct ClaimedHandle<'a> {
-    handle: &'a str,
-    claimed_at: Option<Time>,
+    pub handle: Cow<'a, str>,
+    pub claimed_at: Option<Time>,
 }
 
 pub fn claimed(profile: &AccountProfile) -> ClaimedHandle<'_> {
     ClaimedHandle {
-        handle: profile.handle.as_deref().unwrap_or_default(),
+        handle: Cow::Borrowed(profile.handle.as_deref().unwrap_or_default()),
         claimed_at: profile.handle_claimed_at.map(Time),
     }
 }

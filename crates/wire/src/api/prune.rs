@@ -1,7 +1,7 @@
 //! `/v1/prune`: removing old data.
 
 use jurat_core::code::ProblemCode;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -17,7 +17,7 @@ request! {
 }
 
 /// How much of each kind was removed, or would be.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[schema(as = Pruned)]
 pub struct PrunedBody {
     /// Whether data was only counted.

@@ -1,10 +1,12 @@
 //! The resource `/v1/rounds`.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     round::{ClosingSummary, OpenRound, Round, RoundSummary},
     time::Timestamp,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -18,84 +20,84 @@ use super::{
 };
 
 /// A round: its request, state and outcome.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Round)]
 pub struct RoundBody<'a> {
-    round_id: &'a str,
-    kind: Kind,
-    state: RoundState,
+    pub round_id: Cow<'a, str>,
+    pub kind: Kind,
+    pub state: RoundState,
     /// The task that the round belongs to, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    task_id: Option<&'a str>,
+    pub task_id: Option<Cow<'a, str>>,
     /// The request in one line; null if it is not stored or was erased or pruned.
     #[schema(required = true)]
-    asked: Option<&'a str>,
+    pub asked: Option<Cow<'a, str>>,
     /// The sessions called, in selection order.
-    sessions: Vec<&'a str>,
-    policy_id: &'a str,
-    policy_hash: &'a str,
+    pub sessions: Vec<Cow<'a, str>>,
+    pub policy_id: Cow<'a, str>,
+    pub policy_hash: Cow<'a, str>,
     /// Digest of the request's canonical JSON.
-    request_digest: &'a str,
-    opened_at: Time,
-    deadline_at: Time,
+    pub request_digest: Cow<'a, str>,
+    pub opened_at: Time,
+    pub deadline_at: Time,
     /// Null while the round is open, like all fields below.
     #[schema(required = true)]
-    closed_at: Option<Time>,
+    pub closed_at: Option<Time>,
     #[schema(required = true)]
-    outcome: Option<Outcome>,
+    pub outcome: Option<Outcome>,
     /// The winning verdict, `OK` for delegate; null if none won.
     #[schema(required = true)]
-    verdict: Option<Label>,
+    pub verdict: Option<Label>,
     #[schema(required = true, minimum = 0, maximum = 1)]
-    agreement: Option<f64>,
+    pub agreement: Option<f64>,
     #[schema(required = true, minimum = 0, maximum = 1)]
-    confidence: Option<f64>,
+    pub confidence: Option<f64>,
     #[schema(required = true)]
-    receipt_id: Option<&'a str>,
+    pub receipt_id: Option<Cow<'a, str>>,
     /// As in the reply; left out in lists and while the round is open, like all fields below.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<String>)]
-    reasons: Option<Vec<String>>,
+    pub reasons: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    status: Option<&'static str>,
-    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
+    pub status: Option<Cow<'static, str>>,
+    #[serde(default, skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Value)]
-    output: OptionalMember<&'a Value>,
+    pub output: OptionalMember<Cow<'a, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = ConsensusBlock)]
-    consensus: Option<ConsensusBlock<'a>>,
+    pub consensus: Option<ConsensusBlock<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<ReplicaBody>)]
-    replicas: Option<Vec<ReplicaBody<'a>>>,
+    pub replicas: Option<Vec<ReplicaBody<'a>>>,
     /// The request as canonical JSON, whose digest is `request_digest`; for a verifier run, the
     /// input of its judges. Left out in lists and if it is not stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Value)]
-    request: Option<Value>,
+    pub request: Option<Value>,
     /// When the round's content was erased or pruned; left out before that.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
-    erased_at: Option<Time>,
+    pub erased_at: Option<Time>,
     /// Ignored fields of a version 2 request, in the reply to a request that does not wait.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
     #[schema(required = false)]
-    warnings: &'a [String],
+    pub warnings: Cow<'a, [String]>,
 }
 
 /// A round whose content is erased.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = RoundErased)]
 pub struct ErasedBody<'a> {
-    round_id: &'a str,
+    pub round_id: Cow<'a, str>,
     /// When it was erased, possibly by an earlier request.
-    erased_at: Time,
+    pub erased_at: Time,
 }
 
 /// The answer to whoever has a round erased.
 pub fn erased(round_id: &str, at: Timestamp) -> ErasedBody<'_> {
-    ErasedBody { round_id, erased_at: Time(at) }
+    ErasedBody { round_id: Cow::Borrowed(round_id), erased_at: Time(at) }
 }
 
 /// A round with its reply, as `GET /v1/rounds/{id}` shows it.
@@ -130,15 +132,15 @@ pub fn summary(round: &RoundSummary) -> RoundBody<'_> {
 
 fn line<'a>(open: &'a OpenRound, closing: Option<&'a ClosingSummary>) -> RoundBody<'a> {
     RoundBody {
-        round_id: open.id.as_str(),
+        round_id: Cow::Borrowed(open.id.as_str()),
         kind: Kind(open.kind),
         state: RoundState(closing.map(|closing| closing.ending)),
-        task_id: open.step.as_ref().map(|step| step.task_id.as_str()),
-        asked: open.kept.asked.as_ref().map(|asked| asked.line.as_str()),
-        sessions: open.seats.iter().map(|seat| seat.session_id.as_str()).collect(),
-        policy_id: &open.policy_id,
-        policy_hash: &open.policy_hash,
-        request_digest: &open.request_digest,
+        task_id: open.step.as_ref().map(|step| step.task_id.as_str()).map(Cow::Borrowed),
+        asked: open.kept.asked.as_ref().map(|asked| asked.line.as_str()).map(Cow::Borrowed),
+        sessions: open.seats.iter().map(|seat| Cow::Borrowed(seat.session_id.as_str())).collect(),
+        policy_id: Cow::Borrowed(&open.policy_id),
+        policy_hash: Cow::Borrowed(&open.policy_hash),
+        request_digest: Cow::Borrowed(&open.request_digest),
         opened_at: Time(open.opened_at),
         deadline_at: Time(open.deadline_at),
         closed_at: closing.map(|closing| Time(closing.closed_at)),
@@ -146,7 +148,7 @@ fn line<'a>(open: &'a OpenRound, closing: Option<&'a ClosingSummary>) -> RoundBo
         verdict: closing.and_then(|closing| closing.verdict).map(Label),
         agreement: closing.map(|closing| closing.agreement),
         confidence: closing.map(|closing| closing.confidence),
-        receipt_id: closing.map(|closing| closing.receipt_id.as_str()),
+        receipt_id: closing.map(|closing| closing.receipt_id.as_str()).map(Cow::Borrowed),
         reasons: None,
         status: None,
         output: OptionalMember::LeftOut,
@@ -154,6 +156,6 @@ fn line<'a>(open: &'a OpenRound, closing: Option<&'a ClosingSummary>) -> RoundBo
         replicas: None,
         request: None,
         erased_at: None,
-        warnings: &[],
+        warnings: Cow::Borrowed(&[]),
     }
 }

@@ -1,9 +1,12 @@
 //! The resource `/v1/sessions`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use jurat_core::{code::ProblemCode, executor::session::Session, time::Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -143,38 +146,38 @@ fn task_types(value: &Value) -> Result<BTreeMap<String, String>, FieldFault> {
 }
 
 /// A session: a named route to one executor.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Session)]
 pub struct SessionBody<'a> {
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// Same value as `id`.
-    session_id: &'a str,
+    pub session_id: Cow<'a, str>,
     /// The name of its executor.
-    executor: &'a str,
-    profile: &'a str,
+    pub executor: Cow<'a, str>,
+    pub profile: Cow<'a, str>,
     #[schema(required = true)]
-    tier: Option<words::Tier>,
-    labels: &'a BTreeSet<String>,
+    pub tier: Option<words::Tier>,
+    pub labels: Cow<'a, BTreeSet<String>>,
     /// Maps task types to the executor's names for them; the key `*` matches any.
-    task_types: &'a BTreeMap<String, String>,
+    pub task_types: Cow<'a, BTreeMap<String, String>>,
     /// Assumed share of correct answers.
     #[schema(minimum = 0, maximum = 1)]
-    reliability: f64,
+    pub reliability: f64,
     /// Price per call in millionths of a credit.
-    price_micros: u64,
-    created_at: Time,
+    pub price_micros: u64,
+    pub created_at: Time,
 }
 
 /// A session as replies show it.
 pub fn body(session: &Session) -> SessionBody<'_> {
     SessionBody {
-        id: &session.id,
-        session_id: &session.id,
-        executor: &session.executor,
-        profile: &session.profile,
+        id: Cow::Borrowed(&session.id),
+        session_id: Cow::Borrowed(&session.id),
+        executor: Cow::Borrowed(&session.executor),
+        profile: Cow::Borrowed(&session.profile),
         tier: session.tier.map(words::Tier),
-        labels: &session.labels,
-        task_types: &session.task_types,
+        labels: Cow::Borrowed(&session.labels),
+        task_types: Cow::Borrowed(&session.task_types),
         reliability: session.reliability(),
         price_micros: session.price_micros,
         created_at: Time(session.created_at),

@@ -1,10 +1,12 @@
 //! The resource `/v1/shares`: workflows that others granted to the caller.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     code::ProblemCode,
     workflow::share::{Share, ShareState},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -26,43 +28,43 @@ pub fn decode_answer(body: &Value) -> Result<(), Problem> {
 }
 
 /// A workflow that another owner granted to the caller, with the verifiers that it names.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Share)]
 pub struct ShareBody<'a> {
     /// The id of the workflow.
-    id: &'a str,
-    name: &'a str,
-    slug: &'a str,
-    description: &'a str,
+    pub id: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
+    pub description: Cow<'a, str>,
     /// The name of the workflow for the caller: `@owner/slug`.
-    reference: String,
+    pub reference: String,
     /// `@` and the handle, or the id of an account without a handle.
-    owner: &'a str,
-    owner_user_id: &'a str,
+    pub owner: Cow<'a, str>,
+    pub owner_user_id: Cow<'a, str>,
     /// The caller's role on the workflow.
-    role: words::WorkflowRole,
-    state: words::ShareState,
+    pub role: words::WorkflowRole,
+    pub state: words::ShareState,
     /// Whether the caller blocks all shares of the owner.
-    blocked: bool,
+    pub blocked: bool,
     /// The handle of the team it was granted to; null if it was granted to the caller directly.
     #[schema(required = true)]
-    via_team: Option<&'a str>,
-    granted_at: Time,
+    pub via_team: Option<Cow<'a, str>>,
+    pub granted_at: Time,
 }
 
 pub fn share(share: &Share) -> ShareBody<'_> {
     ShareBody {
-        id: &share.id,
-        name: &share.name,
-        slug: &share.slug,
-        description: &share.description,
+        id: Cow::Borrowed(&share.id),
+        name: Cow::Borrowed(&share.name),
+        slug: Cow::Borrowed(&share.slug),
+        description: Cow::Borrowed(&share.description),
         reference: share.reference(),
-        owner: &share.owner_label,
-        owner_user_id: share.owner.as_str(),
+        owner: Cow::Borrowed(&share.owner_label),
+        owner_user_id: Cow::Borrowed(share.owner.as_str()),
         role: words::WorkflowRole(share.role),
         state: words::ShareState(share.state),
         blocked: share.is_blocked,
-        via_team: share.team.as_deref(),
+        via_team: share.team.as_deref().map(Cow::Borrowed),
         granted_at: Time(share.granted_at),
     }
 }

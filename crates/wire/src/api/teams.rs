@@ -1,10 +1,12 @@
 //! The resource `/v1/teams`.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     account::team::{Team, TeamMember, TeamRole},
     code::ProblemCode,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -55,75 +57,79 @@ pub fn filter(text: Option<&str>) -> Result<Option<TeamRole>, Problem> {
 }
 
 /// A team, as shown to its members.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Team)]
 pub struct TeamBody<'a> {
-    team_id: &'a str,
-    handle: &'a str,
+    pub team_id: Cow<'a, str>,
+    pub handle: Cow<'a, str>,
     /// The account that owns it.
-    owner_user_id: &'a str,
+    pub owner_user_id: Cow<'a, str>,
     /// The caller's role in the team.
-    role: words::TeamRole,
-    created_at: Time,
+    pub role: words::TeamRole,
+    pub created_at: Time,
 }
 
 pub fn team(team: &Team) -> TeamBody<'_> {
     TeamBody {
-        team_id: team.account.as_str(),
-        handle: &team.handle,
-        owner_user_id: team.owner.as_str(),
+        team_id: Cow::Borrowed(team.account.as_str()),
+        handle: Cow::Borrowed(&team.handle),
+        owner_user_id: Cow::Borrowed(team.owner.as_str()),
         role: words::TeamRole(team.role),
         created_at: Time(team.created_at),
     }
 }
 
 /// A member of a team.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TeamMember)]
 pub struct MemberBody<'a> {
-    user_id: &'a str,
+    pub user_id: Cow<'a, str>,
     #[schema(required = true)]
-    email: Option<&'a str>,
+    pub email: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    handle: Option<&'a str>,
-    role: words::TeamRole,
-    since: Time,
+    pub handle: Option<Cow<'a, str>>,
+    pub role: words::TeamRole,
+    pub since: Time,
 }
 
 pub fn member(member: &TeamMember) -> MemberBody<'_> {
     MemberBody {
-        user_id: member.account.as_str(),
-        email: member.email.as_deref(),
-        handle: member.handle.as_deref(),
+        user_id: Cow::Borrowed(member.account.as_str()),
+        email: member.email.as_deref().map(Cow::Borrowed),
+        handle: member.handle.as_deref().map(Cow::Borrowed),
         role: words::TeamRole(member.role),
         since: Time(member.since),
     }
 }
 
 /// A deleted team.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct DeletedTeam<'a> {
-    team_id: &'a str,
-    handle: &'a str,
-    deleted: bool,
+    pub team_id: Cow<'a, str>,
+    pub handle: Cow<'a, str>,
+    pub deleted: bool,
 }
 
 pub fn deleted(team: &Team) -> DeletedTeam<'_> {
-    DeletedTeam { team_id: team.account.as_str(), handle: &team.handle, deleted: true }
+    DeletedTeam {
+        team_id: Cow::Borrowed(team.account.as_str()),
+        handle: Cow::Borrowed(&team.handle),
+        deleted: true,
+    }
 }
 
 /// A removed team member.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct RemovedMember<'a> {
-    team_id: &'a str,
-    user_id: &'a str,
-    removed: bool,
+    pub team_id: Cow<'a, str>,
+    pub user_id: Cow<'a, str>,
+    pub removed: bool,
 }
 
 pub fn removed<'a>(team: &'a Team, member: &'a TeamMember) -> RemovedMember<'a> {
     RemovedMember {
-        team_id: team.account.as_str(),
-        user_id: member.account.as_str(),
+        team_id: Cow::Borrowed(team.account.as_str()),
+        user_id: Cow::Borrowed(member.account.as_str()),
         removed: true,
     }
 }

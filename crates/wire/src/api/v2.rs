@@ -1,6 +1,8 @@
 //! Version 2 of the consensus API, as a translation to version 3 and back.
 
-use serde::{Serialize, Serializer};
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
@@ -55,68 +57,60 @@ pub fn down<'a>(reply: RoundReply<'a>, warnings: &'a [String]) -> ReplyV2<'a> {
 }
 
 /// The reply of version 2.
-#[derive(Debug)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(untagged)]
 pub enum ReplyV2<'a> {
     Delegate(DelegateReplyV2<'a>),
     Verdict(VerdictReplyV2<'a>),
 }
 
-impl Serialize for ReplyV2<'_> {
-    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Delegate(reply) => reply.serialize(writer),
-            Self::Verdict(reply) => reply.serialize(writer),
-        }
-    }
-}
-
 /// The reply to a version 2 delegate request: the answer of its one replica.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct DelegateReplyV2<'a> {
     /// Probability that the output is right; 0 if there is none, never 1.
     #[schema(minimum = 0, maximum = 1)]
-    confidence: f64,
+    pub confidence: f64,
     #[schema(required = true)]
-    error: Option<ReplicaErrorBody<'a>>,
-    evidence: EvidenceBody<'a>,
+    pub error: Option<ReplicaErrorBody<'a>>,
+    pub evidence: EvidenceBody<'a>,
     /// The output; null if there is none.
     #[schema(value_type = Value, required = true)]
-    output: Option<&'a Value>,
+    pub output: Option<Cow<'a, Value>>,
     /// Digest of the recorded decision.
-    receipt_id: &'a str,
-    round_id: &'a str,
-    session_id: &'a str,
+    pub receipt_id: Cow<'a, str>,
+    pub round_id: Cow<'a, str>,
+    pub session_id: Cow<'a, str>,
     /// `OK`, or the label of the replica, such as `TIMEOUT`.
     #[schema(example = "OK")]
-    status: &'static str,
+    pub status: Cow<'static, str>,
     /// Ignored fields of the request; left out if there are none.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
     #[schema(required = false)]
-    warnings: &'a [String],
+    pub warnings: Cow<'a, [String]>,
 }
 
 /// The reply to a version 2 validate request: the answer of its one replica.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct VerdictReplyV2<'a> {
     /// Probability that the verdict is right; 0 if there is none, never 1.
     #[schema(minimum = 0, maximum = 1)]
-    confidence: f64,
+    pub confidence: f64,
     #[schema(required = true)]
-    error: Option<ReplicaErrorBody<'a>>,
-    evidence: EvidenceBody<'a>,
+    pub error: Option<ReplicaErrorBody<'a>>,
+    pub evidence: EvidenceBody<'a>,
     /// The replica's reasons, in words.
-    reasons: Vec<String>,
+    pub reasons: Vec<String>,
     /// Digest of the recorded decision.
-    receipt_id: &'a str,
-    round_id: &'a str,
-    session_id: &'a str,
+    pub receipt_id: Cow<'a, str>,
+    pub round_id: Cow<'a, str>,
+    pub session_id: Cow<'a, str>,
     /// The verdict, or the label of the replica, such as `TIMEOUT`.
     #[schema(required = true)]
-    verdict: Option<Label>,
+    pub verdict: Option<Label>,
     /// Ignored fields of the request; left out if there are none.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
     #[schema(required = false)]
-    warnings: &'a [String],
+    pub warnings: Cow<'a, [String]>,
 }
 
 impl<'a> DelegateReplyV2<'a> {
@@ -131,8 +125,8 @@ impl<'a> DelegateReplyV2<'a> {
             receipt_id: reply.receipt_id,
             round_id: reply.round_id,
             session_id: one.session_id,
-            status: label.map_or(reply.status, |label| label.0.as_str()),
-            warnings,
+            status: label.map_or(reply.status, |label| Cow::Borrowed(label.0.as_str())),
+            warnings: Cow::Borrowed(warnings),
         }
     }
 }
@@ -149,7 +143,7 @@ impl<'a> VerdictReplyV2<'a> {
             round_id: reply.round_id,
             session_id: one.session_id,
             verdict: reply.verdict.or(one.label),
-            warnings,
+            warnings: Cow::Borrowed(warnings),
         }
     }
 }

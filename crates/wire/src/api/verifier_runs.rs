@@ -5,6 +5,6 @@ mod request;
 
 pub(crate) use self::request::{RunTimeoutMs, replicas, timeout_ms};
 pub use self::{
-    reply::{VerifierRunBody, anonymous, line, whole},
+    reply::{JudgeBody, VerifierRunBody, VerifierRunStatus, anonymous, line, whole},
     request::{JudgeCount, JudgeList, RunVerifierRequest, VerifierRunRequest, decode_verifier_run},
 };

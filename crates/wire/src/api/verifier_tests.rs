@@ -2,6 +2,7 @@
 
 mod reply;
 mod request;
+mod scores;
 
 pub use self::{
     reply::{CaseBody, CaseError, CaseEvent, ComparedBody, FlipBody, ReportBody},
@@ -9,4 +10,5 @@ pub use self::{
         AttackVerifierRequest, CaseOrder, CaseSource, LabelledCase, MeasureOrder,
         TestVerifierRequest, decode_attack, decode_test,
     },
+    scores::{FamilyScores, MeasuredRate, MeasurementScores},
 };

@@ -13,8 +13,8 @@ pub use self::{
     deploy::{DeployVerifierRequest, DeployedVerifier, decode_deploy},
     measurement::{MeasurementBody, NewestMeasurements},
     show::{
-        DeletedVerifier, ListedVerifier, RevokedVerifier, SnapshotBody, VerifierBody, VersionBody,
-        deleted, listed, revoked, shown, version_line,
+        DeletedVerifier, ExampleBody, JudgeModelConfig, ListedVerifier, RevokedVerifier,
+        SnapshotBody, VerifierBody, VersionBody, deleted, listed, revoked, shown, version_line,
     },
 };
 use super::kit::json::short;

@@ -3,5 +3,6 @@
 
 mod agent_runs;
 mod executor;
+mod replies;
 mod strict_json;
 mod tasks;

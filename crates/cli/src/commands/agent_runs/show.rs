@@ -7,90 +7,97 @@ use std::{
 
 use console::Style;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::Value;
+use jurat_core::agent_run::{AgentRunEventKind as Kind, AgentRunStatus};
+use jurat_wire::api::agent_runs::{
+    AgentRunBody, AgentRunEventBody, AgentRunResultBody, ResultBucket,
+};
+use serde::Deserialize;
 
-use crate::output::{
-    Output, OutputFormat, Verbosity, complain, shortened,
-    table::{cell, fields, said, table, word},
+use crate::{
+    client::SseEvent,
+    output::{
+        Output, OutputFormat, Verbosity, complain, shortened,
+        table::{cell, fields, said, table, word},
+    },
 };
 
 const WIDEST: usize = 2_000;
 const WIDEST_LINE: usize = 300;
 
 /// A run with its steps.
-pub(crate) fn shown(out: Output, body: &Value) -> String {
+pub(crate) fn shown(out: Output, run: &AgentRunBody<'_>) -> String {
     let mut lines = vec![
-        ("run", said(&body["run_id"])),
-        ("type", said(&body["task_type"])),
-        ("status", painted(out, &said(&body["status"]))),
-        ("created", said(&body["created_at"])),
+        ("run", said(&run.run_id)),
+        ("type", said(&run.task_type)),
+        ("status", painted(out, run.status.0)),
+        ("created", said(&run.created_at)),
     ];
-    if !body["finished_at"].is_null() {
-        lines.push(("finished", said(&body["finished_at"])));
+    if let Some(at) = &run.finished_at {
+        lines.push(("finished", said(at)));
     }
-    if body["iteration"].as_u64().is_some_and(|iteration| iteration > 0) {
-        lines.push(("repeated", format!("{} times", body["iteration"])));
+    if 0 < run.iteration {
+        lines.push(("repeated", format!("{} times", run.iteration)));
     }
-    if let Some(error) = body["error"].as_str() {
+    if let Some(error) = &run.error {
         lines.push(("error", shortened(error, WIDEST)));
     }
-    let rows = body["steps"].as_array().into_iter().flatten().map(|step| {
+    let rows = run.steps.iter().map(|step| {
         vec![
-            cell(&step["agent_id"]),
-            cell(&step["executor"]),
-            word(&step["status"]),
-            cell(&step["attempt"]),
-            cell(&step["task_id"]),
-            cell(&step["error"]),
+            cell(&step.agent_id),
+            cell(&step.executor),
+            word(&step.status),
+            cell(&step.attempt),
+            cell(&step.task_id),
+            cell(&step.error),
         ]
     });
     let header = ["agent", "executor", "status", "attempt", "task", "error"];
     format!("{}\n{}", fields(&lines), table(out, &header, rows.collect()))
 }
 
-/// What came of a run.
-pub(crate) fn result(out: Output, body: &Value) -> String {
-    let aggregation = &body["result"]["aggregation"];
+/// The result of a run.
+pub(crate) fn result(out: Output, run: &AgentRunResultBody<'_>) -> String {
+    let aggregation = run.aggregation();
     let mut parts = Vec::new();
-    for (title, name) in [("decision", "final_decision"), ("answer  ", "final_answer")] {
-        let value = &aggregation[name];
+    let values =
+        [("decision", &aggregation.final_decision), ("answer  ", &aggregation.final_answer)];
+    for (title, value) in values {
         if !value.is_null() {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             parts.push(format!("{title}  {}", shortened(&text, WIDEST)));
         }
     }
-    for bucket in aggregation["buckets"].as_array().into_iter().flatten() {
-        parts.push(counted(bucket));
-    }
-    let mut status = vec![painted(out, &said(&body["status"]))];
-    if let Some(error) = body["error"].as_str() {
+    parts.extend(aggregation.buckets.iter().map(counted));
+    let mut status = vec![painted(out, run.status.0)];
+    if let Some(error) = &run.error {
         status.push(shortened(error, WIDEST));
     }
     parts.push(status.join("  ·  "));
     parts.join("\n")
 }
 
-/// How often each value was said, and what decided.
-fn counted(bucket: &Value) -> String {
-    let candidates = bucket["candidates"].as_array().into_iter().flatten();
+/// Who gave each value, and what decided.
+fn counted(bucket: &ResultBucket) -> String {
+    let candidates = bucket.candidates.iter();
     let said_by: Vec<String> = candidates
-        .map(|it| format!("{} by {}", shortened(&said(&it["value"]), 80), said(&it["agents"])))
+        .map(|it| format!("{} by {}", shortened(&said(&it.value), 80), said(&it.agents)))
         .collect();
-    let decided = match (bucket["decided_by"].as_str(), bucket["unresolved"].as_str()) {
+    let decided = match (&bucket.decided_by, &bucket.unresolved) {
         (Some(step), _) => format!("; tie, decided by {step}"),
         (None, Some(why)) => format!("; unresolved: {why}"),
         (None, None) => String::new(),
     };
-    format!("{}: {}{decided}", said(&bucket["name"]), said_by.join(", "))
+    format!("{}: {}{decided}", said(&bucket.name), said_by.join(", "))
 }
 
-fn painted(out: Output, status: &str) -> String {
+fn painted(out: Output, status: AgentRunStatus) -> String {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other status is in between")]
     let style = match status {
-        "FINALIZED" => Style::new().green().bold(),
-        "FAILED" => Style::new().red().bold(),
+        AgentRunStatus::Finalized => Style::new().green().bold(),
+        AgentRunStatus::Failed => Style::new().red().bold(),
         _ => Style::new().yellow().bold(),
     };
-    out.paint(status, &style)
+    out.paint(status.as_str(), &style)
 }
 
 /// Shows the events of a run: lines above a spinner on a terminal, lines elsewhere.
@@ -117,8 +124,9 @@ impl AgentRunProgress {
         Self::Spinner(bar)
     }
 
-    pub(crate) fn show(&self, event: &Value) {
-        let line = shortened(&event_line(event), WIDEST_LINE);
+    pub(crate) fn show(&self, event: &SseEvent) {
+        let Some(event) = event.read() else { return };
+        let line = shortened(&event_line(&event), WIDEST_LINE);
         match self {
             Self::Silent => {}
             Self::Lines => complain(&line),
@@ -126,7 +134,7 @@ impl AgentRunProgress {
         }
     }
 
-    /// Takes the spinner away; what is printed next says how it ended.
+    /// Removes the spinner; the next output says how the run ended.
     pub(crate) fn finish(self) {
         if let Self::Spinner(bar) = self {
             bar.finish_and_clear();
@@ -134,24 +142,39 @@ impl AgentRunProgress {
     }
 }
 
-fn event_line(event: &Value) -> String {
-    let payload = &event["payload"];
-    let (agent, error) = (said(&payload["agent_id"]), said(&payload["error"]));
-    match event["event_type"].as_str().unwrap_or_default() {
-        "RUN_CREATED" => format!("run created with {} agents", payload["agents"]),
-        "RUN_KICKOFF" => "run kicked off".to_owned(),
-        "STEP_LEASED" => format!("{agent} started on {}", said(&payload["worker"])),
-        "STEP_RELEASED" => format!("{agent} returned to the queue"),
-        "STEP_COMPLETED" => format!("{agent} completed"),
-        "STEP_RETRY_WAIT" => format!("{agent} will be retried: {error}"),
-        "STEP_FAILED" => format!("{agent} failed: {error}"),
-        "STEP_CANCELLED" => format!("{agent} cancelled"),
-        "RUN_TIE_REEXPLORE_TRIGGERED" => "tie: asking the agents again".to_owned(),
-        "RUN_NULL_REEXPLORE_TRIGGERED" => "no value: asking the agents again".to_owned(),
-        "RUN_FINALIZED" => "run finalized".to_owned(),
-        "RUN_FAILED" => format!("run failed: {error}"),
-        "RUN_CANCELLED" => "run cancelled".to_owned(),
-        other => other.to_ascii_lowercase().replace('_', " "),
+/// The payload of an event: each kind has some of these members.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EventPayload {
+    agents: Option<u64>,
+    agent_id: Option<String>,
+    worker: Option<String>,
+    error: Option<String>,
+}
+
+fn event_line(event: &AgentRunEventBody<'_>) -> String {
+    let payload = EventPayload::deserialize(event.payload.as_ref()).unwrap_or_default();
+    let (agent, error) = (said(&payload.agent_id), said(&payload.error));
+    let kind = event.event_type.0;
+    match kind {
+        Kind::RunCreated => {
+            format!("run created with {} agents", payload.agents.unwrap_or_default())
+        }
+        Kind::RunKickoff => "run kicked off".to_owned(),
+        Kind::StepLeased => format!("{agent} started on {}", said(&payload.worker)),
+        Kind::StepReleased => format!("{agent} returned to the queue"),
+        Kind::StepCompleted => format!("{agent} completed"),
+        Kind::StepRetryWait => format!("{agent} will be retried: {error}"),
+        Kind::StepFailed => format!("{agent} failed: {error}"),
+        Kind::StepCancelled => format!("{agent} cancelled"),
+        Kind::RunTieReexploreTriggered => "tie: asking the agents again".to_owned(),
+        Kind::RunNullReexploreTriggered => "no value: asking the agents again".to_owned(),
+        Kind::RunFinalized => "run finalized".to_owned(),
+        Kind::RunFailed => format!("run failed: {error}"),
+        Kind::RunCancelled => "run cancelled".to_owned(),
+        Kind::RunCancelRequested | Kind::RunRetryRequested => {
+            kind.as_str().to_ascii_lowercase().replace('_', " ")
+        }
     }
 }
 
@@ -164,7 +187,7 @@ mod tests {
     #[test]
     fn a_result_shows_each_answer_and_the_reason() {
         let body = json!({
-            "status": "FINALIZED", "error": null,
+            "run_id": "r", "status": "FINALIZED", "finished_at": null, "error": null,
             "result": { "aggregation": {
                 "final_decision": null, "final_answer": "Paris",
                 "buckets": [{
@@ -177,7 +200,7 @@ mod tests {
                 }],
             } },
         });
-        let text = result(Output::plain(), &body);
+        let text = result(Output::plain(), &serde_json::from_value(body).unwrap());
         let expected = "answer    Paris\nanswer: Paris by a, London by b; tie, decided by STOCHASTIC\nFINALIZED";
         assert_eq!(text, expected);
     }
@@ -185,8 +208,10 @@ mod tests {
     #[test]
     fn events_are_described_in_words() {
         let event = json!({
+            "id": 1, "run_id": "r", "created_at": "2026-11-16T00:00:00Z",
             "event_type": "STEP_RETRY_WAIT", "payload": { "agent_id": "a", "error": "it broke" },
         });
+        let event = serde_json::from_value(event).unwrap();
         assert_eq!(event_line(&event), "a will be retried: it broke");
     }
 }

@@ -1,4 +1,4 @@
-//! `jurat run worker`: a process that works on the runs of a store.
+//! `jurat run worker`: a process that works on the agent runs of a store.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use super::CommandContext;
 use crate::{
     args::AgentRunWorkerArgs,
     failure::CliFailure,
-    logging, node,
+    logging,
+    node::{self, EngineSettings},
     signals::ShutdownSignals,
     state::{StateError, StateFolder},
 };
@@ -25,8 +26,8 @@ pub(super) async fn run(context: &CommandContext, args: AgentRunWorkerArgs) -> a
     let mut signals = ShutdownSignals::listen()?;
     let state = StateFolder::open_saying(&config.state_dir, context.out)?;
     let _lock = state.lock(&config.store).map_err(with_advice)?;
-    let terms = (config.judges.clone(), node::accounts(config)?);
-    let engine = Box::pin(node::engine(&state, &config.store, config.limits, terms)).await?;
+    let engine = node::engine(&state, &config.store, EngineSettings::of(config)?);
+    let engine = Box::pin(engine).await?;
     let is_shared = matches!(config.store, StoreLocation::Postgres { .. });
     engine.start(if is_shared { SoleNode::No } else { SoleNode::Yes }).await?;
     let settings = settings(&args);
@@ -57,7 +58,7 @@ fn settings(args: &AgentRunWorkerArgs) -> RunWorkerSettings {
     }
 }
 
-/// Says who does the work when a server has the store.
+/// Explains that a server which uses the store does the work itself.
 fn with_advice(error: StateError) -> anyhow::Error {
     if let StateError::Served { pid, url, .. } = error {
         return CliFailure::usage(format!(

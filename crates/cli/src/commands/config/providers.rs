@@ -1,4 +1,4 @@
-//! The providers of judges in `jurat config show`: never a key, only where it would be read.
+//! The judge providers in `jurat config show`, with the source of each key but never the key.
 
 use comfy_table::Cell;
 use jurat_core::{account::ledger::usd, judge::Price};
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// A row for each provider; nothing where there is none.
+/// A row for each provider; none without providers.
 pub(super) fn shown(out: Output, settings: &Settings) -> Option<String> {
     let providers = settings.providers();
     if providers.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn shown(out: Output, settings: &Settings) -> Option<String> {
     Some(table(out, &header, rows.collect()))
 }
 
-/// Where the key is read from, and whether it is there; never the key.
+/// The source of the key, and whether it is set; never the key.
 fn key(provider: &ProviderSection) -> String {
     match &provider.settings.key_env {
         None => "none".to_owned(),
@@ -57,7 +57,7 @@ fn prices(provider: &ProviderSection) -> String {
     said.collect::<Vec<_>>().join("; ")
 }
 
-/// What a million tokens cost, in and out.
+/// The price of a million tokens, in and out.
 fn amounts(price: Price) -> [String; 2] {
     [price.input_micros_per_million, price.output_micros_per_million]
         .map(|micros| usd(i64::try_from(micros).unwrap_or(i64::MAX)))
@@ -96,7 +96,7 @@ pub(super) fn bodies(settings: &Settings) -> Vec<Value> {
     settings.providers().iter().map(body).collect()
 }
 
-/// What a section may hold.
+/// The settings of a section.
 pub(super) fn described() -> Vec<Value> {
     let describe = |section: &'static str| {
         move |setting: &ProviderSetting| {

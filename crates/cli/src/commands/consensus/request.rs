@@ -17,7 +17,7 @@ pub(crate) struct RequestDraft {
 }
 
 impl RequestDraft {
-    /// Starts with the file, where there is one.
+    /// Starts with the file, if there is one.
     pub(crate) fn new(file: Option<&Path>) -> anyhow::Result<Self> {
         let Some(file) = file else { return Ok(Self { members: Map::new() }) };
         let name = file.display();
@@ -81,7 +81,7 @@ impl RequestDraft {
         Ok(())
     }
 
-    /// A claim is text, or JSON where it looks like it.
+    /// A claim is text, or JSON if it looks like JSON.
     pub(crate) fn claim(&mut self, value: Option<&str>) -> anyhow::Result<()> {
         let Some(text) = value else { return Ok(()) };
         let looks_like_json = text.trim_start().starts_with(['{', '[', '"']);
@@ -123,7 +123,7 @@ impl RequestDraft {
         Ok(())
     }
 
-    /// What the three requests have in common.
+    /// Sets the fields that all three requests have.
     pub(crate) fn common(&mut self, args: &RequestArgs) -> anyhow::Result<()> {
         self.json("context", args.context.as_deref())?;
         if let Some(tier) = &args.tier {
@@ -173,7 +173,7 @@ impl RequestDraft {
         Ok(())
     }
 
-    /// v2 has one replica and no `consensus`; what asks for more would be ignored in silence.
+    /// v2 has one replica and no `consensus`; it would silently ignore flags that ask for more.
     fn one_replica(&mut self, args: &RequestArgs) -> anyhow::Result<()> {
         let flags = [
             ("--replicas", args.replicas.is_some_and(|replicas| replicas != 1)),

@@ -1,34 +1,32 @@
 //! The verifier of the demo: deployed once, run twice, judged by rules without any model.
 
+use jurat_client::verifiers;
 use serde_json::{Value, json};
 
 use super::title;
 use crate::{
-    client::{ApiCall, ApiClient},
+    client::ApiClient,
     commands::verifiers::show_run,
     output::{Output, OutputFormat},
 };
 
-const ROUTE: &str = "/v1/verifiers";
 /// The one that the guides use.
 const VERIFIER: &str = include_str!("../../../../../docs/examples/names-its-source.json");
 const RESPONSES: [&str; 2] =
     ["The bridge opened in 1932, says the city archive.", "Everybody knows when it opened."];
 
-/// What was deployed and what was judged.
+/// Returns the deployed verifier and its runs.
 pub(super) async fn play(out: Output, client: &ApiClient) -> anyhow::Result<Value> {
     title(out, "\n3. Does the response name its source?  (a verifier, judged by rules)")?;
-    let deployed =
-        client.send(ApiCall::post_written(ROUTE, VERIFIER.into())).await?.success()?.value;
+    let deployed = client.send(verifiers::deploy_bytes(VERIFIER.into())).await?.document();
     let mut runs = Vec::new();
     for response in RESPONSES {
         let body = json!({ "inputs": { "response": response } });
-        let call = ApiCall::post(format!("{ROUTE}/names-its-source/runs"), body);
-        let run = client.send(call).await?.success()?.value;
+        let run = client.send(verifiers::run("names-its-source", &body)).await?;
         if out.format == OutputFormat::Text {
-            out.text(&format!("“{response}”\n{}", show_run::result(out, &run)))?;
+            out.text(&format!("“{response}”\n{}", show_run::result(out, &run.value)))?;
         }
-        runs.push(run);
+        runs.push(run.document());
     }
     Ok(json!({ "deployed": deployed, "runs": runs }))
 }

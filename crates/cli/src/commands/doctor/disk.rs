@@ -8,7 +8,7 @@ use rustix::process::{Resource, getrlimit};
 /// With less the next hours may fill it.
 const LEAST_BYTES: u64 = 1024 * 1024 * 1024;
 const LEAST_PERCENT: u64 = 5;
-/// What a server has open beside the connections of its callers.
+/// Files that a server has open besides the connections of its callers.
 const OTHER_FILES: u64 = 256;
 
 /// Free space and free files of the disk that holds the folder.

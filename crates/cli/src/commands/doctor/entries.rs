@@ -1,19 +1,19 @@
-//! Walks over the recorded decisions, a page at a time.
+//! Checks the recorded decisions, page by page.
 
+use jurat_client::node::{self, EntryRange};
 use jurat_core::checkup::CheckupFinding;
+use jurat_wire::api::doctor::{CheckedEntries, EntryProblem};
 use serde_json::{Value, json};
 
 use crate::{
-    args::DoctorArgs,
-    client::{ApiCall, ApiClient, query},
+    client::ApiClient,
     output::{Output, backup_progress, counted},
 };
 
-const ROUTE: &str = "/v1/doctor/entries";
-/// How many of the newest decisions are checked unless all are asked for.
+/// How many decisions are checked by default: the newest.
 const NEWEST: u64 = 10_000;
 const PAGE: u32 = 500;
-/// How many problems are named one by one, in a table and at all.
+/// How many problems are listed, in a table and in all.
 const MOST_SHOWN: usize = 20;
 const MOST_KEPT: usize = 1_000;
 
@@ -21,8 +21,15 @@ const MOST_KEPT: usize = 1_000;
 pub(super) struct EntriesCheck {
     is_whole: bool,
     checked: u64,
-    problems: Vec<Value>,
+    problems: Vec<EntryProblem<'static>>,
     problem_count: usize,
+}
+
+/// How many decisions there are, and whether to check them all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EntriesWanted {
+    pub(super) total: u64,
+    pub(super) all: bool,
 }
 
 impl EntriesCheck {
@@ -30,26 +37,27 @@ impl EntriesCheck {
         &mut self,
         out: Output,
         client: &ApiClient,
-        (total, args): (u64, &DoctorArgs),
+        wanted: EntriesWanted,
     ) -> anyhow::Result<()> {
-        let newest = (!args.all_entries).then_some(NEWEST);
+        let EntriesWanted { total, all } = wanted;
+        let newest = (!all).then_some(NEWEST);
         let bar = backup_progress::bar(out);
         if let Some(bar) = &bar {
             bar.set_length(newest.map_or(total, |newest| newest.min(total)));
             bar.set_message("checking decisions");
         }
-        let mut parameters =
-            [("newest", newest.map(|newest| newest.to_string())), ("cursor", None)];
+        let mut range = EntryRange { newest, cursor: None, limit: PAGE };
         loop {
-            let [newest, cursor] = parameters;
-            let address = query(ROUTE, &[newest, cursor, ("limit", Some(PAGE.to_string()))]);
-            let page = client.send(ApiCall::get(address)).await?.success()?.value;
-            self.add(&page);
+            let mut page = client.send(node::doctor_entries(&range)).await?.value;
+            let next = page.next_cursor.take();
+            self.add(page);
             if let Some(bar) = &bar {
                 bar.set_position(self.checked);
             }
-            let Some(next) = page["next_cursor"].as_str() else { break };
-            parameters = [("newest", None), ("cursor", Some(next.to_owned()))];
+            if next.is_none() {
+                break;
+            }
+            range = EntryRange { newest: None, cursor: next, limit: PAGE };
         }
         if let Some(bar) = &bar {
             bar.finish_and_clear();
@@ -58,12 +66,11 @@ impl EntriesCheck {
         Ok(())
     }
 
-    fn add(&mut self, page: &Value) {
-        self.checked += page["checked"].as_u64().unwrap_or(0);
-        let problems = page["problems"].as_array().map_or(&[][..], Vec::as_slice);
-        self.problem_count += problems.len();
+    fn add(&mut self, page: CheckedEntries<'static>) {
+        self.checked += u64::try_from(page.checked).unwrap_or(u64::MAX);
+        self.problem_count += page.problems.len();
         let free = MOST_KEPT.saturating_sub(self.problems.len());
-        self.problems.extend(problems.iter().take(free).cloned());
+        self.problems.extend(page.problems.into_iter().take(free));
     }
 
     pub(super) fn findings(&self) -> Vec<CheckupFinding> {
@@ -78,8 +85,7 @@ impl EntriesCheck {
         }
         let advice = "Find out what changed the database outside Jurat, and restore a backup.";
         let named = self.problems.iter().take(MOST_SHOWN).map(|problem| {
-            let word = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
-            let text = format!("round `{}`: {}", word("round_id"), word("problem"));
+            let text = format!("round `{}`: {}", problem.round_id, problem.problem);
             CheckupFinding::problem("entries", text, advice)
         });
         let mut findings: Vec<CheckupFinding> = named.collect();

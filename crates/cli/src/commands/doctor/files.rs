@@ -1,4 +1,4 @@
-//! Who may read and write what is in the state folder.
+//! Checks who may read and write the files of the state folder.
 
 use std::{
     fs::Metadata,
@@ -8,22 +8,22 @@ use std::{
 
 use jurat_core::checkup::CheckupFinding;
 
-/// What others may do to a file that is ours alone.
+/// The rights that others must not have on a private file.
 const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// How bad it is when others may read it.
+/// How sensitive a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileSensitivity {
-    /// A key: whoever reads it can use it.
+    /// A key, which every reader can use.
     Secret,
-    /// What is nobody else's business.
+    /// Private data.
     Data,
-    /// What anyone may read, and nobody else may write.
+    /// Anyone may read it, and only the owner may write it.
     Public,
 }
 
-/// What is wrong with the owner and the mode of a file; nothing when it is not there.
+/// The problem with the owner or the mode of a file; none if it does not exist.
 pub(super) fn access(
     check: &'static str,
     path: &Path,

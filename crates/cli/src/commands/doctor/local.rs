@@ -1,4 +1,4 @@
-//! What is checked on this machine: the settings, the state folder, the keys and the room there is.
+//! Checks this machine: the settings, the state folder, the keys and the free space.
 
 use jurat_core::checkup::CheckupFinding;
 use jurat_store::StoreLocation;

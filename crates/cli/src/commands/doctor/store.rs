@@ -103,7 +103,7 @@ pub(super) fn of_server(server: &ServerFile) -> Option<CheckupFinding> {
     Some(CheckupFinding::problem("store", text, STOP))
 }
 
-/// What a process has open, where the system tells.
+/// The number of open files of a process, if the system reports it.
 fn open_files(pid: u32) -> Option<Vec<Metadata>> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
     let open: Vec<Metadata> =

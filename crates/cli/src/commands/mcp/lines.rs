@@ -1,4 +1,4 @@
-//! Lines of standard input, none longer than what a server would read.
+//! Lines of standard input, none longer than the largest request of a server.
 
 use std::io;
 
@@ -9,13 +9,13 @@ const LONGEST: usize = 1024 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InputLine {
-    /// What is in a line that is not blank.
+    /// A line that is not blank.
     Text(Vec<u8>),
     TooLong,
     End,
 }
 
-/// Keeps what has come of a line, so that a wait for the rest may be given up.
+/// Keeps the beginning of a line, so that waiting for the rest can be interrupted.
 pub(super) struct LineReader<R> {
     reader: R,
     begun: Vec<u8>,
@@ -27,7 +27,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         Self { reader, begun: Vec::new(), is_too_long: false }
     }
 
-    /// The next line. What is left without an end at the end is a line too.
+    /// The next line. Text without a line break at the end is a line, too.
     pub(super) async fn next(&mut self) -> io::Result<InputLine> {
         loop {
             let chunk = self.reader.fill_buf().await?;

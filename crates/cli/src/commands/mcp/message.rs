@@ -1,12 +1,14 @@
 //! A message on its way to the server, with the headers that HTTP wants beside it, and its replies.
 
 use bytes::Bytes;
+use jurat_core::code::ProblemCode;
+use jurat_wire::problem::ProblemBody;
 use serde_json::{Value, json};
 
-use crate::client::ApiCall;
+use crate::client::Call;
 
 const PATH: &str = "/mcp";
-/// Where a message of the newest revision says which revision it is of.
+/// The member in which a message names its revision.
 const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 /// Codes of JSON-RPC.
 const PARSE_ERROR: i64 = -32_700;
@@ -16,11 +18,11 @@ const INTERNAL_ERROR: i64 = -32_603;
 pub(super) struct RpcMessage {
     /// As it came; the server reads it strictly.
     bytes: Bytes,
-    /// What it says, as far as it can be read; else null.
+    /// The document; null if it cannot be read.
     value: Value,
 }
 
-/// What came back, as a line.
+/// A reply, as a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RpcReply {
     pub(super) text: String,
@@ -45,7 +47,7 @@ impl RpcMessage {
         self.value["id"].to_string()
     }
 
-    /// A message that gets no answer. What cannot be read is none, and is answered.
+    /// Whether the message gets no answer. One that cannot be read gets one.
     pub(super) fn is_notification(&self) -> bool {
         self.value.is_object() && self.value.get("id").is_none()
     }
@@ -56,19 +58,19 @@ impl RpcMessage {
         is_off.then(|| self.value["params"]["requestId"].to_string())
     }
 
-    /// The message as a request over HTTP; `agreed` is what an earlier `initialize` agreed on.
-    pub(super) fn call(&self, agreed: Option<&str>) -> ApiCall {
+    /// The message as a call; `agreed` is the revision that an earlier `initialize` agreed on.
+    pub(super) fn call(&self, agreed: Option<&str>) -> Call<()> {
         let params = &self.value["params"];
         let own = params["_meta"][REVISION].as_str();
         let agreed = agreed.filter(|_| self.method() != "initialize");
         let name = params["name"].as_str().or_else(|| params["uri"].as_str());
-        ApiCall::post_written(PATH, self.bytes.clone())
-            .with("mcp-protocol-version", own.or(agreed).filter(is_plain))
-            .with("mcp-method", Some(self.method()).filter(is_plain))
-            .with("mcp-name", name.filter(is_plain))
+        Call::post_bytes(PATH, self.bytes.clone())
+            .header("mcp-protocol-version", own.or(agreed).filter(is_plain))
+            .header("mcp-method", Some(self.method()).filter(is_plain))
+            .header("mcp-name", name.filter(is_plain))
     }
 
-    /// What the server sent for this message, as a message. A refusal of HTTP becomes an error.
+    /// The reply to this message as a message. A refusal over HTTP becomes an error.
     pub(super) fn reply(&self, text: &str) -> RpcReply {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         if value.get("jsonrpc").is_none() {
@@ -86,13 +88,13 @@ impl RpcMessage {
         self.error(INTERNAL_ERROR, why, None)
     }
 
-    fn refused(&self, problem: &Value) -> String {
-        let Some(code) = problem["code"].as_str() else {
+    fn refused(&self, body: &Value) -> String {
+        let Some(problem) = ProblemBody::read(body) else {
             return self.failed("the reply does not come from a Jurat server; check `--server`");
         };
-        let detail = problem["detail"].as_str().unwrap_or_default();
-        let number = if code == "invalid_json" { PARSE_ERROR } else { INTERNAL_ERROR };
-        self.error(number, &format!("{code}: {detail}"), Some(problem))
+        let is_unread = problem.known_code() == Some(ProblemCode::InvalidJson);
+        let number = if is_unread { PARSE_ERROR } else { INTERNAL_ERROR };
+        self.error(number, &format!("{}: {}", problem.code, problem.detail), Some(body))
     }
 
     fn error(&self, code: i64, message: &str, data: Option<&Value>) -> String {
@@ -109,7 +111,7 @@ impl RpcMessage {
     }
 }
 
-/// The answer to what is too long to be a message.
+/// The answer to a line that is too long.
 pub(super) fn too_long() -> String {
     let error = json!({ "code": INVALID_REQUEST, "message": "the message is larger than 1 MiB" });
     json!({ "jsonrpc": "2.0", "error": error }).to_string()
@@ -122,6 +124,8 @@ fn is_plain(text: &&str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use jurat_wire::problem::Problem;
+
     use super::*;
 
     fn message(value: &Value) -> RpcMessage {
@@ -142,7 +146,7 @@ mod tests {
     #[test]
     fn a_refusal_becomes_an_error_of_the_same_request() {
         let asked = message(&json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" }));
-        let problem = json!({ "code": "rate_limited", "detail": "too often" });
+        let problem = Problem::new(ProblemCode::RateLimited, "too often").body();
         let reply = asked.reply(&problem.to_string());
         assert!(reply.is_last);
         let said: Value = serde_json::from_str(&reply.text).unwrap();

@@ -1,152 +1,240 @@
-//! A round at a glance: who said what, how many agree, and how sure that is.
+//! A round at a glance: the answer of each replica, how many agree, and how sure that is.
 
 use std::fmt::Write as _;
 
 use comfy_table::Cell;
 use console::Style;
-use jurat_core::reason;
+use jurat_client::rounds::AnyRoundReply;
+use jurat_core::{
+    reason,
+    round::{
+        consensus::{Basis, Outcome},
+        replica::Label,
+    },
+};
+use jurat_wire::{
+    api::{
+        consensus_reply::{ConsensusBlock, ReplicaBody, RoundReply},
+        rounds::RoundBody,
+        v2::ReplyV2,
+    },
+    problem::ProblemBody,
+};
 use serde_json::Value;
 
 use crate::output::{Output, shortened, table};
 
 const WIDEST_ANSWER: usize = 2_000;
 const WIDEST_REMARK: usize = 400;
-/// What a replica says on a terminal is for a glance; the answer stands whole below the table.
+/// A terminal shows the beginning of each answer; the winning one follows the table in full.
 const WIDEST_ON_TERMINAL: usize = 160;
 
-/// The reply of a consensus request, of v3 or of v2, or a round that has ended.
-pub(crate) fn reply(out: Output, body: &Value) -> String {
+/// A round that has ended, from any reply that tells of one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RoundView<'a> {
+    /// The verdict, or the status of a delegated job.
+    pub(crate) label: Option<&'a str>,
+    pub(crate) output: Option<&'a Value>,
+    pub(crate) confidence: Option<f64>,
+    /// Version 2 has none: one replica cannot disagree.
+    pub(crate) consensus: Option<&'a ConsensusBlock<'a>>,
+    pub(crate) replicas: Option<&'a [ReplicaBody<'a>]>,
+    pub(crate) round_id: Option<&'a str>,
+    pub(crate) receipt_id: Option<&'a str>,
+}
+
+impl<'a> From<&'a RoundReply<'a>> for RoundView<'a> {
+    fn from(reply: &'a RoundReply<'a>) -> Self {
+        match reply {
+            RoundReply::Delegate(reply) => Self {
+                label: Some(&reply.status),
+                output: reply.output.as_deref(),
+                confidence: Some(reply.confidence),
+                consensus: Some(&reply.consensus),
+                replicas: Some(&reply.replicas),
+                round_id: Some(&reply.round_id),
+                receipt_id: Some(&reply.receipt_id),
+            },
+            RoundReply::Verdict(reply) => Self {
+                label: reply.verdict.map(|verdict| verdict.0.as_str()),
+                output: None,
+                confidence: Some(reply.confidence),
+                consensus: Some(&reply.consensus),
+                replicas: Some(&reply.replicas),
+                round_id: Some(&reply.round_id),
+                receipt_id: Some(&reply.receipt_id),
+            },
+        }
+    }
+}
+
+impl<'a> From<&'a AnyRoundReply> for RoundView<'a> {
+    fn from(reply: &'a AnyRoundReply) -> Self {
+        match reply {
+            AnyRoundReply::V3(reply) => reply.into(),
+            AnyRoundReply::V2(ReplyV2::Delegate(reply)) => Self {
+                label: Some(&reply.status),
+                output: reply.output.as_deref(),
+                confidence: Some(reply.confidence),
+                round_id: Some(&reply.round_id),
+                receipt_id: Some(&reply.receipt_id),
+                ..Self::default()
+            },
+            AnyRoundReply::V2(ReplyV2::Verdict(reply)) => Self {
+                label: reply.verdict.map(|verdict| verdict.0.as_str()),
+                confidence: Some(reply.confidence),
+                round_id: Some(&reply.round_id),
+                receipt_id: Some(&reply.receipt_id),
+                ..Self::default()
+            },
+        }
+    }
+}
+
+impl<'a> From<&'a RoundBody<'a>> for RoundView<'a> {
+    fn from(round: &'a RoundBody<'a>) -> Self {
+        Self {
+            label: round.verdict.map(|verdict| verdict.0.as_str()),
+            output: round.output.value().map(AsRef::as_ref),
+            confidence: round.confidence,
+            consensus: round.consensus.as_ref(),
+            replicas: round.replicas.as_deref(),
+            round_id: Some(&round.round_id),
+            receipt_id: round.receipt_id.as_deref(),
+        }
+    }
+}
+
+/// The problem `consensus_disagreement`, which is a round without a verdict.
+impl<'a> From<&'a ProblemBody<'a>> for RoundView<'a> {
+    fn from(problem: &'a ProblemBody<'a>) -> Self {
+        Self {
+            consensus: problem.consensus.as_ref(),
+            replicas: problem.replicas.as_deref(),
+            round_id: problem.round_id.as_deref(),
+            receipt_id: problem.receipt_id.as_deref(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A round that has ended, in full.
+pub(crate) fn reply(out: Output, round: &RoundView<'_>) -> String {
     let mut parts = Vec::new();
-    if let Some(replicas) = body["replicas"].as_array() {
-        parts.push(replicas_table(out, replicas, &body["consensus"]["winner"]));
+    if let Some(replicas) = round.replicas {
+        let winner = round.consensus.and_then(|consensus| consensus.winner);
+        parts.push(replicas_table(out, replicas, winner));
         parts.extend(replicas.iter().filter_map(remark));
     }
-    if let Some(output) = body.get("output").filter(|output| !output.is_null()) {
+    if let Some(output) = round.output.filter(|output| !output.is_null()) {
         parts.push(format!("answer  {}", answer(output)));
     }
-    parts.push(conclusion(out, body));
-    parts.extend(why_so_sure(body));
-    parts.push(identifiers(body));
+    parts.push(conclusion(out, round));
+    parts.extend(why_so_sure(round));
+    parts.push(identifiers(round));
     parts.join("\n")
 }
 
 /// Explains the confidence: the same agreement counts for more on some questions than on others.
-fn why_so_sure(body: &Value) -> Option<String> {
-    let consensus = &body["consensus"];
-    let winner = consensus["winner"].as_u64()?;
-    let groups = consensus["groups"].as_array()?;
-    let votes: Vec<u64> = groups.iter().filter_map(Value::as_u64).collect();
+fn why_so_sure(round: &RoundView<'_>) -> Option<String> {
+    let consensus = round.consensus?;
+    let winner = consensus.winner?;
+    let votes: Vec<usize> = consensus.groups.iter().copied().flatten().collect();
     if votes.len() < 2 {
         return None;
     }
     let with = votes.iter().filter(|group| **group == winner).count();
     let against = votes.len() - with;
-    let chance = match label(body).as_str()? {
+    let chance = match round.label? {
         "VALID" | "INVALID" => "only two answers are possible, so agreement by chance is likely",
         "TRUE" | "FALSE" | "UNSURE" => "only three answers are possible, so some agree by chance",
         _ => "any answer is possible, so agreement by chance is unlikely",
     };
-    let sure = body["confidence"].as_f64()? * 100.0;
-    let mut why = format!("why {sure:.1} %: {with} for, {against} against; {chance}");
-    if let Some(worth) = consensus["effective_votes"].as_f64() {
-        let _ = write!(why, "; {} votes count as {worth:.1} independent ones", votes.len());
-    }
-    Some(why)
+    let sure = round.confidence? * 100.0;
+    let (count, worth) = (votes.len(), consensus.effective_votes);
+    Some(format!(
+        "why {sure:.1} %: {with} for, {against} against; {chance}; {count} votes count as {worth:.1} independent ones"
+    ))
 }
 
-fn replicas_table(out: Output, replicas: &[Value], winner: &Value) -> String {
+fn replicas_table(out: Output, replicas: &[ReplicaBody<'_>], winner: Option<usize>) -> String {
     let rows = replicas.iter().map(|replica| {
-        let is_with_winner = !winner.is_null() && replica["group"] == *winner;
-        let is_replaced = !replica["replaced_by"].is_null();
-        let mark = match (is_with_winner, is_replaced) {
+        let is_with_winner = winner.is_some() && replica.group == winner;
+        let mark = match (is_with_winner, replica.replaced_by.is_some()) {
             (true, _) => "✓",
             (false, true) => "↷",
             (false, false) => " ",
         };
         vec![
             Cell::new(mark),
-            table::cell(&replica["session_id"]),
-            table::cell(&replica["executor"]),
-            table::word(label(replica)),
+            table::cell(&replica.session_id),
+            table::cell(&replica.executor),
+            table::word(&label(replica)),
             Cell::new(glance(out, &why(replica))),
-            Cell::new(format!("{} ms", replica["latency_ms"])),
+            Cell::new(format!("{} ms", replica.latency_ms)),
         ]
     });
     let header = ["", "session", "executor", "verdict", "detail", "took"];
     table::table(out, &header, rows.collect())
 }
 
-/// The word of a replica or of a whole reply.
-pub(crate) fn label(body: &Value) -> &Value {
-    match body.get("verdict") {
-        Some(verdict) => verdict,
-        None => body.get("status").unwrap_or(&Value::Null),
-    }
+/// The verdict of a replica, or its status in a delegated job.
+pub(crate) fn label(replica: &ReplicaBody<'_>) -> Option<&'static str> {
+    replica.verdict.or(replica.status).map(|label| label.0.as_str())
 }
 
-/// What a terminal has room for; all of it elsewhere.
+/// As much as a terminal has room for; all of it elsewhere.
 fn glance(out: Output, text: &str) -> String {
     shortened(text, if out.width.is_some() { WIDEST_ON_TERMINAL } else { usize::MAX })
 }
 
-/// What a replica gives as its answer, or why it gives none.
-fn why(replica: &Value) -> String {
-    let error = &replica["error"];
-    if let Some(code) = error["code"].as_str() {
-        return format!("{code}: {}", table::said(&error["detail"]));
+/// The answer of a replica, or why it gave none.
+fn why(replica: &ReplicaBody<'_>) -> String {
+    if let Some(error) = &replica.error {
+        return format!("{}: {}", error.code.0.as_str(), table::said(&error.detail));
     }
-    let output = &replica["output"];
-    if let Some(reasons) = output.get("reasons").filter(|it| it.is_array()) {
-        return table::said(reasons);
-    }
-    if !output.is_null() {
+    if let Some(output) = replica.output.as_deref().filter(|output| !output.is_null()) {
+        if let Some(reasons) = output.get("reasons").filter(|it| it.is_array()) {
+            return table::said(reasons);
+        }
         return table::said(output.get("answer").filter(|it| it.is_string()).unwrap_or(output));
     }
-    let codes = replica["reason_codes"].as_array().into_iter().flatten();
-    let reasons: Vec<String> = codes.map(reason_text).collect();
+    let reasons: Vec<String> = replica.reason_codes.iter().copied().map(reason_text).collect();
     let mut text = if reasons.is_empty() { without_reason(replica) } else { reasons.join(" ") };
-    if let Some(score) = replica["score"].as_f64() {
+    if let Some(score) = replica.score {
         let _ = write!(text, " (score {score})");
     }
     text
 }
 
-/// What a replica says about itself, whole: the table has only its beginning.
-fn remark(replica: &Value) -> Option<String> {
-    let error = &replica["error"];
+/// The notes and the error of a replica in full: the table has only their beginning.
+fn remark(replica: &ReplicaBody<'_>) -> Option<String> {
     let mut said: Vec<String> = Vec::new();
-    if let Some(code) = error["code"].as_str() {
-        said.push(match error["detail"].as_str() {
-            Some(detail) => format!("{code}: {detail}"),
-            None => code.to_owned(),
-        });
+    if let Some(error) = &replica.error {
+        said.push(format!("{}: {}", error.code.0.as_str(), error.detail));
     }
-    if let Some(spare) = replica["replaced_by"].as_u64() {
+    if let Some(spare) = replica.replaced_by {
         said.push(format!("replaced by replica {spare}"));
     }
-    said.extend(notes(replica).into_iter().map(str::to_owned));
+    said.extend(replica.notes.iter().cloned());
     if said.is_empty() {
         return None;
     }
-    let session = table::said(&replica["session_id"]);
+    let session = table::said(&replica.session_id);
     Some(format!("{session}: {}", shortened(&said.join("; "), WIDEST_REMARK)))
 }
 
-fn notes(replica: &Value) -> Vec<&str> {
-    replica["notes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
-}
-
-/// What a replica says that gives no reason code: one that declines to decide says why in a note.
-fn without_reason(replica: &Value) -> String {
-    if matches!(label(replica).as_str(), Some("VALID" | "TRUE" | "OK")) {
+/// The answer of a replica without a reason code: one that declines to decide says why in a note.
+fn without_reason(replica: &ReplicaBody<'_>) -> String {
+    let label = replica.verdict.or(replica.status);
+    if matches!(label.map(|label| label.0), Some(Label::Valid | Label::True | Label::Ok)) {
         return "no objection".to_owned();
     }
-    let notes = notes(replica);
-    if notes.is_empty() { "no reason given".to_owned() } else { notes.join("; ") }
+    if replica.notes.is_empty() { "no reason given".to_owned() } else { replica.notes.join("; ") }
 }
 
-fn reason_text(code: &Value) -> String {
-    let known = reason::ALL.iter().find(|(known, ..)| Some(u64::from(*known)) == code.as_u64());
+fn reason_text(code: u16) -> String {
+    let known = reason::ALL.iter().find(|(known, ..)| *known == code);
     known.map_or_else(|| format!("Reason code {code}."), |(_, _, text)| (*text).to_owned())
 }
 
@@ -155,92 +243,156 @@ fn answer(output: &Value) -> String {
     shortened(&text, WIDEST_ANSWER)
 }
 
-/// One line: the verdict, who agrees, how sure.
-pub(crate) fn conclusion(out: Output, body: &Value) -> String {
-    let word = label(body).as_str().unwrap_or("NO_CONSENSUS");
+/// One line: the verdict, how many agree, and how sure it is.
+pub(crate) fn conclusion(out: Output, round: &RoundView<'_>) -> String {
+    let word = round.label.unwrap_or("NO_CONSENSUS");
     let style = match table::colour(word) {
         Some(comfy_table::Color::Green) => Style::new().green().bold(),
         Some(comfy_table::Color::Red) => Style::new().red().bold(),
         Some(_) | None => Style::new().yellow().bold(),
     };
     let mut parts = vec![out.paint(word, &style)];
-    let consensus = &body["consensus"];
-    if let (Some(agreement), Some(asked)) =
-        (consensus["agreement"].as_f64(), consensus["asked"].as_f64())
-    {
-        parts.push(format!("{:.0} of {asked:.0} agree", agreement * asked));
+    if let Some(consensus) = round.consensus {
+        let asked = f64::from(u32::try_from(consensus.asked).unwrap_or(u32::MAX));
+        parts.push(format!("{:.0} of {asked:.0} agree", consensus.agreement * asked));
     }
-    if let Some(confidence) = body["confidence"].as_f64() {
+    if let Some(confidence) = round.confidence {
         parts.push(format!("confidence {:.1} %", confidence * 100.0));
     }
-    if let Some(outcome) = consensus["outcome"].as_str() {
-        parts.push(format!("outcome {outcome}"));
-    }
-    if consensus["basis"] == "form" {
-        parts.push("form only, not truth".to_owned());
-    }
-    if consensus["low_confidence"] == Value::Bool(true) {
-        parts.push("no more likely right than wrong".to_owned());
-    }
-    if consensus["tie_broken"] == Value::Bool(true) {
-        parts.push("a tie was broken".to_owned());
+    if let Some(consensus) = round.consensus {
+        parts.push(format!("outcome {}", consensus.outcome.0.as_str()));
+        if consensus.basis.is_some_and(|basis| basis.0 == Basis::Form) {
+            parts.push("form only, not truth".to_owned());
+        }
+        if consensus.low_confidence == Some(true) {
+            parts.push("no more likely right than wrong".to_owned());
+        }
+        if consensus.tie_broken {
+            parts.push("a tie was broken".to_owned());
+        }
     }
     parts.join("  ·  ")
 }
 
-fn identifiers(body: &Value) -> String {
-    let pairs = [("round", "round_id"), ("receipt", "receipt_id")];
-    let present = pairs.iter().filter(|(_, name)| !body[*name].is_null());
+/// Whether the replicas agreed as far as the request asks for; one replica always does.
+pub(crate) fn is_agreed(round: &RoundView<'_>) -> bool {
+    round.consensus.is_none_or(|it| it.outcome.0 == Outcome::Agreed && !it.disagreement)
+}
+
+fn identifiers(round: &RoundView<'_>) -> String {
+    let pairs = [("round", round.round_id), ("receipt", round.receipt_id)];
+    let present = pairs.into_iter().filter_map(|(title, id)| Some((title, id?)));
     let lines: Vec<(&str, String)> =
-        present.map(|(title, name)| (*title, shortened(&answer(&body[*name]), 100))).collect();
+        present.map(|(title, id)| (title, shortened(id, 100))).collect();
     table::fields(&lines)
+}
+
+#[cfg(test)]
+pub(crate) mod samples {
+    //! Parts of replies for tests: complete ones, with the members that a test cares about.
+
+    use serde_json::{Value, json};
+
+    use super::{ConsensusBlock, ReplicaBody};
+
+    pub(crate) fn consensus(members: Value) -> ConsensusBlock<'static> {
+        read(
+            json!({
+                "replicas": 3, "agreement": 1.0, "verdicts": [], "strategy": "majority",
+                "confidence": 0.9, "outcome": "agreed", "agreement_answered": 1.0, "asked": 3,
+                "started": 3, "answered": 3, "cancelled": 0, "equivalence": "label", "groups": [],
+                "winner": null, "effective_votes": 1.0, "disagreement": false, "tie_broken": false,
+                "basis": null, "score": null, "output_by": null, "spread": {},
+            }),
+            members,
+        )
+    }
+
+    pub(crate) fn replica(members: Value) -> ReplicaBody<'static> {
+        read(
+            json!({
+                "replica_id": 0, "session_id": "s", "executor": "s", "output": null, "score": null,
+                "reason_codes": [], "evidence": {}, "latency_ms": 1, "cost": 0, "error": null,
+                "independence": "s", "reliability": 0.8, "group": null,
+                "verifier_result_hash": null, "notes": [],
+            }),
+            members,
+        )
+    }
+
+    /// A whole document with other values for some of its members.
+    pub(crate) fn read<T: serde::de::DeserializeOwned>(mut whole: Value, members: Value) -> T {
+        let Value::Object(members) = members else { panic!("{members} has no members") };
+        whole.as_object_mut().unwrap().extend(members);
+        serde_json::from_value(whole).unwrap()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{
+        samples::{consensus, replica},
+        *,
+    };
 
     #[test]
     fn a_round_is_read_at_a_glance() {
-        let out = Output::plain();
-        let body = json!({
-            "verdict": "VALID", "confidence": 0.9, "round_id": "rnd_1", "receipt_id": "sha256:1",
-            "consensus": {"agreement": 0.667, "asked": 3, "effective_votes": 1.9, "outcome": "agreed", "winner": 0, "groups": [0, 0, null]},
-            "replicas": [
-                {"session_id": "a", "executor": "a", "verdict": "VALID", "score": 0.99, "reason_codes": [], "latency_ms": 3, "group": 0},
-                {"session_id": "b", "executor": "b", "verdict": "VALID", "reason_codes": [], "latency_ms": 4, "group": 0},
-                {"session_id": "c", "executor": "c", "verdict": "TIMEOUT", "latency_ms": 2000, "group": null,
-                 "error": {"code": "timeout", "detail": "no answer before the deadline"}},
-            ],
-        });
-        insta::assert_snapshot!(reply(out, &body));
+        let consensus = consensus(json!({
+            "agreement": 0.667, "asked": 3, "effective_votes": 1.9, "winner": 0,
+            "groups": [0, 0, null],
+        }));
+        let replicas = [
+            replica(
+                json!({"session_id": "a", "executor": "a", "verdict": "VALID", "score": 0.99, "latency_ms": 3, "group": 0}),
+            ),
+            replica(
+                json!({"session_id": "b", "executor": "b", "verdict": "VALID", "latency_ms": 4, "group": 0}),
+            ),
+            replica(
+                json!({"session_id": "c", "executor": "c", "verdict": "TIMEOUT", "latency_ms": 2000,
+                "error": {"code": "timeout", "detail": "no answer before the deadline"}}),
+            ),
+        ];
+        let round = RoundView {
+            label: Some("VALID"),
+            output: None,
+            confidence: Some(0.9),
+            consensus: Some(&consensus),
+            replicas: Some(&replicas),
+            round_id: Some("rnd_1"),
+            receipt_id: Some("sha256:1"),
+        };
+        insta::assert_snapshot!(reply(Output::plain(), &round));
     }
 
     #[test]
     fn two_of_three_are_explained_if_they_mean_different_things() {
-        let reply = |label: Value| {
-            let consensus = json!({"winner": 0, "groups": [1, 0, 0], "effective_votes": 1.875});
-            let mut body = json!({"consensus": consensus, "confidence": 0.6437});
-            body.as_object_mut().unwrap().extend(label.as_object().unwrap().clone());
-            why_so_sure(&body).unwrap()
+        let majority =
+            consensus(json!({"winner": 0, "groups": [1, 0, 0], "effective_votes": 1.875}));
+        let round = RoundView {
+            consensus: Some(&majority),
+            confidence: Some(0.6437),
+            ..RoundView::default()
         };
-        let judged = reply(json!({"verdict": "VALID"}));
+        let explained = |label| why_so_sure(&RoundView { label: Some(label), ..round }).unwrap();
+        let judged = explained("VALID");
         assert!(judged.starts_with("why 64.4 %: 2 for, 1 against; only two answers"), "{judged}");
         assert!(judged.ends_with("; 3 votes count as 1.9 independent ones"), "{judged}");
-        let checked = reply(json!({"verdict": "FALSE"}));
+        let checked = explained("FALSE");
         assert!(checked.contains("only three answers"), "{checked}");
-        let done = reply(json!({"status": "OK", "output": 1}));
+        let done = explained("OK");
         assert!(done.contains("any answer is possible"), "{done}");
-        let alone = json!({"verdict": "VALID", "consensus": {"winner": 0, "groups": [0]}});
+        let one = consensus(json!({"winner": 0, "groups": [0]}));
+        let alone = RoundView { label: Some("VALID"), consensus: Some(&one), ..round };
         assert_eq!(why_so_sure(&alone), None);
     }
 
     #[test]
     fn an_abstention_does_not_read_like_agreement() {
         let says = |verdict: &str, notes: Value| {
-            why(&json!({"verdict": verdict, "reason_codes": [], "notes": notes}))
+            why(&replica(json!({"verdict": verdict, "notes": notes})))
         };
         assert_eq!(says("NEEDS_SPEC", json!(["which year?", "x"])), "which year?; x");
         assert_eq!(says("RETRY", json!([])), "no reason given");
@@ -251,13 +403,13 @@ mod tests {
     #[test]
     fn an_error_is_shown_in_full_and_cannot_control_the_terminal() {
         let detail = format!("first \u{1b}[2J{}", "x".repeat(200));
-        let error = json!({"session_id": "s", "error": {"code": "bad_reply", "detail": detail}});
-        let expected = format!("s: bad_reply: first \\u{{1b}}[2J{}", "x".repeat(200));
+        let error = replica(json!({"error": {"code": "bad_shape", "detail": detail}}));
+        let expected = format!("s: bad_shape: first \\u{{1b}}[2J{}", "x".repeat(200));
         assert_eq!(remark(&error), Some(expected));
-        let noted = json!({"session_id": "s", "error": null, "notes": ["which year?", "x"]});
+        let noted = replica(json!({"notes": ["which year?", "x"]}));
         assert_eq!(remark(&noted).as_deref(), Some("s: which year?; x"));
-        assert_eq!(remark(&json!({"session_id": "s", "notes": []})), None);
-        let long = json!({"session_id": "s", "notes": ["y".repeat(5_000)]});
+        assert_eq!(remark(&replica(json!({}))), None);
+        let long = replica(json!({"notes": ["y".repeat(5_000)]}));
         assert!(remark(&long).unwrap().chars().count() <= 403);
     }
 }

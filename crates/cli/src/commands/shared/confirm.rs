@@ -1,11 +1,11 @@
-//! Asks a person, and trusts a script.
+//! Asks a person for confirmation, and trusts a script.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _, stderr, stdin};
 
-/// Longer answers are none.
+/// A longer answer counts as none.
 const LONGEST_ANSWER: u64 = 100;
 
-/// Asks where somebody can answer.
+/// Asks, if standard input is a terminal.
 pub(crate) fn is_wanted(is_sure: bool, question: &str) -> io::Result<bool> {
     if is_sure || !stdin().is_terminal() {
         return Ok(true);

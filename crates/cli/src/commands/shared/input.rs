@@ -1,4 +1,4 @@
-//! Reads what commands are given as files: bounded, and as JSON that has one reading only.
+//! Reads input files with a size limit, and as JSON that has exactly one reading.
 
 use std::{
     io::{self, Read as _},
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::failure::CliFailure;
 
-/// More than the server takes, so that the server says so.
+/// More than the server accepts, so that the server can refuse it.
 pub(crate) const LARGEST: u64 = 2 * 1024 * 1024;
 
 /// The first `most` bytes of a file; `-` is standard input.

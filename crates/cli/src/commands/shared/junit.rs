@@ -9,24 +9,26 @@ use std::{
 
 use anyhow::Context as _;
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 pub(in crate::commands) use self::round::JunitReport;
 use crate::{
-    failure::{CliFailure, sentence},
+    client::Refusal,
+    failure::{CliFailure, refusal, sentence},
     output::shortened,
 };
 
 const LONGEST_NAME: usize = 120;
 
-/// Where to write.
+/// The file to write.
 #[derive(Debug)]
 pub(crate) struct JunitFile {
     file: PathBuf,
 }
 
 impl JunitFile {
-    /// Refuses a place that cannot be written to before anything is paid for.
+    /// Refuses a path that cannot be written to before anything is paid for.
     pub(crate) fn new(file: Option<&Path>) -> anyhow::Result<Option<Self>> {
         let Some(file) = file else { return Ok(None) };
         if !folder(file).is_dir() || file.is_dir() {
@@ -39,7 +41,7 @@ impl JunitFile {
         Ok(Some(Self { file: file.to_owned() }))
     }
 
-    /// Writes the whole file or none, so that nobody reads half of one.
+    /// Writes the whole file or none.
     pub(crate) fn write(
         &self,
         operation: &str,
@@ -77,32 +79,34 @@ pub(crate) fn unanswered(kind: &str, text: &str) -> TestCaseStatus {
     status
 }
 
-/// What the server refused, or what went wrong here.
+/// The refusal of the server, or an error of this process.
 pub(crate) fn of_error(error: &anyhow::Error) -> TestCaseStatus {
-    match error.downcast_ref::<CliFailure>() {
-        Some(CliFailure::Refused(problem)) => refused(problem),
-        Some(CliFailure::Usage(_)) | None => unanswered("error", &sentence(error)),
+    match refusal(error) {
+        Some(refusal) => refused(refusal),
+        None => unanswered("error", &sentence(error)),
     }
 }
 
-fn refused(problem: &Value) -> TestCaseStatus {
-    let text = |name: &str| problem[name].as_str().unwrap_or("error");
-    unanswered(text("code"), text("message"))
+fn refused(refusal: &Refusal) -> TestCaseStatus {
+    match &refusal.problem {
+        Some(problem) => unanswered(&problem.code, &problem.message),
+        None => unanswered("error", "error"),
+    }
 }
 
-/// Those that have a value.
-pub(crate) fn properties(given: &[(&str, &Value)]) -> Vec<Property> {
-    given
-        .iter()
-        .filter(|(_, value)| !value.is_null())
-        .map(|(name, value)| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            Property::new(format!("jurat.{name}"), clean(&text))
-        })
-        .collect()
+/// A property of a case, unless the value is null.
+pub(crate) fn property<T: Serialize + ?Sized>(name: &str, value: &T) -> Option<Property> {
+    let text = match json!(value) {
+        Value::Null => return None,
+        Value::String(text) => text,
+        value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            value.to_string()
+        }
+    };
+    Some(Property::new(format!("jurat.{name}"), clean(&text)))
 }
 
-/// What others wrote, without the characters that XML cannot hold.
+/// Text without the characters that XML cannot hold.
 pub(crate) fn clean(text: &str) -> String {
     let is_allowed = |symbol: &char| {
         matches!(symbol, '\n' | '\t')
@@ -119,7 +123,7 @@ fn folder(file: &Path) -> &Path {
 fn persist(file: &Path, text: &[u8]) -> io::Result<()> {
     use std::{io::Write as _, os::unix::fs::PermissionsExt as _};
     let mut whole = tempfile::Builder::new()
-        // Others read it, unlike the files that are temporary.
+        // Unlike a temporary file, it is for others to read.
         .permissions(std::fs::Permissions::from_mode(0o644))
         .tempfile_in(folder(file))?;
     whole.write_all(text)?;

@@ -1,75 +1,77 @@
-//! Lists: one page, as many as were asked for, or all of them.
+//! Lists: one page, as many items as the user asked for, or all of them.
 
 use anyhow::bail;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::commands::CommandContext;
 use crate::{
     args::ListArgs,
-    client::{ApiCall, ApiClient, ApiReply, query},
+    client::{ApiClient, Call, Page, Reply},
 };
 
-/// As many as the server gives at once.
+/// The largest page that the server returns.
 const WHOLE_PAGE: u32 = 200;
 
 impl CommandContext {
-    /// Reads a list, page after page where one does not hold what was asked for.
-    pub(crate) async fn list(
+    /// Reads a list, page by page if one does not hold as much as the user asked for.
+    pub(crate) async fn list<T: DeserializeOwned>(
         &self,
-        route: &str,
-        filters: &[(&'static str, Option<String>)],
+        call: Call<Page<T>>,
         args: ListArgs,
-    ) -> anyhow::Result<ApiReply> {
+    ) -> anyhow::Result<Reply<Page<T>>> {
         let ListArgs { limit, cursor, all } = args;
         let one_page = limit.is_none_or(|limit| limit <= WHOLE_PAGE) && !all;
         if one_page {
-            let page = [("limit", limit.map(|limit| limit.to_string())), ("cursor", cursor)];
-            return self.send(ApiCall::get(query(route, &[filters, &page].concat()))).await;
+            return self.send(call.page(limit, cursor.as_deref())).await;
         }
-        // Whoever wants everything does not care how it comes.
         let most = limit.filter(|_| !all);
-        let mut pages = PagedList { route: route.to_owned(), parameters: filters.to_vec(), cursor };
-        let body = self.with_client(async |client| pages.take(client, most).await).await?;
-        Ok(ApiReply::made(body))
+        let mut pages = PagedList { call: call.reading(), limit: WHOLE_PAGE, cursor };
+        let page = self.with_client(async |client| pages.take(client, most).await).await?;
+        Ok(Reply::of_document(&json!(page))?)
     }
 
     /// Says how to see more of a list, or how to begin one.
-    pub(crate) fn note_page(&self, body: &Value, when_empty: &str) {
-        let shown = body["items"].as_array().map_or(0, Vec::len);
-        if shown == 0 {
-            self.out.note(when_empty);
-        }
-        if let Some(cursor) = body["next_cursor"].as_str() {
+    pub(crate) fn note_page<T>(&self, page: &Page<T>, when_empty: &str) {
+        let shown = page.items.len();
+        self.note_empty(shown, when_empty);
+        if let Some(cursor) = &page.next_cursor {
             self.out.note(&format!(
                 "there are more than these {shown}: list everything with `--all`, or continue with `--cursor {cursor}`"
             ));
         }
     }
+
+    /// Says how to begin a list that is empty.
+    pub(crate) fn note_empty(&self, shown: usize, when_empty: &str) {
+        if shown == 0 {
+            self.out.note(when_empty);
+        }
+    }
 }
 
-/// A list that comes in pages.
+/// A list that comes in pages. Its items stay as they came, because some are printed so.
 pub(crate) struct PagedList {
-    route: String,
-    parameters: Vec<(&'static str, Option<String>)>,
+    call: Call<Page<Value>>,
+    limit: u32,
     cursor: Option<String>,
 }
 
 impl PagedList {
-    pub(crate) fn new(route: &str, parameters: &[(&'static str, Option<String>)]) -> Self {
-        let cursor = parameters.iter().find(|(name, _)| *name == "cursor");
-        Self {
-            route: route.to_owned(),
-            cursor: cursor.and_then(|(_, cursor)| cursor.clone()),
-            parameters: parameters.iter().filter(|(name, _)| *name != "cursor").cloned().collect(),
-        }
+    /// A list in pages of this size, from a cursor on.
+    pub(crate) fn new<T>(call: Call<Page<T>>, limit: u32, cursor: Option<String>) -> Self {
+        Self { call: call.reading(), limit, cursor }
     }
 
-    pub(crate) async fn next(&mut self, client: &ApiClient) -> anyhow::Result<Value> {
-        let mut parameters = self.parameters.clone();
-        parameters.push(("cursor", self.cursor.clone()));
-        let page =
-            client.send(ApiCall::get(query(&self.route, &parameters))).await?.success()?.value;
-        let next = page["next_cursor"].as_str().map(str::to_owned);
+    /// All of a list, in the largest pages.
+    pub(crate) fn whole<T>(call: Call<Page<T>>) -> Self {
+        Self::new(call, WHOLE_PAGE, None)
+    }
+
+    pub(crate) async fn next(&mut self, client: &ApiClient) -> anyhow::Result<Page<Value>> {
+        let call = self.call.clone().page(Some(self.limit), self.cursor.as_deref());
+        let page = client.send(call).await?.value;
+        let next = page.next_cursor.as_deref().map(str::to_owned);
         if next.is_some() && next == self.cursor {
             bail!("the server keeps returning the same page; the list is incomplete");
         }
@@ -82,40 +84,35 @@ impl PagedList {
         self.cursor.is_some()
     }
 
-    /// So many items as one page, or all of them.
-    async fn take(&mut self, client: &ApiClient, most: Option<u32>) -> anyhow::Result<Value> {
-        let mut whole = json!({ "items": [] });
+    /// At most so many items as one page, or all of them.
+    async fn take(&mut self, client: &ApiClient, most: Option<u32>) -> anyhow::Result<Page<Value>> {
+        let mut whole = Page::new(Vec::new(), None);
         let mut left = most;
         loop {
-            let size = left.map_or(WHOLE_PAGE, |left| left.min(WHOLE_PAGE));
-            self.parameters.retain(|(name, _)| *name != "limit");
-            self.parameters.push(("limit", Some(size.to_string())));
+            self.limit = left.map_or(WHOLE_PAGE, |left| left.min(WHOLE_PAGE));
             let page = self.next(client).await?;
-            let came = u32::try_from(page["items"].as_array().map_or(0, Vec::len));
-            left = left.map(|left| left.saturating_sub(came.unwrap_or(u32::MAX)));
-            append(&mut whole, page);
+            let came = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
+            left = left.map(|left| left.saturating_sub(came));
+            whole.items.extend(page.items);
             if self.cursor.is_none() || left == Some(0) {
-                whole["next_cursor"] = json!(self.cursor);
+                whole.next_cursor = page.next_cursor;
                 return Ok(whole);
             }
         }
     }
 
     /// One page, or all of them as one.
-    pub(crate) async fn read(&mut self, client: &ApiClient, all: bool) -> anyhow::Result<Value> {
+    pub(crate) async fn read<T: DeserializeOwned>(
+        &mut self,
+        client: &ApiClient,
+        all: bool,
+    ) -> anyhow::Result<Reply<Page<T>>> {
         let mut whole = self.next(client).await?;
         while all && self.cursor.is_some() {
-            append(&mut whole, self.next(client).await?);
+            let page = self.next(client).await?;
+            whole.items.extend(page.items);
+            whole.next_cursor = page.next_cursor;
         }
-        whole["next_cursor"] = json!(self.cursor);
-        Ok(whole)
-    }
-}
-
-/// Puts the items of a page behind those of the pages before it.
-fn append(whole: &mut Value, mut page: Value) {
-    if let (Some(items), Some(more)) = (whole["items"].as_array_mut(), page["items"].as_array_mut())
-    {
-        items.append(more);
+        Ok(Reply::of_document(&json!(whole))?)
     }
 }

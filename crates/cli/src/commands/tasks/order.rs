@@ -1,30 +1,24 @@
-//! What is submitted: a contract from a file or the sample, and who is to work on it.
+//! Builds a submission: a contract from a file or the sample, and the roster.
 
 use std::path::Path;
 
-use anyhow::Context as _;
+use jurat_client::{node, tasks};
+use jurat_core::time::Timestamp;
+use jurat_engine::{Clock as _, SystemClock};
+use jurat_wire::api::tasks::TaskBody;
 use serde_json::{Map, Value, json};
 
-use super::ROUTE;
 use crate::{
     args::{RunTaskArgs, SubmitTaskArgs, TaskOrderArgs},
-    client::{ApiCall, ApiClient, query},
+    client::{ApiClient, Call},
     commands::shared::input,
     failure::CliFailure,
 };
 
-/// For how long the sample of a contract is good. The server's clock counts.
-const SAMPLE_MS: u64 = 600_000;
-
-pub(super) fn sample(task_id: Option<&str>) -> ApiCall {
-    let parameters = [("task_id", task_id.map(str::to_owned))];
-    ApiCall::get(query(&format!("{ROUTE}/sample"), &parameters))
-}
-
 pub(super) async fn of_submit(
     client: &ApiClient,
     args: &SubmitTaskArgs,
-) -> anyhow::Result<ApiCall> {
+) -> anyhow::Result<Call<TaskBody<'static>>> {
     let file = args.contract.as_deref().or(args.order.file.as_deref());
     let Some(file) = file else {
         let text = "there is no contract: write a sample with `jurat task sample > contract.json`, and submit it with `jurat task submit contract.json`";
@@ -33,10 +27,13 @@ pub(super) async fn of_submit(
     call(client, read(file)?, &args.order).await
 }
 
-pub(super) async fn of_run(client: &ApiClient, args: &RunTaskArgs) -> anyhow::Result<ApiCall> {
+pub(super) async fn of_run(
+    client: &ApiClient,
+    args: &RunTaskArgs,
+) -> anyhow::Result<Call<TaskBody<'static>>> {
     let body = match &args.order.file {
         Some(file) => read(file)?,
-        None => fetched(client, args.order.task_id.as_deref()).await?,
+        None => sample(client, args.order.task_id.as_deref()).await?,
     };
     call(client, body, &args.order).await
 }
@@ -45,20 +42,26 @@ fn read(file: &Path) -> anyhow::Result<Map<String, Value>> {
     input::object(&format!("`{}`", file.display()), file)
 }
 
-async fn fetched(client: &ApiClient, task_id: Option<&str>) -> anyhow::Result<Map<String, Value>> {
-    let reply = client.send(sample(task_id)).await?.success()?;
+async fn sample(client: &ApiClient, task_id: Option<&str>) -> anyhow::Result<Map<String, Value>> {
+    let reply = client.send(tasks::sample(task_id)).await?;
     let Value::Object(members) = reply.value else {
         anyhow::bail!("the sample contract is not an object");
     };
     Ok(members)
 }
 
-/// The submission: what stands in the file, with what the flags say.
+/// The time of the server, whose clock decides when a task expires. In this process it is our own.
+async fn server_time(client: &ApiClient) -> anyhow::Result<Timestamp> {
+    let reply = client.send(node::health()).await?;
+    Ok(reply.date.unwrap_or_else(|| SystemClock.now()))
+}
+
+/// The submission: the file with the changes of the flags.
 async fn call(
     client: &ApiClient,
     file: Map<String, Value>,
     args: &TaskOrderArgs,
-) -> anyhow::Result<ApiCall> {
+) -> anyhow::Result<Call<TaskBody<'static>>> {
     let mut order = if file.contains_key("contract") {
         file
     } else {
@@ -78,14 +81,11 @@ async fn call(
             contract.insert("task_id".to_owned(), json!(id));
         }
         if let Some(seconds) = args.expires_in {
-            let sample = fetched(client, None).await?;
-            let now = sample.get("expiry_ms").and_then(Value::as_u64);
-            let now = now.and_then(|it| it.checked_sub(SAMPLE_MS));
-            let now = now.context("the sample contract has no `expiry_ms`")?;
+            let now = u64::try_from(server_time(client).await?.micros() / 1_000)?;
             let expiry_ms = now.saturating_add(seconds.saturating_mul(1_000));
             contract.insert("expiry_ms".to_owned(), json!(expiry_ms));
         }
     }
-    Ok(ApiCall::post(ROUTE, Value::Object(order))
-        .with("idempotency-key", args.idempotency_key.as_deref()))
+    let call = tasks::submit(&Value::Object(order));
+    Ok(call.idempotency_key(args.idempotency_key.as_deref()))
 }

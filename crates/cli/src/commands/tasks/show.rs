@@ -1,8 +1,11 @@
-//! A task, its events and its decision, as people read them.
+//! A task and its decision, as people read them.
 
 use comfy_table::Cell;
 use console::Style;
-use serde_json::Value;
+use jurat_core::round::consensus::Basis;
+use jurat_wire::api::tasks::{
+    BudgetAccount, CandidateBody, DecisionBody, TaskBody, TaskRosterBody, VoteBody,
+};
 
 use crate::output::{
     Output, shortened,
@@ -12,136 +15,135 @@ use crate::output::{
 const WIDEST: usize = 2_000;
 
 /// A task with its candidates and votes.
-pub(crate) fn shown(out: Output, body: &Value) -> String {
-    let mut parts = vec![head(out, body)];
-    let candidates = body["candidates"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if !candidates.is_empty() {
-        parts.push(candidates_table(out, candidates));
+pub(crate) fn shown(out: Output, task: &TaskBody<'_>) -> String {
+    let mut parts = vec![head(out, task)];
+    if !task.candidates.is_empty() {
+        parts.push(candidates_table(out, &task.candidates));
     }
-    let votes: Vec<Vec<Cell>> = candidates.iter().flat_map(votes_of).collect();
+    let votes: Vec<Vec<Cell>> = task
+        .candidates
+        .iter()
+        .flat_map(|candidate| {
+            let id = &candidate.candidate_id;
+            candidate.votes.iter().map(move |vote| {
+                let mut row = vec![cell(id)];
+                row.extend(vote_row(vote));
+                row
+            })
+        })
+        .collect();
     if !votes.is_empty() {
         parts.push(table(out, &["candidate", "voter", "verdict", "score", "detail"], votes));
     }
     parts.join("\n")
 }
 
-fn head(out: Output, body: &Value) -> String {
+fn head(out: Output, task: &TaskBody<'_>) -> String {
     let mut lines = vec![
-        ("task", said(&body["task_id"])),
-        ("type", said(&body["task_type"])),
-        ("state", painted(out, &said(&body["state"]))),
-        ("epoch", body["epoch"].to_string()),
-        ("executors", said(&body["panel"]["executors"])),
-        ("voters", verifiers(&body["panel"])),
-        ("profile", said(&body["panel"]["profile"])),
-        ("created", said(&body["created_at"])),
+        ("task", said(&task.task_id)),
+        ("type", said(&task.task_type)),
+        ("state", painted(out, task.state.0.as_str())),
+        ("epoch", task.epoch.to_string()),
+        ("executors", said(&task.panel.executors)),
+        ("voters", voters(&task.panel)),
+        ("profile", said(&task.panel.profile)),
+        ("created", said(&task.created_at)),
     ];
-    if body["ended_at"].is_null() {
-        lines.push(("deadline", said(&body["deadline_at"])));
+    if task.ended_at.is_none() {
+        lines.push(("deadline", said(&task.deadline_at)));
     } else {
-        lines.push(("ended", said(&body["ended_at"])));
+        lines.push(("ended", said(&task.ended_at)));
     }
-    let spent = &body["spent"];
-    let of = |name: &str| format!("{} of {}", spent[name]["spent"], spent[name]["limit"]);
-    lines.push(("steps", of("steps")));
-    lines.push(("cost units", of("cost_units")));
-    for claim in body["claims"].as_array().into_iter().flatten() {
-        let until = said(&claim["until"]);
-        let text = format!("{} by {} until {until}", said(&claim["role"]), said(&claim["holder"]));
-        lines.push(("in progress", text));
+    let of = |account: &BudgetAccount| format!("{} of {}", account.spent, account.limit);
+    lines.push(("steps", of(&task.spent.steps)));
+    lines.push(("cost units", of(&task.spent.cost_units)));
+    for lease in &task.claims {
+        let (role, holder, until) = (said(&lease.role), said(&lease.holder), said(&lease.until));
+        lines.push(("in progress", format!("{role} by {holder} until {until}")));
     }
-    if !body["finalized_candidate_id"].is_null() {
-        lines.push(("final candidate", said(&body["finalized_candidate_id"])));
+    if let Some(candidate) = &task.finalized_candidate_id {
+        lines.push(("final candidate", said(candidate)));
     }
-    for decision in body["settling"].as_array().into_iter().flatten() {
-        let (epoch, at) = (&decision["epoch"], said(&decision["settles_at"]));
-        let complaint = decision["complaint"].as_str();
+    for decision in &task.settling {
+        let (epoch, at) = (decision.epoch, said(&decision.settles_at));
+        let complaint = decision.complaint.as_ref();
         let complaint = complaint.map(|it| format!(", disputed: {it}")).unwrap_or_default();
         lines.push(("settles", shortened(&format!("epoch {epoch} at {at}{complaint}"), WIDEST)));
     }
-    if let Some(reason) = body["reason"].as_str() {
+    if let Some(reason) = &task.reason {
         lines.push(("reason", shortened(reason, WIDEST)));
     }
     fields(&lines)
 }
 
-fn verifiers(panel: &Value) -> String {
-    let named = said(&panel["verifiers"]);
-    if panel["node_votes"] == true { format!("{named} and this node") } else { named }
+fn voters(roster: &TaskRosterBody<'_>) -> String {
+    let named = said(&roster.verifiers);
+    if roster.node_votes { format!("{named} and this node") } else { named }
 }
 
-fn candidates_table(out: Output, candidates: &[Value]) -> String {
-    let rows = candidates.iter().map(|it| {
+fn candidates_table(out: Output, candidates: &[CandidateBody<'_>]) -> String {
+    let rows = candidates.iter().map(|candidate| {
         vec![
-            cell(&it["candidate_id"]),
-            cell(&it["proposers"]),
-            word(&it["standing"]),
-            cell(&it["gap"]),
-            cell(&it["turn"]),
+            cell(&candidate.candidate_id),
+            cell(&candidate.proposers),
+            word(&candidate.standing),
+            cell(&candidate.gap),
+            cell(&candidate.turn),
         ]
     });
     table(out, &["candidate", "proposed by", "state", "gap", "turn"], rows.collect())
 }
 
-fn votes_of(candidate: &Value) -> Vec<Vec<Cell>> {
-    let votes = candidate["votes"].as_array().into_iter().flatten();
-    votes
-        .map(|vote| {
-            let says = match (&vote["forfeited"], &vote["verdict"]) {
-                (Value::Null, Value::Null) => "committed, not revealed yet".to_owned(),
-                (Value::Null, _) => said(&vote["reason_codes"]),
-                (why, _) => format!("forfeited: {}", said(why)),
-            };
-            vec![
-                cell(&candidate["candidate_id"]),
-                cell(&vote["voter"]),
-                word(&vote["verdict"]),
-                cell(&vote["score"]),
-                Cell::new(says),
-            ]
-        })
-        .collect()
+fn vote_row(vote: &VoteBody<'_>) -> Vec<Cell> {
+    let detail = match (&vote.forfeited, &vote.verdict) {
+        (None, None) => "committed, not revealed yet".to_owned(),
+        (None, Some(_)) => said(&vote.reason_codes),
+        (Some(why), _) => format!("forfeited: {}", said(why)),
+    };
+    vec![cell(&vote.voter), word(&vote.verdict), cell(&vote.score), Cell::new(detail)]
 }
 
-/// What a task decided, or why it did not.
-pub(crate) fn decision(out: Output, body: &Value) -> String {
+/// The decision of a task, or why there is none.
+pub(crate) fn decision(out: Output, decision: &DecisionBody<'_>) -> String {
     let mut parts = Vec::new();
-    let votes = votes_of(body);
-    if !votes.is_empty() {
-        let rows = votes.into_iter().map(|row| row.into_iter().skip(1).collect()).collect();
+    if !decision.votes.is_empty() {
+        let rows = decision.votes.iter().map(vote_row).collect();
         parts.push(table(out, &["voter", "verdict", "score", "detail"], rows));
     }
-    if let Some(output) = body.get("output").filter(|output| !output.is_null()) {
+    if let Some(output) = decision.output.as_deref().filter(|output| !output.is_null()) {
         let text = output.as_str().map_or_else(|| output.to_string(), str::to_owned);
         parts.push(format!("answer  {}", shortened(&text, WIDEST)));
     }
-    parts.push(conclusion(out, body));
-    let mut lines = vec![("task", said(&body["task_id"]))];
-    for (title, name) in
-        [("candidate", "candidate_id"), ("executor", "executor"), ("decision", "final_hash")]
-    {
-        if !body[name].is_null() {
-            lines.push((title, shortened(&said(&body[name]), 100)));
+    parts.push(conclusion(out, decision));
+    let mut lines = vec![("task", said(&decision.task_id))];
+    let named = [
+        ("candidate", &decision.candidate_id),
+        ("executor", &decision.executor),
+        ("decision", &decision.final_hash),
+    ];
+    for (title, value) in named {
+        if let Some(value) = value {
+            lines.push((title, shortened(&said(value), 100)));
         }
     }
-    if let Some(reason) = body["reason"].as_str() {
+    if let Some(reason) = &decision.reason {
         lines.push(("reason", shortened(reason, WIDEST)));
     }
     parts.push(fields(&lines));
     parts.join("\n")
 }
 
-fn conclusion(out: Output, body: &Value) -> String {
-    let mut parts = vec![painted(out, &said(&body["state"]))];
-    if !body["candidate_id"].is_null() {
-        let (approvals, quorum) = (&body["approvals"], &body["quorum_threshold"]);
-        parts.push(format!("{approvals} approve, {} reject", body["rejections"]));
-        parts.push(format!("quorum {quorum}"));
+fn conclusion(out: Output, decision: &DecisionBody<'_>) -> String {
+    let mut parts = vec![painted(out, decision.state.0.as_str())];
+    if decision.candidate_id.is_some() {
+        let (approvals, rejections) = (decision.approvals, decision.rejections);
+        parts.push(format!("{approvals} approve, {rejections} reject"));
+        parts.push(format!("quorum {}", decision.quorum_threshold));
     }
-    if body["basis"] == "form" {
+    if decision.basis.is_some_and(|basis| basis.0 == Basis::Form) {
         parts.push("form only, not truth".to_owned());
     }
-    if let Some(confidence) = body["confidence"].as_f64() {
+    if let Some(confidence) = decision.confidence {
         parts.push(format!("confidence {:.1} %", confidence * 100.0));
     }
     parts.join("  ·  ")

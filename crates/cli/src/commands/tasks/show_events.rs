@@ -7,9 +7,13 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::Value;
+use jurat_wire::api::tasks::TaskEventBody;
+use serde::Deserialize;
 
-use crate::output::{Output, OutputFormat, Verbosity, complain, shortened, table::said};
+use crate::{
+    client::SseEvent,
+    output::{Output, OutputFormat, Verbosity, complain, shortened, table::said},
+};
 
 const WIDEST: usize = 300;
 
@@ -44,8 +48,9 @@ impl TaskProgress {
         Self { teller: TaskEventFormatter::default(), shown }
     }
 
-    pub(crate) fn show(&mut self, event: &Value) {
-        let Some(line) = self.teller.line(event) else { return };
+    pub(crate) fn show(&mut self, event: &SseEvent) {
+        let line = event.read().and_then(|event| self.teller.line(&event));
+        let Some(line) = line else { return };
         match &self.shown {
             ProgressDisplay::Silent => {}
             ProgressDisplay::Lines => complain(&line),
@@ -56,7 +61,7 @@ impl TaskProgress {
         }
     }
 
-    /// Takes the spinner away; what is printed next says how it ended.
+    /// Removes the spinner; the next output says how the task ended.
     pub(crate) fn finish(self) {
         if let ProgressDisplay::Spinner(bar) = self.shown {
             bar.finish_and_clear();
@@ -64,116 +69,167 @@ impl TaskProgress {
     }
 }
 
-/// Knows who holds which claim, so that the end of one can be told with a name.
+/// The data of an event: each kind has some of these members.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EventData {
+    token: Option<u64>,
+    claim: Option<LeaseData>,
+    reason: Option<EventReason>,
+    candidate: Option<String>,
+    source: Option<String>,
+    voter: Option<String>,
+    ballot: Option<BallotData>,
+    why: Option<String>,
+    at: Option<String>,
+    epoch: Option<u64>,
+    is_bad: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct LeaseData {
+    role: String,
+    holder: String,
+    candidate: Option<String>,
+}
+
+/// Why a lease ended, or why a task did.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum EventReason {
+    OfTask(String),
+    OfLease { why: String, code: Option<String>, detail: Option<String> },
+}
+
+#[derive(Debug, Deserialize)]
+struct BallotData {
+    status: String,
+    score: f64,
+}
+
+/// A lease in progress.
+#[derive(Debug)]
+struct HeldLease {
+    work: String,
+    holder: String,
+}
+
+/// Remembers who holds which lease, to name the holder when it ends.
 #[derive(Debug, Default)]
 pub(crate) struct TaskEventFormatter {
-    leases: BTreeMap<u64, (String, String)>,
+    leases: BTreeMap<u64, HeldLease>,
 }
 
 impl TaskEventFormatter {
-    /// What an event says; nothing for those that say only that time goes on.
-    pub(crate) fn line(&mut self, event: &Value) -> Option<String> {
-        let data = &event["data"];
-        let name = event["type"].as_str().unwrap_or_default();
-        self.note(name, data);
-        let text = self.of_work(name, data).or_else(|| of_votes(name, data));
-        let text = text.or_else(|| of_the_end(name, data))?;
+    /// A line for an event; none for one that only marks time.
+    pub(crate) fn line(&mut self, event: &TaskEventBody<'_>) -> Option<String> {
+        let data = EventData::deserialize(&event.data).unwrap_or_default();
+        let name = event.r#type.0.as_ref();
+        self.note(name, &data);
+        let text = self.of_work(name, &data).or_else(|| of_votes(name, &data));
+        let text = text.or_else(|| of_the_end(name, &data))?;
         Some(shortened(&text, WIDEST))
     }
 
     fn in_progress(&self) -> String {
-        let held = self.leases.values().map(|(role, holder)| format!("{holder} {role}"));
+        let held = self.leases.values().map(|lease| format!("{} {}", lease.holder, lease.work));
         held.collect::<Vec<_>>().join(", ")
     }
 
-    fn note(&mut self, name: &str, data: &Value) {
-        let token = data["token"].as_u64().unwrap_or_default();
-        match name {
-            "TASK_CLAIMED" => {
-                let claim = &data["claim"];
-                let does = match claim["role"].as_str() {
-                    Some("propose") => "is proposing".to_owned(),
-                    Some("verify") => format!("is verifying {}", said(&claim["candidate"])),
+    fn note(&mut self, name: &str, data: &EventData) {
+        match (name, &data.claim) {
+            ("TASK_CLAIMED", Some(lease)) => {
+                let work = match lease.role.as_str() {
+                    "propose" => "is proposing".to_owned(),
+                    "verify" => format!("is verifying {}", said(&lease.candidate)),
                     _ => "is finalizing".to_owned(),
                 };
-                self.leases.insert(token, (does, said(&claim["holder"])));
+                let held = HeldLease { work, holder: said(&lease.holder) };
+                self.leases.insert(data.token.unwrap_or_default(), held);
             }
-            "DECISION_FINALIZED" | "TASK_FAILED" | "TASK_EXPIRED" | "TASK_CANCELLED" => {
+            ("DECISION_FINALIZED" | "TASK_FAILED" | "TASK_EXPIRED" | "TASK_CANCELLED", _) => {
                 self.leases.clear();
             }
             _ => {}
         }
     }
 
-    fn holder(&mut self, data: &Value) -> String {
-        let token = data["token"].as_u64().unwrap_or_default();
-        self.leases.remove(&token).map_or_else(|| "an executor".to_owned(), |(_, holder)| holder)
+    fn holder(&mut self, data: &EventData) -> String {
+        let lease = self.leases.remove(&data.token.unwrap_or_default());
+        lease.map_or_else(|| "an executor".to_owned(), |lease| lease.holder)
     }
 
-    fn of_work(&mut self, name: &str, data: &Value) -> Option<String> {
+    fn of_work(&mut self, name: &str, data: &EventData) -> Option<String> {
         Some(match name {
             "TASK_CLAIMED" => {
-                let (does, holder) = self.leases.get(&data["token"].as_u64()?)?;
-                format!("{holder} {does}")
+                let HeldLease { work, holder } = self.leases.get(&data.token?)?;
+                format!("{holder} {work}")
             }
             "TASK_CLAIM_RELEASED" => {
-                let reason = &data["reason"];
-                let why = match reason["why"].as_str() {
-                    Some("lease_ran_out") => "its lease ran out".to_owned(),
-                    Some("failed") => {
-                        format!("{}: {}", said(&reason["code"]), said(&reason["detail"]))
-                    }
-                    _ => said(&reason["detail"]),
-                };
-                format!("{} stopped: {why}", self.holder(data))
+                format!("{} stopped: {}", self.holder(data), lease_end(data.reason.as_ref()))
             }
             "CANDIDATE_PROPOSED" => {
-                format!("{} proposed {}", self.holder(data), said(&data["candidate"]))
+                format!("{} proposed {}", self.holder(data), said(&data.candidate))
             }
             "CANDIDATE_REUSED" => {
-                format!("{} reused from {}", said(&data["candidate"]), said(&data["source"]))
+                format!("{} reused from {}", said(&data.candidate), said(&data.source))
             }
             "VOTE_COMMIT" => format!("{} committed its vote", self.holder(data)),
-            "TASK_RETRY_SCHEDULED" => format!("next proposals at {}", said(&data["at"])),
+            "TASK_RETRY_SCHEDULED" => format!("next proposals at {}", said(&data.at)),
             _ => return None,
         })
     }
 }
 
-fn of_votes(name: &str, data: &Value) -> Option<String> {
-    let (candidate, voter) = (said(&data["candidate"]), said(&data["voter"]));
+fn lease_end(reason: Option<&EventReason>) -> String {
+    match reason {
+        Some(EventReason::OfLease { why, code, detail }) => match why.as_str() {
+            "lease_ran_out" => "its lease ran out".to_owned(),
+            "failed" => format!("{}: {}", said(code), said(detail)),
+            _ => said(detail),
+        },
+        Some(EventReason::OfTask(reason)) => said(reason),
+        None => "–".to_owned(),
+    }
+}
+
+fn of_votes(name: &str, data: &EventData) -> Option<String> {
+    let (candidate, voter) = (said(&data.candidate), said(&data.voter));
     Some(match name {
         "VOTE_REVEAL" => {
-            let ballot = &data["ballot"];
-            format!("{voter}: {} (score {})", said(&ballot["status"]), ballot["score"])
+            let ballot = data.ballot.as_ref()?;
+            format!("{voter}: {} (score {})", said(&ballot.status), said(&ballot.score))
         }
-        "VOTE_FORFEITED" => format!("{voter} forfeited its vote: {}", said(&data["why"])),
+        "VOTE_FORFEITED" => format!("{voter} forfeited its vote: {}", said(&data.why)),
         "EQUIVOCATION_PROVEN" => format!("{voter} gave two verdicts on {candidate}"),
         "DECISION_COMMITTED" => format!("{candidate} is approved"),
         "CANDIDATE_REJECTED" => format!("{candidate} is rejected"),
-        "CANDIDATE_UNDECIDED" => format!("{candidate} is undecided: {}", said(&data["why"])),
+        "CANDIDATE_UNDECIDED" => format!("{candidate} is undecided: {}", said(&data.why)),
         "VERIFICATION_REPEATED" => {
-            format!("verifying {candidate} again: {}", said(&data["why"]))
+            format!("verifying {candidate} again: {}", said(&data.why))
         }
         "VOTING_EXTENDED" => format!("{candidate}: asking more voters"),
         _ => return None,
     })
 }
 
-fn of_the_end(name: &str, data: &Value) -> Option<String> {
+fn of_the_end(name: &str, data: &EventData) -> Option<String> {
+    let reason = match &data.reason {
+        Some(EventReason::OfTask(reason)) => said(reason),
+        Some(EventReason::OfLease { .. }) | None => "–".to_owned(),
+    };
+    let epoch = data.epoch.unwrap_or_default();
     Some(match name {
         "TASK_CREATED" => "task created".to_owned(),
-        "DECISION_FINALIZED" => format!("{} is final", said(&data["candidate"])),
-        "TASK_FAILED" => format!("task failed: {}", said(&data["reason"])),
-        "TASK_EXPIRED" => format!("task expired: {}", said(&data["reason"])),
-        "TASK_CANCELLED" => format!("task cancelled: {}", said(&data["reason"])),
-        "EPOCH_ENDED" => format!("epoch {} ended", data["epoch"]),
-        "TASK_FEEDBACK_REPORTED" => {
-            format!("the decision of epoch {} is disputed", data["epoch"])
-        }
+        "DECISION_FINALIZED" => format!("{} is final", said(&data.candidate)),
+        "TASK_FAILED" => format!("task failed: {reason}"),
+        "TASK_EXPIRED" => format!("task expired: {reason}"),
+        "TASK_CANCELLED" => format!("task cancelled: {reason}"),
+        "EPOCH_ENDED" => format!("epoch {epoch} ended"),
+        "TASK_FEEDBACK_REPORTED" => format!("the decision of epoch {epoch} is disputed"),
         "TASK_SETTLED" => {
-            let how = if data["is_bad"] == true { " as bad" } else { "" };
-            format!("the decision of epoch {} is settled{how}", data["epoch"])
+            let how = if data.is_bad { " as bad" } else { "" };
+            format!("the decision of epoch {epoch} is settled{how}")
         }
         _ => return None,
     })
@@ -219,8 +275,10 @@ mod tests {
                 Some("task failed: nobody is left"),
             ),
         ] {
-            let event = json!({ "type": name, "data": data });
-            assert_eq!(teller.line(&event).as_deref(), expected, "{event}");
+            let at = "2026-11-16T00:00:00Z";
+            let event = json!({ "task_id": "t", "seq": 1, "type": name, "at": at, "data": data });
+            let read = serde_json::from_value(event).unwrap();
+            assert_eq!(teller.line(&read).as_deref(), expected, "{name} {data}");
         }
     }
 }

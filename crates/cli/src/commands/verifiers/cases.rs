@@ -2,41 +2,39 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use jurat_wire::strict_json;
-use serde_json::{Value, json};
+use jurat_wire::{api::verifier_tests::ReportBody, strict_json};
+use serde_json::Value;
 
 use crate::{commands::shared::input, failure::CliFailure};
 
-/// Many times what a measurement needs.
+/// Many times more than a measurement needs.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// What people call the cases of a measurement that have no name of their own.
+/// Names for the cases of a measurement that have none of their own.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CaseNames {
     /// They were named before.
     Known,
     /// The examples of the version, in their order.
     Examples,
-    /// Where each stands in its file; `None` for one with a name.
+    /// The position of each case in its file; `None` for one with a name.
     Given(Vec<Option<String>>),
 }
 
 impl CaseNames {
     /// The report with names that people can find again.
-    pub(super) fn put(&self, report: &Value) -> Value {
+    pub(super) fn put<'a>(&self, report: &ReportBody<'a>) -> ReportBody<'a> {
         let mut report = report.clone();
         let mut known = BTreeMap::new();
-        for (at, case) in items(&mut report["cases"]).iter_mut().enumerate() {
-            if let (Some(name), Some(id)) = (self.of(at), case["id"].as_str()) {
-                known.insert(id.to_owned(), name.clone());
-                case["id"] = json!(name);
+        for (at, case) in report.cases.iter_mut().enumerate() {
+            if let Some(name) = self.of(at) {
+                known.insert(case.id.clone(), name.clone());
+                case.id = name.into();
             }
         }
-        // Not by index: that would insert an empty comparison.
-        let flips = report.pointer_mut("/compared/flips").map_or(&mut [][..], items);
-        for flip in flips {
-            if let Some(name) = flip["id"].as_str().and_then(|id| known.get(id)) {
-                flip["id"] = json!(name);
+        for flip in report.compared.iter_mut().flat_map(|compared| &mut compared.flips) {
+            if let Some(name) = known.get(&flip.id) {
+                flip.id = name.clone().into();
             }
         }
         report
@@ -51,11 +49,7 @@ impl CaseNames {
     }
 }
 
-fn items(list: &mut Value) -> &mut [Value] {
-    list.as_array_mut().map_or(&mut [], Vec::as_mut_slice)
-}
-
-/// The cases of a file, each of a shape that can be sent, and what to call them.
+/// The cases of a file, ready to be sent, and their names.
 pub(super) fn read(file: &Path) -> anyhow::Result<(Vec<Value>, CaseNames)> {
     let name = format!("`--data {}`", file.display());
     let bytes = input::whole(&name, file, LARGEST)?;
@@ -64,19 +58,32 @@ pub(super) fn read(file: &Path) -> anyhow::Result<(Vec<Value>, CaseNames)> {
     if cases.is_empty() {
         return Err(wrong("has no cases".to_owned()));
     }
-    let names = cases.iter().map(|(place, case)| case["id"].is_null().then(|| place.clone()));
+    let names = cases.iter().map(|case| case.id().is_none().then(|| case.line.clone()));
     let names = CaseNames::Given(names.collect());
-    Ok((cases.into_iter().map(|(_, case)| case).collect(), names))
+    Ok((cases.into_iter().map(|case| case.document).collect(), names))
 }
 
-/// Each case, with its place in the file.
-fn cases(bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
+/// A case of a file.
+#[derive(Debug)]
+struct FileCase {
+    /// Its position, such as `line 4`.
+    line: String,
+    document: Value,
+}
+
+impl FileCase {
+    fn id(&self) -> Option<&str> {
+        self.document.get("id")?.as_str()
+    }
+}
+
+fn cases(bytes: &[u8]) -> Result<Vec<FileCase>, String> {
     let begins_list = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     if begins_list {
         let value = strict_json::parse(bytes).map_err(|error| format!("is not JSON: {error}"))?;
         return listed(value);
     }
-    // One object over several lines is a document, and its `cases` may be meant.
+    // One object over several lines is a document, whose member `cases` holds them.
     if let Ok(mut value) = strict_json::parse(bytes)
         && let Some(items) = value.get_mut("cases").filter(|items| items.is_array())
     {
@@ -85,41 +92,44 @@ fn cases(bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
     lines(bytes)
 }
 
-fn listed(items: Value) -> Result<Vec<(String, Value)>, String> {
+fn listed(items: Value) -> Result<Vec<FileCase>, String> {
     let Value::Array(items) = items else { return Ok(Vec::new()) };
-    let cases = items.into_iter().zip(1..).map(|(case, number)| (format!("case {number}"), case));
+    let cases = items.into_iter().zip(1..);
+    let cases =
+        cases.map(|(document, number)| FileCase { line: format!("case {number}"), document });
     checked(cases.collect())
 }
 
-fn lines(bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
+fn lines(bytes: &[u8]) -> Result<Vec<FileCase>, String> {
     let mut cases = Vec::new();
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let place = format!("line {}", at + 1);
-        let case =
-            strict_json::parse(line).map_err(|error| format!("{place} is not JSON: {error}"))?;
-        cases.push((place, case));
+        let name = format!("line {}", at + 1);
+        let document =
+            strict_json::parse(line).map_err(|error| format!("{name} is not JSON: {error}"))?;
+        cases.push(FileCase { line: name, document });
     }
     checked(cases)
 }
 
-fn checked(cases: Vec<(String, Value)>) -> Result<Vec<(String, Value)>, String> {
+fn checked(cases: Vec<FileCase>) -> Result<Vec<FileCase>, String> {
     let mut ids: BTreeMap<&str, &str> = BTreeMap::new();
-    for (place, case) in &cases {
-        check(case).map_err(|text| format!("{place}: {text}"))?;
-        let Some(id) = case["id"].as_str() else { continue };
-        if let Some(first) = ids.insert(id, place) {
+    for case in &cases {
+        let line = &case.line;
+        check(&case.document).map_err(|text| format!("{line}: {text}"))?;
+        let Some(id) = case.id() else { continue };
+        if let Some(first) = ids.insert(id, line) {
             return Err(format!(
-                "{place}: the id `{id}` is already used by {first}; give each case its own"
+                "{line}: the id `{id}` is already used by {first}; give each case its own"
             ));
         }
     }
     Ok(cases)
 }
 
-/// What the server could only refuse is refused before anything is sent.
+/// Refuses a case that the server would refuse, before anything is sent.
 fn check(case: &Value) -> Result<(), String> {
     let Some(members) = case.as_object() else { return Err("must be an object".to_owned()) };
     if !members.get("passed").is_some_and(Value::is_boolean) {
@@ -134,7 +144,10 @@ fn check(case: &Value) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::commands::verifiers::show_measurement::samples::{case, report};
 
     #[test]
     fn cases_are_a_list_a_document_or_lines() {
@@ -151,16 +164,21 @@ mod tests {
 
     #[test]
     fn an_unnamed_case_is_named_by_its_position() {
-        let report = json!({
-            "cases": [{"id": "0f3a"}, {"id": "b"}], "compared": {"flips": [{"id": "0f3a"}]},
-        });
+        let report = report(json!({
+            "cases": [case(json!({"id": "0f3a"})), case(json!({"id": "b"}))],
+            "compared": {"with_version": 1, "is_worse": false, "p_value": 1.0, "flips": [
+                {"id": "0f3a", "expected": true, "before": true, "after": false},
+            ]},
+        }));
+        let ids = |report: &ReportBody<'_>| -> Vec<String> {
+            let flips = report.compared.iter().flat_map(|it| &it.flips).map(|flip| &flip.id);
+            report.cases.iter().map(|case| &case.id).chain(flips).map(ToString::to_string).collect()
+        };
         let names = CaseNames::Given(vec![Some("line 4".to_owned()), None]);
-        let put = names.put(&report);
-        let flips = json!([{"id": "line 4"}]);
-        assert_eq!(put["cases"], json!([{"id": "line 4"}, {"id": "b"}]));
-        assert_eq!(put["compared"]["flips"], flips);
-        assert_eq!(CaseNames::Examples.put(&report)["cases"][1]["id"], "example 2");
-        assert_eq!(CaseNames::Known.put(&report), report);
+        assert_eq!(ids(&names.put(&report)), ["line 4", "b", "line 4"]);
+        let examples = ["example 1", "example 2", "example 1"];
+        assert_eq!(ids(&CaseNames::Examples.put(&report)), examples);
+        assert_eq!(ids(&CaseNames::Known.put(&report)), ids(&report));
     }
 
     #[test]

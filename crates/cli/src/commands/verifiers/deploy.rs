@@ -1,18 +1,17 @@
 //! `jurat verifiers deploy`.
 
+use jurat_client::verifiers::{self, Measurement};
+use jurat_wire::api::{verifier_tests::ReportBody, verifiers::DeployedVerifier};
 use serde_json::{Map, Value, json};
 
 use super::show_measurement;
-use super::{CommandContext, ROUTE, measure, version_path};
+use super::{CommandContext, measure};
 use crate::{
     args::DeployVerifierArgs,
-    client::{ApiCall, ApiClient, ApiReply},
+    client::{ApiClient, Reply},
     commands::shared::input,
-    failure::{CliFailure, ERROR, sentence},
-    output::{
-        OutputFormat, Verbosity, complain,
-        table::{said, whole_text},
-    },
+    failure::{self, ERROR, sentence},
+    output::{OutputFormat, Verbosity, complain, table::whole_text},
 };
 
 pub(super) async fn run(context: &CommandContext, args: &DeployVerifierArgs) -> anyhow::Result<u8> {
@@ -20,20 +19,21 @@ pub(super) async fn run(context: &CommandContext, args: &DeployVerifierArgs) -> 
     if let Some(token) = &args.expected_version_token {
         body.insert("expected_version_token".to_owned(), json!(token));
     }
-    let call = ApiCall::post(ROUTE, Value::Object(body))
-        .with("idempotency-key", args.idempotency_key.as_deref());
-    context.with_client(async |client| deploy(context, client, (args, call)).await).await
+    let body = Value::Object(body);
+    context.with_client(async |client| deploy(context, client, args, &body).await).await
 }
 
 async fn deploy(
     context: &CommandContext,
     client: &ApiClient,
-    (args, call): (&DeployVerifierArgs, ApiCall),
+    args: &DeployVerifierArgs,
+    body: &Value,
 ) -> anyhow::Result<u8> {
-    let reply = client.send(call).await?.success()?;
+    let call = verifiers::deploy(body).idempotency_key(args.idempotency_key.as_deref());
+    let reply = client.send(call).await?;
     if context.out.format == OutputFormat::Text {
         context.out.text(&line(&reply.value))?;
-        for warning in reply.value["warnings"].as_array().into_iter().flatten() {
+        for warning in reply.value.warnings.iter() {
             context.out.warn(&whole_text(warning));
         }
     }
@@ -45,25 +45,24 @@ async fn deploy(
         }
         return Ok(0);
     }
-    let tested = measured(context, client, (&reply.value, before)).await;
+    let tested = measured(context, client, &reply.value, before).await;
     let is_failed = tested.is_err();
     tell(context, &reply, tested)?;
-    // The version is deployed; only who asked for the test is told that there was none.
+    // The version is deployed; a failed test is an error only if the user asked for it.
     Ok(if is_failed && args.test { ERROR } else { 0 })
 }
 
-fn line(body: &Value) -> String {
-    let text = |name: &str| whole_text(&body[name]);
+fn line(deployed: &DeployedVerifier<'_>) -> String {
     format!(
         "Deployed {} v{} (verifier_id={}, version_token={})",
-        text("name"),
-        text("version"),
-        text("verifier_id"),
-        text("version_token")
+        whole_text(&deployed.name),
+        deployed.version,
+        whole_text(&deployed.verifier_id),
+        whole_text(&deployed.version_token)
     )
 }
 
-/// What is known of the version before.
+/// Whether the version before can be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PriorVersion {
     /// There is none, or it was never tested.
@@ -71,59 +70,61 @@ enum PriorVersion {
     Tested,
 }
 
-async fn before(client: &ApiClient, deployed: &Value) -> PriorVersion {
-    let version = deployed["version"].as_u64().and_then(|it| u32::try_from(it).ok());
-    let before = version.and_then(|it| it.checked_sub(1)).filter(|before| *before != 0);
-    let (Some(before), Some(id)) = (before, deployed["verifier_id"].as_str()) else {
-        return PriorVersion::Unknown;
-    };
-    // A key that may deploy need not be one that may read.
-    let reply = client.send(ApiCall::get(version_path(id, Some(before)))).await;
-    let shown = reply.ok().and_then(|reply| reply.success().ok());
-    match shown {
-        Some(shown) if !shown.value["measured"]["test"].is_null() => PriorVersion::Tested,
-        Some(_) | None => PriorVersion::Unknown,
+async fn before(client: &ApiClient, deployed: &DeployedVerifier<'_>) -> PriorVersion {
+    let before = deployed.version.checked_sub(1).filter(|before| *before != 0);
+    let Some(before) = before else { return PriorVersion::Unknown };
+    // A key that may deploy may not be allowed to read.
+    let shown = client.send(verifiers::show(&deployed.verifier_id, Some(before))).await.ok();
+    let measured = shown.and_then(|shown| shown.value.measured);
+    if measured.is_some_and(|measured| measured.test.is_some()) {
+        PriorVersion::Tested
+    } else {
+        PriorVersion::Unknown
     }
 }
 
-/// On the cases of the version before where it has some, else on the examples of the new one.
+/// Measures on the cases of the version before if it has some, or else on the new examples.
 async fn measured(
     context: &CommandContext,
     client: &ApiClient,
-    (deployed, before): (&Value, PriorVersion),
-) -> anyhow::Result<Value> {
+    deployed: &DeployedVerifier<'_>,
+    before: PriorVersion,
+) -> anyhow::Result<Reply<ReportBody<'static>>> {
     let mut body = Map::new();
-    body.insert("version".to_owned(), deployed["version"].clone());
+    body.insert("version".to_owned(), json!(deployed.version));
     if before == PriorVersion::Tested {
         body.insert("previous_cases".to_owned(), json!(true));
         body.insert("compare".to_owned(), json!(true));
     }
-    let verifier = said(&deployed["verifier_id"]);
-    Ok(measure::ask(context, client, (&verifier, "tests"), body).await?.success()?.value)
+    let call = verifiers::measure(&deployed.verifier_id, Measurement::Test, &Value::Object(body));
+    Ok(measure::ask(context, client, call).await?)
 }
 
-/// Standard output has the one line of the deploy, so people are told beside it.
+/// Reports the measurement to people on standard error: standard output has one line for scripts.
 fn tell(
     context: &CommandContext,
-    reply: &ApiReply,
-    tested: anyhow::Result<Value>,
+    reply: &Reply<DeployedVerifier<'static>>,
+    tested: anyhow::Result<Reply<ReportBody<'static>>>,
 ) -> anyhow::Result<()> {
     let out = context.out;
     if out.format == OutputFormat::Json {
-        let mut body = reply.value.clone();
-        body["test"] = match tested {
-            Ok(report) => report,
-            Err(error) => crate::failure::body(&error),
+        let test = match tested {
+            Ok(report) => report.document(),
+            Err(error) => failure::body(&error),
         };
+        let mut body = reply.document();
+        if let Some(members) = body.as_object_mut() {
+            members.insert("test".to_owned(), test);
+        }
         return Ok(out.data(&body.to_string())?);
     }
     match tested {
         Ok(_) if out.chatter == Verbosity::Quiet => {}
-        Ok(report) => complain(&show_measurement::test(out, &report)),
+        Ok(report) => complain(&show_measurement::test(out, &report.value)),
         Err(error) => {
             out.error(
                 &format!("the version is deployed but could not be measured: {}", sentence(&error)),
-                &error.downcast_ref::<CliFailure>().map(CliFailure::advice).unwrap_or_default(),
+                &failure::advice(&error),
             );
         }
     }

@@ -1,26 +1,23 @@
 //! `jurat verifiers diff`.
 
-use anyhow::bail;
-use serde_json::{Value, json};
+use jurat_client::verifiers;
+use jurat_wire::api::verifiers::VerifierBody;
+use serde_json::json;
 
+use super::CommandContext;
 use super::show_diff;
-use super::{CommandContext, version_path};
-use crate::{
-    args::DiffVersionsArgs,
-    client::{ApiCall, ApiClient},
-    failure::CliFailure,
-    output::OutputFormat,
-};
+use crate::{args::DiffVersionsArgs, client::ApiClient, failure::CliFailure, output::OutputFormat};
 
 pub(super) async fn run(context: &CommandContext, args: &DiffVersionsArgs) -> anyhow::Result<u8> {
-    let (before, after) = context.with_client(async |client| both(client, args).await).await?;
-    let (from, to) = (&before["version"], &after["version"]);
+    let Versions { before, after } =
+        context.with_client(async |client| both(client, args).await).await?;
+    let (from, to) = (before.version, after.version);
     let text = match context.out.format {
         OutputFormat::Json => {
             let changed = show_diff::changed(&before, &after);
             json!({
-                "verifier_id": after["verifier_id"],
-                "name": after["name"],
+                "verifier_id": after.verifier_id,
+                "name": after.name,
                 "from": from,
                 "to": to,
                 "changed": changed,
@@ -36,17 +33,19 @@ pub(super) async fn run(context: &CommandContext, args: &DiffVersionsArgs) -> an
     Ok(0)
 }
 
-/// The two versions. Without a later one it is the current one, without an earlier one the one
-/// before.
-async fn both(client: &ApiClient, args: &DiffVersionsArgs) -> anyhow::Result<(Value, Value)> {
+/// Two versions of a verifier.
+struct Versions {
+    before: VerifierBody<'static>,
+    after: VerifierBody<'static>,
+}
+
+/// The two versions: by default the current one and the one before it.
+async fn both(client: &ApiClient, args: &DiffVersionsArgs) -> anyhow::Result<Versions> {
     let version = async |number: Option<u32>| {
-        let reply = client.send(ApiCall::get(version_path(&args.verifier, number))).await?;
-        anyhow::Ok(reply.success()?.value)
+        anyhow::Ok(client.send(verifiers::show(&args.verifier, number)).await?.value)
     };
     let after = version(args.to).await?;
-    let Some(to) = after["version"].as_u64().and_then(|it| u32::try_from(it).ok()) else {
-        bail!("the server did not return the version number")
-    };
+    let to = after.version;
     let from = match args.from {
         Some(from) => from,
         None if to == 1 => {
@@ -58,5 +57,5 @@ async fn both(client: &ApiClient, args: &DiffVersionsArgs) -> anyhow::Result<(Va
         }
         None => to - 1,
     };
-    Ok((version(Some(from)).await?, after))
+    Ok(Versions { before: version(Some(from)).await?, after })
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use jurat_client::verifiers::{self, LAST_EVENT, Measurement};
+use jurat_wire::api::verifier_tests::{CaseBody, MeasurementScores, ReportBody};
 use serde_json::{Map, Value, json};
 
 use super::{
-    CommandContext, ROUTE,
+    CommandContext,
     cases::{self, CaseNames},
     run::judges,
     threshold::{self, TestThresholds},
@@ -16,13 +18,11 @@ use super::{
 };
 use crate::{
     args::{AttackVerifierArgs, MeasureArgs, TestVerifierArgs},
-    client::{ApiCall, ApiClient, ApiReply, ClientError, path},
+    client::{ApiClient, Call, ClientError, Reply},
     commands::shared::junit::{self, JunitFile},
 };
 
-/// The event that ends the stream: the report.
-const REPORT: &str = "report";
-/// Thousands of cases take hours; what takes longer has got stuck.
+/// Thousands of cases take hours; a measurement that takes longer is stuck.
 const LONGEST: Duration = Duration::from_hours(12);
 
 pub(super) async fn test(context: &CommandContext, args: &TestVerifierArgs) -> anyhow::Result<u8> {
@@ -41,17 +41,20 @@ pub(super) async fn test(context: &CommandContext, args: &TestVerifierArgs) -> a
             body.insert(name.to_owned(), json!(true));
         }
     }
-    let report = measure(context, &args.measure, ("tests", body), &names).await?;
+    let kind = MeasurementKind { measurement: Measurement::Test, names: &names };
+    let report = measure(context, &args.measure, body, kind).await?;
     context.out.reply(&report, |out| show_measurement::test(out, &names.put(&report.value)))?;
-    if args.compare && report.value["compared"].is_null() {
-        context.out.note(match report.value["version"].as_u64() {
-            Some(1) => "there is nothing to compare with: version 1 is the first",
+    if args.compare && report.value.compared.is_none() {
+        context.out.note(match report.value.version {
+            1 => "there is nothing to compare with: version 1 is the first",
             _ => "there is nothing to compare with: the previous version has different fields",
         });
     }
     let thresholds =
         TestThresholds { min_accuracy: args.min_accuracy, max_false_pass: args.max_false_pass };
-    Ok(if args.measure.gate { threshold::test(thresholds, &report.value) } else { 0 })
+    let is_worse = report.value.compared.as_ref().is_some_and(|compared| compared.is_worse);
+    let scores = MeasurementScores::read(&report.value.figures);
+    Ok(if args.measure.gate { threshold::test(thresholds, &scores, is_worse) } else { 0 })
 }
 
 pub(super) async fn attack(
@@ -62,10 +65,12 @@ pub(super) async fn attack(
     if !args.family.is_empty() {
         body.insert("families".to_owned(), json!(args.family));
     }
-    let report = measure(context, &args.measure, ("attacks", body), &CaseNames::Known).await?;
+    let kind = MeasurementKind { measurement: Measurement::Attack, names: &CaseNames::Known };
+    let report = measure(context, &args.measure, body, kind).await?;
     context.out.reply(&report, |out| show_measurement::attack(out, &report.value))?;
     let most = args.max_success.unwrap_or(0.0);
-    Ok(if args.measure.gate { threshold::attack(most, &report.value) } else { 0 })
+    let scores = MeasurementScores::read(&report.value.figures);
+    Ok(if args.measure.gate { threshold::attack(most, &scores) } else { 0 })
 }
 
 fn body(args: &MeasureArgs) -> Map<String, Value> {
@@ -80,55 +85,59 @@ fn body(args: &MeasureArgs) -> Map<String, Value> {
     body
 }
 
+/// The kind of a measurement, and the names of its cases.
+#[derive(Debug, Clone, Copy)]
+struct MeasurementKind<'a> {
+    measurement: Measurement,
+    names: &'a CaseNames,
+}
+
 async fn measure(
     context: &CommandContext,
     args: &MeasureArgs,
-    (operation, body): (&str, Map<String, Value>),
-    names: &CaseNames,
-) -> anyhow::Result<ApiReply> {
+    body: Map<String, Value>,
+    kind: MeasurementKind<'_>,
+) -> anyhow::Result<Reply<ReportBody<'static>>> {
+    let MeasurementKind { measurement, names } = kind;
     let junit = JunitFile::new(args.junit.as_deref())?;
     let verifier = args.named.verifier.as_str();
-    let asked = context
-        .with_client(async |client| {
-            let reply = ask(context, client, (verifier, operation), body).await?;
-            Ok(reply.success()?)
-        })
-        .await;
+    let call = verifiers::measure(verifier, measurement, &Value::Object(body));
+    let asked = context.with_client(async |client| Ok(ask(context, client, call).await?)).await;
     if let Some(junit) = junit {
         let cases = match &asked {
-            Ok(reply) => test_cases(operation, &names.put(&reply.value)),
+            Ok(reply) => test_cases(measurement, &names.put(&reply.value)),
             Err(error) => {
-                vec![junit::case(&classname(operation), verifier, junit::of_error(error))]
+                vec![junit::case(classname(measurement), verifier, junit::of_error(error))]
             }
         };
-        junit.write(&classname(operation).replace('.', " "), cases)?;
+        junit.write(&classname(measurement).replace('.', " "), cases)?;
     }
     asked
 }
 
-/// Sends the request and shows how far it is; the reply is the report.
+/// Sends the call and shows its progress; the reply is the report.
 pub(super) async fn ask(
     context: &CommandContext,
     client: &ApiClient,
-    (verifier, operation): (&str, &str),
-    body: Map<String, Value>,
-) -> Result<ApiReply, ClientError> {
-    let call =
-        ApiCall::post(path(ROUTE, &[verifier, operation]), Value::Object(body)).within(LONGEST);
+    call: Call<ReportBody<'static>>,
+) -> Result<Reply<ReportBody<'static>>, ClientError> {
     let mut bar = CasesBar::new(context.out);
-    let reply = client.watch(call, REPORT, |event| bar.show(event)).await;
+    let call = call.within(LONGEST);
+    let reply = client.watch(call, LAST_EVENT, |event| bar.show(event)).await;
     bar.finish();
     reply
 }
 
-/// The command, which has one letter less than its route.
-fn classname(operation: &str) -> String {
-    format!("verifiers.{}", operation.trim_end_matches('s'))
+/// The command as the class of a test case.
+const fn classname(measurement: Measurement) -> &'static str {
+    match measurement {
+        Measurement::Test => "verifiers.test",
+        Measurement::Attack => "verifiers.attack",
+    }
 }
 
-fn test_cases(operation: &str, report: &Value) -> Vec<quick_junit::TestCase> {
-    let cases = report["cases"].as_array().into_iter().flatten();
-    let case = |case: &Value| {
+fn test_cases(measurement: Measurement, report: &ReportBody<'_>) -> Vec<quick_junit::TestCase> {
+    let case = |case: &CaseBody<'_>| {
         let status = match show_measurement::side(case) {
             CaseResult::Right => quick_junit::TestCaseStatus::success(),
             CaseResult::Wrong => junit::failed("wrong", &show_measurement::case_line(case)),
@@ -136,7 +145,7 @@ fn test_cases(operation: &str, report: &Value) -> Vec<quick_junit::TestCase> {
                 junit::unanswered("inconclusive", &show_measurement::case_line(case))
             }
         };
-        junit::case(&classname(operation), &show_measurement::case_name(case), status)
+        junit::case(classname(measurement), &show_measurement::case_name(case), status)
     };
-    cases.map(case).collect()
+    report.cases.iter().map(case).collect()
 }

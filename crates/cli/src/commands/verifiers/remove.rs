@@ -1,13 +1,11 @@
 //! `jurat verifiers revoke` and `delete`: they ask a person, and trust a script.
 
+use jurat_client::verifiers;
 use jurat_core::verifier::{VerifierRef, VerifierSelector};
 
-use super::{CommandContext, ROUTE};
+use super::CommandContext;
 use crate::{
-    args::RemoveVerifierArgs,
-    client::{ApiCall, path},
-    commands::shared::confirm::is_wanted,
-    failure::CliFailure,
+    args::RemoveVerifierArgs, commands::shared::confirm::is_wanted, failure::CliFailure,
     output::table::said,
 };
 
@@ -21,8 +19,8 @@ pub(super) async fn revoke(
         context.out.note("nothing was revoked");
         return Ok(0);
     }
-    let reply = context.send(ApiCall::delete(path(ROUTE, &[&args.verifier]))).await?;
-    context.out.confirm(&reply, || format!("Revoked {}", said(&reply.value["name"])))?;
+    let reply = context.send(verifiers::revoke(&args.verifier)).await?;
+    context.out.confirm(&reply, || format!("Revoked {}", said(&reply.value.name)))?;
     Ok(0)
 }
 
@@ -45,8 +43,8 @@ pub(super) async fn delete(
         context.out.note("nothing was deleted");
         return Ok(0);
     }
-    let reply = context.send(ApiCall::delete(path(ROUTE, &[&args.verifier, "permanent"]))).await?;
-    let done = || format!("Permanently deleted {}", said(&reply.value["name"]));
+    let reply = context.send(verifiers::delete(&args.verifier)).await?;
+    let done = || format!("Permanently deleted {}", said(&reply.value.name));
     context.out.confirm(&reply, done)?;
     Ok(0)
 }

@@ -1,18 +1,20 @@
 //! `jurat verifiers run`.
 
+use jurat_client::verifiers;
 use jurat_core::verifier::{VerifierRef, VerifierSelector};
+use jurat_wire::api::verifier_runs::VerifierRunBody;
 use quick_junit::{TestCase, TestCaseStatus};
 use serde_json::{Map, Value, json};
 
+use super::CommandContext;
 use super::show_run;
-use super::{CommandContext, ROUTE};
 use crate::{
     args::{JudgeArgs, RunVerifierArgs, VerifierInputArgs},
-    client::{ApiCall, ApiReply, path},
+    client::Reply,
     commands::shared::{
         gate::{LEAST, NEGATIVE, PASSED, UNDECIDED, is_below},
         input,
-        junit::{self, JunitFile},
+        junit::{self, JunitFile, property},
     },
     failure::{CliFailure, ERROR},
     output::Output,
@@ -23,8 +25,8 @@ pub(super) async fn run(context: &CommandContext, args: &RunVerifierArgs) -> any
         check_anonymous(args)?;
     }
     let junit = JunitFile::new(args.junit.as_deref())?;
-    let call = ApiCall::post(path(ROUTE, &[&args.named.verifier, "runs"]), body(args)?)
-        .with("idempotency-key", args.idempotency_key.as_deref());
+    let call = verifiers::run(&args.named.verifier, &body(args)?)
+        .idempotency_key(args.idempotency_key.as_deref());
     let reply = if args.anonymous {
         context.send_anonymously(call).await
     } else {
@@ -35,8 +37,9 @@ pub(super) async fn run(context: &CommandContext, args: &RunVerifierArgs) -> any
     }
     let reply = reply?;
     context.out.reply(&reply, |out| show_run::result(out, &reply.value))?;
-    let exit_code = match reply.value["passed"].as_bool() {
-        Some(_) if args.gate && is_below(&reply.value, LEAST) => UNDECIDED,
+    let run = &reply.value;
+    let exit_code = match run.passed {
+        Some(_) if args.gate && is_below(confidence(run), LEAST) => UNDECIDED,
         Some(true) => PASSED,
         Some(false) if args.gate => NEGATIVE,
         Some(false) => 0,
@@ -46,7 +49,7 @@ pub(super) async fn run(context: &CommandContext, args: &RunVerifierArgs) -> any
     Ok(exit_code)
 }
 
-/// Without a key a name means nothing, and whoever runs it is not known again.
+/// A visitor cannot use names, which belong to accounts, nor idempotency keys.
 fn check_anonymous(args: &RunVerifierArgs) -> anyhow::Result<()> {
     let is_named = VerifierRef::parse(&args.named.verifier).is_ok_and(|it| {
         matches!(it.which, VerifierSelector::Name(_) | VerifierSelector::Of { .. })
@@ -86,7 +89,7 @@ fn body(args: &RunVerifierArgs) -> anyhow::Result<Value> {
     Ok(Value::Object(body))
 }
 
-/// What runs, tests and attacks say of their judges.
+/// The judges of a run, a test or an attack.
 pub(super) fn judges(body: &mut Map<String, Value>, args: &JudgeArgs) {
     if let Some(replicas) = args.replicas.as_deref().and_then(|it| it.parse::<u8>().ok()) {
         body.insert("replicas".to_owned(), json!(replicas));
@@ -111,33 +114,37 @@ fn inputs(args: &VerifierInputArgs) -> anyhow::Result<Map<String, Value>> {
     Ok(inputs)
 }
 
-/// What the gate would say.
-fn case(name: &str, reply: Result<&ApiReply, &anyhow::Error>) -> TestCase {
-    let body = match reply {
+fn confidence(run: &VerifierRunBody<'_>) -> Option<f64> {
+    run.confidence.value().copied()
+}
+
+/// The result that the gate would return.
+fn case(name: &str, reply: Result<&Reply<VerifierRunBody<'static>>, &anyhow::Error>) -> TestCase {
+    let run = match reply {
         Ok(reply) => &reply.value,
         Err(error) => return junit::case("verifiers.run", name, junit::of_error(error)),
     };
-    let text = show_run::result(Output::plain(), body);
-    let word = show_run::verdict(body);
-    let status = match body["passed"].as_bool() {
-        Some(_) if is_below(body, LEAST) => junit::unanswered("low_confidence", &text),
+    let text = show_run::result(Output::plain(), run);
+    let word = show_run::verdict(run);
+    let status = match run.passed {
+        Some(_) if is_below(confidence(run), LEAST) => junit::unanswered("low_confidence", &text),
         Some(true) => TestCaseStatus::success(),
         Some(false) => junit::failed(word, &text),
         None => junit::unanswered(word, &text),
     };
     let mut case = junit::case("verifiers.run", name, status);
-    let took = body["duration_ms"].as_u64().unwrap_or(0);
-    case.set_time(std::time::Duration::from_millis(took));
-    case.add_properties(junit::properties(&[
-        ("verifier_run_id", &body["verifier_run_id"]),
-        ("verifier_id", &body["verifier_id"]),
-        ("version", &body["version"]),
-        ("round_id", &body["round_id"]),
-        ("receipt_id", &body["receipt_id"]),
-        ("agreement", &body["agreement"]),
-        ("confidence", &body["confidence"]),
-        ("cost_usd", &body["cost_usd"]),
-    ]));
+    case.set_time(std::time::Duration::from_millis(run.duration_ms));
+    let properties = [
+        property("verifier_run_id", &run.verifier_run_id),
+        property("verifier_id", &run.verifier_id),
+        property("version", &run.version),
+        property("round_id", &run.round_id),
+        property("receipt_id", &run.receipt_id),
+        property("agreement", &run.agreement),
+        property("confidence", &run.confidence),
+        property("cost_usd", &run.cost_usd),
+    ];
+    case.add_properties(properties.into_iter().flatten());
     case.set_system_out(junit::clean(&text));
     case
 }

@@ -1,12 +1,13 @@
-//! How far a measurement is: a bar on a terminal, nothing elsewhere.
+//! The progress of a measurement: a bar on a terminal, nothing elsewhere.
 
 use indicatif::ProgressBar;
+use jurat_wire::api::verifier_tests::CaseEvent;
 
 use super::show_measurement::{CaseResult, side};
 use crate::client::SseEvent;
 use crate::output::{Output, backup_progress::bar};
 
-/// The event of a case that was judged.
+/// The event of a judged case.
 const CASE: &str = "case";
 
 #[derive(Debug)]
@@ -22,16 +23,16 @@ impl CasesBar {
 
     pub(crate) fn show(&mut self, event: &SseEvent) {
         let Some(bar) = self.bar.as_ref().filter(|_| event.name == CASE) else { return };
-        let body = event.value();
-        if side(&body["case"]) == CaseResult::Wrong {
+        let Some(event) = event.read::<CaseEvent<'_>>() else { return };
+        if side(&event.case) == CaseResult::Wrong {
             self.wrong += 1;
         }
-        bar.set_length(body["total"].as_u64().unwrap_or(0));
+        bar.set_length(u64::try_from(event.total).unwrap_or(u64::MAX));
         bar.inc(1);
         bar.set_message(format!("judging cases, {} wrong", self.wrong));
     }
 
-    /// Takes the bar away; the report says the same.
+    /// Removes the bar; the report says the same.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,8 +1,8 @@
-//! A run of a verifier: the verdict and why, and with several judges what each of them says.
+//! A run of a verifier: the verdict and why, and with several judges the answer of each.
 
 use comfy_table::Cell;
 use console::Style;
-use serde_json::Value;
+use jurat_wire::api::verifier_runs::{JudgeBody, VerifierRunBody, VerifierRunStatus};
 
 use crate::output::{
     Output, shortened,
@@ -11,151 +11,159 @@ use crate::output::{
 
 const WIDEST_REASON: usize = 100;
 
-/// What `jurat verifiers run` prints: the first line is for scripts.
-pub(crate) fn result(out: Output, body: &Value) -> String {
-    let name = if body["verifier_run_id"].is_null() {
-        "anonymous_verifier_run_id"
-    } else {
-        "verifier_run_id"
+/// The output of `jurat verifiers run`: its first line is for scripts.
+pub(crate) fn result(out: Output, run: &VerifierRunBody<'_>) -> String {
+    let id = match (&run.verifier_run_id, &run.anonymous_verifier_run_id) {
+        (Some(id), _) => format!("verifier_run_id={}", whole_text(id)),
+        (None, id) => format!("anonymous_verifier_run_id={}", whole_text(id)),
     };
-    let id = format!("{name}={}", whole_text(&body[name]));
     let (green, red) = (Style::new().green().bold(), Style::new().red().bold());
-    let mut lines = match body["passed"].as_bool() {
+    let mut lines = match run.passed {
         Some(true) => vec![format!("{} {id}", out.paint("PASS", &green))],
         Some(false) => vec![format!("{} {id}", out.paint("FAIL", &red))],
-        None => vec![error(out, body, &format!("{id} "))],
+        None => vec![error(out, run, &format!("{id} "))],
     };
-    lines.extend(reasoning(body));
-    if judges(body).len() > 1 {
-        lines.push(judges_table(out, body));
-        lines.push(agreement(body));
+    lines.extend(reasoning(run));
+    if 1 < judges(run).len() {
+        lines.push(judges_table(out, judges(run)));
+        lines.push(agreement(run));
     }
-    lines.extend(unlikely(out, body));
+    lines.extend(unlikely(out, run));
     lines.join("\n")
 }
 
 /// One run in full.
-pub(crate) fn shown(out: Output, body: &Value) -> String {
-    let verifier = format!("{}@{}", whole_text(&body["verifier_id"]), body["version"]);
+pub(crate) fn shown(out: Output, run: &VerifierRunBody<'_>) -> String {
     let mut lines = vec![
-        ("run", whole_text(&body["verifier_run_id"])),
-        ("verifier", verifier),
-        ("verdict", verdict(body).to_owned()),
-        ("purpose", said(&body["purpose"])),
-        ("started", said(&body["created_at"])),
-        ("took", format!("{} ms", body["duration_ms"])),
-        ("cost", said(&body["cost_usd"])),
-        ("round", whole_text(&body["round_id"])),
-        ("receipt", whole_text(&body["receipt_id"])),
+        ("run", whole_text(&run.verifier_run_id)),
+        ("verifier", format!("{}@{}", whole_text(&run.verifier_id), run.version)),
+        ("verdict", verdict(run).to_owned()),
+        ("purpose", said(&run.purpose)),
+        ("started", said(&run.created_at)),
+        ("took", format!("{} ms", run.duration_ms)),
+        ("cost", said(&run.cost_usd)),
+        ("round", whole_text(&run.round_id)),
+        ("receipt", whole_text(&run.receipt_id)),
     ];
-    for (title, name) in [("workflow", "workflow_id"), ("belongs to", "run_id")] {
-        if !body[name].is_null() {
-            lines.push((title, said(&body[name])));
+    for (title, id) in [("workflow", &run.workflow_id), ("belongs to", &run.run_id)] {
+        if let Some(id) = id {
+            lines.push((title, said(id)));
         }
     }
     let mut parts = vec![fields(&lines)];
-    if body["passed"].is_null() && body["status"] == "error" {
-        parts.push(format!("\n{}", error(out, body, "")));
+    if run.passed.is_none() && run.status == VerifierRunStatus::Error {
+        parts.push(format!("\n{}", error(out, run, "")));
     }
-    parts.extend(reasoning(body).map(|text| format!("\n{text}")));
-    if !judges(body).is_empty() {
-        parts.push(format!("\n{}", judges_table(out, body)));
-        parts.push(agreement(body));
+    parts.extend(reasoning(run).map(|text| format!("\n{text}")));
+    if !judges(run).is_empty() {
+        parts.push(format!("\n{}", judges_table(out, judges(run))));
+        parts.push(agreement(run));
     }
-    parts.extend(unlikely(out, body));
-    parts.extend(super::show::measured(&body["measured"]));
+    parts.extend(unlikely(out, run));
+    parts.extend(run.measured.value().and_then(super::show::measured));
     parts.join("\n")
 }
 
 /// One word.
-pub(crate) fn verdict(body: &Value) -> &'static str {
-    match (body["passed"].as_bool(), body["status"].as_str()) {
+pub(crate) const fn verdict(run: &VerifierRunBody<'_>) -> &'static str {
+    match (run.passed, run.status) {
         (Some(true), _) => "passed",
         (Some(false), _) => "failed",
-        (None, Some("running")) => "running",
-        (None, _) => "error",
+        (None, VerifierRunStatus::Running) => "running",
+        (None, VerifierRunStatus::Success | VerifierRunStatus::Error) => "error",
     }
 }
 
-fn error(out: Output, body: &Value, run: &str) -> String {
+fn error(out: Output, run: &VerifierRunBody<'_>, id: &str) -> String {
     let word = out.paint("ERROR", &Style::new().yellow().bold());
-    format!("{word} {run}{}: {}", said(&body["error_code"]), whole_text(&body["error_message"]))
+    format!("{word} {id}{}: {}", said(&run.error_code), whole_text(&run.error_message))
 }
 
-/// What the judge says, set in, so that none of its lines looks like one of ours.
-fn reasoning(body: &Value) -> Option<String> {
-    if body["reasoning"].is_null() {
-        return None;
-    }
-    let text = paragraph(&body["reasoning"]);
+/// The reasoning of the judge, indented so that none of its lines looks like one of ours.
+fn reasoning(run: &VerifierRunBody<'_>) -> Option<String> {
+    let text = paragraph(run.reasoning.as_deref()?);
     Some(text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"))
 }
 
-fn unlikely(out: Output, body: &Value) -> Option<String> {
+fn unlikely(out: Output, run: &VerifierRunBody<'_>) -> Option<String> {
     let text = "warning: the confidence is below 50 %; the deciding judges are less reliable than those that disagreed or did not answer";
     let style = Style::new().yellow().bold();
-    (body["low_confidence"] == true).then(|| out.paint(text, &style))
+    (run.low_confidence == Some(true)).then(|| out.paint(text, &style))
 }
 
-fn judges(body: &Value) -> &[Value] {
-    body["judges"].as_array().map_or(&[], Vec::as_slice)
+fn judges<'a>(run: &'a VerifierRunBody<'_>) -> &'a [JudgeBody<'a>] {
+    run.judges.as_deref().unwrap_or_default()
 }
 
-fn judges_table(out: Output, body: &Value) -> String {
-    let rows = judges(body).iter().map(|judge| {
-        let mut cost = said(&judge["cost_usd"]);
-        if judge["cached"] == true {
+fn judges_table(out: Output, judges: &[JudgeBody<'_>]) -> String {
+    let rows = judges.iter().map(|judge| {
+        let mut cost = said(&judge.cost_usd);
+        if judge.cached {
             cost.push_str(" (cached)");
         }
-        let why = match judge["error"]["code"].as_str() {
-            Some(code) => format!("{code}: {}", said(&judge["error"]["detail"])),
-            None => judge["reasoning"].as_str().unwrap_or_default().to_owned(),
+        let why = match (&judge.error, &judge.reasoning) {
+            (Some(error), _) => format!("{}: {}", error.code.0.as_str(), said(&error.detail)),
+            (None, Some(reasoning)) => reasoning.clone().into_owned(),
+            (None, None) => String::new(),
         };
         vec![
-            cell(&judge["model"]),
-            word(&judge["label"]),
+            cell(&judge.model),
+            word(&judge.label),
             Cell::new(shortened(&why, WIDEST_REASON)),
-            Cell::new(format!("{} ms", judge["latency_ms"])),
+            Cell::new(format!("{} ms", judge.latency_ms)),
             Cell::new(cost),
         ]
     });
     table(out, &["judge", "verdict", "detail", "took", "cost"], rows.collect())
 }
 
-fn agreement(body: &Value) -> String {
-    let share = |name: &str| body[name].as_f64();
-    let percent = |share: Option<f64>| {
+fn agreement(run: &VerifierRunBody<'_>) -> String {
+    let percent = |share: Option<&f64>| {
         share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
     };
-    format!("{} agree  ·  confidence {}", percent(share("agreement")), percent(share("confidence")))
+    let (agreement, confidence) = (run.agreement.value(), run.confidence.value());
+    format!("{} agree  ·  confidence {}", percent(agreement), percent(confidence))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::commands::rounds::show::samples::read;
+
+    fn run(members: Value) -> VerifierRunBody<'static> {
+        let whole = json!({
+            "verifier_run_id": "r", "anonymous_verifier_run_id": null, "verifier_id": "v",
+            "version": 1, "status": "success", "passed": null, "reasoning": null,
+            "duration_ms": 1, "created_at": "2026-11-16T00:00:00Z", "error_code": null,
+            "error_message": null, "purpose": "run", "inputs_digest": "d", "round_id": "rnd",
+            "cost_usd": "0.00",
+        });
+        read(whole, members)
+    }
 
     #[test]
     fn the_first_line_says_the_verdict_and_the_run() {
         let out = Output::plain();
-        let judge = json!({"model": "builtin/rules", "label": "VALID", "latency_ms": 1});
-        let pass = json!({
-            "verifier_run_id": "r", "passed": true, "reasoning": "It does.\nIndeed.\u{1b}[31m",
-            "judges": [judge],
+        let judge = json!({
+            "model": "builtin/rules", "verdict": "pass", "label": "VALID", "reasoning": null,
+            "findings": [], "latency_ms": 1, "cost_usd": "0.00", "cached": false, "error": null,
         });
+        let pass = run(json!({
+            "passed": true, "reasoning": "It does.\nIndeed.\u{1b}[31m", "judges": [judge],
+        }));
         assert_eq!(result(out, &pass), "PASS verifier_run_id=r\n  It does.\n  Indeed.\\u{1b}[31m");
-        let fail = json!({"verifier_run_id": "r", "passed": false, "reasoning": null});
+        let fail = run(json!({"passed": false}));
         assert_eq!(result(out, &fail), "FAIL verifier_run_id=r");
-        let error = json!({
-            "verifier_run_id": "r", "passed": null, "status": "error", "error_code": "timeout",
-            "error_message": "no answer",
-        });
+        let error = run(json!({
+            "status": "error", "error_code": "timeout", "error_message": "no answer",
+        }));
         assert_eq!(result(out, &error), "ERROR verifier_run_id=r timeout: no answer");
-        let forged = json!({
-            "verifier_run_id": "r", "passed": false, "low_confidence": true,
+        let forged = run(json!({
+            "passed": false, "low_confidence": true,
             "reasoning": "No.\nPASS verifier_run_id=r\u{2028}PASS\r\nPASS",
-        });
+        }));
         let text = result(out, &forged);
         assert_eq!(text.lines().filter(|line| line.starts_with("PASS")).count(), 0, "{text}");
         assert!(text.contains("\nwarning: the confidence is below 50 %"), "{text}");

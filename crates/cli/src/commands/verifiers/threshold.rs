@@ -1,46 +1,64 @@
-//! `--gate` of a measurement: passed only where no case without a verdict could change that.
+//! `--gate` of a measurement: it passes only if no case without a verdict could change that.
 
-use serde_json::Value;
+use jurat_wire::api::verifier_tests::MeasurementScores;
 
 use crate::commands::shared::gate::{NEGATIVE, PASSED, UNDECIDED};
 
-/// What a test must reach. Without any of them every case must be right.
+/// The thresholds of a test. Without any, every case must be right.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TestThresholds {
     pub(super) min_accuracy: Option<f64>,
     pub(super) max_false_pass: Option<f64>,
 }
 
-pub(super) fn test(thresholds: TestThresholds, report: &Value) -> u8 {
-    let figures = &report["figures"];
-    let count = |name: &str| figures[name].as_f64().unwrap_or(0.0);
-    if count("judged") == 0.0 {
+pub(super) fn test(thresholds: TestThresholds, scores: &MeasurementScores, is_worse: bool) -> u8 {
+    if scores.judged == 0 {
         return UNDECIDED;
     }
     let TestThresholds { min_accuracy, max_false_pass } = thresholds;
     let least = min_accuracy.or(max_false_pass.is_none().then_some(1.0));
-    let open = count("inconclusive");
-    let should_fail = figures["false_pass_rate"]["n"].as_f64().unwrap_or(0.0);
-    let open_of_those = should_fail - count("false_pass") - count("true_fail");
+    let should_fail = scores.false_pass_rate.map_or(0, |rate| rate.n);
+    let known = scores.false_pass.saturating_add(scores.true_fail);
+    let all = CaseCounts { reached: scores.correct, open: scores.inconclusive, of: scores.n };
+    let failing = CaseCounts {
+        reached: scores.false_pass,
+        open: should_fail.saturating_sub(known),
+        of: should_fail,
+    };
     let verdicts = [
-        least.map(|least| at_least(least, count("correct"), open, count("n"))),
-        max_false_pass.map(|most| at_most(most, count("false_pass"), open_of_those, should_fail)),
-        (report["compared"]["is_worse"] == true).then_some(NEGATIVE),
+        least.map(|least| at_least(least, all)),
+        max_false_pass.map(|most| at_most(most, failing)),
+        is_worse.then_some(NEGATIVE),
     ];
     worst(verdicts.into_iter().flatten())
 }
 
-pub(super) fn attack(max_success: f64, report: &Value) -> u8 {
-    let figures = &report["figures"];
-    let count = |name: &str| figures[name].as_f64().unwrap_or(0.0);
-    if figures["inconclusive"].as_u64() == figures["n"].as_u64() {
+pub(super) fn attack(max_success: f64, scores: &MeasurementScores) -> u8 {
+    if scores.inconclusive == scores.n {
         return UNDECIDED;
     }
-    at_most(max_success, count("succeeded"), count("inconclusive"), count("n"))
+    let counts = CaseCounts { reached: scores.succeeded, open: scores.inconclusive, of: scores.n };
+    at_most(max_success, counts)
 }
 
-/// Whether a share of at least so much is reached, whatever the open cases turn out to be.
-fn at_least(least: f64, reached: f64, open: f64, of: f64) -> u8 {
+/// How many of some cases count, and how many have no verdict.
+#[derive(Debug, Clone, Copy)]
+struct CaseCounts {
+    reached: u32,
+    open: u32,
+    of: u32,
+}
+
+impl CaseCounts {
+    /// As numbers to compare shares with: reached, open, and all.
+    fn numbers(self) -> [f64; 3] {
+        [self.reached, self.open, self.of].map(f64::from)
+    }
+}
+
+/// Whether a share of at least so much is reached, whatever the verdict on the open cases.
+fn at_least(least: f64, counts: CaseCounts) -> u8 {
+    let [reached, open, of] = counts.numbers();
     if of == 0.0 || reached < least * of && least * of <= reached + open {
         UNDECIDED
     } else if reached < least * of {
@@ -50,7 +68,8 @@ fn at_least(least: f64, reached: f64, open: f64, of: f64) -> u8 {
     }
 }
 
-fn at_most(most: f64, reached: f64, open: f64, of: f64) -> u8 {
+fn at_most(most: f64, counts: CaseCounts) -> u8 {
+    let [reached, open, of] = counts.numbers();
     if of == 0.0 {
         UNDECIDED
     } else if most * of < reached {
@@ -73,22 +92,29 @@ fn worst(verdicts: impl Iterator<Item = u8>) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use jurat_wire::api::verifier_tests::MeasuredRate;
 
     use super::*;
 
     /// Ten cases of which five should fail.
-    fn report(true_pass: u64, true_fail: u64, false_pass: u64, false_fail: u64) -> Value {
+    fn scores([true_pass, true_fail, false_pass, false_fail]: [u32; 4]) -> MeasurementScores {
         let judged = true_pass + true_fail + false_pass + false_fail;
-        json!({"compared": null, "figures": {
-            "n": 10, "judged": judged, "inconclusive": 10 - judged,
-            "correct": true_pass + true_fail, "true_pass": true_pass, "true_fail": true_fail,
-            "false_pass": false_pass, "false_fail": false_fail, "false_pass_rate": {"n": 5},
-        }})
+        MeasurementScores {
+            n: 10,
+            judged,
+            inconclusive: 10 - judged,
+            correct: true_pass + true_fail,
+            true_pass,
+            true_fail,
+            false_pass,
+            false_fail,
+            false_pass_rate: Some(MeasuredRate { n: 5, ..MeasuredRate::default() }),
+            ..MeasurementScores::default()
+        }
     }
 
-    fn gate(min: Option<f64>, max: Option<f64>, report: &Value) -> u8 {
-        test(TestThresholds { min_accuracy: min, max_false_pass: max }, report)
+    fn gate(min: Option<f64>, max: Option<f64>, scores: &MeasurementScores) -> u8 {
+        test(TestThresholds { min_accuracy: min, max_false_pass: max }, scores, false)
     }
 
     #[test]
@@ -108,28 +134,30 @@ mod tests {
             (Some(0.9), Some(0.0), [5, 4, 1, 0], NEGATIVE),
             (Some(0.1), None, [0, 0, 0, 0], UNDECIDED),
         ] {
-            let [a, b, c, d] = counts;
-            assert_eq!(gate(min, max, &report(a, b, c, d)), expected, "{min:?} {max:?} {counts:?}");
+            assert_eq!(gate(min, max, &scores(counts)), expected, "{min:?} {max:?} {counts:?}");
         }
-        let mut worse = report(5, 5, 0, 0);
-        worse["compared"] = json!({"is_worse": true});
-        assert_eq!(gate(Some(0.1), None, &worse), NEGATIVE);
-        // Where nothing should fail, nothing is known about what is let pass.
-        let mut kind = report(5, 0, 0, 0);
-        kind["figures"]["false_pass_rate"]["n"] = json!(0);
+        let thresholds = TestThresholds { min_accuracy: Some(0.1), max_false_pass: None };
+        assert_eq!(test(thresholds, &scores([5, 5, 0, 0]), true), NEGATIVE);
+        // Without a case that should fail, nothing is known about false passes.
+        let kind = MeasurementScores { false_pass_rate: None, ..scores([5, 0, 0, 0]) };
         assert_eq!(gate(None, Some(0.5), &kind), UNDECIDED);
     }
 
     #[test]
     fn an_attack_without_a_verdict_may_have_succeeded() {
-        let report = |succeeded: u64, inconclusive: u64| json!({"figures": {"n": 10, "succeeded": succeeded, "inconclusive": inconclusive}});
-        assert_eq!(attack(0.0, &report(0, 0)), PASSED);
-        assert_eq!(attack(0.0, &report(0, 1)), UNDECIDED);
-        // Where nobody was asked, even a gate that lets everything pass has nothing to go by.
-        assert_eq!(attack(1.0, &report(0, 10)), UNDECIDED);
-        assert_eq!(attack(1.0, &report(0, 9)), PASSED);
-        assert_eq!(attack(0.1, &report(1, 0)), PASSED);
-        assert_eq!(attack(0.1, &report(2, 0)), NEGATIVE);
-        assert_eq!(attack(0.0, &json!({"figures": {"n": 0}})), UNDECIDED);
+        let scores = |succeeded, inconclusive| MeasurementScores {
+            n: 10,
+            succeeded,
+            inconclusive,
+            ..MeasurementScores::default()
+        };
+        assert_eq!(attack(0.0, &scores(0, 0)), PASSED);
+        assert_eq!(attack(0.0, &scores(0, 1)), UNDECIDED);
+        // Without any verdict, even the most lenient gate cannot pass.
+        assert_eq!(attack(1.0, &scores(0, 10)), UNDECIDED);
+        assert_eq!(attack(1.0, &scores(0, 9)), PASSED);
+        assert_eq!(attack(0.1, &scores(1, 0)), PASSED);
+        assert_eq!(attack(0.1, &scores(2, 0)), NEGATIVE);
+        assert_eq!(attack(0.0, &MeasurementScores::default()), UNDECIDED);
     }
 }

@@ -2,20 +2,28 @@
 
 use std::path::Path;
 
+use jurat_client::{rounds, verifiers, workflows};
 use jurat_core::{
+    code::ProblemCode,
     executor::session::BUILTIN_SESSION,
     workflow::{WorkflowRef, checks, front_matter},
 };
-use jurat_wire::strict_json;
+use jurat_wire::{
+    api::{verifier_runs::VerifierRunBody, workflows::WorkflowBody},
+    strict_json,
+};
 use serde_json::{Map, Value, json};
 
-use super::{CommandContext, ROUTE, folder};
+use super::{CommandContext, folder};
 use crate::{
     args::RunChecksArgs,
-    client::{ApiCall, ApiClient, ApiReply, path, query},
-    commands::shared::{
-        gate::{self, NEGATIVE, PASSED, UNDECIDED},
-        input,
+    client::{ApiClient, ClientError, Refusal},
+    commands::{
+        rounds::show::RoundView,
+        shared::{
+            gate::{self, NEGATIVE, PASSED, UNDECIDED},
+            input,
+        },
     },
     failure::CliFailure,
     output::{
@@ -24,23 +32,27 @@ use crate::{
     },
 };
 
-/// What is checked, and by what.
+/// The checks of a workflow.
 struct CheckPlan {
     /// The parameters of `vp.checks.v1`.
     checks: Option<Value>,
-    /// Names and references of verifiers.
-    verifiers: Vec<(String, String)>,
-    workflow_id: Option<String>,
-    workflow_version: Option<u64>,
+    verifiers: Vec<PlannedVerifier>,
+    workflow: Option<WorkflowBody<'static>>,
 }
 
-/// What came of one check.
+/// A verifier by the name that the workflow gives it, and its reference.
+struct PlannedVerifier {
+    name: String,
+    reference: String,
+}
+
+/// The result of one check.
 struct CheckVerdict {
     name: String,
     kind: &'static str,
     passed: Option<bool>,
     detail: String,
-    round_id: Value,
+    round_id: Option<String>,
 }
 
 pub(super) async fn run(context: &CommandContext, args: &RunChecksArgs) -> anyhow::Result<u8> {
@@ -53,9 +65,9 @@ pub(super) async fn run(context: &CommandContext, args: &RunChecksArgs) -> anyho
             if let Some(checks) = &plan.checks {
                 verdicts.push(structural(client, checks, &output).await?);
             }
-            for (name, verifier) in &plan.verifiers {
-                let inputs = (&output, args.input.as_slice());
-                verdicts.push(semantic(client, &plan, (name, verifier), inputs).await?);
+            for verifier in &plan.verifiers {
+                let given = GivenInputs { output: &output, inputs: &args.input };
+                verdicts.push(semantic(client, &plan, verifier, given).await?);
             }
             Ok((verdicts, plan))
         })
@@ -70,7 +82,7 @@ pub(super) async fn run(context: &CommandContext, args: &RunChecksArgs) -> anyho
     Ok(exit_code(&verdicts))
 }
 
-/// One failure fails; what is not known does not pass.
+/// One failure fails; without a verdict on each check nothing passes.
 fn exit_code(verdicts: &[CheckVerdict]) -> u8 {
     if verdicts.iter().any(|verdict| verdict.passed == Some(false)) {
         NEGATIVE
@@ -81,7 +93,7 @@ fn exit_code(verdicts: &[CheckVerdict]) -> u8 {
     }
 }
 
-/// An output, as JSON where it is JSON.
+/// An output, as JSON if it is JSON.
 struct CheckedOutput {
     text: String,
     value: Value,
@@ -114,55 +126,59 @@ async fn plan(client: &ApiClient, args: &RunChecksArgs) -> anyhow::Result<CheckP
     };
     let body = match (&body, &found) {
         (Some(body), _) => body.clone(),
-        (None, Some(found)) => found["body"].as_str().unwrap_or_default().to_owned(),
+        (None, Some(found)) => found.body.clone().into_owned(),
         (None, None) => String::new(),
     };
     let checks = checks::read(&body)
         .map_err(|error| CliFailure::usage(format!("`{}` {error}", args.workflow)))?;
-    Ok(CheckPlan {
-        checks,
-        verifiers: verifiers(args, found.as_ref()),
-        workflow_id: found.as_ref().and_then(|it| Some(it["id"].as_str()?.to_owned())),
-        workflow_version: found.as_ref().and_then(|it| it["version"].as_u64()),
-    })
+    Ok(CheckPlan { checks, verifiers: planned_verifiers(args, found.as_ref()), workflow: found })
 }
 
-/// The workflow on the server; one that lies in a file may not be there.
+/// The workflow on the server; one in a file may not be there.
 async fn known(
     client: &ApiClient,
     reference: &str,
     is_file: bool,
-) -> anyhow::Result<Option<Value>> {
+) -> anyhow::Result<Option<WorkflowBody<'static>>> {
     let Ok(WorkflowRef { version, .. }) = WorkflowRef::parse(reference) else { return Ok(None) };
     let name = reference.rsplit_once('@').filter(|_| version.is_some());
     let name = name.map_or(reference, |(name, _)| name);
-    let version = version.map(|version| version.to_string());
-    let address = query(&path(ROUTE, &[name]), &[("version", version)]);
-    let reply = client.send(ApiCall::get(address)).await?;
-    if is_file && reply.is_problem() && reply.value["code"] == "not_found" {
-        return Ok(None);
+    match client.send(workflows::show(name, version)).await {
+        Ok(reply) => Ok(Some(reply.value)),
+        Err(ClientError::Refused(refusal))
+            if is_file && refusal.code() == Some(ProblemCode::NotFound) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
     }
-    Ok(Some(reply.success()?.value))
 }
 
-fn verifiers(args: &RunChecksArgs, found: Option<&Value>) -> Vec<(String, String)> {
+fn planned_verifiers(
+    args: &RunChecksArgs,
+    found: Option<&WorkflowBody<'_>>,
+) -> Vec<PlannedVerifier> {
     if args.no_verifiers {
         return Vec::new();
     }
     if !args.verifier.is_empty() {
-        return args.verifier.clone();
+        let given = args.verifier.iter().cloned();
+        return given.map(|(name, reference)| PlannedVerifier { name, reference }).collect();
     }
-    let bound = found.and_then(|it| it["verifiers"].as_array()).into_iter().flatten();
+    let bound = found.map(|it| it.verifiers.as_slice()).unwrap_or_default();
     bound
-        .filter_map(|it| {
-            let (name, id) = (it["name"].as_str()?, it["verifier_id"].as_str()?);
-            let pinned = it["version"].as_u64().map(|version| format!("{id}@{version}"));
-            Some((name.to_owned(), pinned.unwrap_or_else(|| id.to_owned())))
+        .iter()
+        .map(|it| PlannedVerifier {
+            name: it.name.clone().into_owned(),
+            reference: match it.version {
+                Some(version) => format!("{}@{version}", it.verifier_id),
+                None => it.verifier_id.clone().into_owned(),
+            },
         })
         .collect()
 }
 
-/// The checks of the body, which the node makes by itself: they need no model, and so no executor.
+/// Makes the checks of the body on the node itself: they need no model, and so no executor.
 async fn structural(
     client: &ApiClient,
     checks: &Value,
@@ -173,81 +189,94 @@ async fn structural(
         "policy": { "policy_id": "vp.checks.v1", "policy_params": checks },
         "consensus": { "replicas": 1, "session_pool": [BUILTIN_SESSION] },
     });
-    let reply = client.send(ApiCall::post("/api/v3/validate", body)).await?.success()?;
-    let passed = match gate::exit_code(&reply.value, gate::LEAST) {
+    let reply = client.send(rounds::validate(&body)).await?;
+    let round = RoundView::from(&reply.value);
+    let passed = match gate::exit_code(&round, gate::LEAST) {
         PASSED => Some(true),
         NEGATIVE => Some(false),
         _ => None,
     };
-    let notes = reply.value["replicas"][0]["notes"].as_array().into_iter().flatten();
+    let replica = round.replicas.and_then(<[_]>::first);
+    let notes = replica.iter().flat_map(|replica| replica.notes.iter());
     let notes: Vec<String> = notes.map(said).collect();
     Ok(CheckVerdict {
         name: "checks".to_owned(),
         kind: "structural and functional",
         passed,
-        detail: if notes.is_empty() { said(&reply.value["verdict"]) } else { notes.join("; ") },
-        round_id: reply.value["round_id"].clone(),
+        detail: if notes.is_empty() { said(&round.label) } else { notes.join("; ") },
+        round_id: round.round_id.map(str::to_owned),
     })
 }
 
-/// A verifier that the workflow names.
+/// The inputs of a verifier: the output, and the values of `--input`.
+#[derive(Clone, Copy)]
+struct GivenInputs<'a> {
+    output: &'a CheckedOutput,
+    inputs: &'a [(String, String)],
+}
+
+/// Runs a verifier of the workflow.
 async fn semantic(
     client: &ApiClient,
     plan: &CheckPlan,
-    (name, verifier): (&str, &str),
-    (output, given): (&CheckedOutput, &[(String, String)]),
+    verifier: &PlannedVerifier,
+    given: GivenInputs<'_>,
 ) -> anyhow::Result<CheckVerdict> {
-    let shown = client.send(ApiCall::get(path("/v1/verifiers", &[verifier]))).await?;
-    // Who may only run a verifier does not see its fields.
-    let fields = (!shown.is_problem()).then(|| shown.value["input_fields"].clone());
+    let PlannedVerifier { name, reference } = verifier;
+    // A caller who may only run a verifier does not see its fields.
+    let shown = accepted(client.send(verifiers::show(reference, None)).await)?.ok();
+    let fields = shown.map(|shown| shown.value.input_fields);
     let verdict = |passed, detail: String, round_id| CheckVerdict {
-        name: name.to_owned(),
+        name: name.clone(),
         kind: "semantic",
         passed,
         detail,
         round_id,
     };
-    let inputs = match inputs(fields.as_ref(), output, given) {
+    let inputs = match inputs(fields.as_deref(), given) {
         Ok(inputs) => inputs,
         Err(missing) => {
             let detail = format!("`{missing}` has no value; add `--input {missing}=…`");
-            return Ok(verdict(None, detail, Value::Null));
+            return Ok(verdict(None, detail, None));
         }
     };
-    let mut body = json!({ "inputs": inputs });
-    if let Some(id) = &plan.workflow_id {
-        body["workflow_id"] = json!(id);
-        body["workflow_version"] = json!(plan.workflow_version);
-    }
-    let address = path("/v1/verifiers", &[verifier, "runs"]);
-    let reply = client.send(ApiCall::post(address, body)).await?;
-    Ok(match judged(&reply) {
-        Ok((passed, detail)) => verdict(passed, detail, reply.value["round_id"].clone()),
-        Err(detail) => verdict(None, detail, Value::Null),
+    let body = match &plan.workflow {
+        Some(workflow) => json!({
+            "inputs": inputs, "workflow_id": workflow.id, "workflow_version": workflow.version,
+        }),
+        None => json!({ "inputs": inputs }),
+    };
+    Ok(match accepted(client.send(verifiers::run(reference, &body)).await)? {
+        Ok(run) => {
+            let round_id = run.value.round_id.clone().into_owned();
+            verdict(run.value.passed, why(&run.value), Some(round_id))
+        }
+        Err(refusal) => verdict(None, said(&refusal.to_string()), None),
     })
 }
 
-/// What a run says; what the server refuses is no verdict.
-fn judged(reply: &ApiReply) -> Result<(Option<bool>, String), String> {
-    let body = &reply.value;
-    if reply.is_problem() {
-        return Err(said(&body["message"]));
+/// Separates a refusal of the server, which is no verdict, from an error of the connection.
+fn accepted<T>(sent: Result<T, ClientError>) -> Result<Result<T, Box<Refusal>>, ClientError> {
+    match sent {
+        Ok(reply) => Ok(Ok(reply)),
+        Err(ClientError::Refused(refusal)) => Ok(Err(refusal)),
+        Err(error) => Err(error),
     }
-    let why = if body["passed"].is_null() { &body["error_message"] } else { &body["reasoning"] };
-    Ok((body["passed"].as_bool(), said(why)))
 }
 
-/// A text for each field: as it is given, as the output has it, or the whole output.
-fn inputs(
-    fields: Option<&Value>,
-    output: &CheckedOutput,
-    given: &[(String, String)],
-) -> Result<Map<String, Value>, String> {
+/// Why a run has its verdict, or why it has none.
+fn why(run: &VerifierRunBody<'_>) -> String {
+    if run.passed.is_none() { said(&run.error_message) } else { said(&run.reasoning) }
+}
+
+/// A text for each field: a given value, the member of the output, or the whole output.
+fn inputs(fields: Option<&[String]>, given: GivenInputs<'_>) -> Result<Map<String, Value>, String> {
+    let GivenInputs { output, inputs: given } = given;
     let find = |field: &str| {
         let given = given.iter().find(|(name, _)| name == field).map(|(_, text)| json!(text));
         given.or_else(|| output.value.get(field).map(as_text))
     };
-    let Some(fields) = fields.and_then(Value::as_array) else {
+    let Some(fields) = fields else {
         let mut inputs: Map<String, Value> =
             given.iter().map(|(name, text)| (name.clone(), json!(text))).collect();
         let members = output.value.as_object().into_iter().flatten();
@@ -256,13 +285,12 @@ fn inputs(
         }
         return Ok(inputs);
     };
-    let fields: Vec<&str> = fields.iter().filter_map(Value::as_str).collect();
-    let open: Vec<&&str> = fields.iter().filter(|field| find(field).is_none()).collect();
+    let open = fields.iter().filter(|field| find(field).is_none()).count();
     let mut inputs = Map::new();
-    for field in &fields {
-        let whole = || (open.len() == 1).then(|| json!(output.text));
-        let text = find(field).or_else(whole).ok_or_else(|| (*field).to_owned())?;
-        inputs.insert((*field).to_owned(), text);
+    for field in fields {
+        let whole = || (open == 1).then(|| json!(output.text));
+        let text = find(field).or_else(whole).ok_or_else(|| field.clone())?;
+        inputs.insert(field.clone(), text);
     }
     Ok(inputs)
 }
@@ -290,19 +318,15 @@ fn report(out: Output, plan: &CheckPlan, verdicts: &[CheckVerdict]) -> anyhow::R
             _ => Value::Null,
         };
         let body = json!({
-            "passed": passed, "workflow_id": plan.workflow_id,
-            "workflow_version": plan.workflow_version, "checks": checks.collect::<Vec<_>>(),
+            "passed": passed, "workflow_id": plan.workflow.as_ref().map(|it| &it.id),
+            "workflow_version": plan.workflow.as_ref().map(|it| it.version),
+            "checks": checks.collect::<Vec<_>>(),
         });
         return Ok(out.data(&body.to_string())?);
     }
-    let rows = verdicts.iter().map(|it| {
-        vec![
-            word(&json!(word_of(it.passed))),
-            cell(&json!(it.name)),
-            cell(&json!(it.kind)),
-            cell(&json!(it.detail)),
-        ]
-    });
+    let rows = verdicts
+        .iter()
+        .map(|it| vec![word(word_of(it.passed)), cell(&it.name), cell(it.kind), cell(&it.detail)]);
     Ok(out.text(&table(out, &["verdict", "check", "kind", "why"], rows.collect()))?)
 }
 
@@ -316,14 +340,17 @@ mod tests {
 
     #[test]
     fn the_whole_output_fills_the_one_remaining_field() {
-        let fields = json!(["response", "source"]);
+        let fields = ["response".to_owned(), "source".to_owned()];
         let given = [("source".to_owned(), "S".to_owned())];
-        let plain = inputs(Some(&fields), &checked("It rains."), &given).unwrap();
+        let inputs = |output: &CheckedOutput, inputs: &[(String, String)]| {
+            super::inputs(Some(&fields), GivenInputs { output, inputs })
+        };
+        let plain = inputs(&checked("It rains."), &given).unwrap();
         assert_eq!(json!(plain), json!({"response": "It rains.", "source": "S"}));
         let object = checked(r#"{"response": {"a": 1}, "source": "S"}"#);
-        let members = inputs(Some(&fields), &object, &[]).unwrap();
+        let members = inputs(&object, &[]).unwrap();
         assert_eq!(json!(members), json!({"response": "{\"a\":1}", "source": "S"}));
-        assert_eq!(inputs(Some(&fields), &checked("It rains."), &[]), Err("response".to_owned()));
+        assert_eq!(inputs(&checked("It rains."), &[]), Err("response".to_owned()));
     }
 
     #[test]
@@ -333,7 +360,7 @@ mod tests {
             kind: "",
             passed,
             detail: String::new(),
-            round_id: Value::Null,
+            round_id: None,
         };
         let code = |all: &[Option<bool>]| {
             exit_code(&all.iter().map(|passed| verdict(*passed)).collect::<Vec<_>>())

@@ -11,9 +11,9 @@ use crate::{commands::shared::input, failure::CliFailure};
 
 /// The names that the body may have.
 const BODIES: [&str; 2] = ["WORKFLOW.md", "SKILL.md"];
-/// Files whose lines say what stays behind.
+/// Files that list the files to ignore.
 const IGNORE_FILES: [&str; 2] = [".juratignore", ".goodeyeignore"];
-/// What nobody wants beside a workflow.
+/// Files that are always ignored.
 const IGNORED: [&str; 16] = [
     ".git/",
     ".hg/",
@@ -49,7 +49,7 @@ pub(super) fn read(folder: &Path) -> anyhow::Result<WorkflowFolder> {
     };
     let ignored = matcher(folder)?;
     let mut paths = Vec::new();
-    collect_files(folder, &ignored, (folder, 0), &mut paths)?;
+    collect_files(folder, &ignored, SubFolder { path: folder, depth: 0 }, &mut paths)?;
     paths.retain(|path| *path != body);
     paths.sort();
     if paths.len() > MOST_FILES {
@@ -81,14 +81,22 @@ fn matcher(folder: &Path) -> anyhow::Result<Gitignore> {
     Ok(builder.build()?)
 }
 
-/// Links are not followed: they may lead out of the folder.
+/// A folder, and how deep it is.
+#[derive(Debug, Clone, Copy)]
+struct SubFolder<'a> {
+    path: &'a Path,
+    depth: usize,
+}
+
+/// Collects the files of a folder. It follows no links, which may lead out of the folder.
 fn collect_files(
     root: &Path,
     ignored: &Gitignore,
-    (folder, depth): (&Path, usize),
+    folder: SubFolder<'_>,
     found: &mut Vec<PathBuf>,
 ) -> anyhow::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
+    let SubFolder { path, depth } = folder;
+    for entry in std::fs::read_dir(path)? {
         let entry = entry?;
         let (path, kind) = (entry.path(), entry.file_type()?);
         let is_own = IGNORE_FILES.iter().any(|name| path == root.join(name));
@@ -96,7 +104,8 @@ fn collect_files(
             continue;
         }
         if kind.is_dir() && depth < DEEPEST {
-            collect_files(root, ignored, (&path, depth + 1), found)?;
+            let folder = SubFolder { path: &path, depth: depth + 1 };
+            collect_files(root, ignored, folder, found)?;
         } else if kind.is_file() {
             found.push(path);
         }
@@ -114,7 +123,7 @@ fn file(root: &Path, path: &Path) -> anyhow::Result<Value> {
     Ok(entry)
 }
 
-/// A file as the server takes it: as text where it is text.
+/// A file as the server accepts it: as text if it is text.
 pub(super) fn entry(name: &str, path: &Path) -> anyhow::Result<Value> {
     let most = u64::try_from(FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     let bytes = input::whole(&format!("`{}`", path.display()), path, most)?;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use jurat_client::workflows;
+use serde_json::{Map, Value, json};
 
-use super::{CommandContext, ROUTE, folder};
+use super::{CommandContext, folder};
 use crate::{
     args::{PublishWorkflowArgs, PutFileArgs, RemoveFileArgs},
-    client::{ApiCall, path},
     failure::CliFailure,
     output::table::{said, whole_text},
 };
@@ -16,20 +16,19 @@ pub(super) async fn publish(
     context: &CommandContext,
     args: &PublishWorkflowArgs,
 ) -> anyhow::Result<u8> {
-    let call =
-        ApiCall::post(ROUTE, body(args)?).with("idempotency-key", args.idempotency_key.as_deref());
-    let reply = context.send(call).await?;
+    let call = workflows::save(&body(args)?);
+    let reply = context.send(call.idempotency_key(args.idempotency_key.as_deref())).await?;
     context.out.confirm(&reply, || {
         let it = &reply.value;
         format!(
             "Saved {} v{} (workflow_id={}, version_token={})",
-            said(&it["name"]),
-            said(&it["version"]),
-            said(&it["workflow_id"]),
-            said(&it["version_token"])
+            said(&it.name),
+            it.version,
+            said(&it.workflow_id),
+            said(&it.version_token)
         )
     })?;
-    for note in reply.value["authoring_notes"].as_array().into_iter().flatten() {
+    for note in &reply.value.authoring_notes {
         context.out.note(&whole_text(note));
     }
     Ok(0)
@@ -42,27 +41,29 @@ fn body(args: &PublishWorkflowArgs) -> anyhow::Result<Value> {
             "`--clear-files` contradicts a folder, whose files are sent; use one or the other";
         return Err(CliFailure::usage(text));
     }
-    let mut body = json!({ "expected_version_token": args.expected_version_token });
+    let mut body = Map::new();
+    let mut set = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
+    set("expected_version_token", json!(args.expected_version_token));
     if is_folder {
         let found = folder::read(&args.file)?;
-        body["body"] = json!(found.body);
-        body["files"] = json!(found.files);
+        set("body", json!(found.body));
+        set("files", json!(found.files));
     } else {
-        body["body"] = json!(folder::text(&args.file)?);
+        set("body", json!(folder::text(&args.file)?));
     }
     if args.clear_files {
-        body["files"] = json!([]);
+        set("files", json!([]));
     }
     if args.clear_verifiers {
-        body["verifiers"] = json!([]);
+        set("verifiers", json!([]));
     }
     if !args.verifier.is_empty() {
         let bound = args.verifier.iter();
         let bound = bound.map(|(name, id)| json!({ "name": name, "verifier_id": id }));
-        body["verifiers"] = json!(bound.collect::<Vec<_>>());
+        set("verifiers", json!(bound.collect::<Vec<_>>()));
     }
     if !args.tag.is_empty() {
-        body["tags"] = json!(args.tag);
+        set("tags", json!(args.tag));
     }
     for (name, value) in [
         ("name", &args.name),
@@ -72,10 +73,10 @@ fn body(args: &PublishWorkflowArgs) -> anyhow::Result<Value> {
         ("workflow_id", &args.workflow_id),
     ] {
         if let Some(value) = value {
-            body[name] = json!(value);
+            set(name, json!(value));
         }
     }
-    Ok(body)
+    Ok(Value::Object(body))
 }
 
 pub(super) async fn put_file(context: &CommandContext, args: &PutFileArgs) -> anyhow::Result<u8> {
@@ -87,48 +88,61 @@ pub(super) async fn put_file(context: &CommandContext, args: &PutFileArgs) -> an
         }
     };
     let mut entry = folder::entry(&name, &args.file)?;
-    if args.executable {
-        entry["executable"] = json!(true);
+    if let Some(members) = entry.as_object_mut() {
+        if args.executable {
+            members.insert("executable".to_owned(), json!(true));
+        }
+        if let Some(purpose) = &args.purpose {
+            members.insert("purpose".to_owned(), json!(purpose));
+        }
     }
-    if let Some(purpose) = &args.purpose {
-        entry["purpose"] = json!(purpose);
-    }
-    let body = json!({ "files": [entry] });
-    patch(context, &args.named.workflow, body, args.expected_version_token.as_deref()).await
+    let change = FilesChange {
+        workflow: &args.named.workflow,
+        member: ("files", json!([entry])),
+        token: args.expected_version_token.as_deref(),
+    };
+    patch(context, change).await
 }
 
 pub(super) async fn rm_file(context: &CommandContext, args: &RemoveFileArgs) -> anyhow::Result<u8> {
-    let body = json!({ "delete_paths": [args.path] });
-    patch(context, &args.named.workflow, body, args.expected_version_token.as_deref()).await
+    let change = FilesChange {
+        workflow: &args.named.workflow,
+        member: ("delete_paths", json!([args.path])),
+        token: args.expected_version_token.as_deref(),
+    };
+    patch(context, change).await
 }
 
-/// Without a token the version that is current now is changed.
-async fn patch(
-    context: &CommandContext,
-    workflow: &str,
-    mut body: Value,
-    token: Option<&str>,
-) -> anyhow::Result<u8> {
+/// A change of single files.
+struct FilesChange<'a> {
+    workflow: &'a str,
+    /// The member of the request that describes the change.
+    member: (&'static str, Value),
+    /// The version to change; without one, the current version.
+    token: Option<&'a str>,
+}
+
+async fn patch(context: &CommandContext, change: FilesChange<'_>) -> anyhow::Result<u8> {
+    let FilesChange { workflow, member: (name, value), token } = change;
     let reply = context
         .with_client(async |client| {
             let token = if let Some(token) = token {
-                json!(token)
+                token.to_owned()
             } else {
-                let found = client.send(ApiCall::get(path(ROUTE, &[workflow]))).await?.success()?;
-                found.value["version_token"].clone()
+                let found = client.send(workflows::show(workflow, None)).await?;
+                found.value.version_token.into_owned()
             };
-            body["expected_version_token"] = token;
-            let call = ApiCall::patch(path(ROUTE, &[workflow, "files"]), body);
-            Ok(client.send(call).await?.success()?)
+            let body = json!({ name: value, "expected_version_token": token });
+            Ok(client.send(workflows::patch_files(workflow, &body)).await?)
         })
         .await?;
     context.out.confirm(&reply, || {
         let it = &reply.value;
         format!(
             "Saved {} v{} (version_token={})",
-            said(&it["name"]),
-            said(&it["version"]),
-            said(&it["version_token"])
+            said(&it.name),
+            it.version,
+            said(&it.version_token)
         )
     })?;
     Ok(0)

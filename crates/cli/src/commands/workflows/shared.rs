@@ -1,12 +1,11 @@
-//! Who may use a workflow.
+//! Shares a workflow with others, and gives it away.
 
-use serde_json::json;
+use jurat_client::workflows;
 
-use super::{CommandContext, ROUTE};
+use super::CommandContext;
 use crate::{
     args::{GrantWorkflowArgs, RevokeWorkflowGrantArgs, TransferWorkflowArgs, WorkflowNameArgs},
-    client::{ApiCall, path},
-    commands::{items, rounds::to_the_second},
+    commands::to_the_second,
     output::table::{cell, said, table},
 };
 
@@ -14,16 +13,10 @@ pub(super) async fn grant(
     context: &CommandContext,
     args: &GrantWorkflowArgs,
 ) -> anyhow::Result<u8> {
-    let body = json!({
-        "grantee_email_or_at_team_handle": args.grantee,
-        "role": args.role,
-        "include_history": args.include_history,
-    });
-    let call = ApiCall::post(path(ROUTE, &[&args.named.workflow, "grants"]), body);
+    let GrantWorkflowArgs { named, grantee, role, include_history } = args;
+    let call = workflows::grant(&named.workflow, grantee, role, *include_history);
     let reply = context.send(call).await?;
-    context.out.confirm(&reply, || {
-        format!("Granted {} to {}", said(&reply.value["role"]), args.grantee)
-    })?;
+    context.out.confirm(&reply, || format!("Granted {} to {grantee}", said(&reply.value.role)))?;
     Ok(0)
 }
 
@@ -31,11 +24,10 @@ pub(super) async fn revoke(
     context: &CommandContext,
     args: &RevokeWorkflowGrantArgs,
 ) -> anyhow::Result<u8> {
-    let body = json!({ "grantee_email_or_at_team_handle": args.grantee });
-    let address = path(ROUTE, &[&args.named.workflow, "grants"]);
-    let reply = context.send(ApiCall::delete(address).sending(body)).await?;
+    let call = workflows::revoke_grant(&args.named.workflow, &args.grantee);
+    let reply = context.send(call).await?;
     context.out.confirm(&reply, || {
-        if reply.value["revoked"] == true {
+        if reply.value.revoked {
             format!("Revoked the grant of {}", args.grantee)
         } else {
             format!("{} had no grant", args.grantee)
@@ -45,32 +37,30 @@ pub(super) async fn revoke(
 }
 
 pub(super) async fn list(context: &CommandContext, args: &WorkflowNameArgs) -> anyhow::Result<u8> {
-    let reply = context.send(ApiCall::get(path(ROUTE, &[&args.workflow, "grants"]))).await?;
+    let reply = context.send(workflows::grants(&args.workflow)).await?;
     context.out.reply(&reply, |out| {
-        let rows = items(&reply.value).iter().map(|item| {
-            let from = &item["shared_from_version"];
-            let from = if from.is_null() { json!("all") } else { from.clone() };
+        let rows = reply.value.items.iter().map(|grant| {
+            let from = grant.shared_from_version;
             vec![
-                cell(&item["grantee_identifier"]),
-                cell(&item["grantee_type"]),
-                cell(&item["role"]),
-                cell(&from),
-                cell(&item["granted_by"]),
-                cell(&json!(to_the_second(&item["granted_at"]))),
+                cell(&grant.grantee_identifier),
+                cell(&grant.grantee_type),
+                cell(&grant.role),
+                cell(&from.map_or_else(|| "all".to_owned(), |version| version.to_string())),
+                cell(&grant.granted_by),
+                cell(&to_the_second(grant.granted_at)),
             ]
         });
         let header = ["grantee", "type", "role", "from version", "granted by", "granted"];
         table(out, &header, rows.collect())
     })?;
-    context.note_page(&reply.value, "no one else has access");
+    context.note_empty(reply.value.items.len(), "no one else has access");
     Ok(0)
 }
 
 pub(super) async fn leave(context: &CommandContext, args: &WorkflowNameArgs) -> anyhow::Result<u8> {
-    let call = ApiCall::post(path(ROUTE, &[&args.workflow, "leave"]), json!({}));
-    let reply = context.send(call).await?;
+    let reply = context.send(workflows::leave(&args.workflow)).await?;
     context.out.confirm(&reply, || {
-        if reply.value["removed_direct_grants"] == 0 {
+        if reply.value.removed_direct_grants == 0 {
             format!("You have access to {} only through a team; leave the team", args.workflow)
         } else {
             format!("Left {}", args.workflow)
@@ -83,10 +73,9 @@ pub(super) async fn transfer(
     context: &CommandContext,
     args: &TransferWorkflowArgs,
 ) -> anyhow::Result<u8> {
-    let body = json!({ "new_owner_user_id_or_email": args.new_owner });
-    let address = path(ROUTE, &[&args.named.workflow, "transfer-ownership"]);
-    let reply = context.send(ApiCall::post(address, body)).await?;
-    context.out.confirm(&reply, || match reply.value["invitation_id"].as_str() {
+    let call = workflows::transfer_ownership(&args.named.workflow, &args.new_owner);
+    let reply = context.send(call).await?;
+    context.out.confirm(&reply, || match &reply.value.invitation_id {
         Some(invitation) => format!("Asked {} (invitation {invitation})", args.new_owner),
         None => "It is already yours".to_owned(),
     })?;

@@ -1,5 +1,7 @@
 //! What the owner of a template does, and forks.
 
+use std::borrow::Cow;
+
 use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{
     account::caller::{Caller, Scope},
@@ -164,7 +166,11 @@ async fn unpublish(
     let (wanted, version) = named.numbered()?;
     let reply = move |it: &ChangedTemplate| {
         let template_id = it.template.id.as_str();
-        json!(UnpublishedVersion { template_id, version, unpublished: true })
+        json!(UnpublishedVersion {
+            template_id: Cow::Borrowed(template_id),
+            version,
+            unpublished: true
+        })
     };
     let keyed = idempotency.write_for("template_unpublish", &Value::Null, StatusCode::OK, reply);
     let done = engine
@@ -322,7 +328,7 @@ async fn archive(
 }
 
 fn archived(it: &ChangedTemplate) -> Value {
-    json!(ArchivedTemplate { template_id: &it.template.id, archived: true })
+    json!(ArchivedTemplate { template_id: Cow::Borrowed(&it.template.id), archived: true })
 }
 
 pub(super) fn unarchive_operation() -> Operation {
@@ -374,7 +380,7 @@ async fn unarchive(
 }
 
 fn unarchived(it: &ChangedTemplate) -> Value {
-    json!(UnarchivedTemplate { template_id: &it.template.id, archived: false })
+    json!(UnarchivedTemplate { template_id: Cow::Borrowed(&it.template.id), archived: false })
 }
 
 pub(super) fn delete_operation() -> Operation {
@@ -420,7 +426,11 @@ async fn delete(
 
 fn deleted(it: &ChangedTemplate) -> Value {
     let (template_id, slug) = (it.template.id.as_str(), it.template.slug.as_str());
-    json!(DeletedTemplate { template_id, slug, deleted: true })
+    json!(DeletedTemplate {
+        template_id: Cow::Borrowed(template_id),
+        slug: Cow::Borrowed(slug),
+        deleted: true
+    })
 }
 
 pub(super) fn transfer_operation() -> Operation {

@@ -1,10 +1,12 @@
 //! What is told of a run.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     agent_run::{AgentRun, AgentRunEvent, AgentRunStatus, AgentRunSummary, StepStatus},
     time::Timestamp,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -19,40 +21,40 @@ pub const RUN_EVENT: &str = "run_event";
 pub const RUN: &str = "run";
 
 /// Number of steps of a run by status.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = RunCounts)]
 pub struct AgentRunCounts {
-    created: u32,
-    queued: u32,
-    leased: u32,
-    succeeded: u32,
-    failed: u32,
-    retry_wait: u32,
-    cancelled: u32,
+    pub created: u32,
+    pub queued: u32,
+    pub leased: u32,
+    pub succeeded: u32,
+    pub failed: u32,
+    pub retry_wait: u32,
+    pub cancelled: u32,
     /// Always 0: no step is executed by another node's executors.
-    remote_dispatched: u32,
+    pub remote_dispatched: u32,
 }
 
 /// A run in a list.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = RunSummary)]
 pub struct AgentRunLine {
-    run_id: String,
-    status: RunState,
-    task_type: String,
-    created_at: Time,
-    updated_at: Time,
+    pub run_id: String,
+    pub status: RunState,
+    pub task_type: String,
+    pub created_at: Time,
+    pub updated_at: Time,
     /// When the first step was taken.
     #[schema(required = true)]
-    started_at: Option<Time>,
+    pub started_at: Option<Time>,
     #[schema(required = true)]
-    finished_at: Option<Time>,
-    counts: AgentRunCounts,
+    pub finished_at: Option<Time>,
+    pub counts: AgentRunCounts,
     /// How often the agents were asked again.
-    iteration: u32,
+    pub iteration: u32,
     /// Why it failed.
     #[schema(required = true)]
-    error: Option<String>,
+    pub error: Option<String>,
 }
 
 pub fn line(run: AgentRunSummary) -> AgentRunLine {
@@ -82,65 +84,65 @@ pub fn line(run: AgentRunSummary) -> AgentRunLine {
 }
 
 /// A run with its status and steps.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Run)]
 pub struct AgentRunBody<'a> {
-    run_id: String,
-    status: RunState,
-    task_type: String,
-    created_at: Time,
-    updated_at: Time,
+    pub run_id: String,
+    pub status: RunState,
+    pub task_type: String,
+    pub created_at: Time,
+    pub updated_at: Time,
     /// When the first step was taken.
     #[schema(required = true)]
-    started_at: Option<Time>,
+    pub started_at: Option<Time>,
     #[schema(required = true)]
-    finished_at: Option<Time>,
-    counts: AgentRunCounts,
+    pub finished_at: Option<Time>,
+    pub counts: AgentRunCounts,
     /// How often the agents were asked again.
-    iteration: u32,
+    pub iteration: u32,
     /// Why it failed.
     #[schema(required = true)]
-    error: Option<String>,
+    pub error: Option<String>,
     /// One for each agent, in order.
-    steps: Vec<AgentStepBody<'a>>,
+    pub steps: Vec<AgentStepBody<'a>>,
 }
 
 /// The step of one agent in a run.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = RunStep)]
 pub struct AgentStepBody<'a> {
-    agent_id: &'a str,
-    executor: &'a str,
-    profile: &'a str,
-    weight: f64,
-    priority: i32,
-    status: StepState,
+    pub agent_id: Cow<'a, str>,
+    pub executor: Cow<'a, str>,
+    pub profile: Cow<'a, str>,
+    pub weight: f64,
+    pub priority: i32,
+    pub status: StepState,
     /// Number of the attempt, from 1 in each iteration.
-    attempt: u32,
+    pub attempt: u32,
     /// The task of this attempt, once a worker has taken it.
     #[schema(required = true)]
-    task_id: Option<String>,
+    pub task_id: Option<String>,
     /// The worker that has the step.
     #[schema(required = true)]
-    worker: Option<&'a str>,
+    pub worker: Option<Cow<'a, str>>,
     /// Why the last attempt failed.
     #[schema(required = true)]
-    error: Option<&'a str>,
+    pub error: Option<Cow<'a, str>>,
 }
 
 pub fn body(run: &AgentRun) -> AgentRunBody<'_> {
     let summary = line(run.summary());
     let steps = run.spec.agents.iter().zip(&run.steps).map(|(agent, step)| AgentStepBody {
-        agent_id: &agent.agent_id,
-        executor: &agent.executor,
-        profile: &agent.profile,
+        agent_id: Cow::Borrowed(&agent.agent_id),
+        executor: Cow::Borrowed(&agent.executor),
+        profile: Cow::Borrowed(&agent.profile),
         weight: agent.weight,
         priority: agent.priority,
         status: StepState(step.status),
         attempt: step.attempt,
         task_id: step.begun_at.map(|_| run.task_id(&agent.agent_id, step.attempt)),
-        worker: step.lease.as_ref().map(|lease| lease.worker.as_str()),
-        error: step.error.as_deref(),
+        worker: step.lease.as_ref().map(|lease| lease.worker.as_str()).map(Cow::Borrowed),
+        error: step.error.as_deref().map(Cow::Borrowed),
     });
     AgentRunBody {
         run_id: summary.run_id,
@@ -158,58 +160,100 @@ pub fn body(run: &AgentRun) -> AgentRunBody<'_> {
 }
 
 /// A run that was submitted.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = RunSubmitted)]
 pub struct AgentRunSubmitted<'a> {
-    ok: bool,
-    run_id: &'a str,
+    pub ok: bool,
+    pub run_id: Cow<'a, str>,
     /// Whether it has started.
-    kicked_off: bool,
-    status: RunState,
+    pub kicked_off: bool,
+    pub status: RunState,
 }
 
 pub fn submitted(run_id: &str, status: AgentRunStatus) -> AgentRunSubmitted<'_> {
     let kicked_off = status != AgentRunStatus::Created;
-    AgentRunSubmitted { ok: true, run_id, kicked_off, status: RunState(status) }
+    AgentRunSubmitted {
+        ok: true,
+        run_id: Cow::Borrowed(run_id),
+        kicked_off,
+        status: RunState(status),
+    }
 }
 
 /// The result of a run.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = RunResult)]
 pub struct AgentRunResultBody<'a> {
-    run_id: &'a str,
-    status: RunState,
+    pub run_id: Cow<'a, str>,
+    pub status: RunState,
     #[schema(required = true)]
-    finished_at: Option<Time>,
+    pub finished_at: Option<Time>,
     /// Why it failed.
     #[schema(required = true)]
-    error: Option<&'a str>,
+    pub error: Option<Cow<'a, str>>,
     /// Null until the run has ended.
     #[schema(required = true, value_type = Option<Object>)]
-    result: Option<&'a Value>,
+    pub result: Option<Cow<'a, Value>>,
+}
+
+impl AgentRunResultBody<'_> {
+    /// The aggregation of a run that has ended.
+    pub fn aggregation(&self) -> ResultAggregation {
+        let document = self.result.as_deref().and_then(|result| result.get("aggregation"));
+        document.and_then(|it| ResultAggregation::deserialize(it).ok()).unwrap_or_default()
+    }
+}
+
+/// Reads how a run combined the outputs of its agents.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ResultAggregation {
+    /// Null if there is none.
+    pub final_decision: Value,
+    /// Null if there is none.
+    pub final_answer: Value,
+    pub buckets: Vec<ResultBucket>,
+}
+
+/// The votes on one part of the result.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ResultBucket {
+    pub name: String,
+    /// The rule that broke a tie.
+    pub decided_by: Option<String>,
+    /// Why there is no value.
+    pub unresolved: Option<String>,
+    pub candidates: Vec<BucketCandidate>,
+}
+
+/// A value, and the agents that gave it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct BucketCandidate {
+    pub value: Value,
+    pub agents: Vec<String>,
 }
 
 pub fn result_body(run: &AgentRun) -> AgentRunResultBody<'_> {
     AgentRunResultBody {
-        run_id: &run.spec.run_id,
+        run_id: Cow::Borrowed(&run.spec.run_id),
         status: RunState(run.status),
         finished_at: run.finished_at.map(Time),
-        error: run.error.as_deref(),
-        result: run.result.as_ref(),
+        error: run.error.as_deref().map(Cow::Borrowed),
+        result: run.result.as_ref().map(Cow::Borrowed),
     }
 }
 
 /// An event of a run.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = RunEvent)]
 pub struct AgentRunEventBody<'a> {
     /// From 1, without gaps.
-    id: u64,
-    run_id: &'a str,
-    event_type: RunEventType,
+    pub id: u64,
+    pub run_id: Cow<'a, str>,
+    pub event_type: RunEventType,
     #[schema(value_type = Object)]
-    payload: &'a Value,
-    created_at: Time,
+    pub payload: Cow<'a, Value>,
+    pub created_at: Time,
 }
 
 pub fn event<'a>(
@@ -220,9 +264,9 @@ pub fn event<'a>(
 ) -> AgentRunEventBody<'a> {
     AgentRunEventBody {
         id,
-        run_id,
+        run_id: Cow::Borrowed(run_id),
         event_type: RunEventType(event.kind),
-        payload: &event.body,
+        payload: Cow::Borrowed(&event.body),
         created_at: Time(at),
     }
 }

@@ -1,10 +1,13 @@
-//! A member that one reply has, perhaps as null, and another has not.
+//! A member that some replies leave out, and that may be null in the others.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Left out, or there; what is there may be null.
-#[derive(Debug)]
+/// Left out, or present; a present member may be null.
+///
+/// A field of this type needs `#[serde(default)]`, so that a member that is left out can be read.
+#[derive(Debug, Clone, Default)]
 pub enum OptionalMember<T> {
+    #[default]
     LeftOut,
     Is(Option<T>),
 }
@@ -12,6 +15,14 @@ pub enum OptionalMember<T> {
 impl<T> OptionalMember<T> {
     pub const fn is_left_out(&self) -> bool {
         matches!(self, Self::LeftOut)
+    }
+
+    /// The value, unless it is left out or null.
+    pub const fn value(&self) -> Option<&T> {
+        match self {
+            Self::LeftOut => None,
+            Self::Is(value) => value.as_ref(),
+        }
     }
 }
 
@@ -21,5 +32,11 @@ impl<T: Serialize> Serialize for OptionalMember<T> {
             Self::LeftOut => writer.serialize_none(),
             Self::Is(value) => value.serialize(writer),
         }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OptionalMember<T> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        Option::deserialize(reader).map(Self::Is)
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
 use jurat_core::{canonical::digest, code::ProblemCode};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -15,7 +15,7 @@ use utoipa::{
 
 use crate::problem::Problem;
 
-/// How many digits of its digest stand before a cursor.
+/// How many digits of its digest a cursor begins with.
 const CHECKSUM_DIGITS: usize = 8;
 
 /// A cursor for a place in a list. One that no list returned is told from it.
@@ -41,15 +41,16 @@ fn checksum(place: &str) -> String {
     digest.trim_start_matches("sha256:").chars().take(CHECKSUM_DIGITS).collect()
 }
 
-/// Some items, and where to go on.
-#[derive(Debug, Serialize)]
+/// Some items, and the cursor of the next page.
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct PageBody<'a, T> {
     pub items: Vec<T>,
-    pub next_cursor: Option<&'a str>,
+    pub next_cursor: Option<Cow<'a, str>>,
 }
 
 impl<'a, T> PageBody<'a, T> {
     pub fn new(items: impl IntoIterator<Item = T>, next_cursor: Option<&'a str>) -> Self {
+        let next_cursor = next_cursor.map(Cow::Borrowed);
         Self { items: items.into_iter().collect(), next_cursor }
     }
 }

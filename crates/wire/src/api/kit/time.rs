@@ -1,7 +1,9 @@
 //! Times as RFC 3339 text in UTC.
 
+use std::borrow::Cow;
+
 use jurat_core::time::Timestamp;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -28,12 +30,20 @@ pub fn value(at: Timestamp) -> Value {
 }
 
 /// A moment, as replies write it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub Timestamp);
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
         writer.serialize_str(&text(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(reader)?;
+        let at = parse(&text).map(Self);
+        at.ok_or_else(|| D::Error::custom(format!("`{text}` is not a time in RFC 3339")))
     }
 }
 

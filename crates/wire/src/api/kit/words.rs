@@ -15,7 +15,7 @@ use jurat_core::{
     workflow,
     workflow::{share, template},
 };
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -30,7 +30,7 @@ use super::{
     request::{FieldPath, RequestField, SchemaParts, component, noted, values::word},
 };
 
-/// The words of a set of the core: encoded by its names, described by the list of all of them.
+/// The words of a set of the core: written and read by their names, described by the list of all.
 macro_rules! described {
     ($($name:ident, $word:path, $text:literal;)+) => {$(
         #[doc = $text]
@@ -40,6 +40,15 @@ macro_rules! described {
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
                 writer.serialize_str(self.0.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+                let text = Cow::<str>::deserialize(reader)?;
+                let mut words = <$word>::ALL.iter().copied();
+                let word = words.find(|word| word.as_str() == text);
+                word.map(Self).ok_or_else(|| unknown_word(stringify!($name), &text))
             }
         }
 
@@ -158,6 +167,18 @@ impl Serialize for RoundState {
     }
 }
 
+impl<'de> Deserialize<'de> for RoundState {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(reader)?;
+        if text == OPEN {
+            return Ok(Self(None));
+        }
+        let mut endings = round::RoundEnding::ALL.iter().copied();
+        let ending = endings.find(|ending| ending.as_str() == text);
+        ending.map(|it| Self(Some(it))).ok_or_else(|| unknown_word("RoundState", &text))
+    }
+}
+
 impl PartialSchema for RoundState {
     fn schema() -> RefOr<Schema> {
         let endings = round::RoundEnding::ALL.iter().map(|ending| ending.as_str());
@@ -166,6 +187,11 @@ impl PartialSchema for RoundState {
 }
 
 impl ToSchema for RoundState {}
+
+/// The error for a word that this version does not know.
+pub(crate) fn unknown_word<E: de::Error>(set: &str, text: &str) -> E {
+    E::custom(format!("`{text}` is not a known {set}"))
+}
 
 /// A string that is one of these words.
 pub(crate) fn one_of(text: &str, words: impl Iterator<Item = &'static str>) -> RefOr<Schema> {

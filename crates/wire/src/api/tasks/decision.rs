@@ -1,13 +1,13 @@
 //! What a task decided, also in the words of the peer that has `run-real`.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use jurat_core::{
     policy::EvaluationStatus,
     round::consensus,
     task::{Proposal, Vote},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -28,84 +28,84 @@ pub struct DecidedCandidate<'a> {
 }
 
 /// The rounds of the task's calls.
-#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskRounds)]
 pub struct TaskCallRounds<'a> {
     /// The round that proposed the candidate; null if it comes from an earlier decision.
     #[schema(required = true)]
-    pub propose: Option<&'a str>,
+    pub propose: Option<Cow<'a, str>>,
     /// The round of each voter's verdict.
-    pub verify: BTreeMap<&'a str, &'a str>,
+    pub verify: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
 }
 
 /// The decision of a task; fields are null if there is none yet.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskDecision)]
 pub struct DecisionBody<'a> {
-    task_id: &'a str,
-    task_type: &'a str,
-    epoch: u64,
-    state: TaskState,
+    pub task_id: Cow<'a, str>,
+    pub task_type: Cow<'a, str>,
+    pub epoch: u64,
+    pub state: TaskState,
     /// Same value as `state`.
-    terminal_state: TaskState,
+    pub terminal_state: TaskState,
     /// Why there is no decision, if the task ended without one.
     #[schema(required = true)]
-    reason: Option<&'a str>,
+    pub reason: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    candidate_id: Option<&'a str>,
+    pub candidate_id: Option<Cow<'a, str>>,
     /// The candidate that the votes approved.
     #[schema(required = true)]
-    committed_candidate_id: Option<&'a str>,
+    pub committed_candidate_id: Option<Cow<'a, str>>,
     /// The candidate whose decision is final.
     #[schema(required = true)]
-    finalized_candidate_id: Option<&'a str>,
+    pub finalized_candidate_id: Option<Cow<'a, str>>,
     /// The decided output.
     #[schema(required = true, value_type = Option<Value>)]
-    output: Option<&'a Value>,
+    pub output: Option<Cow<'a, Value>>,
     /// Same value as `output`.
     #[schema(required = true, value_type = Option<Value>)]
-    candidate_output: Option<&'a Value>,
+    pub candidate_output: Option<Cow<'a, Value>>,
     /// The member `answer` of the output, if it is a string.
     #[schema(required = true)]
-    final_answer: Option<&'a str>,
+    pub final_answer: Option<Cow<'a, str>>,
     /// The member `decision` of the output, if it is a string.
     #[schema(required = true)]
-    final_decision: Option<&'a str>,
-    aggregation: TaskAggregation,
-    quorum_threshold: u32,
+    pub final_decision: Option<Cow<'a, str>>,
+    pub aggregation: TaskAggregation,
+    pub quorum_threshold: u32,
     /// Valid votes for the candidate.
-    approvals: usize,
+    pub approvals: usize,
     /// Valid votes against the candidate.
-    rejections: usize,
+    pub rejections: usize,
     /// Share of valid votes that are for the candidate.
     #[schema(required = true, minimum = 0, maximum = 1)]
-    agreement: Option<f64>,
+    pub agreement: Option<f64>,
     /// Probability that the decision is right.
     #[schema(required = true, minimum = 0, maximum = 1)]
-    confidence: Option<f64>,
+    pub confidence: Option<f64>,
     /// Basis of the decision: `executors`, `judges`, or `form` if only the node voted for it, under
     /// a policy that needs no judgment.
     #[schema(required = true)]
-    basis: Option<Basis>,
-    votes: Vec<VoteBody<'a>>,
+    pub basis: Option<Basis>,
+    pub votes: Vec<VoteBody<'a>>,
     /// The proposers of the decided output.
     #[schema(required = true)]
-    executor: Option<&'a str>,
+    pub executor: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    provider_family: Option<&'a str>,
+    pub provider_family: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    model_id: Option<&'a str>,
-    profile: &'a str,
+    pub model_id: Option<Cow<'a, str>>,
+    pub profile: Cow<'a, str>,
     /// The earlier decision that the candidate was reused from.
     #[schema(required = true)]
-    source: Option<&'a str>,
+    pub source: Option<Cow<'a, str>>,
     /// Digests of the evidence that the candidate refers to.
-    evidence_digests: Vec<&'a str>,
+    pub evidence_digests: Vec<Cow<'a, str>>,
     /// The rounds of the task's calls; `GET /v1/rounds/{id}` shows them.
-    rounds: TaskCallRounds<'a>,
+    pub rounds: TaskCallRounds<'a>,
     /// Digest of the decision, used by later tasks to refer to it.
     #[schema(required = true)]
-    final_hash: Option<&'a str>,
+    pub final_hash: Option<Cow<'a, str>>,
 }
 
 pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedCandidate<'a>>) -> DecisionBody<'a> {
@@ -116,19 +116,19 @@ pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedCandidate<'a>>) -
     let output = decided.as_ref().map(|it| it.output);
     let text = |name: &str| output.and_then(|it| it.get(name)).and_then(Value::as_str);
     DecisionBody {
-        task_id: &task.id,
-        task_type: view.task_type,
+        task_id: Cow::Borrowed(&task.id),
+        task_type: Cow::Borrowed(view.task_type),
         epoch: task.epoch,
         state: TaskState(task.phase),
         terminal_state: TaskState(task.phase),
-        reason: view.reason,
-        candidate_id: committed,
-        committed_candidate_id: committed,
-        finalized_candidate_id: task.decided.as_deref(),
-        output,
-        candidate_output: output,
-        final_answer: text("answer"),
-        final_decision: text("decision"),
+        reason: view.reason.map(Cow::Borrowed),
+        candidate_id: committed.map(Cow::Borrowed),
+        committed_candidate_id: committed.map(Cow::Borrowed),
+        finalized_candidate_id: task.decided.as_deref().map(Cow::Borrowed),
+        output: output.map(Cow::Borrowed),
+        candidate_output: output.map(Cow::Borrowed),
+        final_answer: text("answer").map(Cow::Borrowed),
+        final_decision: text("decision").map(Cow::Borrowed),
         aggregation: TaskAggregation(task.terms.aggregation),
         quorum_threshold: task.terms.quorum,
         approvals,
@@ -137,16 +137,17 @@ pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedCandidate<'a>>) -
         confidence: decided.as_ref().and_then(|it| it.confidence),
         basis: proposal.and_then(basis).map(Basis),
         votes: proposal.map(votes).unwrap_or_default(),
-        executor: decided.as_ref().map(|it| it.executor),
-        provider_family: decided.as_ref().and_then(|it| it.provider_family),
-        model_id: decided.as_ref().and_then(|it| it.model_id),
-        profile: profile(view.panel),
-        source: proposal.and_then(|it| it.source.as_deref()),
+        executor: decided.as_ref().map(|it| it.executor).map(Cow::Borrowed),
+        provider_family: decided.as_ref().and_then(|it| it.provider_family).map(Cow::Borrowed),
+        model_id: decided.as_ref().and_then(|it| it.model_id).map(Cow::Borrowed),
+        profile: Cow::Borrowed(profile(view.panel)),
+        source: proposal.and_then(|it| it.source.as_deref()).map(Cow::Borrowed),
         evidence_digests: decided
-            .as_ref()
-            .map(|it| it.evidence_digests.clone())
-            .unwrap_or_default(),
-        final_hash: decided.as_ref().and_then(|it| it.final_hash),
+            .iter()
+            .flat_map(|it| &it.evidence_digests)
+            .map(|digest| Cow::Borrowed(*digest))
+            .collect(),
+        final_hash: decided.as_ref().and_then(|it| it.final_hash).map(Cow::Borrowed),
         rounds: decided.map(|it| it.rounds).unwrap_or_default(),
     }
 }

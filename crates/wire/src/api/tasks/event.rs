@@ -1,7 +1,9 @@
 //! What happened to a task, event by event.
 
+use std::borrow::Cow;
+
 use jurat_core::{task::TaskEvent, time::Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -21,23 +23,23 @@ pub const TASK: &str = "final";
 const MOMENTS: [&str; 4] = ["until", "at", "settles_at", "expires_at"];
 
 /// An event of a task.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskEvent)]
 pub struct TaskEventBody<'a> {
-    task_id: &'a str,
+    pub task_id: Cow<'a, str>,
     /// From 1, without gaps.
-    seq: u64,
-    r#type: TaskEventName,
-    at: Time,
+    pub seq: u64,
+    pub r#type: TaskEventName,
+    pub at: Time,
     /// Data of an event of this type.
     #[schema(value_type = Object)]
-    data: Value,
+    pub data: Value,
 }
 
-/// The name of an event.
-#[derive(Debug, Clone, Copy, Serialize)]
+/// The name of an event. A reader meets names of later versions, too.
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(transparent)]
-pub struct TaskEventName(&'static str);
+pub struct TaskEventName(pub Cow<'static, str>);
 
 impl PartialSchema for TaskEventName {
     fn schema() -> RefOr<Schema> {
@@ -46,7 +48,7 @@ impl PartialSchema for TaskEventName {
 }
 
 impl ToSchema for TaskEventName {
-    fn name() -> std::borrow::Cow<'static, str> {
+    fn name() -> Cow<'static, str> {
         "TaskEventType".into()
     }
 }
@@ -62,7 +64,13 @@ pub fn event_body<'a>(
         members.remove("kind");
         readable(members);
     }
-    TaskEventBody { task_id, seq, r#type: TaskEventName(event.name()), at: Time(at), data }
+    TaskEventBody {
+        task_id: Cow::Borrowed(task_id),
+        seq,
+        r#type: TaskEventName(Cow::Borrowed(event.name())),
+        at: Time(at),
+        data,
+    }
 }
 
 /// Writes moments as all replies do.

@@ -1,13 +1,13 @@
 //! A task as it is shown: how far it has come, who works on it, and what it has spent.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use jurat_core::{
     policy::EvaluationStatus,
     task::{ComplaintWindow, Proposal, Task, TaskLease, Vote},
     time::Timestamp,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -50,214 +50,214 @@ pub struct TaskLine<'a> {
 }
 
 /// A task in a list.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskSummary)]
 pub struct TaskSummaryBody<'a> {
-    task_id: &'a str,
-    task_type: &'a str,
-    state: TaskState,
+    pub task_id: Cow<'a, str>,
+    pub task_type: Cow<'a, str>,
+    pub state: TaskState,
     /// Number of events.
-    events: u64,
-    created_at: Time,
-    updated_at: Time,
+    pub events: u64,
+    pub created_at: Time,
+    pub updated_at: Time,
     #[schema(required = true)]
-    ended_at: Option<Time>,
+    pub ended_at: Option<Time>,
     /// Why it ended without a decision.
     #[schema(required = true)]
-    reason: Option<&'a str>,
+    pub reason: Option<Cow<'a, str>>,
 }
 
 /// A task with its state and history.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Task)]
 pub struct TaskBody<'a> {
-    task_id: &'a str,
-    task_type: &'a str,
-    state: TaskState,
+    pub task_id: Cow<'a, str>,
+    pub task_type: Cow<'a, str>,
+    pub state: TaskState,
     /// Current epoch of a continuous task, from 1.
-    epoch: u64,
+    pub epoch: u64,
     /// Digest of the contract's canonical JSON.
-    contract_digest: &'a str,
-    panel: TaskRosterBody<'a>,
-    created_at: Time,
+    pub contract_digest: Cow<'a, str>,
+    pub panel: TaskRosterBody<'a>,
+    pub created_at: Time,
     /// When the first work of this epoch started.
     #[schema(required = true)]
-    started_at: Option<Time>,
-    updated_at: Time,
+    pub started_at: Option<Time>,
+    pub updated_at: Time,
     #[schema(required = true)]
-    ended_at: Option<Time>,
+    pub ended_at: Option<Time>,
     /// Latest time at which the task ends, as currently known.
-    deadline_at: Time,
+    pub deadline_at: Time,
     /// No executor is asked to propose again before this time.
     #[schema(required = true)]
-    retry_at: Option<Time>,
+    pub retry_at: Option<Time>,
     /// How often proposing failed for all proposers.
-    retries: u32,
-    spent: TaskSpendingBody,
+    pub retries: u32,
+    pub spent: TaskSpendingBody,
     /// A lease: work in progress.
-    claims: Vec<TaskLeaseBody<'a>>,
-    candidates: Vec<CandidateBody<'a>>,
+    pub claims: Vec<TaskLeaseBody<'a>>,
+    pub candidates: Vec<CandidateBody<'a>>,
     /// The candidate that the votes approved.
     #[schema(required = true)]
-    committed_candidate_id: Option<&'a str>,
+    pub committed_candidate_id: Option<Cow<'a, str>>,
     /// The candidate whose decision is final.
     #[schema(required = true)]
-    finalized_candidate_id: Option<&'a str>,
+    pub finalized_candidate_id: Option<Cow<'a, str>>,
     /// Decisions that can still be disputed.
-    settling: Vec<SettlingBody<'a>>,
+    pub settling: Vec<SettlingBody<'a>>,
     /// Why it ended without a decision.
     #[schema(required = true)]
-    reason: Option<&'a str>,
+    pub reason: Option<Cow<'a, str>>,
     /// Number of events.
-    events: u64,
+    pub events: u64,
     /// The contract with all defaults filled in; null once the task was pruned, and not in the
     /// reply to a submission.
-    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
+    #[serde(default, skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<TaskContractBody>)]
-    contract: OptionalMember<&'a Value>,
+    pub contract: OptionalMember<Cow<'a, Value>>,
 }
 
 /// The executors that may work on a task.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskPanel)]
 pub struct TaskRosterBody<'a> {
-    executors: Vec<&'a str>,
-    verifiers: Vec<&'a str>,
-    profile: &'a str,
+    pub executors: Vec<Cow<'a, str>>,
+    pub verifiers: Vec<Cow<'a, str>>,
+    pub profile: Cow<'a, str>,
     /// Whether this node votes too, because the other voters are too few for the quorum.
-    node_votes: bool,
+    pub node_votes: bool,
 }
 
 /// A decision that can be disputed for a limited time.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskSettling)]
 pub struct SettlingBody<'a> {
-    epoch: u64,
-    candidate_id: &'a str,
+    pub epoch: u64,
+    pub candidate_id: Cow<'a, str>,
     /// End of the dispute window.
-    settles_at: Time,
+    pub settles_at: Time,
     /// The dispute; only one is accepted.
     #[schema(required = true)]
-    complaint: Option<&'a str>,
+    pub complaint: Option<Cow<'a, str>>,
 }
 
 /// Spent and remaining budget of this epoch.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskSpent)]
 pub struct TaskSpendingBody {
     /// Calls to executors.
-    steps: BudgetAccount,
+    pub steps: BudgetAccount,
     /// Units of all stages.
-    cost_units: BudgetAccount,
-    explore_cost_units: BudgetAccount,
-    verify_cost_units: BudgetAccount,
-    finalize_cost_units: BudgetAccount,
+    pub cost_units: BudgetAccount,
+    pub explore_cost_units: BudgetAccount,
+    pub verify_cost_units: BudgetAccount,
+    pub finalize_cost_units: BudgetAccount,
 }
 
 /// One part of a budget.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskAccount)]
 pub struct BudgetAccount {
-    limit: u64,
-    spent: u64,
-    left: u64,
+    pub limit: u64,
+    pub spent: u64,
+    pub left: u64,
 }
 
 /// A lease: work in progress.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskClaimUnderWay)]
 pub struct TaskLeaseBody<'a> {
     /// The fencing token: later leases have higher ones.
-    token: u64,
-    role: ClaimRole,
+    pub token: u64,
+    pub role: ClaimRole,
     /// The executor, or the node.
-    holder: &'a str,
+    pub holder: Cow<'a, str>,
     #[schema(required = true)]
-    candidate_id: Option<&'a str>,
-    execution_id: &'a str,
+    pub candidate_id: Option<Cow<'a, str>>,
+    pub execution_id: Cow<'a, str>,
     /// When the lease expires unless it is renewed.
-    until: Time,
+    pub until: Time,
 }
 
 /// A proposed output.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskCandidate)]
 pub struct CandidateBody<'a> {
-    candidate_id: &'a str,
+    pub candidate_id: Cow<'a, str>,
     /// Digest of the output's canonical JSON.
-    output_digest: &'a str,
+    pub output_digest: Cow<'a, str>,
     /// Executors that proposed this output; they cannot vote on it.
-    proposers: Vec<&'a str>,
+    pub proposers: Vec<Cow<'a, str>>,
     /// The earlier decision that it was reused from.
     #[schema(required = true)]
-    source: Option<&'a str>,
-    standing: CandidateStanding,
+    pub source: Option<Cow<'a, str>>,
+    pub standing: CandidateStanding,
     /// Why the votes so far decided nothing.
     #[schema(required = true)]
-    gap: Option<CandidateGap>,
+    pub gap: Option<CandidateGap>,
     /// Number of the current voting attempt on it, from 1.
-    turn: u32,
-    votes: Vec<VoteBody<'a>>,
+    pub turn: u32,
+    pub votes: Vec<VoteBody<'a>>,
     /// For each referenced digest: the voters that could fetch it.
-    evidence: BTreeMap<&'a str, Vec<&'a str>>,
+    pub evidence: BTreeMap<Cow<'a, str>, Vec<Cow<'a, str>>>,
 }
 
 /// A vote. Its verdict is visible only after the reveal.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TaskVoteCast)]
 pub struct VoteBody<'a> {
-    voter: &'a str,
+    pub voter: Cow<'a, str>,
     /// What the voter has in common with other voters, such as a model.
-    independence: &'a str,
-    turn: u32,
+    pub independence: Cow<'a, str>,
+    pub turn: u32,
     /// The digest that commits the voter to its verdict.
-    commitment: &'a str,
+    pub commitment: Cow<'a, str>,
     /// Null until the vote is revealed, like the next three fields.
     #[schema(required = true)]
-    verdict: Option<VerificationStatus>,
+    pub verdict: Option<VerificationStatus>,
     #[schema(required = true, minimum = 0, maximum = 1)]
-    score: Option<f64>,
+    pub score: Option<f64>,
     #[schema(required = true)]
-    reason_codes: Option<&'a [u16]>,
+    pub reason_codes: Option<Cow<'a, [u16]>>,
     /// Digest of the voter's full answer.
     #[schema(required = true)]
-    verdict_digest: Option<&'a str>,
+    pub verdict_digest: Option<Cow<'a, str>>,
     /// Why it does not count.
     #[schema(required = true)]
-    forfeited: Option<VoteForfeit>,
+    pub forfeited: Option<VoteForfeit>,
 }
 
 pub fn summary(line: TaskLine<'_>) -> TaskSummaryBody<'_> {
     TaskSummaryBody {
-        task_id: line.id,
-        task_type: line.task_type,
+        task_id: Cow::Borrowed(line.id),
+        task_type: Cow::Borrowed(line.task_type),
         state: TaskState(line.phase),
         events: line.events,
         created_at: Time(line.created_at),
         updated_at: Time(line.updated_at),
         ended_at: line.ended_at.map(Time),
-        reason: line.reason,
+        reason: line.reason.map(Cow::Borrowed),
     }
 }
 
 /// A task with its contract.
 pub fn whole(view: TaskView<'_>) -> TaskBody<'_> {
-    TaskBody { contract: OptionalMember::Is(view.contract), ..body(view) }
+    TaskBody { contract: OptionalMember::Is(view.contract.map(Cow::Borrowed)), ..body(view) }
 }
 
 /// A task without its contract, for those who sent it.
 pub fn body(view: TaskView<'_>) -> TaskBody<'_> {
     let TaskView { task, panel, .. } = view;
     TaskBody {
-        task_id: &task.id,
-        task_type: view.task_type,
+        task_id: Cow::Borrowed(&task.id),
+        task_type: Cow::Borrowed(view.task_type),
         state: TaskState(task.phase),
         epoch: task.epoch,
-        contract_digest: view.contract_digest,
+        contract_digest: Cow::Borrowed(view.contract_digest),
         panel: TaskRosterBody {
             executors: texts(&panel["executors"]),
             verifiers: texts(&panel["verifiers"]),
-            profile: profile(panel),
+            profile: Cow::Borrowed(profile(panel)),
             node_votes: panel["has_node"] == Value::Bool(true),
         },
         created_at: Time(task.created_at),
@@ -270,10 +270,10 @@ pub fn body(view: TaskView<'_>) -> TaskBody<'_> {
         spent: spent(task),
         claims: task.claims.iter().map(|(token, it)| lease_body(*token, it)).collect(),
         candidates: task.proposals.iter().map(candidate).collect(),
-        committed_candidate_id: committed(task),
-        finalized_candidate_id: task.decided.as_deref(),
+        committed_candidate_id: committed(task).map(Cow::Borrowed),
+        finalized_candidate_id: task.decided.as_deref().map(Cow::Borrowed),
         settling: task.windows.iter().map(settling).collect(),
-        reason: view.reason,
+        reason: view.reason.map(Cow::Borrowed),
         events: view.events,
         contract: OptionalMember::LeftOut,
     }
@@ -282,14 +282,15 @@ pub fn body(view: TaskView<'_>) -> TaskBody<'_> {
 fn settling(window: &ComplaintWindow) -> SettlingBody<'_> {
     SettlingBody {
         epoch: window.epoch,
-        candidate_id: &window.candidate,
+        candidate_id: Cow::Borrowed(&window.candidate),
         settles_at: Time(window.until),
-        complaint: window.complaint.as_deref(),
+        complaint: window.complaint.as_deref().map(Cow::Borrowed),
     }
 }
 
-fn texts(list: &Value) -> Vec<&str> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+fn texts(list: &Value) -> Vec<Cow<'_, str>> {
+    let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts.map(Cow::Borrowed).collect()
 }
 
 /// The profile of a panel.
@@ -321,9 +322,9 @@ fn lease_body(token: u64, claim: &TaskLease) -> TaskLeaseBody<'_> {
     TaskLeaseBody {
         token,
         role: ClaimRole(claim.role),
-        holder: &claim.holder,
-        candidate_id: claim.candidate.as_deref(),
-        execution_id: &claim.execution_id,
+        holder: Cow::Borrowed(&claim.holder),
+        candidate_id: claim.candidate.as_deref().map(Cow::Borrowed),
+        execution_id: Cow::Borrowed(&claim.execution_id),
         until: Time(claim.until),
     }
 }
@@ -331,18 +332,22 @@ fn lease_body(token: u64, claim: &TaskLease) -> TaskLeaseBody<'_> {
 fn candidate(proposal: &Proposal) -> CandidateBody<'_> {
     let found = |digest: &str| {
         let found = proposal.available.get(digest).into_iter().flatten();
-        found.map(String::as_str).collect()
+        found.map(|it| Cow::Borrowed(it.as_str())).collect()
     };
     CandidateBody {
-        candidate_id: &proposal.id,
-        output_digest: &proposal.digest,
-        proposers: proposal.proposers.iter().map(String::as_str).collect(),
-        source: proposal.source.as_deref(),
+        candidate_id: Cow::Borrowed(&proposal.id),
+        output_digest: Cow::Borrowed(&proposal.digest),
+        proposers: proposal.proposers.iter().map(Cow::from).collect(),
+        source: proposal.source.as_deref().map(Cow::Borrowed),
         standing: CandidateStanding(proposal.standing),
         gap: proposal.gap.map(CandidateGap),
         turn: proposal.turn,
         votes: votes(proposal),
-        evidence: proposal.evidence.iter().map(|it| (it.as_str(), found(it))).collect(),
+        evidence: proposal
+            .evidence
+            .iter()
+            .map(|it| (Cow::Borrowed(it.as_str()), found(it)))
+            .collect(),
     }
 }
 
@@ -353,14 +358,14 @@ pub(super) fn votes(proposal: &Proposal) -> Vec<VoteBody<'_>> {
 fn vote<'a>(voter: &'a str, vote: &'a Vote) -> VoteBody<'a> {
     let ballot = vote.revealed.as_ref();
     VoteBody {
-        voter,
-        independence: &vote.independence,
+        voter: Cow::Borrowed(voter),
+        independence: Cow::Borrowed(&vote.independence),
         turn: vote.turn,
-        commitment: &vote.commitment,
+        commitment: Cow::Borrowed(&vote.commitment),
         verdict: ballot.map(|it| it.status.into()),
         score: ballot.map(|it| it.score),
-        reason_codes: ballot.map(|it| it.reason_codes.as_slice()),
-        verdict_digest: ballot.map(|it| it.verdict_digest.as_str()),
+        reason_codes: ballot.map(|it| it.reason_codes.as_slice()).map(Cow::Borrowed),
+        verdict_digest: ballot.map(|it| it.verdict_digest.as_str()).map(Cow::Borrowed),
         forfeited: vote.forfeited.map(VoteForfeit),
     }
 }

@@ -1,5 +1,7 @@
 //! Templates as replies and lists show them.
 
+use std::borrow::Cow;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jurat_core::{
     account::team::Invitation,
@@ -9,7 +11,7 @@ use jurat_core::{
         banner, run_guidance,
     },
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::api::{
@@ -18,134 +20,134 @@ use crate::api::{
 };
 
 /// A template in a list.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct TemplateSummary<'a> {
-    id: &'a str,
-    slug: &'a str,
-    name: &'a str,
+    pub id: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
+    pub name: Cow<'a, str>,
     /// The current handle of its owner.
-    handle: &'a str,
+    pub handle: Cow<'a, str>,
     /// The account that owns it.
-    owner_user_id: &'a str,
+    pub owner_user_id: Cow<'a, str>,
     /// The newest version that the caller can see.
-    latest_version: u32,
-    description: &'a str,
-    outcome: &'a str,
-    tags: &'a [String],
+    pub latest_version: u32,
+    pub description: Cow<'a, str>,
+    pub outcome: Cow<'a, str>,
+    pub tags: Cow<'a, [String]>,
     /// The handle under which the latest version was published.
-    publishing_handle: &'a str,
-    safety_verification_status: words::SafetyStatus,
-    design_checks: DesignChecksBody<'a>,
-    published_at: Time,
+    pub publishing_handle: Cow<'a, str>,
+    pub safety_verification_status: words::SafetyStatus,
+    pub design_checks: DesignChecksBody<'a>,
+    pub published_at: Time,
     #[schema(required = true)]
-    archived_at: Option<Time>,
+    pub archived_at: Option<Time>,
 }
 
 /// A judge's assessment of the design.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = DesignChecks)]
-struct DesignChecksBody<'a> {
-    outcome: words::CheckState,
-    runnable: words::CheckState,
-    well_formed: words::CheckState,
-    criteria: Vec<CriterionBody<'a>>,
+pub struct DesignChecksBody<'a> {
+    pub outcome: words::CheckState,
+    pub runnable: words::CheckState,
+    pub well_formed: words::CheckState,
+    pub criteria: Vec<CriterionBody<'a>>,
     #[schema(required = true)]
-    guidance: Option<&'a str>,
+    pub guidance: Option<Cow<'a, str>>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = DesignCheckCriterion)]
-struct CriterionBody<'a> {
-    criterion: &'a str,
-    passed: bool,
-    reason: &'a str,
+pub struct CriterionBody<'a> {
+    pub criterion: Cow<'a, str>,
+    pub passed: bool,
+    pub reason: Cow<'a, str>,
 }
 
 /// Result of the safety screen before publication.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TemplateSafety)]
-struct SafetyBody<'a> {
-    status: words::SafetyStatus,
+pub struct SafetyBody<'a> {
+    pub status: words::SafetyStatus,
     #[schema(required = true)]
-    advisory_run_id: Option<&'a str>,
+    pub advisory_run_id: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    advisory_reasoning: Option<&'a str>,
+    pub advisory_reasoning: Option<Cow<'a, str>>,
 }
 
 /// One version of a template in full.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Template)]
 pub struct TemplateBody<'a> {
-    id: &'a str,
-    slug: &'a str,
-    name: &'a str,
+    pub id: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
+    pub name: Cow<'a, str>,
     /// The current handle of its owner.
-    handle: &'a str,
-    owner_user_id: &'a str,
-    version: u32,
+    pub handle: Cow<'a, str>,
+    pub owner_user_id: Cow<'a, str>,
+    pub version: u32,
     /// Markdown; for anyone but the owner it begins with a warning.
-    body: String,
-    description: &'a str,
-    outcome: &'a str,
-    tags: &'a [String],
+    pub body: String,
+    pub description: Cow<'a, str>,
+    pub outcome: Cow<'a, str>,
+    pub tags: Cow<'a, [String]>,
     #[schema(required = true)]
-    release_notes: Option<&'a str>,
+    pub release_notes: Option<Cow<'a, str>>,
     /// The handle under which the latest version was published.
-    publishing_handle: &'a str,
-    safety_verification_status: words::SafetyStatus,
-    safety_verification: SafetyBody<'a>,
-    design_checks: DesignChecksBody<'a>,
-    published_at: Time,
+    pub publishing_handle: Cow<'a, str>,
+    pub safety_verification_status: words::SafetyStatus,
+    pub safety_verification: SafetyBody<'a>,
+    pub design_checks: DesignChecksBody<'a>,
+    pub published_at: Time,
     #[schema(required = true)]
-    unpublished_at: Option<Time>,
+    pub unpublished_at: Option<Time>,
     #[schema(required = true)]
-    archived_at: Option<Time>,
+    pub archived_at: Option<Time>,
     #[schema(required = true)]
-    deprecated_at: Option<Time>,
+    pub deprecated_at: Option<Time>,
     #[schema(required = true)]
-    deprecation_message: Option<&'a str>,
+    pub deprecation_message: Option<Cow<'a, str>>,
     /// The verifiers as published with the version.
-    verifier_snapshots: Vec<SnapshotBody<'a>>,
+    pub verifier_snapshots: Vec<SnapshotBody<'a>>,
     /// Always empty: there are no image generators.
     #[schema(value_type = Vec<String>)]
-    image_generator_snapshots: [&'a str; 0],
-    files: Vec<TemplateFileBody<'a>>,
+    pub image_generator_snapshots: Vec<Cow<'a, str>>,
+    pub files: Vec<TemplateFileBody<'a>>,
     /// How to run its checks; null if it has none.
     #[schema(required = true)]
-    run_guidance: Option<String>,
+    pub run_guidance: Option<String>,
 }
 
 /// A file of a version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TemplateFile)]
 pub struct TemplateFileBody<'a> {
-    path: &'a str,
-    sha256: &'a str,
-    size_bytes: u64,
-    executable: bool,
+    pub path: Cow<'a, str>,
+    pub sha256: Cow<'a, str>,
+    pub size_bytes: u64,
+    pub executable: bool,
     /// `text` or `binary`.
-    content_kind: &'a str,
-    purpose: &'a str,
+    pub content_kind: Cow<'a, str>,
+    pub purpose: Cow<'a, str>,
     /// Whether it is small enough to be read through an MCP tool.
-    fetchable_over_mcp: bool,
+    pub fetchable_over_mcp: bool,
 }
 
 /// A file of a version with its content, as text or base64.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TemplateFileContent)]
 pub struct TemplateFileEnvelope<'a> {
-    path: &'a str,
-    sha256: &'a str,
-    size_bytes: u64,
-    executable: bool,
-    content_kind: &'a str,
-    purpose: &'a str,
+    pub path: Cow<'a, str>,
+    pub sha256: Cow<'a, str>,
+    pub size_bytes: u64,
+    pub executable: bool,
+    pub content_kind: Cow<'a, str>,
+    pub purpose: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    content: Option<&'a str>,
+    pub content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    content_base64: Option<String>,
+    pub content_base64: Option<String>,
 }
 
 /// What tools of models are given at the most.
@@ -155,25 +157,25 @@ pub fn envelope<'a>(file: &'a TemplateFile, content: &'a [u8]) -> TemplateFileEn
     let text = Some(file).filter(|file| file.content_kind == "text");
     let text = text.and_then(|_| std::str::from_utf8(content).ok());
     TemplateFileEnvelope {
-        path: &file.path,
-        sha256: &file.sha256,
+        path: Cow::Borrowed(&file.path),
+        sha256: Cow::Borrowed(&file.sha256),
         size_bytes: file.size_bytes,
         executable: file.is_executable,
-        content_kind: &file.content_kind,
-        purpose: &file.purpose,
+        content_kind: Cow::Borrowed(&file.content_kind),
+        purpose: Cow::Borrowed(&file.purpose),
         content_base64: text.is_none().then(|| STANDARD.encode(content)),
-        content: text,
+        content: text.map(Cow::Borrowed),
     }
 }
 
 pub fn body_of(file: &TemplateFile) -> TemplateFileBody<'_> {
     TemplateFileBody {
-        path: &file.path,
-        sha256: &file.sha256,
+        path: Cow::Borrowed(&file.path),
+        sha256: Cow::Borrowed(&file.sha256),
         size_bytes: file.size_bytes,
         executable: file.is_executable,
-        content_kind: &file.content_kind,
-        purpose: &file.purpose,
+        content_kind: Cow::Borrowed(&file.content_kind),
+        purpose: Cow::Borrowed(&file.purpose),
         fetchable_over_mcp: file.size_bytes <= MOST_OVER_MCP,
     }
 }
@@ -187,36 +189,36 @@ fn checks(design: &DesignChecks) -> DesignChecksBody<'_> {
             .criteria
             .iter()
             .map(|it| CriterionBody {
-                criterion: &it.criterion,
+                criterion: Cow::Borrowed(&it.criterion),
                 passed: it.passed,
-                reason: &it.reason,
+                reason: Cow::Borrowed(&it.reason),
             })
             .collect(),
-        guidance: design.guidance.as_deref(),
+        guidance: design.guidance.as_deref().map(Cow::Borrowed),
     }
 }
 
 fn safety(it: &TemplateSafety) -> SafetyBody<'_> {
     SafetyBody {
         status: words::SafetyStatus(it.status),
-        advisory_run_id: it.advisory_run_id.as_deref(),
-        advisory_reasoning: it.advisory_reasoning.as_deref(),
+        advisory_run_id: it.advisory_run_id.as_deref().map(Cow::Borrowed),
+        advisory_reasoning: it.advisory_reasoning.as_deref().map(Cow::Borrowed),
     }
 }
 
 pub fn listed(line: &TemplateLine) -> TemplateSummary<'_> {
     let TemplateLine { template, release, summary } = line;
     TemplateSummary {
-        id: &template.id,
-        slug: &template.slug,
-        name: &summary.name,
-        handle: &template.handle,
-        owner_user_id: template.account.as_str(),
+        id: Cow::Borrowed(&template.id),
+        slug: Cow::Borrowed(&template.slug),
+        name: Cow::Borrowed(&summary.name),
+        handle: Cow::Borrowed(&template.handle),
+        owner_user_id: Cow::Borrowed(template.account.as_str()),
         latest_version: release.version,
-        description: &summary.description,
-        outcome: &summary.outcome,
-        tags: &summary.tags,
-        publishing_handle: &template.publishing_handle,
+        description: Cow::Borrowed(&summary.description),
+        outcome: Cow::Borrowed(&summary.outcome),
+        tags: Cow::Borrowed(&summary.tags),
+        publishing_handle: Cow::Borrowed(&template.publishing_handle),
         safety_verification_status: words::SafetyStatus(summary.safety.status),
         design_checks: checks(&summary.design),
         published_at: Time(release.published_at),
@@ -241,18 +243,18 @@ pub fn shown(found: &TemplateVersion, is_owner: bool) -> TemplateBody<'_> {
     let TemplateVersion { template, release, summary, content, files, .. } = found;
     let snapshot = |it| SnapshotBody::of(it, found.is_revoked(it));
     TemplateBody {
-        id: &template.id,
-        slug: &template.slug,
-        name: &summary.name,
-        handle: &template.handle,
-        owner_user_id: template.account.as_str(),
+        id: Cow::Borrowed(&template.id),
+        slug: Cow::Borrowed(&template.slug),
+        name: Cow::Borrowed(&summary.name),
+        handle: Cow::Borrowed(&template.handle),
+        owner_user_id: Cow::Borrowed(template.account.as_str()),
         version: release.version,
         body: markdown(found, is_owner),
-        description: &summary.description,
-        outcome: &summary.outcome,
-        tags: &summary.tags,
-        release_notes: content.release_notes.as_deref(),
-        publishing_handle: &template.publishing_handle,
+        description: Cow::Borrowed(&summary.description),
+        outcome: Cow::Borrowed(&summary.outcome),
+        tags: Cow::Borrowed(&summary.tags),
+        release_notes: content.release_notes.as_deref().map(Cow::Borrowed),
+        publishing_handle: Cow::Borrowed(&template.publishing_handle),
         safety_verification_status: words::SafetyStatus(summary.safety.status),
         safety_verification: safety(&summary.safety),
         design_checks: checks(&summary.design),
@@ -260,29 +262,29 @@ pub fn shown(found: &TemplateVersion, is_owner: bool) -> TemplateBody<'_> {
         unpublished_at: release.unpublished_at.map(Time),
         archived_at: template.archived_at.map(Time),
         deprecated_at: release.deprecated_at.map(Time),
-        deprecation_message: release.deprecation_message.as_deref(),
+        deprecation_message: release.deprecation_message.as_deref().map(Cow::Borrowed),
         verifier_snapshots: content.snapshots.iter().map(snapshot).collect(),
-        image_generator_snapshots: [],
+        image_generator_snapshots: Vec::new(),
         files: files.iter().map(body_of).collect(),
         run_guidance: run_guidance(found),
     }
 }
 
 /// A published version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = PublishedTemplate)]
 pub struct PublishedTemplateBody<'a> {
-    template_id: &'a str,
-    version: u32,
-    publishing_handle: &'a str,
-    slug: &'a str,
-    safety_verification: SafetyBody<'a>,
-    design_checks: DesignChecksBody<'a>,
+    pub template_id: Cow<'a, str>,
+    pub version: u32,
+    pub publishing_handle: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
+    pub safety_verification: SafetyBody<'a>,
+    pub design_checks: DesignChecksBody<'a>,
     /// Notes for the author.
-    authoring_notes: &'a [String],
+    pub authoring_notes: Cow<'a, [String]>,
     /// What is now public; null if the version has no verifiers.
     #[schema(required = true)]
-    verifier_exposure_notice: Option<String>,
+    pub verifier_exposure_notice: Option<String>,
 }
 
 pub fn published<'a>(
@@ -298,41 +300,41 @@ pub fn published<'a>(
         )
     };
     PublishedTemplateBody {
-        template_id,
+        template_id: Cow::Borrowed(template_id),
         version,
-        publishing_handle,
-        slug,
+        publishing_handle: Cow::Borrowed(publishing_handle),
+        slug: Cow::Borrowed(slug),
         safety_verification: safety(found),
         design_checks: checks(design),
-        authoring_notes: notes,
+        authoring_notes: Cow::Borrowed(notes),
         verifier_exposure_notice: (!exposed.is_empty()).then(notice),
     }
 }
 
 /// Search results.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TemplateSearch)]
 pub struct TemplateSearchBody<'a> {
-    items: Vec<TemplateHitBody<'a>>,
-    query: &'a str,
-    limit: usize,
+    pub items: Vec<TemplateHitBody<'a>>,
+    pub query: Cow<'a, str>,
+    pub limit: usize,
     /// Search method: `lexical` compares words.
-    search_mode: &'static str,
+    pub search_mode: Cow<'static, str>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TemplateHit)]
-struct TemplateHitBody<'a> {
-    id: &'a str,
+pub struct TemplateHitBody<'a> {
+    pub id: Cow<'a, str>,
     /// Rank, from 1 for the best match.
-    rank: usize,
-    match_reason: &'a str,
-    slug: &'a str,
-    name: &'a str,
-    handle: &'a str,
-    description: &'a str,
-    outcome: &'a str,
-    tags: &'a [String],
+    pub rank: usize,
+    pub match_reason: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub handle: Cow<'a, str>,
+    pub description: Cow<'a, str>,
+    pub outcome: Cow<'a, str>,
+    pub tags: Cow<'a, [String]>,
 }
 
 pub fn searched<'a>(
@@ -341,103 +343,108 @@ pub fn searched<'a>(
     found: &'a [(TemplateLine, String)],
 ) -> TemplateSearchBody<'a> {
     let items = (1..).zip(found).map(|(rank, (line, reason))| TemplateHitBody {
-        id: &line.template.id,
+        id: Cow::Borrowed(&line.template.id),
         rank,
-        match_reason: reason,
-        slug: &line.template.slug,
-        name: &line.summary.name,
-        handle: &line.template.handle,
-        description: &line.summary.description,
-        outcome: &line.summary.outcome,
-        tags: &line.summary.tags,
+        match_reason: Cow::Borrowed(reason),
+        slug: Cow::Borrowed(&line.template.slug),
+        name: Cow::Borrowed(&line.summary.name),
+        handle: Cow::Borrowed(&line.template.handle),
+        description: Cow::Borrowed(&line.summary.description),
+        outcome: Cow::Borrowed(&line.summary.outcome),
+        tags: Cow::Borrowed(&line.summary.tags),
     });
-    TemplateSearchBody { items: items.collect(), query, limit, search_mode: "lexical" }
+    TemplateSearchBody {
+        items: items.collect(),
+        query: Cow::Borrowed(query),
+        limit,
+        search_mode: Cow::Borrowed("lexical"),
+    }
 }
 
 /// A template offered to another owner, or already owned by the caller.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct OfferedTemplate<'a> {
-    template_id: &'a str,
+    pub template_id: Cow<'a, str>,
     /// The invitation to accept; left out if the caller already owns it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    invitation_id: Option<&'a str>,
+    pub invitation_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = words::InvitationKind)]
-    kind: Option<words::InvitationKind>,
+    pub kind: Option<words::InvitationKind>,
     /// The template.
-    target_id: &'a str,
-    target_label: String,
+    pub target_id: Cow<'a, str>,
+    pub target_label: String,
     /// When the offer expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
-    expires_at: Option<Time>,
+    pub expires_at: Option<Time>,
     /// The current owner.
-    owner_user_id: &'a str,
+    pub owner_user_id: Cow<'a, str>,
     /// Ownership changes when the offer is accepted.
-    transferred: bool,
+    pub transferred: bool,
 }
 
 pub fn offered(invitation: &Invitation) -> OfferedTemplate<'_> {
     OfferedTemplate {
-        template_id: &invitation.target_id,
-        invitation_id: Some(&invitation.id),
+        template_id: Cow::Borrowed(&invitation.target_id),
+        invitation_id: Some(Cow::Borrowed(&invitation.id)),
         kind: Some(words::InvitationKind(invitation.kind)),
-        target_id: &invitation.target_id,
+        target_id: Cow::Borrowed(&invitation.target_id),
         target_label: invitation.target_label.clone(),
         expires_at: Some(Time(invitation.expires_at)),
-        owner_user_id: invitation.from.as_str(),
+        owner_user_id: Cow::Borrowed(invitation.from.as_str()),
         transferred: false,
     }
 }
 
 pub fn already_owned(template: &Template) -> OfferedTemplate<'_> {
     OfferedTemplate {
-        template_id: &template.id,
+        template_id: Cow::Borrowed(&template.id),
         invitation_id: None,
         kind: None,
-        target_id: &template.id,
+        target_id: Cow::Borrowed(&template.id),
         target_label: format!("@{}/{}", template.handle, template.slug),
         expires_at: None,
-        owner_user_id: template.account.as_str(),
+        owner_user_id: Cow::Borrowed(template.account.as_str()),
         transferred: false,
     }
 }
 
 /// A workflow forked from a template.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct ForkedTemplate<'a> {
     /// The workflow; `skill_id` and `id` are aliases.
-    workflow_id: &'a str,
-    skill_id: &'a str,
-    id: &'a str,
-    slug: &'a str,
-    name: &'a str,
-    parent_template_id: &'a str,
-    parent_template_version: u32,
+    pub workflow_id: Cow<'a, str>,
+    pub skill_id: Cow<'a, str>,
+    pub id: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub parent_template_id: Cow<'a, str>,
+    pub parent_template_version: u32,
     /// Required to save the next version.
-    version_token: &'a str,
+    pub version_token: Cow<'a, str>,
     /// Whether the template was found under an old name.
-    redirected: bool,
+    pub redirected: bool,
     #[schema(required = true)]
-    redirected_from_handle: Option<&'a str>,
+    pub redirected_from_handle: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    redirected_to_handle: Option<&'a str>,
+    pub redirected_to_handle: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    deprecation_warning: Option<&'a str>,
+    pub deprecation_warning: Option<Cow<'a, str>>,
     /// The caller's own verifiers, created from the snapshots.
-    verifiers: Vec<ForkedVerifierBody<'a>>,
-    next_step: &'static str,
+    pub verifiers: Vec<ForkedVerifierBody<'a>>,
+    pub next_step: Cow<'static, str>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = ForkedVerifier)]
-struct ForkedVerifierBody<'a> {
-    name: &'a str,
-    verifier_id: &'a str,
+pub struct ForkedVerifierBody<'a> {
+    pub name: Cow<'a, str>,
+    pub verifier_id: Cow<'a, str>,
     /// Always null: it is not pinned.
     #[schema(required = true)]
-    version: Option<u32>,
+    pub version: Option<u32>,
 }
 
 pub fn forked<'a>(
@@ -448,58 +455,60 @@ pub fn forked<'a>(
     (moved, deprecation_warning): (Option<(&'a str, &'a str)>, Option<&'a str>),
 ) -> ForkedTemplate<'a> {
     let verifiers = verifiers.iter().map(|(name, verifier_id)| ForkedVerifierBody {
-        name,
-        verifier_id,
+        name: Cow::Borrowed(name),
+        verifier_id: Cow::Borrowed(verifier_id),
         version: None,
     });
     ForkedTemplate {
-        workflow_id,
-        skill_id: workflow_id,
-        id: workflow_id,
-        slug,
-        name,
-        parent_template_id,
+        workflow_id: Cow::Borrowed(workflow_id),
+        skill_id: Cow::Borrowed(workflow_id),
+        id: Cow::Borrowed(workflow_id),
+        slug: Cow::Borrowed(slug),
+        name: Cow::Borrowed(name),
+        parent_template_id: Cow::Borrowed(parent_template_id),
         parent_template_version,
-        version_token,
+        version_token: Cow::Borrowed(version_token),
         redirected: moved.is_some(),
-        redirected_from_handle: moved.map(|(from, _)| from),
-        redirected_to_handle: moved.map(|(_, to)| to),
-        deprecation_warning,
+        redirected_from_handle: moved.map(|(from, _)| from).map(Cow::Borrowed),
+        redirected_to_handle: moved.map(|(_, to)| to).map(Cow::Borrowed),
+        deprecation_warning: deprecation_warning.map(Cow::Borrowed),
         verifiers: verifiers.collect(),
-        next_step: "Read the workflow; it names your own verifiers instead of the template's. Measure them with `jurat verifiers test` before you rely on them.",
+        next_step: Cow::Borrowed(
+            "Read the workflow; it names your own verifiers instead of the template's. Measure them with `jurat verifiers test` before you rely on them.",
+        ),
     }
 }
 
 /// An unpublished version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct UnpublishedVersion<'a> {
-    pub template_id: &'a str,
+    pub template_id: Cow<'a, str>,
     pub version: u32,
     pub unpublished: bool,
 }
 
 /// A deleted version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = DeletedTemplateVersion)]
 pub struct DeletedVersion<'a> {
-    template_id: &'a str,
-    version: u32,
-    deleted: bool,
+    pub template_id: Cow<'a, str>,
+    pub version: u32,
+    pub deleted: bool,
 }
 
 pub fn deleted_version(template_id: &str, version: u32) -> DeletedVersion<'_> {
-    DeletedVersion { template_id, version, deleted: true }
+    DeletedVersion { template_id: Cow::Borrowed(template_id), version, deleted: true }
 }
 
 /// A deprecated version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = DeprecatedTemplateVersion)]
 pub struct DeprecatedVersion<'a> {
-    template_id: &'a str,
-    version: u32,
-    deprecated_at: Time,
+    pub template_id: Cow<'a, str>,
+    pub version: u32,
+    pub deprecated_at: Time,
     #[schema(required = true)]
-    deprecation_message: Option<&'a str>,
+    pub deprecation_message: Option<Cow<'a, str>>,
 }
 
 pub fn deprecated<'a>(
@@ -509,62 +518,62 @@ pub fn deprecated<'a>(
     message: Option<&'a str>,
 ) -> DeprecatedVersion<'a> {
     DeprecatedVersion {
-        template_id,
+        template_id: Cow::Borrowed(template_id),
         version,
         deprecated_at: Time(at),
-        deprecation_message: message,
+        deprecation_message: message.map(Cow::Borrowed),
     }
 }
 
 /// An archived template.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct ArchivedTemplate<'a> {
-    pub template_id: &'a str,
+    pub template_id: Cow<'a, str>,
     pub archived: bool,
 }
 
 /// An unarchived template.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct UnarchivedTemplate<'a> {
-    pub template_id: &'a str,
+    pub template_id: Cow<'a, str>,
     pub archived: bool,
 }
 
 /// A deleted template.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct DeletedTemplate<'a> {
-    pub template_id: &'a str,
-    pub slug: &'a str,
+    pub template_id: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
     pub deleted: bool,
 }
 
 /// What the screen found.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = SafetyCheck)]
 pub struct SafetyCheckBody<'a> {
     /// `workflow` or `template`.
-    pub resource_type: &'a str,
-    pub resource_id: &'a str,
+    pub resource_type: Cow<'a, str>,
+    pub resource_id: Cow<'a, str>,
     pub resource_version: u32,
     pub status: words::SafetyStatus,
     pub block: ScreenRunBody<'a>,
     pub advisory: ScreenRunBody<'a>,
     /// Whether some content was too long to be screened completely.
     pub truncated: bool,
-    pub truncated_fields: &'a [String],
+    pub truncated_fields: Cow<'a, [String]>,
 }
 
 /// The verdict of one screening judge.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = ScreenRun)]
 pub struct ScreenRunBody<'a> {
-    verifier_id: &'a str,
-    verifier_version: u32,
-    verifier_run_id: &'a str,
+    pub verifier_id: Cow<'a, str>,
+    pub verifier_version: u32,
+    pub verifier_run_id: Cow<'a, str>,
     /// `passed`, `failed`, or `error` if there is no verdict.
-    verdict: &'static str,
+    pub verdict: Cow<'static, str>,
     #[schema(required = true)]
-    reasoning: Option<&'a str>,
+    pub reasoning: Option<Cow<'a, str>>,
 }
 
 pub fn screen_run_body<'a>(
@@ -578,5 +587,11 @@ pub fn screen_run_body<'a>(
         Some(false) => "failed",
         None => "error",
     };
-    ScreenRunBody { verifier_id, verifier_version, verifier_run_id, verdict, reasoning }
+    ScreenRunBody {
+        verifier_id: Cow::Borrowed(verifier_id),
+        verifier_version,
+        verifier_run_id: Cow::Borrowed(verifier_run_id),
+        verdict: Cow::Borrowed(verdict),
+        reasoning: reasoning.map(Cow::Borrowed),
+    }
 }

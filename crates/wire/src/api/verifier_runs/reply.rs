@@ -7,7 +7,7 @@ use jurat_core::{
     round::{Round, replica::Replica},
     verifier::run::{REASONING, VerifierRun, VerifierRunEnd},
 };
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -31,157 +31,142 @@ use crate::{
 const JUDGE: &str = "judge:";
 
 /// A verifier run; outside of lists, with the answer of each judge.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = VerifierRun)]
 pub struct VerifierRunBody<'a> {
     /// Null for a run without a key.
     #[schema(required = true)]
-    verifier_run_id: Option<&'a str>,
+    pub verifier_run_id: Option<Cow<'a, str>>,
     /// The id of a run without a key; null for all others.
     #[schema(required = true)]
-    anonymous_verifier_run_id: Option<&'a str>,
-    verifier_id: &'a str,
-    version: u32,
-    status: VerifierRunStatus,
+    pub anonymous_verifier_run_id: Option<Cow<'a, str>>,
+    pub verifier_id: Cow<'a, str>,
+    pub version: u32,
+    pub status: VerifierRunStatus,
     /// Whether the inputs pass; null if there is no verdict.
     #[schema(required = true)]
-    passed: Option<bool>,
+    pub passed: Option<bool>,
     /// The judge's reasoning; null if there is none.
     #[schema(required = true)]
-    reasoning: Option<&'a str>,
+    pub reasoning: Option<Cow<'a, str>>,
     /// Zero while the run is in progress.
-    duration_ms: u64,
-    created_at: Time,
+    pub duration_ms: u64,
+    pub created_at: Time,
     /// With the status `error`: why there is no verdict.
     #[schema(required = true)]
-    error_code: Option<RunErrorCode>,
+    pub error_code: Option<RunErrorCode>,
     #[schema(required = true)]
-    error_message: Option<Cow<'a, str>>,
-    purpose: RunPurpose,
+    pub error_message: Option<Cow<'a, str>>,
+    pub purpose: RunPurpose,
     /// SHA-256 of the canonical inputs, in hex.
-    inputs_digest: &'a str,
+    pub inputs_digest: Cow<'a, str>,
     /// The round of the run.
-    round_id: &'a str,
+    pub round_id: Cow<'a, str>,
     /// Cost in credits, as decimal text.
     #[schema(example = "0.0031")]
-    cost_usd: String,
+    pub cost_usd: String,
     /// Left out in lists, like all fields up to `measured`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = JudgeUsageBody)]
-    usage: Option<JudgeUsageBody>,
+    pub usage: Option<JudgeUsageBody>,
     /// The judges called, in selection order; empty while the run is in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<JudgeBody>)]
-    judges: Option<Vec<JudgeBody<'a>>>,
+    pub judges: Option<Vec<JudgeBody<'a>>>,
     /// Share of the called judges that agree; null while the run is in progress.
-    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
+    #[serde(default, skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
-    agreement: OptionalMember<f64>,
+    pub agreement: OptionalMember<f64>,
     /// Probability that the verdict is right; null while the run is in progress.
-    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
+    #[serde(default, skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
-    confidence: OptionalMember<f64>,
+    pub confidence: OptionalMember<f64>,
     /// True if the verdict has a confidence below one half; otherwise left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = bool)]
-    low_confidence: Option<bool>,
+    pub low_confidence: Option<bool>,
     /// Digest of the recorded decision; null while the run is in progress.
-    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
+    #[serde(default, skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<String>)]
-    receipt_id: OptionalMember<&'a str>,
+    pub receipt_id: OptionalMember<Cow<'a, str>>,
     /// Measurements of this version; null if it was never measured.
-    #[serde(skip_serializing_if = "OptionalMember::is_left_out")]
+    #[serde(default, skip_serializing_if = "OptionalMember::is_left_out")]
     #[schema(value_type = Option<NewestMeasurements>)]
-    measured: OptionalMember<NewestMeasurements<'a>>,
+    pub measured: OptionalMember<NewestMeasurements<'a>>,
     /// The workflow that the run belongs to, if the caller named one; `skill_id` is an alias.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    workflow_id: Option<&'a str>,
+    pub workflow_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    skill_id: Option<&'a str>,
+    pub skill_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u32)]
-    workflow_version: Option<u32>,
+    pub workflow_version: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u32)]
-    skill_version: Option<u32>,
+    pub skill_version: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    workflow_ref: Option<&'a str>,
+    pub workflow_ref: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    skill_ref: Option<&'a str>,
+    pub skill_ref: Option<Cow<'a, str>>,
     /// The caller's own id for the context of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    run_id: Option<&'a str>,
+    pub run_id: Option<Cow<'a, str>>,
 }
 
 /// Total usage of the judges, as counted by their providers.
-#[derive(Debug, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, ToSchema)]
 #[schema(as = JudgeUsage)]
-struct JudgeUsageBody {
-    input_tokens: u64,
-    output_tokens: u64,
+pub struct JudgeUsageBody {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
     /// Whether every verdict was cached, so that no model was called.
-    cached: bool,
+    pub cached: bool,
 }
 
 /// One judge of a run.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = RunJudge)]
-struct JudgeBody<'a> {
+pub struct JudgeBody<'a> {
     /// `provider/model`.
-    model: &'a str,
+    pub model: Cow<'a, str>,
     /// Its verdict: `met`, `not_met`, `cannot_confirm` or `conflicting`; null if it gave none.
     #[schema(required = true)]
-    verdict: Option<&'a str>,
+    pub verdict: Option<Cow<'a, str>>,
     /// How the verdict counts.
-    label: Label,
+    pub label: Label,
     #[schema(required = true)]
-    reasoning: Option<&'a str>,
+    pub reasoning: Option<Cow<'a, str>>,
     /// The passages that it cites.
     #[schema(value_type = Vec<Value>)]
-    findings: &'a [Value],
-    latency_ms: u64,
+    pub findings: Cow<'a, [Value]>,
+    pub latency_ms: u64,
     /// Cost in credits, as decimal text.
-    cost_usd: String,
+    pub cost_usd: String,
     /// Whether its verdict was cached.
-    cached: bool,
+    pub cached: bool,
     /// Why it gave no verdict.
     #[schema(required = true)]
-    error: Option<ReplicaErrorBody<'a>>,
+    pub error: Option<ReplicaErrorBody<'a>>,
 }
 
-/// Where a run stands.
-#[derive(Debug, Clone, Copy)]
-enum VerifierRunStatus {
+/// Status of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifierRunStatus {
     Success,
     Error,
     Running,
 }
 
-impl VerifierRunStatus {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Error => "error",
-            Self::Running => "running",
-        }
-    }
-}
-
-impl Serialize for VerifierRunStatus {
-    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
-        writer.serialize_str(self.as_str())
-    }
-}
-
 impl PartialSchema for VerifierRunStatus {
     fn schema() -> RefOr<Schema> {
         let text = "`success` with either verdict, `error` without one.";
-        one_of(text, [Self::Success, Self::Error, Self::Running].into_iter().map(Self::as_str))
+        one_of(text, ["success", "error", "running"].into_iter())
     }
 }
 
@@ -198,20 +183,20 @@ pub fn line(run: &VerifierRun) -> VerifierRunBody<'_> {
     let (workflow_id, workflow_ref) = (from.workflow_id.as_deref(), from.workflow_ref.as_deref());
     let (error_code, error_message) = error(end);
     VerifierRunBody {
-        verifier_run_id: Some(&ticket.id),
+        verifier_run_id: Some(Cow::Borrowed(&ticket.id)),
         anonymous_verifier_run_id: None,
-        verifier_id: &ticket.verifier_id,
+        verifier_id: Cow::Borrowed(&ticket.verifier_id),
         version: ticket.version,
         status: status(end),
         passed: end.and_then(|end| end.verdict.as_ref().ok().copied()),
-        reasoning: end.and_then(|end| end.reasoning.as_deref()),
+        reasoning: end.and_then(|end| end.reasoning.as_deref()).map(Cow::Borrowed),
         duration_ms: end.map_or(0, |end| end.duration_ms),
         created_at: Time(run.created_at),
         error_code,
         error_message,
         purpose: RunPurpose(ticket.purpose),
-        inputs_digest: &ticket.inputs_digest,
-        round_id: run.round.as_str(),
+        inputs_digest: Cow::Borrowed(&ticket.inputs_digest),
+        round_id: Cow::Borrowed(run.round.as_str()),
         cost_usd: usd(end.map_or(0, |end| end.cost_micros)),
         usage: None,
         judges: None,
@@ -220,13 +205,13 @@ pub fn line(run: &VerifierRun) -> VerifierRunBody<'_> {
         low_confidence: None,
         receipt_id: OptionalMember::LeftOut,
         measured: OptionalMember::LeftOut,
-        workflow_id,
-        skill_id: workflow_id,
+        workflow_id: workflow_id.map(Cow::Borrowed),
+        skill_id: workflow_id.map(Cow::Borrowed),
         workflow_version: from.workflow_version,
         skill_version: from.workflow_version,
-        workflow_ref,
-        skill_ref: workflow_ref,
-        run_id: from.run_id.as_deref(),
+        workflow_ref: workflow_ref.map(Cow::Borrowed),
+        skill_ref: workflow_ref.map(Cow::Borrowed),
+        run_id: from.run_id.as_deref().map(Cow::Borrowed),
     }
 }
 
@@ -244,7 +229,9 @@ pub fn whole<'a>(
         agreement: OptionalMember::Is(closing.map(|closing| closing.consensus.agreement)),
         confidence: OptionalMember::Is(closing.map(|closing| closing.consensus.confidence)),
         low_confidence: closing.and_then(|it| it.consensus.is_unlikely().then_some(true)),
-        receipt_id: OptionalMember::Is(closing.map(|closing| closing.receipt_id.as_str())),
+        receipt_id: OptionalMember::Is(
+            closing.map(|closing| closing.receipt_id.as_str()).map(Cow::Borrowed),
+        ),
         measured: OptionalMember::Is(measured),
         ..line(run)
     }
@@ -254,7 +241,7 @@ pub fn whole<'a>(
 pub fn anonymous<'a>(run: &'a VerifierRun, round: &'a Round) -> VerifierRunBody<'a> {
     VerifierRunBody {
         verifier_run_id: None,
-        anonymous_verifier_run_id: Some(&run.ticket.id),
+        anonymous_verifier_run_id: Some(Cow::Borrowed(&run.ticket.id)),
         ..whole(run, round, None)
     }
 }
@@ -294,11 +281,13 @@ impl<'a> JudgeBody<'a> {
         let text = |name: &str| output.and_then(|output| output.get(name)?.as_str());
         let findings = output.and_then(|output| output.get("findings")?.as_array());
         Self {
-            model: replica.session_id.strip_prefix(JUDGE).unwrap_or(&replica.session_id),
-            verdict: text("verdict"),
+            model: Cow::Borrowed(
+                replica.session_id.strip_prefix(JUDGE).unwrap_or(&replica.session_id),
+            ),
+            verdict: text("verdict").map(Cow::Borrowed),
             label: Label(replica.answer.label()),
-            reasoning: text(REASONING),
-            findings: findings.map_or(&[], Vec::as_slice),
+            reasoning: text(REASONING).map(Cow::Borrowed),
+            findings: Cow::Borrowed(findings.map_or(&[], Vec::as_slice)),
             latency_ms: replica.latency_ms,
             cost_usd: usd(i64::try_from(replica.cost_micros).unwrap_or(i64::MAX)),
             cached: is_cached(replica),

@@ -1,39 +1,39 @@
 //! What a measurement found, as replies and events show it.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use jurat_core::{account::ledger::usd, time::Timestamp, verifier::run::VerifierRunError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::api::kit::time::Time;
 
 /// A measurement of a version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = MeasurementReport)]
 pub struct ReportBody<'a> {
-    pub measurement_id: &'a str,
-    pub verifier_id: &'a str,
-    pub name: &'a str,
+    pub measurement_id: Cow<'a, str>,
+    pub verifier_id: Cow<'a, str>,
+    pub name: Cow<'a, str>,
     pub version: u32,
     /// `test` or `attack`.
-    pub purpose: &'a str,
-    pub judges: &'a [String],
+    pub purpose: Cow<'a, str>,
+    pub judges: Cow<'a, [String]>,
     pub replicas: u8,
     /// The attack families tried; empty for a test.
     #[schema(value_type = Vec<String>)]
-    pub families: Vec<&'static str>,
+    pub families: Vec<Cow<'static, str>>,
     /// Whether the version and its runs show this measurement from now on: only if its own judge
     /// alone was measured, on all attack families and with no case left out.
     pub shown: bool,
     /// Two measurements with the same digest used the same cases.
-    pub data_digest: &'a str,
+    pub data_digest: Cow<'a, str>,
     /// The judges' scores: those of a test, or how often an attack succeeded.
     #[schema(value_type = Object)]
     pub figures: Value,
     /// How likely each judge is to be right, if the cases allow an estimate.
-    pub reliability: &'a BTreeMap<String, f64>,
+    pub reliability: Cow<'a, BTreeMap<String, f64>>,
     pub cases: Vec<CaseBody<'a>>,
     /// Changes since the previous version; null if there is nothing to compare with.
     #[schema(required = true)]
@@ -44,47 +44,47 @@ pub struct ReportBody<'a> {
 }
 
 /// A case and the judges' verdict on it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = MeasuredCase)]
 pub struct CaseBody<'a> {
-    pub id: &'a str,
-    pub inputs: &'a BTreeMap<String, String>,
+    pub id: Cow<'a, str>,
+    pub inputs: Cow<'a, BTreeMap<String, String>>,
     #[schema(required = true)]
-    pub media_url: Option<&'a str>,
+    pub media_url: Option<Cow<'a, str>>,
     /// Family of an attack; null for a test.
     #[schema(required = true)]
-    pub family: Option<&'a str>,
+    pub family: Option<Cow<'a, str>>,
     /// Whether it should pass.
     pub expected: bool,
     /// Whether it passed; null if there is no verdict.
     #[schema(required = true)]
     pub got: Option<bool>,
     #[schema(required = true)]
-    pub reasoning: Option<&'a str>,
+    pub reasoning: Option<Cow<'a, str>>,
     /// Why there is no verdict; null if there is one.
     #[schema(required = true)]
     pub error: Option<CaseError<'a>>,
     /// Null if the case was not judged.
     #[schema(required = true)]
-    pub verifier_run_id: Option<&'a str>,
+    pub verifier_run_id: Option<Cow<'a, str>>,
     pub cost_usd: String,
 }
 
 /// Why a case has no verdict.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct CaseError<'a> {
-    pub code: &'a str,
-    pub message: &'a str,
+    pub code: Cow<'a, str>,
+    pub message: Cow<'a, str>,
 }
 
 impl<'a> CaseError<'a> {
     pub fn of(error: &'a (VerifierRunError, String)) -> Self {
-        Self { code: error.0.as_str(), message: &error.1 }
+        Self { code: Cow::Borrowed(error.0.as_str()), message: Cow::Borrowed(&error.1) }
     }
 }
 
 /// Changes since the previous version, on the same cases.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = MeasurementComparison)]
 pub struct ComparedBody<'a> {
     pub with_version: u32,
@@ -96,10 +96,10 @@ pub struct ComparedBody<'a> {
 }
 
 /// A case whose verdict changed.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = VerdictFlip)]
 pub struct FlipBody<'a> {
-    pub id: &'a str,
+    pub id: Cow<'a, str>,
     pub expected: bool,
     #[schema(required = true)]
     pub before: Option<bool>,
@@ -118,7 +118,7 @@ impl ReportBody<'_> {
 }
 
 /// The event of a judged case.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = MeasuredCaseEvent)]
 pub struct CaseEvent<'a> {
     /// Position of the case, from 0.

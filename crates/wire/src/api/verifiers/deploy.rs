@@ -1,12 +1,12 @@
 //! The request that deploys a version of a verifier, and its reply.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use jurat_core::{
     code::ProblemCode,
     verifier::{InputContract, Verifier, VerifierDraft, VerifierExample},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -128,25 +128,25 @@ impl From<ExampleRequest> for VerifierExample {
 }
 
 /// The added version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct DeployedVerifier<'a> {
-    verifier_id: &'a str,
-    name: &'a str,
+    pub verifier_id: Cow<'a, str>,
+    pub name: Cow<'a, str>,
     /// The added version, which is now the current one.
-    current_version: u32,
+    pub current_version: u32,
     /// Alias of `current_version`.
-    version: u32,
+    pub version: u32,
     /// Send it as `expected_version_token` to deploy the next version.
-    version_token: &'a str,
-    status: words::VerifierStatus,
-    input_contract: words::InputContract,
+    pub version_token: Cow<'a, str>,
+    pub status: words::VerifierStatus,
+    pub input_contract: words::InputContract,
     /// SHA-256 of the canonical JSON of the configuration, in hex.
-    config_hash: &'a str,
+    pub config_hash: Cow<'a, str>,
     /// Why the version cannot run yet, such as an unconfigured provider; left out if there is no
     /// problem.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
-    warnings: &'a [String],
+    pub warnings: Cow<'a, [String]>,
 }
 
 impl<'a> DeployedVerifier<'a> {
@@ -157,15 +157,15 @@ impl<'a> DeployedVerifier<'a> {
         warnings: &'a [String],
     ) -> Self {
         Self {
-            warnings,
-            verifier_id: &verifier.id,
-            name: &verifier.name,
+            warnings: Cow::Borrowed(warnings),
+            verifier_id: Cow::Borrowed(&verifier.id),
+            name: Cow::Borrowed(&verifier.name),
             current_version: verifier.current_version,
             version: verifier.current_version,
-            version_token: &verifier.version_token,
+            version_token: Cow::Borrowed(&verifier.version_token),
             status: words::VerifierStatus(verifier.standing),
             input_contract: words::InputContract(contract),
-            config_hash,
+            config_hash: Cow::Borrowed(config_hash),
         }
     }
 }

@@ -1,58 +1,60 @@
 //! What was found when a version was measured, without the cases themselves.
 
+use std::borrow::Cow;
+
 use jurat_core::{time::Timestamp, verifier::run::VerifierRunPurpose};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::api::kit::time::Time;
 
 /// The newest measurements of a version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Measured)]
 pub struct NewestMeasurements<'a> {
     /// Test against labelled examples; null if there was none.
     #[schema(required = true)]
-    test: Option<MeasurementBody<'a>>,
+    pub test: Option<MeasurementBody<'a>>,
     /// Attack with known injections; null if there was none.
     #[schema(required = true)]
-    attack: Option<MeasurementBody<'a>>,
+    pub attack: Option<MeasurementBody<'a>>,
 }
 
 /// One measurement.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Measurement)]
 pub struct MeasurementBody<'a> {
-    pub measurement_id: &'a str,
+    pub measurement_id: Cow<'a, str>,
     #[schema(value_type = Time)]
     pub measured_at: Time,
     /// Two measurements with the same digest used the same examples.
-    pub data_digest: &'a str,
+    pub data_digest: Cow<'a, str>,
     /// The judge: always the version's own.
     #[schema(value_type = Vec<String>)]
-    pub judges: &'a Value,
+    pub judges: Cow<'a, Value>,
     /// Number of judges per case.
     #[schema(value_type = u8)]
-    pub replicas: &'a Value,
+    pub replicas: Cow<'a, Value>,
     /// The attack families tried; empty for a test.
     #[schema(value_type = Vec<String>)]
-    pub families: &'a Value,
+    pub families: Cow<'a, Value>,
     /// The judge's scores.
     #[schema(value_type = Value)]
-    pub figures: &'a Value,
+    pub figures: Cow<'a, Value>,
 }
 
 impl<'a> MeasurementBody<'a> {
     /// The document is what the engine keeps of a measurement.
     pub fn new(id: &'a str, at: Timestamp, data_digest: &'a str, document: &'a Value) -> Self {
         Self {
-            measurement_id: id,
+            measurement_id: Cow::Borrowed(id),
             measured_at: Time(at),
-            data_digest,
-            judges: &document["judges"],
-            replicas: &document["replicas"],
-            families: &document["families"],
-            figures: &document["figures"],
+            data_digest: Cow::Borrowed(data_digest),
+            judges: Cow::Borrowed(&document["judges"]),
+            replicas: Cow::Borrowed(&document["replicas"]),
+            families: Cow::Borrowed(&document["families"]),
+            figures: Cow::Borrowed(&document["figures"]),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A verifier as lists and replies show it.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use jurat_core::{
     time::Timestamp,
@@ -9,34 +9,34 @@ use jurat_core::{
     },
     workflow::{ShareOrigin, VerifierRole, template::VerifierSnapshot},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::measurement::NewestMeasurements;
 use crate::api::kit::{time::Time, words};
 
 /// A verifier in a list.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = VerifierSummary)]
 pub struct ListedVerifier<'a> {
-    verifier_id: &'a str,
-    name: &'a str,
-    description: &'a str,
-    current_version: u32,
-    status: words::VerifierStatus,
+    pub verifier_id: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub description: Cow<'a, str>,
+    pub current_version: u32,
+    pub status: words::VerifierStatus,
     /// Send it as `expected_version_token` to deploy the next version.
-    version_token: &'a str,
-    created_at: Time,
-    updated_at: Time,
+    pub version_token: Cow<'a, str>,
+    pub created_at: Time,
+    pub updated_at: Time,
     /// The caller's role.
-    role: words::VerifierRole,
+    pub role: words::VerifierRole,
     /// The workflow that gives the caller access; null for the owner.
     #[schema(required = true)]
-    source_workflow_id: Option<&'a str>,
+    pub source_workflow_id: Option<Cow<'a, str>>,
     /// The owner if it is not the caller: `@` and a handle, or the account id if there is no
     /// handle. Refer to the verifier by its id or as `@owner/name`.
     #[schema(required = true)]
-    owner: Option<&'a str>,
+    pub owner: Option<Cow<'a, str>>,
 }
 
 /// A verifier as somebody reaches it: as its owner, or through a workflow.
@@ -46,115 +46,115 @@ pub fn listed<'a>(
     shared: Option<(&'a str, &'a ShareOrigin)>,
 ) -> ListedVerifier<'a> {
     ListedVerifier {
-        verifier_id: &verifier.id,
-        name: &verifier.name,
-        description: &verifier.description,
+        verifier_id: Cow::Borrowed(&verifier.id),
+        name: Cow::Borrowed(&verifier.name),
+        description: Cow::Borrowed(&verifier.description),
         current_version: verifier.current_version,
         status: words::VerifierStatus(verifier.standing),
-        version_token: &verifier.version_token,
+        version_token: Cow::Borrowed(&verifier.version_token),
         created_at: Time(verifier.created_at),
         updated_at: Time(verifier.updated_at),
         role: words::VerifierRole(role),
-        source_workflow_id: shared.map(|(workflow, _)| workflow),
-        owner: shared.map(|(_, by)| by.owner.as_str()),
+        source_workflow_id: shared.map(|(workflow, _)| workflow).map(Cow::Borrowed),
+        owner: shared.map(|(_, by)| by.owner.as_str()).map(Cow::Borrowed),
     }
 }
 
 /// One version of a verifier in full.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Verifier)]
 pub struct VerifierBody<'a> {
     /// Followed by `@` and the version if it was requested that way.
-    verifier_id: String,
-    name: &'a str,
-    description: &'a str,
+    pub verifier_id: String,
+    pub name: Cow<'a, str>,
+    pub description: Cow<'a, str>,
     /// The version shown.
-    version: u32,
+    pub version: u32,
     /// The version that runs when none is pinned.
-    current_version: u32,
-    status: words::VerifierStatus,
+    pub current_version: u32,
+    pub status: words::VerifierStatus,
     /// Send it as `expected_version_token` to deploy the next version.
-    version_token: &'a str,
-    criterion: &'a str,
-    input_contract: words::InputContract,
+    pub version_token: Cow<'a, str>,
+    pub criterion: Cow<'a, str>,
+    pub input_contract: words::InputContract,
     /// Empty for the contract `image`.
-    input_fields: &'a [String],
-    few_shot_examples: Vec<ExampleBody<'a>>,
-    judge_model_config: JudgeModelConfig,
+    pub input_fields: Cow<'a, [String]>,
+    pub few_shot_examples: Vec<ExampleBody<'a>>,
+    pub judge_model_config: JudgeModelConfig,
     /// What the judge is asked to write in addition to its verdict.
-    reasoning_field_description: &'static str,
+    pub reasoning_field_description: Cow<'static, str>,
     /// SHA-256 of the canonical JSON of the configuration, in hex: equal for equal configurations.
-    config_hash: &'a str,
+    pub config_hash: Cow<'a, str>,
     /// When the verifier was first deployed.
-    created_at: Time,
+    pub created_at: Time,
     /// When its current version was deployed.
-    updated_at: Time,
+    pub updated_at: Time,
     /// When this version was deployed.
-    deployed_at: Time,
+    pub deployed_at: Time,
     /// Measurements of this version; null if it was never measured.
     #[schema(required = true)]
-    measured: Option<NewestMeasurements<'a>>,
+    pub measured: Option<NewestMeasurements<'a>>,
 }
 
 /// A labelled example.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = FewShotExample)]
-struct ExampleBody<'a> {
-    inputs: &'a BTreeMap<String, String>,
+pub struct ExampleBody<'a> {
+    pub inputs: Cow<'a, BTreeMap<String, String>>,
     #[schema(required = true)]
-    media_url: Option<&'a str>,
-    passed: bool,
+    pub media_url: Option<Cow<'a, str>>,
+    pub passed: bool,
     #[schema(required = true)]
-    reasoning: Option<&'a str>,
+    pub reasoning: Option<Cow<'a, str>>,
 }
 
 /// The judge and its settings.
-#[derive(Debug, Serialize, ToSchema)]
-struct JudgeModelConfig {
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
+pub struct JudgeModelConfig {
     /// `provider/model`.
-    model: String,
+    pub model: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = words::ReasoningEffort)]
-    reasoning_effort: Option<words::ReasoningEffort>,
+    pub reasoning_effort: Option<words::ReasoningEffort>,
     /// Whether the judge writes its own answer before it sees the candidate.
-    commit_first: bool,
+    pub commit_first: bool,
 }
 
 /// A verifier as published with a template version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = VerifierSnapshot)]
 pub struct SnapshotBody<'a> {
     /// The name under which the workflow binds it.
-    name: &'a str,
-    verifier_id: &'a str,
-    verifier_version: u32,
-    config_hash: &'a str,
-    criterion: &'a str,
-    input_contract: words::InputContract,
+    pub name: Cow<'a, str>,
+    pub verifier_id: Cow<'a, str>,
+    pub verifier_version: u32,
+    pub config_hash: Cow<'a, str>,
+    pub criterion: Cow<'a, str>,
+    pub input_contract: words::InputContract,
     /// Empty for the contract `image`.
-    input_fields: &'a [String],
-    few_shot_examples: Vec<ExampleBody<'a>>,
-    judge_model_config: JudgeModelConfig,
+    pub input_fields: Cow<'a, [String]>,
+    pub few_shot_examples: Vec<ExampleBody<'a>>,
+    pub judge_model_config: JudgeModelConfig,
     /// What the judge is asked to write in addition to its verdict.
-    reasoning_field_description: &'static str,
+    pub reasoning_field_description: Cow<'static, str>,
     /// Whether its owner has since revoked it; then it can no longer be run.
-    revoked: bool,
+    pub revoked: bool,
 }
 
 impl<'a> SnapshotBody<'a> {
     pub fn of(snapshot: &'a VerifierSnapshot, is_revoked: bool) -> Self {
         let config = &snapshot.config;
         Self {
-            name: &snapshot.name,
-            verifier_id: &snapshot.verifier_id,
+            name: Cow::Borrowed(&snapshot.name),
+            verifier_id: Cow::Borrowed(&snapshot.verifier_id),
             verifier_version: snapshot.version,
-            config_hash: &snapshot.config_hash,
-            criterion: &config.criterion,
+            config_hash: Cow::Borrowed(&snapshot.config_hash),
+            criterion: Cow::Borrowed(&config.criterion),
             input_contract: words::InputContract(config.contract),
-            input_fields: &config.fields,
+            input_fields: Cow::Borrowed(&config.fields),
             few_shot_examples: config.examples.iter().map(ExampleBody::of).collect(),
             judge_model_config: JudgeModelConfig::of(&config.judge),
-            reasoning_field_description: REASONING_FIELD,
+            reasoning_field_description: Cow::Borrowed(REASONING_FIELD),
             revoked: is_revoked,
         }
     }
@@ -180,19 +180,19 @@ pub fn shown<'a>(
     let id = &verifier.id;
     VerifierBody {
         verifier_id: asked.version.map_or_else(|| id.clone(), |pin| format!("{id}@{pin}")),
-        name: &verifier.name,
-        description: &version.description,
+        name: Cow::Borrowed(&verifier.name),
+        description: Cow::Borrowed(&version.description),
         version: version.version,
         current_version: verifier.current_version,
         status: words::VerifierStatus(verifier.standing),
-        version_token: &verifier.version_token,
-        criterion: &config.criterion,
+        version_token: Cow::Borrowed(&verifier.version_token),
+        criterion: Cow::Borrowed(&config.criterion),
         input_contract: words::InputContract(config.contract),
-        input_fields: &config.fields,
+        input_fields: Cow::Borrowed(&config.fields),
         few_shot_examples: config.examples.iter().map(ExampleBody::of).collect(),
         judge_model_config: JudgeModelConfig::of(&config.judge),
-        reasoning_field_description: REASONING_FIELD,
-        config_hash: &version.config_hash,
+        reasoning_field_description: Cow::Borrowed(REASONING_FIELD),
+        config_hash: Cow::Borrowed(&version.config_hash),
         created_at: Time(verifier.created_at),
         updated_at: Time(verifier.updated_at),
         deployed_at: Time(version.deployed_at),
@@ -203,25 +203,25 @@ pub fn shown<'a>(
 impl<'a> ExampleBody<'a> {
     fn of(example: &'a VerifierExample) -> Self {
         Self {
-            inputs: &example.inputs,
-            media_url: example.media_url.as_deref(),
+            inputs: Cow::Borrowed(&example.inputs),
+            media_url: example.media_url.as_deref().map(Cow::Borrowed),
             passed: example.passed,
-            reasoning: example.reasoning.as_deref(),
+            reasoning: example.reasoning.as_deref().map(Cow::Borrowed),
         }
     }
 }
 
 /// A version in a list.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = VerifierVersion)]
 pub struct VersionBody<'a> {
-    verifier_id: &'a str,
-    version: u32,
-    description: &'a str,
-    config_hash: &'a str,
-    created_at: Time,
+    pub verifier_id: Cow<'a, str>,
+    pub version: u32,
+    pub description: Cow<'a, str>,
+    pub config_hash: Cow<'a, str>,
+    pub created_at: Time,
     /// Whether it runs when no version is pinned.
-    is_current: bool,
+    pub is_current: bool,
 }
 
 pub fn version_line<'a>(
@@ -231,35 +231,43 @@ pub fn version_line<'a>(
     deployed_at: Timestamp,
 ) -> VersionBody<'a> {
     VersionBody {
-        verifier_id: &verifier.id,
+        verifier_id: Cow::Borrowed(&verifier.id),
         version,
-        description,
-        config_hash,
+        description: Cow::Borrowed(description),
+        config_hash: Cow::Borrowed(config_hash),
         created_at: Time(deployed_at),
         is_current: version == verifier.current_version,
     }
 }
 
 /// A revoked verifier.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct RevokedVerifier<'a> {
-    verifier_id: &'a str,
-    name: &'a str,
-    revoked: bool,
+    pub verifier_id: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub revoked: bool,
 }
 
 pub fn revoked(verifier: &Verifier) -> RevokedVerifier<'_> {
-    RevokedVerifier { verifier_id: &verifier.id, name: &verifier.name, revoked: true }
+    RevokedVerifier {
+        verifier_id: Cow::Borrowed(&verifier.id),
+        name: Cow::Borrowed(&verifier.name),
+        revoked: true,
+    }
 }
 
 /// A deleted verifier.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct DeletedVerifier<'a> {
-    verifier_id: &'a str,
-    name: &'a str,
-    deleted: bool,
+    pub verifier_id: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub deleted: bool,
 }
 
 pub fn deleted(verifier: &Verifier) -> DeletedVerifier<'_> {
-    DeletedVerifier { verifier_id: &verifier.id, name: &verifier.name, deleted: true }
+    DeletedVerifier {
+        verifier_id: Cow::Borrowed(&verifier.id),
+        name: Cow::Borrowed(&verifier.name),
+        deleted: true,
+    }
 }

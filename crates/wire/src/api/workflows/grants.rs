@@ -1,11 +1,13 @@
 //! Grants of a workflow to others, in requests and replies.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     account::{AccountName, team::Invitation},
     code::ProblemCode,
     workflow::{AccessRole, GrantLine, Workflow},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -82,23 +84,23 @@ fn granted_role(value: &Value) -> Result<AccessRole, FieldFault> {
 }
 
 /// A new grant.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct GrantedWorkflow<'a> {
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `workflow_id`.
-    skill_id: &'a str,
-    role: words::WorkflowRole,
+    pub skill_id: Cow<'a, str>,
+    pub role: words::WorkflowRole,
     /// Whether all versions are shared.
-    includes_full_history: bool,
+    pub includes_full_history: bool,
     /// The first shared version; null for all.
     #[schema(required = true)]
-    shared_from_version: Option<u32>,
+    pub shared_from_version: Option<u32>,
 }
 
 pub fn granted(workflow_id: &str, role: AccessRole, floor: u32) -> GrantedWorkflow<'_> {
     GrantedWorkflow {
-        workflow_id,
-        skill_id: workflow_id,
+        workflow_id: Cow::Borrowed(workflow_id),
+        skill_id: Cow::Borrowed(workflow_id),
         role: words::WorkflowRole(role),
         includes_full_history: floor == 0,
         shared_from_version: (floor > 0).then_some(floor),
@@ -106,37 +108,37 @@ pub fn granted(workflow_id: &str, role: AccessRole, floor: u32) -> GrantedWorkfl
 }
 
 /// A grant of the workflow.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = WorkflowGrant)]
 pub struct WorkflowGrantBody<'a> {
     /// `user` or `team`.
-    grantee_type: &'static str,
+    pub grantee_type: Cow<'static, str>,
     /// The name that the grant was made to: an e-mail address, `@` and a handle, or an account id.
-    grantee_identifier: &'a str,
-    role: words::WorkflowRole,
-    granted_by: &'a str,
-    granted_at: Time,
+    pub grantee_identifier: Cow<'a, str>,
+    pub role: words::WorkflowRole,
+    pub granted_by: Cow<'a, str>,
+    pub granted_at: Time,
     /// Whether the grant was made to a team.
-    is_via_team: bool,
+    pub is_via_team: bool,
     /// Whether all versions are shared.
-    includes_full_history: bool,
+    pub includes_full_history: bool,
     /// The first shared version; null for all.
     #[schema(required = true)]
-    shared_from_version: Option<u32>,
+    pub shared_from_version: Option<u32>,
 }
 
 /// All grants of the workflow.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct WorkflowGrantList<'a> {
     pub items: Vec<WorkflowGrantBody<'a>>,
 }
 
 pub fn grant_line(line: &GrantLine) -> WorkflowGrantBody<'_> {
     WorkflowGrantBody {
-        grantee_type: if line.is_team { "team" } else { "user" },
-        grantee_identifier: &line.granted_to,
+        grantee_type: Cow::Borrowed(if line.is_team { "team" } else { "user" }),
+        grantee_identifier: Cow::Borrowed(&line.granted_to),
         role: words::WorkflowRole(line.role),
-        granted_by: &line.granted_by,
+        granted_by: Cow::Borrowed(&line.granted_by),
         granted_at: Time(line.granted_at),
         is_via_team: line.is_team,
         includes_full_history: line.floor == 0,
@@ -145,76 +147,84 @@ pub fn grant_line(line: &GrantLine) -> WorkflowGrantBody<'_> {
 }
 
 /// A revoked grant.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct RevokedWorkflowGrant<'a> {
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `workflow_id`.
-    skill_id: &'a str,
+    pub skill_id: Cow<'a, str>,
     /// Whether there was a grant.
-    revoked: bool,
+    pub revoked: bool,
 }
 
 pub fn revoked(workflow_id: &str, was_there: bool) -> RevokedWorkflowGrant<'_> {
-    RevokedWorkflowGrant { workflow_id, skill_id: workflow_id, revoked: was_there }
+    RevokedWorkflowGrant {
+        workflow_id: Cow::Borrowed(workflow_id),
+        skill_id: Cow::Borrowed(workflow_id),
+        revoked: was_there,
+    }
 }
 
 /// A workflow that the caller has left.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct LeftWorkflow<'a> {
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `workflow_id`.
-    skill_id: &'a str,
+    pub skill_id: Cow<'a, str>,
     /// Number of the caller's own grants that ended; team grants stay.
-    removed_direct_grants: u32,
+    pub removed_direct_grants: u32,
 }
 
 pub fn left(workflow_id: &str, removed: u32) -> LeftWorkflow<'_> {
-    LeftWorkflow { workflow_id, skill_id: workflow_id, removed_direct_grants: removed }
+    LeftWorkflow {
+        workflow_id: Cow::Borrowed(workflow_id),
+        skill_id: Cow::Borrowed(workflow_id),
+        removed_direct_grants: removed,
+    }
 }
 
 /// A workflow offered to another owner, or already owned by the caller.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct OfferedWorkflow<'a> {
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `workflow_id`.
-    skill_id: &'a str,
+    pub skill_id: Cow<'a, str>,
     /// The invitation to accept; left out if the caller already owns it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    invitation_id: Option<&'a str>,
+    pub invitation_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = words::InvitationKind)]
-    kind: Option<words::InvitationKind>,
+    pub kind: Option<words::InvitationKind>,
     /// When the offer expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Time)]
-    expires_at: Option<Time>,
+    pub expires_at: Option<Time>,
     /// The current owner.
-    owner_user_id: &'a str,
+    pub owner_user_id: Cow<'a, str>,
     /// Ownership changes when the offer is accepted.
-    transferred: bool,
+    pub transferred: bool,
 }
 
 pub fn offered(invitation: &Invitation) -> OfferedWorkflow<'_> {
     OfferedWorkflow {
-        workflow_id: &invitation.target_id,
-        skill_id: &invitation.target_id,
-        invitation_id: Some(&invitation.id),
+        workflow_id: Cow::Borrowed(&invitation.target_id),
+        skill_id: Cow::Borrowed(&invitation.target_id),
+        invitation_id: Some(Cow::Borrowed(&invitation.id)),
         kind: Some(words::InvitationKind(invitation.kind)),
         expires_at: Some(Time(invitation.expires_at)),
-        owner_user_id: invitation.from.as_str(),
+        owner_user_id: Cow::Borrowed(invitation.from.as_str()),
         transferred: false,
     }
 }
 
 pub fn already_owned(workflow: &Workflow) -> OfferedWorkflow<'_> {
     OfferedWorkflow {
-        workflow_id: &workflow.id,
-        skill_id: &workflow.id,
+        workflow_id: Cow::Borrowed(&workflow.id),
+        skill_id: Cow::Borrowed(&workflow.id),
         invitation_id: None,
         kind: None,
         expires_at: None,
-        owner_user_id: workflow.account.as_str(),
+        owner_user_id: Cow::Borrowed(workflow.account.as_str()),
         transferred: false,
     }
 }

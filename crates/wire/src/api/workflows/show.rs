@@ -1,93 +1,99 @@
 //! A workflow as lists and replies show it.
 
+use std::borrow::Cow;
+
 use jurat_core::{
     time::Timestamp,
     workflow::{
         FileEntry, ReachableWorkflow, VerifierBinding, Workflow, WorkflowVersion, authoring,
     },
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::files::{WorkflowFileBody, manifest};
 use crate::api::kit::{time::Time, words};
 
 /// A verifier that a workflow names.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = WorkflowVerifier)]
-struct BindingBody<'a> {
+pub struct BindingBody<'a> {
     /// Name of the verifier within the workflow.
-    name: &'a str,
-    verifier_id: &'a str,
+    pub name: Cow<'a, str>,
+    pub verifier_id: Cow<'a, str>,
     /// The pinned version; null for the current one.
     #[schema(required = true)]
-    version: Option<u32>,
+    pub version: Option<u32>,
 }
 
 fn bindings(bindings: &[VerifierBinding]) -> Vec<BindingBody<'_>> {
     bindings
         .iter()
-        .map(|it| BindingBody { name: &it.name, verifier_id: &it.verifier_id, version: it.version })
+        .map(|it| BindingBody {
+            name: Cow::Borrowed(&it.name),
+            verifier_id: Cow::Borrowed(&it.verifier_id),
+            version: it.version,
+        })
         .collect()
 }
 
 /// A workflow in a list, with data of its current version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = WorkflowSummary)]
 pub struct ListedWorkflow<'a> {
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// Alias of `id`.
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `id`.
-    skill_id: &'a str,
-    slug: &'a str,
+    pub skill_id: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
     /// The slug as well: clients that store workflows in folders use it as the folder name.
-    name: &'a str,
+    pub name: Cow<'a, str>,
     /// The name as it was given.
-    title: &'a str,
-    description: &'a str,
-    outcome: &'a str,
-    tags: &'a [String],
-    current_version: u32,
+    pub title: Cow<'a, str>,
+    pub description: Cow<'a, str>,
+    pub outcome: Cow<'a, str>,
+    pub tags: Cow<'a, [String]>,
+    pub current_version: u32,
     /// Send it as `expected_version_token` to save the next version.
-    version_token: &'a str,
-    owner_user_id: &'a str,
+    pub version_token: Cow<'a, str>,
+    pub owner_user_id: Cow<'a, str>,
     /// The owner if it is not the caller: `@` and a handle, or the account id if there is no
     /// handle. Refer to the workflow by its id or as `@owner/slug`.
     #[schema(required = true)]
-    owner: Option<&'a str>,
+    pub owner: Option<Cow<'a, str>>,
     /// The caller's role.
-    effective_role: words::WorkflowRole,
+    pub effective_role: words::WorkflowRole,
     /// The template that it was forked from.
     #[schema(required = true)]
-    parent_template_id: Option<&'a str>,
+    pub parent_template_id: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    parent_template_version: Option<u32>,
-    created_at: Time,
-    updated_at: Time,
+    pub parent_template_version: Option<u32>,
+    pub created_at: Time,
+    pub updated_at: Time,
     #[schema(required = true)]
-    archived_at: Option<Time>,
+    pub archived_at: Option<Time>,
 }
 
 pub fn listed(reached: &ReachableWorkflow) -> ListedWorkflow<'_> {
     let workflow = &reached.workflow;
     let parent = workflow.parent.as_ref();
     ListedWorkflow {
-        id: &workflow.id,
-        workflow_id: &workflow.id,
-        skill_id: &workflow.id,
-        slug: &workflow.slug,
-        name: &workflow.slug,
-        title: &workflow.name,
-        description: &workflow.description,
-        outcome: &workflow.outcome,
-        tags: &workflow.tags,
+        id: Cow::Borrowed(&workflow.id),
+        workflow_id: Cow::Borrowed(&workflow.id),
+        skill_id: Cow::Borrowed(&workflow.id),
+        slug: Cow::Borrowed(&workflow.slug),
+        name: Cow::Borrowed(&workflow.slug),
+        title: Cow::Borrowed(&workflow.name),
+        description: Cow::Borrowed(&workflow.description),
+        outcome: Cow::Borrowed(&workflow.outcome),
+        tags: Cow::Borrowed(&workflow.tags),
         current_version: workflow.current_version,
-        version_token: &workflow.version_token,
-        owner_user_id: workflow.account.as_str(),
-        owner: owner(reached),
+        version_token: Cow::Borrowed(&workflow.version_token),
+        owner_user_id: Cow::Borrowed(workflow.account.as_str()),
+        owner: owner(reached).map(Cow::Borrowed),
         effective_role: words::WorkflowRole(reached.role),
-        parent_template_id: parent.map(|parent| parent.template_id.as_str()),
+        parent_template_id: parent.map(|parent| parent.template_id.as_str()).map(Cow::Borrowed),
         parent_template_version: parent.map(|parent| parent.version),
         created_at: Time(workflow.created_at),
         updated_at: Time(workflow.updated_at),
@@ -96,39 +102,39 @@ pub fn listed(reached: &ReachableWorkflow) -> ListedWorkflow<'_> {
 }
 
 /// Search results, best match first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = WorkflowHits)]
 pub struct WorkflowSearchBody<'a> {
     pub items: Vec<WorkflowHitBody<'a>>,
-    pub query: &'a str,
+    pub query: Cow<'a, str>,
     pub limit: u32,
     /// Search method: `lexical` compares words only.
-    pub search_mode: &'static str,
+    pub search_mode: Cow<'static, str>,
 }
 
 /// A matching workflow, and why it matched.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = WorkflowHit)]
 pub struct WorkflowHitBody<'a> {
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// Alias of `id`.
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `id`.
-    skill_id: &'a str,
+    pub skill_id: Cow<'a, str>,
     /// Rank, from 1 for the best match.
-    rank: usize,
+    pub rank: usize,
     /// Which words matched, and where.
-    match_reason: &'a str,
-    slug: &'a str,
-    name: &'a str,
-    description: &'a str,
-    outcome: &'a str,
-    tags: &'a [String],
+    pub match_reason: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub description: Cow<'a, str>,
+    pub outcome: Cow<'a, str>,
+    pub tags: Cow<'a, [String]>,
     /// The owner if it is not the caller: `@` and a handle, or the account id if there is no
     /// handle. Refer to the workflow by its id or as `@owner/slug`.
     #[schema(required = true)]
-    owner: Option<&'a str>,
-    effective_role: words::WorkflowRole,
+    pub owner: Option<Cow<'a, str>>,
+    pub effective_role: words::WorkflowRole,
 }
 
 /// Whose a workflow is that is not the caller's.
@@ -144,70 +150,70 @@ pub fn found<'a>(
 ) -> WorkflowHitBody<'a> {
     let workflow = &reached.workflow;
     WorkflowHitBody {
-        id: &workflow.id,
-        workflow_id: &workflow.id,
-        skill_id: &workflow.id,
+        id: Cow::Borrowed(&workflow.id),
+        workflow_id: Cow::Borrowed(&workflow.id),
+        skill_id: Cow::Borrowed(&workflow.id),
         rank: place + 1,
-        match_reason: reason,
-        slug: &workflow.slug,
-        name: &workflow.name,
-        description: &workflow.description,
-        outcome: &workflow.outcome,
-        tags: &workflow.tags,
-        owner: owner(reached),
+        match_reason: Cow::Borrowed(reason),
+        slug: Cow::Borrowed(&workflow.slug),
+        name: Cow::Borrowed(&workflow.name),
+        description: Cow::Borrowed(&workflow.description),
+        outcome: Cow::Borrowed(&workflow.outcome),
+        tags: Cow::Borrowed(&workflow.tags),
+        owner: owner(reached).map(Cow::Borrowed),
         effective_role: words::WorkflowRole(reached.role),
     }
 }
 
 /// One version of a workflow in full.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = Workflow)]
 pub struct WorkflowBody<'a> {
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// Alias of `id`.
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `id`.
-    skill_id: &'a str,
-    slug: &'a str,
-    name: &'a str,
-    description: &'a str,
-    outcome: &'a str,
-    tags: &'a [String],
+    pub skill_id: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub description: Cow<'a, str>,
+    pub outcome: Cow<'a, str>,
+    pub tags: Cow<'a, [String]>,
     /// The version shown.
-    version: u32,
-    current_version: u32,
+    pub version: u32,
+    pub current_version: u32,
     /// Send it as `expected_version_token` to save the next version.
-    version_token: &'a str,
+    pub version_token: Cow<'a, str>,
     /// Markdown.
-    body: &'a str,
-    source: words::WorkflowSource,
-    verifiers: Vec<BindingBody<'a>>,
+    pub body: Cow<'a, str>,
+    pub source: words::WorkflowSource,
+    pub verifiers: Vec<BindingBody<'a>>,
     #[schema(value_type = Vec<String>)]
-    image_generators: [&'static str; 0],
-    files: Vec<WorkflowFileBody<'a>>,
-    owner_user_id: &'a str,
+    pub image_generators: Vec<Cow<'static, str>>,
+    pub files: Vec<WorkflowFileBody<'a>>,
+    pub owner_user_id: Cow<'a, str>,
     /// The owner if it is not the caller: `@` and a handle, or the account id if there is no
     /// handle. Refer to the workflow by its id or as `@owner/slug`.
     #[schema(required = true)]
-    owner: Option<&'a str>,
-    effective_role: words::WorkflowRole,
+    pub owner: Option<Cow<'a, str>>,
+    pub effective_role: words::WorkflowRole,
     /// The first version that the caller can see; null for all.
     #[schema(required = true)]
-    shared_from_version: Option<u32>,
+    pub shared_from_version: Option<u32>,
     /// The template that it was forked from.
     #[schema(required = true)]
-    parent_template_id: Option<&'a str>,
+    pub parent_template_id: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    parent_template_version: Option<u32>,
-    created_by_user_id: &'a str,
+    pub parent_template_version: Option<u32>,
+    pub created_by_user_id: Cow<'a, str>,
     /// When this version was saved.
-    created_at: Time,
+    pub created_at: Time,
     /// When the current version was saved.
-    updated_at: Time,
+    pub updated_at: Time,
     #[schema(required = true)]
-    archived_at: Option<Time>,
+    pub archived_at: Option<Time>,
     /// How an agent should use the workflow.
-    run_guidance: &'static str,
+    pub run_guidance: Cow<'static, str>,
 }
 
 const GUIDANCE: &str = "Follow the body from the beginning. When it names a verifier, run the verifier with the inputs of its contract, and continue only if it passed.";
@@ -225,57 +231,57 @@ pub fn shown(
     let workflow = &reached.workflow;
     let parent = workflow.parent.as_ref();
     WorkflowBody {
-        id: &workflow.id,
-        workflow_id: &workflow.id,
-        skill_id: &workflow.id,
-        slug: &workflow.slug,
-        name: &version.name,
-        description: &version.description,
-        outcome: &version.outcome,
-        tags: &version.tags,
+        id: Cow::Borrowed(&workflow.id),
+        workflow_id: Cow::Borrowed(&workflow.id),
+        skill_id: Cow::Borrowed(&workflow.id),
+        slug: Cow::Borrowed(&workflow.slug),
+        name: Cow::Borrowed(&version.name),
+        description: Cow::Borrowed(&version.description),
+        outcome: Cow::Borrowed(&version.outcome),
+        tags: Cow::Borrowed(&version.tags),
         version: version.version,
         current_version: workflow.current_version,
-        version_token: &workflow.version_token,
-        body: &version.body,
+        version_token: Cow::Borrowed(&workflow.version_token),
+        body: Cow::Borrowed(&version.body),
         source: words::WorkflowSource(version.source),
         verifiers: bindings(&version.bindings),
-        image_generators: [],
+        image_generators: Vec::new(),
         files: version.files.iter().map(manifest).collect(),
-        owner_user_id: workflow.account.as_str(),
-        owner: owner(reached),
+        owner_user_id: Cow::Borrowed(workflow.account.as_str()),
+        owner: owner(reached).map(Cow::Borrowed),
         effective_role: words::WorkflowRole(reached.role),
         shared_from_version: (reached.floor > 0).then_some(reached.floor),
-        parent_template_id: parent.map(|parent| parent.template_id.as_str()),
+        parent_template_id: parent.map(|parent| parent.template_id.as_str()).map(Cow::Borrowed),
         parent_template_version: parent.map(|parent| parent.version),
-        created_by_user_id: version.created_by.as_str(),
+        created_by_user_id: Cow::Borrowed(version.created_by.as_str()),
         created_at: Time(version.created_at),
         updated_at: Time(workflow.updated_at),
         archived_at: workflow.archived_at.map(Time),
-        run_guidance: GUIDANCE,
+        run_guidance: Cow::Borrowed(GUIDANCE),
     }
 }
 
 /// The saved version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = SavedWorkflow)]
 pub struct SavedWorkflowBody<'a> {
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// Alias of `id`.
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `id`.
-    skill_id: &'a str,
-    slug: &'a str,
-    name: &'a str,
-    version: u32,
+    pub skill_id: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub version: u32,
     /// Send it as `expected_version_token` to save the next version.
-    version_token: &'a str,
-    verifiers: Vec<BindingBody<'a>>,
+    pub version_token: Cow<'a, str>,
+    pub verifiers: Vec<BindingBody<'a>>,
     #[schema(value_type = Vec<String>)]
-    image_generators: [&'static str; 0],
-    files: Vec<WorkflowFileBody<'a>>,
+    pub image_generators: Vec<Cow<'static, str>>,
+    pub files: Vec<WorkflowFileBody<'a>>,
     /// Suggestions for the author.
-    authoring_notes: Vec<String>,
-    next_step: &'static str,
+    pub authoring_notes: Vec<String>,
+    pub next_step: Cow<'static, str>,
 }
 
 /// What can be said of a version that was saved.
@@ -300,41 +306,41 @@ pub fn saved<'a>(
 ) -> SavedWorkflowBody<'a> {
     let looked = looked_at(workflow, body, (bound, files));
     SavedWorkflowBody {
-        id: &workflow.id,
-        workflow_id: &workflow.id,
-        skill_id: &workflow.id,
-        slug: &workflow.slug,
-        name: &workflow.name,
+        id: Cow::Borrowed(&workflow.id),
+        workflow_id: Cow::Borrowed(&workflow.id),
+        skill_id: Cow::Borrowed(&workflow.id),
+        slug: Cow::Borrowed(&workflow.slug),
+        name: Cow::Borrowed(&workflow.name),
         version: workflow.current_version,
-        version_token: &workflow.version_token,
+        version_token: Cow::Borrowed(&workflow.version_token),
         verifiers: bindings(bound),
-        image_generators: [],
+        image_generators: Vec::new(),
         files: files.iter().map(manifest).collect(),
         authoring_notes: authoring::notes(&looked),
-        next_step: authoring::next_step(&looked),
+        next_step: Cow::Borrowed(authoring::next_step(&looked)),
     }
 }
 
 /// The version created by changing files.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct PatchedWorkflow<'a> {
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// Alias of `id`.
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `id`.
-    skill_id: &'a str,
-    slug: &'a str,
-    name: &'a str,
-    version: u32,
+    pub skill_id: Cow<'a, str>,
+    pub slug: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub version: u32,
     /// Send it as `expected_version_token` to save the next version.
-    version_token: &'a str,
+    pub version_token: Cow<'a, str>,
     /// Added or changed paths.
-    changed: &'a [String],
-    deleted: &'a [String],
+    pub changed: Cow<'a, [String]>,
+    pub deleted: Cow<'a, [String]>,
     /// Number of unchanged files.
-    carried_forward: usize,
+    pub carried_forward: usize,
     /// Suggestions for the author.
-    authoring_notes: Vec<String>,
+    pub authoring_notes: Vec<String>,
 }
 
 /// The body, the verifiers and the files of the version stand beside its workflow.
@@ -344,38 +350,38 @@ pub fn patched<'a>(
     (changed, deleted): (&'a [String], &'a [String]),
 ) -> PatchedWorkflow<'a> {
     PatchedWorkflow {
-        id: &workflow.id,
-        workflow_id: &workflow.id,
-        skill_id: &workflow.id,
-        slug: &workflow.slug,
-        name: &workflow.name,
+        id: Cow::Borrowed(&workflow.id),
+        workflow_id: Cow::Borrowed(&workflow.id),
+        skill_id: Cow::Borrowed(&workflow.id),
+        slug: Cow::Borrowed(&workflow.slug),
+        name: Cow::Borrowed(&workflow.name),
         version: workflow.current_version,
-        version_token: &workflow.version_token,
-        changed,
-        deleted,
+        version_token: Cow::Borrowed(&workflow.version_token),
+        changed: Cow::Borrowed(changed),
+        deleted: Cow::Borrowed(deleted),
         carried_forward: files.iter().filter(|file| !changed.contains(&file.path)).count(),
         authoring_notes: authoring::notes(&looked_at(workflow, body, (bound, files))),
     }
 }
 
 /// An archived or unarchived workflow.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct ArchivedWorkflow<'a> {
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// Alias of `id`.
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `id`.
-    skill_id: &'a str,
-    name: &'a str,
-    archived: bool,
+    pub skill_id: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub archived: bool,
 }
 
 pub fn archived(workflow: &Workflow) -> ArchivedWorkflow<'_> {
     ArchivedWorkflow {
-        id: &workflow.id,
-        workflow_id: &workflow.id,
-        skill_id: &workflow.id,
-        name: &workflow.name,
+        id: Cow::Borrowed(&workflow.id),
+        workflow_id: Cow::Borrowed(&workflow.id),
+        skill_id: Cow::Borrowed(&workflow.id),
+        name: Cow::Borrowed(&workflow.name),
         archived: true,
     }
 }
@@ -385,75 +391,81 @@ pub fn unarchived(workflow: &Workflow) -> ArchivedWorkflow<'_> {
 }
 
 /// A deleted workflow.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct DeletedWorkflow<'a> {
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// Alias of `id`.
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `id`.
-    skill_id: &'a str,
-    name: &'a str,
-    deleted: bool,
+    pub skill_id: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    pub deleted: bool,
 }
 
 pub fn deleted(workflow: &Workflow) -> DeletedWorkflow<'_> {
     DeletedWorkflow {
-        id: &workflow.id,
-        workflow_id: &workflow.id,
-        skill_id: &workflow.id,
-        name: &workflow.name,
+        id: Cow::Borrowed(&workflow.id),
+        workflow_id: Cow::Borrowed(&workflow.id),
+        skill_id: Cow::Borrowed(&workflow.id),
+        name: Cow::Borrowed(&workflow.name),
         deleted: true,
     }
 }
 
 /// A deleted version.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct DeletedWorkflowVersion<'a> {
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// Alias of `id`.
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `id`.
-    skill_id: &'a str,
-    version: u32,
-    deleted: bool,
+    pub skill_id: Cow<'a, str>,
+    pub version: u32,
+    pub deleted: bool,
 }
 
 pub fn version_deleted(workflow: &Workflow, version: u32) -> DeletedWorkflowVersion<'_> {
     let id = workflow.id.as_str();
-    DeletedWorkflowVersion { id, workflow_id: id, skill_id: id, version, deleted: true }
+    DeletedWorkflowVersion {
+        id: Cow::Borrowed(id),
+        workflow_id: Cow::Borrowed(id),
+        skill_id: Cow::Borrowed(id),
+        version,
+        deleted: true,
+    }
 }
 
 /// The template that a workflow was forked from, and its current state.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = WorkflowLineage)]
 pub struct LineageBody<'a> {
-    id: &'a str,
+    pub id: Cow<'a, str>,
     /// Alias of `id`.
-    workflow_id: &'a str,
+    pub workflow_id: Cow<'a, str>,
     /// Alias of `id`.
-    skill_id: &'a str,
+    pub skill_id: Cow<'a, str>,
     /// The template that it was forked from; null if it was not forked.
     #[schema(required = true)]
-    parent_template_id: Option<&'a str>,
+    pub parent_template_id: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    parent_template_version: Option<u32>,
+    pub parent_template_version: Option<u32>,
     #[schema(required = true)]
-    upstream_latest_version: Option<u32>,
+    pub upstream_latest_version: Option<u32>,
     #[schema(required = true)]
-    is_upstream_unpublished: Option<bool>,
+    pub is_upstream_unpublished: Option<bool>,
     /// `published`, `unpublished`, `archived` or `deleted`.
     #[schema(required = true)]
-    parent_source_status: Option<&'static str>,
+    pub parent_source_status: Option<Cow<'static, str>>,
     #[schema(required = true)]
-    parent_permanently_deleted: Option<bool>,
+    pub parent_permanently_deleted: Option<bool>,
     #[schema(required = true)]
-    parent_template_archived_at: Option<Time>,
+    pub parent_template_archived_at: Option<Time>,
     #[schema(required = true)]
-    parent_template_archive_reason: Option<&'a str>,
+    pub parent_template_archive_reason: Option<Cow<'a, str>>,
     #[schema(required = true)]
-    parent_version_deprecated_at: Option<Time>,
+    pub parent_version_deprecated_at: Option<Time>,
     #[schema(required = true)]
-    parent_version_deprecation_message: Option<&'a str>,
+    pub parent_version_deprecation_message: Option<Cow<'a, str>>,
 }
 
 /// The template that a workflow was forked from, as it is now.
@@ -478,18 +490,22 @@ pub fn lineage<'a>(workflow: &'a Workflow, upstream: Option<UpstreamView<'a>>) -
         _ => "published",
     };
     LineageBody {
-        id: &workflow.id,
-        workflow_id: &workflow.id,
-        skill_id: &workflow.id,
-        parent_template_id: parent.map(|parent| parent.template_id.as_str()),
+        id: Cow::Borrowed(&workflow.id),
+        workflow_id: Cow::Borrowed(&workflow.id),
+        skill_id: Cow::Borrowed(&workflow.id),
+        parent_template_id: parent.map(|parent| parent.template_id.as_str()).map(Cow::Borrowed),
         parent_template_version: parent.map(|parent| parent.version),
         upstream_latest_version: upstream.map(|it| it.latest_version),
         is_upstream_unpublished: upstream.map(|it| it.is_unpublished),
-        parent_source_status: parent.map(|_| status),
+        parent_source_status: parent.map(|_| status).map(Cow::Borrowed),
         parent_permanently_deleted: parent.map(|_| is_deleted),
         parent_template_archived_at: upstream.and_then(|it| it.archived_at).map(Time),
-        parent_template_archive_reason: upstream.and_then(|it| it.archive_reason),
+        parent_template_archive_reason: upstream
+            .and_then(|it| it.archive_reason)
+            .map(Cow::Borrowed),
         parent_version_deprecated_at: upstream.and_then(|it| it.deprecated_at).map(Time),
-        parent_version_deprecation_message: upstream.and_then(|it| it.deprecation_message),
+        parent_version_deprecation_message: upstream
+            .and_then(|it| it.deprecation_message)
+            .map(Cow::Borrowed),
     }
 }

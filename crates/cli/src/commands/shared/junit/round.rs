@@ -5,25 +5,24 @@ use std::time::Duration;
 use quick_junit::{TestCase, TestCaseStatus};
 use serde_json::Value;
 
-use super::{JunitFile, clean, failed, of_error, properties, refused, unanswered};
+use super::{JunitFile, clean, failed, of_error, property, unanswered};
 use crate::{
     args::RequestArgs,
-    client::ApiReply,
     commands::{
-        consensus::{is_disagreement, least, undecided},
-        rounds::show,
+        consensus::{RoundAnswer, disagreement, least},
+        rounds::show::{self, RoundView},
         shared::gate,
     },
     output::Output,
 };
 
-/// Where to write, and what the test case is called.
+/// The file, and the name of the test case.
 #[derive(Debug)]
 pub(in crate::commands) struct JunitReport {
     file: JunitFile,
     operation: String,
     name: String,
-    /// How sure an answer must be to be one.
+    /// The confidence that an answer needs.
     least: f64,
 }
 
@@ -43,51 +42,51 @@ impl JunitReport {
 
     pub(in crate::commands) fn write(
         &self,
-        reply: Result<&ApiReply, &anyhow::Error>,
+        asked: &anyhow::Result<RoundAnswer>,
     ) -> anyhow::Result<()> {
-        self.file.write(&self.operation, [self.case(reply)])
+        self.file.write(&self.operation, [self.case(asked)])
     }
 
-    fn case(&self, reply: Result<&ApiReply, &anyhow::Error>) -> TestCase {
-        let (status, body) = match reply {
-            Ok(reply) if reply.is_problem() && is_disagreement(&reply.value) => {
-                let body = undecided(&reply.value);
-                (decided(&body, self.least), Some(body))
-            }
-            Ok(reply) if reply.is_problem() => (refused(&reply.value), None),
-            Ok(reply) => (decided(&reply.value, self.least), Some(reply.value.clone())),
-            Err(error) => (of_error(error), None),
+    fn case(&self, asked: &anyhow::Result<RoundAnswer>) -> TestCase {
+        let round = match asked {
+            Ok(RoundAnswer::Open(round)) => RoundView::from(&round.value),
+            Ok(RoundAnswer::Ended(reply)) => RoundView::from(&reply.value),
+            Err(error) => match disagreement(error) {
+                Some(refusal) => RoundView::from(refusal.problem),
+                None => return super::case(&self.operation, &self.name, of_error(error)),
+            },
         };
+        let status = decided(&round, self.least);
         let mut case = super::case(&self.operation, &self.name, status);
-        if let Some(body) = body {
-            case.set_time(Duration::from_millis(longest(&body)));
-            case.add_properties(properties(&[
-                ("round_id", &body["round_id"]),
-                ("receipt_id", &body["receipt_id"]),
-                ("outcome", &body["consensus"]["outcome"]),
-                ("agreement", &body["consensus"]["agreement"]),
-                ("confidence", &body["confidence"]),
-                ("replicas", &body["consensus"]["asked"]),
-            ]));
-            case.set_system_out(clean(&show::reply(Output::plain(), &body)));
-        }
+        let consensus = round.consensus;
+        case.set_time(Duration::from_millis(longest(&round)));
+        let properties = [
+            property("round_id", &round.round_id),
+            property("receipt_id", &round.receipt_id),
+            property("outcome", &consensus.map(|it| it.outcome)),
+            property("agreement", &consensus.map(|it| it.agreement)),
+            property("confidence", &round.confidence),
+            property("replicas", &consensus.map(|it| it.asked)),
+        ];
+        case.add_properties(properties.into_iter().flatten());
+        case.set_system_out(clean(&show::reply(Output::plain(), &round)));
         case
     }
 }
 
-/// What the gate would say.
-fn decided(body: &Value, least: f64) -> TestCaseStatus {
-    let word = show::label(body).as_str().unwrap_or("NO_CONSENSUS").to_owned();
-    let conclusion = show::conclusion(Output::plain(), body);
-    match gate::exit_code(body, least) {
+/// The result that the gate would return.
+fn decided(round: &RoundView<'_>, least: f64) -> TestCaseStatus {
+    let word = round.label.unwrap_or("NO_CONSENSUS");
+    let conclusion = show::conclusion(Output::plain(), round);
+    match gate::exit_code(round, least) {
         gate::PASSED => TestCaseStatus::success(),
-        gate::NEGATIVE => failed(&word, &conclusion),
-        _ => unanswered(&word, &conclusion),
+        gate::NEGATIVE => failed(word, &conclusion),
+        _ => unanswered(word, &conclusion),
     }
 }
 
 /// The round took as long as its slowest replica.
-fn longest(body: &Value) -> u64 {
-    let replicas = body["replicas"].as_array().into_iter().flatten();
-    replicas.filter_map(|replica| replica["latency_ms"].as_u64()).max().unwrap_or(0)
+fn longest(round: &RoundView<'_>) -> u64 {
+    let replicas = round.replicas.unwrap_or_default();
+    replicas.iter().map(|replica| replica.latency_ms).max().unwrap_or(0)
 }

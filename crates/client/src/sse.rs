@@ -1,32 +1,33 @@
 //! Reads an event stream as it arrives.
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
+/// An event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SseEvent {
-    pub(crate) name: String,
-    pub(crate) data: String,
-    /// By which the stream goes on behind it.
-    pub(crate) id: Option<String>,
+pub struct SseEvent {
+    pub name: String,
+    pub data: String,
+    /// Resumes the stream behind this event.
+    pub id: Option<String>,
 }
 
 impl SseEvent {
-    /// What the event says; null when it is not JSON.
-    pub(crate) fn value(&self) -> Value {
-        serde_json::from_str(&self.data).unwrap_or_default()
+    /// The data, if it has this form.
+    pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(&self.data).ok()
     }
 }
 
-/// Keeps what has arrived of an event that is not whole yet.
+/// Keeps the beginning of an event whose end has not arrived.
 #[derive(Debug, Default)]
-pub(super) struct SseReader {
+pub(crate) struct SseReader {
     buffer: Vec<u8>,
-    /// How much of the buffer holds no end of an event.
+    /// How many bytes of the buffer contain no end of an event.
     searched: usize,
 }
 
 impl SseReader {
-    pub(super) fn push(&mut self, chunk: &[u8]) -> Vec<SseEvent> {
+    pub(crate) fn push(&mut self, chunk: &[u8]) -> Vec<SseEvent> {
         self.buffer.extend_from_slice(chunk);
         let mut events = Vec::new();
         while let Some(at) = self.end() {
@@ -44,7 +45,7 @@ impl SseReader {
     }
 }
 
-/// A block of lines; comments that keep the connection open are no events.
+/// Reads a block of lines; a comment that keeps the connection open is no event.
 fn event(block: &str) -> Option<SseEvent> {
     let mut event = SseEvent { name: String::new(), data: String::new(), id: None };
     for line in block.lines() {
@@ -77,7 +78,7 @@ mod tests {
                 text.chunks(size).flat_map(|chunk| reader.push(chunk)).collect();
             let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
             assert_eq!(names, ["replica_done", "final"], "in parts of {size}");
-            assert_eq!(events[0].value(), serde_json::json!({"a": 1}));
+            assert_eq!(events[0].read(), Some(serde_json::json!({"a": 1})));
             assert_eq!((events[0].id.as_deref(), events[1].id.as_deref()), (Some("7"), None));
         }
     }

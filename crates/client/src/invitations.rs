@@ -1,0 +1,29 @@
+//! `/v1/invitations`.
+
+use jurat_wire::api::invitations::{InvitationBody, InvitationResolved};
+use serde_json::json;
+
+use crate::call::{Call, Page, path};
+
+const ROUTE: &str = "/v1/invitations";
+
+/// How to end an invitation: as the invited, or as the one who invited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvitationAnswer {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+pub fn list(filter: Option<&str>, state: Option<&str>) -> Call<Page<InvitationBody<'static>>> {
+    Call::get(ROUTE).query("filter", filter).query("state", state)
+}
+
+pub fn answer(id: &str, answer: InvitationAnswer) -> Call<InvitationResolved<'static>> {
+    let verb = match answer {
+        InvitationAnswer::Accept => "accept",
+        InvitationAnswer::Decline => "decline",
+        InvitationAnswer::Cancel => "cancel",
+    };
+    Call::post(path(ROUTE, &[id, verb]), &json!({}))
+}

@@ -1,0 +1,34 @@
+//! A typed client of the HTTP API: each operation is a function that returns a `Call` of its reply.
+
+pub mod accounts;
+pub mod agent_events;
+pub mod agent_runs;
+mod call;
+mod client;
+pub mod executors;
+pub mod invitations;
+pub mod keys;
+pub mod knowledge;
+pub mod logins;
+pub mod me;
+pub mod node;
+mod reply;
+pub mod rounds;
+pub mod sessions;
+pub mod shares;
+mod sse;
+pub mod tasks;
+pub mod teams;
+pub mod templates;
+mod transport;
+pub mod verifier_runs;
+pub mod verifiers;
+pub mod workflows;
+
+pub use self::{
+    call::{Call, Page},
+    client::{Client, ClientError},
+    reply::{Refusal, Reply},
+    sse::SseEvent,
+    transport::{ReplyBody, Transport},
+};

@@ -1,0 +1,72 @@
+//! Rounds: the requests that open one, and `/v1/rounds`.
+
+use jurat_wire::api::{
+    consensus_reply::RoundReply,
+    rounds::{ErasedBody, RoundBody},
+    v2::ReplyV2,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::{Call, Page, path};
+
+const ROUTE: &str = "/v1/rounds";
+
+/// A reply of either version.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum AnyRoundReply {
+    V3(RoundReply<'static>),
+    V2(ReplyV2<'static>),
+}
+
+pub fn validate(request: &Value) -> Call<RoundReply<'static>> {
+    Call::post("/api/v3/validate", request)
+}
+
+pub fn delegate(request: &Value) -> Call<RoundReply<'static>> {
+    Call::post("/api/v3/delegate", request)
+}
+
+/// A request of any kind, `delegate`, `validate` or `factcheck`, of version `v2` or `v3`.
+pub fn open(version: &str, kind: &str, request: &Value) -> Call<AnyRoundReply> {
+    Call::post(format!("/api/{version}/{kind}"), request)
+}
+
+/// Opens the round, and does not wait for its end.
+pub fn open_async(version: &str, kind: &str, request: &Value) -> Call<RoundBody<'static>> {
+    open(version, kind, request).header("prefer", Some("respond-async")).reading()
+}
+
+/// Which rounds to list; all of them by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoundFilter {
+    pub kind: Option<String>,
+    pub outcome: Option<String>,
+    pub state: Option<String>,
+    pub since: Option<String>,
+    pub until: Option<String>,
+}
+
+pub fn list(filter: &RoundFilter) -> Call<Page<RoundBody<'static>>> {
+    Call::get(ROUTE)
+        .query("kind", filter.kind.as_ref())
+        .query("outcome", filter.outcome.as_ref())
+        .query("state", filter.state.as_ref())
+        .query("since", filter.since.as_ref())
+        .query("until", filter.until.as_ref())
+}
+
+/// The round; waits for its end for as many seconds.
+pub fn show(id: &str, wait: Option<u64>) -> Call<RoundBody<'static>> {
+    Call::get(path(ROUTE, &[id])).query("wait", wait)
+}
+
+pub fn cancel(id: &str) -> Call<RoundBody<'static>> {
+    Call::post(path(ROUTE, &[id, "cancel"]), &json!({}))
+}
+
+/// Erases the question and the answers.
+pub fn erase(id: &str) -> Call<ErasedBody<'static>> {
+    Call::delete(path(ROUTE, &[id, "payload"]))
+}

@@ -1,0 +1,30 @@
+//! `/v1/shares`: workflows that others share with the caller.
+
+use jurat_wire::api::shares::ShareBody;
+use serde_json::json;
+
+use crate::call::{Call, Page, path};
+
+const ROUTE: &str = "/v1/shares";
+
+/// An answer to a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShareAnswer {
+    Accept,
+    Decline,
+    /// Declines this share and all others of its owner.
+    Block,
+}
+
+pub fn list(state: Option<&str>) -> Call<Page<ShareBody<'static>>> {
+    Call::get(ROUTE).query("state", state)
+}
+
+pub fn answer(id: &str, answer: ShareAnswer) -> Call<ShareBody<'static>> {
+    let verb = match answer {
+        ShareAnswer::Accept => "accept",
+        ShareAnswer::Decline => "decline",
+        ShareAnswer::Block => "block",
+    };
+    Call::post(path(ROUTE, &[id, verb]), &json!({}))
+}

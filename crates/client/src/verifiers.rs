@@ -1,0 +1,72 @@
+//! `/v1/verifiers`: the registry, and the measurements of its verifiers.
+
+use bytes::Bytes;
+use jurat_wire::api::{
+    verifier_runs::VerifierRunBody,
+    verifier_tests::ReportBody,
+    verifiers::{
+        DeletedVerifier, DeployedVerifier, ListedVerifier, RevokedVerifier, VerifierBody,
+        VersionBody,
+    },
+};
+use serde_json::Value;
+
+use crate::call::{Call, Page, path};
+
+const ROUTE: &str = "/v1/verifiers";
+/// The event that ends the stream of a measurement: its report.
+pub const LAST_EVENT: &str = "report";
+
+/// How to measure a verifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measurement {
+    Test,
+    Attack,
+}
+
+pub fn deploy(verifier: &Value) -> Call<DeployedVerifier<'static>> {
+    Call::post(ROUTE, verifier)
+}
+
+/// Deploys a verifier as somebody wrote it.
+pub fn deploy_bytes(verifier: Bytes) -> Call<DeployedVerifier<'static>> {
+    Call::post_bytes(ROUTE, verifier)
+}
+
+pub fn list() -> Call<Page<ListedVerifier<'static>>> {
+    Call::get(ROUTE)
+}
+
+/// One version, by default the current one.
+pub fn show(verifier: &str, version: Option<u32>) -> Call<VerifierBody<'static>> {
+    Call::get(path(ROUTE, &[verifier])).query("version", version)
+}
+
+pub fn versions(verifier: &str) -> Call<Page<VersionBody<'static>>> {
+    Call::get(path(ROUTE, &[verifier, "versions"]))
+}
+
+pub fn run(verifier: &str, request: &Value) -> Call<VerifierRunBody<'static>> {
+    Call::post(path(ROUTE, &[verifier, "runs"]), request)
+}
+
+pub fn measure(
+    verifier: &str,
+    measurement: Measurement,
+    request: &Value,
+) -> Call<ReportBody<'static>> {
+    let verb = match measurement {
+        Measurement::Test => "tests",
+        Measurement::Attack => "attacks",
+    };
+    Call::post(path(ROUTE, &[verifier, verb]), request)
+}
+
+pub fn revoke(verifier: &str) -> Call<RevokedVerifier<'static>> {
+    Call::delete(path(ROUTE, &[verifier]))
+}
+
+/// Deletes a verifier with all its versions and runs.
+pub fn delete(verifier: &str) -> Call<DeletedVerifier<'static>> {
+    Call::delete(path(ROUTE, &[verifier, "permanent"]))
+}

@@ -1,0 +1,146 @@
+//! `/v1/workflows`.
+
+use jurat_wire::api::{
+    packs::PackBody,
+    templates::SafetyCheckBody,
+    workflows::{
+        ArchivedWorkflow, DeletedWorkflow, DeletedWorkflowVersion, GrantedWorkflow, LeftWorkflow,
+        LineageBody, ListedWorkflow, OfferedWorkflow, PatchedWorkflow, RevokedWorkflowGrant,
+        SavedWorkflowBody, WorkflowBody, WorkflowGrantList, WorkflowSearchBody,
+    },
+};
+use serde_json::{Value, json};
+
+use crate::call::{Call, Page, members, path};
+
+const ROUTE: &str = "/v1/workflows";
+
+/// Which workflows to list; the caller's own by default.
+#[derive(Debug, Clone, Default)]
+pub struct WorkflowFilter {
+    pub filter: Option<String>,
+    pub tag: Option<String>,
+    pub search: Option<String>,
+    pub include_archived: Option<bool>,
+}
+
+pub fn list(filter: &WorkflowFilter) -> Call<Page<ListedWorkflow<'static>>> {
+    Call::get(ROUTE)
+        .query("filter", filter.filter.as_ref())
+        .query("tag", filter.tag.as_ref())
+        .query("search", filter.search.as_ref())
+        .query("include_archived", filter.include_archived)
+}
+
+/// A search for workflows.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkflowSearch<'a> {
+    pub query: &'a str,
+    pub filter: Option<&'a str>,
+    pub tag: Option<&'a str>,
+    pub limit: Option<u32>,
+}
+
+pub fn search(search: &WorkflowSearch<'_>) -> Call<WorkflowSearchBody<'static>> {
+    let body = members([
+        ("query", json!(search.query)),
+        ("filter", json!(search.filter)),
+        ("tag", json!(search.tag)),
+        ("limit", json!(search.limit)),
+    ]);
+    Call::post("/v1/workflows/search", &body)
+}
+
+/// One version, by default the current one.
+pub fn show(workflow: &str, version: Option<u32>) -> Call<WorkflowBody<'static>> {
+    Call::get(path(ROUTE, &[workflow])).query("version", version)
+}
+
+pub fn save(workflow: &Value) -> Call<SavedWorkflowBody<'static>> {
+    Call::post(ROUTE, workflow)
+}
+
+/// Adds, changes and deletes single files.
+pub fn patch_files(workflow: &str, change: &Value) -> Call<PatchedWorkflow<'static>> {
+    Call::patch(path(ROUTE, &[workflow, "files"]), change)
+}
+
+pub fn lineage(workflow: &str) -> Call<LineageBody<'static>> {
+    Call::get(path(ROUTE, &[workflow, "lineage"]))
+}
+
+pub fn archive(workflow: &str) -> Call<ArchivedWorkflow<'static>> {
+    Call::post(path(ROUTE, &[workflow, "archive"]), &json!({}))
+}
+
+pub fn unarchive(workflow: &str) -> Call<ArchivedWorkflow<'static>> {
+    Call::post(path(ROUTE, &[workflow, "unarchive"]), &json!({}))
+}
+
+pub fn delete(workflow: &str) -> Call<DeletedWorkflow<'static>> {
+    Call::delete(path(ROUTE, &[workflow]))
+}
+
+pub fn delete_version(workflow: &str, version: u32) -> Call<DeletedWorkflowVersion<'static>> {
+    Call::delete(path(ROUTE, &[workflow, "versions", &version.to_string()]))
+}
+
+pub fn grant(
+    workflow: &str,
+    grantee: &str,
+    role: &str,
+    include_history: bool,
+) -> Call<GrantedWorkflow<'static>> {
+    let body = json!({
+        "grantee_email_or_at_team_handle": grantee,
+        "role": role,
+        "include_history": include_history,
+    });
+    Call::post(path(ROUTE, &[workflow, "grants"]), &body)
+}
+
+pub fn revoke_grant(workflow: &str, grantee: &str) -> Call<RevokedWorkflowGrant<'static>> {
+    let body = json!({ "grantee_email_or_at_team_handle": grantee });
+    Call::delete(path(ROUTE, &[workflow, "grants"])).with_body(&body)
+}
+
+pub fn grants(workflow: &str) -> Call<WorkflowGrantList<'static>> {
+    Call::get(path(ROUTE, &[workflow, "grants"]))
+}
+
+pub fn leave(workflow: &str) -> Call<LeftWorkflow<'static>> {
+    Call::post(path(ROUTE, &[workflow, "leave"]), &json!({}))
+}
+
+pub fn transfer_ownership(workflow: &str, new_owner: &str) -> Call<OfferedWorkflow<'static>> {
+    let body = json!({ "new_owner_user_id_or_email": new_owner });
+    Call::post(path(ROUTE, &[workflow, "transfer-ownership"]), &body)
+}
+
+/// What an agent is to do with a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instructions {
+    Teach,
+    Audit,
+    Optimize,
+    OptimizeDescription,
+}
+
+/// Instructions for an agent that works on one workflow.
+pub fn instructions(
+    workflow: &str,
+    instructions: Instructions,
+    max_iterations: Option<u32>,
+) -> Call<PackBody<'static>> {
+    let verb = match instructions {
+        Instructions::Teach => "teach",
+        Instructions::Audit => "audit",
+        Instructions::Optimize => "optimize",
+        Instructions::OptimizeDescription => "optimize-description",
+    };
+    Call::post(path(ROUTE, &[workflow, verb]), &json!({})).query("max_iterations", max_iterations)
+}
+
+pub fn check_safety(workflow: &str) -> Call<SafetyCheckBody<'static>> {
+    Call::post(path(ROUTE, &[workflow, "safety-check"]), &json!({}))
+}
