@@ -238,5 +238,5 @@ fn account_of(query: &[(String, String)]) -> Result<Option<AccountId>, Problem> 
 #[expect(clippy::unnecessary_wraps, reason = "the reply of another tool can be refused")]
 fn revoked_key(arguments: &Value, _: Value) -> Result<Value, Problem> {
     let id = arguments["key_id"].as_str().unwrap_or_default();
-    Ok(json!(RevokedKey { id, revoked: true }))
+    Ok(json!(RevokedKey { id: id.into(), revoked: true }))
 }

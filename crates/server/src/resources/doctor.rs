@@ -8,7 +8,7 @@ use jurat_core::{
 };
 use jurat_engine::{Engine, EntryCheckQuery};
 use jurat_wire::api::doctor::{self, CheckedEntries, CheckupBody};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     operation::{Operation, example, parameters},

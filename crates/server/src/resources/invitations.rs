@@ -12,7 +12,7 @@ use jurat_engine::{Engine, InvitationQuery};
 use jurat_wire::{
     api::{
         invitations::{self, InvitationBody, InvitationResolved},
-        kit::{fields::RequestFields, page::PageBody},
+        kit::{json, page::PageBody},
     },
     problem::Problem,
 };
@@ -183,9 +183,13 @@ async fn cancel(
     Ok(idempotency::reply(done, |invitation| encode::ok(&resolved(invitation))))
 }
 
-/// Clients send an empty object, or nothing; what else is in it is ignored.
+/// Clients send an empty object, or nothing. Members are ignored.
 fn nothing_in(body: &Value) -> Result<(), Problem> {
-    RequestFields::of_body(body, ProblemCode::ValidationError).map(drop)
+    if body.is_object() {
+        return Ok(());
+    }
+    let detail = format!("the body must be an object, not {}", json::kind(body));
+    Err(Problem::new(ProblemCode::ValidationError, detail))
 }
 
 fn resolved(invitation: &Invitation) -> Value {

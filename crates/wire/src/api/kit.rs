@@ -2,9 +2,7 @@
 
 pub mod choices;
 pub mod faults;
-pub mod fields;
 pub mod json;
-pub mod known_fields;
 pub mod member;
 pub mod page;
 pub mod request;

@@ -1,12 +1,5 @@
 //! Messages of the Model Context Protocol as far as HTTP must know them: the envelope of JSON-RPC.
 
-pub mod arguments;
-pub mod people;
-pub mod rounds;
-pub mod tasks;
-pub mod template_arguments;
-pub mod workflows;
-
 use serde_json::Value;
 use utoipa::ToSchema;
 

@@ -3,7 +3,6 @@
 mod reply;
 mod request;
 
-pub(crate) use self::request::is_mine;
 pub use self::{
     reply::{
         ArchivedTemplate, DeletedTemplate, DeletedVersion, DeprecatedVersion, ForkedTemplate,

@@ -20,18 +20,6 @@ use crate::api::{
     credits::GrantRequest,
     executors::AddExecutorRequest,
     keys::{CreateKeyRequest, RotateKeyRequest},
-    mcp::{
-        arguments::{
-            self, DeleteVerifierArguments, GetVerifierArguments, ListVerifiersArguments,
-            RevokeVerifierArguments,
-        },
-        rounds::{self as round_tools, ListRoundsArguments, RoundArguments},
-        tasks::{
-            self as task_tools, GetRunArguments, GetTaskArguments, KnowledgeArguments,
-            ListRunsArguments, ListTasksArguments, RunArguments, RunEventsArguments, TaskArguments,
-            TaskEventsArguments, TaskSampleArguments,
-        },
-    },
     prune::PruneRequest,
     sessions::AddSessionRequest,
     tasks::{CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
@@ -83,8 +71,6 @@ fn cases() -> Vec<DescribedCase> {
     ];
     cases.extend(own_resources());
     cases.extend(of_the_registry());
-    cases.extend(of_tools());
-    cases.extend(of_task_tools());
     cases.extend(of_tasks());
     cases.extend(sharing::cases());
     cases.extend(of_runs());
@@ -112,8 +98,6 @@ fn own_resources() -> Vec<DescribedCase> {
         })),
         read::<RotateKeyRequest>(json!({ "grace_seconds": 1 })),
         read::<PruneRequest>(json!({ "dry_run": true })),
-        case::<RoundArguments>(|it| round_tools::round(it).map(drop), json!({ "round_id": "a" })),
-        case::<ListRoundsArguments>(|it| round_tools::rounds(it).map(drop), json!({})),
     ]
 }
 
@@ -169,34 +153,6 @@ fn of_runs() -> [DescribedCase; 3] {
         case::<AgentRunSpecBody>(|it| agent_runs::read(it).map(drop), spec),
         case::<AgentRunRequestBody>(|it| agent_runs::read(it).map(drop), order),
         read::<CancelRunRequest>(json!({ "reason": "a" })),
-    ]
-}
-
-fn of_task_tools() -> Vec<DescribedCase> {
-    let (task, run) = (|| json!({ "task_id": "a" }), || json!({ "run_id": "a" }));
-    let one_run = |it: &Value| task_tools::agent_run(it).map(drop);
-    vec![
-        case::<TaskArguments>(|it| task_tools::task(it).map(drop), task()),
-        case::<GetTaskArguments>(|it| task_tools::task_wait(it).map(drop), task()),
-        case::<ListTasksArguments>(|it| task_tools::tasks(it).map(drop), json!({})),
-        case::<TaskEventsArguments>(|it| task_tools::task_events(it).map(drop), task()),
-        case::<TaskSampleArguments>(|it| task_tools::sample(it).map(drop), json!({})),
-        case::<RunArguments>(one_run, run()),
-        case::<GetRunArguments>(|it| task_tools::agent_run_wait(it).map(drop), run()),
-        case::<ListRunsArguments>(|it| task_tools::agent_runs(it).map(drop), json!({})),
-        case::<RunEventsArguments>(|it| task_tools::agent_run_events(it).map(drop), run()),
-        case::<KnowledgeArguments>(|it| task_tools::knowledge(it).map(drop), json!({})),
-    ]
-}
-
-fn of_tools() -> [DescribedCase; 4] {
-    let verifier = || json!({ "verifier_id": "a" });
-    let one = |it: &Value| arguments::verifier(it).map(drop);
-    [
-        case::<ListVerifiersArguments>(|it| arguments::page(it).map(drop), json!({})),
-        case::<GetVerifierArguments>(|it| arguments::verifier_version(it).map(drop), verifier()),
-        case::<RevokeVerifierArguments>(one, verifier()),
-        case::<DeleteVerifierArguments>(one, verifier()),
     ]
 }
 

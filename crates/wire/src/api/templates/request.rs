@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::{
     api::kit::{
-        fields::RequestFields,
         json::short,
         request::{
             self, FieldFault, request, text, values,
@@ -145,15 +144,6 @@ pub fn decode_search(body: &Value) -> Result<TemplateSearchOrder, Problem> {
         is_mine: request.filter.is_some_and(|filter| filter.0),
         limit: limit.unwrap_or(MOST_HITS),
     })
-}
-
-/// Whether only the caller's own templates are wanted.
-pub(crate) fn is_mine(fields: &RequestFields<'_>) -> Result<bool, Problem> {
-    match fields.text("filter")? {
-        None | Some("all") => Ok(false),
-        Some("mine") => Ok(true),
-        Some(_) => Err(fields.wrong("filter", "must be all or mine")),
-    }
 }
 
 /// The template, and the name of the fork.
