@@ -8,7 +8,7 @@ use serde_json::Value;
 const BEGIN: &str = "<!-- The routes are generated: run `just generate`. -->\n";
 const END: &str = "<!-- End of the routes. -->\n";
 
-/// The page with its tables made anew. The text around them is written by hand.
+/// The page with new tables. The text around them is written by hand.
 pub(super) fn page(root: &Path, document: &str) -> Result<String> {
     let path = root.join("docs/reference/http-api.md");
     let page = fs::read_to_string(&path).context("cannot read docs/reference/http-api.md")?;

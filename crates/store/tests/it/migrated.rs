@@ -286,7 +286,7 @@ fn first_values(fixture: &Fixture, table: &str) -> Vec<String> {
     rows.map(|row| row.split('\'').nth(1).unwrap().to_owned()).collect()
 }
 
-/// Works on with it: ends what was under way, and adds to all that can be added to.
+/// Continues with it: closes open rounds, and adds to everything that can be added to.
 pub(crate) async fn work_goes_on(fixture: &Fixture, store: &Store) {
     let under_way = rounds(fixture, store).await.into_iter().filter(|it| it.closing.is_none());
     let under_way: Vec<Round> = under_way.collect();

@@ -80,7 +80,7 @@ pub(crate) async fn a_late_report_of_a_provider_corrects_the_cost(backend: &Back
     sound(store).await;
     assert_eq!(corrected(store, &open, 7).await, 7);
     assert_eq!(balance(store, &alice).await.spent, 25);
-    // More than is left is not taken, nor what a call under way may still cost.
+    // Neither more than is left is taken, nor what a call in progress may still cost.
     let next = judged(round(&alice, 2), 10, 70, 4);
     assert_eq!(open_round(store, &next).await, WriteOutcome::Done(RoundOpening::Whole));
     assert_eq!(balance(store, &alice).await.available, 65);

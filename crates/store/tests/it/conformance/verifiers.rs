@@ -515,8 +515,8 @@ pub(crate) async fn the_newest_measurement_of_each_purpose_is_shown(backend: &Ba
     assert_eq!(read(1, VerifierRunPurpose::Attack).await, Some(expected[1].clone()));
     assert_eq!(read(2, VerifierRunPurpose::Test).await, None);
     assert_eq!(measurements(store, &alice, &id, 2).await, []);
-    // One with other judges stands beside them, and takes nobody's place; of attacks it is not
-    // even that. A text that looks like the mark is none.
+    // A test with other judges comes with them and replaces none; an attack is not even listed. A
+    // text that looks like the mark is not one.
     let other = |number: u32, purpose: VerifierRunPurpose| {
         let document = json!({"own": false, "judges": ["p/\"own\":true"]});
         Measurement { document, ..measurement(&id, number, purpose) }

@@ -22,7 +22,7 @@ pub(super) struct Kept {
     events: Vec<TaskEvent>,
 }
 
-/// Every task of the store whose name begins so, as its state and its events tell of it.
+/// Every task of the store with this prefix, with its state and its events.
 pub(super) async fn tasks(store: &Store, begins: &str) -> Vec<Kept> {
     let (account, limit) = (AccountId::admin(), ALL);
     let filter = TaskFilter { account, phase: None, task_type: None, before: None, limit };
@@ -61,7 +61,7 @@ pub(super) async fn spent(store: &Store) -> i64 {
     account.balance.spent
 }
 
-/// Everything that was told of a run.
+/// The events of a run.
 pub(super) async fn run_events(store: &Store, id: &str) -> Vec<AgentRunEventRow> {
     let run = AgentRunKey { account: AccountId::admin(), id: id.to_owned() };
     let asked = AgentRunEventsQuery { run, from: EventsStart::After(0), limit: ALL };
