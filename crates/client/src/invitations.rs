@@ -9,7 +9,7 @@ const ROUTE: &str = "/v1/invitations";
 
 /// How to end an invitation: as the invited, or as the one who invited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InvitationAnswer {
+pub enum InvitationReply {
     Accept,
     Decline,
     Cancel,
@@ -19,11 +19,11 @@ pub fn list(filter: Option<&str>, state: Option<&str>) -> Call<Page<InvitationBo
     Call::get(ROUTE).query("filter", filter).query("state", state)
 }
 
-pub fn answer(id: &str, answer: InvitationAnswer) -> Call<InvitationResolved<'static>> {
+pub fn answer(id: &str, answer: InvitationReply) -> Call<InvitationResolved<'static>> {
     let verb = match answer {
-        InvitationAnswer::Accept => "accept",
-        InvitationAnswer::Decline => "decline",
-        InvitationAnswer::Cancel => "cancel",
+        InvitationReply::Accept => "accept",
+        InvitationReply::Decline => "decline",
+        InvitationReply::Cancel => "cancel",
     };
     Call::post(path(ROUTE, &[id, verb]), &json!({}))
 }

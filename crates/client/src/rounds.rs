@@ -40,7 +40,7 @@ pub fn open_async(version: &str, kind: &str, request: &Value) -> Call<RoundBody<
 
 /// Which rounds to list; all of them by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RoundFilter {
+pub struct RoundListQuery {
     pub kind: Option<String>,
     pub outcome: Option<String>,
     pub state: Option<String>,
@@ -48,7 +48,7 @@ pub struct RoundFilter {
     pub until: Option<String>,
 }
 
-pub fn list(filter: &RoundFilter) -> Call<Page<RoundBody<'static>>> {
+pub fn list(filter: &RoundListQuery) -> Call<Page<RoundBody<'static>>> {
     Call::get(ROUTE)
         .query("kind", filter.kind.as_ref())
         .query("outcome", filter.outcome.as_ref())

@@ -9,7 +9,7 @@ const ROUTE: &str = "/v1/shares";
 
 /// An answer to a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShareAnswer {
+pub enum ShareReply {
     Accept,
     Decline,
     /// Declines this share and all others of its owner.
@@ -20,11 +20,11 @@ pub fn list(state: Option<&str>) -> Call<Page<ShareBody<'static>>> {
     Call::get(ROUTE).query("state", state)
 }
 
-pub fn answer(id: &str, answer: ShareAnswer) -> Call<ShareBody<'static>> {
+pub fn answer(id: &str, answer: ShareReply) -> Call<ShareBody<'static>> {
     let verb = match answer {
-        ShareAnswer::Accept => "accept",
-        ShareAnswer::Decline => "decline",
-        ShareAnswer::Block => "block",
+        ShareReply::Accept => "accept",
+        ShareReply::Decline => "decline",
+        ShareReply::Block => "block",
     };
     Call::post(path(ROUTE, &[id, verb]), &json!({}))
 }

@@ -8,7 +8,7 @@ const ROUTE: &str = "/v1/verifier-runs";
 
 /// Which runs to list; all of them by default.
 #[derive(Debug, Clone, Default)]
-pub struct VerifierRunFilter {
+pub struct RunListQuery {
     pub verifier: Option<String>,
     pub verdict: Option<String>,
     pub purpose: Option<String>,
@@ -17,7 +17,7 @@ pub struct VerifierRunFilter {
     pub until: Option<String>,
 }
 
-pub fn list(filter: &VerifierRunFilter) -> Call<Page<VerifierRunBody<'static>>> {
+pub fn list(filter: &RunListQuery) -> Call<Page<VerifierRunBody<'static>>> {
     Call::get(ROUTE)
         .query("verifier", filter.verifier.as_ref())
         .query("verdict", filter.verdict.as_ref())

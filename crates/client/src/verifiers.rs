@@ -19,7 +19,7 @@ pub const LAST_EVENT: &str = "report";
 
 /// How to measure a verifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measurement {
+pub enum MeasureKind {
     Test,
     Attack,
 }
@@ -52,12 +52,12 @@ pub fn run(verifier: &str, request: &Value) -> Call<VerifierRunBody<'static>> {
 
 pub fn measure(
     verifier: &str,
-    measurement: Measurement,
+    measurement: MeasureKind,
     request: &Value,
 ) -> Call<ReportBody<'static>> {
     let verb = match measurement {
-        Measurement::Test => "tests",
-        Measurement::Attack => "attacks",
+        MeasureKind::Test => "tests",
+        MeasureKind::Attack => "attacks",
     };
     Call::post(path(ROUTE, &[verifier, verb]), request)
 }

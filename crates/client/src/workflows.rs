@@ -17,14 +17,14 @@ const ROUTE: &str = "/v1/workflows";
 
 /// Which workflows to list; the caller's own by default.
 #[derive(Debug, Clone, Default)]
-pub struct WorkflowFilter {
+pub struct WorkflowListQuery {
     pub filter: Option<String>,
     pub tag: Option<String>,
     pub search: Option<String>,
     pub include_archived: Option<bool>,
 }
 
-pub fn list(filter: &WorkflowFilter) -> Call<Page<ListedWorkflow<'static>>> {
+pub fn list(filter: &WorkflowListQuery) -> Call<Page<ListedWorkflow<'static>>> {
     Call::get(ROUTE)
         .query("filter", filter.filter.as_ref())
         .query("tag", filter.tag.as_ref())
@@ -34,14 +34,14 @@ pub fn list(filter: &WorkflowFilter) -> Call<Page<ListedWorkflow<'static>>> {
 
 /// A search for workflows.
 #[derive(Debug, Clone, Copy)]
-pub struct WorkflowSearch<'a> {
+pub struct WorkflowSearchQuery<'a> {
     pub query: &'a str,
     pub filter: Option<&'a str>,
     pub tag: Option<&'a str>,
     pub limit: Option<u32>,
 }
 
-pub fn search(search: &WorkflowSearch<'_>) -> Call<WorkflowSearchBody<'static>> {
+pub fn search(search: &WorkflowSearchQuery<'_>) -> Call<WorkflowSearchBody<'static>> {
     let body = members([
         ("query", json!(search.query)),
         ("filter", json!(search.filter)),

@@ -81,7 +81,8 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, text: &str, expected: &[&str]) {
-        let found = phrases(path, text, path.ends_with(".rs"));
+        let is_rust = std::path::Path::new(path).extension().is_some_and(|end| end == "rs");
+        let found = phrases(path, text, is_rust);
         let texts: Vec<String> = found.iter().map(Violation::to_string).collect();
         assert_eq!(texts, expected);
     }

@@ -5,9 +5,9 @@ pub(crate) mod args;
 use clap::ValueEnum;
 use jurat_client::{
     Call,
-    invitations::{self, InvitationAnswer},
+    invitations::{self, InvitationReply},
     me,
-    shares::{self, ShareAnswer},
+    shares::{self, ShareReply},
     teams,
 };
 use jurat_wire::api::invitations::InvitationSent;
@@ -136,9 +136,9 @@ pub(super) async fn run_shares(
             list_shares(context, args).await?;
             return Ok(0);
         }
-        SharesCommand::Accept { id } => (id, ShareAnswer::Accept),
-        SharesCommand::Decline { id } => (id, ShareAnswer::Decline),
-        SharesCommand::Block { id } => (id, ShareAnswer::Block),
+        SharesCommand::Accept { id } => (id, ShareReply::Accept),
+        SharesCommand::Decline { id } => (id, ShareReply::Decline),
+        SharesCommand::Block { id } => (id, ShareReply::Block),
     };
     let reply = context.send(shares::answer(&id, answer)).await?;
     let share = &reply.value;
@@ -182,9 +182,9 @@ pub(super) async fn run_invitations(
             list_invitations(context, args).await?;
             return Ok(0);
         }
-        InvitationsCommand::Accept { id } => (id, InvitationAnswer::Accept),
-        InvitationsCommand::Decline { id } => (id, InvitationAnswer::Decline),
-        InvitationsCommand::Cancel { id } => (id, InvitationAnswer::Cancel),
+        InvitationsCommand::Accept { id } => (id, InvitationReply::Accept),
+        InvitationsCommand::Decline { id } => (id, InvitationReply::Decline),
+        InvitationsCommand::Cancel { id } => (id, InvitationReply::Cancel),
     };
     let reply = context.send(invitations::answer(&id, answer)).await?;
     let ended = &reply.value;

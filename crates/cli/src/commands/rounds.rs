@@ -4,7 +4,7 @@ pub(crate) mod args;
 pub(crate) mod show;
 
 use comfy_table::Cell;
-use jurat_client::rounds::{self, RoundFilter};
+use jurat_client::rounds::{self, RoundListQuery};
 use jurat_wire::api::rounds::RoundBody;
 
 use self::show::RoundView;
@@ -43,14 +43,14 @@ pub(super) async fn run(context: &CommandContext, command: RoundsCommand) -> any
 }
 
 async fn list(context: &CommandContext, args: ListRoundsArgs) -> anyhow::Result<()> {
-    let filter = RoundFilter {
+    let filter = RoundListQuery {
         kind: args.kind,
         outcome: args.outcome,
         state: args.state,
         since: args.since,
         until: args.until,
     };
-    let is_filtered = filter != RoundFilter::default();
+    let is_filtered = filter != RoundListQuery::default();
     let reply = context.list(rounds::list(&filter), args.list).await?;
     let rows = reply.value.items.iter().map(|round| {
         vec![

@@ -8,7 +8,7 @@ mod shared;
 
 use std::io::{IsTerminal as _, stdout};
 
-use jurat_client::workflows::{self, Instructions, WorkflowFilter, WorkflowSearch};
+use jurat_client::workflows::{self, Instructions, WorkflowListQuery, WorkflowSearchQuery};
 use jurat_wire::api::workflows::{ArchivedWorkflow, LineageBody, ListedWorkflow};
 
 use super::{
@@ -80,7 +80,7 @@ async fn list(context: &CommandContext, args: ListWorkflowsArgs) -> anyhow::Resu
     // A pipe is read by a program.
     let is_json =
         context.out.format == OutputFormat::Json || !(args.list.table || stdout().is_terminal());
-    let call = workflows::list(&WorkflowFilter {
+    let call = workflows::list(&WorkflowListQuery {
         filter: args.filter,
         tag: args.tag,
         search: args.search,
@@ -117,7 +117,7 @@ fn workflows_table(out: Output, workflows: &[ListedWorkflow<'_>]) -> String {
 }
 
 async fn search(context: &CommandContext, args: &SearchWorkflowsArgs) -> anyhow::Result<u8> {
-    let search = WorkflowSearch {
+    let search = WorkflowSearchQuery {
         query: &args.query,
         filter: args.filter.as_deref(),
         tag: args.tag.as_deref(),

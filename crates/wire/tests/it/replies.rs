@@ -70,6 +70,7 @@ fn page<T: ToSchema + DeserializeOwned + Serialize>() -> (Cow<'static, str>, Rea
     reader::<PageBody<'static, T>>()
 }
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn readers() -> BTreeMap<Cow<'static, str>, ReadBack> {
     BTreeMap::from([
         reader::<AccountBody<'_>>(),

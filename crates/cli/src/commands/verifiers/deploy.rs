@@ -1,6 +1,6 @@
 //! `jurat verifiers deploy`.
 
-use jurat_client::verifiers::{self, Measurement};
+use jurat_client::verifiers::{self, MeasureKind};
 use jurat_wire::api::{verifier_tests::ReportBody, verifiers::DeployedVerifier};
 use serde_json::{Map, Value, json};
 
@@ -96,7 +96,7 @@ async fn measured(
         body.insert("previous_cases".to_owned(), json!(true));
         body.insert("compare".to_owned(), json!(true));
     }
-    let call = verifiers::measure(&deployed.verifier_id, Measurement::Test, &Value::Object(body));
+    let call = verifiers::measure(&deployed.verifier_id, MeasureKind::Test, &Value::Object(body));
     Ok(measure::ask(context, client, call).await?)
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jurat_client::verifiers::{self, LAST_EVENT, Measurement};
+use jurat_client::verifiers::{self, LAST_EVENT, MeasureKind};
 use jurat_wire::api::verifier_tests::{CaseBody, MeasurementScores, ReportBody};
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,7 @@ pub(super) async fn test(context: &CommandContext, args: &TestVerifierArgs) -> a
             body.insert(name.to_owned(), json!(true));
         }
     }
-    let kind = MeasurementKind { measurement: Measurement::Test, names: &names };
+    let kind = MeasurementKind { measurement: MeasureKind::Test, names: &names };
     let report = measure(context, &args.measure, body, kind).await?;
     context.out.reply(&report, |out| show_measurement::test(out, &names.put(&report.value)))?;
     if args.compare && report.value.compared.is_none() {
@@ -65,7 +65,7 @@ pub(super) async fn attack(
     if !args.family.is_empty() {
         body.insert("families".to_owned(), json!(args.family));
     }
-    let kind = MeasurementKind { measurement: Measurement::Attack, names: &CaseNames::Known };
+    let kind = MeasurementKind { measurement: MeasureKind::Attack, names: &CaseNames::Known };
     let report = measure(context, &args.measure, body, kind).await?;
     context.out.reply(&report, |out| show_measurement::attack(out, &report.value))?;
     let most = args.max_success.unwrap_or(0.0);
@@ -88,7 +88,7 @@ fn body(args: &MeasureArgs) -> Map<String, Value> {
 /// The kind of a measurement, and the names of its cases.
 #[derive(Debug, Clone, Copy)]
 struct MeasurementKind<'a> {
-    measurement: Measurement,
+    measurement: MeasureKind,
     names: &'a CaseNames,
 }
 
@@ -129,14 +129,14 @@ pub(super) async fn ask(
 }
 
 /// The command as the class of a test case.
-const fn classname(measurement: Measurement) -> &'static str {
+const fn classname(measurement: MeasureKind) -> &'static str {
     match measurement {
-        Measurement::Test => "verifiers.test",
-        Measurement::Attack => "verifiers.attack",
+        MeasureKind::Test => "verifiers.test",
+        MeasureKind::Attack => "verifiers.attack",
     }
 }
 
-fn test_cases(measurement: Measurement, report: &ReportBody<'_>) -> Vec<quick_junit::TestCase> {
+fn test_cases(measurement: MeasureKind, report: &ReportBody<'_>) -> Vec<quick_junit::TestCase> {
     let case = |case: &CaseBody<'_>| {
         let status = match show_measurement::side(case) {
             CaseResult::Right => quick_junit::TestCaseStatus::success(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jurat_client::{
-    verifier_runs::{self, VerifierRunFilter},
+    verifier_runs::{self, RunListQuery},
     verifiers,
 };
 use jurat_wire::api::verifier_runs::VerifierRunBody;
@@ -32,7 +32,7 @@ pub(super) async fn run(context: &CommandContext, args: VerifierRunsArgs) -> any
 
 async fn list(context: &CommandContext, args: ListVerifierRunsArgs) -> anyhow::Result<u8> {
     let is_named = args.verifier.is_some();
-    let call = verifier_runs::list(&VerifierRunFilter {
+    let call = verifier_runs::list(&RunListQuery {
         // A revoked verifier has no address of its own any more, but still has runs.
         verifier: args.verifier,
         verdict: args.verdict,
