@@ -5,26 +5,26 @@ mod sharing;
 use std::collections::BTreeSet;
 
 use jsonschema::{Draft, Validator};
-use jurat_core::code::ProblemCode;
+use jurat_core::{code::ProblemCode, time::Timestamp};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::request::{self, RequestBody};
 use crate::api::{
-    agent_events::SendAgentEventRequest,
+    agent_events::{self, SendAgentEventRequest},
     agent_runs::{self, AgentRunRequestBody, AgentRunSpecBody, CancelRunRequest},
     consensus_request::{
         self, DelegateRequest, DelegateRequestV2, FactcheckRequest, ValidateRequest,
         ValidateRequestV2,
     },
-    credits::GrantRequest,
-    executors::AddExecutorRequest,
-    keys::{CreateKeyRequest, RotateKeyRequest},
-    prune::PruneRequest,
-    sessions::AddSessionRequest,
-    tasks::{CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
+    credits::{self, GrantRequest},
+    executors::{self, AddExecutorRequest},
+    keys::{self, CreateKeyRequest, RotateKeyRequest},
+    prune::{self, PruneRequest},
+    sessions::{self, AddSessionRequest},
+    tasks::{self, CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
     v2,
-    verifier_runs::RunVerifierRequest,
+    verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
     verifiers::{self, DeployVerifierRequest},
 };
@@ -38,6 +38,8 @@ struct DescribedCase {
     /// Whether the request holds something that is ignored, though its description has no such field.
     is_ignored: fn(&Value) -> bool,
 }
+
+const NOW: Timestamp = Timestamp::from_micros(0);
 
 fn cases() -> Vec<DescribedCase> {
     let terms = json!({ "replicas": 1, "session_pool": ["a"], "early_stop": false });
@@ -57,9 +59,9 @@ fn cases() -> Vec<DescribedCase> {
         old.as_object_mut().unwrap().remove("consensus");
     }
     let mut cases = vec![
-        read::<DelegateRequest>(delegate),
-        read::<ValidateRequest>(validate),
-        read::<FactcheckRequest>(factcheck),
+        case::<DelegateRequest>(|it| consensus_request::delegate(it).map(drop), delegate),
+        case::<ValidateRequest>(|it| consensus_request::validate(it).map(drop), validate),
+        case::<FactcheckRequest>(|it| consensus_request::factcheck(it).map(drop), factcheck),
         old::<DelegateRequestV2>(
             |it| consensus_request::delegate(&v2::up::<DelegateRequestV2>(it.clone()).0).map(drop),
             delegate_v2,
@@ -79,25 +81,46 @@ fn cases() -> Vec<DescribedCase> {
 
 fn own_resources() -> Vec<DescribedCase> {
     vec![
-        read::<AddExecutorRequest>(json!({
-            "name": "a", "url": "http://a", "agent_events_url": "http://a",
-            "session": { "id": "b" }, "must_answer": true,
-        })),
-        read::<AddSessionRequest>(json!({ "id": "a", "executor": "b" })),
-        read::<CreateKeyRequest>(json!({ "name": "a", "scopes": ["admin"] })),
-        read::<GrantRequest>(json!({ "amount_usd": "5.00", "note": "a gift" })),
+        case::<AddExecutorRequest>(
+            |it| executors::decode_add(it, NOW).map(drop),
+            json!({
+                "name": "a", "url": "http://a", "agent_events_url": "http://a",
+                "session": { "id": "b" }, "must_answer": true,
+            }),
+        ),
+        case::<AddSessionRequest>(
+            |it| sessions::decode_add(it, NOW).map(drop),
+            json!({ "id": "a", "executor": "b" }),
+        ),
+        case::<CreateKeyRequest>(
+            |it| keys::decode_create(it, NOW).map(drop),
+            json!({ "name": "a", "scopes": ["admin"] }),
+        ),
+        case::<GrantRequest>(
+            |it| credits::decode_grant(it).map(drop),
+            json!({ "amount_usd": "5.00", "note": "a gift" }),
+        ),
         case::<TestVerifierRequest>(
             |it| verifier_tests::decode_test(it).map(drop),
             json!({ "cases": [{ "inputs": { "a": "b" }, "passed": true }] }),
         ),
-        read::<AttackVerifierRequest>(json!({ "families": ["a"] })),
-        read::<SendAgentEventRequest>(json!({
-            "event_type": "dm_received", "target_executor": "a", "payload": {},
-            "source_node_id": "b", "target_agent_id": "c", "requires_commit": true,
-            "agent_envelope": { "protocol": "d" }, "correlation_id": "e", "dedupe_key": "f",
-        })),
-        read::<RotateKeyRequest>(json!({ "grace_seconds": 1 })),
-        read::<PruneRequest>(json!({ "dry_run": true })),
+        case::<AttackVerifierRequest>(
+            |it| verifier_tests::decode_attack(it).map(drop),
+            json!({ "families": ["a"] }),
+        ),
+        case::<SendAgentEventRequest>(
+            |it| agent_events::decode_send(it).map(drop),
+            json!({
+                "event_type": "dm_received", "target_executor": "a", "payload": {},
+                "source_node_id": "b", "target_agent_id": "c", "requires_commit": true,
+                "agent_envelope": { "protocol": "d" }, "correlation_id": "e", "dedupe_key": "f",
+            }),
+        ),
+        case::<RotateKeyRequest>(
+            |it| keys::decode_rotate(it).map(drop),
+            json!({ "grace_seconds": 1 }),
+        ),
+        case::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
     ]
 }
 
@@ -109,7 +132,7 @@ fn of_the_registry() -> [DescribedCase; 2] {
     let run = json!({ "inputs": { "a": "b" } });
     [
         case::<DeployVerifierRequest>(|it| verifiers::decode_deploy(it).map(drop), deploy),
-        read::<RunVerifierRequest>(run),
+        case::<RunVerifierRequest>(|it| verifier_runs::decode_verifier_run(it).map(drop), run),
     ]
 }
 
@@ -120,10 +143,16 @@ fn of_tasks() -> [DescribedCase; 4] {
     let order =
         json!({ "contract": contract, "executors": ["a"], "verifiers": ["b"], "profile": "c" });
     [
-        read::<TaskContractBody>(contract),
-        read::<TaskOrder>(order),
-        read::<FeedbackRequest>(json!({ "reason": "wrong", "outcome": "BAD" })),
-        read::<CancelTaskRequest>(json!({ "reason": "a" })),
+        shape::<TaskContractBody>(contract),
+        shape::<TaskOrder>(order),
+        case::<FeedbackRequest>(
+            |it| tasks::decode_feedback(it).map(drop),
+            json!({ "reason": "wrong", "outcome": "BAD" }),
+        ),
+        case::<CancelTaskRequest>(
+            |it| tasks::decode_cancel(it).map(drop),
+            json!({ "reason": "a" }),
+        ),
     ]
 }
 
@@ -152,7 +181,10 @@ fn of_runs() -> [DescribedCase; 3] {
     [
         case::<AgentRunSpecBody>(|it| agent_runs::read(it).map(drop), spec),
         case::<AgentRunRequestBody>(|it| agent_runs::read(it).map(drop), order),
-        read::<CancelRunRequest>(json!({ "reason": "a" })),
+        case::<CancelRunRequest>(
+            |it| agent_runs::decode_cancel(it).map(drop),
+            json!({ "reason": "a" }),
+        ),
     ]
 }
 
@@ -162,10 +194,9 @@ fn old<R: RequestBody>(decode: fn(&Value) -> Result<(), Problem>, whole: Value) 
     DescribedCase { is_ignored: unknown, ..case::<R>(decode, whole) }
 }
 
-/// A request whose values are read by its declaration alone.
-fn read<R: RequestBody>(whole: Value) -> DescribedCase {
-    let decode = |it: &Value| request::read::<R>(it, ProblemCode::ValidationError).map(drop);
-    case::<R>(decode, whole)
+/// A request of the right shape, whether or not its terms can be kept.
+fn shape<R: RequestBody>(whole: Value) -> DescribedCase {
+    case::<R>(|it| request::read::<R>(it, ProblemCode::ValidationError).map(drop), whole)
 }
 
 fn case<T: ToSchema>(decode: fn(&Value) -> Result<(), Problem>, whole: Value) -> DescribedCase {

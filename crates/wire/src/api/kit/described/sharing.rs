@@ -7,13 +7,13 @@ use jurat_core::{
 };
 use serde_json::{Value, json};
 
-use super::{DescribedCase, case, read};
+use super::{DescribedCase, case};
 use crate::{
     api::{
-        logins::{ApproveRequest, CodeRequest, ExchangeRequest, VerifyCodeRequest},
-        people::HandleRequest,
-        shares::AnswerShareRequest,
-        teams::{AddMemberRequest, TransferTeamRequest},
+        logins::{self, ApproveRequest, CodeRequest, ExchangeRequest, VerifyCodeRequest},
+        people::{self, HandleRequest},
+        shares::{self, AnswerShareRequest},
+        teams::{self, AddMemberRequest, TransferTeamRequest},
         templates::{
             self, ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
             PublishTemplateRequest, SearchTemplatesRequest, TransferTemplateRequest,
@@ -38,14 +38,29 @@ pub(super) fn cases() -> Vec<DescribedCase> {
 
 fn of_people() -> Vec<DescribedCase> {
     vec![
-        read::<CodeRequest>(json!({ "email": "a" })),
-        read::<VerifyCodeRequest>(json!({ "email": "a", "code": "b" })),
-        read::<ExchangeRequest>(json!({ "hostname": "a" })),
-        read::<ApproveRequest>(json!({ "user_code": "a", "approve": true })),
-        read::<HandleRequest>(json!({ "handle": "a" })),
-        read::<AddMemberRequest>(json!({ "user_identifier": "a" })),
-        read::<TransferTeamRequest>(json!({ "new_owner_user_identifier": "a" })),
-        read::<AnswerShareRequest>(json!({})),
+        case::<CodeRequest>(|it| logins::decode_code(it).map(drop), json!({ "email": "a" })),
+        case::<VerifyCodeRequest>(
+            |it| logins::decode_verify(it).map(drop),
+            json!({ "email": "a", "code": "b" }),
+        ),
+        case::<ExchangeRequest>(
+            |it| logins::decode_exchange(it).map(drop),
+            json!({ "hostname": "a" }),
+        ),
+        case::<ApproveRequest>(
+            |it| logins::decode_approve(it).map(drop),
+            json!({ "user_code": "a", "approve": true }),
+        ),
+        case::<HandleRequest>(|it| people::decode_handle(it).map(drop), json!({ "handle": "a" })),
+        case::<AddMemberRequest>(
+            |it| teams::decode_member(it).map(drop),
+            json!({ "user_identifier": "a" }),
+        ),
+        case::<TransferTeamRequest>(
+            |it| teams::decode_new_owner(it).map(drop),
+            json!({ "new_owner_user_identifier": "a" }),
+        ),
+        case::<AnswerShareRequest>(shares::decode_answer, json!({})),
     ]
 }
 
@@ -80,23 +95,50 @@ fn of_workflows() -> Vec<DescribedCase> {
             patch,
             json!({ "expected_version_token": "a", "files": [file] }),
         ),
-        read::<WorkflowGrantRequest>(json!({ GRANTEE: "ann@example.com", "role": "view" })),
-        read::<RevokeWorkflowGrantRequest>(json!({ GRANTEE: "@ann" })),
-        read::<TransferWorkflowRequest>(json!({ OWNER: "ann@example.com" })),
-        read::<SearchWorkflowsRequest>(json!({ "query": "a" })),
+        case::<WorkflowGrantRequest>(
+            |it| workflows::decode_grant(it).map(drop),
+            json!({ GRANTEE: "ann@example.com", "role": "view" }),
+        ),
+        case::<RevokeWorkflowGrantRequest>(
+            |it| workflows::decode_revoke(it).map(drop),
+            json!({ GRANTEE: "@ann" }),
+        ),
+        case::<TransferWorkflowRequest>(
+            |it| workflows::decode_transfer(it).map(drop),
+            json!({ OWNER: "ann@example.com" }),
+        ),
+        case::<SearchWorkflowsRequest>(
+            |it| workflows::decode_search(it).map(drop),
+            json!({ "query": "a" }),
+        ),
     ]
 }
 
 fn of_templates() -> Vec<DescribedCase> {
     vec![
-        read::<PublishTemplateRequest>(json!({ "skill_id": "a" })),
-        read::<SearchTemplatesRequest>(json!({ "query": "a", "filter": "all", "limit": 1 })),
+        case::<PublishTemplateRequest>(
+            |it| templates::decode_publish(it).map(drop),
+            json!({ "skill_id": "a" }),
+        ),
+        case::<SearchTemplatesRequest>(
+            |it| templates::decode_search(it).map(drop),
+            json!({ "query": "a", "filter": "all", "limit": 1 }),
+        ),
         case::<ForkTemplateRequest>(
             |it| templates::decode_fork(it).map(drop),
             json!({ "identifier": "@ann/report", "name": "b" }),
         ),
-        read::<DeprecateVersionRequest>(json!({ "message": "a" })),
-        read::<ArchiveTemplateRequest>(json!({ "archive_reason": "a" })),
-        read::<TransferTemplateRequest>(json!({ OWNER: "a" })),
+        case::<DeprecateVersionRequest>(
+            |it| templates::decode_deprecate(it).map(drop),
+            json!({ "message": "a" }),
+        ),
+        case::<ArchiveTemplateRequest>(
+            |it| templates::decode_archive(it).map(drop),
+            json!({ "archive_reason": "a" }),
+        ),
+        case::<TransferTemplateRequest>(
+            |it| templates::decode_transfer(it).map(drop),
+            json!({ OWNER: "a" }),
+        ),
     ]
 }
