@@ -4,6 +4,7 @@ mod boundaries;
 mod dependencies;
 mod documents;
 mod layers;
+mod logs;
 mod metadata;
 mod names;
 mod numbering;
@@ -47,6 +48,7 @@ pub(crate) fn run(root: &Path) -> Result<CommandReport> {
     found.extend(dependencies::check(&metadata, &rules, &tree::read(&root.join("Cargo.lock"))?));
     found.extend(sources::check(root, &files)?);
     found.extend(boundaries::check(root, &files)?);
+    found.extend(logs::check(root, &files)?);
     found.extend(names::check(root, &files)?);
     found.extend(prose::check(root, &files)?);
     found.extend(documents::check(root)?);

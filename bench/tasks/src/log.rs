@@ -6,11 +6,13 @@ use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jurat_core::{
     id::AccountId,
-    task::{TaskEvent, TaskKey, TaskRecord, knowledge::KnowledgeScope},
+    task::{
+        TaskEvent, TaskKey, TaskRecord,
+        knowledge::{KnowledgeFilter, KnowledgeScope},
+    },
 };
 use jurat_store::{
-    Behalf, KnowledgePageQuery, Store, TaskAppend, TaskAppendExtras, TaskEventsQuery, TaskSubmit,
-    WriteOutcome,
+    Behalf, Store, TaskAppend, TaskAppendExtras, TaskEventsQuery, TaskSubmit, WriteOutcome,
 };
 
 /// Concurrent writes: as many as SQLite commits together.
@@ -42,8 +44,8 @@ async fn read(store: &Arc<Store>, id: &str) -> Result<TaskLog> {
     let events = store.tasks().events(&behalf, &asked).await?;
     let candidate = store.tasks().candidates(&behalf, &key, &1).await?.pop();
     let of = KnowledgeScope::Task(id.to_owned());
-    let page = KnowledgePageQuery { account, of, before: None, limit: 1 };
-    let learned = store.knowledge().export(&behalf, &page).await?.pop();
+    let page = KnowledgeFilter { of, before: None, limit: 1 };
+    let learned = store.knowledge().export(&behalf, &account, &page).await?.pop();
     let knowledge = learned.map(|it| it.knowledge);
     let with = TaskAppendExtras { candidate, knowledge, ..TaskAppendExtras::default() };
     Ok(TaskLog { record, events: events.into_iter().map(|it| it.event).collect(), with })

@@ -9,6 +9,7 @@ mod document;
 mod next;
 mod record;
 mod spec;
+mod spec_document;
 mod state;
 mod tie;
 
@@ -21,12 +22,15 @@ pub use self::{
         AgentRunOutcome, ExploreProgress, ReexploreSignal, StepRetryDecision, after_agent_run,
         after_step,
     },
-    record::{AgentRunAddition, AgentRunEventRow, AgentRunKey, EventsStart},
+    record::{
+        AgentRunAddition, AgentRunEventRow, AgentRunFilter, AgentRunKey, AgentRunOrder, EventsStart,
+    },
     spec::{
         AgentRunSpec, AgentSpec, AggregationSpec, ConfidenceFields, MissingReputation, NullAction,
         NullPolicy, ReexploreLimits, ReputationUnits, RetrySpec, SpecError, TieBreak, TiePolicy,
         UnresolvedCause,
     },
+    spec_document::SpecReadError,
     state::{
         AgentRun, AgentRunCommand, AgentRunEvent, AgentRunEventKind, AgentRunRejection,
         AgentRunSummary, AgentStep, StepConclusion, StepLease, StepOutcome,

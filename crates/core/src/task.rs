@@ -41,8 +41,8 @@ pub use self::{
     needs::{TaskNeed, needs},
     proposal::{Proposal, ProposalStanding, VoteGap},
     record::{
-        TakenTasks, TaskAddition, TaskCandidateRow, TaskEventRow, TaskKey, TaskRecord, TaskSummary,
-        TaskTake,
+        TakenTasks, TaskAddition, TaskCandidateRow, TaskComplaint, TaskEventRow, TaskFilter,
+        TaskKey, TaskRecord, TaskSummary, TaskTake,
     },
     terms::{Budget, BudgetRenewal, DecisionMode, TaskTerms, VoteAggregation},
     vote::{Ballot, Vote, VoteContext, commitment},

@@ -40,6 +40,13 @@ impl Timestamp {
         (Self(first_day(year, month) * DAY), Self(first_day(next_year, next) * DAY))
     }
 
+    /// Its date in UTC, such as `2026-09-21`.
+    pub fn date(self) -> String {
+        let day = self.0.div_euclid(DAY);
+        let (year, month) = civil(day);
+        format!("{year:04}-{month:02}-{:02}", day - first_day(year, month) + 1)
+    }
+
     /// The start of the following day, in UTC.
     #[must_use]
     pub fn next_day(self) -> Self {
@@ -90,6 +97,19 @@ fn first_day(year: i64, month: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_has_a_year_a_month_and_a_day() {
+        for (seconds, date) in [
+            (0, "1970-01-01"),
+            (1_709_164_800, "2024-02-29"),
+            (1_709_251_199, "2024-02-29"),
+            (1_709_251_200, "2024-03-01"),
+            (1_798_761_599, "2026-12-31"),
+        ] {
+            assert_eq!(Timestamp::from_micros(seconds * 1_000_000).date(), date);
+        }
+    }
 
     #[test]
     fn a_month_ends_when_the_next_one_starts() {

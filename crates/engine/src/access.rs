@@ -17,7 +17,7 @@ use crate::{Engine, EngineError};
 
 /// Refuses a caller without the scope.
 pub(crate) fn require_scope(caller: &Caller, scope: Scope) -> Result<(), EngineError> {
-    if caller.may(scope) { Ok(()) } else { Err(EngineError::Forbidden(scope)) }
+    if caller.may(scope) { Ok(()) } else { Err(EngineError::missing_scope(scope)) }
 }
 
 /// Limits the store to what the caller's account may see.
@@ -118,7 +118,7 @@ impl Engine {
                 id: account.to_string(),
             })?;
             if state.suspended_at.is_some() {
-                return Err(EngineError::Suspended);
+                return Err(EngineError::suspended());
             }
             CreditMode::Metered
         };

@@ -10,15 +10,14 @@ use std::time::Duration;
 use jurat_core::{
     account::caller::{Caller, Scope},
     id::{AccountId, uuid},
-    list::ListPosition,
     task::agent_event::{
-        AgentEventAddition, AgentEventRecord, AgentEventType, Delivery, EventDirection,
-        NewAgentEvent, RetryTerms,
+        AgentEventAddition, AgentEventFilter, AgentEventOrder, AgentEventRecord, AgentEventType,
+        EventDirection, NewAgentEvent, RetryTerms,
     },
     time::Timestamp,
 };
-use jurat_store::{AgentEventAdd, AgentEventFilter, TooManyPending};
-use jurat_wire::{api::agent_events::AgentEventOrder, executor::AgentEvent as AgentEventBody};
+use jurat_store::{AgentEventAdd, TooManyPending};
+use jurat_wire::executor::AgentEvent as AgentEventBody;
 use serde_json::{Value, json};
 
 use crate::{
@@ -49,18 +48,6 @@ impl Default for AgentEventTerms {
             keep: Duration::from_hours(30 * 24),
         }
     }
-}
-
-/// Selects agent events.
-#[derive(Debug, Clone, Default)]
-pub struct AgentEventQuery {
-    pub state: Option<Delivery>,
-    pub executor: Option<String>,
-    /// Whether the executor asks for a review by a person.
-    pub needs_review: Option<bool>,
-    /// Starts after this event, towards older ones.
-    pub before: Option<ListPosition>,
-    pub limit: u32,
 }
 
 /// An event before it has an id.
@@ -125,18 +112,11 @@ impl Engine {
     pub async fn agent_event_list(
         &self,
         caller: &Caller,
-        query: AgentEventQuery,
+        filter: &AgentEventFilter,
     ) -> Result<Vec<AgentEventRecord>, EngineError> {
         require_scope(caller, Scope::TasksRead)?;
-        let filter = AgentEventFilter {
-            account: caller.account().clone(),
-            state: query.state,
-            executor: query.executor,
-            needs_review: query.needs_review,
-            before: query.before,
-            limit: query.limit,
-        };
-        Ok(self.inner.store.agent_events().page(&behalf_of(caller), &filter).await?)
+        let events = self.inner.store.agent_events();
+        Ok(events.page(&behalf_of(caller), caller.account(), filter).await?)
     }
 
     /// Refuses an executor that did not subscribe to events.
@@ -150,7 +130,7 @@ impl Engine {
             ),
             None => format!("names `{name}`, which is not registered"),
         };
-        Err(EngineError::Invalid { field, reason })
+        Err(EngineError::invalid(field, reason))
     }
 
     /// An event as it is stored and sent.
@@ -219,7 +199,7 @@ fn check_source(order: &AgentEventOrder) -> Result<(), EngineError> {
     };
     let reason = "has the form of a node's public key, and nodes send only what tasks cause; name \
                   where the event comes from in another way, or leave it out";
-    Err(EngineError::Invalid { field, reason: reason.to_owned() })
+    Err(EngineError::invalid(field, reason))
 }
 
 fn notice_of(order: AgentEventOrder) -> AgentNotice {

@@ -13,12 +13,11 @@ mod worker;
 use jurat_core::{
     account::caller::{Caller, Scope},
     agent_run::{
-        AgentRun, AgentRunCommand, AgentRunEventRow, AgentRunKey, AgentRunStatus, AgentRunSummary,
+        AgentRun, AgentRunCommand, AgentRunEventRow, AgentRunFilter, AgentRunKey, AgentRunSummary,
         EventsStart, StepStatus,
     },
-    list::ListPosition,
 };
-use jurat_store::{AgentRunEventsQuery, AgentRunFilter, AgentRunRecord, Behalf};
+use jurat_store::{AgentRunEventsQuery, AgentRunRecord, Behalf};
 
 pub(crate) use self::follow::AgentRunNews;
 pub use self::worker::{RunWorkerEnd, RunWorkerSettings};
@@ -26,15 +25,6 @@ use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite,
     access::{behalf_of, require_scope},
 };
-
-/// Selects runs.
-#[derive(Debug, Clone, Default)]
-pub struct AgentRunQuery {
-    pub status: Option<AgentRunStatus>,
-    /// Starts after this run, towards older ones.
-    pub before: Option<ListPosition>,
-    pub limit: u32,
-}
 
 /// A run, and the number of its events.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,16 +47,11 @@ impl Engine {
     pub async fn agent_run_list(
         &self,
         caller: &Caller,
-        query: AgentRunQuery,
+        filter: &AgentRunFilter,
     ) -> Result<Vec<AgentRunSummary>, EngineError> {
         require_scope(caller, Scope::TasksRead)?;
-        let filter = AgentRunFilter {
-            account: caller.account().clone(),
-            status: query.status,
-            before: query.before,
-            limit: query.limit,
-        };
-        Ok(self.inner.store.agent_runs().page(&behalf_of(caller), &filter).await?)
+        let runs = self.inner.store.agent_runs();
+        Ok(runs.page(&behalf_of(caller), caller.account(), filter).await?)
     }
 
     /// The events of a run: after an event in order, or before one, the newest first.

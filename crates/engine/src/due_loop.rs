@@ -109,7 +109,7 @@ impl DueLoop<'_> {
                         Ok(found) => work.start(found, &running),
                         Err(error) if work.gives_up(running.len()) => break Err(error),
                         Err(error) => {
-                            tracing::warn!(error = %error, "could not look for due {}", W::ITEMS);
+                            tracing::warn!(items = W::ITEMS, error = %error, "could not look for due items");
                             Some(self.clock.now().plus_millis(RETRY_MS))
                         }
                     }

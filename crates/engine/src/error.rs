@@ -1,156 +1,201 @@
-//! The errors of the engine. Faults of executors are data, not errors.
+//! Lists what the engine cannot do. A fault of an executor is not an error: it is data.
 
 use jurat_core::{
-    account::{caller::Scope, ledger::usd},
-    code::ProblemCode,
-    policy::BindError,
-    round::select::SelectError,
-    schema::SchemaError,
-    time::Timestamp,
-    verifier::InputError,
-    workflow::AccessRole,
+    account::caller::Scope, code::ProblemCode, policy::BindError, round::select::SelectError,
+    schema::SchemaError, time::Timestamp, verifier::InputError,
 };
+use jurat_guard::sandbox::{PolicyRefusal, SandboxError, SchemaRefusal};
 use jurat_store::{StoreError, StoreErrorKind};
 
 use crate::LimitExceeded;
 
+/// The reason why an operation failed. A variant exists for each kind that callers tell apart.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    #[error("the key lacks the scope `{}`", .0.as_str())]
-    Forbidden(Scope),
-    /// The key has the scope, but this operation is not allowed.
-    #[error("{0}")]
-    Denied(&'static str),
-    #[error("there is no {what} `{id}`")]
-    NotFound { what: &'static str, id: String },
-    /// The caller has no object of this name, but reaches those of others by these full names.
-    #[error("you have no {what} `{id}`")]
-    NamedElsewhere { what: &'static str, id: String, names: Vec<String> },
-    #[error("{0}")]
-    Conflict(String),
-    /// A rule with an error code of its own.
-    #[error("{detail}")]
-    Refused { code: ProblemCode, field: Option<&'static str>, detail: String },
-    /// A deploy that does not follow the current version.
-    #[error("{problem}")]
-    Token { problem: String, current: Option<String> },
-    /// A save that does not follow the current version.
-    #[error("{problem}")]
-    SaveToken { problem: String, current: Option<String> },
-    /// A token of something that the caller cannot change by a bare name.
-    #[error(
-        "`expected_version_token` does not belong to a {what} `{id}` that you accepted and may change"
-    )]
-    TokenOfNone { what: &'static str, id: String, names: Vec<String> },
-    #[error("there is no user or team with this name")]
-    UserNotFound,
-    #[error("the owner of a workflow cannot leave it")]
-    OwnerStays,
-    #[error("this needs the role `{needs}` on the workflow, but yours is `{has}`")]
-    RoleTooLow { has: AccessRole, needs: AccessRole },
-    #[error("you cannot grant a higher role than your own, which is `{0}`")]
-    RoleAboveOwn(AccessRole),
+    /// A field of the request is wrong.
     #[error(transparent)]
     Input(#[from] InputError),
-    #[error("`{field}` {reason}")]
-    Invalid { field: &'static str, reason: String },
-    #[error("`{field}` {reason}")]
-    NotSupported { field: &'static str, reason: String },
+    #[error("there is no {what} `{id}`")]
+    NotFound { what: &'static str, id: String },
+    #[error("{0}")]
+    Conflict(String),
+    /// A rule with a code of its own forbids it.
+    #[error("{0}")]
+    Refused(Box<EngineRefusal>),
     #[error(transparent)]
     Select(#[from] SelectError),
     #[error("the output schema is refused: {0}")]
     Schema(SchemaError),
-    #[error("too many checks are waiting")]
-    ChecksBusy,
-    #[error("the claim cannot be checked within the work limits: {0}")]
-    TooMuchWork(String),
     #[error("the policy is refused: {0}")]
     Policy(BindError),
-    #[error("the idempotency key `{0}` was used for another request")]
-    KeyReused(String),
-    #[error(
-        "the account's credit is too low: this costs at least {} USD, and {} USD is available",
-        usd(*needed_micros), usd(*available_micros)
-    )]
-    Overdrawn { needed_micros: i64, available_micros: i64 },
-    #[error(
-        "the account's credit covers one call at a time, and others were in progress until the deadline"
-    )]
-    CreditInUse,
-    #[error("the account is suspended")]
-    Suspended,
-    /// For background work: a request under such a key is not admitted at all.
-    #[error("the key that submitted it was revoked or has expired")]
-    KeyEnded,
-    #[error("the daily credit for callers without a key is spent or reserved")]
-    DaySpent { resets_at: Timestamp },
-    #[error("the template is not published: {reasoning}")]
-    Unsafe { reasoning: String, run_id: String },
-    #[error("the safety of the template could not be judged: {0}")]
-    ScreenUnavailable(String),
-    #[error("too many rounds are in progress")]
-    Overloaded,
-    #[error("{0}")]
-    Late(&'static str),
-    #[error("the server is shutting down")]
-    ShuttingDown,
     #[error(transparent)]
     Limited(#[from] LimitExceeded),
+    /// This node has too much to do.
+    #[error("{0}")]
+    Busy(&'static str),
+    /// Work in the background lost the key that submitted it. A request under such a key is not
+    /// admitted at all.
+    #[error("the key that submitted it was revoked or has expired")]
+    KeyEnded,
+    #[error("the server is shutting down")]
+    ShuttingDown,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("a defect: {0}")]
     Bug(&'static str),
 }
 
+/// A rule that forbids a request.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct EngineRefusal {
+    pub code: ProblemCode,
+    /// The field of the request that is wrong, if there is one.
+    pub field: Option<&'static str>,
+    pub detail: String,
+    pub context: Option<RefusalContext>,
+}
+
+/// What helps a caller after a refusal, besides its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefusalContext {
+    /// The token of the current version, with the verb that needs it: `deploy` or `save`.
+    CurrentToken {
+        verb: &'static str,
+        token: String,
+    },
+    /// The caller has none with this name; these are the full names of those shared with it.
+    SharedNames {
+        what: &'static str,
+        id: String,
+        names: Vec<String>,
+    },
+    /// The token belongs to none that the caller may change; these are the full names of others.
+    TokenOfNone {
+        what: &'static str,
+        names: Vec<String>,
+    },
+    /// A user with a higher role may do it.
+    HigherRole,
+    /// Executors must be healthy first.
+    Unhealthy,
+    ResetsAt(Timestamp),
+    /// The judgment that stopped a publication.
+    Judgment {
+        reasoning: String,
+        run_id: String,
+    },
+}
+
 impl EngineError {
-    /// A rule with an error code of its own forbids it.
+    pub(crate) const CHECKS_BUSY: Self = Self::Busy("too many checks are waiting");
+
+    /// A rule with a code of its own forbids it.
     pub(crate) fn refused(code: ProblemCode, detail: impl Into<String>) -> Self {
-        Self::Refused { code, field: None, detail: detail.into() }
+        let (field, detail, context) = (None, detail.into(), None);
+        Self::Refused(Box::new(EngineRefusal { code, field, detail, context }))
     }
 
-    /// For a caller that names a verifier in a policy, a misfit is an invalid parameter.
+    /// Adds the field that is wrong to a refusal.
+    pub(crate) fn at(mut self, field: &'static str) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.field = Some(field);
+        }
+        self
+    }
+
+    /// Adds what helps the caller to a refusal.
+    pub(crate) fn with(mut self, context: RefusalContext) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.context = Some(context);
+        }
+        self
+    }
+
+    /// A field of the request is wrong.
+    pub(crate) fn invalid(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Input(InputError { field: field.into(), problem: problem.into() })
+    }
+
+    /// A field of the request asks for more than this server can do.
+    pub(crate) fn not_supported(field: &'static str, reason: &str) -> Self {
+        Self::refused(ProblemCode::NotSupported, format!("`{field}` {reason}")).at(field)
+    }
+
+    /// The key of the caller lacks a scope.
+    pub fn missing_scope(scope: Scope) -> Self {
+        let detail = format!("the key lacks the scope `{}`", scope.as_str());
+        Self::refused(ProblemCode::Forbidden, detail)
+    }
+
+    /// The scope suffices, and still the caller may not do it.
+    pub(crate) fn denied(detail: &str) -> Self {
+        Self::refused(ProblemCode::Forbidden, detail)
+    }
+
+    /// A deploy or save does not follow the current version.
+    pub(crate) fn token_conflict(
+        verb: &'static str,
+        detail: String,
+        current: Option<String>,
+    ) -> Self {
+        let refused = Self::refused(ProblemCode::Conflict, detail);
+        match current {
+            Some(token) => refused.with(RefusalContext::CurrentToken { verb, token }),
+            None => refused,
+        }
+    }
+
+    /// The caller has none with the name, and reaches those of others by these full names.
+    pub(crate) fn named_elsewhere(what: &'static str, id: String, names: Vec<String>) -> Self {
+        Self::refused(ProblemCode::NotFound, format!("you have no {what} `{id}`"))
+            .with(RefusalContext::SharedNames { what, id, names })
+    }
+
+    /// A token leads to nothing that the caller may change by a bare name.
+    pub(crate) fn token_of_none(what: &'static str, id: &str, names: Vec<String>) -> Self {
+        let detail = format!(
+            "`expected_version_token` does not belong to a {what} `{id}` that you accepted and may change"
+        );
+        Self::refused(ProblemCode::Conflict, detail)
+            .with(RefusalContext::TokenOfNone { what, names })
+    }
+
+    pub(crate) fn suspended() -> Self {
+        Self::refused(ProblemCode::AccountSuspended, "the account is suspended")
+    }
+
+    pub(crate) fn credit_in_use() -> Self {
+        let detail = "the account's credit covers one call at a time, and others were in progress until the deadline";
+        Self::refused(ProblemCode::BudgetExhausted, detail)
+    }
+
+    pub(crate) fn user_not_found() -> Self {
+        Self::refused(ProblemCode::UserNotFound, "there is no user or team with this name")
+    }
+
+    /// To a caller who names a verifier in a policy, what does not fit it is a wrong parameter.
     pub(crate) fn invalid_parameter(error: InputError) -> Self {
         Self::Policy(BindError::Params { field: error.field, problem: error.problem })
     }
 
+    /// What helps the caller after a refusal.
+    pub fn context(&self) -> Option<&RefusalContext> {
+        if let Self::Refused(refusal) = self { refusal.context.as_ref() } else { None }
+    }
+
     pub fn code(&self) -> ProblemCode {
         match self {
-            Self::Forbidden(_)
-            | Self::Denied(_)
-            | Self::KeyEnded
-            | Self::RoleTooLow { .. }
-            | Self::RoleAboveOwn(_) => ProblemCode::Forbidden,
-            Self::NotFound { .. } | Self::NamedElsewhere { .. } => ProblemCode::NotFound,
-            Self::Refused { code, .. } => *code,
-            Self::UserNotFound => ProblemCode::UserNotFound,
-            Self::OwnerStays => ProblemCode::WorkflowOwnershipMustTransfer,
-            Self::Conflict(_)
-            | Self::Token { .. }
-            | Self::SaveToken { .. }
-            | Self::TokenOfNone { .. } => ProblemCode::Conflict,
-            Self::Invalid { .. } | Self::Input(_) => ProblemCode::ValidationError,
-            Self::NotSupported { .. } => ProblemCode::NotSupported,
-            Self::Select(
-                SelectError::Unknown(_)
-                | SelectError::NoExecutor(_)
-                | SelectError::NoSession { .. }
-                | SelectError::Unpriced { .. }
-                | SelectError::UnpricedJudge { .. }
-                | SelectError::Empty(_),
-            ) => ProblemCode::SessionUnknown,
-            Self::Select(SelectError::Twice(_)) => ProblemCode::RequestInvalid,
-            Self::Select(SelectError::TooSmall { .. }) => ProblemCode::SessionPoolTooSmall,
-            Self::Select(SelectError::Unavailable { .. }) => ProblemCode::SessionsUnavailable,
-            Self::Schema(_) | Self::TooMuchWork(_) => ProblemCode::SchemaRefused,
+            Self::Input(_) => ProblemCode::ValidationError,
+            Self::NotFound { .. } => ProblemCode::NotFound,
+            Self::Conflict(_) => ProblemCode::Conflict,
+            Self::Refused(refusal) => refusal.code,
+            Self::Select(error) => select_code(error),
+            Self::Schema(_) => ProblemCode::SchemaRefused,
             Self::Policy(_) => ProblemCode::PolicyInvalid,
-            Self::KeyReused(_) => ProblemCode::IdempotencyMismatch,
-            Self::Overdrawn { .. } | Self::CreditInUse => ProblemCode::BudgetExhausted,
-            Self::Suspended => ProblemCode::AccountSuspended,
-            Self::DaySpent { .. } => ProblemCode::AnonymousDailyCap,
-            Self::Unsafe { .. } => ProblemCode::SafetyVerificationFailed,
-            Self::ScreenUnavailable(_) => ProblemCode::SafetyVerificationUnavailable,
-            Self::ChecksBusy | Self::Overloaded | Self::Late(_) => ProblemCode::Overloaded,
             Self::Limited(_) => ProblemCode::RateLimited,
+            Self::Busy(_) => ProblemCode::Overloaded,
+            Self::KeyEnded => ProblemCode::Forbidden,
             Self::ShuttingDown => ProblemCode::ShuttingDown,
             Self::Store(StoreError { kind: StoreErrorKind::Unavailable, .. }) => {
                 ProblemCode::StoreUnavailable
@@ -161,54 +206,58 @@ impl EngineError {
 
     /// The field of the request that is wrong, if there is one.
     pub fn field(&self) -> Option<String> {
-        let field = match self {
-            Self::Policy(BindError::Params { field, .. }) => {
-                return Some(format!("policy.{field}"));
-            }
-            Self::Input(error) => return Some(error.field.clone()),
-            Self::Refused { field, .. } => *field,
-            Self::Invalid { field, .. } | Self::NotSupported { field, .. } => Some(*field),
-            Self::Select(
-                SelectError::Unknown(_)
-                | SelectError::NoExecutor(_)
-                | SelectError::NoSession { .. }
-                | SelectError::Unpriced { .. }
-                | SelectError::UnpricedJudge { .. }
-                | SelectError::Empty(_)
-                | SelectError::Twice(_)
-                | SelectError::TooSmall { .. },
-            ) => Some("consensus.session_pool"),
-            Self::Schema(_) | Self::TooMuchWork(_) => Some("output_schema"),
-            Self::Policy(_) => Some("policy"),
-            Self::Forbidden(_)
-            | Self::Denied(_)
+        match self {
+            Self::Input(error) => Some(error.field.clone()),
+            Self::Refused(refusal) => refusal.field.map(str::to_owned),
+            Self::Select(SelectError::Unavailable { .. })
             | Self::NotFound { .. }
-            | Self::NamedElsewhere { .. }
             | Self::Conflict(_)
-            | Self::Token { .. }
-            | Self::SaveToken { .. }
-            | Self::TokenOfNone { .. }
-            | Self::UserNotFound
-            | Self::OwnerStays
-            | Self::RoleTooLow { .. }
-            | Self::RoleAboveOwn(_)
-            | Self::Select(SelectError::Unavailable { .. })
-            | Self::KeyReused(_)
-            | Self::Overdrawn { .. }
-            | Self::CreditInUse
-            | Self::Suspended
-            | Self::KeyEnded
-            | Self::DaySpent { .. }
-            | Self::Unsafe { .. }
-            | Self::ScreenUnavailable(_)
-            | Self::ChecksBusy
-            | Self::Overloaded
-            | Self::Late(_)
             | Self::Limited(_)
+            | Self::Busy(_)
+            | Self::KeyEnded
             | Self::ShuttingDown
             | Self::Store(_)
             | Self::Bug(_) => None,
-        };
-        field.map(str::to_owned)
+            Self::Select(_) => Some("consensus.session_pool".to_owned()),
+            Self::Schema(_) => Some("output_schema".to_owned()),
+            Self::Policy(BindError::Params { field, .. }) => Some(format!("policy.{field}")),
+            Self::Policy(_) => Some("policy".to_owned()),
+        }
+    }
+}
+
+const fn select_code(error: &SelectError) -> ProblemCode {
+    match error {
+        SelectError::Unknown(_)
+        | SelectError::NoExecutor(_)
+        | SelectError::NoSession { .. }
+        | SelectError::Unpriced { .. }
+        | SelectError::UnpricedJudge { .. }
+        | SelectError::Empty(_) => ProblemCode::SessionUnknown,
+        SelectError::Twice(_) => ProblemCode::RequestInvalid,
+        SelectError::TooSmall { .. } => ProblemCode::SessionPoolTooSmall,
+        SelectError::Unavailable { .. } => ProblemCode::SessionsUnavailable,
+    }
+}
+
+impl From<SchemaRefusal> for EngineError {
+    fn from(refusal: SchemaRefusal) -> Self {
+        match refusal {
+            SchemaRefusal::Schema(error) => Self::Schema(error),
+            SchemaRefusal::Busy => Self::CHECKS_BUSY,
+            SchemaRefusal::Crashed => Self::Bug("a schema could not be compiled"),
+        }
+    }
+}
+
+impl From<PolicyRefusal> for EngineError {
+    fn from(refusal: PolicyRefusal) -> Self {
+        match refusal {
+            PolicyRefusal::Policy(error) => Self::Policy(error),
+            PolicyRefusal::NotDone(SandboxError::Busy) => Self::CHECKS_BUSY,
+            PolicyRefusal::NotDone(SandboxError::Crashed) => {
+                Self::Bug("a policy could not be compiled")
+            }
+        }
     }
 }

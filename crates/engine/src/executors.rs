@@ -49,7 +49,7 @@ impl Engine {
             let reason = format!(
                 "names the environment variable `{name}`, which is not set where the server runs"
             );
-            return Err(EngineError::Invalid { field: "token_env", reason });
+            return Err(EngineError::invalid("token_env", reason));
         }
         if must_answer {
             self.check_answers(&executor).await?;
@@ -98,8 +98,7 @@ impl Engine {
             return Ok(());
         };
         let detail = format!("the executor at `{}` does not answer: {why}", executor.url);
-        let (code, field) = (ProblemCode::ExecutorUnavailable, Some("url"));
-        Err(EngineError::Refused { code, field, detail })
+        Err(EngineError::refused(ProblemCode::ExecutorUnavailable, detail).at("url"))
     }
 
     /// The executors registered at the same address under other names.

@@ -2,7 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use jurat_core::{account::caller::Caller, id::RoundId, idempotency::SavedAnswer, round::Round};
+use jurat_core::{
+    account::caller::Caller, code::ProblemCode, id::RoundId, idempotency::SavedAnswer, round::Round,
+};
 use jurat_store::{
     Behalf, IdempotencyAnswer, IdempotencyRecord, PriorWrite, StoreError, WriteOutcome,
 };
@@ -224,7 +226,10 @@ impl Engine {
             .await?;
         let is_other = |found: &PriorWrite| found.request_digest != once.request_digest;
         if found.as_ref().is_some_and(is_other) {
-            return Err(EngineError::KeyReused(once.key.clone()));
+            return Err(EngineError::refused(
+                ProblemCode::IdempotencyMismatch,
+                format!("the idempotency key `{}` was used for another request", once.key),
+            ));
         }
         Ok(found)
     }

@@ -37,11 +37,11 @@ pub use crate::{
         logins::AccountSettings,
         storage::{PruneReport, StorageTerms},
     },
-    agent_events::{AgentEventQuery, AgentEventTerms},
-    agent_runs::{AgentRunQuery, AgentRunView, RunWorkerEnd, RunWorkerSettings},
+    agent_events::AgentEventTerms,
+    agent_runs::{AgentRunView, RunWorkerEnd, RunWorkerSettings},
     background::pause,
     clock::{Clock, SystemClock},
-    error::EngineError,
+    error::{EngineError, EngineRefusal, RefusalContext},
     executors::{
         NewExecutor,
         probe::{EventsProbe, ExecutorView},
@@ -68,11 +68,10 @@ pub use crate::{
     tasks::{
         TaskRoster,
         call::{
-            TaskCallOrder, TaskCallOutcome, TaskCallResult, TaskCallTarget, TaskCallVerdict,
-            TaskCallWork,
+            TaskCallFailure, TaskCallOrder, TaskCallOutcome, TaskCallResult, TaskCallTarget,
+            TaskCallVerdict, TaskCallWork,
         },
-        knowledge_list::KnowledgeQuery,
-        read::{TaskDecision, TaskQuery},
+        read::TaskDecision,
     },
     verifiers::{
         CaseProgress, CaseWatcher, ExpectedCase, MeasureData, MeasureReport, MeasureRequest,

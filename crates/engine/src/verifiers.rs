@@ -180,7 +180,7 @@ impl Engine {
             NameMatch::Nothing => Err(unknown_verifier(reference)),
             NameMatch::Elsewhere(names) => {
                 let id = reference.to_string();
-                Err(EngineError::NamedElsewhere { what: "verifier", id, names })
+                Err(EngineError::named_elsewhere("verifier", id, names))
             }
         }
     }
@@ -190,10 +190,10 @@ impl Engine {
 fn require_unpinned(reference: &VerifierRef) -> Result<(), EngineError> {
     match reference.version {
         None => Ok(()),
-        Some(version) => Err(EngineError::Invalid {
-            field: "verifier_id",
-            reason: format!("must name the whole verifier; leave `@{version}` out"),
-        }),
+        Some(version) => Err(EngineError::invalid(
+            "verifier_id",
+            format!("must name the whole verifier; leave `@{version}` out"),
+        )),
     }
 }
 

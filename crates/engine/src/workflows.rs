@@ -11,7 +11,7 @@ use jurat_core::{
     code::ProblemCode,
     verifier::{InputError, run::Provenance},
     workflow::{
-        GRANTS_A_DAY, MOST_WAITING, OwnershipFilter, ReachableWorkflow, WorkflowRef,
+        AccessRole, GRANTS_A_DAY, MOST_WAITING, OwnershipFilter, ReachableWorkflow, WorkflowRef,
         file::{ALL_FILES_BYTES, MOST_FILES},
         operation::{ForkLineage, WorkflowFileBytes, WorkflowView},
         search::{self, MOST_CANDIDATES, SearchTexts},
@@ -27,7 +27,7 @@ pub use self::{
     save::NewFilePatch,
 };
 use crate::{
-    Engine, EngineError,
+    Engine, EngineError, RefusalContext,
     access::{behalf_of, require_scope},
 };
 
@@ -178,11 +178,10 @@ impl Engine {
             let found = self.inner.store.workflows().find(&behalf_of(caller), &asked).await?;
             let found = found_one(found, &reference)?.workflow.id;
             if checked.workflow_id.as_ref().is_some_and(|id| *id != found) {
-                return Err(EngineError::Invalid {
-                    field: "workflow_ref",
-                    reason: "names a different workflow than `workflow_id`; leave one out"
-                        .to_owned(),
-                });
+                return Err(EngineError::invalid(
+                    "workflow_ref",
+                    "names a different workflow than `workflow_id`; leave one out",
+                ));
             }
             checked.workflow_id = Some(found);
         }
@@ -217,7 +216,7 @@ fn found_one<T>(found: NameMatch<T>, reference: &WorkflowRef) -> Result<T, Engin
         NameMatch::Nothing => Err(unknown_workflow(reference)),
         NameMatch::Elsewhere(names) => {
             let id = reference.to_string();
-            Err(EngineError::NamedElsewhere { what: "workflow", id, names })
+            Err(EngineError::named_elsewhere("workflow", id, names))
         }
     }
 }
@@ -230,29 +229,30 @@ fn unknown_workflow(reference: &WorkflowRef) -> EngineError {
 fn require_unpinned(reference: &WorkflowRef) -> Result<(), EngineError> {
     match reference.version {
         None => Ok(()),
-        Some(version) => Err(EngineError::Invalid {
-            field: "workflow_id",
-            reason: format!("must name the whole workflow; leave `@{version}` out"),
-        }),
+        Some(version) => Err(EngineError::invalid(
+            "workflow_id",
+            format!("must name the whole workflow; leave `@{version}` out"),
+        )),
     }
 }
 
 /// Why the store changed nothing, for a workflow under this name.
 fn refusal(refused: WorkflowRefusal, named: &str) -> EngineError {
-    let token = |problem: String, current| EngineError::SaveToken { problem, current };
+    let token = |problem: String, current| EngineError::token_conflict("save", problem, current);
     match refused {
         WorkflowRefusal::NotFound => {
             EngineError::NotFound { what: "workflow", id: named.to_owned() }
         }
         WorkflowRefusal::Elsewhere(names) => {
-            EngineError::NamedElsewhere { what: "workflow", id: named.to_owned(), names }
+            EngineError::named_elsewhere("workflow", named.to_owned(), names)
         }
-        WorkflowRefusal::TokenOfNone(names) => {
-            EngineError::TokenOfNone { what: "workflow", id: named.to_owned(), names }
-        }
+        WorkflowRefusal::TokenOfNone(names) => EngineError::token_of_none("workflow", named, names),
         WorkflowRefusal::Full(full) => crate::accounts::storage::full(&full),
-        WorkflowRefusal::RoleTooLow { has, needs } => EngineError::RoleTooLow { has, needs },
-        WorkflowRefusal::RoleAboveOwn { has } => EngineError::RoleAboveOwn(has),
+        WorkflowRefusal::RoleTooLow { has, needs } => role_too_low(has, needs),
+        WorkflowRefusal::RoleAboveOwn { has } => EngineError::denied(&format!(
+            "you cannot grant a higher role than your own, which is `{has}`"
+        ))
+        .with(RefusalContext::HigherRole),
         WorkflowRefusal::TokenMissing { current } => token(
             format!(
                 "there is already a workflow `{named}`; its next version needs `expected_version_token`"
@@ -287,16 +287,25 @@ fn refusal(refused: WorkflowRefusal, named: &str) -> EngineError {
         WorkflowRefusal::TooManyWaiting => EngineError::Conflict(format!(
             "{MOST_WAITING} of the owner's grants to this user are still pending; the user must accept or decline some first, or share with a team"
         )),
-        WorkflowRefusal::OwnerStays => EngineError::OwnerStays,
-        WorkflowRefusal::GranteeUnknown => EngineError::UserNotFound,
+        WorkflowRefusal::OwnerStays => EngineError::refused(
+            ProblemCode::WorkflowOwnershipMustTransfer,
+            "the owner of a workflow cannot leave it",
+        ),
+        WorkflowRefusal::GranteeUnknown => EngineError::user_not_found(),
         WorkflowRefusal::BindingsAreOwners => {
-            EngineError::Denied("only the owner of a workflow may change its verifiers")
+            EngineError::denied("only the owner of a workflow may change its verifiers")
         }
         WorkflowRefusal::Field(wrong) => EngineError::Input(wrong_field(&wrong)),
     }
 }
 
 /// The field of a request that the store refused.
+/// The caller's role on a workflow does not suffice.
+fn role_too_low(has: AccessRole, needs: AccessRole) -> EngineError {
+    let detail = format!("this needs the role `{needs}` on the workflow, but yours is `{has}`");
+    EngineError::denied(&detail).with(RefusalContext::HigherRole)
+}
+
 fn wrong_field(wrong: &WrongField) -> InputError {
     let input = |field: &str, problem: String| InputError { field: field.to_owned(), problem };
     match wrong {

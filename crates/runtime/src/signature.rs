@@ -1,20 +1,21 @@
 //! Checks that a known node sent a request, by its message signature (RFC 9421).
 
-use std::collections::BTreeSet;
-use std::str::FromStr;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    collections::BTreeSet,
+    str::FromStr,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use axum::body::Body;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, Request, StatusCode, header};
-use sha2::{Digest as _, Sha256};
+use jurat_wire::signature::{
+    ALWAYS_COVERED, CONTENT_DIGEST, EVENT_ID, SIGNATURE, SIGNATURE_INPUT, SignatureInput,
+    content_digest, read_signature,
+};
 
 use crate::refusal::RequestRefusal;
 
-/// The components that the signature of an event must cover.
-const COVERED: [&str; 5] = ["@method", "@authority", "@path", "content-digest", "x-jurat-event"];
 /// The maximum clock difference to a node, plus the time that a request may take to arrive.
 const FRESH_S: u64 = 300;
 
@@ -55,6 +56,15 @@ impl SignedHead {
     fn authority(&self) -> Result<String, String> {
         self.get(header::HOST.as_str()).map(str::to_ascii_lowercase)
     }
+
+    /// The value of a signed component.
+    fn component(&self, name: &str) -> Result<String, String> {
+        match name {
+            "@authority" => self.authority(),
+            "@path" => Ok(self.path.clone()),
+            header => self.get(header).map(str::to_owned),
+        }
+    }
 }
 
 /// The signer of a request. If nodes are configured, requests that none of them signed recently are
@@ -82,77 +92,45 @@ fn checked(
     body: &[u8],
     now_s: u64,
 ) -> Result<NodePublicKey, String> {
-    let digest = format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)));
-    if head.get("content-digest")? != digest {
+    if head.get(CONTENT_DIGEST)? != content_digest(body) {
         return Err("`Content-Digest` does not match the body".to_owned());
     }
-    let input = SignatureInput::read(head.get("signature-input")?)?;
-    if FRESH_S < now_s.abs_diff(input.created) {
+    let input = SignatureInput::read(head.get(SIGNATURE_INPUT)?);
+    let signed = input.and_then(|input| {
+        let (created_s, key) = (u64::try_from(input.created_s).ok()?, input.key_id.parse().ok()?);
+        Some((input, created_s, key))
+    });
+    let (input, created_s, key) = signed.ok_or("`Signature-Input` cannot be read")?;
+    require_coverage(&input)?;
+    if FRESH_S < now_s.abs_diff(created_s) {
         return Err(format!(
-            "it was signed at {}, more than {FRESH_S} seconds from the current time {now_s}",
-            input.created
+            "it was signed at {created_s}, more than {FRESH_S} seconds from the current time {now_s}"
         ));
     }
-    if !is_known(&input.key) {
+    if !is_known(&key) {
         return Err("the signing node is unknown".to_owned());
     }
-    let signature = head.get("signature")?.strip_prefix("sig1=:");
-    let signature = signature.and_then(|it| STANDARD.decode(it.strip_suffix(':')?).ok());
-    let signature = signature.ok_or("`Signature` cannot be read")?;
-    let base = input.base(head)?;
-    let NodePublicKey(key) = input.key;
-    UnparsedPublicKey::new(&ED25519, key).verify(base.as_bytes(), &signature).map_err(|_| {
+    let signature = read_signature(head.get(SIGNATURE)?).ok_or("`Signature` cannot be read")?;
+    let base = input.base(|name| head.component(name))?;
+    let NodePublicKey(bytes) = key;
+    UnparsedPublicKey::new(&ED25519, bytes).verify(base.as_bytes(), &signature).map_err(|_| {
         let authority = head.authority().unwrap_or_default();
         let path = &head.path;
         format!("the signature does not match the received request to `{authority}` at `{path}`")
     })?;
-    Ok(input.key)
+    Ok(key)
 }
 
-/// The parsed `Signature-Input`.
-struct SignatureInput<'a> {
-    /// The names of the covered components, in order.
-    names: Vec<&'a str>,
-    /// The parameters as they are signed.
-    params: &'a str,
-    created: u64,
-    key: NodePublicKey,
-}
-
-impl<'a> SignatureInput<'a> {
-    fn read(text: &'a str) -> Result<Self, String> {
-        let unreadable = || "`Signature-Input` cannot be read".to_owned();
-        let params = text.strip_prefix("sig1=").ok_or_else(unreadable)?;
-        let parts = params.strip_prefix('(').and_then(|it| it.split_once(')'));
-        let (names, rest) = parts.ok_or_else(unreadable)?;
-        let names: Vec<&str> = names.split(' ').map(|it| it.trim_matches('"')).collect();
-        let covered: BTreeSet<&str> = names.iter().copied().collect();
-        if covered != BTreeSet::from(COVERED) || names.len() != COVERED.len() {
-            return Err(format!("the signature must cover {}", COVERED.join(", ")));
-        }
-        let parameter =
-            |name: &str| rest.split(';').find_map(|it| it.strip_prefix(name)?.strip_prefix('='));
-        let created = parameter("created").and_then(|it| it.parse().ok());
-        let key = parameter("keyid").and_then(|it| it.trim_matches('"').parse().ok());
-        let (created, key) = created.zip(key).ok_or_else(unreadable)?;
-        Ok(Self { names, params, created, key })
+/// The signature of an event must cover its id besides what every signature covers, and no more.
+fn require_coverage(input: &SignatureInput) -> Result<(), String> {
+    let required: Vec<&str> = ALWAYS_COVERED.into_iter().chain([EVENT_ID]).collect();
+    let covered: BTreeSet<&str> = input.components.iter().map(String::as_str).collect();
+    let is_covered =
+        input.components.len() == required.len() && covered == required.iter().copied().collect();
+    if is_covered {
+        return Ok(());
     }
-
-    /// The signed text, if it was signed for this request.
-    fn base(&self, head: &SignedHead) -> Result<String, String> {
-        let mut base = String::new();
-        for name in &self.names {
-            let value = match *name {
-                "@method" => "POST".to_owned(),
-                "@authority" => head.authority()?,
-                "@path" => head.path.clone(),
-                other => head.get(other)?.to_owned(),
-            };
-            base.extend(["\"", name, "\": ", &value, "\n"]);
-        }
-        base.extend(["\"@signature-params\": ", self.params]);
-        Ok(base)
-    }
+    Err(format!("the signature must cover {}", required.join(", ")))
 }
 
 fn now_s() -> u64 {

@@ -21,13 +21,13 @@ pub use crate::{
     ops::{
         accounts::{AccountOps, Suspension},
         agent_events::{
-            AgentEventAdd, AgentEventFilter, AgentEventOps, AgentEventOutcome, AgentEventPruning,
-            AgentEventTake, NotLeaseHolder, TooManyPending, UndeliverableEvent,
+            AgentEventAdd, AgentEventOps, AgentEventOutcome, AgentEventPruning, AgentEventTake,
+            NotLeaseHolder, TooManyPending, UndeliverableEvent,
         },
         agent_runs::{
-            AgentRunConflict, AgentRunEventsQuery, AgentRunFilter, AgentRunOps, AgentRunRecord,
-            AgentRunRefusal, AgentRunState, AgentRunSubmit, AgentRunWrite, AgentStepRenewal,
-            AgentStepTake, NewAgentStep, TakenAgentStep,
+            AgentRunConflict, AgentRunEventsQuery, AgentRunOps, AgentRunRecord, AgentRunRefusal,
+            AgentRunState, AgentRunSubmit, AgentRunWrite, AgentStepRenewal, AgentStepTake,
+            NewAgentStep, TakenAgentStep,
         },
         checkup::{CheckupOps, EndedRoundsQuery, RoundRecord, StoreCheckup},
         evidence::{EvidenceBlob, EvidenceOps, EvidencePruning, NewEvidence},
@@ -47,7 +47,7 @@ pub use crate::{
         },
         knowledge::{
             KnowledgeDeprecation, KnowledgeFetch, KnowledgeHits, KnowledgeLookup, KnowledgeOps,
-            KnowledgePageQuery, KnowledgeSummary, SimilarKnowledge,
+            KnowledgeSummary, SimilarKnowledge,
         },
         ledger::{CreditGrant, CreditGrantRefusal, LedgerOps, Spending},
         logins::{
@@ -70,7 +70,7 @@ pub use crate::{
         },
         tasks::{
             TaskAppend, TaskAppendExtras, TaskAppendRefusal, TaskBallotRow, TaskEventsQuery,
-            TaskFilter, TaskOps, TaskSubmit, TaskSubmitRefusal,
+            TaskOps, TaskSubmit, TaskSubmitRefusal,
         },
         teams::{
             MemberRemoval, NewTeam, TeamInvite, TeamListQuery, TeamLookup, TeamOps, TeamRefusal,

@@ -3,6 +3,7 @@
 mod agent_event;
 mod contract;
 mod shape;
+mod submission;
 mod terms;
 mod verify;
 
@@ -22,6 +23,8 @@ pub use self::contract::{
     DiminishingReturns, EvidencePolicy, ExploreStop, JobContract, MaxConcurrency, TaskContract,
 };
 pub use self::shape::ShapeError;
+pub use self::submission::{TaskSubmission, step_submission};
+pub(crate) use self::submission::{step_contract, step_voters};
 pub use self::terms::{USUAL_BACKOFF_MS, USUAL_REPEATS, USUAL_RETRIES};
 pub use self::verify::{VerificationStatus, VerifyRequest, VerifyResponse, verify_request_bytes};
 

@@ -3,5 +3,6 @@
 pub mod api;
 pub mod executor;
 pub mod problem;
+pub mod signature;
 
 pub use jurat_core::strict_json;

@@ -4,7 +4,9 @@ mod record;
 
 use std::str::FromStr;
 
-pub use self::record::{AgentEventAddition, AgentEventRecord, NewAgentEvent};
+pub use self::record::{
+    AgentEventAddition, AgentEventFilter, AgentEventOrder, AgentEventRecord, NewAgentEvent,
+};
 use crate::{round::job::words, time::Timestamp};
 
 words!(

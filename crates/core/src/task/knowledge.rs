@@ -8,7 +8,8 @@ use std::{collections::BTreeMap, fmt};
 use serde_json::Value;
 
 pub use self::record::{
-    Knowledge, KnowledgeDigests, KnowledgeKey, KnowledgePosition, KnowledgeRecord, KnowledgeScope,
+    Knowledge, KnowledgeDigests, KnowledgeFilter, KnowledgeKey, KnowledgePosition, KnowledgeRecord,
+    KnowledgeScope,
 };
 
 /// The maximum number of words counted in one input, so that a comparison is cheap.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Task, TaskEvent, TaskPhase};
 use crate::{
     id::{AccountId, RoundId},
+    list::ListPosition,
     round::candidate::Evidence,
     time::Timestamp,
 };
@@ -116,4 +117,26 @@ pub struct TakenTasks {
     pub some_wait: bool,
     /// The last account that was looked at, if there are more after it.
     pub looked_to: Option<AccountId>,
+}
+
+/// A complaint about a final decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskComplaint {
+    /// The epoch of the decision; `None` for the newest.
+    pub epoch: Option<u64>,
+    pub reason: String,
+    /// When it was signed, in milliseconds since 1970.
+    pub timestamp: Option<u64>,
+    /// The hex digits of the signature.
+    pub signature: Option<String>,
+}
+
+/// Selects tasks for a list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TaskFilter {
+    pub phase: Option<TaskPhase>,
+    pub task_type: Option<String>,
+    /// Starts after this task, towards older ones.
+    pub before: Option<ListPosition>,
+    pub limit: u32,
 }

@@ -158,13 +158,13 @@ impl Engine {
             }
             WriteOutcome::Refused(CreditGrantRefusal::UnknownAccount) => Err(unknown_account(id)),
             WriteOutcome::Refused(CreditGrantRefusal::TooMuch(balance)) => {
-                Err(EngineError::Invalid {
-                    field: "amount_usd",
-                    reason: format!(
+                Err(EngineError::invalid(
+                    "amount_usd",
+                    format!(
                         "takes back more than the available credit, which is {}",
                         usd(balance.available)
                     ),
-                })
+                ))
             }
             WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
         }

@@ -17,7 +17,7 @@ use jurat_store::{
     NewDevice, WriteOutcome,
 };
 
-use super::logins::{KeylessRequest, date_text};
+use super::logins::KeylessRequest;
 use crate::{Engine, EngineError, IssuedKey, LimitExceeded, access::require_scope};
 
 /// A device login as the program sees it.
@@ -119,7 +119,7 @@ impl Engine {
         let used = DeviceUse { token_hash: secret_hash(token), at };
         match self.inner.store.logins().use_device(&Behalf::Platform, &used, None).await? {
             WriteOutcome::Done(account) => {
-                let name = format!("{LOGIN_NAME}{} {}", plain_hostname(hostname), date_text(at));
+                let name = format!("{LOGIN_NAME}{} {}", plain_hostname(hostname), at.date());
                 self.login_key(account, name.replace("  ", " ").trim()).await
             }
             WriteOutcome::Refused(_) | WriteOutcome::Repeated => Err(EngineError::refused(
@@ -177,7 +177,7 @@ impl Engine {
                     admitted.scopes.contains(&Scope::Admin) || admitted.scopes.contains(scope)
                 };
                 if let Some(scope) = Scope::OWN.into_iter().find(|scope| !has(scope)) {
-                    return Err(EngineError::Forbidden(scope));
+                    return Err(EngineError::missing_scope(scope));
                 }
                 admitted.account
             }

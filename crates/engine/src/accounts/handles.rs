@@ -57,13 +57,13 @@ impl Engine {
 pub(crate) fn new_handle(text: &str) -> Result<String, EngineError> {
     if !account::is_handle(text) {
         let (fewest, most) = HANDLE_CHARS;
-        return Err(EngineError::Refused {
-            code: ProblemCode::HandleInvalid,
-            field: Some("handle"),
-            detail: format!(
+        return Err(EngineError::refused(
+            ProblemCode::HandleInvalid,
+            format!(
                 "`handle` must have {fewest} to {most} lowercase letters, digits or hyphens, with no hyphen at either end"
             ),
-        });
+        )
+        .at("handle"));
     }
     if account::is_reserved(text) {
         let detail = format!("the handle `{text}` is reserved");

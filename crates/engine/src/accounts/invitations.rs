@@ -15,7 +15,6 @@ use jurat_store::{
     Behalf, InvitationAnswer, InvitationAnswerRefusal, InvitationFilter, InvitationRefusal,
 };
 
-use super::logins::date_text;
 use crate::access::behalf_of;
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
@@ -115,7 +114,7 @@ impl Engine {
         let text = format!(
             "{from_label} offers you {} on the Jurat installation{place}.\n\nThe offer is open until {}. To accept or decline it:\n\n    jurat invitations accept {id}\n    jurat invitations decline {id}\n\n{without}If you do not know the sender, you can ignore this message.\n",
             offer_text(invitation),
-            date_text(invitation.expires_at),
+            invitation.expires_at.date(),
         );
         let id = uuid(invitation.created_at, self.inner.clock.bits());
         Mail { id, to, subject: "An invitation on Jurat".to_owned(), text }
@@ -165,10 +164,10 @@ fn answer_refusal(
             EngineError::NotFound { what: "invitation", id: id.chars().take(80).collect() }
         }
         InvitationAnswerRefusal::OtherSide if wanted == InvitationOutcome::Cancelled => {
-            EngineError::Denied("only the sender may cancel the invitation")
+            EngineError::denied("only the sender may cancel the invitation")
         }
         InvitationAnswerRefusal::OtherSide => {
-            EngineError::Denied("only the invited account may answer the invitation")
+            EngineError::denied("only the invited account may answer the invitation")
         }
         InvitationAnswerRefusal::Expired => {
             EngineError::refused(ProblemCode::InvitationExpired, "the invitation has expired")

@@ -145,7 +145,7 @@ impl Engine {
             WriteOutcome::Repeated => self.concurrent_answer(caller, keyed).await,
             WriteOutcome::Refused(KeyRevokeRefusal::Unknown) => Err(unknown_key(key)),
             WriteOutcome::Refused(KeyRevokeRefusal::Beyond(scope)) => {
-                Err(EngineError::Forbidden(scope))
+                Err(EngineError::missing_scope(scope))
             }
             WriteOutcome::Refused(KeyRevokeRefusal::OwnKey) => Err(EngineError::Conflict(
                 "this is the key of the request itself; revoke it with another key".to_owned(),

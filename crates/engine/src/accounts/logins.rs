@@ -125,7 +125,7 @@ impl Engine {
         self.admit_keyless(from, KeylessRequest::Login)?;
         let is_open = self.inner.accounts.is_open;
         if purpose == LoginPurpose::Register && !is_open {
-            return Err(EngineError::Denied(
+            return Err(EngineError::denied(
                 "this installation has no self-registration; ask its operator for an account",
             ));
         }
@@ -171,7 +171,7 @@ impl Engine {
         from: Option<IpAddr>,
     ) -> Result<IssuedKey, EngineError> {
         let profile = self.profile_by_code(address, code, from).await?;
-        let name = format!("{LOGIN_NAME}{}", date_text(self.inner.clock.now()));
+        let name = format!("{LOGIN_NAME}{}", self.inner.clock.now().date());
         self.login_key(profile.account, &name).await
     }
 
@@ -272,9 +272,8 @@ impl Engine {
 }
 
 fn email(text: &str) -> Result<String, EngineError> {
-    account::email(text).ok_or_else(|| EngineError::Invalid {
-        field: "email",
-        reason: "must be an e-mail address, such as ann@example.com".to_owned(),
+    account::email(text).ok_or_else(|| {
+        EngineError::invalid("email", "must be an e-mail address, such as ann@example.com")
     })
 }
 
@@ -288,11 +287,6 @@ fn code_result<T>(written: WriteOutcome<T, LoginCodeRefusal>) -> Result<T, Engin
         WriteOutcome::Refused(LoginCodeRefusal::Gone) => Err(wrong_code()),
         WriteOutcome::Repeated => Err(EngineError::Bug("a code has no idempotency key")),
     }
-}
-
-/// The date of a time, such as 2026-09-21.
-pub(crate) fn date_text(at: Timestamp) -> String {
-    jurat_wire::api::kit::time::text(at).chars().take(10).collect()
 }
 
 fn code_mail(id: String, to: &str, code: &str) -> Mail {

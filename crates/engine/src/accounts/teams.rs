@@ -148,7 +148,7 @@ fn unknown_team(team: &str) -> EngineError {
 fn refusal(refused: TeamRefusal, team: &str, user: &str) -> EngineError {
     match refused {
         TeamRefusal::Unknown => unknown_team(team),
-        TeamRefusal::NotOwner => EngineError::Denied("only the owner of the team may do that"),
+        TeamRefusal::NotOwner => EngineError::denied("only the owner of the team may do that"),
         TeamRefusal::NoHandle => no_handle(),
         TeamRefusal::HandleTaken => handle_taken(team),
         TeamRefusal::AlreadyMember => {

@@ -66,12 +66,12 @@ pub(crate) fn check_visitor_timeout(caller: &Caller, timeout_ms: u64) -> Result<
     if caller.credit() != CreditMode::Anonymous || TIMEOUT_FLOOR_MS <= timeout_ms {
         return Ok(());
     }
-    Err(EngineError::Invalid {
-        field: "timeout_ms",
-        reason: format!(
+    Err(EngineError::invalid(
+        "timeout_ms",
+        format!(
             "must be at least {TIMEOUT_FLOOR_MS} without a key, and is {timeout_ms}; leave it out, or send a key"
         ),
-    })
+    ))
 }
 
 /// The network that counts as one address: an IPv6 user has a whole network.

@@ -2,13 +2,10 @@
 //! dispute a decision, but never decides anything itself.
 
 use jurat_core::task::{
-    TaskKey,
+    TaskComplaint, TaskKey,
     agent_event::{AgentAction, AgentEventRecord, DecisionRoute},
 };
-use jurat_wire::{
-    api::tasks::TaskComplaint,
-    executor::{AgentDecision, AgentEvent as AgentEventBody},
-};
+use jurat_wire::executor::{AgentDecision, AgentEvent as AgentEventBody};
 use serde_json::Value;
 
 use crate::{Engine, EngineError};

@@ -8,6 +8,7 @@ use jurat_core::{
 use jurat_guard::client::{CallError, HttpReply};
 use jurat_wire::{
     executor::{AgentDecision, AgentEventCallbackResponse, decode_agent_event_response},
+    signature::{EVENT_ID, content_digest},
     strict_json,
 };
 use serde_json::json;
@@ -15,13 +16,11 @@ use url::Url;
 
 use crate::{
     Engine, EngineError,
-    executors::signature::{
-        CONTENT_DIGEST, CoveredParts, SIGNATURE, SIGNATURE_INPUT, content_digest,
-    },
+    executors::signature::{CONTENT_DIGEST, CoveredParts, SIGNATURE, SIGNATURE_INPUT},
     rounds::ask::{CORRELATION_HEADER, excerpt},
 };
 
-const EVENT: HeaderName = HeaderName::from_static("x-jurat-event");
+const EVENT: HeaderName = HeaderName::from_static(EVENT_ID);
 /// The maximum stored size of a decision.
 const MOST_OF_A_DECISION: usize = 64 * 1024;
 

@@ -129,7 +129,7 @@ impl Engine {
                 WriteOutcome::Repeated => return Ok(None),
             }
         }
-        Err(EngineError::Late("the run is changing too fast to be written").into())
+        Err(EngineError::Busy("the run is changing too fast to be written").into())
     }
 
     /// Wakes the followers of the run and the workers.

@@ -3,17 +3,19 @@
 use std::collections::BTreeSet;
 
 use jurat_core::agent_run::{
-    AgentRun, AgentStep, BucketName, ExploreProgress, ReexploreSignal, UnresolvedCause,
+    AgentRun, AgentRunSpec, AgentStep, BucketName, ExploreProgress, ReexploreSignal,
+    UnresolvedCause,
 };
 use jurat_store::{AgentRunRecord, AgentRunState};
-use jurat_wire::api::agent_runs::decode_spec;
 use serde_json::{Value, json};
 
 use crate::EngineError;
 
 pub(super) fn read_stored(stored: AgentRunRecord) -> Result<AgentRun, EngineError> {
-    let spec = decode_spec(&stored.spec)
-        .map_err(|_| EngineError::Bug("the spec of a run does not read back"))?;
+    let spec = AgentRunSpec::from_document(&stored.spec).map_err(|error| {
+        tracing::error!(run.id = stored.key.id, error = %error, "could not read the spec of a run");
+        EngineError::Bug("the spec of a run does not read back")
+    })?;
     let AgentRunRecord { state, steps, created_at, .. } = stored;
     let (explored, signal) = read_explored(&state.explored, state.iteration)
         .ok_or(EngineError::Bug("what a run has explored does not read back"))?;

@@ -10,12 +10,12 @@ use jurat_core::{
         StepOutcome,
     },
     canonical::digest,
+    code::ProblemCode,
     task::{ProposalStanding, Task, TaskCandidateRow, TaskEnd, TaskKey, TaskRecord},
 };
 use jurat_store::{AgentStepRenewal, Behalf, TakenAgentStep, WriteOutcome};
-use jurat_wire::api::agent_runs::step_submission;
 
-use super::{RUN_CANCELLED, change::AgentRunChangeError, record};
+use super::{RUN_CANCELLED, change::AgentRunChangeError, record, submit::step_task};
 use crate::{Engine, EngineError, background::pause, pauses::Pauses};
 
 /// How many times a result is written if the store fails, and how long to wait in between.
@@ -27,9 +27,6 @@ const BETWEEN_WRITES: Duration = Duration::from_millis(500);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const MOST_STORE_ERRORS: u32 = 20;
-
-/// The log message of a worker that has lost its lease.
-const LEASE_LOST: &str = "step already taken by another worker; discarding the outcome";
 
 /// A step that this worker holds.
 #[derive(Debug, Clone)]
@@ -61,12 +58,7 @@ impl Engine {
                     let run = &held.step.run;
                     tracing::warn!(run.id = run.id, error = %error, "waiting for the store to continue a step");
                     if !self.wait_for_store(&held, &mut pauses).await {
-                        tracing::info!(
-                            run.id = run.id,
-                            agent.id = held.step.agent_id,
-                            "{}",
-                            LEASE_LOST
-                        );
+                        log_lease_lost(&held.step);
                         return;
                     }
                     troubles += 1;
@@ -111,10 +103,11 @@ impl Engine {
             self.step_task_cancel(&caller, &task_id).await;
             return Ok(Some(StepOutcome::Cancelled));
         }
-        let order = match step_submission(&run, agent_id) {
+        let order = match step_task(&run, agent_id) {
             Ok(order) => order,
-            Err(problem) => {
-                return Ok(Some(StepOutcome::Failed { error: problem.detail, is_lasting: true }));
+            Err(error) => {
+                let error = error.to_string();
+                return Ok(Some(StepOutcome::Failed { error, is_lasting: true }));
             }
         };
         match self.task_submit_at(&caller, order, None, step.attempt).await {
@@ -124,7 +117,7 @@ impl Engine {
         }
         Ok(match self.wait_for_task(&caller, held, &task_id).await? {
             StepWaitEnd::Lost => {
-                tracing::info!(run.id = key.id, agent.id = agent_id, "{}", LEASE_LOST);
+                log_lease_lost(&held.step);
                 None
             }
             StepWaitEnd::Stopped => Some(StepOutcome::Released),
@@ -279,12 +272,7 @@ impl Engine {
             match self.agent_run_decide(run, command.clone()).await {
                 Ok(_) => return,
                 Err(AgentRunChangeError::Refused(AgentRunRejection::LeaseLost, _)) => {
-                    tracing::info!(
-                        run.id = run.id,
-                        agent.id = held.step.agent_id,
-                        "{}",
-                        LEASE_LOST
-                    );
+                    log_lease_lost(&held.step);
                     return;
                 }
                 Err(AgentRunChangeError::Refused(refusal, status)) => {
@@ -311,9 +299,18 @@ fn failure(error: &EngineError) -> StepOutcome {
         !matches!(wrong.field.as_str(), "task_type" | "profile")
     } else {
         let is_wrong = matches!(error, EngineError::Schema(_) | EngineError::Policy(_));
-        is_wrong || matches!(error, EngineError::Invalid { .. } | EngineError::Suspended)
+        is_wrong || error.code() == ProblemCode::AccountSuspended
     };
     StepOutcome::Failed { error: error.to_string(), is_lasting }
+}
+
+fn log_lease_lost(step: &TakenAgentStep) {
+    let (run, agent) = (&step.run.id, &step.agent_id);
+    tracing::info!(
+        run.id = run,
+        agent.id = agent,
+        "step already taken by another worker; discarding the outcome"
+    );
 }
 
 fn undecided(task: &Task) -> StepOutcome {

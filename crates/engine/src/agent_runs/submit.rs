@@ -6,24 +6,20 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     agent_run::{
         AgentRun, AgentRunAddition, AgentRunCommand, AgentRunEvent, AgentRunEventKind, AgentRunKey,
-        AgentRunStatus, AgentSpec,
+        AgentRunOrder, AgentRunStatus, AgentSpec,
     },
-    canonical::digest_json,
     id::AccountId,
     policy::Policy,
     task::TermError,
     verifier::InputError,
 };
 use jurat_store::{AgentRunRefusal, AgentRunSubmit, NewAgentStep};
-use jurat_wire::api::{
-    agent_runs::{AgentRunRequest, step_submission},
-    tasks::TaskSubmission,
-};
+use jurat_wire::executor::{ShapeError, TaskSubmission, step_submission};
 use serde_json::json;
 
 use super::{key, record};
 use crate::{
-    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves,
+    Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, RefusalContext,
     access::{behalf_of, require_scope},
     tasks::{TaskRoster, call::submitting_key, check_scopes, no_session, profile_of},
 };
@@ -33,15 +29,14 @@ impl Engine {
     pub async fn agent_run_submit(
         &self,
         caller: &Caller,
-        order: AgentRunRequest,
+        order: AgentRunOrder,
         keyed: Option<IdempotentWrite<AgentRunAddition>>,
     ) -> Result<IdempotentOutcome<AgentRunAddition>, EngineError> {
         require_scope(caller, Scope::TasksWrite)?;
         require_scope(caller, Scope::RoundsCreate)?;
         let now = self.inner.clock.now();
-        let AgentRunRequest { kickoff, spec, document } = order;
+        let AgentRunOrder { kickoff, spec, labels, spec_digest } = order;
         let mut run = AgentRun::new(spec, now);
-        let spec_digest = digest_json(&document);
         let key = key(caller, &run.spec.run_id);
         // An existing run is not checked again: an executor may be gone by now.
         if !self.is_agent_run_stored(caller, &key, &spec_digest).await? {
@@ -58,7 +53,7 @@ impl Engine {
             ordered_by: submitting_key(caller),
             task_type: run.spec.task_type.clone(),
             spec_digest,
-            spec: document,
+            spec: run.spec.to_document(&labels),
             state: record::stored_state(&run),
             steps: new_steps(&run),
             events,
@@ -113,8 +108,8 @@ impl Engine {
         let mut seen: BTreeSet<String> = BTreeSet::new();
         for (index, agent) in run.spec.agents.iter().enumerate() {
             let at = format!("agents.{index}");
-            let order = step_submission(run, &agent.agent_id)
-                .map_err(|problem| wrong_field(format!("{at}.contract"), problem.detail))?;
+            let order = step_task(run, &agent.agent_id)
+                .map_err(|error| wrong_field(format!("{at}.contract"), error.problem))?;
             if let Some(TermError { field, reason }) =
                 order.contract.terms().check_clock(run.created_at)
             {
@@ -172,11 +167,17 @@ impl Engine {
         }
         match self.check_task_policy(account, contract, &panel).await {
             // An unhealthy executor is asked again when the step starts.
-            Ok(()) | Err(EngineError::Refused { .. }) => {}
-            Err(error) => return Err(error),
+            Err(error) if error.context() == Some(&RefusalContext::Unhealthy) => {}
+            checked => checked?,
         }
         self.check_task_quorum(contract, panel).map(drop)
     }
+}
+
+/// The task of a step.
+pub(super) fn step_task(run: &AgentRun, agent_id: &str) -> Result<TaskSubmission, ShapeError> {
+    let missing = || ShapeError::new("agents", format!("have no agent `{agent_id}`"));
+    step_submission(run, agent_id).ok_or_else(missing)?
 }
 
 /// Moves the field of an error to its path in the spec.
@@ -188,7 +189,7 @@ fn located(error: EngineError, at: &str, agent: &AgentSpec) -> EngineError {
 }
 
 fn wrong_field(field: String, problem: String) -> EngineError {
-    EngineError::Input(InputError { field, problem })
+    EngineError::invalid(field, problem)
 }
 
 fn new_steps(run: &AgentRun) -> Vec<NewAgentStep> {

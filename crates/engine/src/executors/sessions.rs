@@ -40,7 +40,7 @@ impl Engine {
                     "names `{}`, which is not registered; add it with `jurat executors add`",
                     session.executor
                 );
-                Err(EngineError::Invalid { field: "executor", reason })
+                Err(EngineError::invalid("executor", reason))
             }
         }
     }

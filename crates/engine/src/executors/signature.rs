@@ -1,21 +1,21 @@
 //! Signs requests to executors with the node's key (HTTP message signatures, RFC 9421).
 
-use std::{fmt, sync::Arc};
+use std::{convert::Infallible, fmt, sync::Arc};
 
 use aws_lc_rs::{
     hmac,
     signature::{Ed25519KeyPair, KeyPair as _},
 };
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::HeaderName;
 use jurat_core::time::Timestamp;
+use jurat_wire::signature::{self, SignatureInput};
 use sha2::{Digest as _, Sha256};
 
-pub(crate) const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
-pub(crate) const SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
-pub(crate) const SIGNATURE: HeaderName = HeaderName::from_static("signature");
+pub(crate) const CONTENT_DIGEST: HeaderName = HeaderName::from_static(signature::CONTENT_DIGEST);
+pub(crate) const SIGNATURE_INPUT: HeaderName = HeaderName::from_static(signature::SIGNATURE_INPUT);
+pub(crate) const SIGNATURE: HeaderName = HeaderName::from_static(signature::SIGNATURE);
 
-/// The key by which executors recognize this node.
+/// The private key of this node. Executors know the node by its public half.
 #[derive(Clone)]
 pub struct NodeSigningKey {
     key: Arc<Ed25519KeyPair>,
@@ -44,6 +44,21 @@ pub(crate) struct CoveredParts<'a> {
 pub(crate) struct SignatureHeaders {
     pub(crate) input: String,
     pub(crate) signature: String,
+}
+
+impl CoveredParts<'_> {
+    /// The value of a covered component.
+    fn value(&self, name: &str) -> &str {
+        match name {
+            "@authority" => self.authority,
+            "@path" => self.path,
+            signature::CONTENT_DIGEST => self.content_digest,
+            header => {
+                let found = self.about.iter().find(|(name, _)| *name == header);
+                found.map_or("", |(_, value)| *value)
+            }
+        }
+    }
 }
 
 impl NodeSigningKey {
@@ -78,25 +93,12 @@ impl NodeSigningKey {
     }
 
     pub(crate) fn sign(&self, covered: &CoveredParts<'_>) -> SignatureHeaders {
-        let (mut names, mut lines) = (String::new(), String::new());
-        for (name, value) in covered.about {
-            names.extend([" \"", name, "\""]);
-            lines.extend(["\"", name, "\": ", value, "\n"]);
-        }
-        let params = format!(
-            "(\"@method\" \"@authority\" \"@path\" \"content-digest\"{names});created={};keyid=\"{}\";alg=\"ed25519\"",
-            covered.created.millis().div_euclid(1_000),
-            self.id
-        );
-        let base = format!(
-            "\"@method\": POST\n\"@authority\": {}\n\"@path\": {}\n\"content-digest\": {}\n{lines}\"@signature-params\": {params}",
-            covered.authority, covered.path, covered.content_digest
-        );
-        let signature = STANDARD.encode(self.key.sign(base.as_bytes()));
-        SignatureHeaders {
-            input: format!("sig1={params}"),
-            signature: format!("sig1=:{signature}:"),
-        }
+        let names: Vec<&str> = covered.about.iter().map(|(name, _)| *name).collect();
+        let created_s = covered.created.millis().div_euclid(1_000);
+        let input = SignatureInput::new(&names, created_s, &self.id);
+        let Ok(base) = input.base(|name| Ok::<_, Infallible>(covered.value(name).to_owned()));
+        let signature = signature::signature_header(self.key.sign(base.as_bytes()).as_ref());
+        SignatureHeaders { input: input.header(), signature }
     }
 }
 
@@ -104,9 +106,4 @@ impl NodeSigningKey {
 pub(crate) fn is_node_id(text: &str) -> bool {
     let text = text.trim();
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// The value of `Content-Digest` (RFC 9530).
-pub(crate) fn content_digest(body: &[u8]) -> String {
-    format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)))
 }

@@ -166,7 +166,7 @@ pub(crate) fn capacity_owner(caller: &Caller) -> AccountId {
 fn memory_exceeded(refused: FairShareRefusal, most: usize) -> EngineError {
     match refused {
         FairShareRefusal::OfAccount => LimitExceeded::Bytes(most).into(),
-        FairShareRefusal::OfAll => EngineError::Late(
+        FairShareRefusal::OfAll => EngineError::Busy(
             "requests and rounds in progress have used up this node's memory limit",
         ),
     }

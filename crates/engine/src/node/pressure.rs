@@ -97,11 +97,11 @@ impl Pressure {
             self.round_wake.notify_one();
         }
         let admitted = if self.is_stalled.load(Ordering::Relaxed) {
-            Err(EngineError::Late("the store cannot keep up"))
+            Err(EngineError::Busy("the store cannot keep up"))
         } else if self.is_in_rate() || load == LoadLevel::Light {
             Ok(())
         } else {
-            Err(EngineError::Late("this node is busy with its current rounds"))
+            Err(EngineError::Busy("this node is busy with its current rounds"))
         };
         let count = if admitted.is_ok() { &self.rounds_begun } else { &self.refused };
         count.fetch_add(1, Ordering::Relaxed);

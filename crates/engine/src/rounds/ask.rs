@@ -22,7 +22,7 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_guard::client::{CallError, HttpReply};
-use jurat_wire::strict_json;
+use jurat_wire::{signature::content_digest, strict_json};
 use serde_json::{Value, value::RawValue};
 use tokio::time::Instant;
 
@@ -36,7 +36,7 @@ use crate::{
     Engine,
     executors::{
         probe::bearer_headers,
-        signature::{CONTENT_DIGEST, CoveredParts, SIGNATURE, SIGNATURE_INPUT, content_digest},
+        signature::{CONTENT_DIGEST, CoveredParts, SIGNATURE, SIGNATURE_INPUT},
     },
     judges::{JudgeCosts, SeatBill, VerdictLookup},
     trace,

@@ -60,7 +60,7 @@ impl Engine {
                 () = self.inner.rounds_in_flight.released() => return Err(EngineError::ShuttingDown),
             }
             if deadline <= Instant::now() {
-                return Err(EngineError::CreditInUse);
+                return Err(EngineError::credit_in_use());
             }
         }
     }
@@ -72,7 +72,7 @@ impl Engine {
     ) -> Result<KeyedLockGuard, EngineError> {
         tokio::select! {
             turn = timeout_at(deadline, queue.acquire()) => {
-                turn.map_err(|_| EngineError::CreditInUse)
+                turn.map_err(|_| EngineError::credit_in_use())
             }
             () = self.inner.rounds_in_flight.released() => Err(EngineError::ShuttingDown),
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jurat_core::{
     account::caller::Caller,
     canonical::canonical,
+    code::ProblemCode,
     id::RoundId,
     policy::{BindError, Evaluation, Policy, PolicyRules},
     reason,
@@ -14,7 +15,7 @@ use jurat_core::{
     },
     schema::Schema,
 };
-use jurat_guard::sandbox::{PolicyRefusal, Sandbox, SandboxError, SchemaRefusal};
+use jurat_guard::sandbox::Sandbox;
 use serde_json::{Map, Value, json};
 
 use super::ask::{judge::JudgeBrief, review::AnswerReview};
@@ -59,11 +60,7 @@ impl Engine {
         let policy = self.bind_policy(&bounded, job, view).await?;
         let rules = policy.as_ref().map_or(PolicyRules::Jurat, |policy| policy.rules());
         let schema = bounded.schema_under(rules, &job.output_schema).await;
-        let schema = schema.map_err(|error| match error {
-            SchemaRefusal::Schema(error) => EngineError::Schema(error),
-            SchemaRefusal::Busy => EngineError::ChecksBusy,
-            SchemaRefusal::Crashed => EngineError::Bug("a schema could not be compiled"),
-        })?;
+        let schema = schema?;
         let candidate = candidate(round, job).map(Arc::new);
         let (mut judging, mut review) = (None, None);
         match (verifier, &candidate) {
@@ -86,10 +83,16 @@ impl Engine {
             let candidate = Arc::clone(candidate);
             let verdict =
                 self.check_candidate(caller.account(), policy, candidate, schema.clone()).await;
-            let verdict = verdict.map_err(|_| EngineError::ChecksBusy)?;
+            let verdict = verdict.map_err(|_| EngineError::CHECKS_BUSY)?;
             // Without a check of our own, nothing would expose a false pass.
             if verdict.reason_codes.contains(&reason::EVALUATION_REFUSED) {
-                return Err(EngineError::TooMuchWork(verdict.notes.join("; ")));
+                let detail = format!(
+                    "the claim cannot be checked within the work limits: {}",
+                    verdict.notes.join("; ")
+                );
+                return Err(
+                    EngineError::refused(ProblemCode::SchemaRefused, detail).at("output_schema")
+                );
             }
             own = Some(verdict);
         }
@@ -98,7 +101,7 @@ impl Engine {
                 "this server cannot decide `{}` alone; it needs an executor",
                 job.policy.policy_id
             );
-            return Err(EngineError::NotSupported { field: "policy.policy_id", reason });
+            return Err(EngineError::not_supported("policy.policy_id", &reason));
         }
         Ok(RoundChecks {
             policy,
@@ -119,17 +122,11 @@ impl Engine {
     ) -> Result<Option<Arc<Policy>>, EngineError> {
         let binding = &job.policy;
         if Policy::is_builtin(&binding.policy_id) {
-            let policy = bounded.policy(binding).await.map_err(|error| match error {
-                PolicyRefusal::Policy(error) => EngineError::Policy(error),
-                PolicyRefusal::NotDone(SandboxError::Busy) => EngineError::ChecksBusy,
-                PolicyRefusal::NotDone(SandboxError::Crashed) => {
-                    EngineError::Bug("a policy could not be compiled")
-                }
-            })?;
+            let policy = bounded.policy(binding).await?;
             if policy == Policy::Claim && !matches!(job.work, JobWork::Validate { .. }) {
                 let reason =
                     format!("`{}` needs a judge and works with validate only", binding.policy_id);
-                return Err(EngineError::NotSupported { field: "policy.policy_id", reason });
+                return Err(EngineError::not_supported("policy.policy_id", &reason));
             }
             return Ok(Some(Arc::new(policy)));
         }
@@ -146,7 +143,7 @@ impl Engine {
                     "`{}` is known to executors only and works with validate only",
                     binding.policy_id
                 );
-                Err(EngineError::NotSupported { field: "policy.policy_id", reason })
+                Err(EngineError::not_supported("policy.policy_id", &reason))
             }
             (false, _) => Err(EngineError::Policy(BindError::Unknown {
                 policy_id: binding.policy_id.clone(),

@@ -19,8 +19,8 @@ use serde_json::Value;
 
 use super::{ask::JudgeBrief, seats::SeatCandidates};
 use crate::{
-    Engine, EngineError, access::require_scope, judges::CostBasis, node::capacity::capacity_owner,
-    workflows::shares::names_listed,
+    Engine, EngineError, RefusalContext, access::require_scope, judges::CostBasis,
+    node::capacity::capacity_owner, workflows::shares::names_listed,
 };
 
 /// The text length to hold credit for if the caller names none.
@@ -102,7 +102,7 @@ impl Engine {
             EngineError::Policy(BindError::Params { field, problem })
         };
         let version = found.map_err(|error| {
-            if let EngineError::NamedElsewhere { what, id, names } = &error {
+            if let Some(RefusalContext::SharedNames { what, id, names }) = error.context() {
                 return wrong(format!(
                     "names a {what} that you do not own: `{id}`; those shared with you are named {}",
                     names_listed(names)

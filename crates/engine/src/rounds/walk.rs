@@ -3,7 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use jurat_core::{
-    account::caller::{Caller, CreditMode, Scope},
+    account::{
+        caller::{Caller, CreditMode, Scope},
+        ledger::usd,
+    },
+    code::ProblemCode,
     id::{AccountId, RoundId},
     round::{
         OpenRound, RetainedRequest, Round, RoundEnding,
@@ -28,8 +32,8 @@ use super::{
     semantic::ResolvedVerifier,
 };
 use crate::{
-    Engine, EngineError, IdempotencyKey, RoundHandle, RoundWatcher, access::require_scope,
-    accounts::keys::RoundPermit, trace,
+    Engine, EngineError, IdempotencyKey, RefusalContext, RoundHandle, RoundWatcher,
+    access::require_scope, accounts::keys::RoundPermit, trace,
 };
 
 /// How long after its deadline a round still belongs to its node.
@@ -137,7 +141,7 @@ impl Engine {
             None => None,
         };
         if caller.credit() == CreditMode::Suspended {
-            return Err(EngineError::Suspended);
+            return Err(EngineError::suspended());
         }
         // An accepted task continues; its contract limits what it stores.
         if job.step.is_none() {
@@ -237,7 +241,7 @@ impl Engine {
         }
         let preparing = self.prepare(inputs);
         let preparing = tokio::time::timeout_at(deadline, preparing).await;
-        preparing.map_err(|_| EngineError::ChecksBusy)?
+        preparing.map_err(|_| EngineError::CHECKS_BUSY)?
     }
 
     /// Records the round, even if the reply to a first try is lost: a recorded round that nobody
@@ -319,13 +323,15 @@ fn opened_or_refused(
     match answer {
         WriteOutcome::Done(RoundOpening::Whole | RoundOpening::WithLess { .. }) => Ok(true),
         WriteOutcome::Repeated => Ok(false),
-        WriteOutcome::Refused(RoundOpenRefusal::InTurn) => Err(EngineError::CreditInUse),
+        WriteOutcome::Refused(RoundOpenRefusal::InTurn) => Err(EngineError::credit_in_use()),
         WriteOutcome::Refused(RoundOpenRefusal::Overdrawn { available_micros }) => {
             let needed_micros = open.hold.map_or(0, |hold| hold.least_micros);
-            Err(EngineError::Overdrawn { needed_micros, available_micros })
+            Err(overdrawn(needed_micros, available_micros))
         }
         WriteOutcome::Refused(RoundOpenRefusal::DaySpent) => {
-            Err(EngineError::DaySpent { resets_at: open.opened_at.next_day() })
+            let detail = "the daily credit for callers without a key is spent or reserved";
+            let resets_at = RefusalContext::ResetsAt(open.opened_at.next_day());
+            Err(EngineError::refused(ProblemCode::AnonymousDailyCap, detail).with(resets_at))
         }
         WriteOutcome::Refused(RoundOpenRefusal::VerifierGone) => {
             let id = open.run.as_ref().map(|run| run.verifier_id.clone()).unwrap_or_default();
@@ -343,4 +349,12 @@ pub(crate) fn is_abandoned(round: &Round) -> bool {
 pub(crate) fn seed(bits: u128) -> u64 {
     // SQL has no unsigned integers, so the top bit stays free.
     (bits as u64) >> 1
+}
+
+fn overdrawn(needed_micros: i64, available_micros: i64) -> EngineError {
+    let (needed, available) = (usd(needed_micros), usd(available_micros));
+    let detail = format!(
+        "the account's credit is too low: this costs at least {needed} USD, and {available} USD is available"
+    );
+    EngineError::refused(ProblemCode::BudgetExhausted, detail)
 }

@@ -1,5 +1,6 @@
 //! Makes a task call: a round with one seat, whose executor proposes or votes.
 
+mod failure;
 mod job;
 mod result;
 
@@ -15,6 +16,7 @@ use jurat_core::{
 use jurat_store::Behalf;
 use serde_json::Value;
 
+pub use self::failure::TaskCallFailure;
 pub(crate) use crate::access::submitting_key;
 use crate::{
     Engine, EngineError, RoundWatcher,
@@ -94,8 +96,7 @@ pub enum TaskCallOutcome {
     Verdict(TaskCallVerdict),
     /// Neither, for this reason; never a verdict.
     Failed {
-        /// A word: a failure code or an error code.
-        code: &'static str,
+        code: TaskCallFailure,
         detail: String,
     },
 }

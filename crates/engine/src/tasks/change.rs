@@ -80,5 +80,5 @@ pub async fn change_task(
             }
         }
     }
-    Err(TaskPortError("other writers keep changing the task".to_owned()))
+    Err(TaskPortError::Contended)
 }

@@ -10,12 +10,11 @@ use jurat_core::{
     round::select::SelectError,
     verifier::InputError,
 };
-use jurat_guard::sandbox::{PolicyRefusal, SchemaRefusal};
-use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
+use jurat_wire::executor::{TaskContract, TaskSubmission};
 
 use super::TaskRoster;
 use crate::{
-    Engine, EngineError,
+    Engine, EngineError, RefusalContext,
     executors::pool::{PoolHealth, PoolView},
     rounds::seats::JUDGE_PREFIX,
 };
@@ -87,12 +86,8 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let binding: PolicyBinding = contract.acceptance.verifier_policy.clone().into();
         let (bounded, schema) = (self.inner.bounded.of(account), &contract.output_schema);
-        let compiled = bounded.schema_under(binding.rules(), schema).await;
-        compiled.map(drop).map_err(|error| match error {
-            SchemaRefusal::Schema(error) => EngineError::Schema(error),
-            SchemaRefusal::Busy => EngineError::ChecksBusy,
-            SchemaRefusal::Crashed => EngineError::Bug("a schema could not be compiled"),
-        })
+        bounded.schema_under(binding.rules(), schema).await?;
+        Ok(())
     }
 
     pub(crate) async fn check_task_policy(
@@ -106,17 +101,11 @@ impl Engine {
             return self.check_custom_policy(contract, panel);
         }
         let bound = self.inner.bounded.of(account).policy(&binding).await;
-        bound.map(drop).map_err(|error| match error {
-            PolicyRefusal::Policy(error) => EngineError::Input(policy_field(&error)),
-            PolicyRefusal::NotDone(_) => EngineError::ChecksBusy,
-        })?;
+        bound.map_err(|error| in_contract(error.into()))?;
         if binding.policy_id != SEMANTIC {
             return Ok(());
         }
-        self.check_verifier(account, &binding).await.map_err(|error| {
-            let EngineError::Policy(error) = error else { return error };
-            EngineError::Input(policy_field(&error))
-        })
+        self.check_verifier(account, &binding).await.map_err(in_contract)
     }
 
     /// A policy that only executors know: one of the voters must declare it.
@@ -290,11 +279,19 @@ impl DeclarationCheck<'_> {
 /// The submission could be valid at another time.
 fn unhealthy(field: &'static str, why: &str) -> EngineError {
     let detail = format!("`{field}` has no executor that can be called now: {why}");
-    EngineError::Refused { code: ProblemCode::ValidationError, field: Some(field), detail }
+    EngineError::refused(ProblemCode::ValidationError, detail)
+        .at(field)
+        .with(RefusalContext::Unhealthy)
+}
+
+/// Names a wrong parameter of the policy by its path in the contract.
+fn in_contract(error: EngineError) -> EngineError {
+    let EngineError::Policy(error) = error else { return error };
+    EngineError::Input(policy_field(&error))
 }
 
 fn wrong_field(field: &str, problem: String) -> EngineError {
-    EngineError::Input(InputError { field: field.to_owned(), problem })
+    EngineError::invalid(field, problem)
 }
 
 fn policy_field(error: &BindError) -> InputError {

@@ -9,6 +9,7 @@ pub(crate) mod scheduler;
 mod task_driver;
 mod worker_answer;
 mod worker_call;
+mod worker_search;
 
 use std::{fmt, time::Duration};
 

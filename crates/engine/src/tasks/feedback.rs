@@ -4,12 +4,10 @@ use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use jurat_core::{
     account::caller::{Caller, Scope},
     task::{
-        ComplaintSignature, LeaseRelease, TaskCommand, TaskKey, TaskPhase, TaskRecord, TaskRefusal,
-        VoteAggregation, VoterReliability,
+        ComplaintSignature, LeaseRelease, TaskCommand, TaskComplaint, TaskKey, TaskPhase,
+        TaskRecord, TaskRefusal, VoteAggregation, VoterReliability,
     },
-    verifier::InputError,
 };
-use jurat_wire::api::tasks::TaskComplaint;
 
 use super::{
     TaskPortError, TaskWrite, WorkerPort as _,
@@ -274,7 +272,7 @@ fn record_after(record: &TaskRecord, append: &TaskWrite) -> TaskRecord {
 
 fn not_written(record: &TaskRecord, error: &TaskPortError) -> EngineError {
     tracing::warn!(task.id = %record.key.id, error = %error, "could not change a task");
-    EngineError::Late("the task could not be changed now")
+    EngineError::Busy("the task could not be changed now")
 }
 
 fn key(caller: &Caller, id: &str) -> TaskKey {
@@ -282,5 +280,5 @@ fn key(caller: &Caller, id: &str) -> TaskKey {
 }
 
 fn wrong(field: &str, problem: &str) -> EngineError {
-    EngineError::Input(InputError { field: field.to_owned(), problem: problem.to_owned() })
+    EngineError::invalid(field, problem)
 }

@@ -4,29 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::{
     account::caller::{Caller, Scope},
-    list::ListPosition,
     task::{
-        TaskCandidateRow, TaskEventRow, TaskKey, TaskPhase, TaskRecord, TaskSummary,
-        knowledge::KnowledgeScope,
+        TaskCandidateRow, TaskEventRow, TaskFilter, TaskKey, TaskRecord, TaskSummary,
+        knowledge::{KnowledgeFilter, KnowledgeScope},
     },
 };
-use jurat_store::{Behalf, KnowledgePageQuery, TaskBallotRow, TaskEventsQuery, TaskFilter};
+use jurat_store::{Behalf, TaskBallotRow, TaskEventsQuery};
 use jurat_wire::executor::TaskContract;
 
 use crate::{
     Engine, EngineError,
     access::{behalf_of, require_scope},
 };
-
-/// Selects tasks.
-#[derive(Debug, Clone, Default)]
-pub struct TaskQuery {
-    pub state: Option<TaskPhase>,
-    pub task_type: Option<String>,
-    /// Starts after this task, towards older ones.
-    pub before: Option<ListPosition>,
-    pub limit: u32,
-}
 
 /// The decision of a task, as far as there is one.
 #[derive(Debug, Clone)]
@@ -55,17 +44,11 @@ impl Engine {
     pub async fn task_list(
         &self,
         caller: &Caller,
-        query: TaskQuery,
+        filter: &TaskFilter,
     ) -> Result<Vec<TaskSummary>, EngineError> {
         require_scope(caller, Scope::TasksRead)?;
-        let filter = TaskFilter {
-            account: caller.account().clone(),
-            phase: query.state,
-            task_type: query.task_type,
-            before: query.before,
-            limit: query.limit,
-        };
-        Ok(self.inner.store.tasks().page(&behalf_of(caller), &filter).await?)
+        let tasks = self.inner.store.tasks();
+        Ok(tasks.page(&behalf_of(caller), caller.account(), filter).await?)
     }
 
     /// The events of a task after an event, in order.
@@ -180,13 +163,10 @@ impl Engine {
         caller: &Caller,
         record: &TaskRecord,
     ) -> Result<Option<(f64, String)>, EngineError> {
-        let page = KnowledgePageQuery {
-            account: caller.account().clone(),
-            of: KnowledgeScope::Task(record.key.id.clone()),
-            before: None,
-            limit: 1,
-        };
-        let found = self.inner.store.knowledge().export(&behalf_of(caller), &page).await?;
+        let of = KnowledgeScope::Task(record.key.id.clone());
+        let filter = KnowledgeFilter { of, before: None, limit: 1 };
+        let knowledge = self.inner.store.knowledge();
+        let found = knowledge.export(&behalf_of(caller), caller.account(), &filter).await?;
         let newest = found.into_iter().next().map(|it| it.knowledge);
         let newest = newest.filter(|it| it.epoch == record.state.epoch);
         Ok(newest.map(|it| (it.confidence, it.final_hash)))

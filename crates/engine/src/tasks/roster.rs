@@ -6,7 +6,7 @@ use jurat_core::{
     policy::{CLAIM, Policy, SEMANTIC},
     verifier::InputError,
 };
-use jurat_wire::api::tasks::TaskSubmission;
+use jurat_wire::executor::TaskSubmission;
 use serde_json::{Value, json};
 
 use crate::rounds::seats::JUDGE_PREFIX;

@@ -10,7 +10,7 @@ use jurat_core::{
     task::{Task, TaskAddition, TaskEvent, TaskKey, TaskRecord},
 };
 use jurat_store::{TaskSubmit, TaskSubmitRefusal};
-use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
+use jurat_wire::executor::{TaskContract, TaskSubmission};
 use serde_json::Value;
 
 use super::call::submitting_key;

@@ -91,7 +91,7 @@ impl Engine {
 
 /// Why nothing was deployed, with the token that the next version needs, if there is one.
 fn refusal(problem: String, current: Option<String>) -> EngineError {
-    EngineError::Token { problem, current }
+    EngineError::token_conflict("deploy", problem, current)
 }
 
 fn deploy_refusal(caller: &Caller, name: &str, refused: DeployRefusal) -> EngineError {
@@ -115,9 +115,7 @@ fn deploy_refusal(caller: &Caller, name: &str, refused: DeployRefusal) -> Engine
             );
             refusal(problem, None)
         }
-        DeployRefusal::TokenOfNone(names) => {
-            EngineError::TokenOfNone { what: "verifier", id: name.to_owned(), names }
-        }
+        DeployRefusal::TokenOfNone(names) => EngineError::token_of_none("verifier", name, names),
         DeployRefusal::NameRevoked => {
             let problem = format!(
                 "the name `{name}` belongs to a revoked verifier and cannot be reused; choose another one"

@@ -60,7 +60,7 @@ impl Engine {
         require_unpinned(reference)?;
         if let VerifierSelector::Name(_) | VerifierSelector::Of { .. } = reference.which {
             let reason = "must be the id of the verifier: a name is not enough to delete one";
-            return Err(EngineError::Invalid { field: "verifier_id", reason: reason.to_owned() });
+            return Err(EngineError::invalid("verifier_id", reason));
         }
         let keyed = keyed.as_ref();
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {

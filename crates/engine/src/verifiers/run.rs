@@ -14,7 +14,7 @@ use jurat_core::{
         job::{AgreementTerms, Job, JobWork, PoolEntry},
     },
     verifier::{
-        InputError, ModelRef, VerifierRef, VerifierVersion,
+        ModelRef, VerifierRef, VerifierVersion,
         registry::Measurement,
         run::{Provenance, VerifierRun, VerifierRunEnd, VerifierRunPurpose, VerifierRunTicket},
     },
@@ -101,9 +101,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         version.config.check_inputs(&request.inputs, request.media_url.as_deref())?;
         Question::check_length(version.config.contract, &request.inputs)?;
-        let wrong = |field: &str, problem: String| {
-            Err(EngineError::Input(InputError { field: field.to_owned(), problem }))
-        };
+        let wrong = |field: &str, problem: String| Err(EngineError::invalid(field, problem));
         self.check_media_url("media_url", request.media_url.as_deref())?;
         if let Some(twice) = repeated_judge(&request.judges) {
             return wrong("judges", format!("names `{twice}` twice; each judge has one vote"));

@@ -133,7 +133,7 @@ impl Engine {
         let done = done.map_err(|refused| match refused {
             WorkflowOfferRefusal::Workflow(refused) => refusal(refused, &reference.to_string()),
             WorkflowOfferRefusal::Invitation(InvitationRefusal::Unknown) => {
-                EngineError::UserNotFound
+                EngineError::user_not_found()
             }
             WorkflowOfferRefusal::Invitation(refused) => {
                 invitations::offer_refusal(&refused, "the new owner")

@@ -241,7 +241,7 @@ async fn each_kind_of_verdict_is_distinguished() {
     // A refusal of the policy says nothing about the candidate.
     let done = run(&app, verify(contract(), by("s4"), candidate(json!({ "answer": "x" })))).await;
     let TaskCallOutcome::Failed { code, detail } = &done.outcome else { panic!("{done:?}") };
-    assert_eq!(*code, "policy_unsupported");
+    assert_eq!(code.as_str(), "policy_unsupported");
     assert!(detail.contains("`s4`") && detail.contains("policy_unsupported"), "{detail}");
 }
 

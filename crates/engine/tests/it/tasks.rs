@@ -22,7 +22,7 @@ use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{Behaviour, FakeExecutor, answers},
 };
-use jurat_wire::{api::tasks::TaskSubmission, executor::TaskContract};
+use jurat_wire::executor::{TaskContract, TaskSubmission};
 use serde_json::{Value, json};
 
 /// The longest wait of a test.

@@ -58,7 +58,7 @@ impl McpSurface {
         let (message, caller) = sender(context)?;
         let ListedTool { operation, tool, .. } = listed;
         if let Some(scope) = listed.lacks(caller) {
-            return Ok(Err(engine_problem(&EngineError::Forbidden(scope)).into()));
+            return Ok(Err(engine_problem(&EngineError::missing_scope(scope)).into()));
         }
         let given = tool.reply.map(|reply| (reply, Value::Object(arguments.clone())));
         let request = match ToolRequest::read(operation, tool, caller, arguments) {

@@ -12,7 +12,7 @@ use jurat_core::{
     code::ProblemCode,
     round::select::{SelectError, SelectProblem},
 };
-use jurat_engine::{EngineError, MetricFormat, names_listed};
+use jurat_engine::{EngineError, MetricFormat, RefusalContext, names_listed};
 use jurat_wire::{
     api::kit::time::Time,
     problem::{Problem, SessionProblem},
@@ -146,42 +146,40 @@ pub(crate) fn engine_problem(error: &EngineError) -> Problem {
         let sessions: Vec<_> = problems.iter().take(MOST_PROBLEMS).map(session_problem).collect();
         problem = problem.with("sessions", json!(sessions));
     }
-    if let EngineError::Token { current: Some(token), .. } = error {
-        problem = problem.with("current_version_token", json!(token)).hinted(format!(
-            "Read the current version, then deploy again with `expected_version_token` `{token}`."
-        ));
-    }
-    if let EngineError::SaveToken { current: Some(token), .. } = error {
-        problem = problem.with("current_version_token", json!(token)).hinted(format!(
-            "Read the current version, then save again with `expected_version_token` `{token}`."
-        ));
-    }
-    if let EngineError::NamedElsewhere { what, names, .. } = error {
-        problem = problem.hinted(format!(
-            "A bare name refers to a {what} of your own. Use the full name of one shared with you, {}, or its id.",
-            names_listed(names)
-        ));
-    }
-    if let EngineError::TokenOfNone { what, names, .. } = error {
-        problem = problem.hinted(format!(
-            "Read the {what} that you mean, which accepts it and shows its token: {}. Or leave the token out to create your own.",
-            names_listed(names)
-        ));
-    }
-    if let EngineError::RoleTooLow { .. } | EngineError::RoleAboveOwn(_) = error {
-        problem = problem.hinted("Ask the owner of the workflow, or a user with a higher role.");
-    }
-    if let EngineError::DaySpent { resets_at } = error {
-        problem = problem.with("resets_at", json!(Time(*resets_at)));
-    }
-    if let EngineError::Unsafe { reasoning, run_id } = error {
-        problem =
-            problem.with("reasoning", json!(reasoning)).with("verifier_run_id", json!(run_id));
-    }
     if let EngineError::Schema(error) = error {
         problem = problem.with("reason", json!(error.slug()));
     }
-    problem
+    match error.context() {
+        Some(context) => with_context(problem, context),
+        None => problem,
+    }
+}
+
+/// Adds the members and the hint that help a caller after a refusal.
+fn with_context(problem: Problem, context: &RefusalContext) -> Problem {
+    match context {
+        RefusalContext::CurrentToken { verb, token } => {
+            problem.with("current_version_token", json!(token)).hinted(format!(
+                "Read the current version, then {verb} again with `expected_version_token` `{token}`."
+            ))
+        }
+        RefusalContext::SharedNames { what, names, .. } => problem.hinted(format!(
+            "A bare name refers to a {what} of your own. Use the full name of one shared with you, {}, or its id.",
+            names_listed(names)
+        )),
+        RefusalContext::TokenOfNone { what, names } => problem.hinted(format!(
+            "Read the {what} that you mean, which accepts it and shows its token: {}. Or leave the token out to create your own.",
+            names_listed(names)
+        )),
+        RefusalContext::HigherRole => {
+            problem.hinted("Ask the owner of the workflow, or a user with a higher role.")
+        }
+        RefusalContext::ResetsAt(at) => problem.with("resets_at", json!(Time(*at))),
+        RefusalContext::Judgment { reasoning, run_id } => {
+            problem.with("reasoning", json!(reasoning)).with("verifier_run_id", json!(run_id))
+        }
+        RefusalContext::Unhealthy => problem,
+    }
 }
 
 fn session_problem(problem: &SelectProblem) -> SessionProblem<'_> {

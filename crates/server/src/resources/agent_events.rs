@@ -4,9 +4,9 @@ use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
-    task::agent_event::{AgentEventAddition, AgentEventRecord, Delivery},
+    task::agent_event::{AgentEventAddition, AgentEventFilter, AgentEventRecord, Delivery},
 };
-use jurat_engine::{AgentEventQuery, Engine};
+use jurat_engine::Engine;
 use jurat_wire::{
     api::{
         agent_events::{self, AgentEventEntry, AgentEventView, SendAgentEventRequest},
@@ -104,7 +104,7 @@ async fn list(
     query: ListQuery,
 ) -> HandlerResult {
     let wanted = event_query(&query)?;
-    let mut found = engine.agent_event_list(&caller, wanted).await?;
+    let mut found = engine.agent_event_list(&caller, &wanted).await?;
     let next = query.cut(&mut found, |it| cursor::by_time(it.created_at, &it.event.id));
     let lines = found.iter().map(|it| agent_events::entry(view(it)));
     Ok(encode::ok(&PageBody::new(lines, next.as_deref())))
@@ -156,7 +156,7 @@ fn view(record: &AgentEventRecord) -> AgentEventView<'_> {
     }
 }
 
-fn event_query(query: &ListQuery) -> Result<AgentEventQuery, Problem> {
+fn event_query(query: &ListQuery) -> Result<AgentEventFilter, Problem> {
     query.only(&["state", "executor", "needs_review"])?;
     let needs_review = query
         .filters
@@ -167,7 +167,7 @@ fn event_query(query: &ListQuery) -> Result<AgentEventQuery, Problem> {
         let reason = format!("must be one of {}", known.join(", "));
         text.parse().map_err(|()| wrong("state", &reason))
     });
-    Ok(AgentEventQuery {
+    Ok(AgentEventFilter {
         state: state.transpose()?,
         executor: query.filters.get("executor").map(str::to_owned),
         needs_review: needs_review.transpose()?,

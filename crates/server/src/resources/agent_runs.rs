@@ -12,10 +12,10 @@ use axum::{
 };
 use jurat_core::{
     account::caller::{Caller, Scope},
-    agent_run::{AgentRunAddition, AgentRunStatus},
+    agent_run::{AgentRunAddition, AgentRunFilter, AgentRunStatus},
     code::ProblemCode,
 };
-use jurat_engine::{AgentRunQuery, AgentRunView, Engine};
+use jurat_engine::{AgentRunView, Engine};
 use jurat_wire::{
     api::{
         agent_runs::{
@@ -145,7 +145,7 @@ async fn list(
     query: ListQuery,
 ) -> HandlerResult {
     let wanted = agent_run_query(&query)?;
-    let mut found = engine.agent_run_list(&caller, wanted).await?;
+    let mut found = engine.agent_run_list(&caller, &wanted).await?;
     let next = query.cut(&mut found, |it| cursor::by_time(it.created_at, &it.run_id));
     Ok(encode::ok(&PageBody::new(found.into_iter().map(agent_runs::line), next.as_deref())))
 }
@@ -335,14 +335,14 @@ pub(crate) fn shown(view: &AgentRunView) -> Value {
     json!(agent_runs::body(&view.run))
 }
 
-fn agent_run_query(query: &ListQuery) -> Result<AgentRunQuery, Problem> {
+fn agent_run_query(query: &ListQuery) -> Result<AgentRunFilter, Problem> {
     query.only(&["status"])?;
     let status = query.filters.get("status").map(|text| {
         let known: Vec<&str> = AgentRunStatus::ALL.iter().map(|it| it.as_str()).collect();
         let reason = format!("must be one of {}", known.join(", "));
         text.parse().map_err(|()| wrong("status", &reason))
     });
-    Ok(AgentRunQuery {
+    Ok(AgentRunFilter {
         status: status.transpose()?,
         before: query.time_position()?,
         limit: query.with_one_more(),

@@ -4,10 +4,10 @@ use axum::{Extension, extract::State};
 use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
-    task::knowledge::{KnowledgePosition, KnowledgeRecord, KnowledgeScope},
+    task::knowledge::{KnowledgeFilter, KnowledgePosition, KnowledgeRecord, KnowledgeScope},
     time::Timestamp,
 };
-use jurat_engine::{Engine, KnowledgeQuery};
+use jurat_engine::Engine;
 use jurat_wire::{
     api::{
         kit::page::PageBody,
@@ -64,8 +64,8 @@ async fn list(
     query.only(&["task_type", "task_id"])?;
     let of = subject(query.filters.get("task_type"), query.filters.get("task_id"))?;
     let before = query.position()?.map(position).transpose()?;
-    let wanted = KnowledgeQuery { of, before, limit: query.with_one_more() };
-    let mut found = engine.knowledge_list(&caller, wanted).await?;
+    let wanted = KnowledgeFilter { of, before, limit: query.with_one_more() };
+    let mut found = engine.knowledge_list(&caller, &wanted).await?;
     let next = query.cut(&mut found, position_of);
     Ok(encode::ok(&PageBody::new(found.iter().map(learned), next.as_deref())))
 }

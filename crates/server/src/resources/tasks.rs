@@ -13,9 +13,9 @@ use axum::{
 use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
-    task::{TaskAddition, TaskRecord, TaskSummary},
+    task::{TaskAddition, TaskFilter, TaskRecord, TaskSummary},
 };
-use jurat_engine::{Engine, IdempotentOutcome, TaskDecision, TaskQuery};
+use jurat_engine::{Engine, IdempotentOutcome, TaskDecision};
 use jurat_wire::{
     api::{
         kit::page::PageBody,
@@ -278,7 +278,7 @@ async fn list(
     query: ListQuery,
 ) -> HandlerResult {
     let wanted = task_query(&query)?;
-    let mut found = engine.task_list(&caller, wanted).await?;
+    let mut found = engine.task_list(&caller, &wanted).await?;
     let next = query.cut(&mut found, |it| cursor::by_time(it.created_at, &it.id));
     Ok(encode::ok(&PageBody::new(found.iter().map(line), next.as_deref())))
 }
@@ -443,15 +443,15 @@ fn decided(found: &TaskDecision) -> Option<DecidedCandidate<'_>> {
     })
 }
 
-fn task_query(query: &ListQuery) -> Result<TaskQuery, Problem> {
+fn task_query(query: &ListQuery) -> Result<TaskFilter, Problem> {
     query.only(&["state", "task_type"])?;
     let state = query.filters.get("state").map(|text| {
         let known = jurat_core::task::TaskPhase::ALL.iter().map(|it| it.as_str());
         let known = known.collect::<Vec<_>>().join(", ");
         text.parse().map_err(|()| wrong("state", &format!("must be one of {known}")))
     });
-    Ok(TaskQuery {
-        state: state.transpose()?,
+    Ok(TaskFilter {
+        phase: state.transpose()?,
         task_type: query.filters.get("task_type").map(str::to_owned),
         before: query.time_position()?,
         limit: query.with_one_more(),

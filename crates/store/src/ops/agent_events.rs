@@ -3,8 +3,9 @@
 use const_format::concatcp;
 use jurat_core::{
     id::AccountId,
-    list::ListPosition,
-    task::agent_event::{AgentEventAddition, AgentEventRecord, Delivery, NewAgentEvent},
+    task::agent_event::{
+        AgentEventAddition, AgentEventFilter, AgentEventRecord, Delivery, NewAgentEvent,
+    },
     time::Timestamp,
 };
 use serde_json::Value;
@@ -24,7 +25,7 @@ operations! {
     reads {
         fn get(account: &AccountId, id: &str) -> Option<AgentEventRecord> = get;
         /// The account's events, newest first.
-        fn page(filter: &AgentEventFilter) -> Vec<AgentEventRecord> = page;
+        fn page(account: &AccountId, filter: &AgentEventFilter) -> Vec<AgentEventRecord> = page;
         /// When the next event of any account is to be sent.
         fn next_due() -> Option<Timestamp> = next;
         /// How many events of the account the executor is still to be told of, counted up to the
@@ -75,19 +76,6 @@ pub struct AgentEventPruning {
     pub account: AccountId,
     /// Those added before this time.
     pub before: Timestamp,
-    pub limit: u32,
-}
-
-/// Selects events to list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentEventFilter {
-    pub account: AccountId,
-    pub state: Option<Delivery>,
-    pub executor: Option<String>,
-    /// Whether the executor asks for a review by a person.
-    pub needs_review: Option<bool>,
-    /// Starts after this event, towards older ones.
-    pub before: Option<ListPosition>,
     pub limit: u32,
 }
 
@@ -352,7 +340,11 @@ async fn get(tx: &mut Tx<'_>, account: &AccountId, id: &str) -> Result<Option<Ag
     tx.first(GET, args![account, id], read).await
 }
 
-async fn page(tx: &mut Tx<'_>, filter: &AgentEventFilter) -> Result<Vec<AgentEventRecord>> {
+async fn page(
+    tx: &mut Tx<'_>,
+    account: &AccountId,
+    filter: &AgentEventFilter,
+) -> Result<Vec<AgentEventRecord>> {
     let is_reviewed = filter.needs_review.is_some();
     let text = match (&filter.executor, filter.state) {
         (None, None) if is_reviewed => tx.own(REVIEWED),
@@ -364,7 +356,7 @@ async fn page(tx: &mut Tx<'_>, filter: &AgentEventFilter) -> Result<Vec<AgentEve
         (Some(_), None) => OF_EXECUTOR,
         (Some(_), Some(_)) => OF_BOTH,
     };
-    let mut args = args![&filter.account];
+    let mut args = args![account];
     args.extend(filter.executor.as_ref().map(Into::into));
     args.extend(filter.state.map(|state| state.as_str().into()));
     args.extend(filter.needs_review.map(Into::into));

@@ -10,11 +10,10 @@ pub(crate) mod write;
 
 use jurat_core::{
     agent_run::{
-        AgentRunAddition, AgentRunEvent, AgentRunEventRow, AgentRunKey, AgentRunStatus,
-        AgentRunSummary, AgentStep, EventsStart,
+        AgentRunAddition, AgentRunEvent, AgentRunEventRow, AgentRunFilter, AgentRunKey,
+        AgentRunStatus, AgentRunSummary, AgentStep, EventsStart,
     },
     id::AccountId,
-    list::ListPosition,
     time::Timestamp,
 };
 use serde_json::Value;
@@ -29,7 +28,8 @@ operations! {
         /// A run with its steps, in the order of its agents.
         fn get(run: &AgentRunKey) -> Option<AgentRunRecord> = read::get;
         /// The account's runs, newest first. Nothing large is read for it.
-        fn page(filter: &AgentRunFilter) -> Vec<AgentRunSummary> = read::page;
+        fn page(account: &AccountId, filter: &AgentRunFilter) -> Vec<AgentRunSummary>
+            = read::page;
         fn events(asked: &AgentRunEventsQuery) -> Vec<AgentRunEventRow> = read::events;
         /// When the next step of any account can be taken: it waits no longer, or its lease ends.
         fn next_due() -> Option<Timestamp> = read::next_due;
@@ -84,16 +84,6 @@ pub struct AgentRunState {
     pub updated_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
-}
-
-/// Selects runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentRunFilter {
-    pub account: AccountId,
-    pub status: Option<AgentRunStatus>,
-    /// Starts after this run, towards older ones.
-    pub before: Option<ListPosition>,
-    pub limit: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use jurat_core::{
     task::{
         TaskKey,
         knowledge::{
-            Knowledge, KnowledgeDigests, KnowledgeKey, KnowledgePosition, KnowledgeRecord,
+            Knowledge, KnowledgeDigests, KnowledgeFilter, KnowledgeKey, KnowledgeRecord,
             KnowledgeScope,
         },
     },
@@ -33,7 +33,8 @@ operations! {
         /// deprecated or larger than wanted is left out.
         fn read(wanted: &KnowledgeFetch) -> Vec<KnowledgeRecord> = read_some;
         /// All that is remembered of a type of tasks, newest first, or of one task.
-        fn export(page: &KnowledgePageQuery) -> Vec<KnowledgeRecord> = export;
+        fn export(account: &AccountId, filter: &KnowledgeFilter) -> Vec<KnowledgeRecord>
+            = export;
     }
     changes {
         /// Lets a decision, and every other of the account with the same output on the same, not be
@@ -89,15 +90,6 @@ pub struct KnowledgeFetch {
     pub keys: Vec<KnowledgeKey>,
     /// The largest output to read, in bytes.
     pub largest: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnowledgePageQuery {
-    pub account: AccountId,
-    pub of: KnowledgeScope,
-    /// Starts after this decision, towards older ones.
-    pub before: Option<KnowledgePosition>,
-    pub limit: u32,
 }
 
 /// A decision to deprecate.
@@ -287,18 +279,22 @@ async fn read_some(tx: &mut Tx<'_>, wanted: &KnowledgeFetch) -> Result<Vec<Knowl
     Ok(found)
 }
 
-async fn export(tx: &mut Tx<'_>, page: &KnowledgePageQuery) -> Result<Vec<KnowledgeRecord>> {
-    let before = page.before.as_ref();
+async fn export(
+    tx: &mut Tx<'_>,
+    account: &AccountId,
+    filter: &KnowledgeFilter,
+) -> Result<Vec<KnowledgeRecord>> {
+    let before = filter.before.as_ref();
     let epoch = before.map_or(u64::MAX, |it| it.epoch);
-    match &page.of {
+    match &filter.of {
         KnowledgeScope::TaskType(task_type) => {
             let at = before.map_or(LAST, |it| it.created_at);
             let id = before.map_or("", |it| it.task_id.as_str());
-            let args = args![&page.account, task_type, at, id, epoch, page.limit];
+            let args = args![account, task_type, at, id, epoch, filter.limit];
             tx.all(OF_TYPE, args, read).await
         }
         KnowledgeScope::Task(task) => {
-            tx.all(OF_TASK, args![&page.account, task, epoch, page.limit], read).await
+            tx.all(OF_TASK, args![account, task, epoch, filter.limit], read).await
         }
     }
 }

@@ -7,11 +7,10 @@ pub(crate) mod write;
 
 use jurat_core::{
     id::{AccountId, RoundId},
-    list::ListPosition,
     round::candidate::ArtifactRef,
     task::{
-        Ballot, TakenTasks, Task, TaskAddition, TaskCandidateRow, TaskEvent, TaskEventRow, TaskKey,
-        TaskPhase, TaskRecord, TaskSummary, TaskTake,
+        Ballot, TakenTasks, Task, TaskAddition, TaskCandidateRow, TaskEvent, TaskEventRow,
+        TaskFilter, TaskKey, TaskRecord, TaskSummary, TaskTake,
         agent_event::NewAgentEvent,
         knowledge::{Knowledge, KnowledgeKey},
     },
@@ -28,7 +27,7 @@ operations! {
     reads {
         fn get(task: &TaskKey) -> Option<TaskRecord> = read::get;
         /// The account's tasks, newest first. Nothing large is read for it.
-        fn page(filter: &TaskFilter) -> Vec<TaskSummary> = read::page;
+        fn page(account: &AccountId, filter: &TaskFilter) -> Vec<TaskSummary> = read::page;
         /// The events of a task in the order in which they happened.
         fn events(asked: &TaskEventsQuery) -> Vec<TaskEventRow> = read::events;
         fn candidate(task: &TaskKey, candidate: &str) -> Option<TaskCandidateRow>
@@ -55,17 +54,6 @@ operations! {
         /// Adds events and their rows, if no other node added events in the meantime.
         fn append(append: &TaskAppend) -> (), or TaskAppendRefusal = write::append;
     }
-}
-
-/// Selects tasks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskFilter {
-    pub account: AccountId,
-    pub phase: Option<TaskPhase>,
-    pub task_type: Option<String>,
-    /// Starts after this task, towards older ones.
-    pub before: Option<ListPosition>,
-    pub limit: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

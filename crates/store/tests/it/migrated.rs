@@ -3,17 +3,16 @@
 use std::{fs, path::Path};
 
 use jurat_core::{
-    agent_run::AgentRunKey,
+    agent_run::{AgentRunFilter, AgentRunKey, AgentRunSpec},
     id::{AccountId, RoundId},
     round::{Round, RoundEnding, decision::DecisionEntry, replica::Label},
-    task::TaskKey,
+    task::{TaskFilter, TaskKey, agent_event::AgentEventFilter},
     verifier::VerifierSelector,
     workflow::{OwnershipFilter, WorkflowSelector},
 };
 use jurat_store::{
-    AgentEventFilter, AgentRunFilter, Behalf, KeyRecord, NameMatch, RoundCharge, RoundTakeover,
-    Store, TakeoverScope, TaskEventsQuery, TaskFilter, TeamListQuery, VerifierRunFilter,
-    WorkflowLookup, WorkflowQuery, WriteOutcome,
+    Behalf, KeyRecord, NameMatch, RoundCharge, RoundTakeover, Store, TakeoverScope,
+    TaskEventsQuery, TeamListQuery, VerifierRunFilter, WorkflowLookup, WorkflowQuery, WriteOutcome,
 };
 
 use crate::samples::{
@@ -172,15 +171,9 @@ async fn tasks_are_there(fixture: &Fixture, store: &Store) {
     for account in first_values(fixture, "accounts") {
         let account = AccountId::parse(&account).unwrap();
         let (whose, store) = (Behalf::Account(account.clone()), &store);
-        let (before, limit) = (None, 1_000);
-        let filter = TaskFilter {
-            account: account.clone(),
-            phase: None,
-            task_type: None,
-            before: before.clone(),
-            limit,
-        };
-        for task in store.tasks().page(&whose, &filter).await.unwrap() {
+        let limit = 1_000;
+        let filter = TaskFilter { limit, ..TaskFilter::default() };
+        for task in store.tasks().page(&whose, &account, &filter).await.unwrap() {
             let key = TaskKey { account: account.clone(), id: task.id };
             let found = store.tasks().get(&whose, &key).await.unwrap().unwrap();
             assert_eq!(found.seq, task.seq);
@@ -188,26 +181,17 @@ async fn tasks_are_there(fixture: &Fixture, store: &Store) {
             task_events += store.tasks().events(&whose, &asked).await.unwrap().len();
             tasks += 1;
         }
-        let filter = AgentRunFilter {
-            account: account.clone(),
-            status: None,
-            before: before.clone(),
-            limit,
-        };
-        for run in store.agent_runs().page(&whose, &filter).await.unwrap() {
+        let filter = AgentRunFilter { limit, ..AgentRunFilter::default() };
+        for run in store.agent_runs().page(&whose, &account, &filter).await.unwrap() {
             let key = AgentRunKey { account: account.clone(), id: run.run_id };
-            steps += store.agent_runs().get(&whose, &key).await.unwrap().unwrap().steps.len();
+            let found = store.agent_runs().get(&whose, &key).await.unwrap().unwrap();
+            let spec = AgentRunSpec::from_document(&found.spec).unwrap();
+            assert_eq!(spec.agents.len(), found.steps.len());
+            steps += found.steps.len();
             runs += 1;
         }
-        let filter = AgentEventFilter {
-            account,
-            state: None,
-            executor: None,
-            needs_review: None,
-            before,
-            limit,
-        };
-        sent += store.agent_events().page(&whose, &filter).await.unwrap().len();
+        let filter = AgentEventFilter { limit, ..AgentEventFilter::default() };
+        sent += store.agent_events().page(&whose, &account, &filter).await.unwrap().len();
     }
     let found = [tasks, task_events, runs, steps, sent];
     let tables = ["tasks", "task_events", "task_runs", "task_run_steps", "agent_events"];

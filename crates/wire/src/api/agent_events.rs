@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jurat_core::{
     code::ProblemCode,
-    task::agent_event::{AgentEventType, Delivery},
+    task::agent_event::{AgentEventOrder, AgentEventType, Delivery},
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -36,20 +36,6 @@ use crate::{
 /// The largest content of an event, in bytes of JSON.
 const MOST_BYTES: usize = 65_536;
 const LONGEST_LABEL: usize = 256;
-
-/// An event from outside to an executor.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgentEventOrder {
-    pub event_type: AgentEventType,
-    pub target_executor: String,
-    pub payload: Value,
-    pub source_node_id: Option<String>,
-    pub target_agent_id: Option<String>,
-    pub agent_envelope: Option<Value>,
-    pub requires_commit: bool,
-    pub correlation_id: Option<String>,
-    pub dedupe_key: Option<String>,
-}
 
 request! {
     /// An event to send to an executor. Events of tasks are caused by tasks, and cannot be sent.

@@ -4,7 +4,12 @@ mod reply;
 mod spec;
 mod step;
 
-use jurat_core::{agent_run::AgentRunSpec, code::ProblemCode, time::Timestamp};
+use jurat_core::{
+    agent_run::{AgentRunOrder, AgentRunSpec},
+    canonical::digest_json,
+    code::ProblemCode,
+    time::Timestamp,
+};
 use serde_json::Value;
 
 pub use self::{
@@ -13,8 +18,7 @@ pub use self::{
         AgentRunSubmitted, AgentStepBody, BucketCandidate, RUN, RUN_EVENT, ResultAggregation,
         ResultBucket, body, event, line, result_body, submitted,
     },
-    spec::{AgentRunRequestBody, AgentRunSpecBody, CancelRunRequest, SubmitRun, decode_spec},
-    step::step_submission,
+    spec::{AgentRunRequestBody, AgentRunSpecBody, CancelRunRequest, SubmitRun},
 };
 use super::{
     kit::{
@@ -27,17 +31,8 @@ use crate::problem::Problem;
 
 const CODE: ProblemCode = ProblemCode::ValidationError;
 
-/// A run to submit, as it was asked for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgentRunRequest {
-    pub kickoff: bool,
-    pub spec: AgentRunSpec,
-    /// The spec as it came.
-    pub document: Value,
-}
-
 /// Reads a spec alone or with `kickoff`, and tries to make the contract of every step.
-pub fn decode_submit(body: &Value, now: Timestamp) -> Result<AgentRunRequest, Problem> {
+pub fn decode_submit(body: &Value, now: Timestamp) -> Result<AgentRunOrder, Problem> {
     let order = read(body)?;
     let whole = FieldPath::body(CODE);
     let name = wrapped(body);
@@ -73,24 +68,27 @@ fn wrapped(body: &Value) -> &'static str {
 }
 
 /// Reads a submission without trying its steps.
-pub(super) fn read(body: &Value) -> Result<AgentRunRequest, Problem> {
+pub(super) fn read(body: &Value) -> Result<AgentRunOrder, Problem> {
     let problem = |faults: RequestFaults| faults.into_problem(CODE);
     let at = FieldPath::body(CODE);
     let name = wrapped(body);
     let Some(document) = body.get(name) else {
         let spec = request::read_all(body, CODE).map_err(problem)?;
-        let spec = incoming(spec, &at)?;
-        return Ok(AgentRunRequest { kickoff: false, spec, document: body.clone() });
+        return Ok(order(false, incoming(spec, &at)?, body));
     };
-    let order: AgentRunRequestBody = request::read_all(body, CODE).map_err(problem)?;
-    Ok(AgentRunRequest {
-        kickoff: order.kickoff.unwrap_or(false),
-        spec: incoming(order.spec, &at.member(name))?,
-        document: document.clone(),
-    })
+    let whole: AgentRunRequestBody = request::read_all(body, CODE).map_err(problem)?;
+    let spec = incoming(whole.spec, &at.member(name))?;
+    Ok(order(whole.kickoff.unwrap_or(false), spec, document))
 }
 
-/// A spec that is submitted. One that is stored already may have a name that is refused here.
+fn order(kickoff: bool, spec: AgentRunSpec, document: &Value) -> AgentRunOrder {
+    let labels = spec::LABELS.iter().filter_map(|name| {
+        let text = document.get(name)?.as_str()?;
+        Some(((*name).to_owned(), text.to_owned()))
+    });
+    AgentRunOrder { kickoff, spec, labels: labels.collect(), spec_digest: digest_json(document) }
+}
+
 fn incoming(spec: AgentRunSpecBody, at: &FieldPath<'_>) -> Result<AgentRunSpec, Problem> {
     let spec = spec::checked(spec, at)?;
     if tasks::is_reserved(&spec.run_id) {

@@ -2,12 +2,16 @@
 //! its steps are.
 
 use jurat_core::{
-    agent_run::{AgentRun, AgentRunCommand, ReexploreSignal, TieBreak, UnresolvedCause},
+    agent_run::{
+        AgentRun, AgentRunCommand, AgentRunSpec, ReexploreSignal, TieBreak, UnresolvedCause,
+    },
+    canonical::digest_json,
     code::ProblemCode,
     time::Timestamp,
 };
 use jurat_wire::{
-    api::agent_runs::{body, decode_cancel, decode_submit, located, step_submission},
+    api::agent_runs::{body, decode_cancel, decode_submit, located},
+    executor::{TaskSubmission, step_submission},
     problem::Problem,
 };
 use serde_json::{Value, json};
@@ -28,6 +32,10 @@ fn spec() -> Value {
 
 fn run(spec: &Value) -> AgentRun {
     AgentRun::new(decode_submit(spec, NOW).unwrap().spec, NOW)
+}
+
+fn step(run: &AgentRun, agent_id: &str) -> TaskSubmission {
+    step_submission(run, agent_id).unwrap().unwrap()
 }
 
 fn refused(body: &Value) -> Problem {
@@ -55,7 +63,7 @@ fn a_spec_is_taken_alone_and_with_the_word_to_begin() {
     for name in ["spec", "run_spec"] {
         let order = decode_submit(&json!({ "kickoff": true, name: spec() }), NOW).unwrap();
         assert!(order.kickoff);
-        assert_eq!((order.spec, order.document), (bare.spec.clone(), spec()));
+        assert_eq!((order.spec, order.spec_digest), (bare.spec.clone(), digest_json(&spec())));
     }
 }
 
@@ -125,7 +133,14 @@ fn what_is_found_later_is_named_as_it_stands_in_the_submission() {
 fn what_is_for_networks_of_nodes_is_refused_or_kept() {
     let mut labelled = spec();
     labelled["feed_key"] = json!("venue.x");
-    assert_eq!(decode_submit(&labelled, NOW).unwrap().document["feed_key"], "venue.x");
+    let order = decode_submit(&labelled, NOW).unwrap();
+    assert_eq!(order.labels["feed_key"], "venue.x");
+    assert_eq!(order.spec_digest, digest_json(&labelled));
+    let stored = order.spec.to_document(&order.labels);
+    assert_eq!(stored["feed_key"], "venue.x");
+    assert_eq!(AgentRunSpec::from_document(&stored).unwrap(), order.spec);
+    // An earlier program reads the stored form as a request.
+    assert_eq!(decode_submit(&stored, NOW).unwrap().spec, order.spec);
     let mut rounds = spec();
     rounds["round_policy"] = json!({ "min_participants": 3 });
     let problem = refused(&rounds);
@@ -162,7 +177,7 @@ fn a_contract_that_no_task_could_have_is_refused_where_it_was_written() {
 #[test]
 fn a_step_is_a_task_with_the_inputs_of_its_agent() {
     let run = run(&spec());
-    let order = step_submission(&run, "b").unwrap();
+    let order = step(&run, "b");
     assert_eq!(order.contract.task_id, "run-r1:b:0:1");
     assert_eq!(
         order.contract.inputs,
@@ -180,9 +195,9 @@ fn a_step_is_a_task_with_the_inputs_of_its_agent() {
 fn the_task_of_an_attempt_is_the_same_whoever_makes_it() {
     let mut run = run(&spec());
     run.steps[0].begun_at = Some(NOW.plus_millis(5_000));
-    let one = step_submission(&run, "a").unwrap();
+    let one = step(&run, "a");
     run.steps[0].run_at = NOW.plus_millis(9_000);
-    assert_eq!(step_submission(&run, "a").unwrap(), one);
+    assert_eq!(step(&run, "a"), one);
     assert_eq!(one.contract.expiry_ms, 1_800_000_605_000);
 }
 
@@ -192,7 +207,7 @@ fn an_agent_that_is_asked_once_more_hears_why() {
     let unresolved = vec![(jurat_core::agent_run::BucketName::Answer, UnresolvedCause::Tie)];
     run.signal = Some(ReexploreSignal { iteration: 1, unresolved, require_new_evidence: true });
     run.iteration = 1;
-    let order = step_submission(&run, "a").unwrap();
+    let order = step(&run, "a");
     assert_eq!(order.contract.task_id, "run-r1:a:1:1");
     let signal = &order.contract.inputs["_aggregation_signal"];
     assert_eq!(signal["type"], "NEED_MORE_EVIDENCE");
@@ -214,7 +229,7 @@ fn a_run_and_then_its_agents_say_otherwise_than_the_sample() {
     spec["agents"][0]["contract"] = json!({ "budget": { "time_ms": 7_000_000 } });
     spec["agents"][0]["verifiers"] = json!(["v4", "v5"]);
     let run = run(&spec);
-    let (one, other) = (step_submission(&run, "a").unwrap(), step_submission(&run, "b").unwrap());
+    let (one, other) = (step(&run, "a"), step(&run, "b"));
     assert_eq!((one.contract.budget.time_ms, other.contract.budget.time_ms), (7_000_000, 5_000));
     assert_eq!(one.contract.expiry_ms, 1_800_007_060_000, "it lasts as long as its budget");
     let contract = other.contract;

@@ -2,8 +2,8 @@
 
 use jurat_core::{code::ProblemCode, policy::policy_hash, task::VoteAggregation};
 use jurat_wire::{
-    api::tasks::{TaskSubmission, decode_cancel, decode_submit, located},
-    executor::TaskContract,
+    api::tasks::{decode_cancel, decode_submit, located},
+    executor::{TaskContract, TaskSubmission},
     problem::Problem,
 };
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Delivery, EventDirection};
-use crate::{id::AccountId, time::Timestamp};
+use super::{AgentEventType, Delivery, EventDirection};
+use crate::{id::AccountId, list::ListPosition, time::Timestamp};
 
 /// A new event.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,4 +42,30 @@ pub struct AgentEventRecord {
 pub struct AgentEventAddition {
     pub record: AgentEventRecord,
     pub is_new: bool,
+}
+
+/// An event that a caller sends to an executor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEventOrder {
+    pub event_type: AgentEventType,
+    pub target_executor: String,
+    pub payload: Value,
+    pub source_node_id: Option<String>,
+    pub target_agent_id: Option<String>,
+    pub agent_envelope: Option<Value>,
+    pub requires_commit: bool,
+    pub correlation_id: Option<String>,
+    pub dedupe_key: Option<String>,
+}
+
+/// Selects events for a list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentEventFilter {
+    pub state: Option<Delivery>,
+    pub executor: Option<String>,
+    /// Whether the executor asks for a human review.
+    pub needs_review: Option<bool>,
+    /// Starts after this event, towards older ones.
+    pub before: Option<ListPosition>,
+    pub limit: u32,
 }

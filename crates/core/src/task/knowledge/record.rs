@@ -76,3 +76,12 @@ pub struct KnowledgePosition {
     pub task_id: String,
     pub epoch: u64,
 }
+
+/// Selects decisions for a list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnowledgeFilter {
+    pub of: KnowledgeScope,
+    /// Starts after this decision, towards older ones.
+    pub before: Option<KnowledgePosition>,
+    pub limit: u32,
+}

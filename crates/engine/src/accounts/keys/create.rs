@@ -56,7 +56,7 @@ impl Engine {
         let live = of_account.iter().filter(|record| record.key.is_live(now)).count();
         let is_full = u32::try_from(of_account.len()).is_ok_and(|ever| MOST_EVER <= ever);
         if is_full || MOST_LIVE <= live {
-            return Err(EngineError::Denied(
+            return Err(EngineError::denied(
                 "the account has created as many keys as it may; ask the operator for more",
             ));
         }
@@ -89,10 +89,9 @@ fn within_limit<T: PartialOrd>(
     of_maker: Option<T>,
 ) -> Result<Option<T>, EngineError> {
     match (wanted, of_maker) {
-        (Some(wanted), Some(of_maker)) if of_maker < wanted => Err(EngineError::Invalid {
-            field,
-            reason: "must not exceed that of the creating key".to_owned(),
-        }),
+        (Some(wanted), Some(of_maker)) if of_maker < wanted => {
+            Err(EngineError::invalid(field, "must not exceed that of the creating key"))
+        }
         (None, of_maker) => Ok(of_maker),
         (wanted, _) => Ok(wanted),
     }

@@ -129,7 +129,7 @@ impl Engine {
         let of_account = self.inner.round_capacity.take(&capacity_owner(caller), 1, most);
         let of_account = of_account.map_err(|refused| match refused {
             FairShareRefusal::OfAccount => LimitExceeded::AccountRounds(most).into(),
-            FairShareRefusal::OfAll => EngineError::Overloaded,
+            FairShareRefusal::OfAll => EngineError::Busy("too many rounds are in progress"),
         })?;
         let memory = self.round_memory(caller, bytes)?;
         Ok(RoundPermit { _of_key: of_key, _of_account: of_account, _memory: memory })

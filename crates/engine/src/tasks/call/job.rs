@@ -112,10 +112,8 @@ fn seat_pool(
     work: &JobWork,
 ) -> Result<Vec<PoolEntry>, EngineError> {
     let is_semantic = policy.policy_id == SEMANTIC;
-    let refused = |reason: &str| EngineError::NotSupported {
-        field: "acceptance.verifier_policy.policy_id",
-        reason: reason.to_owned(),
-    };
+    let refused =
+        |reason: &str| EngineError::not_supported("acceptance.verifier_policy.policy_id", reason);
     match (by, work) {
         (TaskCallTarget::Node, JobWork::Validate { .. }) if is_semantic => Ok(Vec::new()),
         (TaskCallTarget::Node, JobWork::Validate { .. }) => {

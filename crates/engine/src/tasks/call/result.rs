@@ -2,6 +2,7 @@
 
 use jurat_core::{
     canonical::digest_json,
+    code::ProblemCode,
     executor::session::BUILTIN_SESSION,
     policy::EvaluationStatus,
     round::{
@@ -16,12 +17,10 @@ use jurat_wire::executor::read_task_contract;
 use serde_json::json;
 
 use super::{
-    TaskCallOrder, TaskCallOutcome, TaskCallResult, TaskCallTarget, TaskCallVerdict, TaskCallWork,
+    TaskCallFailure, TaskCallOrder, TaskCallOutcome, TaskCallResult, TaskCallTarget,
+    TaskCallVerdict, TaskCallWork,
 };
 use crate::EngineError;
-
-/// Why a voter that refuses the policy has no verdict.
-const POLICY_UNSUPPORTED: &str = "policy_unsupported";
 
 pub(super) fn task_call_result(
     order: &TaskCallOrder,
@@ -80,14 +79,12 @@ pub(super) fn refused_result(
     order: &TaskCallOrder,
     error: EngineError,
 ) -> Result<TaskCallResult, EngineError> {
-    let is_outcome = matches!(
-        error,
-        EngineError::Select(_)
-            | EngineError::Policy(_)
-            | EngineError::Schema(_)
-            | EngineError::TooMuchWork(_)
-            | EngineError::NotSupported { .. }
-    );
+    let code = error.code();
+    let is_outcome = matches!(error, EngineError::Select(_))
+        || matches!(
+            code,
+            ProblemCode::PolicyInvalid | ProblemCode::SchemaRefused | ProblemCode::NotSupported
+        );
     if !is_outcome {
         return Err(error);
     }
@@ -106,7 +103,7 @@ pub(super) fn refused_result(
         independence: executor.clone(),
         executor,
         reliability: 0.0,
-        outcome: TaskCallOutcome::Failed { code: error.code().as_str(), detail },
+        outcome: TaskCallOutcome::Failed { code: TaskCallFailure::Refused(code), detail },
         evidence: Vec::new(),
         available: Vec::new(),
         latency_ms: 0,
@@ -164,7 +161,7 @@ fn vote_outcome(
         // An executor that cannot decide under the policy is not a voter, and another one is asked.
         let said = said.notes.first().map_or("no reason given", String::as_str);
         let detail = format!("`{executor}` refuses the policy binding: {said}");
-        return TaskCallOutcome::Failed { code: POLICY_UNSUPPORTED, detail };
+        return TaskCallOutcome::Failed { code: TaskCallFailure::PolicyUnsupported, detail };
     }
     let Some(status) = status_of(label) else {
         let detail = format!("`{label}` is not a verdict on a candidate");
@@ -209,5 +206,6 @@ const fn status_of(label: Label) -> Option<EvaluationStatus> {
 }
 
 fn failed_outcome(failure: ReplicaFailure) -> TaskCallOutcome {
-    TaskCallOutcome::Failed { code: failure.code.as_str(), detail: failure.detail }
+    let code = TaskCallFailure::Replica(failure.code);
+    TaskCallOutcome::Failed { code, detail: failure.detail }
 }

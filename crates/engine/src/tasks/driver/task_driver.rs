@@ -2,9 +2,10 @@
 
 use std::{mem, time::Duration};
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use jurat_core::{
     canonical::digest_json,
+    round::replica::FailureCode,
     task::{
         ExhaustedRoles, LeaseRelease, Task, TaskCommand, TaskKey, TaskLease, TaskNeed, TaskRole,
         VoterReliability, needs,
@@ -17,13 +18,17 @@ use super::{
     choose,
     worker_answer::{FinishedTaskCall, LateVerdict, WorkerAnswer},
     worker_call,
+    worker_search::WorkerSearch,
 };
-use crate::pauses::Pauses;
-use crate::tasks::{
-    DriverContext, DriverExit, DriverSignals, NewCandidate, PriorDecision, SecretBallot,
-    TaskPortError, TaskSnapshot, TaskStorePort, TaskWorker, TaskWriteOutcome, WorkerFailure,
-    WorkerPort,
-    draft::{PendingLease, TaskDraft},
+use crate::{
+    TaskCallFailure,
+    pauses::Pauses,
+    tasks::{
+        DriverContext, DriverExit, DriverSignals, NewCandidate, PriorDecision, SecretBallot,
+        TaskPortError, TaskSnapshot, TaskStorePort, TaskWorker, TaskWriteOutcome, WorkerFailure,
+        WorkerPort,
+        draft::{PendingLease, TaskDraft},
+    },
 };
 
 /// How many leases with an unknown write are remembered.
@@ -49,12 +54,9 @@ pub(crate) struct TaskDriver<'a, D, H> {
     is_stale: bool,
     /// How often each voter is right, as it was last known.
     weigher: VoterReliability,
+    /// Those who could work when they were last looked for.
     workers: Vec<TaskWorker>,
-    /// Whether the workers were read in this pass.
-    is_fresh: bool,
-    /// The pending question about who can work, and its result.
-    asking: Option<BoxFuture<'a, Result<Vec<TaskWorker>, TaskPortError>>>,
-    asked: Option<Result<Vec<TaskWorker>, TaskPortError>>,
+    search: WorkerSearch<'a>,
     calls: TaskCallsInFlight<'a>,
     /// Leases that may be recorded: the store did not answer.
     unsure: Vec<PendingLease>,
@@ -76,9 +78,7 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
             is_stale: false,
             weigher: VoterReliability::new(),
             workers: Vec::new(),
-            is_fresh: false,
-            asking: None,
-            asked: None,
+            search: WorkerSearch::Due,
             calls: TaskCallsInFlight::default(),
             unsure: Vec::new(),
             late_verdicts: Vec::new(),
@@ -101,7 +101,9 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
 
     /// Writes everything that can be written now. `None` means that there is something to wait for.
     pub(crate) async fn advance(&mut self) -> Result<Option<DriverExit>, TaskPortError> {
-        self.is_fresh = false;
+        if let WorkerSearch::Done = self.search {
+            self.search = WorkerSearch::Due;
+        }
         loop {
             if self.is_stale && !self.load().await? {
                 return Ok(Some(DriverExit::Missing));
@@ -139,7 +141,8 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
             self.late_verdicts
                 .retain(|it| !self.snapshot.task.is_over() && !has_voted(&self.snapshot, it));
             let left = self.snapshot.task.wakes_at().map_or(DriverExit::Over, DriverExit::Waiting);
-            let is_done = self.is_idle() && self.asking.is_none();
+            let is_searching = matches!(self.search, WorkerSearch::Running(_));
+            let is_done = self.is_idle() && !is_searching;
             return Ok(is_done.then_some(left));
         }
     }
@@ -240,14 +243,14 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
     /// rest of the draft does not wait for it.
     async fn lease_work(&mut self, draft: &mut TaskDraft<'_>) -> Result<(), TaskPortError> {
         if !has_work(&draft.task, draft.now()) {
-            (self.asking, self.asked) = (None, None);
+            self.search.cancel();
             return Ok(());
         }
         if let Err(error) = self.find_workers().await {
             // Results are written first, and the question is repeated then.
             return if draft.is_empty() { Err(error) } else { Ok(()) };
         }
-        if !self.is_fresh {
+        if !matches!(self.search, WorkerSearch::Done) {
             return Ok(());
         }
         loop {
@@ -262,22 +265,21 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
 
     /// Learns who can work, if that is known soon; otherwise the answer arrives during the wait.
     async fn find_workers(&mut self) -> Result<(), TaskPortError> {
-        if self.is_fresh {
-            return Ok(());
-        }
-        if self.asked.is_none() && self.asking.is_none() {
+        if let WorkerSearch::Due = self.search {
             let (driver, filed) = (self.context, self.snapshot.clone());
-            let mut asking = async move { driver.workers.workers(&filed).await }.boxed();
+            let mut search = async move { driver.workers.workers(&filed).await }.boxed();
             let lease = Duration::from_millis(self.snapshot.task.terms.lease_ms);
-            let prompt = tokio::time::timeout(PROMPT.min(lease / 10), &mut asking);
-            match self.calls.meanwhile(prompt).await {
-                Ok(asked) => self.asked = Some(asked),
-                Err(_) => self.asking = Some(asking),
-            }
+            let prompt = tokio::time::timeout(PROMPT.min(lease / 10), &mut search);
+            self.search = match self.calls.meanwhile(prompt).await {
+                Ok(found) => WorkerSearch::Ended(found),
+                Err(_) => WorkerSearch::Running(search),
+            };
         }
-        if let Some(asked) = self.asked.take() {
-            self.workers = asked?;
-            self.is_fresh = true;
+        if let WorkerSearch::Ended(_) = self.search
+            && let WorkerSearch::Ended(found) = mem::take(&mut self.search)
+        {
+            self.workers = found?;
+            self.search = WorkerSearch::Done;
         }
         Ok(())
     }
@@ -419,11 +421,8 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
             let asking = worker_call::call_worker(driver, key, filed, &start.claim, within);
             let came = tokio::time::timeout(within, asking).await.unwrap_or_else(|_| {
                 let detail = format!("`{}` did not answer in time", start.claim.holder);
-                WorkerAnswer::Nothing(WorkerFailure {
-                    code: "timeout".to_owned(),
-                    detail,
-                    is_ours: false,
-                })
+                let code = TaskCallFailure::Replica(FailureCode::Timeout);
+                WorkerAnswer::Nothing(WorkerFailure { code, detail })
             });
             FinishedTaskCall { lease: start, answer: came, salt, is_noted: false }
         };
@@ -463,17 +462,14 @@ impl<'a, D: TaskStorePort, H: WorkerPort> TaskDriver<'a, D, H> {
     }
 
     async fn wait_at_most(&mut self, span: Duration, signals: &DriverSignals) {
-        let Self { calls: at_work, is_stale, asking, asked, .. } = self;
-        let is_asking = asking.is_some();
+        let Self { calls: at_work, is_stale, search, .. } = self;
         let waiting = async {
             tokio::select! {
                 biased;
                 () = signals.stop.cancelled() => {}
                 () = signals.changed.notified() => *is_stale = true,
                 () = at_work.next() => {}
-                answer = next_answer(asking), if is_asking => {
-                    (*asking, *asked) = (None, Some(answer));
-                }
+                () = search.finish() => {}
             }
         };
         let _elapsed = tokio::time::timeout(span, waiting).await;
@@ -513,14 +509,6 @@ fn has_work(task: &Task, now: Timestamp) -> bool {
     let is_work =
         |it: &TaskNeed| matches!(it, TaskNeed::Proposals { .. } | TaskNeed::Verdicts { .. });
     needs(task, now).iter().any(is_work)
-}
-
-/// The answer to a pending question, if there is one.
-async fn next_answer<T>(asking: &mut Option<BoxFuture<'_, T>>) -> T {
-    match asking {
-        Some(asking) => asking.await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Whether the voter of a late verdict has recorded another one, or may do so.

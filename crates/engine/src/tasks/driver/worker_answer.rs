@@ -54,9 +54,9 @@ impl FinishedTaskCall {
         match &self.answer {
             WorkerAnswer::Candidate(made) => self.write_candidate(draft, made),
             WorkerAnswer::Verdict(verdict) => self.write_verdict(draft, verdict),
-            WorkerAnswer::Nothing(WorkerFailure { code, detail, is_ours }) => {
-                let (code, detail) = (code.clone(), detail.clone());
-                let reason = if *is_ours {
+            WorkerAnswer::Nothing(failure) => {
+                let (code, detail) = (failure.code.as_str().to_owned(), failure.detail.clone());
+                let reason = if failure.code.is_ours() {
                     LeaseRelease::NodeFailed { code, detail }
                 } else {
                     LeaseRelease::Failed { code, detail }

@@ -8,8 +8,12 @@ use jurat_core::{
 };
 
 use super::worker_answer::WorkerAnswer;
-use crate::tasks::{
-    DriverContext, ProposeOrder, TaskSnapshot, TaskStorePort, VoteOrder, WorkerFailure, WorkerPort,
+use crate::{
+    TaskCallFailure,
+    tasks::{
+        DriverContext, ProposeOrder, TaskSnapshot, TaskStorePort, VoteOrder, WorkerFailure,
+        WorkerPort,
+    },
 };
 
 /// How many times, and at which interval, a candidate is read before a voter is asked.
@@ -37,8 +41,8 @@ pub(crate) async fn call_worker<D: TaskStorePort, H: WorkerPort>(
     let finding = find_candidate(driver.store, &key, filed.task.proposal(&id));
     let Some(candidate) = finding.await else {
         let detail = "the candidate could not be read".to_owned();
-        let code = "candidate_unreadable".to_owned();
-        return WorkerAnswer::Nothing(WorkerFailure { code, detail, is_ours: true });
+        let code = TaskCallFailure::CandidateUnreadable;
+        return WorkerAnswer::Nothing(WorkerFailure { code, detail });
     };
     let verifier = claim.holder.clone();
     let order =

@@ -8,9 +8,9 @@ use jurat_core::{
     task::{Ballot, TakenTasks, Task, TaskEvent, TaskKey, TaskTake, VoterReliability},
     time::Timestamp,
 };
-use jurat_store::IdempotencyRecord;
+use jurat_store::{IdempotencyRecord, StoreError};
 
-use crate::tasks::TaskSnapshot;
+use crate::{EngineError, tasks::TaskSnapshot};
 
 /// The store of tasks. Each method is one transaction.
 pub trait TaskStorePort: Send + Sync {
@@ -65,9 +65,24 @@ pub trait TaskStorePort: Send + Sync {
 }
 
 /// The store did not answer, or not as expected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct TaskPortError(pub String);
+#[derive(Debug, thiserror::Error)]
+pub enum TaskPortError {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("there is no such task")]
+    Missing,
+    #[error("other writers keep changing the task")]
+    Contended,
+    /// Whether it was written is unknown.
+    #[error("the store does not answer")]
+    NoAnswer,
+}
+
+impl From<StoreError> for TaskPortError {
+    fn from(error: StoreError) -> Self {
+        Self::Engine(error.into())
+    }
+}
 
 /// A write in one transaction.
 #[derive(Debug, Clone)]

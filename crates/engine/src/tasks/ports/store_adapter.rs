@@ -11,16 +11,18 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_store::{
-    Behalf, StoreError, TaskAppend, TaskAppendExtras, TaskAppendRefusal, TaskBallotRow,
-    WriteOutcome,
+    Behalf, TaskAppend, TaskAppendExtras, TaskAppendRefusal, TaskBallotRow, WriteOutcome,
 };
 use serde_json::Value;
 
-use crate::tasks::{
-    DueTasks, NewCandidate, PriorDecision, SecretBallot, TaskNews, TaskPortError, TaskRoster,
-    TaskSnapshot, TaskStorePort, TaskWrite, TaskWriteOutcome, announce, knowledge,
+use crate::{
+    Engine,
+    agent_events::AgentNotice,
+    tasks::{
+        DueTasks, NewCandidate, PriorDecision, SecretBallot, TaskNews, TaskPortError, TaskRoster,
+        TaskSnapshot, TaskStorePort, TaskWrite, TaskWriteOutcome, announce, knowledge,
+    },
 };
-use crate::{Engine, agent_events::AgentNotice};
 
 /// The store as a port.
 #[derive(Debug, Clone)]
@@ -31,8 +33,7 @@ pub(crate) struct TaskStoreAdapter {
 impl TaskStorePort for TaskStoreAdapter {
     async fn load(&self, key: &TaskKey) -> Result<Option<TaskSnapshot>, TaskPortError> {
         let tasks = self.engine.inner.store.tasks();
-        let found =
-            tasks.get(&behalf_of_task(key), key).await.map_err(|error| port_error(&error))?;
+        let found = tasks.get(&behalf_of_task(key), key).await?;
         Ok(found.map(TaskSnapshot::from))
     }
 
@@ -49,7 +50,7 @@ impl TaskStorePort for TaskStoreAdapter {
         };
         let written = inner.metrics.write("task_append", writing).await;
         inner.failpoints.pass("task_append_after");
-        match written.map_err(|error| port_error(&error))? {
+        match written? {
             WriteOutcome::Done(()) => {
                 inner.metrics.tasks.task_written(&append.state, &append.events, append.at);
                 inner.metrics.agent_events.crowded(given_up);
@@ -65,16 +66,14 @@ impl TaskStorePort for TaskStoreAdapter {
             WriteOutcome::Refused(
                 TaskAppendRefusal::Stale { .. } | TaskAppendRefusal::Deprecated,
             ) => Ok(TaskWriteOutcome::Stale),
-            WriteOutcome::Refused(TaskAppendRefusal::Unknown) => {
-                Err(TaskPortError("there is no such task".to_owned()))
-            }
+            WriteOutcome::Refused(TaskAppendRefusal::Unknown) => Err(TaskPortError::Missing),
             WriteOutcome::Repeated => Ok(TaskWriteOutcome::Repeated),
         }
     }
 
     async fn candidate(&self, key: &TaskKey, id: &str) -> Result<Option<Candidate>, TaskPortError> {
         let found = self.engine.inner.store.tasks().candidate(&behalf_of_task(key), key, id).await;
-        Ok(found.map_err(|error| port_error(&error))?.map(plain_candidate))
+        Ok(found?.map(plain_candidate))
     }
 
     async fn references(
@@ -83,8 +82,7 @@ impl TaskStorePort for TaskStoreAdapter {
         digest: &str,
     ) -> Result<Vec<ArtifactRef>, TaskPortError> {
         let tasks = self.engine.inner.store.tasks();
-        let found = tasks.references(&behalf_of_task(key), key, digest).await;
-        found.map_err(|error| port_error(&error))
+        Ok(tasks.references(&behalf_of_task(key), key, digest).await?)
     }
 
     async fn ballots(
@@ -94,8 +92,7 @@ impl TaskStorePort for TaskStoreAdapter {
         turn: u32,
     ) -> Result<Vec<SecretBallot>, TaskPortError> {
         let tasks = self.engine.inner.store.tasks();
-        let found = tasks.ballots(&behalf_of_task(key), key, candidate, &turn).await;
-        let found = found.map_err(|error| port_error(&error))?;
+        let found = tasks.ballots(&behalf_of_task(key), key, candidate, &turn).await?;
         let sealed = |it: TaskBallotRow| SecretBallot {
             candidate: it.candidate,
             turn: it.turn,
@@ -116,30 +113,29 @@ impl TaskStorePort for TaskStoreAdapter {
             knowledge::knowledge_query(&key.account, &filed.contract, knowledge::MOST_SAME, 0);
         let store = &self.engine.inner.store;
         let hits = store.knowledge().hits(&behalf_of_task(key), &asked).await;
-        let exact = hits.map_err(|error| port_error(&error))?.exact;
+        let exact = hits?.exact;
         let mut found = Vec::new();
         for known in knowledge::reusable(&exact, &key.id, &filed.roster) {
             let before = TaskKey { account: key.account.clone(), id: known.key.task_id.clone() };
             let made =
                 store.tasks().candidate(&behalf_of_task(key), &before, &known.candidate).await;
-            let made = made.map_err(|error| port_error(&error))?;
-            found.extend(made.map(|made| knowledge::prior_decision(known, filed.task.epoch, made)));
+            found
+                .extend(made?.map(|made| knowledge::prior_decision(known, filed.task.epoch, made)));
         }
         Ok(found)
     }
 
     async fn take_due(&self, take: TaskTake) -> Result<DueTasks, TaskPortError> {
         let tasks = self.engine.inner.store.tasks();
-        let taken = tasks.take_due(&Behalf::Platform, &take).await;
-        let taken = taken.map_err(|error| port_error(&error))?;
+        let taken = tasks.take_due(&Behalf::Platform, &take).await?;
         if !taken.tasks.is_empty() {
             self.engine.inner.failpoints.pass("task_take_after");
         }
         if taken.some_wait {
             return Ok(DueTasks { taken, next: None });
         }
-        let next = tasks.next_due(&Behalf::Platform).await;
-        Ok(DueTasks { taken, next: next.map_err(|error| port_error(&error))? })
+        let next = tasks.next_due(&Behalf::Platform).await?;
+        Ok(DueTasks { taken, next })
     }
 }
 
@@ -165,7 +161,7 @@ impl TaskStoreAdapter {
             self.announcements(&append, output, &listening)
         };
         let fitting = self.engine.within_event_quota(&append.key.account, told).await;
-        let (agent_events, given_up) = fitting.map_err(|error| TaskPortError(error.to_string()))?;
+        let (agent_events, given_up) = fitting?;
         let at = append.at;
         let reused = append.events.iter().find_map(knowledge::reused_key);
         let candidate = append.candidate.map(|it| stored_candidate(it, at));
@@ -186,8 +182,7 @@ impl TaskStoreAdapter {
         if !events.iter().any(announce::is_announced) {
             return Ok(BTreeSet::new());
         }
-        let view =
-            self.engine.pool_view().await.map_err(|error| TaskPortError(error.to_string()))?;
+        let view = self.engine.pool_view().await?;
         let executors = view.pool.executors.values();
         let listening = executors.filter(|it| it.agent_events_url.is_some());
         Ok(listening.map(|it| it.name.clone()).collect())
@@ -289,8 +284,4 @@ fn stored_ballot(it: SecretBallot, created_at: Timestamp) -> TaskBallotRow {
 
 fn behalf_of_task(key: &TaskKey) -> Behalf {
     Behalf::Account(key.account.clone())
-}
-
-fn port_error(error: &StoreError) -> TaskPortError {
-    TaskPortError(error.to_string())
 }

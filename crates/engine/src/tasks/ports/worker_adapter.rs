@@ -8,6 +8,7 @@ use std::{
 
 use jurat_core::{
     account::caller::CreditMode,
+    code::ProblemCode,
     executor::{
         Independence,
         session::{BUILTIN_SESSION, NODE_FAMILY, NODE_MODEL, Session},
@@ -21,15 +22,18 @@ use jurat_store::Behalf;
 use jurat_wire::executor::read_task_contract;
 use serde_json::Value;
 
-use crate::tasks::{
-    ProposeOrder, ProposerAnswer, TaskPortError, TaskRoster, TaskSnapshot, TaskWorker,
-    TaskWorkerKind, VoteOrder, VoterAnswer, WorkerFailure, WorkerPort, knowledge,
-};
 use crate::{
     Engine, EngineError, TaskCallOrder, TaskCallOutcome, TaskCallResult, TaskCallTarget,
     TaskCallWork,
     executors::pool::{PoolHealth, PoolView},
     rounds::seats::{JUDGE_PREFIX, NODE_RELIABILITY},
+};
+use crate::{
+    TaskCallFailure,
+    tasks::{
+        ProposeOrder, ProposerAnswer, TaskPortError, TaskRoster, TaskSnapshot, TaskWorker,
+        TaskWorkerKind, VoteOrder, VoterAnswer, WorkerFailure, WorkerPort, knowledge,
+    },
 };
 
 /// How many other candidates a comparing voter sees.
@@ -50,7 +54,7 @@ impl WorkerPort for WorkerAdapter {
         match self.engine.live_submitting_key(&task.account, filed.submitted_by.as_deref()).await {
             Ok(_) => Ok(None),
             Err(error @ EngineError::KeyEnded) => Ok(Some(error.to_string())),
-            Err(error) => Err(TaskPortError(error.to_string())),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -107,10 +111,8 @@ impl WorkerPort for WorkerAdapter {
             TaskCallOutcome::Candidate(candidate) => {
                 Ok(ProposerAnswer { candidate, round_id: done.round_id })
             }
-            TaskCallOutcome::Verdict(_) => {
-                Err(node_failure("internal", "a proposal came as a verdict"))
-            }
-            TaskCallOutcome::Failed { code, detail } => Err(worker_failure(code, detail)),
+            TaskCallOutcome::Verdict(_) => Err(defect("a proposal came as a verdict")),
+            TaskCallOutcome::Failed { code, detail } => Err(WorkerFailure { code, detail }),
         }
     }
 
@@ -145,9 +147,9 @@ impl WorkerPort for WorkerAdapter {
         let verdict = match done.outcome {
             TaskCallOutcome::Verdict(verdict) => verdict,
             TaskCallOutcome::Candidate(_) => {
-                return Err(node_failure("internal", "a verdict came as a proposal"));
+                return Err(defect("a verdict came as a proposal"));
             }
-            TaskCallOutcome::Failed { code, detail } => return Err(worker_failure(code, detail)),
+            TaskCallOutcome::Failed { code, detail } => return Err(WorkerFailure { code, detail }),
         };
         let ballot = Ballot {
             status: verdict.status,
@@ -164,15 +166,14 @@ impl WorkerPort for WorkerAdapter {
 impl WorkerAdapter {
     /// The executors that this node knows; the store is read again for an unknown name.
     async fn view(&self, names: &BTreeSet<&str>) -> Result<Arc<PoolView>, TaskPortError> {
-        let trouble = |error: EngineError| TaskPortError(error.to_string());
-        let view = self.engine.pool_view().await.map_err(trouble)?;
+        let view = self.engine.pool_view().await?;
         let is_strange =
             |it: &&str| !it.starts_with(JUDGE_PREFIX) && !view.pool.executors.contains_key(*it);
         if !names.iter().any(is_strange) {
             return Ok(view);
         }
-        self.engine.pool_refresh().await.map_err(trouble)?;
-        self.engine.pool_view().await.map_err(trouble)
+        self.engine.pool_refresh().await?;
+        Ok(self.engine.pool_view().await?)
     }
 
     async fn make_call(
@@ -181,7 +182,7 @@ impl WorkerAdapter {
         key: Option<&str>,
         order: TaskCallOrder,
     ) -> Result<TaskCallResult, WorkerFailure> {
-        let said = |error: EngineError| node_failure(error.code().as_str(), &error.to_string());
+        let said = |error: EngineError| node_failure(error.code(), &error.to_string());
         let caller = self.engine.caller_of_task_call(account, key).await.map_err(said)?;
         self.engine.inner.failpoints.pass("task_ask_before");
         let done = self.engine.task_call(&caller, order).await.map_err(said);
@@ -208,7 +209,8 @@ impl WorkerAdapter {
         &self,
         order: &VoteOrder,
     ) -> Result<Vec<(String, Value)>, WorkerFailure> {
-        let lost = |_| node_failure("store_unavailable", "earlier decisions could not be read");
+        let lost =
+            |_| node_failure(ProblemCode::StoreUnavailable, "earlier decisions could not be read");
         let VoteOrder { key, snapshot: filed, candidate, .. } = order;
         let (tasks, behalf) =
             (self.engine.inner.store.knowledge(), Behalf::Account(key.account.clone()));
@@ -258,9 +260,10 @@ impl WorkerAdapter {
     ) -> Result<TaskCandidateRow, WorkerFailure> {
         let tasks = self.engine.inner.store.tasks();
         let behalf = Behalf::Account(order.key.account.clone());
-        let lost = |_| node_failure("store_unavailable", "the candidate could not be read");
+        let lost =
+            |_| node_failure(ProblemCode::StoreUnavailable, "the candidate could not be read");
         let made = tasks.candidate(&behalf, &order.key, id).await.map_err(lost)?;
-        made.ok_or_else(|| node_failure("internal", "the candidate is missing"))
+        made.ok_or_else(|| defect("the candidate is missing"))
     }
 
     fn worker(
@@ -344,29 +347,16 @@ pub fn voices(task: &Task, own: &str) -> Vec<(String, String)> {
 }
 
 /// A fault of this node, or of the account. It says nothing about the executor.
-fn node_failure(code: &str, detail: &str) -> WorkerFailure {
-    WorkerFailure { code: code.to_owned(), detail: detail.to_owned(), is_ours: true }
+fn node_failure(code: ProblemCode, detail: &str) -> WorkerFailure {
+    WorkerFailure { code: TaskCallFailure::Node(code), detail: detail.to_owned() }
 }
 
-/// The failure of a call. A round may also end because this node failed or stopped.
-fn worker_failure(code: &'static str, detail: String) -> WorkerFailure {
-    let ours = [FailureCode::Internal, FailureCode::NodeStopped];
-    let is_ours = ours.iter().any(|it| it.as_str() == code);
-    WorkerFailure { code: code.to_owned(), detail, is_ours }
+/// A state that cannot occur.
+fn defect(detail: &str) -> WorkerFailure {
+    let code = TaskCallFailure::Replica(FailureCode::Internal);
+    WorkerFailure { code, detail: detail.to_owned() }
 }
 
 fn millis(span: std::time::Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stopping_node_does_not_blame_the_executor() {
-        let is_ours = |code: FailureCode| worker_failure(code.as_str(), "why".to_owned()).is_ours;
-        assert!(is_ours(FailureCode::NodeStopped) && is_ours(FailureCode::Internal));
-        assert!(!is_ours(FailureCode::HttpStatus));
-    }
 }

@@ -8,7 +8,10 @@ use jurat_core::{
     task::{Ballot, TaskKey, VoterReliability},
 };
 
-use crate::tasks::{TaskPortError, TaskSnapshot, TaskWorker};
+use crate::{
+    TaskCallFailure,
+    tasks::{TaskPortError, TaskSnapshot, TaskWorker},
+};
 
 /// The workers. A failed call is not a verdict: it only carries its reason.
 pub trait WorkerPort: Send + Sync {
@@ -80,11 +83,8 @@ pub struct ProposerAnswer {
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerFailure {
-    /// A word: a failure code or an error code.
-    pub code: String,
+    pub code: TaskCallFailure,
     pub detail: String,
-    /// Whether this node failed, not the executor.
-    pub is_ours: bool,
 }
 
 /// The answer of a voter.

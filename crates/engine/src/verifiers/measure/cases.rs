@@ -269,5 +269,5 @@ fn read(measured: &Measurement) -> Option<Vec<ExpectedCase>> {
 }
 
 fn wrong(field: &str, problem: &str) -> EngineError {
-    EngineError::Input(InputError { field: field.to_owned(), problem: problem.to_owned() })
+    EngineError::invalid(field, problem)
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
-use jurat_core::{account::caller::Caller, id, verifier::VerifierVersion};
+use jurat_core::{account::caller::Caller, code::ProblemCode, id, verifier::VerifierVersion};
 
 use super::{
     CaseProgress, CaseWatcher, ExpectedCase, MeasureReport, MeasureRequest, MeasuredCase,
@@ -112,12 +112,7 @@ impl<'a> MeasureProgress<'a> {
 /// Whether a case can be judged once another one has ended.
 fn is_transient(error: &EngineError) -> bool {
     matches!(
-        error,
-        EngineError::Overdrawn { .. }
-            | EngineError::CreditInUse
-            | EngineError::Limited(_)
-            | EngineError::Overloaded
-            | EngineError::ChecksBusy
-            | EngineError::Late(_)
+        error.code(),
+        ProblemCode::BudgetExhausted | ProblemCode::RateLimited | ProblemCode::Overloaded
     )
 }

@@ -44,10 +44,7 @@ impl Engine {
         });
         done.await?.map_err(|refused| match refused {
             ForkRefusal::Unknown => unknown_template(&order.wanted),
-            ForkRefusal::Workflow(_) => EngineError::Invalid {
-                field: "name",
-                reason: "is not a valid workflow name; use letters or digits".to_owned(),
-            },
+            ForkRefusal::Workflow(_) => EngineError::invalid("name", "is not a valid workflow name; use letters or digits"),
             ForkRefusal::NoNameLeft(name) => EngineError::Conflict(format!(
                 "there are too many workflows or verifiers named like `{name}`; choose another `name`"
             )),

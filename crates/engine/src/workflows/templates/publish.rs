@@ -46,7 +46,7 @@ impl Engine {
         let workflow = self.publishable(caller, &order.workflow).await?;
         if workflow.outcome.trim().is_empty() {
             let reason = "names a workflow without an outcome; describe the observable result in its `outcome`, and save it";
-            return Err(EngineError::Invalid { field: "workflow_id", reason: reason.to_owned() });
+            return Err(EngineError::invalid("workflow_id", reason));
         }
         let publish = self.publication(caller, workflow, order.release_notes).await?;
         let templates = self.inner.store.templates();
@@ -96,10 +96,10 @@ impl Engine {
         let found = self.inner.store.workflows().find(&behalf, &asked).await?;
         Ok(match found {
             NameMatch::One(reached) => {
-                EngineError::RoleTooLow { has: reached.role, needs: AccessRole::Owner }
+                crate::workflows::role_too_low(reached.role, AccessRole::Owner)
             }
             NameMatch::Elsewhere(names) => {
-                EngineError::NamedElsewhere { what: "workflow", id: reference.to_string(), names }
+                EngineError::named_elsewhere("workflow", reference.to_string(), names)
             }
             NameMatch::Nothing => absent,
         })

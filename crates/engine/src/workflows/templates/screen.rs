@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use jurat_core::{
     account::caller::Caller,
     canonical::sha256_hex,
+    code::ProblemCode,
     verifier::{
         VerifierRef, VerifierSelector,
         run::{Provenance, VerifierRunPurpose},
@@ -19,7 +20,7 @@ use jurat_core::{
 };
 use jurat_store::{Behalf, PublishableWorkflow, TemplateFileLookup};
 
-use crate::{Engine, EngineError, RoundWatcher, VerifierRunOrder, access};
+use crate::{Engine, EngineError, RefusalContext, RoundWatcher, VerifierRunOrder, access};
 
 /// The timeout of one screening judge.
 const TIMEOUT_MS: u64 = 60_000;
@@ -137,16 +138,19 @@ impl Engine {
         if !seen.cut.is_empty() {
             let cut = seen.cut.join(", ");
             let reason = format!("is too long to be screened completely; shorten these: {cut}");
-            return Err(EngineError::Invalid { field: "workflow_id", reason });
+            return Err(EngineError::invalid("workflow_id", reason));
         }
         let block = self.screen_run(caller, BLOCK, content(seen), from).await?;
         let said = block.reasoning.unwrap_or_default();
         match block.verdict {
             ScreenVerdict::Passed => {}
             ScreenVerdict::Failed => {
-                return Err(EngineError::Unsafe { reasoning: said, run_id: block.run_id });
+                let detail = format!("the template is not published: {said}");
+                let context = RefusalContext::Judgment { reasoning: said, run_id: block.run_id };
+                return Err(EngineError::refused(ProblemCode::SafetyVerificationFailed, detail)
+                    .with(context));
             }
-            ScreenVerdict::Error => return Err(EngineError::ScreenUnavailable(said)),
+            ScreenVerdict::Error => return Err(screen_unavailable(&said)),
         }
         let advisory = self.screen_run(caller, ADVISORY, content(seen), from).await?;
         let status = match advisory.verdict {
@@ -154,7 +158,7 @@ impl Engine {
             ScreenVerdict::Failed => SafetyStatus::Flagged,
             ScreenVerdict::Error => {
                 let said = advisory.reasoning.unwrap_or_default();
-                return Err(EngineError::ScreenUnavailable(said));
+                return Err(screen_unavailable(&said));
             }
         };
         let (advisory_run_id, advisory_reasoning) = (Some(advisory.run_id), advisory.reasoning);
@@ -296,4 +300,11 @@ fn screened_parts(parts: &[(String, String)]) -> ScreeningText {
 
 fn content(seen: &ScreeningText) -> BTreeMap<String, String> {
     BTreeMap::from([("content".to_owned(), seen.content.clone())])
+}
+
+fn screen_unavailable(reasoning: &str) -> EngineError {
+    EngineError::refused(
+        ProblemCode::SafetyVerificationUnavailable,
+        format!("the safety of the template could not be judged: {reasoning}"),
+    )
 }

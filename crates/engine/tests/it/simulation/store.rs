@@ -43,7 +43,7 @@ impl SimStore {
         spawn(async move {
             pause(trip.there).await;
             if world.is_desk_down() {
-                let _gone = reply.send(Err(TaskPortError("the store is down".to_owned())));
+                let _gone = reply.send(Err(TaskPortError::NoAnswer));
                 return;
             }
             let done = request(&mut world.shelf.lock());
@@ -57,10 +57,7 @@ impl SimStore {
             }
         });
         let waited = tokio::time::timeout(PATIENCE, answer).await;
-        waited
-            .ok()
-            .and_then(Result::ok)
-            .unwrap_or_else(|| Err(TaskPortError("no answer".to_owned())))
+        waited.ok().and_then(Result::ok).unwrap_or_else(|| Err(TaskPortError::NoAnswer))
     }
 }
 
@@ -73,7 +70,7 @@ impl TaskStorePort for SimStore {
     async fn append(&self, append: TaskWrite) -> Result<TaskWriteOutcome, TaskPortError> {
         self.world.writes.fetch_add(1, Ordering::SeqCst);
         if self.world.plan.is_read_only {
-            return self.send(|_| ()).await.and(Err(TaskPortError("it takes nothing".to_owned())));
+            return self.send(|_| ()).await.and(Err(TaskPortError::NoAnswer));
         }
         let writer = (self.node, self.world.millis());
         self.send(move |shelf| shelf.append(&append, writer)).await

@@ -8,19 +8,23 @@ use std::{
 
 use jurat_core::{
     canonical::digest_json,
+    code::ProblemCode,
     executor::session::BUILTIN_SESSION,
     policy::{Evaluation, EvaluationStatus, Policy, PolicyBinding},
     reason,
     round::{
         candidate::{Candidate, Evidence, InlineEvidence},
-        replica::{AnswerContent, Label, ReplicaAnswer, ReplicaVote},
+        replica::{AnswerContent, FailureCode, Label, ReplicaAnswer, ReplicaVote},
     },
     schema::Schema,
     task::{Ballot, VoterReliability},
 };
-use jurat_engine::tasks::{
-    ProposeOrder, ProposerAnswer, TaskPortError, TaskSnapshot, TaskWorker, TaskWorkerKind,
-    VoteOrder, VoterAnswer, WorkerFailure, WorkerPort, knowledge, voices,
+use jurat_engine::{
+    TaskCallFailure,
+    tasks::{
+        ProposeOrder, ProposerAnswer, TaskPortError, TaskSnapshot, TaskWorker, TaskWorkerKind,
+        VoteOrder, VoterAnswer, WorkerFailure, WorkerPort, knowledge, voices,
+    },
 };
 use serde_json::{Value, json};
 
@@ -54,24 +58,25 @@ impl SimWorkers {
     ) -> Result<(Character, Chance), WorkerFailure> {
         let plan = &self.world.plan;
         if self.world.draw(|chance| chance.percent(plan.ours)) {
-            return Err(WorkerFailure { is_ours: true, ..failure("overloaded") });
+            return Err(failure(TaskCallFailure::Node(ProblemCode::Overloaded)));
         }
         let chance = Chance::of(plan.seed, &format!("{name} {execution_id}"));
         if name == BUILTIN_SESSION {
             return Ok((Character::honest(name), chance));
         }
         let character = plan.executors.iter().find(|it| it.name == name).cloned();
-        let character = character.ok_or_else(|| failure("unknown"))?;
+        let character =
+            character.ok_or_else(|| failure(TaskCallFailure::Replica(FailureCode::Unavailable)))?;
         let latency = self.world.draw(|chance| chance.between(0, character.slowest_ms));
         pause(Duration::from_millis(latency)).await;
         if character.dies_at.is_some_and(|at| at <= self.world.millis()) {
-            return Err(failure("refused"));
+            return Err(failure(TaskCallFailure::Replica(FailureCode::Unreachable)));
         }
         if self.world.draw(|chance| chance.percent(character.hangs)) {
             std::future::pending::<()>().await;
         }
         if self.world.draw(|chance| chance.percent(character.fails)) {
-            return Err(failure("reset"));
+            return Err(failure(TaskCallFailure::Replica(FailureCode::Disconnected)));
         }
         Ok((character, chance))
     }
@@ -98,7 +103,7 @@ impl SimWorkers {
                 |(id, name): &(String, String)| Some((name.clone(), made?.get(id)?.output.clone()));
             (voices.iter().filter_map(answer).collect(), before)
         });
-        let lost = |_| WorkerFailure { is_ours: true, ..failure("store_unavailable") };
+        let lost = |_| failure(TaskCallFailure::Node(ProblemCode::StoreUnavailable));
         reading.await.map_err(lost)
     }
 }
@@ -251,6 +256,6 @@ pub(super) const fn right(matter: u64) -> u64 {
     42 + matter
 }
 
-fn failure(code: &str) -> WorkerFailure {
-    WorkerFailure { code: code.to_owned(), detail: "it broke".to_owned(), is_ours: false }
+fn failure(code: TaskCallFailure) -> WorkerFailure {
+    WorkerFailure { code, detail: "it broke".to_owned() }
 }

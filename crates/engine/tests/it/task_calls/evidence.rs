@@ -7,7 +7,9 @@ use jurat_core::{
         evidence::EvidenceStatus,
     },
 };
-use jurat_engine::{JudgesConfig, TaskCallOrder, TaskCallResult, TaskCallTarget, TaskCallWork};
+use jurat_engine::{
+    JudgesConfig, TaskCallOrder, TaskCallOutcome, TaskCallResult, TaskCallTarget, TaskCallWork,
+};
 use jurat_testkit::{
     app::TestApp,
     fake_documents::{FakeDocument, FakeDocuments},
@@ -173,10 +175,8 @@ async fn a_failed_voter_has_no_verdict_whatever_the_evidence() {
     let _fakes = app.executors([status(500)]).await;
     web.publish("/a", b"other");
     let done = run(&app, looking(by("s1"), &[web.reference("/a", b"a document")])).await;
-    assert!(matches!(
-        done.outcome,
-        jurat_engine::TaskCallOutcome::Failed { code: "http_status", .. }
-    ));
+    let TaskCallOutcome::Failed { code, .. } = done.outcome else { panic!("{done:?}") };
+    assert_eq!(code.as_str(), "http_status");
 }
 
 #[tokio::test]

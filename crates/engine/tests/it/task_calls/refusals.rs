@@ -18,7 +18,7 @@ fn failure(done: &TaskCallResult) -> (&'static str, &str) {
     let TaskCallOutcome::Failed { code, detail } = &done.outcome else {
         panic!("it did not fail: {:?}", done.outcome)
     };
-    (code, detail)
+    (code.as_str(), detail)
 }
 
 #[tokio::test]

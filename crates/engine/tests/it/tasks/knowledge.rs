@@ -1,13 +1,13 @@
 //! Knowledge: when an earlier decision counts as a proposal, and what it is worth.
 
-use jurat_core::task::{TaskPhase, TaskRecord};
+use jurat_core::task::{TaskComplaint, TaskPhase, TaskRecord};
 use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{
         Behaviour, FakeExecutor, answers, disconnects_before_headers, gated, says_valid,
     },
 };
-use jurat_wire::{api::tasks::TaskComplaint, executor::TaskContract};
+use jurat_wire::executor::TaskContract;
 use serde_json::{Value, json};
 
 use super::{able, asked, contract, ended, events, node, order, submit, under, wait_until};

@@ -3,7 +3,7 @@
 use jurat_core::id::AccountId;
 use jurat_engine::EngineError;
 use jurat_testkit::app::TestApp;
-use jurat_wire::api::tasks::TaskSubmission;
+use jurat_wire::executor::TaskSubmission;
 use serde_json::json;
 
 use super::{able, contract, order, submit, under, with_quorum};

@@ -8,7 +8,7 @@ use jurat_testkit::{
     app::{TestApp, admin_caller},
     fake_executor::{FakeHealth, says_valid},
 };
-use jurat_wire::api::tasks::TaskSubmission;
+use jurat_wire::executor::TaskSubmission;
 use serde_json::json;
 
 use super::{able, contract, faults::Meeting, order, submit, under, with_quorum};

@@ -5,7 +5,7 @@ use jurat_testkit::{
     app::TestApp,
     fake_executor::{Behaviour, says_invalid, says_valid},
 };
-use jurat_wire::api::tasks::TaskSubmission;
+use jurat_wire::executor::TaskSubmission;
 use serde_json::json;
 
 use super::{able, asked, contract, ended, events, node, order, submit, under, with_quorum};

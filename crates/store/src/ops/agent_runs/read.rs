@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 
 use jurat_core::{
     agent_run::{
-        AgentRunEventRow, AgentRunKey, AgentRunStatus, AgentRunSummary, EventsStart, StepStatus,
-        counts,
+        AgentRunEventRow, AgentRunFilter, AgentRunKey, AgentRunStatus, AgentRunSummary,
+        EventsStart, StepStatus, counts,
     },
+    id::AccountId,
     time::Timestamp,
 };
 
 use super::{
-    AgentRunEventsQuery, AgentRunFilter, AgentRunRecord,
+    AgentRunEventsQuery, AgentRunRecord,
     rows::{RUN_COLUMNS, STEP_COLUMNS, read_agent_run, read_agent_step, read_event},
 };
 use crate::{
@@ -120,9 +121,13 @@ fn read_part(cells: &dyn DbRow) -> Result<AgentRunSummary> {
     })
 }
 
-pub(super) async fn page(tx: &mut Tx<'_>, filter: &AgentRunFilter) -> Result<Vec<AgentRunSummary>> {
+pub(super) async fn page(
+    tx: &mut Tx<'_>,
+    account: &AccountId,
+    filter: &AgentRunFilter,
+) -> Result<Vec<AgentRunSummary>> {
     let text = if filter.status.is_some() { OF_STATUS } else { ANY };
-    let mut args = args![&filter.account];
+    let mut args = args![account];
     args.extend(filter.status.map(|status: AgentRunStatus| status.as_str().into()));
     let before = filter.before.as_ref();
     args.push(before.map_or(LAST, |it| it.created_at).into());

@@ -3,13 +3,16 @@
 
 use const_format::concatcp;
 use jurat_core::{
+    id::AccountId,
     round::candidate::ArtifactRef,
-    task::{TaskCandidateRow, TaskEventRow, TaskKey, TaskPhase, TaskRecord, TaskSummary},
+    task::{
+        TaskCandidateRow, TaskEventRow, TaskFilter, TaskKey, TaskPhase, TaskRecord, TaskSummary,
+    },
     time::Timestamp,
 };
 
 use super::{
-    TaskBallotRow, TaskEventsQuery, TaskFilter,
+    TaskBallotRow, TaskEventsQuery,
     rows::{read_ballot, read_candidate, read_event, read_record, read_refs, read_summary},
 };
 use crate::{
@@ -97,7 +100,11 @@ pub(super) async fn get(tx: &mut Tx<'_>, task: &TaskKey) -> Result<Option<TaskRe
     tx.first(GET, args![&task.account, &task.id], read_record).await
 }
 
-pub(super) async fn page(tx: &mut Tx<'_>, filter: &TaskFilter) -> Result<Vec<TaskSummary>> {
+pub(super) async fn page(
+    tx: &mut Tx<'_>,
+    account: &AccountId,
+    filter: &TaskFilter,
+) -> Result<Vec<TaskSummary>> {
     let phase = filter.phase.map(TaskPhase::as_str);
     let text = match (&filter.task_type, phase) {
         (None, None) => ANY,
@@ -105,7 +112,7 @@ pub(super) async fn page(tx: &mut Tx<'_>, filter: &TaskFilter) -> Result<Vec<Tas
         (Some(_), None) => OF_TYPE,
         (Some(_), Some(_)) => OF_BOTH,
     };
-    let mut args = args![&filter.account];
+    let mut args = args![account];
     args.extend(filter.task_type.as_ref().map(Into::into));
     args.extend(phase.map(Into::into));
     let before = filter.before.as_ref();

@@ -7,12 +7,13 @@ use jurat_core::{
     id::AccountId,
     list::ListPosition,
     task::agent_event::{
-        AgentEventAddition, AgentEventRecord, Delivery, EventDirection, NewAgentEvent,
+        AgentEventAddition, AgentEventFilter, AgentEventRecord, Delivery, EventDirection,
+        NewAgentEvent,
     },
 };
 use jurat_store::{
-    AgentEventAdd, AgentEventFilter, AgentEventOutcome, AgentEventPruning, AgentEventTake, Behalf,
-    NotLeaseHolder, Store, TooManyPending, WriteOutcome,
+    AgentEventAdd, AgentEventOutcome, AgentEventPruning, AgentEventTake, Behalf, NotLeaseHolder,
+    Store, TooManyPending, WriteOutcome,
 };
 use serde_json::json;
 
@@ -174,7 +175,6 @@ pub(crate) async fn events_of_agents_are_listed_by_every_filter(backend: &Backen
     added(store, &account("bob"), &told("e-9", None), 999).await;
     let walked = async |executor: Option<&str>, state| {
         let mut filter = AgentEventFilter {
-            account: alice.clone(),
             state,
             executor: executor.map(str::to_owned),
             needs_review: None,
@@ -183,7 +183,7 @@ pub(crate) async fn events_of_agents_are_listed_by_every_filter(backend: &Backen
         };
         let mut found: Vec<String> = Vec::new();
         loop {
-            let page = store.agent_events().page(&behalf(&alice), &filter).await.unwrap();
+            let page = store.agent_events().page(&behalf(&alice), &alice, &filter).await.unwrap();
             let Some(last) = page.last() else { return found };
             let id = last.event.id.clone();
             filter.before = Some(ListPosition { created_at: last.created_at, id });
@@ -287,14 +287,13 @@ pub(crate) async fn events_for_human_review_are_found(backend: &Backend) {
     }
     let found = async |needs_review, executor: Option<&str>, state| {
         let filter = AgentEventFilter {
-            account: alice.clone(),
             state,
             executor: executor.map(str::to_owned),
             needs_review: Some(needs_review),
             before: None,
             limit: 9,
         };
-        let page = store.agent_events().page(&behalf(&alice), &filter).await.unwrap();
+        let page = store.agent_events().page(&behalf(&alice), &alice, &filter).await.unwrap();
         page.into_iter().map(|it| it.event.id).collect::<Vec<_>>()
     };
     assert_eq!(found(true, None, None).await, ["c", "a"]);

@@ -5,17 +5,17 @@ use std::{collections::BTreeSet, sync::Arc};
 use futures::future::join_all;
 use jurat_core::{
     agent_run::{
-        AgentRunAddition, AgentRunEvent, AgentRunEventKind, AgentRunKey, AgentRunStatus, AgentStep,
-        EventsStart, StepConclusion, StepStatus,
+        AgentRunAddition, AgentRunEvent, AgentRunEventKind, AgentRunFilter, AgentRunKey,
+        AgentRunStatus, AgentStep, EventsStart, StepConclusion, StepStatus,
     },
     id::AccountId,
     list::ListPosition,
     time::Timestamp,
 };
 use jurat_store::{
-    AgentRunConflict, AgentRunEventsQuery, AgentRunFilter, AgentRunRecord, AgentRunRefusal,
-    AgentRunState, AgentRunSubmit, AgentRunWrite, AgentStepRenewal, AgentStepTake, Behalf,
-    NewAgentStep, Store, TakenAgentStep, WriteOutcome,
+    AgentRunConflict, AgentRunEventsQuery, AgentRunRecord, AgentRunRefusal, AgentRunState,
+    AgentRunSubmit, AgentRunWrite, AgentStepRenewal, AgentStepTake, Behalf, NewAgentStep, Store,
+    TakenAgentStep, WriteOutcome,
 };
 use serde_json::json;
 
@@ -368,8 +368,8 @@ pub(crate) async fn runs_are_listed_newest_first_with_their_counts(backend: &Bac
     taken(&store, &take("w", 5, 1, 1)).await;
     let behalf = Behalf::Account(ann.clone());
     let page = async |status, before: Option<ListPosition>| {
-        let filter = AgentRunFilter { account: ann.clone(), status, before, limit: 2 };
-        store.agent_runs().page(&behalf, &filter).await.unwrap()
+        let filter = AgentRunFilter { status, before, limit: 2 };
+        store.agent_runs().page(&behalf, &ann, &filter).await.unwrap()
     };
     let first = page(None, None).await;
     assert_eq!(first.iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>(), ["r3", "r2"]);

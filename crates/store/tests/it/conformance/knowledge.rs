@@ -5,15 +5,14 @@ use jurat_core::{
     task::{
         TaskRecord,
         knowledge::{
-            Knowledge, KnowledgeDigests, KnowledgeKey, KnowledgePosition, KnowledgeRecord,
-            KnowledgeScope,
+            Knowledge, KnowledgeDigests, KnowledgeFilter, KnowledgeKey, KnowledgePosition,
+            KnowledgeRecord, KnowledgeScope,
         },
     },
 };
 use jurat_store::{
-    KnowledgeDeprecation, KnowledgeFetch, KnowledgeHits, KnowledgeLookup, KnowledgePageQuery,
-    KnowledgeSummary, SimilarKnowledge, Store, TaskAppend, TaskAppendExtras, TaskAppendRefusal,
-    WriteOutcome,
+    KnowledgeDeprecation, KnowledgeFetch, KnowledgeHits, KnowledgeLookup, KnowledgeSummary,
+    SimilarKnowledge, Store, TaskAppend, TaskAppendExtras, TaskAppendRefusal, WriteOutcome,
 };
 use serde_json::json;
 
@@ -141,13 +140,9 @@ pub(crate) async fn a_deprecated_decision_is_exported_and_not_used(backend: &Bac
     assert!(knowledge.deprecate(&whose, &which).await.unwrap());
     assert!(!knowledge.deprecate(&whose, &which).await.unwrap());
     assert_eq!(hits(store, &asked(&alice)).await, KnowledgeHits::default());
-    let page = KnowledgePageQuery {
-        account: alice.clone(),
-        of: KnowledgeScope::Task("t-1".to_owned()),
-        before: None,
-        limit: 10,
-    };
-    let found = knowledge.export(&whose, &page).await.unwrap();
+    let page =
+        KnowledgeFilter { of: KnowledgeScope::Task("t-1".to_owned()), before: None, limit: 10 };
+    let found = knowledge.export(&whose, &alice, &page).await.unwrap();
     let expected = Knowledge { deprecated_at: Some(at(200)), ..decision(100) };
     assert_eq!(found, [KnowledgeRecord { task_id: "t-1".to_owned(), knowledge: expected }]);
 }
@@ -245,10 +240,10 @@ pub(crate) async fn knowledge_is_exported_in_pages(backend: &Backend) {
     learned(store, &account("bob"), "t-9", &decision(900)).await;
     all.reverse();
     let of = KnowledgeScope::TaskType("swarm".to_owned());
-    let mut page = KnowledgePageQuery { account: alice.clone(), of, before: None, limit: 2 };
+    let mut page = KnowledgeFilter { of, before: None, limit: 2 };
     let mut found: Vec<KnowledgeRecord> = Vec::new();
     loop {
-        let some = store.knowledge().export(&behalf(&alice), &page).await.unwrap();
+        let some = store.knowledge().export(&behalf(&alice), &alice, &page).await.unwrap();
         let Some(last) = some.last() else { break };
         page.before = Some(KnowledgePosition {
             created_at: last.knowledge.created_at,

@@ -10,15 +10,14 @@ use jurat_core::{
     round::candidate::{ArtifactRef, Evidence, InlineEvidence},
     task::{
         Ballot, Budget, BudgetRenewal, DecisionMode, ExhaustedRoles, LeaseRelease, Task,
-        TaskCandidateRow, TaskEvent, TaskKey, TaskLease, TaskPhase, TaskRecord, TaskRole, TaskTake,
-        TaskTerms, VoteAggregation,
-        agent_event::{Delivery, EventDirection, NewAgentEvent},
+        TaskCandidateRow, TaskEvent, TaskFilter, TaskKey, TaskLease, TaskPhase, TaskRecord,
+        TaskRole, TaskTake, TaskTerms, VoteAggregation,
+        agent_event::{AgentEventFilter, Delivery, EventDirection, NewAgentEvent},
     },
 };
 use jurat_store::{
-    AgentEventFilter, Behalf, Store, StoreErrorKind, TaskAppend, TaskAppendExtras,
-    TaskAppendRefusal, TaskBallotRow, TaskEventsQuery, TaskFilter, TaskSubmit, TaskSubmitRefusal,
-    WriteOutcome,
+    Behalf, Store, StoreErrorKind, TaskAppend, TaskAppendExtras, TaskAppendRefusal, TaskBallotRow,
+    TaskEventsQuery, TaskSubmit, TaskSubmitRefusal, WriteOutcome,
 };
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use serde_json::json;
@@ -455,11 +454,10 @@ async fn walked(
     phase: Option<TaskPhase>,
 ) -> Vec<String> {
     let task_type = task_type.map(str::to_owned);
-    let mut filter =
-        TaskFilter { account: account.clone(), phase, task_type, before: None, limit: 2 };
+    let mut filter = TaskFilter { phase, task_type, before: None, limit: 2 };
     let mut found = Vec::new();
     loop {
-        let page = store.tasks().page(&behalf(account), &filter).await.unwrap();
+        let page = store.tasks().page(&behalf(account), account, &filter).await.unwrap();
         let Some(last) = page.last() else { return found };
         assert!(page.len() <= 2);
         filter.before = Some(ListPosition { created_at: last.created_at, id: last.id.clone() });
@@ -498,15 +496,8 @@ pub(crate) async fn another_account_sees_no_tasks(backend: &Backend) {
     assert_eq!(walked(store, &bob, None, None).await, [] as [&str; 0]);
     let steal = TaskAppend { task: theirs, ..after(&record, vec![claimed(2, "two")], 21) };
     assert_eq!(append(store, &steal).await, WriteOutcome::Refused(TaskAppendRefusal::Unknown));
-    let filter = AgentEventFilter {
-        account: bob,
-        state: None,
-        executor: None,
-        needs_review: None,
-        before: None,
-        limit: 9,
-    };
-    assert_eq!(tasks.agent_events().page(&whose, &filter).await.unwrap(), []);
+    let filter = AgentEventFilter { limit: 9, ..AgentEventFilter::default() };
+    assert_eq!(tasks.agent_events().page(&whose, &bob, &filter).await.unwrap(), []);
     if backend.is_postgres() {
         // Even a question that names the wrong account is answered with nothing.
         assert_eq!(tasks.tasks().get(&whose, &record.key).await.unwrap(), None);

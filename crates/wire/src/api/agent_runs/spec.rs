@@ -24,7 +24,7 @@ use crate::{
             faults::RequestFaults,
             json::kind,
             request::{
-                self, FieldFault, FieldPath, Hidden, ListOf, RequestField, SchemaParts, component,
+                FieldFault, FieldPath, Hidden, ListOf, RequestField, SchemaParts, component,
                 integer, named, object, one_of, request, text,
                 unknown::FieldShape,
                 values,
@@ -261,13 +261,8 @@ impl RequestField for AgentList {
     }
 }
 
-/// Reads a spec that was checked when it was submitted.
-pub fn decode_spec(document: &Value) -> Result<AgentRunSpec, Problem> {
-    let code = ProblemCode::ValidationError;
-    let spec = request::read_all::<AgentRunSpecBody>(document, code);
-    let spec = spec.map_err(|faults| faults.into_problem(code))?;
-    checked(spec, &FieldPath::body(code))
-}
+/// Words for networks of nodes. They mean nothing here, and are stored with the spec.
+pub(super) const LABELS: [&str; 3] = ["market_task_id", "feed_key", "scope_hint"];
 
 /// The spec, if it keeps the rules across its fields.
 pub(super) fn checked(body: AgentRunSpecBody, at: &FieldPath<'_>) -> Result<AgentRunSpec, Problem> {

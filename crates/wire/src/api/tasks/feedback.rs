@@ -1,6 +1,6 @@
 //! Disputes of a decision that is final.
 
-use jurat_core::code::ProblemCode;
+use jurat_core::{code::ProblemCode, task::TaskComplaint};
 use serde_json::Value;
 
 use crate::{
@@ -39,16 +39,6 @@ values! {
 
     /// An Ed25519 signature in hex.
     pub struct SignatureHex(String): text().pattern(Some("^[0-9A-Fa-f]{128}$")) => signature;
-}
-
-/// A complaint as it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskComplaint {
-    pub epoch: Option<u64>,
-    pub reason: String,
-    pub timestamp: Option<u64>,
-    /// In hex.
-    pub signature: Option<String>,
 }
 
 /// Reads a dispute.

@@ -16,7 +16,7 @@ use crate::{
             values::{NAME, PlainText, is_name, list_of, text_of, texts_of},
         },
     },
-    executor::TaskContract,
+    executor::TaskSubmission,
     problem::Problem,
 };
 
@@ -73,17 +73,6 @@ values! {
     /// Voters, each once.
     pub struct VoterList(Vec<String>):
         list_of::<VerifierName>().max_items(Some(MOST_NAMES)) => voters, with VerifierName;
-}
-
-/// A task to submit, as it was asked for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TaskSubmission {
-    pub contract: TaskContract,
-    /// Executors that may work on it; empty for all that declare the task type.
-    pub executors: Vec<String>,
-    /// Voters; empty for the executors that may work on it.
-    pub verifiers: Vec<String>,
-    pub profile: Option<String>,
 }
 
 /// Reads a contract alone or with its executors, and names all terms that nobody could keep.

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use jurat_core::{
     agent_run::{AgentRunEventRow, AgentRunKey, EventsStart},
     id::AccountId,
-    task::{LeaseRelease, Task, TaskEvent, TaskKey, TaskLease, TaskPhase, TaskRecord, TaskRole},
+    task::{
+        LeaseRelease, Task, TaskEvent, TaskFilter, TaskKey, TaskLease, TaskPhase, TaskRecord,
+        TaskRole,
+    },
 };
-use jurat_store::{AgentRunEventsQuery, Behalf, Store, TaskEventsQuery, TaskFilter};
+use jurat_store::{AgentRunEventsQuery, Behalf, Store, TaskEventsQuery};
 
 /// More events than any of these tasks has.
 const ALL: u32 = 1_000;
@@ -24,10 +27,10 @@ pub(super) struct Kept {
 
 /// Every task of the store with this prefix, with its state and its events.
 pub(super) async fn tasks(store: &Store, begins: &str) -> Vec<Kept> {
-    let (account, limit) = (AccountId::admin(), ALL);
-    let filter = TaskFilter { account, phase: None, task_type: None, before: None, limit };
+    let (account, filter) =
+        (AccountId::admin(), TaskFilter { limit: ALL, ..TaskFilter::default() });
     let mut all = Vec::new();
-    for found in store.tasks().page(&behalf(), &filter).await.unwrap() {
+    for found in store.tasks().page(&behalf(), &account, &filter).await.unwrap() {
         if found.id.starts_with(begins) {
             all.push(kept(store, &found.id).await);
         }
