@@ -87,7 +87,7 @@ fn may_be_told(metadata: &Metadata<'_>) -> bool {
     target.starts_with("jurat") || (*metadata.level() <= Level::INFO && !target.starts_with("rmcp"))
 }
 
-/// Whether a line only reports that all is well.
+/// Whether a line reports only success.
 fn is_chatter(metadata: &Metadata<'_>) -> bool {
     Level::WARN < *metadata.level() && metadata.target() != ALWAYS
 }

@@ -86,7 +86,7 @@ struct RetryDocument {
 #[derive(Serialize, Deserialize)]
 struct AggregationDocument {
     mode: Option<String>,
-    /// Zero stands for a majority.
+    /// Zero means a majority.
     quorum: Option<u32>,
     tie_policy: Option<TieDocument>,
     null_policy: Option<NullDocument>,

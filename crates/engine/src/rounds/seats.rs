@@ -233,7 +233,7 @@ impl Engine {
     }
 
     /// Identifies judges at the same host. Callers see this value, and the host itself is private
-    /// to the operator, so the first provider at the host stands for it.
+    /// to the operator, so the first provider at the host is used.
     fn host_of_judge(&self, model: &ModelRef) -> String {
         let providers = &self.judges_config().providers;
         let host = |settings: &ProviderSettings| {

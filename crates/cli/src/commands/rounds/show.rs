@@ -29,7 +29,7 @@ const WIDEST_REMARK: usize = 400;
 /// A terminal shows the beginning of each answer; the winning one follows the table in full.
 const WIDEST_ON_TERMINAL: usize = 160;
 
-/// A round that has ended, from any reply that tells of one.
+/// A round that has ended, from any reply that describes one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RoundView<'a> {
     /// The verdict, or the status of a delegated job.

@@ -56,7 +56,7 @@ fn soon(task: JudgeQuestion, seconds: u64) -> JudgeQuestion {
 
 #[tokio::test]
 async fn a_retry_waits_as_long_as_the_provider_asks() {
-    // The test clock stands at 2026-09-21 14:13:20.
+    // The test clock shows 2026-09-21 14:13:20.
     for wait in ["20", "Mon, 21 Sep 2026 14:13:40 GMT"] {
         let says =
             [ProviderReply::Wait(429, wait.to_owned()), ProviderReply::Answer(verdict("met"))];
