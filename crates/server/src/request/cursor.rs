@@ -33,7 +33,7 @@ pub(crate) fn read<const N: usize>(cursor: &str) -> Result<[String; N], Problem>
 
 /// What is said of a cursor that this list did not make.
 pub(crate) fn refused() -> Problem {
-    let detail = "`cursor` was not returned by this list, or by an older version of the server; leave it out to start at the first page";
+    let detail = "`cursor` was not returned by this list, or comes from an older version of the server; leave it out to start at the first page";
     Problem::new(ProblemCode::ValidationError, detail).at("cursor")
 }
 
