@@ -33,7 +33,7 @@ pub fn router(engine: Engine) -> Router {
 
 /// Serves until `stop` resolves, then finishes the work in progress within limits.
 ///
-/// After the stop no round starts, but everything else is answered until the last round has ended.
+/// After `stop`, no new round starts; other requests are answered until the last round has ended.
 pub async fn serve(
     listener: TcpListener,
     engine: Engine,
@@ -53,7 +53,7 @@ pub async fn serve(
     ended
 }
 
-/// Resolves when nothing keeps the server any more.
+/// Resolves after `stop`, the shutdown delay, and the end or release of all open rounds.
 async fn stopped(engine: &Engine, inbound: &InboundLimits, stop: impl Future<Output = ()>) {
     stop.await;
     engine.stop_rounds();

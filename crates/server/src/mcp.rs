@@ -1,8 +1,8 @@
-//! The surface for models: the Model Context Protocol over HTTP, at one address for all its revisions.
+//! The surface for models: the Model Context Protocol over HTTP, one address for all revisions.
 //!
-//! No session is kept. A request of the newest revision says all that it needs, and one of an older
-//! revision is served alone as well, so nobody holds a place between two requests, any node can
-//! answer, and there is no session id that could stand in for a key.
+//! The server keeps no protocol sessions. Requests of the newest revision are self-contained, and
+//! requests of older revisions are served independently too. So clients use no resources between
+//! requests, any node can answer, and no session id could be used in place of a key.
 
 mod dispatch;
 mod hosts;
@@ -45,7 +45,7 @@ use crate::request::{
     encode,
 };
 
-/// What the library answers itself is short.
+/// Limit on a reply that the library writes itself, which is short.
 const LONGEST_TEXT: usize = 64 * 1024;
 const BOTH_FORMS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
@@ -70,10 +70,11 @@ pub(crate) async fn post(
     if let Err(reason) = mcp::check(&message) {
         return malformed(&message, reason);
     }
-    // Who asks for progress must take events, and who does not gets JSON; none is turned away.
+    // Accept both forms, so that the library turns no client away: a client that asks for progress
+    // must take events, and any other gets JSON.
     parts.headers.insert(header::ACCEPT, BOTH_FORMS);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    // The library wants one, which a call within this process does not have.
+    // The library requires a host, which a call within this process does not have.
     parts.headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
     let request = Request::from_parts(parts, Full::new(bytes));
     let response = service(engine, operations).handle(request).await.map(Body::new);
@@ -83,7 +84,7 @@ pub(crate) async fn post(
     worded(&message, response).await
 }
 
-/// The library's service for one request; making it costs less than sharing it.
+/// The library's service for one request; creating it costs less than sharing it.
 fn service(
     engine: Engine,
     operations: InProcessRouter,
@@ -92,13 +93,13 @@ fn service(
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(BODY_LIMIT)
-        // `hosts` has looked already, and answers with a problem.
+        // `hosts` has already checked the host, and answers with a problem.
         .disable_allowed_hosts();
     let surface = move || Ok(McpSurface { engine: engine.clone(), operations: operations.clone() });
     StreamableHttpService::new(surface, Arc::default(), config)
 }
 
-/// What is JSON and no message is an error of the protocol.
+/// The protocol error for JSON that is not a valid message.
 fn malformed(message: &Value, reason: impl Into<String>) -> Response {
     let id = message.get("id").and_then(|id| match id {
         Value::String(text) => Some(RequestId::String(text.as_str().into())),
@@ -106,12 +107,12 @@ fn malformed(message: &Value, reason: impl Into<String>) -> Response {
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     });
     let error = JsonRpcError::new(id, ErrorData::invalid_request(reason.into(), None));
-    // It holds text and numbers, so it always serializes.
+    // The error holds text and numbers, so it always serializes.
     let body = serde_json::to_string(&error).unwrap_or_default();
     encode::text(StatusCode::BAD_REQUEST, body)
 }
 
-/// Puts a refusal that the library wrote as plain text into the form that a client can read.
+/// Turns a plain-text refusal of the library into a form that clients can read.
 async fn worded(message: &Value, response: Response) -> Response {
     let status = response.status();
     let text = to_bytes(response.into_body(), LONGEST_TEXT).await.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the declarations of the operations.
+//! The OpenAPI document, generated from the declared operations.
 
 mod describe;
 mod problems;
@@ -22,7 +22,7 @@ use crate::{
 
 const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and returns one answer with agreement, confidence and each replica's answer.\n\nEvery error is `application/problem+json` with a stable `code`. Every list is paginated: send `next_cursor` as `cursor` to get the next page.";
 
-/// The document as text, made once.
+/// The document as text, generated once.
 pub fn openapi() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         let mut document = json!(document());
@@ -33,7 +33,7 @@ pub fn openapi() -> &'static str {
     &TEXT
 }
 
-/// Describes each header once, and refers to it wherever it comes.
+/// Describes each response header once, and refers to it from every response.
 fn share_headers(document: &mut Value) {
     let mut shared = Map::new();
     let operations = members(document.get_mut("paths")).flat_map(|path| members(Some(path)));
@@ -50,7 +50,7 @@ fn share_headers(document: &mut Value) {
     document["components"]["headers"] = Value::Object(shared);
 }
 
-/// Describes the headers that many requests may have once, and refers to them.
+/// Describes common request headers once, and refers to them from every operation.
 fn share_parameters(document: &mut Value) {
     const SHARED: [&str; 2] = ["Idempotency-Key", "X-Request-Id"];
     let mut shared = Map::new();

@@ -1,7 +1,7 @@
-//! The declaration of an operation: its address, its words, its types, its errors and its tools.
+//! The declaration of an operation: its address, texts, types, errors and tools.
 //!
-//! The router, the OpenAPI document, the list of tools and the HTTP reference are made from the
-//! declarations, so an operation is written down once.
+//! The router, the OpenAPI document, the list of tools and the HTTP reference are generated from
+//! the declarations, so each operation is described only once.
 
 pub(crate) mod parameters;
 mod tool;
@@ -30,16 +30,18 @@ use self::parameters::PathParameter;
 pub(crate) use self::tool::{Argument, TextAuthor, Tool, ToolBody, ToolCall, ToolFuture};
 use crate::mcp::schema;
 
-/// Who may call a route.
+/// The callers that a route admits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteAccess {
+    /// Needs no key, and ignores one.
     Anyone,
-    /// Without a key too; with one, its caller is known.
+    /// Needs no key, but a key that is sent identifies the caller.
     Visitor,
+    /// Needs a valid key.
     Key,
 }
 
-/// A line of the route table, for tests and documents.
+/// A row of the route table, for tests and documentation.
 #[derive(Debug, Clone, Copy)]
 pub struct RouteInfo {
     pub method: &'static str,
@@ -49,22 +51,21 @@ pub struct RouteInfo {
     pub operation: &'static str,
 }
 
-/// An operation of the API, with everything that is known of it.
+/// An operation of the API, with its complete description.
 pub(crate) struct Operation {
     pub(crate) method: &'static str,
-    /// The addresses that documents list: the first is its own, the others are aliases.
+    /// Documented addresses: the operation's own first, then its aliases.
     pub(crate) addresses: Vec<Address>,
-    /// Paths that answer as well and that documents leave out, such as `@handle/slug` as two
-    /// segments.
+    /// Undocumented paths of the operation, such as `@handle/slug` as two segments.
     pub(crate) also: Vec<Cow<'static, str>>,
     pub(crate) handler: MethodRouter<Engine>,
     pub(crate) access: RouteAccess,
-    /// Refused first if the node has too much to do; all else never is.
+    /// Whether it begins rounds, which are the first work that an overloaded node refuses.
     pub(crate) begins_rounds: bool,
     pub(crate) tag: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) text: &'static str,
-    /// All of them are needed.
+    /// Required scopes; a key must have all of them.
     pub(crate) scopes: Vec<Scope>,
     pub(crate) in_path: Vec<PathParameter>,
     pub(crate) parameters: Vec<Parameter>,
@@ -73,12 +74,13 @@ pub(crate) struct Operation {
     pub(crate) codes: Vec<ProblemCode>,
     pub(crate) schemas: Vec<(String, RefOr<Schema>)>,
     pub(crate) tools: Vec<Tool>,
-    /// What a tool for it takes as a body, and what it returns.
+    /// Schema of the body that its tools take.
     pub(crate) input: Option<fn() -> JsonObject>,
+    /// Schema of the result that its tools return.
     pub(crate) output: fn() -> JsonObject,
 }
 
-/// A path, and the id of the operation at it.
+/// A path, with the id of the operation there.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
     pub(crate) path: Cow<'static, str>,
@@ -167,48 +169,49 @@ impl Operation {
         }
     }
 
-    /// Its own path, without those of its aliases.
+    /// The operation's own path, without aliases.
     pub(crate) fn path(&self) -> &str {
         self.addresses.first().map_or("", |address| &address.path)
     }
 
-    /// Every path at which it answers.
+    /// Every path of the operation, documented or not.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         let listed = self.addresses.iter().map(|address| &*address.path);
         listed.chain(self.also.iter().map(|path| &**path))
     }
 
-    /// Takes a caller without a key too.
+    /// Also admits callers without a key.
     pub(crate) const fn for_visitors(mut self) -> Self {
         self.access = RouteAccess::Visitor;
         self
     }
 
-    /// Needs no key, and does not look for one.
+    /// Needs no key, and ignores one.
     pub(crate) const fn for_anyone(mut self) -> Self {
         self.access = RouteAccess::Anyone;
         self
     }
 
-    /// Begins rounds itself, or work that does.
+    /// Marks an operation that begins rounds, or work that begins them.
     pub(crate) const fn begins_rounds(mut self) -> Self {
         self.begins_rounds = true;
         self
     }
 
-    /// Answers at a second form of its path, which documents leave out.
+    /// Adds an undocumented form of the path.
     pub(crate) fn also(mut self, path: &'static str) -> Self {
         self.also.push(path.into());
         self
     }
 
-    /// Answers at another path under an id of its own.
+    /// Adds a documented path with its own operation id.
     pub(crate) fn also_at(mut self, path: &'static str, id: &'static str) -> Self {
         self.addresses.push(Address { path: path.into(), id: id.into() });
         self
     }
 
-    /// Answers under another beginning of all its paths so far, with `suffix` at its id.
+    /// Adds aliases of the first address and the undocumented paths: replaces `from` with `to`, and
+    /// appends `suffix` to the id.
     pub(crate) fn aliased(mut self, from: &str, to: &str, suffix: &str) -> Self {
         let moved = |path: &str| path.replacen(from, to, 1).into();
         if let Some(Address { path, id }) = self.addresses.first() {
@@ -219,19 +222,19 @@ impl Operation {
         self
     }
 
-    /// The family of operations that documents list it with.
+    /// The group in which documentation lists the operation.
     pub(crate) const fn tag(mut self, tag: &'static str) -> Self {
         self.tag = tag;
         self
     }
 
-    /// What it does, as a title.
+    /// The title of the operation.
     pub(crate) const fn summary(mut self, summary: &'static str) -> Self {
         self.summary = summary;
         self
     }
 
-    /// What it does, in sentences.
+    /// The description of the operation, in sentences.
     pub(crate) const fn text(mut self, text: &'static str) -> Self {
         self.text = text;
         self
@@ -243,19 +246,19 @@ impl Operation {
         self
     }
 
-    /// The parameters of its path, in their order.
+    /// The path parameters, in order.
     pub(crate) fn in_path(mut self, names: impl IntoIterator<Item = PathParameter>) -> Self {
         self.in_path.extend(names);
         self
     }
 
-    /// Parameters of the query and headers.
+    /// Query parameters and headers.
     pub(crate) fn with(mut self, parameters: impl IntoIterator<Item = Parameter>) -> Self {
         self.parameters.extend(parameters);
         self
     }
 
-    /// The body it takes, with examples that can be sent as they are.
+    /// The JSON body, with examples that can be sent unchanged.
     pub(crate) fn takes<T: ToSchema>(
         mut self,
         examples: impl IntoIterator<Item = (&'static str, Value)>,
@@ -270,7 +273,7 @@ impl Operation {
         self
     }
 
-    /// The form it takes, whose fields its text names.
+    /// The form that it takes; the operation's text describes the fields.
     pub(crate) fn takes_form(mut self) -> Self {
         let fields = ObjectBuilder::new()
             .additional_properties(Some(ObjectBuilder::new().schema_type(Type::String)));
@@ -283,7 +286,7 @@ impl Operation {
         self
     }
 
-    /// The body may be left out.
+    /// Makes the body optional.
     pub(crate) fn or_nothing(mut self) -> Self {
         if let Some(request) = &mut self.request {
             request.required = Required::False;
@@ -296,7 +299,7 @@ impl Operation {
         self.reply(status, text, Vec::new())
     }
 
-    /// A reply in JSON. The first one is what a tool returns.
+    /// A JSON reply. The first one is also the result of a tool.
     pub(crate) fn answers<T: ToSchema>(
         mut self,
         status: u16,
@@ -311,7 +314,7 @@ impl Operation {
         self.reply(status, text, vec![("application/json", content)])
     }
 
-    /// A reply that is text of one of these kinds.
+    /// A text reply of one of these media types.
     pub(crate) fn answers_as(
         self,
         status: u16,
@@ -334,7 +337,7 @@ impl Operation {
         self
     }
 
-    /// The last reply may come as text of another kind too.
+    /// Offers the last reply as text of another media type too.
     pub(crate) fn or_as(mut self, kind: &'static str, text: &str) -> Self {
         let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(text));
         if let Some(reply) = self.replies.last_mut() {
@@ -343,7 +346,7 @@ impl Operation {
         self
     }
 
-    /// The last reply may come as a stream of events too; each is named with the type of its data.
+    /// Offers the last reply as an event stream too; `events` lists the names and data types.
     pub(crate) fn or_streams(
         mut self,
         events: &[(&'static str, EventDescription)],
@@ -379,8 +382,8 @@ impl Operation {
         self
     }
 
-    /// A write that takes `Idempotency-Key`, and answers a repeated request as before. It comes
-    /// after the replies.
+    /// Marks a write that takes `Idempotency-Key` and answers a repeated request with the stored
+    /// reply. Call it after the replies are declared, because it adds a header to each.
     pub(crate) fn idempotent(mut self) -> Self {
         self.parameters.push(parameters::idempotency_key());
         self.codes.extend([ProblemCode::ValidationError, ProblemCode::IdempotencyMismatch]);
@@ -393,26 +396,26 @@ impl Operation {
         self
     }
 
-    /// Codes beyond those that every route of its kind can answer.
+    /// Problem codes beyond those of every route of its kind.
     pub(crate) fn refuses(mut self, codes: impl IntoIterator<Item = ProblemCode>) -> Self {
         self.codes.extend(codes);
         self
     }
 
-    /// A tool by which models call it.
+    /// A tool through which models call the operation.
     pub(crate) fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// Adds a type and the types that it refers to, and refers to it.
+    /// Adds the schemas of a type and of the types that it refers to, and returns a reference.
     fn refer<T: ToSchema>(&mut self) -> Ref {
         add::<T>(&mut self.schemas);
         Ref::from_schema_name(T::name())
     }
 }
 
-/// The data of an event.
+/// The data type of an event.
 pub(crate) struct EventDescription {
     name: fn() -> Cow<'static, str>,
     add: fn(&mut Vec<(String, RefOr<Schema>)>),
@@ -438,7 +441,7 @@ pub(crate) fn header(text: &str) -> Header {
         .build()
 }
 
-/// An example that is kept in a file. A test finds one that is not JSON, because it is null.
+/// Parses an example from a file. Invalid JSON becomes null, which a test detects.
 pub(crate) fn example(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }

@@ -1,4 +1,4 @@
-//! What every request goes through: authentication, decoding, idempotency, and encoding.
+//! The stages of a request: authentication, decoding, idempotency, and encoding.
 
 pub(crate) mod auth;
 pub(crate) mod count;

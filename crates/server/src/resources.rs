@@ -1,4 +1,4 @@
-//! The resources of the API. Each file declares its operations beside the handlers that answer them.
+//! The resources of the API. Each file declares its operations next to their handlers.
 
 mod accounts;
 mod agent_events;
@@ -53,7 +53,7 @@ pub(super) const WORKFLOW_TOOLS: &str = "instructions";
 pub(super) const MODELS: &str = "models";
 pub(super) const OPERATIONS: &str = "operations";
 
-/// The families of operations, with what belongs to each.
+/// The groups of operations, with a description of each.
 pub(crate) const TAGS: &[(&str, &str)] = &[
     (CONSENSUS, "Delegate, validate and fact-check with several executors."),
     (ROUNDS, "Read rounds and their decisions."),
@@ -73,7 +73,7 @@ pub(crate) const TAGS: &[(&str, &str)] = &[
     (OPERATIONS, "Check the server, and read this document."),
 ];
 
-/// Every operation, in the order in which models are told of its tools.
+/// Every operation, in the order in which models see their tools.
 pub(crate) fn operations() -> &'static [Operation] {
     static ALL: LazyLock<Vec<Operation>> = LazyLock::new(|| {
         let families = [

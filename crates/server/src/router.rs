@@ -1,4 +1,4 @@
-//! The router, made from the declarations. A route that is not declared does not exist.
+//! Builds the router from the declared operations; there are no other routes.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     resources::operations,
 };
 
-/// Every route that documents list, with who may call it.
+/// Every documented route, with the callers that it admits.
 pub fn route_table() -> Vec<RouteInfo> {
     let routes = operations().iter().flat_map(|operation| {
         operation.addresses.iter().map(|address| RouteInfo {
@@ -60,7 +60,7 @@ pub(crate) fn router(engine: Engine, hosts: AllowedHosts) -> Router {
         .with_state(engine)
 }
 
-/// The handler, which refuses to begin a round if the node has too much to do.
+/// The handler of an operation. If it begins rounds, a node with too much work refuses it.
 fn admitted(engine: &Engine, operation: &Operation) -> MethodRouter<Engine> {
     let handler = operation.handler.clone();
     if operation.begins_rounds {
@@ -70,8 +70,8 @@ fn admitted(engine: &Engine, operation: &Operation) -> MethodRouter<Engine> {
     }
 }
 
-/// Whether a request asks for an operation that begins rounds. It is asked before the request is
-/// routed, so that a node that is late spends no time on it.
+/// Whether a request is for an operation that begins rounds. This is checked before routing, so
+/// that a node that is late spends no time on the request.
 pub(crate) fn begins_rounds(method: &str, path: &str) -> bool {
     let is_asked = |operation: &&Operation| {
         operation.method == method && operation.paths().any(|declared| matches(declared, path))
@@ -79,7 +79,7 @@ pub(crate) fn begins_rounds(method: &str, path: &str) -> bool {
     operations().iter().filter(|operation| operation.begins_rounds).any(|it| is_asked(&it))
 }
 
-/// Whether a path has the form of a declared one.
+/// Whether a path matches a declared path.
 fn matches(declared: &str, path: &str) -> bool {
     let (mut declared, mut given) = (declared.split('/'), path.split('/'));
     loop {

@@ -21,7 +21,7 @@ use crate::{
     request::{auth::VisitorCaller, decode::ReadBody},
 };
 
-/// The operations without the layers that ask for a key: their caller is known already.
+/// The operations without the layers that require a key: the caller is already known.
 #[derive(Debug, Clone)]
 pub(crate) struct InProcessRouter(pub(crate) Router);
 
@@ -37,8 +37,8 @@ impl From<Problem> for ProblemReply {
     }
 }
 
-/// The reply of an operation to the request of a tool. `message` is the request that called the
-/// tool, whose caller and memory it takes over.
+/// The reply of an operation to the request of a tool. That request takes over the caller and the
+/// memory of `message`, the request that called the tool.
 pub(super) async fn send(
     InProcessRouter(router): &InProcessRouter,
     message: &Parts,
@@ -48,7 +48,7 @@ pub(super) async fn send(
     let (method, uri) = asked.target(operation)?;
     let response = call(router, message, request(method, uri, asked.body)).await;
     let response = match moved_to(&response) {
-        // A template that has a new name.
+        // The template has a new name.
         Some(uri) => call(router, message, request(Method::GET, uri, None)).await,
         None => response,
     };

@@ -1,4 +1,4 @@
-//! By which names the server is called. A web page that makes its own name point here is refused.
+//! The host names that requests may use. A web page that points its own name here is refused.
 
 use std::net::IpAddr;
 
@@ -9,9 +9,9 @@ use jurat_wire::problem::Problem;
 /// The names and addresses that requests may carry in `Host` and `Origin`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AllowedHosts {
-    /// The address that the server listens on; none within one process.
+    /// The address that the server listens on; `None` within one process.
     address: Option<IpAddr>,
-    /// Further names, in small letters.
+    /// Additional names, in lower case.
     names: Vec<String>,
 }
 
@@ -21,10 +21,10 @@ impl AllowedHosts {
         Self { address: Some(address), names }
     }
 
-    /// What is wrong with where a request goes, or where it comes from.
+    /// The problem with the host or the origin of a request, if there is one.
     pub(crate) fn objection(&self, uri: &Uri, headers: &HeaderMap) -> Option<Problem> {
-        // Without a host there is no name that could be wrong: calls within one process have none,
-        // and no browser leaves it out.
+        // A request without a host is allowed: calls within one process have none, and every
+        // browser sends one.
         let named = uri.authority().map(|authority| self.knows(authority.host()));
         let mut hosts = headers.get_all(header::HOST).iter();
         let is_known = |value| authority(value).is_some_and(|it| self.knows(it.host()));
@@ -45,7 +45,8 @@ impl AllowedHosts {
         if host == "localhost" || self.names.contains(&host) {
             return true;
         }
-        // An address cannot be made to point elsewhere, so whoever listens on all may be called by any.
+        // An IP address cannot be made to point elsewhere, so a server that listens on all
+        // addresses accepts any of them.
         host.parse().is_ok_and(|asked: IpAddr| {
             let listens = |address: IpAddr| address.is_unspecified() || address == asked;
             asked.is_loopback() || self.address.is_some_and(listens)
@@ -53,7 +54,7 @@ impl AllowedHosts {
     }
 }
 
-/// A name without the brackets of an address and without capitals.
+/// A host in lower case, without the brackets of an address.
 fn plain(host: &str) -> String {
     host.trim_matches(['[', ']']).to_ascii_lowercase()
 }

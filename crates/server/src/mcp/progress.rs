@@ -1,4 +1,4 @@
-//! Tells the caller of a tool how the call goes.
+//! Reports the progress of a tool call to its caller.
 
 use rmcp::{
     Peer, RoleServer,
@@ -20,7 +20,7 @@ impl ProgressReporter {
         self.to.is_some()
     }
 
-    /// One step more, of so many.
+    /// Reports one more step of a total of `of`.
     pub(super) async fn tell(&mut self, of: usize, text: String) {
         let Some((peer, token)) = &self.to else { return };
         self.sent += 1;
@@ -28,7 +28,7 @@ impl ProgressReporter {
         let step = ProgressNotificationParam::new(token.clone(), f64::from(self.sent))
             .with_total(f64::from(total))
             .with_message(text);
-        // A caller who does not hear it gets the result, or is gone.
+        // A caller that misses a notification still gets the result, or has disconnected.
         let _unheard = peer.notify_progress(step).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Results of tools: the reply of the API as structured content, and the same to be read.
+//! Results of tools: the API's reply as structured content and as text.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::dispatch::ProblemReply;
 use crate::operation::{TextAuthor, Tool};
 
-/// A reply or a problem, each as the API would send it.
+/// The result for a reply or a problem, each as the API would send it.
 pub(super) fn result(tool: &Tool, result: Result<Value, ProblemReply>) -> CallToolResult {
     match result {
         Ok(body) => {
@@ -24,8 +24,8 @@ pub(super) fn result(tool: &Tool, result: Result<Value, ProblemReply>) -> CallTo
     }
 }
 
-/// The words first, then the body. What others wrote stands within strings of JSON, which it cannot
-/// leave, and behind the warning.
+/// The summary first, then the body. Text from others comes after the warning, and within JSON
+/// strings that it cannot escape.
 fn told(mut result: CallToolResult, text: String) -> CallToolResult {
     let body = result.structured_content.as_ref().map(Value::to_string).unwrap_or_default();
     result.content = vec![ContentBlock::text(text), ContentBlock::text(body)];
@@ -33,7 +33,7 @@ fn told(mut result: CallToolResult, text: String) -> CallToolResult {
 }
 
 impl TextAuthor {
-    /// What must be known of the text that follows, on a line of its own.
+    /// A warning about the text that follows, on its own line.
     const fn warning(self) -> &'static str {
         match self {
             Self::Caller => "",
@@ -92,7 +92,7 @@ pub(crate) fn shown(body: &Value) -> String {
     format!("Verifier `{name}` version {version} of {current}, contract `{contract}`.")
 }
 
-/// A run in a sentence; without a verdict it says why.
+/// A verifier run in a sentence, with the reason if there is no verdict.
 pub(crate) fn judged(body: &Value) -> String {
     let verdict = match body["passed"].as_bool() {
         Some(true) => "PASS".to_owned(),
@@ -120,18 +120,18 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// How many items a list has.
+/// The number of items in a list.
 pub(crate) fn counted(body: &Value) -> String {
     let items = body["items"].as_array().map_or(0, Vec::len);
     format!("{items} found.")
 }
 
-/// The reply says the rest.
+/// For tools whose reply says the rest.
 pub(crate) fn done(_: &Value) -> String {
     "Done.".to_owned()
 }
 
-/// How many items a page of workflows has, and whether there are more.
+/// The number of items on a page of workflows, and whether there are more.
 pub(crate) fn counted_pages(body: &Value) -> String {
     let count = body["items"].as_array().map_or(0, Vec::len);
     let more = match body["next_cursor"].as_str() {
@@ -141,7 +141,7 @@ pub(crate) fn counted_pages(body: &Value) -> String {
     format!("{count} found{more}.")
 }
 
-/// The state of a round that was asked for again.
+/// The state of a round.
 pub(crate) fn round_state(body: &Value) -> String {
     format!("Round `{}` is `{}`.", text(&body["round_id"]), text(&body["state"]))
 }

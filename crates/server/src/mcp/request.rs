@@ -1,4 +1,4 @@
-//! Makes the request of an operation from the arguments of a tool.
+//! Makes an operation's request from a tool's arguments.
 
 use std::fmt::Write as _;
 
@@ -14,13 +14,13 @@ use crate::{
     request::page::wrong,
 };
 
-/// A longer name is not compared with those that are known.
+/// Maximum length of an unknown name that is compared with the known ones.
 const LONGEST: usize = 64;
 
 /// The request that a tool makes.
 #[derive(Debug)]
 pub(crate) struct ToolRequest {
-    /// The parameters of the path, in their order.
+    /// The path parameters, in order.
     pub(crate) path: Vec<String>,
     query: Vec<(&'static str, String)>,
     pub(crate) body: Option<Value>,
@@ -63,7 +63,7 @@ impl ToolRequest {
         }
     }
 
-    /// The method and the address.
+    /// The method and the URI of the request.
     pub(super) fn target(&self, operation: &Operation) -> Result<(Method, Uri), Problem> {
         let mut names = self.path.iter();
         let mut target = String::new();
@@ -86,7 +86,7 @@ impl ToolRequest {
     }
 }
 
-/// The argument whose name is most like this one.
+/// The known argument whose name is most similar to this one.
 fn nearest(tool: &Tool, name: &str) -> Option<&'static str> {
     let known = tool.arguments.iter().flat_map(|argument| match argument {
         Argument::Path { names, .. } => names.clone(),
@@ -102,7 +102,7 @@ fn nearest(tool: &Tool, name: &str) -> Option<&'static str> {
     near.min().map(|(_, known)| known)
 }
 
-/// The argument under one of its names. Two names with different values contradict each other.
+/// The value of an argument under one of its names. Different values under two names are refused.
 fn name_in(arguments: &mut JsonObject, names: &[&str]) -> Result<String, Problem> {
     let mut found: Option<String> = None;
     for name in names {
@@ -128,7 +128,7 @@ fn name_in(arguments: &mut JsonObject, names: &[&str]) -> Result<String, Problem
     })
 }
 
-/// The number of a version as a segment of a path.
+/// A version number as a path segment.
 fn version(arguments: &mut JsonObject) -> Result<String, Problem> {
     match arguments.remove("version") {
         None | Some(Value::Null) => Err(wrong("version", "is required")),
@@ -143,7 +143,7 @@ const fn is_version(number: u64) -> bool {
     0 < number && number <= u32::MAX as u64
 }
 
-/// The values of a parameter of the query. A JSON type other than the described one is refused.
+/// The values of a query parameter. A JSON type other than the described one is refused.
 fn texts(
     operation: &Operation,
     (argument, parameter): (&str, &str),
@@ -192,7 +192,7 @@ fn body(
     }))
 }
 
-/// Writes a text as one segment of a path.
+/// Writes a text as one path segment, percent-encoded.
 fn encode(target: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@' | b':') {

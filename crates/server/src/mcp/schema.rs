@@ -12,18 +12,17 @@ use crate::operation::{Argument, Operation, Tool, ToolBody};
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const IN_OPENAPI: &str = "#/components/schemas/";
 const IN_SCHEMA: &str = "#/$defs/";
-/// What OpenAPI adds to JSON Schema.
+/// Keywords that OpenAPI adds to JSON Schema.
 const ONLY_OPENAPI: &[&str] = &["discriminator", "example", "externalDocs", "xml"];
-/// Formats of numbers, which only OpenAPI knows.
+/// Number formats that only OpenAPI knows.
 const NUMBERS: &[&str] = &["double", "float", "int32", "int64", "uint32", "uint64"];
 
-/// What says more of a reply than a client has to know.
+/// Keywords that say more about a reply than a client needs to know.
 const WORDY: &[&str] = &["$schema", "description", "format", "maximum", "minimum", "pattern"];
 
 type NamedSchemas = Vec<(String, RefOr<Schema>)>;
 
-/// The arguments of a tool: the body of its operation, and beside it the parameters of the path and
-/// the query.
+/// The arguments of a tool: the body of its operation, plus the path and query parameters.
 pub(super) fn arguments(operation: &Operation, tool: &Tool) -> JsonObject {
     let mut schema = tool.body_schema(operation).unwrap_or_else(|| {
         let mut schema = members(json!({ "$schema": DIALECT, "type": "object", "properties": {} }));
@@ -97,21 +96,21 @@ fn add(
     }
 }
 
-/// What a tool takes: the body that the type describes.
+/// The input of a tool: the body that the type describes.
 pub(crate) fn input<T: ToSchema>() -> JsonObject {
     let mut types = NamedSchemas::new();
     T::schemas(&mut types);
     let mut schema = Value::Object(whole(json!(T::schema()), types));
-    // Null counts as left out, and many a client cannot say it.
+    // Null counts as left out, and many clients cannot express it.
     each(&mut schema, &mut without_null);
     let mut schema = members(schema);
-    // Some clients look for them, also where there are none.
+    // Some clients expect this member, even if it is empty.
     schema.entry("properties").or_insert_with(|| json!({}));
     schema
 }
 
-/// What a tool returns: a reply, or a problem, which is the same for all tools and so not spelled
-/// out: some clients hold it against the schema as well.
+/// The output of a tool: a reply or a problem. Problems are included because some clients validate
+/// them against the schema too, and are not spelled out because they are the same for all tools.
 pub(crate) fn output<T: ToSchema>() -> JsonObject {
     let mut types: NamedSchemas = vec![(T::name().into_owned(), T::schema())];
     T::schemas(&mut types);
@@ -119,18 +118,18 @@ pub(crate) fn output<T: ToSchema>() -> JsonObject {
     let problem = json!({ "type": "object", "required": ["code", "detail"] });
     let choice = json!({ "type": "object", "anyOf": [reply, problem] });
     let mut schema = Value::Object(whole(choice, types));
-    // A model reads the whole list before it does anything, and the names of a reply say what it is.
+    // A model reads the whole list before it does anything, and the field names explain a reply.
     each(&mut schema, &mut |schema| schema.retain(|name, _| !WORDY.contains(&name.as_str())));
     members(schema)
 }
 
-/// A reply that is not spelled out, because it is large and its tool is seldom called: the whole list
-/// of tools has to fit into what a model reads before it does anything.
+/// A reply that is not spelled out, because it is large and its tool is rarely called: a model
+/// reads the whole list of tools before it does anything, so the list must be short.
 pub(crate) fn any_object() -> JsonObject {
     members(json!({ "type": "object" }))
 }
 
-/// A schema with all that it refers to within itself.
+/// A self-contained schema, which includes all types that it refers to.
 fn whole(mut root: Value, types: NamedSchemas) -> JsonObject {
     let defs: JsonObject = types.into_iter().map(|(name, it)| (name, json!(it))).collect();
     if let Some(members) = root.as_object_mut() {
@@ -152,17 +151,17 @@ fn members(value: Value) -> JsonObject {
     }
 }
 
-/// Changes a schema and every one within it.
+/// Applies a change to a schema and to every schema within it.
 fn each(schema: &mut Value, change: &mut impl FnMut(&mut JsonObject)) {
     let Some(members) = schema.as_object_mut() else { return };
     change(members);
     for (name, value) in members {
         match (name.as_str(), value) {
-            // The members of these are schemas under names that somebody chose.
+            // The members of these are schemas under arbitrary names.
             ("properties" | "$defs" | "patternProperties", Value::Object(named)) => {
                 named.values_mut().for_each(|schema| each(schema, change));
             }
-            // These hold values and no schemas.
+            // These hold values, not schemas.
             ("enum" | "const" | "default" | "examples", _) => {}
             (_, Value::Array(schemas)) => schemas.iter_mut().for_each(|it| each(it, change)),
             (_, schema) => each(schema, change),
@@ -170,7 +169,7 @@ fn each(schema: &mut Value, change: &mut impl FnMut(&mut JsonObject)) {
     }
 }
 
-/// From the dialect of OpenAPI into plain JSON Schema.
+/// Translates OpenAPI's dialect into plain JSON Schema.
 fn translate(schema: &mut JsonObject) {
     schema.retain(|name, value| {
         let is_number = value.as_str().is_some_and(|format| NUMBERS.contains(&format));
@@ -182,7 +181,7 @@ fn translate(schema: &mut JsonObject) {
     }
 }
 
-/// Takes null from what a field may be.
+/// Removes null from the types that a field may have.
 fn without_null(schema: &mut JsonObject) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|it| it != "null");

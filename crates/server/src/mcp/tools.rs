@@ -1,4 +1,4 @@
-//! The list of tools, made from the declarations of the operations.
+//! The list of tools, generated from the declared operations.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,7 +17,7 @@ pub(super) struct ListedTool {
     description: rmcp::model::Tool,
 }
 
-/// Every tool, in the order of the declarations, made once.
+/// Every tool, in the order of the declarations, built once.
 static ALL: LazyLock<Vec<ListedTool>> = LazyLock::new(|| {
     let tools = operations().iter().flat_map(|it| it.tools.iter().map(move |tool| (it, tool)));
     let named = tools.flat_map(|(operation, tool)| {
@@ -40,7 +40,7 @@ pub(super) fn listed(caller: &Caller) -> Vec<rmcp::model::Tool> {
     ALL.iter().filter(may).map(|it| it.description.clone()).collect()
 }
 
-/// A tool as clients are told of it.
+/// The description of a tool for clients.
 pub(super) fn described(name: &str) -> Option<rmcp::model::Tool> {
     find(name).map(|it| it.description.clone())
 }

@@ -1,4 +1,4 @@
-//! Waits for the end of a round and tells of its steps.
+//! Waits for the end of a round and reports its progress.
 
 use std::pin::pin;
 
@@ -9,17 +9,17 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::operation::ToolCall;
 
-/// A round under way.
+/// A round in progress.
 pub(crate) struct WatchedRound {
     pub(crate) progress: UnboundedReceiver<RoundProgress>,
-    /// How many are asked.
+    /// Number of replicas that are asked.
     pub(crate) replicas: usize,
-    /// Known from its first step on, if not before.
+    /// Known from the round's first step on, if not earlier.
     pub(crate) round: Option<RoundId>,
 }
 
-/// What a round comes to. Who leaves calls it off: nobody else could ever receive its answer over
-/// this surface.
+/// The result of a round. If the caller leaves, the round is cancelled, because no other caller
+/// could receive its answer over this surface.
 pub(crate) async fn until_end<T>(
     call: &mut ToolCall<'_>,
     mut watched: WatchedRound,
@@ -34,7 +34,7 @@ pub(crate) async fn until_end<T>(
                 tell(call, &step, watched.replicas).await;
             }
             ended = &mut ending => {
-                // The last steps and the end may come in the same moment.
+                // The last steps and the end may arrive at the same time.
                 while let Ok(step) = watched.progress.try_recv() {
                     tell(call, &step, watched.replicas).await;
                 }
@@ -62,7 +62,7 @@ async fn cancel_round(call: &ToolCall<'_>, round: &RoundId) {
     }
 }
 
-/// Nobody reads it; it stands in for the answer that is not sent.
+/// A placeholder for the answer that is not sent; no client reads it.
 pub(crate) fn cancelled() -> Problem {
     Problem::new(ProblemCode::Conflict, "the caller cancelled the request")
 }

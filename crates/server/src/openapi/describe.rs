@@ -1,4 +1,4 @@
-//! Turns a declaration into its part of the document.
+//! Turns a declared operation into its part of the document.
 
 use jurat_core::code::ProblemCode;
 use utoipa::openapi::{
@@ -15,10 +15,10 @@ use crate::operation::{
     parameters::{self, PathParameter},
 };
 
-/// The schemes under which a key is sent.
+/// The security schemes for sending a key.
 pub(super) const SCHEMES: [&str; 2] = ["bearer", "api_key"];
 
-/// The operation as it is at one of its addresses.
+/// The description of an operation at one of its addresses.
 pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
     let mut codes = usual_codes(operation);
     codes.extend(&operation.codes);
@@ -46,7 +46,7 @@ pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
     for reply in &operation.replies {
         let status = reply.status;
         let mut response = response(reply);
-        // The same status may come with another body, or as a problem.
+        // The same status may have another body, or be a problem.
         for (_, problem) in problems.extract_if(.., |(of, _)| *of == status) {
             response.content.extend(problem.content);
             response.headers.extend(problem.headers);
@@ -69,7 +69,7 @@ fn full_text(operation: &Operation) -> String {
     }
 }
 
-/// What any operation with such a key and such a body can answer.
+/// Problem codes of every operation with the same access, scopes, method and kind of body.
 fn usual_codes(operation: &Operation) -> Vec<ProblemCode> {
     let access = operation.access;
     let mut codes = vec![ProblemCode::Internal, ProblemCode::Overloaded];

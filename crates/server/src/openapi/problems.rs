@@ -51,14 +51,14 @@ fn response(status: u16, codes: &BTreeSet<ProblemCode>) -> Response {
     response.build()
 }
 
-/// An example of every code, for the operations to refer to.
+/// An example of every code, to which the operations refer.
 pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
     ProblemCode::ALL.iter().map(|code| {
         (code.as_str(), ExampleBuilder::new().value(Some(example(*code).body())).build())
     })
 }
 
-/// A problem as a caller may meet it.
+/// A problem as a caller may see it.
 #[expect(clippy::too_many_lines, reason = "it is a table with one line for each code")]
 fn example(code: ProblemCode) -> Problem {
     let problem = |detail: &str| Problem::new(code, detail);
@@ -141,7 +141,7 @@ fn example(code: ProblemCode) -> Problem {
     }
 }
 
-/// A disagreement carries what a reply would.
+/// A disagreement, which carries the members of a reply.
 fn disagreement() -> Problem {
     let reply = example_of(include_str!("problems/disagreement.json"));
     let mut problem = Problem::new(

@@ -47,17 +47,17 @@ impl PathParameter {
     }
 }
 
-/// The number of a version of a workflow or a template.
+/// The version number of a workflow or a template.
 pub(crate) const VERSION: PathParameter =
     PathParameter::new("version", "The number of a version.", "1");
 
-/// A name of the caller's for the request.
+/// The caller's id for the request.
 pub(crate) fn request_id() -> Parameter {
     let text = "An id for the request; up to 64 letters, digits, `-` and `_` are kept and returned, otherwise an id is generated.";
     in_header("X-Request-Id", text, string())
 }
 
-/// What makes a repeated write the same one.
+/// The header that makes a write safe to retry.
 pub(crate) fn idempotency_key() -> Parameter {
     let schema = string().min_length(Some(1)).max_length(Some(255)).pattern(Some(PRINTABLE));
     let text = "Idempotency key: makes the request safe to retry. It is executed once, and repeats get the same reply. Keys belong to the account.";
@@ -67,12 +67,12 @@ pub(crate) fn idempotency_key() -> Parameter {
 /// Printable ASCII that is not blank.
 const PRINTABLE: &str = "^[ -~]*[!-~][ -~]*$";
 
-/// How a caller prefers the reply to come.
+/// The caller's preferences for the reply.
 pub(crate) fn prefer(text: &str) -> Parameter {
     in_header("Prefer", text, string())
 }
 
-/// How long to wait for the end of a round.
+/// The maximum wait for the end of a round.
 pub(crate) fn wait() -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(Type::Integer)
@@ -81,7 +81,7 @@ pub(crate) fn wait() -> Parameter {
     query("wait", "Wait up to this many seconds for the round to end.", schema)
 }
 
-/// How long to wait for the end of a task.
+/// The maximum wait for the end of a task.
 pub(crate) fn wait_for_task() -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(Type::Integer)
@@ -113,7 +113,7 @@ pub(crate) fn of_agent_events() -> [Parameter; 3] {
     ]
 }
 
-/// Where events of a task begin.
+/// The event of a task to start after.
 pub(crate) fn of_task_events() -> [Parameter; 2] {
     let number = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
     let text = "In a stream: the number of the last event received.";
@@ -123,7 +123,7 @@ pub(crate) fn of_task_events() -> [Parameter; 2] {
     ]
 }
 
-/// Whose decisions are listed.
+/// The task, or the task type, whose decisions are listed.
 pub(crate) fn of_knowledge() -> [Parameter; 2] {
     [
         query("task_type", "Decisions of all tasks of this type.", string()),
@@ -131,7 +131,7 @@ pub(crate) fn of_knowledge() -> [Parameter; 2] {
     ]
 }
 
-/// The name of a task.
+/// The id of a new task.
 pub(crate) fn task_id() -> Parameter {
     let schema = string().pattern(Some("^[A-Za-z0-9_.:-]{1,128}$"));
     query("task_id", "The id of the task; generated if left out.", schema)
@@ -152,7 +152,7 @@ pub(crate) fn of_list() -> [Parameter; 2] {
     of_list_up_to(LARGEST_LIMIT)
 }
 
-/// The parameters of a walk over decisions.
+/// The parameters of a check of recorded decisions.
 pub(crate) fn of_entries() -> Vec<Parameter> {
     let newest = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
     let text = "On the first page: limit the check to this many of the newest.";
@@ -191,13 +191,13 @@ pub(crate) fn of_rounds() -> [Parameter; 5] {
     ]
 }
 
-/// Which runs are listed.
+/// The filter of a list of agent runs.
 pub(crate) fn of_agent_runs() -> Parameter {
     let statuses = AgentRunStatus::ALL.iter().map(|status| status.as_str());
     query("status", "Only runs with this status.", string().enum_values(Some(statuses)))
 }
 
-/// Where the events of a run begin.
+/// The event of an agent run to start after or before.
 pub(crate) fn of_run_events() -> [Parameter; 2] {
     let number = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
     [
@@ -206,7 +206,7 @@ pub(crate) fn of_run_events() -> [Parameter; 2] {
     ]
 }
 
-/// How long to wait for the end of a run.
+/// The maximum wait for the end of an agent run.
 pub(crate) fn wait_for_agent_run() -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(Type::Integer)
@@ -215,19 +215,19 @@ pub(crate) fn wait_for_agent_run() -> Parameter {
     query("wait", "Wait up to this many seconds for the run to end.", schema)
 }
 
-/// Which teams are listed.
+/// The filter of a list of teams.
 pub(crate) fn of_teams() -> Parameter {
     let schema = string().enum_values(Some(["all", "mine", "member"])).default(Some(json!("all")));
     query("filter", "All of the caller's teams, those it owns, or those it joined.", schema)
 }
 
-/// Which shares are listed.
+/// The filter of a list of shares.
 pub(crate) fn of_shares() -> Parameter {
     let schema = string().enum_values(Some(["pending", "accepted", "declined"]));
     query("state", "Only shares in this state; defaults to all but declined ones.", schema)
 }
 
-/// Which invitations are listed.
+/// The filters of a list of invitations.
 pub(crate) fn of_invitations() -> [Parameter; 2] {
     let filter =
         string().enum_values(Some(["received", "sent", "all"])).default(Some(json!("received")));
@@ -245,7 +245,7 @@ pub(crate) fn version(text: &str) -> Parameter {
     query("version", text, schema)
 }
 
-/// How often a loop goes around at the most.
+/// The maximum number of iterations of a loop.
 pub(crate) fn iterations(usual: u32) -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(Type::Integer)
@@ -272,7 +272,7 @@ pub(crate) fn of_templates() -> [Parameter; 3] {
     ]
 }
 
-/// Which file of a version, and how.
+/// The file of a version, its format, and its expected digest.
 pub(crate) fn of_file() -> [Parameter; 3] {
     [
         query("path", "The path of the file.", string().min_length(Some(1))),
@@ -281,7 +281,7 @@ pub(crate) fn of_file() -> [Parameter; 3] {
     ]
 }
 
-/// The filters of a list of runs.
+/// The filters of a list of verifier runs.
 pub(crate) fn of_verifier_runs() -> [Parameter; 5] {
     let verdicts = VerifierRunVerdict::ALL.iter().map(|verdict| verdict.as_str());
     let purposes = VerifierRunPurpose::ALL.iter().map(|purpose| purpose.as_str());
@@ -307,7 +307,7 @@ pub(crate) fn of_workflows() -> [Parameter; 4] {
     ]
 }
 
-/// Which files, and how.
+/// The files of a workflow, their format, and the expected digest.
 pub(crate) fn of_files() -> [Parameter; 4] {
     let paths = ParameterBuilder::new()
         .name("paths")

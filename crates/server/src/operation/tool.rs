@@ -1,5 +1,4 @@
-//! The tools of an operation: what models are told of it, and which arguments become which part of a
-//! request.
+//! The tools of an operation: descriptions for models, and the mapping of arguments to a request.
 
 use futures::future::BoxFuture;
 use jurat_core::account::caller::{Caller, Scope};
@@ -12,7 +11,7 @@ use utoipa::ToSchema;
 use super::Operation;
 use crate::mcp::{ProgressReporter, ToolRequest, render, schema};
 
-/// What a tool returns in the end.
+/// The future result of a tool.
 pub(crate) type ToolFuture<'a> = BoxFuture<'a, Result<Value, Problem>>;
 
 /// Runs a tool that reports its progress.
@@ -21,13 +20,13 @@ pub(crate) type ToolRunner = for<'a> fn(ToolCall<'a>) -> ToolFuture<'a>;
 /// Makes the result of a tool from its arguments and the reply of its operation.
 pub(crate) type ToolReply = fn(&Value, Value) -> Result<Value, Problem>;
 
-/// One call of a tool: who calls, with which request, and who hears of its progress.
+/// One call of a tool: its caller, its request, and the reporter of its progress.
 pub(crate) struct ToolCall<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) caller: &'a Caller,
     pub(crate) request: ToolRequest,
     pub(crate) progress: ProgressReporter,
-    /// Cancelled when the caller is gone or wants no answer any more.
+    /// Cancelled when the caller disconnects or cancels the call.
     pub(crate) gone: tokio_util::sync::CancellationToken,
 }
 
@@ -39,17 +38,17 @@ pub(crate) struct Tool {
     /// One or two sentences for a model.
     pub(crate) text: &'static str,
     pub(crate) effect: ToolEffect,
-    /// The scopes that a key needs to see it, if they are not those of the operation.
+    /// Scopes that a key needs to see the tool, if they differ from the operation's.
     scopes: Option<&'static [Scope]>,
     pub(crate) arguments: Vec<Argument>,
     pub(crate) body: ToolBody,
     input: Option<fn() -> JsonObject>,
     output: Option<fn() -> JsonObject>,
-    /// Whether arguments that it does not know are ignored, as by the routes of the registry.
+    /// Whether unknown arguments are ignored, as the routes of the registry do.
     pub(crate) ignores_unknown: bool,
-    /// The result in a sentence, in words of ours only.
+    /// Sums up the result in a sentence, without text from others.
     pub(crate) summary: fn(&Value) -> String,
-    /// Who wrote the text that is in the result.
+    /// The author of the text in the result.
     pub(crate) author: TextAuthor,
     pub(crate) reply: Option<ToolReply>,
     pub(crate) run: Option<ToolRunner>,
@@ -57,61 +56,61 @@ pub(crate) struct Tool {
 
 /// An argument that is not part of the body.
 pub(crate) enum Argument {
-    /// The next parameter of the path.
+    /// The next path parameter.
     Path {
-        /// One of these names it; the first is the one that a problem names.
+        /// Accepted names; a problem about a missing argument names the first.
         names: Vec<&'static str>,
         text: &'static str,
         pattern: Option<&'static str>,
     },
-    /// The next parameter of the path, which is the number of a version.
+    /// The next path parameter, which is a version number.
     PathVersion(&'static str),
-    /// A parameter of the query.
+    /// A query parameter.
     Query { argument: &'static str, parameter: &'static str, is_required: bool },
-    /// The parameter `account` of the query, which is always the account of the caller.
+    /// The query parameter `account`, which is always the caller's account.
     OwnAccount,
 }
 
-/// Which arguments are the body of the request, if its operation takes one.
+/// The arguments that form the body of the request, if the operation takes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolBody {
-    /// All that are neither in the path nor in the query.
+    /// All arguments that are neither path nor query parameters.
     Rest,
-    /// This one.
+    /// The value of this argument.
     Within(&'static str),
-    /// Only those with these names.
+    /// Only the arguments with these names.
     Only(&'static [&'static str]),
 }
 
-/// What a tool does to the world.
+/// The effect of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolEffect {
-    /// Has others do work, and keeps a record of it.
+    /// Requests work from others, and records it.
     Asks,
     Reads,
-    /// Adds something, and changes nothing that is there.
+    /// Adds something, and changes nothing that exists.
     Adds,
-    /// Changes something, and can change it back.
+    /// Makes a reversible change.
     Changes,
-    /// Ends something for ever.
+    /// Ends something permanently.
     Ends,
 }
 
-/// Whose words are in a result.
+/// The author of the text in a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextAuthor {
     Executors,
     Judges,
     /// The account itself.
     Caller,
-    /// The account itself, or somebody who shares something with it.
+    /// The account itself, or others who share something with it.
     Others,
-    /// Whoever published something.
+    /// The account that published the text.
     Published,
 }
 
 impl Tool {
-    /// A tool that has others do work.
+    /// A tool that requests work from others.
     pub(crate) fn asks(name: &'static str, title: &'static str, text: &'static str) -> Self {
         Self::new(ToolEffect::Asks, name, title, text)
     }
@@ -124,12 +123,12 @@ impl Tool {
         Self::new(ToolEffect::Adds, name, title, text)
     }
 
-    /// A tool whose change can be changed back.
+    /// A tool whose change is reversible.
     pub(crate) fn changes(name: &'static str, title: &'static str, text: &'static str) -> Self {
         Self::new(ToolEffect::Changes, name, title, text)
     }
 
-    /// A tool whose change is for ever.
+    /// A tool whose change is permanent.
     pub(crate) fn ends(name: &'static str, title: &'static str, text: &'static str) -> Self {
         Self::new(ToolEffect::Ends, name, title, text)
     }
@@ -158,24 +157,24 @@ impl Tool {
         }
     }
 
-    /// The name by which other clients know it.
+    /// A second name, which other clients use.
     pub(crate) fn also(mut self, name: &'static str) -> Self {
         self.names.push(name);
         self
     }
 
-    /// The scopes that a key needs to see it.
+    /// Scopes that a key needs to see the tool.
     pub(crate) const fn scopes(mut self, scopes: &'static [Scope]) -> Self {
         self.scopes = Some(scopes);
         self
     }
 
-    /// The argument that is the next parameter of the path.
+    /// Maps an argument to the next path parameter.
     pub(crate) fn path(self, name: &'static str, text: &'static str) -> Self {
         self.path_like(name, text, r"\S")
     }
 
-    /// The same with the pattern that it must match.
+    /// Like `path`, with a pattern that the argument must match.
     pub(crate) fn path_like(
         mut self,
         name: &'static str,
@@ -186,19 +185,19 @@ impl Tool {
         self
     }
 
-    /// The same under one of two names.
+    /// Like `path`, with two accepted names.
     pub(crate) fn path_either(mut self, names: [&'static str; 2], text: &'static str) -> Self {
         self.arguments.push(Argument::Path { names: names.into(), text, pattern: None });
         self
     }
 
-    /// The argument `version` is the next parameter of the path.
+    /// Maps the argument `version` to the next path parameter.
     pub(crate) fn path_version(mut self, text: &'static str) -> Self {
         self.arguments.push(Argument::PathVersion(text));
         self
     }
 
-    /// Arguments that are parameters of the query with the same names.
+    /// Maps optional arguments to the query parameters with the same names.
     pub(crate) fn query(mut self, names: &[&'static str]) -> Self {
         let of = |name: &&'static str| Argument::Query {
             argument: name,
@@ -209,51 +208,50 @@ impl Tool {
         self
     }
 
-    /// The same, and the tool needs it.
+    /// Like `query`, for one required argument.
     pub(crate) fn needs(mut self, name: &'static str) -> Self {
         self.arguments.push(Argument::Query { argument: name, parameter: name, is_required: true });
         self
     }
 
-    /// Always asks about the account of the caller.
+    /// Sets the query parameter `account` to the caller's account.
     pub(crate) fn of_own_account(mut self) -> Self {
         self.arguments.push(Argument::OwnAccount);
         self
     }
 
-    /// The body of the request is in this argument, and the arguments are described by this type.
+    /// Takes the body of the request from this argument; `T` describes the arguments.
     pub(crate) fn body_within<T: ToSchema>(mut self, name: &'static str) -> Self {
         self.body = ToolBody::Within(name);
         self.input = Some(schema::input::<T>);
         self
     }
 
-    /// Only these members of the body can be sent.
+    /// Limits the body to these members.
     pub(crate) const fn body_of(mut self, names: &'static [&'static str]) -> Self {
         self.body = ToolBody::Only(names);
         self
     }
 
-    /// Takes one of several forms of the body.
+    /// Takes the form of the body that `T` describes, one of several.
     pub(crate) fn takes<T: ToSchema>(mut self) -> Self {
         self.input = Some(schema::input::<T>);
         self
     }
 
-    /// Says no more of its result than that it is an object, because the list of tools has to be
-    /// short.
+    /// Describes the result only as an object, to keep the list of tools short.
     pub(crate) fn answers_any_object(mut self) -> Self {
         self.output = Some(schema::any_object);
         self
     }
 
-    /// Returns another type than its operation.
+    /// Returns a type other than the operation's.
     pub(crate) const fn answers(mut self, output: fn() -> JsonObject) -> Self {
         self.output = Some(output);
         self
     }
 
-    /// Ignores arguments that it does not know.
+    /// Ignores unknown arguments.
     pub(crate) const fn ignores_unknown(mut self) -> Self {
         self.ignores_unknown = true;
         self
@@ -269,19 +267,19 @@ impl Tool {
         self
     }
 
-    /// Makes its result from the reply.
+    /// Makes the result from the operation's reply.
     pub(crate) fn reply(mut self, reply: ToolReply) -> Self {
         self.reply = Some(reply);
         self
     }
 
-    /// Reports its progress, and so does not wait for a reply.
+    /// Runs the tool with a function that reports progress, instead of waiting for a reply.
     pub(crate) fn run(mut self, run: ToolRunner) -> Self {
         self.run = Some(run);
         self
     }
 
-    /// The scopes that a key needs to see and to call it.
+    /// Scopes that a key needs to see and call the tool.
     pub(crate) fn needed_scopes<'a>(&'a self, operation: &'a Operation) -> &'a [Scope] {
         self.scopes.unwrap_or(&operation.scopes)
     }

@@ -1,15 +1,16 @@
-//! Cursors: where a list goes on, as text that only a list can make.
+//! Cursors: the position where a list continues, as text.
 //!
 //! Every list on every surface uses this form: a version, a checksum, and the position as a list of
-//! texts. A list reads back the positions that it wrote and no others.
+//! texts. A list reads back only positions with as many parts as its own.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
 use jurat_core::{canonical::digest, code::ProblemCode, list::ListPosition, time::Timestamp};
 use jurat_wire::problem::Problem;
 
-/// The form of the text. An older form is refused, because a cursor lives no longer than a walk.
+/// The form of the text. An older form is refused, because a cursor is used only while a client
+/// pages through a list.
 const VERSION: char = '1';
-/// How many digits of its digest are in a cursor.
+/// Number of digits of the digest in a cursor.
 const CHECKSUM_DIGITS: usize = 8;
 
 /// A cursor for a position in a list.
@@ -31,7 +32,7 @@ pub(crate) fn read<const N: usize>(cursor: &str) -> Result<[String; N], Problem>
     read().ok_or_else(refused)
 }
 
-/// What is said of a cursor that this list did not make.
+/// The problem for a cursor that this list did not return.
 pub(crate) fn refused() -> Problem {
     let detail = "`cursor` was not returned by this list, or comes from an older version of the server; leave it out to start at the first page";
     Problem::new(ProblemCode::ValidationError, detail).at("cursor")
@@ -73,7 +74,7 @@ mod tests {
             let problem = read::<1>(invented).unwrap_err();
             assert_eq!(problem.field.as_deref(), Some("cursor"), "{invented}");
         }
-        // A position of another list has another number of parts.
+        // A list with another number of parts refuses the position.
         assert!(read::<2>(&good).is_err());
     }
 }

@@ -143,7 +143,7 @@ async fn read_up_to(
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large(limit));
     }
-    // Every route that takes a body has it; without it nothing is accepted.
+    // Every route that takes a body counts its memory; a body that cannot be counted is refused.
     let Some(memory) = extensions.get::<Arc<RequestMemory>>() else {
         return Err(Problem::new(ProblemCode::Internal, "could not count the request"));
     };

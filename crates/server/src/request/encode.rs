@@ -20,7 +20,7 @@ use jurat_wire::{
 use serde::Serialize;
 use serde_json::json;
 
-/// How many sessions a problem describes.
+/// Maximum number of sessions that a problem describes.
 const MOST_PROBLEMS: usize = 20;
 
 pub(crate) fn ok(body: &impl Serialize) -> Response {
@@ -72,7 +72,7 @@ pub(crate) fn problem(problem: &Problem) -> Response {
     let status = StatusCode::from_u16(problem.code.http_status())
         .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = json_response(status, "application/problem+json", &problem.body());
-    // For counting replies.
+    // For counting replies, and for the results of tools.
     response.extensions_mut().insert(problem.code);
     let headers = response.headers_mut();
     if problem.code == ProblemCode::PayloadTooLarge {
@@ -83,7 +83,7 @@ pub(crate) fn problem(problem: &Problem) -> Response {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     if problem.code == ProblemCode::RequestTimeout {
-        // The rest of the body may still arrive, and nobody would read it.
+        // The rest of the body may still arrive, and would not be read.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -95,12 +95,12 @@ impl<const MOST: u32> ListQuery<MOST> {
         self.cursor.as_deref().map(cursor::read).transpose()
     }
 
-    /// The same in a list that is ordered by one text.
+    /// The position in a list that is ordered by one text.
     pub(crate) fn text_position(&self) -> Result<Option<String>, Problem> {
         Ok(self.position()?.map(|[text]| text))
     }
 
-    /// The same in a list that is ordered by time.
+    /// The position in a list that is ordered by time.
     pub(crate) fn time_position(&self) -> Result<Option<ListPosition>, Problem> {
         self.position()?.map(cursor::time_position).transpose()
     }

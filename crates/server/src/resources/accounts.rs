@@ -112,7 +112,7 @@ fn transfers_operation() -> Operation {
         .refuses([ProblemCode::ValidationError, ProblemCode::NotFound])
 }
 
-/// The lines of the ledger of one account.
+/// The ledger entries of one account.
 async fn transfers(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,

@@ -1,4 +1,4 @@
-//! `/v1/runs`: runs of several agents.
+//! `/v1/runs`: agent runs.
 
 mod events;
 mod examples;
@@ -181,7 +181,7 @@ async fn show(
 ) -> HandlerResult {
     let view = match wait(&query)?.or(Prefer::of(&headers).wait) {
         None => engine.agent_run_get(&caller, &id).await?,
-        // No run has so many events: only its end is waited for.
+        // No run has this many events, so this waits only for the end.
         Some(wait) => engine.agent_run_wait(&caller, &id, u64::MAX, wait).await?,
     };
     Ok(encode::ok(&agent_runs::body(&view.run)))
@@ -330,7 +330,7 @@ async fn result(
     Ok(encode::ok(&agent_runs::result_body(&view.run)))
 }
 
-/// A run with its steps.
+/// An agent run with its steps.
 pub(crate) fn shown(view: &AgentRunView) -> Value {
     json!(agent_runs::body(&view.run))
 }
@@ -349,7 +349,7 @@ fn agent_run_query(query: &ListQuery) -> Result<AgentRunFilter, Problem> {
     })
 }
 
-/// How long the caller waits for the end of the run.
+/// The caller's maximum wait for the end of the run.
 fn wait(query: &QueryFilters) -> Result<Option<Duration>, Problem> {
     query.only(&["wait"])?;
     let Some(text) = query.get("wait") else { return Ok(None) };
@@ -362,7 +362,7 @@ fn wait(query: &QueryFilters) -> Result<Option<Duration>, Problem> {
     }
 }
 
-/// What every change of a run can answer.
+/// Problem codes of every change to a run.
 const CHANGES: [ProblemCode; 8] = [
     ProblemCode::ValidationError,
     ProblemCode::NotFound,

@@ -188,7 +188,7 @@ async fn rotate(
     Ok(idempotency::reply(done, issued))
 }
 
-/// What is kept for those who ask again: a secret is not.
+/// The reply that is stored for repeated requests, without the secret.
 fn without_secret(IssuedKey { key, replaces, .. }: &IssuedKey) -> Value {
     json!(CreatedKey::new(key, None, replaces.clone()))
 }
@@ -196,13 +196,13 @@ fn without_secret(IssuedKey { key, replaces, .. }: &IssuedKey) -> Value {
 fn issued(IssuedKey { key, clear, replaces }: &IssuedKey) -> Response {
     let body = json!(CreatedKey::new(key, Some(clear), replaces.clone()));
     let mut response = encode::created(&body);
-    // What is shown once must not be shown again from a cache.
+    // A secret that is shown once must not reappear from a cache.
     let no_store = axum::http::HeaderValue::from_static("no-store");
     response.headers_mut().insert(axum::http::header::CACHE_CONTROL, no_store);
     response
 }
 
-/// The key that an address means.
+/// The key that an address refers to.
 pub(super) struct KeyPath(KeyRef);
 
 impl<S: Send + Sync> FromRequestParts<S> for KeyPath {
@@ -219,12 +219,12 @@ impl<S: Send + Sync> FromRequestParts<S> for KeyPath {
     }
 }
 
-/// What tells two requests with the same path apart.
+/// The part of a request that tells it apart from others with the same path.
 fn meaning(key: &KeyRef) -> Value {
     json!(key.account.as_ref().map(AccountId::as_str))
 }
 
-/// The account that a name belongs to, where the address says so.
+/// The account that a key name belongs to, if the address names one.
 fn account_of(query: &[(String, String)]) -> Result<Option<AccountId>, Problem> {
     match query {
         [] => Ok(None),
@@ -234,7 +234,7 @@ fn account_of(query: &[(String, String)]) -> Result<Option<AccountId>, Problem> 
     }
 }
 
-/// The route answers without a body; a tool says which key it was.
+/// The route replies without a body; the result of the tool names the key.
 #[expect(clippy::unnecessary_wraps, reason = "the reply of another tool can be refused")]
 fn revoked_key(arguments: &Value, _: Value) -> Result<Value, Problem> {
     let id = arguments["key_id"].as_str().unwrap_or_default();

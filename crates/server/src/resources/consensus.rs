@@ -65,10 +65,10 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// The version a reply is shaped for.
+/// The API version of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReplyVersion {
-    /// With what of the request was ignored.
+    /// With warnings about the parts of the request that were ignored.
     V2(Vec<String>),
     V3,
 }
@@ -84,7 +84,7 @@ impl ReplyVersion {
         text.unwrap_or_default()
     }
 
-    /// What a round says that has not ended.
+    /// The body for a round that has not ended.
     fn open(&self, round: &Round) -> Value {
         let mut body = json!(rounds::body(round));
         if let (Self::V2(warnings), Some(members)) = (self, body.as_object_mut())
@@ -96,7 +96,7 @@ impl ReplyVersion {
     }
 }
 
-/// Who asks, and how the reply should come.
+/// The caller of a request, and the form of the reply.
 pub(super) struct ConsensusContext {
     caller: Caller,
     idempotency: Idempotency,
@@ -106,11 +106,11 @@ pub(super) struct ConsensusContext {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReplyMode {
-    /// When the round has ended.
+    /// One reply, after the round has ended.
     Whole,
-    /// As events, while it runs.
+    /// An event stream, while the round runs.
     Events,
-    /// At once, or after the time given, whether the round has ended or not.
+    /// A reply immediately, or within the given time, whether or not the round has ended.
     Async(Option<Duration>),
 }
 
@@ -305,7 +305,7 @@ impl ConsensusContext {
         shape: ReplyVersion,
     ) -> HandlerResult {
         let once = self.idempotency.key_for(job.work.kind().as_str(), &body);
-        // The job has all that is needed of it, and the round may take long.
+        // The job holds everything that is needed from the body, and the round may take long.
         drop(body);
         let (watcher, progress) = match self.manner {
             ReplyMode::Events => {
@@ -319,7 +319,8 @@ impl ConsensusContext {
         let response = match (self.manner, progress) {
             (ReplyMode::Async(wait), _) => later(begun, wait, &shape).await,
             (ReplyMode::Events, Some(progress)) => {
-                // Who waits for a round of before keeps the request, and goes on to count for it.
+                // A request that waits for an earlier round is kept, because it may be run again,
+                // so its memory still counts.
                 let memory = self.memory.filter(|_| begun.is_repeated);
                 stream::reply(begun, (progress, memory), shape)
             }
@@ -342,7 +343,7 @@ fn whole(ended: Result<Round, EngineError>, shape: &ReplyVersion) -> Response {
     }
 }
 
-/// The reply if the round ends in time, else where it can be seen.
+/// The reply if the round ends in time, otherwise the address of the round.
 async fn later(begun: RoundHandle, wait: Option<Duration>, shape: &ReplyVersion) -> Response {
     let round = match wait {
         None => Ok(begun.round),
@@ -359,7 +360,7 @@ async fn later(begun: RoundHandle, wait: Option<Duration>, shape: &ReplyVersion)
     }
 }
 
-/// The text of a reply, or the problem that stands for it.
+/// The text of a reply, or the problem that replaces it.
 pub(super) fn reply(
     result: Result<Round, EngineError>,
     shape: &ReplyVersion,
@@ -367,7 +368,7 @@ pub(super) fn reply(
     reply_with(result, |reply| shape.text(reply))
 }
 
-/// A reply in the form that a surface gives it, or the problem that stands for it.
+/// A reply in the form of a surface, or the problem that replaces it.
 pub(crate) fn reply_with<T>(
     result: Result<Round, EngineError>,
     write: impl FnOnce(RoundReply<'_>) -> T,
@@ -395,14 +396,14 @@ pub(crate) fn reply_with<T>(
     Err(problem)
 }
 
-/// A client that takes JSON as well gets JSON.
+/// Whether the client wants an event stream. A client that accepts JSON too gets JSON.
 pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let takes = |mime: &str| accept.split(',').any(|part| part.trim().starts_with(mime));
     takes("text/event-stream") && !takes("application/json")
 }
 
-/// What all operations that open a round have in common; `R` is the data of the last event.
+/// The common part of all operations that open a round; `R` is the data of the last event.
 fn round_of<R: ToSchema>(operation: Operation) -> Operation {
     operation
         .or_streams(
@@ -455,7 +456,7 @@ fn factcheck_tool(call: ToolCall<'_>) -> ToolFuture<'_> {
     watched(call, consensus_request::factcheck).boxed()
 }
 
-/// Runs a round and tells the caller of the tool how it goes.
+/// Runs a round and reports its progress to the caller of the tool.
 async fn watched(
     mut call: ToolCall<'_>,
     decode: fn(&Value) -> Result<Job, Problem>,

@@ -1,4 +1,4 @@
-//! Programs that wait until somebody lets them in: what they ask, and the page where that is done.
+//! Device login: the requests of programs that wait for approval, and the page that approves them.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -42,7 +42,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// Nothing is loaded, nothing runs, and what is typed goes nowhere else.
+/// The page loads nothing, runs no scripts, and sends its form only to this server.
 const POLICY: &str =
     "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
@@ -86,7 +86,7 @@ impl<S: Send + Sync> FromRequest<S> for FormFields {
     }
 }
 
-/// Where a client reaches this server: as the operator says, or as the client called it.
+/// The base URL of this server: the operator's setting, or the host that the client called.
 fn base(engine: &Engine, headers: &HeaderMap) -> String {
     if let Some(url) = engine.public_url() {
         return url.trim_end_matches('/').to_owned();
@@ -301,8 +301,8 @@ async fn answered(
     Ok(format!("<p>{said} You can close this page.</p>"))
 }
 
-/// Whether a form was sent from our own page. It carries what lets its sender in, so that no other
-/// page could send one that counts; this is the second line.
+/// Whether a form was sent from our own page. This is the second line of defense: the form carries
+/// the sender's credentials, so another page could not send a valid one.
 fn is_own(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let is_same_site = text("sec-fetch-site").is_none_or(|site| site == "same-origin");
@@ -370,7 +370,7 @@ fn html(status: StatusCode, body: &str) -> Response {
     let set = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, POLICY),
-        // With no referrer at all a browser would not say where the form came from either.
+        // Without any referrer, a browser would not reveal the origin of the form either.
         (header::REFERRER_POLICY, "same-origin"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::CACHE_CONTROL, "no-store"),

@@ -1,4 +1,4 @@
-//! `/`, `/openapi.json`, and `/docs`: a page to read and try the API, whole and without another host.
+//! `/`, `/openapi.json`, and `/docs`: a page to read and try the API, without any other host.
 
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ const PAGE_FILE: PathParameter = PathParameter::new("file", "A file of the API p
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Scripts, styles and calls come from and go to this server only. The viewer sets styles on the
-/// elements it makes and holds its small pictures within itself, which the last two allow.
+/// Limits scripts, styles and requests to this server. The last two directives let the viewer set
+/// styles on the elements that it creates, and show its embedded images.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
 
 fn front_operation() -> Operation {
@@ -52,7 +52,7 @@ fn front_operation() -> Operation {
         .or_as("text/html", "A page with the same URLs.")
 }
 
-/// What people find who type the address of the server, and what programs find.
+/// The entry points of the server: a page for people, JSON for programs.
 async fn front(headers: HeaderMap) -> Response {
     let mut response = match preferred(&headers, &["application/json", "text/html"]) {
         0 => encode::ok(&ApiIndex::default()),
@@ -99,7 +99,7 @@ fn part_operation() -> Operation {
         .refuses([ProblemCode::NotFound])
 }
 
-/// What the page needs: the viewer, its style, and the line that starts it.
+/// The files that the page needs: the viewer, its style, and the script that starts it.
 async fn part(PathText(name): PathText) -> HandlerResult {
     let kind = match name.as_str() {
         "start.js" => {
@@ -115,7 +115,7 @@ async fn part(PathText(name): PathText) -> HandlerResult {
     let found = viewer(&name).ok_or_else(|| unknown(&name))?;
     let mut response = file(kind, Bytes::from(found.bytes.into_owned()));
     if found.gzpipped {
-        // The viewer is kept compressed only; every browser takes it so.
+        // The viewer is stored only in compressed form, which every browser accepts.
         response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     Ok(response)

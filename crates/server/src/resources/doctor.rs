@@ -25,7 +25,8 @@ pub(super) fn operations() -> Vec<Operation> {
     vec![show_operation(), entries_operation()]
 }
 
-/// A page is quickly checked, and a walk has many.
+/// Maximum number of decisions on a page. A page is checked quickly, and a full check has many
+/// pages.
 pub(crate) const MOST_ENTRIES: u32 = 1_000;
 
 fn show_operation() -> Operation {
@@ -94,7 +95,7 @@ async fn entries(
     Ok(encode::ok(&doctor::entries(checked.checked, problems, next)))
 }
 
-/// The oldest round of the check, if it does not start at the first, and the last one checked.
+/// The oldest round of the check, unless it starts at the first one, and the last round checked.
 fn position(
     [account, round, since]: [String; 3],
 ) -> Option<(Option<RoundId>, (AccountId, RoundId))> {

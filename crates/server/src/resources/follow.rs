@@ -1,4 +1,4 @@
-//! A stream of what happens to a task or a run, until nothing more does.
+//! A stream of the events of a task or an agent run, until no more follow.
 
 use std::{collections::VecDeque, convert::Infallible, time::Duration};
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::request::encode;
 
-/// How long one look takes at the most.
+/// Maximum wait for new events before the source is checked again.
 pub(super) const LOOK: Duration = Duration::from_secs(30);
 
 /// An event with its number.
@@ -22,23 +22,23 @@ pub(super) struct NumberedEvent {
     pub(super) body: Value,
 }
 
-/// What came of a look.
+/// The result of one wait for events.
 pub(super) enum FollowOutcome {
-    /// A page of the events that follow.
+    /// A page of the following events.
     More(Vec<NumberedEvent>),
     NothingYet,
-    /// Nothing more happens, unless somebody asks for it.
+    /// No more events follow unless a caller requests more work.
     AtRest,
 }
 
-/// What somebody follows.
+/// A task or an agent run that a client follows.
 pub(super) trait EventSource: Send + Sync + 'static {
-    /// What its events are called.
+    /// The name of its events.
     const EVENT: &'static str;
-    /// What the whole is called, which is told last.
+    /// The name of the last event, which holds the whole task or run.
     const WHOLE: &'static str;
 
-    /// The events behind this one; waits for them for a while.
+    /// The events after the one with the number `seen`; waits a while for them.
     fn behind(&self, seen: u64) -> BoxFuture<'_, Result<FollowOutcome, EngineError>>;
 
     fn whole(&self) -> BoxFuture<'_, Result<Value, EngineError>>;
@@ -49,11 +49,11 @@ pub(super) trait EventSource: Send + Sync + 'static {
 struct EventFollower<F> {
     followed: F,
     seen: u64,
-    /// Events that are read and not told yet: at most a page.
+    /// Events that were read but not sent yet: at most a page.
     known: VecDeque<NumberedEvent>,
 }
 
-/// What is followed exists, so that all that goes wrong from now on is an event.
+/// The task or run is known to exist, so every later error is sent as an event.
 pub(super) fn stream<F: EventSource>(followed: F, after: u64) -> Response {
     let watch = EventFollower { followed, seen: after, known: VecDeque::new() };
     let events = stream::unfold(Some(watch), |watch| async move {
@@ -71,7 +71,7 @@ pub(super) fn stream<F: EventSource>(followed: F, after: u64) -> Response {
 }
 
 impl<F: EventSource> EventFollower<F> {
-    /// The next event; nothing when all is told and nothing more happens.
+    /// The next event; `None` if all are sent and no more follow.
     async fn next(&mut self) -> Result<Option<Event>, EngineError> {
         loop {
             if let Some(NumberedEvent { seq, body }) = self.known.pop_front() {

@@ -1,4 +1,4 @@
-//! `/health`, `/ready` and `/metrics`: how the node is.
+//! `/health`, `/ready` and `/metrics`: the state of the node.
 
 use axum::{Extension, extract::State, http::HeaderMap, response::Response};
 use jurat_core::{
@@ -34,7 +34,7 @@ fn health_operation() -> Operation {
         .answers::<ServerStatus>(200, "The server is alive.", json!({ "status": "ok" }))
 }
 
-/// The process is there.
+/// Shows that the process runs.
 async fn health() -> Response {
     encode::ok(&ServerStatus { status: "ok".into() })
 }
@@ -49,7 +49,7 @@ fn ready_operation() -> Operation {
         .refuses([ProblemCode::StoreUnavailable, ProblemCode::ShuttingDown])
 }
 
-/// The process can serve: its store answers.
+/// Shows that the process can serve requests: its store answers.
 async fn ready(State(engine): State<Engine>) -> HandlerResult {
     engine.ready().await?;
     Ok(encode::ok(&ServerStatus { status: "ready".into() }))
@@ -65,7 +65,7 @@ fn metrics_operation() -> Operation {
         .answers_as(200, "The metrics.", &["text/plain", "application/openmetrics-text"])
 }
 
-/// The figures that this node counts.
+/// The metrics of this node.
 async fn metrics(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,

@@ -1,4 +1,4 @@
-//! `/v1/knowledge`: what is remembered of decisions.
+//! `/v1/knowledge`: decisions that may be used again.
 
 use axum::{Extension, extract::State};
 use jurat_core::{
@@ -70,7 +70,7 @@ async fn list(
     Ok(encode::ok(&PageBody::new(found.iter().map(learned), next.as_deref())))
 }
 
-/// One of the two, and not both.
+/// The filter of the list. Exactly one of the two is required.
 fn subject(task_type: Option<&str>, task_id: Option<&str>) -> Result<KnowledgeScope, Problem> {
     match (task_type, task_id) {
         (Some(task_type), None) => Ok(KnowledgeScope::TaskType(task_type.to_owned())),
@@ -80,7 +80,7 @@ fn subject(task_type: Option<&str>, task_id: Option<&str>) -> Result<KnowledgeSc
     }
 }
 
-/// The time of the decision, its epoch and its task: the order of the list.
+/// The sort key of the list: the time of the decision, its epoch and its task.
 fn position_of(learned: &KnowledgeRecord) -> [String; 3] {
     let KnowledgeRecord { task_id, knowledge } = learned;
     let micros = knowledge.created_at.micros();

@@ -1,4 +1,4 @@
-//! Coming in without a key: `/v1/register`, `/v1/login` and `/v1/auth`.
+//! Registration and login without a key: `/v1/register`, `/v1/login` and `/v1/auth`.
 
 use axum::{
     Extension,
@@ -172,7 +172,7 @@ async fn approve(
     Ok(encode::ok(&logins::answered(is_approved)))
 }
 
-/// A reply with a key, which nothing in between may keep.
+/// A reply with a key, which must not be cached.
 fn shown_once(issued: &IssuedKey) -> Response {
     let mut response = encode::ok(&logins::entered(&issued.clear));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -1,4 +1,4 @@
-//! `/v1/design` and `/v1/audit`, and what agents get for one workflow: instructions, and a screen.
+//! `/v1/design` and `/v1/audit`, and for one workflow: agent instructions and a safety screen.
 
 use std::borrow::Cow;
 
@@ -87,7 +87,7 @@ async fn audit(State(_): State<Engine>) -> HandlerResult {
     Ok(encode::ok(&body(&instructions_for(InstructionKind::Audit, None, None), None)))
 }
 
-/// A pack, and the workflow that it is about.
+/// The body for an instruction pack, with the workflow that it is about.
 pub(crate) fn body<'a>(pack: &'a InstructionPack, workflow: Option<&'a str>) -> PackBody<'a> {
     let references = pack.references.iter();
     let references = references.map(|(path, text)| ((*path).into(), (*text).into()));
@@ -265,7 +265,7 @@ fn check_safety_operation() -> Operation {
         )
 }
 
-/// Has a workflow screened as before publishing.
+/// Screens a workflow as publishing would.
 async fn check_safety(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,

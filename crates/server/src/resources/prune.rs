@@ -39,8 +39,8 @@ fn prune_operation() -> Operation {
         .refuses([ProblemCode::ValidationError])
 }
 
-/// Removes what is old. Doing it again removes what became old since, so that it needs no key of
-/// its own to be repeated.
+/// Removes old data. A repeated request removes only data that became old since, so it needs no
+/// idempotency key.
 async fn prune(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,

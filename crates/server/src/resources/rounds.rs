@@ -142,7 +142,7 @@ fn cancel_operation() -> Operation {
         .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
 }
 
-/// Calls a round off. It has ended when the status is 200, and is about to when it is 202.
+/// Cancels a round. Status 200 means that it has ended, and 202 that it is about to end.
 async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
@@ -179,7 +179,7 @@ fn erase_operation() -> Operation {
         )
 }
 
-/// Erases what was asked and said in a round.
+/// Erases the request and the answers of a round.
 async fn erase(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
@@ -193,7 +193,7 @@ async fn erase(
     Ok(idempotency::reply(done, |at| encode::ok(&body(at))))
 }
 
-/// Text that is no identifier names no round either.
+/// The id of a round. Text that is not an id gets the same reply as an unknown round.
 fn round_id(id: &str) -> Result<RoundId, Problem> {
     RoundId::parse(id).map_err(|_| {
         let id: String = id.chars().take(80).collect();
@@ -201,7 +201,7 @@ fn round_id(id: &str) -> Result<RoundId, Problem> {
     })
 }
 
-/// How long the caller waits for the end of the round.
+/// The caller's maximum wait for the end of the round.
 fn wait(query: &QueryFilters) -> Result<Option<Duration>, Problem> {
     query.only(&["wait"])?;
     let Some(text) = query.get("wait") else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Replies as an event stream: what each replica does, while it does it.
+//! Replies as an event stream: the progress of each replica as it happens.
 
 use std::{convert::Infallible, pin::Pin, sync::Arc};
 
@@ -21,14 +21,14 @@ type RoundFuture = Pin<Box<dyn Future<Output = Result<Round, EngineError>> + Sen
 struct RoundStream {
     progress: UnboundedReceiver<RoundProgress>,
     running: RoundFuture,
-    /// How it ended, when that is known before all of its progress is told.
+    /// The result of the round, if it arrives before all progress is sent.
     ended: Option<Result<Round, EngineError>>,
     shape: ReplyVersion,
-    /// What the request takes while the round may still be run from it.
+    /// The memory of the request, which counts while the round may still be run from it.
     _memory: Option<Arc<RequestMemory>>,
 }
 
-/// The round is on record; all that happens from now on comes as events.
+/// The round is recorded; everything from here on is sent as events.
 pub(super) fn reply(
     begun: RoundHandle,
     (progress, memory): (UnboundedReceiver<RoundProgress>, Option<Arc<RequestMemory>>),
@@ -55,7 +55,7 @@ enum StreamItem {
 }
 
 async fn next(watch: &mut RoundStream) -> StreamItem {
-    // A request that is run again begins to tell only while its end is waited for.
+    // A request that is run again starts to report progress only while its end is awaited.
     if watch.ended.is_none() {
         tokio::select! {
             biased;
@@ -63,8 +63,8 @@ async fn next(watch: &mut RoundStream) -> StreamItem {
             ended = &mut watch.running => watch.ended = Some(ended),
         }
     }
-    // Whoever tells drops its end of the channel when it ends, so that all of its progress is told
-    // before the last event, even what comes in the same moment.
+    // The sender of progress drops its end of the channel when it ends, so all progress is sent
+    // before the last event, even if both arrive at the same time.
     if let Some(progress) = watch.progress.recv().await {
         return StreamItem::Event(shown(&progress));
     }

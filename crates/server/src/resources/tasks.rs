@@ -114,7 +114,7 @@ async fn submit(
         });
     let placed = |error| tasks::located(&body, engine_problem(&error));
     let mut done = engine.task_submit(&caller, submission, keyed).await.map_err(placed)?;
-    // A preference: whoever may not read tasks is answered at once.
+    // Waiting is a preference: a caller that may not read tasks is answered immediately.
     if let (Some(wait), IdempotentOutcome::Now(it)) = (Prefer::of(&headers).wait, &mut done)
         && caller.may(Scope::TasksRead)
     {
@@ -156,7 +156,7 @@ fn cancel_operation() -> Operation {
         )
 }
 
-/// Calls a task off. Again is the same.
+/// Cancels a task. Repeating it has no effect.
 async fn cancel(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
@@ -240,7 +240,7 @@ fn complain_operation() -> Operation {
         )
 }
 
-/// Says that a decision was wrong.
+/// Disputes a decision as wrong.
 async fn complain(
     State(engine): State<Engine>,
     Extension(caller): Extension<Caller>,
@@ -317,7 +317,7 @@ async fn show(
     let wait = wait(&query)?.or(Prefer::of(&headers).wait);
     let record = match wait {
         None => engine.task_get(&caller, &id).await?,
-        // No task has so many events: only its end is waited for.
+        // No task has this many events, so this waits only for the end.
         Some(wait) => engine.task_wait(&caller, &id, u64::MAX, wait).await?,
     };
     Ok(encode::ok(&whole(&record)))
@@ -388,12 +388,12 @@ pub(crate) fn whole(record: &TaskRecord) -> Value {
     json!(tasks::whole(view(record)))
 }
 
-/// What a task decided.
+/// The decision of a task.
 pub(crate) fn decision_of(found: &TaskDecision) -> Value {
     json!(tasks::decision(view(&found.record), decided(found)))
 }
 
-/// A task as it is shown.
+/// The parts of a task that replies show.
 fn view(record: &TaskRecord) -> TaskView<'_> {
     TaskView {
         task: &record.state,
@@ -458,7 +458,7 @@ fn task_query(query: &ListQuery) -> Result<TaskFilter, Problem> {
     })
 }
 
-/// How long the caller waits for the end of the task.
+/// The caller's maximum wait for the end of the task.
 fn wait(query: &QueryFilters) -> Result<Option<Duration>, Problem> {
     query.only(&["wait"])?;
     let Some(text) = query.get("wait") else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! `/v1/templates`: what is published is there for everybody.
+//! `/v1/templates`: workflows that are published for everybody.
 
 mod address;
 pub(super) mod examples;
@@ -243,7 +243,7 @@ fn file_operation() -> Operation {
         )
 }
 
-/// A file of a version: in an envelope, or as it is with `format=raw`.
+/// A file of a version: in an envelope, or as raw bytes with `format=raw`.
 async fn file(
     State(engine): State<Engine>,
     Extension(visitor): Extension<VisitorCaller>,
@@ -312,7 +312,7 @@ async fn check_safety(
     Ok(encode::ok(&checked_body(&checked)))
 }
 
-/// What a screen found, as replies have it.
+/// The result of a screen, as replies show it.
 pub(crate) fn checked_body(checked: &SafetyReport) -> SafetyCheckBody<'_> {
     SafetyCheckBody {
         resource_type: Cow::Borrowed(checked.what),
@@ -336,7 +336,7 @@ fn screen_run(run: &ScreenResult) -> templates::ScreenRunBody<'_> {
     templates::screen_run_body(of, &run.run_id, passed, run.reasoning.as_deref())
 }
 
-/// Whether markdown is asked for and JSON is not.
+/// Whether the client asks for Markdown and not for JSON.
 fn wants_markdown(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     accept.is_some_and(|text| text.contains("text/markdown") && !text.contains("json"))
@@ -348,7 +348,7 @@ fn raw(content_type: &'static str, bytes: Vec<u8>) -> Response {
     response
 }
 
-/// Leads to where it is now.
+/// A redirect to the template's new address.
 fn redirect(location: &str) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::FOUND;
@@ -358,7 +358,7 @@ fn redirect(location: &str) -> Response {
     response
 }
 
-/// What every run of the screen can answer.
+/// Problem codes of every run of the screen.
 pub(super) const SCREENED: [ProblemCode; 6] = [
     ProblemCode::BudgetExhausted,
     ProblemCode::AccountSuspended,
@@ -368,10 +368,10 @@ pub(super) const SCREENED: [ProblemCode; 6] = [
     ProblemCode::RateLimited,
 ];
 
-/// The names of a template that a tool takes.
+/// The names of a template that tools accept.
 const TEMPLATE_PATTERN: &str = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$";
 
-/// A file that fits into the result of a tool.
+/// Refuses a file that is too long for the result of a tool.
 fn short_enough(_: &Value, file: Value) -> Result<Value, Problem> {
     if file["size_bytes"].as_u64().is_some_and(|size| templates::MOST_OVER_MCP < size) {
         let detail = "the file is too long for a tool; read it over HTTP with `format=raw`";

@@ -101,7 +101,7 @@ fn run_operation() -> Operation {
         )
 }
 
-/// Has inputs judged. The status is 201 whatever the judge says, or does not say.
+/// Runs a verifier. The status is 201 whatever the verdict is, and also without a verdict.
 async fn run(
     State(engine): State<Engine>,
     Extension(visitor): Extension<VisitorCaller>,
@@ -123,8 +123,8 @@ async fn run(
     Ok(if view.is_repeated { idempotency::mark_replayed(response) } else { response })
 }
 
-/// A run without a key: of exactly what is published, by its own judge, paid from the credit of the
-/// network address.
+/// A run without a key: exactly the published verifier, decided by its own judge, and paid from the
+/// credit of the network address.
 async fn anonymous(
     engine: &Engine,
     caller: &Caller,
@@ -132,7 +132,7 @@ async fn anonymous(
     body: &Value,
 ) -> HandlerResult {
     if let VerifierSelector::Name(_) | VerifierSelector::Of { .. } = named.wanted.which {
-        // A name means something only to its account, so that this tells nothing.
+        // A name has a meaning only within its account, so this reveals nothing.
         let detail =
             "verifier names belong to accounts; without a key, use an id or `system:` and a name";
         return Err(Problem::new(ProblemCode::AuthRequired, detail).into());
@@ -250,7 +250,7 @@ async fn show(
     Ok(encode::ok(&verifier_runs::whole(&found.run, &found.round, measured(&found.measured))))
 }
 
-/// What the engine is asked for.
+/// The order for the engine.
 pub(crate) fn verifier_run_request(
     reference: VerifierRef,
     order: VerifierRunRequest,
@@ -299,14 +299,14 @@ fn moment(filters: &QueryFilters, name: &str) -> Result<Option<Timestamp>, Probl
     moment.map(Some).ok_or_else(|| wrong(name, "must be a time such as 2026-11-15T09:30:00Z"))
 }
 
-/// A member of runs that only callers without a key get.
+/// The member of a run that only callers without a key get.
 const ANONYMOUS: &str = "anonymous_verifier_run_id";
 
 fn run_tool(call: ToolCall<'_>) -> ToolFuture<'_> {
     watched(call).boxed()
 }
 
-/// Has inputs judged and tells the caller of the tool how it goes.
+/// Runs a verifier and reports its progress to the caller of the tool.
 async fn watched(mut call: ToolCall<'_>) -> Result<Value, Problem> {
     let (text, body) = (call.request.path.pop().unwrap_or_default(), call.request.body.take());
     let order = verifier_runs::decode_verifier_run(&body.unwrap_or_default())?;

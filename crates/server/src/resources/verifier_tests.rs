@@ -1,4 +1,4 @@
-//! `/v1/verifiers/{ref}/tests` and `/attacks`: how good the judges of a version are.
+//! `/v1/verifiers/{ref}/tests` and `/attacks`: measurements of the judges of a version.
 
 use std::{borrow::Cow, convert::Infallible, pin::Pin};
 
@@ -109,7 +109,7 @@ async fn attack(
     measure(engine, caller, request, &headers).await
 }
 
-/// No body asks for nothing in particular.
+/// An absent body counts as an empty object.
 fn given(body: Value) -> Value {
     if body.is_null() { json!({}) } else { body }
 }
@@ -133,11 +133,11 @@ type MeasureFuture = Pin<Box<dyn Future<Output = Result<MeasureReport, EngineErr
 struct MeasureStream {
     cases: UnboundedReceiver<CaseProgress>,
     measuring: MeasureFuture,
-    /// The last event, which waits until all cases are told.
+    /// The last event, which waits until all cases are sent.
     report: Option<Event>,
 }
 
-/// Each case as an event, then the report. Whoever stops listening stops the measurement.
+/// Sends each case as an event, then the report. A client that disconnects stops the measurement.
 fn streamed(
     engine: Engine,
     caller: Caller,
@@ -157,7 +157,7 @@ fn streamed(
                 report = &mut watch.measuring => watch.report = Some(last(report)),
             }
         }
-        // The last cases and the report may come in the same moment.
+        // The last cases and the report may arrive at the same time.
         match watch.cases.try_recv() {
             Ok(done) => Some((Ok(judged(&done)), Some(watch))),
             Err(_) => watch.report.take().map(|report| (Ok(report), None)),

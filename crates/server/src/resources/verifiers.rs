@@ -143,7 +143,7 @@ async fn list(
     Ok(encode::ok(&PageBody::new(found.iter().map(listed), next.as_deref())))
 }
 
-/// The order of the list: a name, and the id that tells verifiers with one name apart.
+/// The sort key of the list: the name, and the id that tells verifiers with the same name apart.
 fn position_of(reached: &ReachedVerifier) -> [String; 2] {
     [reached.verifier.name.clone(), reached.verifier.id.clone()]
 }
@@ -304,7 +304,7 @@ async fn erase(
     Ok(idempotency::reply(done, |verifier| encode::ok(&verifiers::deleted(verifier))))
 }
 
-/// A verifier as its address names it, and with the version that the query may add.
+/// A verifier as its address names it, and the same with the version that the query may add.
 pub(super) struct VerifierPath {
     asked: VerifierRef,
     pub(super) wanted: VerifierRef,
@@ -326,7 +326,7 @@ impl<S: Send + Sync> FromRequestParts<S> for VerifierPath {
     }
 }
 
-/// The newest measurements that speak for a version, as replies show them.
+/// The newest measurements that count for a version, as replies show them.
 pub(crate) fn measured(found: &[Measurement]) -> Option<NewestMeasurements<'_>> {
     let found: Vec<_> = found
         .iter()

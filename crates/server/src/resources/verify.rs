@@ -1,4 +1,4 @@
-//! `/verify` and `/capabilities`: the server as somebody's executor.
+//! `/verify` and `/capabilities`: the server as an executor for others.
 
 use axum::{Extension, extract::State, http::HeaderValue, response::Response};
 use jurat_core::{
@@ -89,7 +89,7 @@ async fn capabilities() -> Response {
     encode::ok(&verify::capabilities())
 }
 
-/// Those who call executors know one status for a binding that is refused, which is 400.
+/// Clients of executors know only status 400 for a refused binding.
 fn refused(error: &EngineError) -> Problem {
     let mut problem = encode::engine_problem(error);
     if problem.code == ProblemCode::PolicyInvalid {

@@ -1,4 +1,4 @@
-//! `/v1/workflows`, and `/v1/skills`, which is the same under another name.
+//! `/v1/workflows`, and its alias `/v1/skills`.
 
 mod examples;
 mod files;
@@ -121,7 +121,7 @@ async fn save(
     Ok(idempotency::reply(done, |it| encode::created(&saved(it))))
 }
 
-/// A version that was saved, as a reply says it.
+/// A saved version, as replies show it.
 pub(crate) fn saved(it: &WorkflowSaveResult) -> Value {
     json!(workflows::saved(&it.workflow, &it.body, (&it.bindings, &it.files)))
 }
@@ -305,7 +305,7 @@ async fn show_version(
     shown(&engine, &caller, &wanted, headers.get(header::ACCEPT)).await
 }
 
-/// The version of an address; what is no number names none.
+/// The version in an address, which must be a positive whole number.
 fn whole(text: &str) -> Result<u32, Problem> {
     let number = text.parse().ok().filter(|number| 0 < *number);
     number.ok_or_else(|| wrong("version", "must be a whole number, 1 or more"))
@@ -548,5 +548,5 @@ pub(crate) fn lineage_of(found: &ForkLineage) -> LineageBody<'_> {
     workflows::lineage(&found.workflow, upstream)
 }
 
-/// The names under which tools take a workflow.
+/// The argument names under which tools take a workflow.
 pub(super) const WORKFLOW_NAMES: [&str; 2] = ["skill_id", "workflow_id"];

@@ -141,7 +141,7 @@ impl WriteStall {
 impl Drop for ConnectionStream {
     fn drop(&mut self) {
         if let (Some(stream), Some(back)) = (self.stream.take(), self.back.take()) {
-            // Nobody receives it if the whole connection is dropped.
+            // There is no receiver if the whole connection is dropped.
             drop(back.send(stream));
         }
     }

@@ -1,4 +1,4 @@
-//! What happened to a run: as a page with the newest first, or as a stream that follows it to its end.
+//! The events of an agent run: a page, newest first, or a stream that follows it to its end.
 
 use axum::{Extension, extract::State, http::HeaderMap};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -97,8 +97,8 @@ async fn events(
     Ok(encode::ok(&PageBody::new(found.iter().map(|it| body(&id, it)), next.as_deref())))
 }
 
-/// Where a page begins: at a cursor or before an event, newest first, or after an event, oldest
-/// first.
+/// The start of a page: a cursor or the event before which it begins, newest first; or the event
+/// after which it begins, oldest first.
 fn start(query: &ListQuery) -> Result<EventsStart, Problem> {
     let after = number("after", query.filters.get("after"))?;
     let before = number("before", query.filters.get("before"))?;
@@ -126,7 +126,7 @@ fn body(id: &str, it: &AgentRunEventRow) -> Value {
     json!(agent_runs::event(id, it.seq, &it.event, it.at))
 }
 
-/// A run that a client follows.
+/// An agent run that a client follows.
 struct FollowedAgentRun {
     engine: Engine,
     caller: Caller,

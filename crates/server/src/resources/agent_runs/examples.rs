@@ -1,4 +1,4 @@
-//! Requests and replies about agent runs, which a test plays again.
+//! Example requests and replies for agent runs, which a test replays.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What happened to a task: as a page, or as a stream that follows it to its end.
+//! The events of a task: a page, or a stream that follows the task to its end.
 
 use axum::{Extension, extract::State, http::HeaderMap};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -87,7 +87,8 @@ async fn events(
     Ok(encode::ok(&PageBody::new(found.iter().map(|it| body(&id, it)), next.as_deref())))
 }
 
-/// Behind which event to start: `after`, or `cursor` of the page before, or what a client saw last.
+/// The event to start after: `after`, the `cursor` of the previous page, or the last event that a
+/// client received.
 fn after(query: &ListQuery, headers: &HeaderMap) -> Result<u64, Problem> {
     query.only(&["after"])?;
     let last_seen = headers.get("last-event-id").and_then(|value| value.to_str().ok());

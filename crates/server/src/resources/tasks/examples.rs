@@ -1,4 +1,4 @@
-//! Requests and replies about tasks, which a test plays again.
+//! Example requests and replies for tasks, which a test replays.
 
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn acceptance() -> Value {
 
 pub(in crate::resources) fn order() -> Value {
     let mut contract = contract();
-    // Computed when it is left out.
+    // The server computes the hash if it is left out.
     if let Some(policy) = contract["acceptance"]["verifier_policy"].as_object_mut() {
         policy.remove("policy_hash");
     }
@@ -100,7 +100,7 @@ pub(in crate::resources) fn task() -> Value {
     })
 }
 
-/// A continuous task whose second epoch begins.
+/// A continuous task at the start of its second epoch.
 pub(in crate::resources) fn next_epoch() -> Value {
     let mut task = task();
     task["epoch"] = json!(2);
@@ -129,7 +129,7 @@ pub(in crate::resources) fn complaint() -> Value {
     json!({ "reason": "the river is the Rhone" })
 }
 
-/// A task whose decision somebody complained of.
+/// A task whose decision is disputed.
 pub(in crate::resources) fn complained() -> Value {
     let mut task = whole();
     if let Some(members) = task.as_object_mut() {

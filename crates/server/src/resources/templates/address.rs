@@ -1,4 +1,4 @@
-//! How an address names a template: an id, or a handle and a slug with a slash between them.
+//! Template names in addresses: an id, or a handle and a slug with a slash between them.
 
 use axum::{
     extract::{FromRequestParts, RawPathParams},
@@ -15,7 +15,7 @@ use crate::{request::page::QueryFilters, resources::verifiers::version};
 #[derive(Debug)]
 pub(in crate::resources) struct TemplatePath {
     text: String,
-    /// The number behind `versions`, where the address has one.
+    /// The number after `versions`, if the address has one.
     number: Option<String>,
     pub(super) filters: QueryFilters,
     uri: Uri,
@@ -56,7 +56,7 @@ impl TemplatePath {
         templates::reference(&self.text, version(&self.filters)?)
     }
 
-    /// The template and the version that the address names behind `versions`.
+    /// The template, and the version number after `versions`.
     pub(super) fn numbered(&self) -> Result<(TemplateRef, u32), Problem> {
         self.filters.only(&[])?;
         let absent =

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 pub(in crate::resources) const ID: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f70";
 const RUN: &str = "0199f3a1-5b20-7d31-9c44-0a2b6d1e8f71";
 
-/// The beginnings of real instructions.
+/// The first lines of real instructions.
 pub(in crate::resources) fn pack(kind: InstructionKind, workflow: Option<&str>) -> Value {
     let begin = |text: &str| format!("{}\n…", text.lines().next().unwrap_or_default());
     let pack = instructions_for(kind, workflow.map(|id| (id, "Report")), None);
@@ -126,7 +126,7 @@ pub(in crate::resources) fn forked() -> Value {
     })
 }
 
-/// What a screen found about a workflow or a template.
+/// The result of screening a workflow or a template.
 pub(in crate::resources) fn checked(what: &str) -> Value {
     let run = |name: &str| {
         json!({

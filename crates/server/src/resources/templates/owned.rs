@@ -1,4 +1,4 @@
-//! What the owner of a template does, and forks.
+//! Operations of a template's owner, and forks.
 
 use std::borrow::Cow;
 

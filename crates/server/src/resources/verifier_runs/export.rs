@@ -1,4 +1,4 @@
-//! All runs that a query finds, as lines of JSON, one page of the store after the other.
+//! All runs that a query finds, as JSON lines, read from the store page by page.
 
 use std::io;
 
@@ -20,7 +20,7 @@ use crate::request::{
 
 const LINES: &str = "application/x-ndjson";
 
-/// A client that takes JSON as well gets a page.
+/// Whether the client wants JSON lines. A client that accepts JSON too gets a page.
 pub(super) fn is_wanted(accept: Option<&HeaderValue>) -> bool {
     let accept = accept.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let takes = |mime: &str| accept.split(',').any(|part| part.trim().starts_with(mime));
@@ -31,11 +31,11 @@ struct VerifierRunExport {
     engine: Engine,
     caller: Caller,
     query: VerifierRunQuery,
-    /// What was read and not sent yet.
+    /// Runs that were read but not sent yet.
     page: Vec<VerifierRun>,
 }
 
-/// The first page is read before the reply begins, so that what is wrong with the request is said.
+/// Reads the first page before the reply begins, so that an invalid request gets a problem.
 pub(super) async fn reply(
     engine: Engine,
     caller: Caller,
@@ -65,7 +65,8 @@ impl VerifierRunExport {
         self.page.clear();
         if !is_last {
             let page = self.engine.verifier_run_list(&self.caller, self.query.clone()).await;
-            // The connection breaks off, so that nobody takes a part for the whole.
+            // The error breaks the connection, so that no client takes a partial export for the
+            // whole.
             self.page = page.map_err(|error| {
                 let problem = encode::engine_problem(&error);
                 io::Error::other(problem.detail)

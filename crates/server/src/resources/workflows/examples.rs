@@ -1,4 +1,4 @@
-//! Requests and replies about workflows, which a test plays again.
+//! Example requests and replies for workflows, which a test replays.
 
 use serde_json::{Value, json};
 

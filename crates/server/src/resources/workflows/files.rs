@@ -39,13 +39,13 @@ use crate::{
     },
 };
 
-/// The most files of one reply.
+/// Maximum number of files in one reply.
 const MOST_PATHS: usize = 100;
 
-/// The most bytes of contents in one reply.
+/// Maximum number of content bytes in one reply.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
-/// Which files are asked for, and how.
+/// The requested files, and their format.
 #[derive(Debug, Default)]
 pub(crate) struct FilesQuery {
     path: Option<String>,
@@ -157,7 +157,7 @@ pub(crate) async fn single(
     found.pop().ok_or(EngineError::Bug("a file that was found is not there"))
 }
 
-/// Several files by their paths, as far as they fit into a reply.
+/// Several files by their paths, with their contents as far as these fit into a reply.
 pub(crate) async fn envelopes(
     engine: &Engine,
     caller: &Caller,
@@ -179,7 +179,7 @@ pub(crate) async fn envelopes(
     Ok(json!(WorkflowFilesBody { files: files.collect() }))
 }
 
-/// The bytes as they are, to be kept and not to be shown.
+/// The raw bytes, as a download that browsers do not display.
 fn raw(file: WorkflowFileBytes) -> Response {
     let mut response = encode::content("application/octet-stream", file.content.into());
     let headers = response.headers_mut();

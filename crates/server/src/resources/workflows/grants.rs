@@ -1,4 +1,4 @@
-//! Who may use a workflow.
+//! Access to workflows: grants, departures and transfers.
 
 use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{
