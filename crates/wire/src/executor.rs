@@ -28,12 +28,13 @@ pub(crate) use self::submission::{step_contract, step_voters};
 pub use self::terms::{USUAL_BACKOFF_MS, USUAL_REPEATS, USUAL_RETRIES};
 pub use self::verify::{VerificationStatus, VerifyRequest, VerifyResponse, verify_request_bytes};
 
-/// What `GET /health` says. Any 2xx means well; the body is for people.
+/// The reply of `GET /health`. Any 2xx status means healthy; the body is for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthResponse {
     pub status: String,
 }
 
+/// The capabilities that an executor declares.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CapabilitiesResponse {
     pub task_types: Vec<String>,
@@ -49,7 +50,8 @@ pub struct CapabilitiesResponse {
     pub policies: Vec<String>,
 }
 
-/// A kernel that passes a contract on as it was given has it as a JSON value.
+/// The body of `POST /execute`. `C` is the contract, which a kernel that passes it on unchanged
+/// keeps as a JSON value; `I` is the inputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecuteRequest<C = TaskContract, I = Value> {
     pub task_id: String,
@@ -67,13 +69,14 @@ pub struct ExecuteRequest<C = TaskContract, I = Value> {
 }
 
 impl ExecuteRequest {
-    /// Whose rules the answer will be verified under.
+    /// The rules that the answer will be verified under.
     pub fn rules(&self) -> PolicyRules {
         let policy = &self.task_contract.acceptance.verifier_policy;
         PolicyRules::by_hash(&policy.policy_id, &policy.policy_hash)
     }
 }
 
+/// The reply of `POST /execute`: a candidate's output with its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecuteResponse {
     pub candidate_output: Value,
@@ -83,7 +86,7 @@ pub struct ExecuteResponse {
     pub evidence_refs: Vec<WireArtifactRef>,
 }
 
-/// Where in its life a task is.
+/// The stage of a task that a call belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskStage {
     Explore,
@@ -92,6 +95,7 @@ pub enum TaskStage {
 }
 
 impl TaskStage {
+    /// The stage as requests write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Explore => "explore",
@@ -100,7 +104,7 @@ impl TaskStage {
         }
     }
 
-    /// Reads a stage in any case; WattSwarm's own two words mean explore.
+    /// Reads a stage, ignoring case. `decide` and `diverge_mode` are WattSwarm's names for explore.
     pub fn parse(text: &str) -> Option<Self> {
         match text.to_ascii_lowercase().as_str() {
             "explore" | "decide" | "diverge_mode" => Some(Self::Explore),
@@ -168,6 +172,7 @@ pub struct WireArtifactRef {
     pub producer: String,
 }
 
+/// A policy with its version, hash and parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = PolicyBinding)]
 pub struct WirePolicyBinding {
@@ -180,27 +185,29 @@ pub struct WirePolicyBinding {
 
 /// Reads the body of `POST /execute`.
 ///
-/// Of the task contract an executor needs the output schema and the budget. What else a request
-/// written by hand leaves out of it is filled in; what it holds must be right.
+/// An executor needs only the output schema and the budget of the task contract. Defaults fill in
+/// other members that a handwritten request leaves out; members that are present must be valid.
 pub fn decode_execute_request(mut body: Value) -> Result<ExecuteRequest, ShapeError> {
     contract::complete(&mut body);
     shape::decode(body)
 }
 
-/// Reads a whole task contract, such as one that was checked when its task was submitted.
+/// Reads a complete task contract, such as one that was checked when its task was submitted.
 pub fn read_task_contract(document: &Value) -> Result<TaskContract, ShapeError> {
     TaskContract::deserialize(document).map_err(|error| ShapeError::new("body", error.to_string()))
 }
 
+/// Reads the reply of `POST /execute`.
 pub fn decode_execute_response(body: Value) -> Result<ExecuteResponse, ShapeError> {
     shape::decode(body)
 }
 
+/// Reads the body of `POST /verify`.
 pub fn decode_verify_request(body: Value) -> Result<VerifyRequest, ShapeError> {
     shape::decode(body)
 }
 
-/// Reads the answer of `POST /verify`. Whether its status and hash are sound is asked separately.
+/// Reads the reply of `POST /verify`. Its status and hash are checked separately.
 pub fn decode_verify_response(body: Value) -> Result<VerifyResponse, ShapeError> {
     let response: VerifyResponse = shape::decode(body)?;
     if (0.0..=1.0).contains(&response.score) {
@@ -210,8 +217,8 @@ pub fn decode_verify_response(body: Value) -> Result<VerifyResponse, ShapeError>
     }
 }
 
-/// Reads the answer of `GET /capabilities`. What it says is repeated in every reply, so it is kept
-/// short.
+/// Reads the reply of `GET /capabilities`. Its size is limited, because every reply repeats its
+/// content.
 pub fn decode_capabilities(body: Value) -> Result<CapabilitiesResponse, ShapeError> {
     const MOST_NAMES: usize = 256;
     const LONGEST_NAME: usize = 200;
@@ -242,7 +249,7 @@ pub fn decode_capabilities(body: Value) -> Result<CapabilitiesResponse, ShapeErr
 }
 
 impl WireArtifactRef {
-    /// The reference by which a candidate names its own output.
+    /// The reference of a candidate to its own output.
     pub fn to_output(output: &Value, created_at_ms: u64, producer: &str) -> Self {
         let bytes = canonical::canonical(output);
         let digest = canonical::digest(&bytes);
@@ -258,7 +265,7 @@ impl WireArtifactRef {
 }
 
 impl WireCandidate {
-    /// Clothes a candidate for the wire.
+    /// Converts a candidate to its wire form, with a reference to its output.
     pub fn new(candidate: candidate::Candidate, created_at_ms: u64, producer: &str) -> Self {
         let output_ref = WireArtifactRef::to_output(&candidate.output, created_at_ms, producer);
         let (evidence_inline, evidence_refs) = split(candidate.evidence);
@@ -285,6 +292,7 @@ impl From<WireCandidate> for candidate::Candidate {
 }
 
 impl ExecuteResponse {
+    /// A reply with this output and its evidence.
     pub fn new(output: Value, evidence: candidate::Evidence) -> Self {
         let (evidence_inline, evidence_refs) = split(evidence);
         Self { candidate_output: output, evidence_inline, evidence_refs }
@@ -308,7 +316,7 @@ fn join(inline: Vec<WireInlineEvidence>, refs: Vec<WireArtifactRef>) -> candidat
     }
 }
 
-/// Writes the conversions between an outer type and the domain type with the same fields.
+/// Implements the conversions between a wire type and the domain type with the same fields.
 macro_rules! same_fields {
     ($outer:ty, $inner:ty { $($field:ident),+ }) => {
         impl From<$outer> for $inner {

@@ -1,4 +1,4 @@
-//! Every type of Jurat that crosses a boundary as JSON, with its conversions.
+//! All types that Jurat sends or receives as JSON, with their conversions.
 
 pub mod api;
 pub mod executor;

@@ -12,43 +12,48 @@ use crate::api::{
     kit::{time::Time, words::ErrorCode},
 };
 
+/// An error of the API, before it is encoded as JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     pub code: ProblemCode,
     pub detail: String,
-    /// The field that is wrong, as a path such as `consensus.replicas`.
+    /// Path of the faulty field, such as `consensus.replicas`.
     pub field: Option<String>,
-    /// What to try next, if there is more to say than the hint of the code.
+    /// Hint that replaces the default hint of the code.
     pub hint: Option<String>,
-    /// Members of single codes, beside those that every problem has.
+    /// Additional members that only some codes have.
     pub extras: Map<String, Value>,
 }
 
 impl Problem {
+    /// A problem without a field, a hint of its own or additional members.
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into(), field: None, hint: None, extras: Map::new() }
     }
 
+    /// Names the faulty field.
     #[must_use]
     pub fn at(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
         self
     }
 
-    /// Says what to try next in words of its own.
+    /// Replaces the default hint of the code.
     #[must_use]
     pub fn hinted(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
+    /// Adds a member that only some codes have.
     #[must_use]
     pub fn with(mut self, name: &str, value: Value) -> Self {
         self.extras.insert(name.to_owned(), value);
         self
     }
 
-    /// The body. `error` and `message` repeat the code and the detail for clients that read those.
+    /// The JSON body. `error` and `message` repeat the code and the detail for clients that read
+    /// those members.
     pub fn body(&self) -> Value {
         let code = Cow::Borrowed(self.code.as_str());
         let detail = without_brackets(&self.detail);
@@ -68,7 +73,7 @@ impl Problem {
             field,
             ..ProblemBody::default()
         });
-        // The members of single codes.
+        // Members that only some codes have.
         if let Some(members) = body.as_object_mut() {
             members.extend(self.extras.clone());
         }
@@ -90,7 +95,7 @@ pub struct ProblemBody<'a> {
     pub status: u16,
     /// The error in words.
     pub detail: Cow<'a, str>,
-    // Text, so that a reader can show an error of a later version.
+    // Text rather than an enum, so that a client can show a code of a later version.
     #[schema(value_type = ErrorCode)]
     pub code: Cow<'a, str>,
     /// The code.
@@ -151,7 +156,7 @@ pub struct ProblemBody<'a> {
 }
 
 impl ProblemBody<'static> {
-    /// Reads a problem, also one of another version that lacks some members.
+    /// Reads a problem; members that another version left out get their defaults.
     pub fn read(document: &Value) -> Option<Self> {
         let given = document.as_object()?;
         let is_problem = given.contains_key("code") || given.contains_key("message");
@@ -162,14 +167,14 @@ impl ProblemBody<'static> {
 }
 
 impl ProblemBody<'_> {
-    /// The code, if this version knows it.
+    /// The code, or `None` if this version does not know it.
     pub fn known_code(&self) -> Option<ProblemCode> {
         self.code.parse().ok()
     }
 }
 
-/// Text without square brackets: a client in the field reads them as markup, and fails on brackets
-/// that a caller or a program wrote.
+/// Replaces square brackets with parentheses: an existing client reads square brackets as markup,
+/// and fails on those that come from a caller or a program.
 pub fn without_brackets(text: &str) -> Cow<'_, str> {
     if text.contains(['[', ']']) {
         Cow::Owned(text.replace('[', "(").replace(']', ")"))

@@ -1,24 +1,24 @@
 //! HTTP message signatures (RFC 9421) of requests to executors: the text that a node signs and an
-//! executor checks, and its headers. The cryptography belongs to each side.
+//! executor verifies, and the headers. The cryptography itself is in the code of each side.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};
 
-/// The header with the digest of the body (RFC 9530).
+/// Header with the digest of the body (RFC 9530).
 pub const CONTENT_DIGEST: &str = "content-digest";
-/// The header that lists what a signature covers.
+/// Header that lists the components that a signature covers.
 pub const SIGNATURE_INPUT: &str = "signature-input";
-/// The header with the signature.
+/// Header with the signature.
 pub const SIGNATURE: &str = "signature";
-/// The header with the id of an agent event, which its signature covers.
+/// Header with the id of an agent event; the event's signature covers it.
 pub const EVENT_ID: &str = "x-jurat-event";
 
-/// What every signature covers.
+/// Components that every signature covers.
 pub const ALWAYS_COVERED: [&str; 4] = ["@method", "@authority", "@path", CONTENT_DIGEST];
 
-/// The one method of signed requests.
+/// Method of every signed request.
 const METHOD: &str = "POST";
-/// The label of the signature in both headers.
+/// Label of the signature in both signature headers.
 const LABEL: &str = "sig1";
 
 /// The value of `Content-Digest`.
@@ -42,16 +42,16 @@ pub fn read_signature(value: &str) -> Option<Vec<u8>> {
 pub struct SignatureInput {
     /// The names of the covered components, in order.
     pub components: Vec<String>,
-    /// When it was signed, in seconds since 1970.
+    /// Time of signing, in seconds since 1970.
     pub created_s: i64,
-    /// The public key of the signer in hex.
+    /// Public key of the signer, in hex.
     pub key_id: String,
-    /// Components and parameters as they are signed.
+    /// Components and parameters exactly as they are signed.
     params: String,
 }
 
 impl SignatureInput {
-    /// Covers what every signature covers, and these headers.
+    /// Covers [`ALWAYS_COVERED`] and these headers.
     pub fn new(headers: &[&str], created_s: i64, key_id: &str) -> Self {
         let components: Vec<String> =
             ALWAYS_COVERED.iter().chain(headers).map(|name| (*name).to_owned()).collect();
@@ -83,7 +83,7 @@ impl SignatureInput {
         format!("{LABEL}={}", self.params)
     }
 
-    /// The signed text. `value` gives the authority, the path, and the headers of the request.
+    /// The text to sign. `value` returns the authority, the path or a header of the request.
     pub fn base<E>(&self, value: impl Fn(&str) -> Result<String, E>) -> Result<String, E> {
         let mut base = String::new();
         for name in &self.components {

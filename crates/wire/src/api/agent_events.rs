@@ -1,4 +1,4 @@
-//! The resource `/v1/agent-events`: messages to executors besides their work.
+//! The resource `/v1/agent-events`: signed messages to executors besides their work.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ use crate::{
     problem::Problem,
 };
 
-/// The largest content of an event, in bytes of JSON.
+/// Maximum size of an event's content, in bytes of JSON.
 const MOST_BYTES: usize = 65_536;
 const LONGEST_LABEL: usize = 256;
 
@@ -90,7 +90,7 @@ values! {
         text().pattern(Some(NOT_BLANK)).max_length(Some(LONGEST_LABEL)) => label;
 }
 
-/// An envelope that was checked and is passed on as it came.
+/// A checked envelope, which is passed on unchanged.
 #[derive(Debug)]
 pub struct PassedEnvelope(pub Value);
 
@@ -112,7 +112,7 @@ impl RequestField for PassedEnvelope {
     }
 }
 
-/// Reads an event to send, and names all of its faults.
+/// Reads an event to send; a problem names all faults.
 pub fn decode_send(body: &Value) -> Result<AgentEventOrder, Problem> {
     let code = ProblemCode::ValidationError;
     let event: SendAgentEventRequest =
@@ -168,7 +168,7 @@ fn label(value: &Value) -> Result<String, FieldFault> {
     Ok(text.to_owned())
 }
 
-/// What is shown of an event.
+/// The parts of an event that replies show.
 #[derive(Debug, Clone, Copy)]
 pub struct AgentEventView<'a> {
     pub id: &'a str,
@@ -184,7 +184,7 @@ pub struct AgentEventView<'a> {
     pub last_error: Option<&'a str>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// The whole event, as its executor gets it.
+    /// The whole event, as the executor receives it.
     pub event: Option<&'a Value>,
 }
 
@@ -229,6 +229,7 @@ impl AgentEventEntry<'_> {
     }
 }
 
+/// The entry of an event in a reply.
 pub fn entry(view: AgentEventView<'_>) -> AgentEventEntry<'_> {
     AgentEventEntry {
         event_id: Cow::Borrowed(view.id),

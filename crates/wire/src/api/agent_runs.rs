@@ -31,7 +31,7 @@ use crate::problem::Problem;
 
 const CODE: ProblemCode = ProblemCode::ValidationError;
 
-/// Reads a spec alone or with `kickoff`, and tries to make the contract of every step.
+/// Reads a spec alone or with `kickoff`, and checks that the contract of every step can be made.
 pub fn decode_submit(body: &Value, now: Timestamp) -> Result<AgentRunOrder, Problem> {
     let order = read(body)?;
     let whole = FieldPath::body(CODE);
@@ -41,7 +41,7 @@ pub fn decode_submit(body: &Value, now: Timestamp) -> Result<AgentRunOrder, Prob
     Ok(order)
 }
 
-/// Names the field of a problem that was found later by its path in the submission.
+/// Rewrites the field of a problem that was found after decoding as a path in the submission.
 #[must_use]
 pub fn located(body: &Value, mut problem: Problem) -> Problem {
     let Some(field) = problem.field.take() else { return problem };
@@ -51,7 +51,7 @@ pub fn located(body: &Value, mut problem: Problem) -> Problem {
         None => (body, String::new()),
     };
     let within = match field.as_str() {
-        // All that is known of a schema is that it is part of some contract.
+        // The problem does not say which contract the schema belongs to.
         "output_schema" => spec::holder(spec, &field),
         _ => String::new(),
     };
@@ -62,12 +62,12 @@ pub fn located(body: &Value, mut problem: Problem) -> Problem {
     problem.at(path)
 }
 
-/// The member that holds the spec, if the spec is not the whole body.
+/// Name of the member with the spec, if the spec is not the whole body.
 fn wrapped(body: &Value) -> &'static str {
     if body.get("run_spec").is_some() { "run_spec" } else { "spec" }
 }
 
-/// Reads a submission without trying its steps.
+/// Reads a submission without checking the contracts of its steps.
 pub(super) fn read(body: &Value) -> Result<AgentRunOrder, Problem> {
     let problem = |faults: RequestFaults| faults.into_problem(CODE);
     let at = FieldPath::body(CODE);
@@ -97,7 +97,7 @@ fn incoming(spec: AgentRunSpecBody, at: &FieldPath<'_>) -> Result<AgentRunSpec, 
     Ok(spec)
 }
 
-/// The reason to cancel a run.
+/// Reads the reason for cancelling a run.
 pub fn decode_cancel(body: &Value) -> Result<Option<String>, Problem> {
     let cancel: CancelRunRequest = request::read(body, CODE)?;
     Ok(cancel.reason.map(|reason| reason.0))

@@ -1,4 +1,4 @@
-//! Replies of the consensus API, made from rounds.
+//! Replies of the consensus API, built from rounds.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -18,10 +18,10 @@ use utoipa::ToSchema;
 
 use super::kit::words::{Basis, FailureCode, Label, Outcome};
 
-/// What is said of a verdict that won against more reliable voices.
+/// Reason added to a winning verdict whose confidence is not above one half.
 const UNLIKELY: &str = "The confidence is not above one half: the deciding replicas are no more reliable than those that disagree or gave no answer.";
 
-/// The reply to a request, by the kind of its job.
+/// The reply to a consensus request; the kind of job decides its form.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum RoundReply<'a> {
@@ -208,7 +208,7 @@ pub struct ReplicaBody<'a> {
     pub round_id: Option<Cow<'a, str>>,
 }
 
-/// What one replica says, for replies that have only one.
+/// The parts of a single replica that version 2 replies show.
 #[derive(Debug, Default)]
 pub(super) struct SingleReplica<'a> {
     pub(super) label: Option<Label>,
@@ -277,7 +277,7 @@ pub struct EvidenceInline<'a> {
 }
 
 impl<'a> RoundReply<'a> {
-    /// The reply of a round that has ended; `None` while it runs.
+    /// The reply for a round that has ended; `None` while the round is open.
     pub fn of(round: &'a Round) -> Option<Self> {
         let closing = round.closing.as_ref()?;
         let consensus = &closing.consensus;
@@ -311,6 +311,7 @@ impl<'a> RoundReply<'a> {
 }
 
 impl<'a> ConsensusBlock<'a> {
+    /// The consensus block of a round that has ended.
     pub fn of(closing: &'a RoundClosing) -> Self {
         let consensus = &closing.consensus;
         let spread = spread(&closing.replicas, consensus).into_iter();
@@ -363,8 +364,8 @@ impl<'a> ScoreBody<'a> {
     }
 }
 
-/// All replicas of a round, each with its group: first those whose words count, in the order of
-/// `verdicts`, and then those in whose place another was asked.
+/// All replicas of a round, each with its group: first those that count, in the order of
+/// `verdicts`, then those that a spare replaced.
 pub fn replicas<'a>(open: &OpenRound, closing: &'a RoundClosing) -> Vec<ReplicaBody<'a>> {
     let mut ordered: Vec<&Replica> = closing.replicas.iter().collect();
     ordered.sort_by_key(|replica| (!replica.is_counted(), replica.seat, replica.index));
@@ -376,6 +377,7 @@ pub fn replicas<'a>(open: &OpenRound, closing: &'a RoundClosing) -> Vec<ReplicaB
 }
 
 impl<'a> ReplicaBody<'a> {
+    /// A replica with its group; `traces` adds its inline evidence.
     pub fn of(kind: JobKind, traces: Toggle, replica: &'a Replica, group: Option<usize>) -> Self {
         let said = replica.answer.content();
         let label = Label(replica.answer.label());
@@ -405,7 +407,7 @@ impl<'a> ReplicaBody<'a> {
         }
     }
 
-    /// The replica as it stands in events, where it names its round.
+    /// The replica for events, which name its round.
     #[must_use]
     pub(super) fn in_round(self, round: &'a RoundId) -> Self {
         Self { round_id: Some(Cow::Borrowed(round.as_str())), ..self }
@@ -433,7 +435,7 @@ impl<'a> EvidenceBody<'a> {
     }
 }
 
-/// Why the winning side says what it says, in words.
+/// The winning side's reasons, in words.
 fn reasons(closing: &RoundClosing) -> Vec<String> {
     let consensus = &closing.consensus;
     let winners = closing.replicas.iter().filter(|replica| {

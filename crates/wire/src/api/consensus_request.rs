@@ -35,7 +35,7 @@ use super::{
 };
 use crate::problem::Problem;
 
-/// The deadline of a round whose request names none.
+/// Default deadline of a round.
 pub const DEFAULT_TIMEOUT_MS: u64 = 60_000;
 const LARGEST_SAFE: u64 = 9_007_199_254_740_991;
 
@@ -167,14 +167,14 @@ request! {
 }
 
 values! {
-    /// A JSON Schema as far as its kind goes; its bounds are checked later.
+    /// A JSON Schema: an object or a boolean. Its limits are checked later.
     pub named struct JsonSchema(Value):
         one_of("A JSON Schema; draft 2020-12 unless `$schema` names another.")
             .item(object())
             .item(ObjectBuilder::new().schema_type(Type::Boolean))
         => json_schema;
 
-    /// The claim of a fact check, with its text.
+    /// The claim of a fact check, and the claim's text.
     pub named struct FactClaim((Value, String)):
         one_of("The claim as text, or an object with the text in `text` or `claim`.")
             .item(text().pattern(Some(NOT_BLANK)))
@@ -182,7 +182,8 @@ values! {
         => fact_claim;
 }
 
-/// A piece of evidence, which is used or refused as a whole: a fault names the piece.
+/// A piece of evidence, which is accepted or refused as a whole: a fault names the piece, not a
+/// field within it.
 #[derive(Debug)]
 pub struct EvidenceItem<T>(pub T);
 
@@ -209,7 +210,8 @@ impl<T: RequestField> RequestField for EvidenceItem<T> {
     }
 }
 
-/// The candidate of validate: an output, or an object that holds one with all that belongs to it.
+/// The candidate of a validate request: an output alone, or an object with the output, its schema
+/// and its evidence.
 #[derive(Debug)]
 pub struct Claim {
     value: Value,
@@ -252,7 +254,7 @@ named!(
             .item(ObjectBuilder::new().schema_type(Type::Boolean))
 );
 
-/// All three requests have this in common.
+/// The parts that all three requests share.
 struct CommonFields {
     policy: PolicyRequest,
     terms: AgreementTerms,
@@ -281,7 +283,7 @@ pub fn validate(body: &Value) -> Result<Job, Problem> {
         request::read(body, terms::CODE)?;
     let common = CommonFields::new(body, beside.policy, job, round)?;
     let Claim { value, candidate } = claim;
-    // A full candidate brings its own evidence; otherwise the evidence is beside the claim.
+    // A full candidate contains its own evidence; otherwise the evidence is next to the claim.
     let (output, own_schema, inline, refs) = match candidate {
         Some(it) => {
             (it.output.unwrap_or(value), it.output_schema, it.evidence_inline, it.evidence_refs)
@@ -298,7 +300,7 @@ pub fn validate(body: &Value) -> Result<Job, Problem> {
     Ok(common.job(JobWork::Validate { output, evidence }, schema, policy))
 }
 
-/// Reads a request to check a fact.
+/// Reads a request to fact-check a claim.
 pub fn factcheck(body: &Value) -> Result<Job, Problem> {
     let FactcheckRequest { claim, mode, policy, job, round } = request::read(body, terms::CODE)?;
     let common = CommonFields::new(body, policy.map(|policy| policy.0), job, round)?;

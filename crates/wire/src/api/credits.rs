@@ -1,5 +1,5 @@
-//! The resources `/v1/me` and `/v1/accounts`: the caller, its credit and its ledger. Amounts are US
-//! dollars as decimal text.
+//! The resources `/v1/me` and `/v1/accounts`: the caller, its credit and its ledger. Amounts are in
+//! US dollars, as decimal text.
 
 use std::borrow::Cow;
 
@@ -25,9 +25,9 @@ use super::kit::{
 use crate::problem::Problem;
 
 const LONGEST_NOTE: usize = 500;
-/// An amount that is not zero.
+/// Pattern of an amount other than zero.
 const AMOUNT: &str = r"^-?([1-9][0-9]{0,8}(\.[0-9]{1,6})?|0\.([1-9][0-9]{0,5}|0[1-9][0-9]{0,4}|00[1-9][0-9]{0,3}|000[1-9][0-9]{0,2}|0000[1-9][0-9]?|00000[1-9]))$";
-/// Digits before the point.
+/// Maximum number of digits before the decimal point.
 const MOST_DIGITS: usize = 9;
 const NOTHING: &str = "0.00";
 
@@ -49,7 +49,7 @@ values! {
     pub struct GrantNote(String): text().max_length(Some(LONGEST_NOTE)) => note;
 }
 
-/// The granted millionths of a credit, and the reason.
+/// Reads the granted amount, in millionths of a credit, and the reason.
 pub fn decode_grant(body: &Value) -> Result<(i64, Option<String>), Problem> {
     let grant: GrantRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok((grant.amount_usd.0, grant.note.map(|note| note.0)))
@@ -102,6 +102,7 @@ pub struct KeyOfMe<'a> {
     pub name: Cow<'a, str>,
 }
 
+/// The caller, with its key and account.
 pub fn me<'a>(key: &'a Key, profile: &'a AccountProfile, suspended: bool) -> MeBody<'a> {
     MeBody {
         id: Cow::Borrowed(key.account.as_str()),
@@ -153,7 +154,7 @@ pub struct AccountUsageBody {
     pub charged_rounds: i64,
 }
 
-/// What was used in a month.
+/// Usage in one month.
 #[derive(Debug, Clone, Copy)]
 pub struct UsageMonth {
     pub since: Timestamp,
@@ -162,6 +163,7 @@ pub struct UsageMonth {
     pub charged_rounds: i64,
 }
 
+/// The account's credit, and its usage in a month.
 pub fn usage(balance: Balance, is_metered: bool, month: UsageMonth) -> AccountUsageBody {
     let Balance { available, held, spent, .. } = balance;
     AccountUsageBody {
@@ -205,6 +207,7 @@ pub struct TransferBody<'a> {
     pub at: Time,
 }
 
+/// A line of the ledger.
 pub fn transfer(line: &Transfer) -> TransferBody<'_> {
     let (from, to) = line.movement.buckets();
     TransferBody {
@@ -234,6 +237,7 @@ pub struct AccountBody<'a> {
     pub spent_usd: String,
 }
 
+/// An account with its balance.
 pub fn account(state: &AccountState) -> AccountBody<'_> {
     AccountBody {
         id: Cow::Borrowed(state.account.as_str()),
@@ -261,6 +265,7 @@ pub struct GrantBody<'a> {
     pub spent_usd: String,
 }
 
+/// A grant, with the balance after it.
 pub fn grant<'a>(
     account: &'a str,
     micros: i64,

@@ -1,4 +1,4 @@
-//! The resource `/v1/doctor`.
+//! The resource `/v1/doctor`: health checks of the installation.
 
 use std::borrow::Cow;
 
@@ -63,6 +63,7 @@ pub fn body(findings: &[CheckupFinding], ended_rounds: u64) -> Value {
     json!(CheckupBody { status: Cow::Borrowed(worst(findings).as_str()), checks, ended_rounds })
 }
 
+/// One finding of the check-up.
 pub fn finding(finding: &CheckupFinding) -> CheckupFindingBody<'_> {
     CheckupFindingBody {
         check: Cow::Borrowed(finding.check),
@@ -73,7 +74,7 @@ pub fn finding(finding: &CheckupFinding) -> CheckupFindingBody<'_> {
 }
 
 impl CheckupFindingBody<'_> {
-    /// The same finding, with texts of its own.
+    /// The same finding with owned text.
     pub fn into_owned(self) -> CheckupFindingBody<'static> {
         CheckupFindingBody {
             check: self.check,
@@ -84,6 +85,7 @@ impl CheckupFindingBody<'_> {
     }
 }
 
+/// The worst level among the findings; `Ok` if there are none.
 pub fn worst(findings: &[CheckupFinding]) -> CheckupLevel {
     findings.iter().map(|finding| finding.level).max().unwrap_or(CheckupLevel::Ok)
 }
@@ -101,6 +103,7 @@ pub fn problem<'a>(
     }
 }
 
+/// A page of checked decisions.
 pub fn entries(
     checked: usize,
     problems: Vec<EntryProblem<'_>>,

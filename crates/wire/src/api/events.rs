@@ -19,10 +19,15 @@ use super::{
     kit::words::Label,
 };
 
+/// Name of the event that a replica is called.
 pub const REPLICA_STARTED: &str = "replica_started";
+/// Name of the event that a replica has ended.
 pub const REPLICA_DONE: &str = "replica_done";
+/// Name of the event that the round is recorded.
 pub const DECIDED: &str = "decided";
+/// Name of the last event, which carries the reply.
 pub const FINAL: &str = "final";
+/// Name of the last event of a stream that failed, which carries the problem.
 pub const ERROR: &str = "error";
 
 /// The event `replica_started`: a replica is called.
@@ -46,6 +51,7 @@ pub struct DecidedEvent<'a> {
     pub consensus: ConsensusBlock<'a>,
 }
 
+/// The event `replica_started`.
 pub fn replica_started(round: &RoundId, index: usize, seat: &Seat) -> Value {
     json!(ReplicaStarted {
         round_id: Cow::Borrowed(round.as_str()),
@@ -55,10 +61,12 @@ pub fn replica_started(round: &RoundId, index: usize, seat: &Seat) -> Value {
     })
 }
 
+/// The event `replica_done`, without traces and without a group.
 pub fn replica_done(round: &RoundId, kind: JobKind, replica: &Replica) -> Value {
     json!(ReplicaBody::of(kind, Toggle::Off, replica, None).in_round(round))
 }
 
+/// The event `decided`.
 pub fn decided(round: &RoundId, closing: &RoundClosing) -> Value {
     json!(DecidedEvent {
         round_id: Cow::Borrowed(round.as_str()),

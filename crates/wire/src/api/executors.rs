@@ -36,12 +36,12 @@ use super::{
 };
 use crate::problem::Problem;
 
-/// A request to register an executor, and a session of the same name with it.
+/// An executor to register, with the session to add for it, if any.
 #[derive(Debug, Clone)]
 pub struct ExecutorOrder {
     pub executor: Executor,
     pub session: Option<Session>,
-    /// Refuses an executor that does not answer now.
+    /// Whether to refuse an executor that does not answer now.
     pub must_answer: bool,
 }
 
@@ -73,7 +73,7 @@ request! {
 }
 
 values! {
-    /// An http or https address without query, and without a slash at its end.
+    /// An `http` or `https` URL without a query or a trailing slash.
     pub struct BaseUrl(String):
         text()
             .format(Some(SchemaFormat::Custom("uri".to_owned())))
@@ -83,14 +83,14 @@ values! {
     /// The name of an environment variable.
     pub struct EnvVariable(String): text().pattern(Some("^[A-Za-z_][A-Za-z0-9_]*$")) => variable;
 
-    /// A field of servers that reach executors through other servers; only `false` is taken.
+    /// A field for servers that reach executors through other servers; only `false` is accepted.
     pub struct DirectOnly(()): text() => direct_only;
 }
 
-/// The session that comes with an executor, or whether one does.
+/// The session to add with an executor, or whether to add one.
 #[derive(Debug)]
 pub enum SessionChoice {
-    /// Whether to add a session with the defaults.
+    /// Whether to add a session with default properties.
     Wanted(bool),
     /// The session to add.
     Session(SessionOfExecutor),
@@ -145,7 +145,7 @@ pub fn decode_add(body: &Value, now: Timestamp) -> Result<ExecutorOrder, Problem
     Ok(ExecutorOrder { executor, session, must_answer: new.must_answer.unwrap_or(false) })
 }
 
-/// The address for events, which has two names.
+/// The URL for events, from either of its two fields.
 fn events_url(ours: Option<BaseUrl>, theirs: Option<BaseUrl>) -> Result<Option<String>, Problem> {
     match (ours, theirs) {
         (Some(ours), Some(theirs)) if ours != theirs => Err(request::wrong(
@@ -329,6 +329,7 @@ pub struct CapabilitiesBody<'a> {
     pub policies: Option<Cow<'a, [String]>>,
 }
 
+/// An executor with its circuit breaker and last probe.
 pub fn body(
     executor: &Executor,
     (circuit, rests_for): (BreakerState, PauseScope),
@@ -348,20 +349,20 @@ pub fn body(
 }
 
 impl<'a> ExecutorBody<'a> {
-    /// The executor with the session that was added with it.
+    /// Adds the session that was created with the executor.
     #[must_use]
     pub fn with_session(self, session: Option<SessionBody<'a>>) -> Self {
         Self { session: OptionalMember::Is(session), ..self }
     }
 
-    /// The executor with the names of others that have its address.
+    /// Adds the names of other executors at the same URL.
     #[must_use]
     pub fn beside(self, same_url: &'a [String]) -> Self {
         Self { same_url: Cow::Borrowed(same_url), ..self }
     }
 }
 
-/// One word: `unchecked`, `up`, `down`, or `resting` while its circuit is open.
+/// The executor's status; an open circuit takes precedence over the last probe.
 fn status(probe: Option<&Probe>, circuit: BreakerState) -> ExecutorStatus {
     match (probe, circuit) {
         (_, BreakerState::Open(_)) => ExecutorStatus::Resting,
@@ -407,7 +408,8 @@ pub fn probe_body(probe: &Probe) -> ProbeBody<'_> {
 }
 
 impl<'a> ProbeBody<'a> {
-    /// The probe with whom it was of, and where it hears of events and why it does not.
+    /// Adds the name of the executor, and the URL for its events with the error, if that URL
+    /// failed.
     #[must_use]
     pub fn of(self, name: &'a str, events: Option<(&'a str, Option<&'a str>)>) -> Self {
         let agent_events = events.map(|(url, error)| EventsProbeBody {

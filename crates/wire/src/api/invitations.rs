@@ -23,6 +23,7 @@ pub struct InvitationSent<'a> {
     pub expires_at: Time,
 }
 
+/// An invitation that was just sent.
 pub fn sent(invitation: &Invitation) -> InvitationSent<'_> {
     InvitationSent {
         invitation_id: Cow::Borrowed(&invitation.id),
@@ -55,6 +56,7 @@ pub struct InvitationBody<'a> {
     pub resolution: Option<words::InvitationResolution>,
 }
 
+/// An invitation in a list.
 pub fn listed(invitation: &Invitation) -> InvitationBody<'_> {
     InvitationBody {
         id: Cow::Borrowed(&invitation.id),
@@ -70,7 +72,7 @@ pub fn listed(invitation: &Invitation) -> InvitationBody<'_> {
     }
 }
 
-/// A handle without its sign.
+/// A handle without the leading `@`.
 fn plain(label: &str) -> &str {
     label.strip_prefix('@').unwrap_or(label)
 }
@@ -85,6 +87,7 @@ pub struct InvitationResolved<'a> {
     pub resolution: words::InvitationResolution,
 }
 
+/// An invitation that has ended; one without a resolution has expired.
 pub fn resolved(invitation: &Invitation) -> InvitationResolved<'_> {
     InvitationResolved {
         invitation_id: Cow::Borrowed(&invitation.id),
@@ -97,7 +100,7 @@ pub fn resolved(invitation: &Invitation) -> InvitationResolved<'_> {
     }
 }
 
-/// Which invitations are listed: those received, and those sent.
+/// Reads the filter of a list: whether to show received invitations, and whether to show sent ones.
 pub fn filter(text: Option<&str>) -> Result<(bool, bool), Problem> {
     match text {
         None | Some("received") => Ok((true, false)),
@@ -107,7 +110,7 @@ pub fn filter(text: Option<&str>) -> Result<(bool, bool), Problem> {
     }
 }
 
-/// Whether only those are listed that can still be answered.
+/// Reads the state filter of a list: whether to show only invitations that can still be answered.
 pub fn is_pending(text: Option<&str>) -> Result<bool, Problem> {
     match text {
         None | Some("pending") => Ok(true),

@@ -61,7 +61,7 @@ request! {
 }
 
 values! {
-    /// A name that can be part of a URL, and is no flag on a command line.
+    /// A name that can be part of a URL and is not mistaken for a command-line flag.
     pub struct KeyName(String):
         text()
             .max_length(Some(LONGEST_NAME))
@@ -72,11 +72,11 @@ values! {
     pub struct ScopeList(BTreeSet<Scope>):
         list_of::<words::Scope>().min_items(Some(1)) => scope_list, with words::Scope;
 
-    /// An account that a request names.
+    /// The id of an account in a request.
     pub struct AccountField(AccountId):
         text().pattern(Some("^acct_[A-Za-z0-9]{1,40}$")) => account_id;
 
-    /// A time with any offset from UTC.
+    /// A time with any UTC offset.
     pub struct ExpiryTime(Timestamp):
         text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))) => expiry;
 }
@@ -149,6 +149,7 @@ pub struct RevokedKey<'a> {
 }
 
 impl CreatedKey {
+    /// A created key, with the key itself unless the request is repeated.
     pub fn new(key: &Key, clear: Option<&ApiKey>, replaces: Option<String>) -> Self {
         Self {
             id: key.id.clone(),
@@ -188,7 +189,7 @@ fn scopes(key: &Key) -> Vec<words::Scope> {
 
 /// Reads a request to create a key.
 pub fn decode_create(body: &Value, now: Timestamp) -> Result<NewKey, Problem> {
-    // The registry ignores unknown fields, but a key must not lose a limit to a slip.
+    // The registry ignores unknown fields, but a misspelt limit must not create a key without one.
     request::refuse_slips::<CreateKeyRequest>(body, ProblemCode::ValidationError)?;
     let new: CreateKeyRequest = request::read(body, ProblemCode::ValidationError)?;
     let expires_at = new.expires_at.map(|end| end.0);
@@ -205,13 +206,13 @@ pub fn decode_create(body: &Value, now: Timestamp) -> Result<NewKey, Problem> {
     })
 }
 
-/// For how many milliseconds a key that is replaced stays valid.
+/// Reads how long a replaced key stays valid, in milliseconds.
 pub fn decode_rotate(body: &Value) -> Result<u64, Problem> {
     let order: RotateKeyRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(order.grace_seconds.map_or(DEFAULT_GRACE_S, |it| it.0) * 1_000)
 }
 
-/// An account that a request names.
+/// The id of an account in a request.
 pub fn account(text: &str) -> Result<AccountId, Problem> {
     let wrong = |_| request::wrong("account", &not_an_account(text));
     AccountId::parse(text).map_err(wrong)

@@ -1,4 +1,4 @@
-//! Parts that the requests and replies of every resource share.
+//! Parts that requests and replies of all resources share.
 
 pub mod choices;
 pub mod faults;

@@ -1,4 +1,4 @@
-//! The resource `/v1/knowledge`: what is remembered of decisions.
+//! The resource `/v1/knowledge`: decisions that tasks may reuse.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::kit::time::Time;
 
-/// A decision as it is remembered.
+/// The parts of a remembered decision that replies show.
 #[derive(Debug, Clone, Copy)]
 pub struct KnowledgeView<'a> {
     pub task_id: &'a str,
@@ -23,7 +23,7 @@ pub struct KnowledgeView<'a> {
     pub output: &'a Value,
     pub reason_codes: &'a [u16],
     pub confidence: f64,
-    /// How the votes stood, as it is recorded.
+    /// The recorded votes.
     pub quorum: &'a Value,
     pub final_hash: &'a str,
     pub created_at: Timestamp,
@@ -81,6 +81,7 @@ pub struct KnowledgeQuorum {
     pub rejections: u64,
 }
 
+/// A remembered decision.
 pub fn body(view: KnowledgeView<'_>) -> KnowledgeBody<'_> {
     let count = |name: &str| view.quorum[name].as_u64().unwrap_or_default();
     KnowledgeBody {

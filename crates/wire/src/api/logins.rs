@@ -1,4 +1,4 @@
-//! Logging in without a key: codes by e-mail, and programs that a user approves.
+//! Login without a key: codes sent by e-mail, and programs that a user approves.
 
 use std::borrow::Cow;
 
@@ -41,25 +41,25 @@ request! {
     }
 }
 
-/// The address that a code is sent to.
+/// Reads the address to send a code to.
 pub fn decode_code(body: &Value) -> Result<String, Problem> {
     let request: CodeRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(request.email.0)
 }
 
-/// The address and the code.
+/// Reads the address and the code.
 pub fn decode_verify(body: &Value) -> Result<(String, String), Problem> {
     let request: VerifyCodeRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok((request.email.0, request.code.0))
 }
 
-/// The name of the machine that a key is for.
+/// Reads the name of the machine that the key is for.
 pub fn decode_exchange(body: &Value) -> Result<Option<String>, Problem> {
     let request: ExchangeRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(request.hostname)
 }
 
-/// The code, and whether the program is approved.
+/// Reads the program's code, and whether the user approves the program.
 pub fn decode_approve(body: &Value) -> Result<(String, bool), Problem> {
     let request: ApproveRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok((request.user_code.0, request.approve.unwrap_or(true)))
@@ -72,6 +72,7 @@ pub struct CodeSent {
     pub message: Cow<'static, str>,
 }
 
+/// The reply to a request for a code, the same for every address.
 pub const CODE_SENT: CodeSent = CodeSent {
     status: Cow::Borrowed("ok"),
     message: Cow::Borrowed(
@@ -88,6 +89,7 @@ pub struct LoginKeyBody {
     pub key_id: String,
 }
 
+/// The key of a user who has logged in.
 pub fn entered(clear: &ApiKey) -> LoginKeyBody {
     LoginKeyBody { api_key: clear.reveal(), key_id: clear.id().to_owned() }
 }
@@ -106,6 +108,7 @@ pub struct ClientConfig {
 const IGNORED_FILES: [&str; 6] =
     [".git/", ".DS_Store", "node_modules/", "__pycache__/", ".venv/", "*.log"];
 
+/// The client configuration of a server with this base URL.
 pub fn client_config(base: &str) -> ClientConfig {
     ClientConfig {
         workos_client_id: Cow::Borrowed("jurat"),
@@ -130,6 +133,7 @@ pub struct DeviceBody<'a> {
     pub interval: u32,
 }
 
+/// The codes of a waiting program (its secret and the user's code), with the URLs to approve it.
 pub fn device<'a>(base: &str, codes: (&'a str, &'a str), expires_in: i64) -> DeviceBody<'a> {
     let (device_code, user_code) = codes;
     let verification_uri = format!("{base}/auth/device");
@@ -151,6 +155,7 @@ pub struct DeviceTokenBody<'a> {
     pub token_type: Cow<'static, str>,
 }
 
+/// The token of an approved program.
 pub fn token(text: &str) -> DeviceTokenBody<'_> {
     DeviceTokenBody { access_token: Cow::Borrowed(text), token_type: Cow::Borrowed("Bearer") }
 }
@@ -163,6 +168,7 @@ pub struct DeviceProblemBody {
     pub error_description: Cow<'static, str>,
 }
 
+/// An OAuth error with its description.
 pub const fn device_problem(error: &'static str, text: &'static str) -> DeviceProblemBody {
     DeviceProblemBody { error: Cow::Borrowed(error), error_description: Cow::Borrowed(text) }
 }
@@ -173,6 +179,7 @@ pub struct DeviceAnswered {
     pub approved: bool,
 }
 
+/// The user's answer to a waiting program.
 pub fn answered(approved: bool) -> DeviceAnswered {
     DeviceAnswered { approved }
 }

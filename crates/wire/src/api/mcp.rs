@@ -1,4 +1,4 @@
-//! Messages of the Model Context Protocol as far as HTTP must know them: the envelope of JSON-RPC.
+//! The JSON-RPC envelope of Model Context Protocol messages, as far as the HTTP layer checks it.
 
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -49,7 +49,7 @@ pub struct McpError {
     data: Option<Value>,
 }
 
-/// Whether a document can be a message, and if not, why.
+/// Checks whether a document can be a message; the error is the reason why not.
 pub fn check(message: &Value) -> Result<(), &'static str> {
     let Some(members) = message.as_object() else {
         return Err("a message must be one JSON object");

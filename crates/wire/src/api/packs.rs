@@ -1,4 +1,4 @@
-//! Instructions for agents as replies have them.
+//! Instructions for agents, in replies.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

@@ -21,7 +21,7 @@ request! {
     }
 }
 
-/// The handle; whether it has the form of one is decided later, with a code of its own.
+/// Reads a handle. Its form is checked later, because a malformed handle has its own error code.
 pub fn decode_handle(body: &Value) -> Result<String, Problem> {
     let request: HandleRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(request.handle.0)
@@ -34,6 +34,7 @@ pub struct ClaimedHandle<'a> {
     pub claimed_at: Option<Time>,
 }
 
+/// The account's handle.
 pub fn claimed(profile: &AccountProfile) -> ClaimedHandle<'_> {
     ClaimedHandle {
         handle: Cow::Borrowed(profile.handle.as_deref().unwrap_or_default()),

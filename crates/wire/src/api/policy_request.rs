@@ -1,4 +1,4 @@
-//! The `policy` of a request: an object, or one word.
+//! The `policy` of a request: an object or one word.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use super::kit::{
 };
 use crate::problem::Problem;
 
-/// What a request says about policy, before defaults.
+/// The policy of a request, before defaults are applied.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyRequest {
     pub tier: Option<Tier>,
@@ -79,18 +79,18 @@ values! {
     /// A tier that a request can require.
     pub struct RequiredTier(Tier) like words::Tier => tier;
 
-    /// A deadline in seconds, kept in milliseconds.
+    /// A deadline in seconds, converted to milliseconds.
     pub struct Seconds(u64): number().minimum(Some(0.001)).maximum(Some(600)) => seconds;
 }
 
-/// A policy as a request names it: the id of one, a tier, or an object with both.
+/// The policy of a request: a policy id, a tier, or an object with both.
 #[derive(Debug)]
 pub enum PolicyChoice {
-    /// The id of a policy, which has a dot.
+    /// The id of a policy, which contains a dot.
     Id(String),
     /// The lowest tier of sessions.
     Tier(Tier),
-    /// Whatever the object says.
+    /// An object with any of the fields.
     Object(Box<PolicyObject>),
 }
 
@@ -125,7 +125,7 @@ named!(
     with words::Tier, PolicyObject
 );
 
-/// The policy of a fact check, which has a schema of its own.
+/// The policy of a fact check, which has its own schema.
 #[derive(Debug)]
 pub struct FactcheckPolicyChoice(pub PolicyChoice);
 
@@ -167,7 +167,7 @@ named!(
 );
 
 impl PolicyChoice {
-    /// The policy, with the rules across its fields checked.
+    /// Converts the policy and checks the rules across its fields.
     pub(super) fn checked(self, at: &FieldPath<'_>) -> Result<PolicyRequest, Problem> {
         let plain = PolicyRequest::default();
         match self {

@@ -36,7 +36,7 @@ pub struct PrunedBody {
     pub agent_events: u64,
 }
 
-/// Whether old data is only counted.
+/// Reads whether to only count old data.
 pub fn decode(body: &Value) -> Result<bool, Problem> {
     let order: PruneRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(order.dry_run.unwrap_or(false))

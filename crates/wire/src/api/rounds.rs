@@ -95,7 +95,7 @@ pub struct ErasedBody<'a> {
     pub erased_at: Time,
 }
 
-/// The answer to whoever has a round erased.
+/// The reply to a request to erase a round.
 pub fn erased(round_id: &str, at: Timestamp) -> ErasedBody<'_> {
     ErasedBody { round_id: Cow::Borrowed(round_id), erased_at: Time(at) }
 }
@@ -125,7 +125,7 @@ pub fn body(round: &Round) -> Value {
     serde_json::json!(body)
 }
 
-/// A line of a list.
+/// A round in a list.
 pub fn summary(round: &RoundSummary) -> RoundBody<'_> {
     line(&round.open, round.closing.as_ref())
 }

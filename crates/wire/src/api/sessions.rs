@@ -53,21 +53,21 @@ request! {
 }
 
 values! {
-    /// The id of a new session, which may come as an integer.
+    /// The id of a new session, as a string or an integer.
     pub named struct NewSessionId(String):
         one_of("The id of a session.")
             .item(text().pattern(Some(NAME)))
             .item(integer().minimum(Some(0)))
         => session_id;
 
-    /// The executor of a session that is added with it: there is only one choice.
+    /// The field `executor` of a session that is added with its executor, which is always refused.
     pub struct OwnExecutor(()): text() => own_executor;
 
     /// The executor's names for task types.
     pub struct TaskTypeNames(BTreeMap<String, String>):
         object().additional_properties(Some(text().min_length(Some(1)))) => task_types;
 
-    /// How often a session is right, in thousandths.
+    /// Expected share of correct answers, in thousandths.
     pub struct Reliability(u16):
         number().minimum(Some(0.01)).maximum(Some(0.99)) => reliability;
 }
@@ -78,7 +78,7 @@ pub fn decode_add(body: &Value, now: Timestamp) -> Result<Session, Problem> {
     Ok(new.terms.session(&new.id.0, new.executor.0, now))
 }
 
-/// A session with the defaults, named like its executor.
+/// A session with default properties, named like its executor.
 pub fn plain(name: &str, now: Timestamp) -> Session {
     Session {
         id: name.to_owned(),
@@ -94,7 +94,7 @@ pub fn plain(name: &str, now: Timestamp) -> Session {
 }
 
 impl SessionOfExecutor {
-    /// The session, for the executor that it is added with.
+    /// The session to add with this executor.
     pub(super) fn session(self, executor: &str, now: Timestamp) -> Session {
         let id = self.id.map_or_else(|| executor.to_owned(), |id| id.0);
         self.terms.session(&id, executor.to_owned(), now)

@@ -1,4 +1,4 @@
-//! The resource `/v1/shares`: workflows that others granted to the caller.
+//! The resource `/v1/shares`: workflows that other accounts granted to the caller.
 
 use std::borrow::Cow;
 
@@ -52,6 +52,7 @@ pub struct ShareBody<'a> {
     pub granted_at: Time,
 }
 
+/// A workflow that another owner granted to the caller.
 pub fn share(share: &Share) -> ShareBody<'_> {
     ShareBody {
         id: Cow::Borrowed(&share.id),
@@ -69,7 +70,7 @@ pub fn share(share: &Share) -> ShareBody<'_> {
     }
 }
 
-/// The state of the shares that are listed; all but those that were declined when left out.
+/// Reads the state of the shares to list; if left out, all except declined shares are listed.
 pub fn state(text: Option<&str>) -> Result<Option<ShareState>, Problem> {
     text.map(str::parse).transpose().map_err(|()| {
         let detail = "`state` must be `pending`, `accepted` or `declined`";

@@ -1,4 +1,4 @@
-//! Small replies: whether the server is there, and what was removed.
+//! Small replies: the status of the server, and removed resources.
 
 use std::borrow::Cow;
 

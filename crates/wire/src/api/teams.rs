@@ -31,19 +31,19 @@ request! {
     }
 }
 
-/// The user to invite.
+/// Reads the user to invite.
 pub fn decode_member(body: &Value) -> Result<String, Problem> {
     let request: AddMemberRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(request.user_identifier.0)
 }
 
-/// The user who is offered the team.
+/// Reads the user who is offered the team.
 pub fn decode_new_owner(body: &Value) -> Result<String, Problem> {
     let request: TransferTeamRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(request.new_owner_user_identifier.0)
 }
 
-/// Which teams are listed; `None` for all of the caller's.
+/// Reads the caller's role in the teams to list; `None` for all of the caller's teams.
 pub fn filter(text: Option<&str>) -> Result<Option<TeamRole>, Problem> {
     match text {
         None | Some("all") => Ok(None),
@@ -69,6 +69,7 @@ pub struct TeamBody<'a> {
     pub created_at: Time,
 }
 
+/// A team, as shown to its members.
 pub fn team(team: &Team) -> TeamBody<'_> {
     TeamBody {
         team_id: Cow::Borrowed(team.account.as_str()),
@@ -92,6 +93,7 @@ pub struct MemberBody<'a> {
     pub since: Time,
 }
 
+/// A member of a team.
 pub fn member(member: &TeamMember) -> MemberBody<'_> {
     MemberBody {
         user_id: Cow::Borrowed(member.account.as_str()),
@@ -110,6 +112,7 @@ pub struct DeletedTeam<'a> {
     pub deleted: bool,
 }
 
+/// A deleted team.
 pub fn deleted(team: &Team) -> DeletedTeam<'_> {
     DeletedTeam {
         team_id: Cow::Borrowed(team.account.as_str()),
@@ -126,6 +129,7 @@ pub struct RemovedMember<'a> {
     pub removed: bool,
 }
 
+/// A removed team member.
 pub fn removed<'a>(team: &'a Team, member: &'a TeamMember) -> RemovedMember<'a> {
     RemovedMember {
         team_id: Cow::Borrowed(team.account.as_str()),

@@ -1,4 +1,4 @@
-//! Templates as requests and replies have them.
+//! Templates in requests and replies.
 
 mod reply;
 mod request;

@@ -1,4 +1,4 @@
-//! Version 2 of the consensus API, as a translation to version 3 and back.
+//! Version 2 of the consensus API, translated to version 3 and back.
 
 use std::borrow::Cow;
 
@@ -19,14 +19,15 @@ use super::{
     },
 };
 
-/// A v2 request is a v3 request with one replica, in the session it names. Unknown fields are left
-/// out and named in the warnings.
+/// Translates a version 2 request to version 3: one replica, in the session that the request names.
+/// Unknown fields are removed and named in the warnings.
 pub fn up<R: RequestBody>(body: Value) -> (Value, Vec<String>) {
     let warnings = warnings(R::known(), &body);
     (stamped(R::known().strip(body)), warnings)
 }
 
-/// The request as it is recognized when it is repeated: with all that the caller sent.
+/// Adds the single replica of version 2 to a request. Applied to the whole body, the result
+/// identifies a repeated request, because it still has everything that the caller sent.
 pub fn stamped(mut body: Value) -> Value {
     if let Some(members) = body.as_object_mut() {
         members.insert("consensus".to_owned(), json!({ "replicas": 1 }));
@@ -48,7 +49,8 @@ fn warnings(known: &KnownFields, body: &Value) -> Vec<String> {
     known.unknown_fields(members, SearchDepth::All).into_iter().map(warning).collect()
 }
 
-/// A v2 reply is what the one replica said. It loses information and invents none.
+/// Translates a version 3 reply to version 2: the answer of its one replica. The translation loses
+/// information, but adds none.
 pub fn down<'a>(reply: RoundReply<'a>, warnings: &'a [String]) -> ReplyV2<'a> {
     match reply {
         RoundReply::Delegate(reply) => ReplyV2::Delegate(DelegateReplyV2::of(reply, warnings)),
@@ -56,7 +58,7 @@ pub fn down<'a>(reply: RoundReply<'a>, warnings: &'a [String]) -> ReplyV2<'a> {
     }
 }
 
-/// The reply of version 2.
+/// A version 2 reply; the kind of job decides its form.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum ReplyV2<'a> {

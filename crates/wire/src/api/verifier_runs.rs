@@ -1,4 +1,4 @@
-//! Runs of verifiers, in requests and replies.
+//! Verifier runs in requests and replies.
 
 mod reply;
 mod request;

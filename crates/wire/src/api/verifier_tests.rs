@@ -1,4 +1,4 @@
-//! Measurements of verifiers: what is sent to make one, and what it found.
+//! Measurements of verifiers, in requests and replies.
 
 mod reply;
 mod request;

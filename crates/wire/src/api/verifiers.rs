@@ -20,7 +20,7 @@ pub use self::{
 use super::kit::json::short;
 use crate::problem::Problem;
 
-/// The verifier that an address names. A text without the form of a name names none.
+/// Reads a reference to a verifier. A malformed reference is a verifier that does not exist.
 pub fn reference(text: &str) -> Result<VerifierRef, Problem> {
     VerifierRef::parse(text).map_err(|error| match error {
         VerifierRefError::Form => {
@@ -33,7 +33,7 @@ pub fn reference(text: &str) -> Result<VerifierRef, Problem> {
     })
 }
 
-/// The verifier with the version that is given beside its name. A pinned version must be the same.
+/// Adds a separately given version to a reference. A pinned version must be the same.
 pub fn pinned(reference: VerifierRef, version: Option<u32>) -> Result<VerifierRef, Problem> {
     match (reference.version, version) {
         (Some(pinned), Some(asked)) if pinned != asked => {

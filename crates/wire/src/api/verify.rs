@@ -1,5 +1,5 @@
-//! `/verify` and `/capabilities` of the server: what an executor is asked becomes a job, and the
-//! round of that job an executor's answer.
+//! `/verify` and `/capabilities` of the server, which acts as an executor: a request becomes a job,
+//! and the round of that job becomes the reply.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ use crate::{
     problem::Problem,
 };
 
-/// What the answer repeats of the request, as it was received.
+/// Values of the request that the reply's hash covers, as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyEcho {
     candidate_id: String,
@@ -31,11 +31,12 @@ pub struct VerifyEcho {
     policy_hash: String,
 }
 
-/// Reads a request. A verifier is decided by its judge, all else by the server itself: it never
-/// passes the question on, so that servers that are each other's executors do not go in circles.
+/// Reads a request. If its policy names a verifier, the verifier's judge decides; otherwise the
+/// server itself does. The server never passes a request on to executors, because servers that are
+/// each other's executors would otherwise call each other forever.
 pub fn decode(body: &Value) -> Result<(Job, VerifyEcho), Problem> {
     let request = decode_verify_request(body.clone()).map_err(|error| {
-        // Positions in lists are written as in every other message of this API.
+        // Writes list positions like every other message of this API.
         let field = error.field.replace('[', ".").replace(']', "");
         Problem::new(ProblemCode::ValidationError, format!("`{field}` {}", error.problem)).at(field)
     })?;
@@ -72,7 +73,7 @@ pub fn decode(body: &Value) -> Result<(Job, VerifyEcho), Problem> {
     Ok((job, asked))
 }
 
-/// The answer; `None` while the round runs.
+/// The reply; `None` while the round is open.
 pub fn response(asked: &VerifyEcho, round: &Round) -> Option<VerifyResponse> {
     let closing = round.closing.as_ref()?;
     let replica = closing.replicas.first()?;
@@ -111,7 +112,7 @@ pub fn response(asked: &VerifyEcho, round: &Round) -> Option<VerifyResponse> {
     })
 }
 
-/// Only a vote is a verdict.
+/// The verdict of a replica; anything but a vote of `VALID` or `INVALID` is inconclusive.
 fn status(replica: &Replica) -> EvaluationStatus {
     match &replica.answer {
         ReplicaAnswer::Vote(ReplicaVote { label: Label::Valid, .. }) => EvaluationStatus::Passed,
@@ -122,7 +123,7 @@ fn status(replica: &Replica) -> EvaluationStatus {
     }
 }
 
-/// What the server declares where it is somebody's executor: it verifies, and executes nothing.
+/// The capabilities of the server as an executor: it verifies, but executes nothing.
 pub fn capabilities() -> CapabilitiesResponse {
     CapabilitiesResponse {
         task_types: Vec::new(),

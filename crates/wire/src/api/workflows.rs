@@ -1,4 +1,4 @@
-//! The resource `/v1/workflows`, which is `/v1/skills` too: runbooks that name their verifiers.
+//! The resource `/v1/workflows`, also at `/v1/skills`: runbooks that name their verifiers.
 
 mod files;
 mod grants;
@@ -36,7 +36,7 @@ pub use self::{
 use super::kit::json::short;
 use crate::problem::Problem;
 
-/// The workflow that an address names. A text without the form of a name names none.
+/// Reads a reference to a workflow. A malformed reference is a workflow that does not exist.
 pub fn reference(text: &str) -> Result<WorkflowRef, Problem> {
     WorkflowRef::parse(text).map_err(|error| match error {
         WorkflowRefError::Form => {
@@ -49,7 +49,7 @@ pub fn reference(text: &str) -> Result<WorkflowRef, Problem> {
     })
 }
 
-/// The workflow with the version that is given beside its name.
+/// Adds a separately given version to a reference. A pinned version must be the same.
 pub fn pinned(reference: WorkflowRef, version: Option<u32>) -> Result<WorkflowRef, Problem> {
     match (reference.version, version) {
         (Some(pinned), Some(asked)) if pinned != asked => {

@@ -1,4 +1,4 @@
-//! `/agent-events`: what executors are told, and what they answer.
+//! `/agent-events`: messages to executors, and their replies.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +12,7 @@ pub struct AgentEventCallbackRequest {
     pub event: AgentEvent,
 }
 
+/// A message to an executor besides its work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AgentEvent {
     pub event_id: String,
@@ -67,12 +68,12 @@ pub struct AgentDecision {
     pub payload: Option<Value>,
 }
 
-/// Reads what an executor is told.
+/// Reads the body of `POST /agent-events`.
 pub fn decode_agent_event(body: Value) -> Result<AgentEventCallbackRequest, ShapeError> {
     shape::decode(body)
 }
 
-/// Reads what an executor answers.
+/// Reads an executor's reply to an event.
 pub fn decode_agent_event_response(body: Value) -> Result<AgentEventCallbackResponse, ShapeError> {
     shape::decode(body)
 }

@@ -1,4 +1,4 @@
-//! The task contract: under which terms an executor works.
+//! The task contract: the terms under which an executor works.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use jurat_core::{policy, round::evidence::InlineTerms, task::VoteAggregation};
 
 use super::WirePolicyBinding;
 
-/// Whoever only passes inputs on has them as the text that they are.
+/// The terms of a task. `I` is the inputs: code that only passes them on keeps them as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskContract<I = Value> {
     pub protocol_version: String,
@@ -20,11 +20,12 @@ pub struct TaskContract<I = Value> {
     pub acceptance: Acceptance,
     #[serde(default = "one_shot")]
     pub task_mode: String,
-    /// A point in time, in milliseconds since 1970.
+    /// Expiry time, in milliseconds since 1970.
     pub expiry_ms: u64,
     pub evidence_policy: EvidencePolicy,
 }
 
+/// Time, steps and cost units of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractBudget {
     pub time_ms: u64,
@@ -43,6 +44,7 @@ pub struct ContractBudget {
     pub reuse_max_attempts: u32,
 }
 
+/// How many executors may work on a task, concurrently and in total.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     pub mode: String,
@@ -55,28 +57,31 @@ pub struct Assignment {
     pub finalize: ContractFinalize,
 }
 
+/// How executors claim work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractClaim {
     pub lease_ms: u64,
     pub max_concurrency: MaxConcurrency,
 }
 
+/// Maximum number of concurrent leases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaxConcurrency {
     pub propose: u32,
     pub verify: u32,
 }
 
+/// How candidates are found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContractExplore {
     pub max_proposers: u32,
     pub topk: u32,
     pub stop: ExploreStop,
-    /// How often proposing begins anew when everybody failed. An addition of Jurat.
+    /// How often proposing restarts after all proposers failed. Only Jurat has this member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
-    /// How long to wait before the first of those. An addition of Jurat.
+    /// Delay before the first restart. Only Jurat has this member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_ms: Option<u64>,
 }
@@ -88,6 +93,7 @@ impl Default for ContractExplore {
     }
 }
 
+/// When to stop looking for candidates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExploreStop {
@@ -100,11 +106,12 @@ impl Default for ExploreStop {
     }
 }
 
+/// How candidates are voted on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContractVerify {
     pub max_verifiers: u32,
-    /// How often a verification that decided nothing is made anew. An addition of Jurat.
+    /// How often an undecided vote is repeated. Only Jurat has this member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_repeats: Option<u32>,
 }
@@ -115,6 +122,7 @@ impl Default for ContractVerify {
     }
 }
 
+/// How a decision is made final.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContractFinalize {
@@ -127,26 +135,31 @@ impl Default for ContractFinalize {
     }
 }
 
+/// Requirements for a decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Acceptance {
     pub quorum_threshold: u32,
     pub verifier_policy: WirePolicyBinding,
     pub vote: ContractVote,
     pub settlement: ContractSettlement,
-    /// How many verifiers must have found each piece of evidence; left out, nothing is fetched.
+    /// Number of voters that must be able to fetch each piece of evidence. If left out, it is 1 if
+    /// the policy's `fetch_evidence` is true; otherwise no evidence is fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub da_quorum_threshold: Option<u32>,
-    /// How verdicts become a decision. An addition of Jurat; left out, the quorum alone decides.
+    /// How votes become a decision; if left out, the quorum alone decides. Only Jurat has this
+    /// member.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "aggregation")]
     pub aggregation: Option<VoteAggregation>,
 }
 
+/// How votes are taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractVote {
     pub commit_reveal: bool,
     pub reveal_deadline_ms: u64,
 }
 
+/// Settlement of a decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContractSettlement {
     pub window_ms: u64,
@@ -156,6 +169,7 @@ pub struct ContractSettlement {
     pub feedback: ContractFeedback,
 }
 
+/// How much less each further success counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiminishingReturns {
     #[serde(rename = "W")]
@@ -164,18 +178,21 @@ pub struct DiminishingReturns {
     pub k: u32,
 }
 
+/// Penalty for a bad decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BadPenalty {
     #[serde(rename = "P")]
     pub p: i64,
 }
 
+/// The right to dispute a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractFeedback {
     pub mode: String,
     pub authority_pubkey: String,
 }
 
+/// Evidence allowed with a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidencePolicy {
     pub max_inline_evidence_bytes: u64,
@@ -187,7 +204,7 @@ pub struct EvidencePolicy {
     pub max_snippet_tokens: u64,
 }
 
-/// What a job says about its contract; the rest is the same for every job.
+/// The parts of a contract that differ between jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobContract<I = Value> {
     pub task_id: String,
@@ -197,12 +214,12 @@ pub struct JobContract<I = Value> {
     pub timeout_ms: u64,
     pub max_steps: u32,
     pub policy: policy::PolicyBinding,
-    /// A point in time, in milliseconds since 1970.
+    /// Expiry time, in milliseconds since 1970.
     pub expiry_ms: u64,
 }
 
 impl<I> TaskContract<I> {
-    /// A full contract for one job, such as the real kernel makes.
+    /// A complete contract for one job, like those that the real kernel makes.
     pub fn for_job(job: JobContract<I>) -> Self {
         Self {
             protocol_version: "v0.1".to_owned(),
@@ -221,7 +238,8 @@ impl<I> TaskContract<I> {
 }
 
 impl TaskContract {
-    /// A contract to begin with: quorum 1, judged by its schema alone, for ten minutes.
+    /// A contract to start from: its quorum is 1, its schema alone decides, and it expires after
+    /// ten minutes.
     pub fn sample(task_id: &str, now_ms: u64) -> Self {
         let mut sample = Self::for_job(JobContract {
             task_id: task_id.to_owned(),
@@ -257,7 +275,7 @@ impl ContractBudget {
             explore_cost_units: 350,
             verify_cost_units: 450,
             finalize_cost_units: 200,
-            // A kernel refuses a contract that gives reuse more time than the whole.
+            // A kernel refuses a contract that allows more time for reuse than for the whole task.
             reuse_verify_time_ms: time_ms.min(20_000),
             reuse_verify_cost_units: 200,
             reuse_max_attempts: 1,
@@ -301,7 +319,7 @@ impl Acceptance {
 }
 
 impl EvidencePolicy {
-    /// What it says about evidence that travels inline.
+    /// The terms for inline evidence.
     pub fn terms(self) -> InlineTerms {
         InlineTerms {
             most_bytes: self.max_inline_evidence_bytes,
@@ -324,7 +342,7 @@ impl EvidencePolicy {
     }
 }
 
-/// The aggregation by its word.
+/// Reads and writes the aggregation as a word.
 mod aggregation {
     use jurat_core::task::VoteAggregation;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
@@ -351,10 +369,9 @@ mod aggregation {
     }
 }
 
-/// Fills what the `task_contract` of an execute request leaves out.
+/// Fills in members that the `task_contract` of an execute request leaves out.
 ///
-/// Nothing is filled when there is no contract, or where a member has the wrong type: the decoder
-/// then names it.
+/// A missing contract and members of the wrong type stay as they are: the decoder names them.
 pub(super) fn complete(request: &mut Value) {
     let Some(request) = request.as_object_mut() else { return };
     let Some(contract @ Value::Object(_)) = request.get_mut("task_contract") else { return };
@@ -390,7 +407,8 @@ fn form() -> TaskContract {
 
 fn fill(given: &mut Map<String, Value>, sample: Map<String, Value>) {
     for (name, value) in sample {
-        // The schema and the inputs are the caller's documents, not part of the form.
+        // The schema, the inputs and the policy's parameters are the caller's own documents: the
+        // sample adds nothing to them.
         let is_document = matches!(name.as_str(), "output_schema" | "inputs" | "policy_params");
         match (given.get_mut(&name), value) {
             (None, value) => {

@@ -1,19 +1,21 @@
-//! Says which field of a document is wrong.
+//! Decodes documents, and names the field that is wrong.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A field that does not have the shape it must have.
+/// A field with the wrong shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct ShapeError {
-    /// The way to the field, such as `candidate.evidence_refs[0].digest`; `body` for the whole.
+    /// Path of the field, such as `candidate.evidence_refs[0].digest`; `body` for the whole
+    /// document.
     pub field: String,
     pub problem: String,
 }
 
 impl ShapeError {
+    /// An error about the field with this path.
     pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { field: field.into(), problem: problem.into() }
     }
@@ -29,7 +31,7 @@ pub(super) fn decode<T: DeserializeOwned>(body: Value) -> Result<T, ShapeError> 
     })
 }
 
-/// Moves the name of a missing field from serde's text into the path, for people to read.
+/// Moves the name of a missing field from serde's message into the path, which is easier to read.
 fn named(path: &str, problem: &str) -> ShapeError {
     let root = path.is_empty() || path == ".";
     let missing = problem.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
@@ -41,7 +43,7 @@ fn named(path: &str, problem: &str) -> ShapeError {
     }
 }
 
-/// Says in plain words what serde expected in those of Rust.
+/// Replaces the Rust types in serde's message with plain words.
 fn plain(problem: &str) -> String {
     let Some((before, expected)) = problem.rsplit_once("expected ") else {
         return problem.to_owned();
@@ -59,7 +61,7 @@ fn plain(problem: &str) -> String {
     format!("{before}expected {plain}")
 }
 
-/// Reads null like an absent member.
+/// Reads null as the default, as if the member were absent.
 pub(super) fn null_is_default<'de, D, T>(reader: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,

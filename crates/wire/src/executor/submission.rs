@@ -1,5 +1,4 @@
-//! A contract with the executors that it is for, as a caller submits it or as a step of an agent
-//! run has it.
+//! A contract with its executors, as submitted by a caller or made for a step of an agent run.
 
 use jurat_core::{
     agent_run::{AgentRun, AgentSpec},
@@ -14,27 +13,27 @@ use super::{ShapeError, TaskContract, WirePolicyBinding};
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSubmission {
     pub contract: TaskContract,
-    /// The executors that may propose; empty for all that declare the task type.
+    /// Executors that may propose; empty for all that declare the task type.
     pub executors: Vec<String>,
-    /// The executors and judges that vote; empty for those that may propose.
+    /// Executors and judges that vote; empty for the executors that may propose.
     pub verifiers: Vec<String>,
     pub profile: Option<String>,
 }
 
-/// The member of the inputs that tells an agent why it is asked again.
+/// The input that tells an agent why it is asked again.
 const SIGNAL: &str = "_aggregation_signal";
-/// The shortest time from the start of a step to the end of its contract.
+/// Minimum time from the start of a step to the expiry of its contract.
 const SHORTEST_MS: u64 = 600_000;
-/// How much longer a contract lasts than its budget, because its work may start late.
+/// Time that a contract lasts beyond its budget, because work may start late.
 const MARGIN_MS: u64 = 60_000;
-/// Members that are documents of their own: they replace the default as a whole.
+/// Members that replace the default as a whole, because each is a document of its own.
 const DOCUMENTS: [&str; 3] = ["output_schema", "verifier_policy", "policy_params"];
-/// Members whose nulls belong to the caller.
+/// Members whose nulls are kept, because they are the caller's documents.
 const CALLERS: [&str; 3] = ["output_schema", "policy_params", "inputs"];
 
-/// The task of an agent's step at its present attempt; `None` if the run has no such agent. It is
-/// the same on every node. A contract that was accepted with its run is read without the limits for
-/// new contracts.
+/// The task of an agent's step in its current attempt; `None` if the run has no such agent. Every
+/// node makes the same task. The contract was accepted with its run, so the limits for new
+/// contracts do not apply.
 pub fn step_submission(
     run: &AgentRun,
     agent_id: &str,
@@ -52,13 +51,13 @@ pub fn step_submission(
     }))
 }
 
-/// The voters of a step: those of its agent, or else those of its run.
+/// The voters of a step: its agent's own, or those of the run if the agent has none.
 pub(crate) fn step_voters<'a>(run: &'a AgentRun, agent: &'a AgentSpec) -> &'a [String] {
     if agent.verifiers.is_empty() { &run.spec.verifiers } else { &agent.verifiers }
 }
 
-/// The contract of a step as a document: the sample, with the members that the run and the agent
-/// set.
+/// The contract of a step as a document: the sample, overridden by the contract members of the run,
+/// and then of the agent.
 pub(crate) fn step_contract(run: &AgentRun, agent_id: &str) -> Option<Value> {
     let (agent, step) = (run.agent(agent_id)?, run.step(agent_id)?);
     let begun_at = step.begun_at.unwrap_or(run.created_at);
@@ -93,7 +92,7 @@ fn inputs(run: &AgentRun, agent: &AgentSpec) -> Value {
     Value::Object(inputs)
 }
 
-/// Replaces members by others, and the members of objects within them.
+/// Overrides members of an object with those of another, and merges objects within it the same way.
 fn lay(under: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (name, value) in over {
         match (under.get_mut(name), value) {
@@ -113,7 +112,8 @@ fn whole(contract: &Value, pointer: &str) -> u64 {
     contract.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// Derives absent members from given ones, so that a spec need not repeat what has one answer.
+/// Derives absent members from given ones, so that a spec need not state values that follow from
+/// others.
 fn fit(contract: &mut Value, is_given: impl Fn(&str) -> bool) {
     let quorum = whole(contract, "/acceptance/quorum_threshold").max(1);
     let mut at_least = |pointer: &str, least: u64| {
@@ -150,8 +150,8 @@ fn set(contract: &mut Value, pointer: &str, number: u64) {
     }
 }
 
-/// Writes out the short forms that a request may use: a null for an absent member, `open` for
-/// `CLAIM`, and a policy by its id alone.
+/// Expands the short forms that a request may use: null for an absent member, `open` for `CLAIM`,
+/// and a policy with only an id.
 fn complete(contract: &mut Value) {
     drop_nulls(contract);
     if let Some(mode) = contract.pointer_mut("/assignment/mode")

@@ -1,4 +1,4 @@
-//! The terms of a contract that the lifecycle of a task keeps.
+//! The terms of a contract that govern the lifecycle of a task.
 
 use jurat_core::{
     task::{Budget, BudgetRenewal, DecisionMode, TaskTerms, VoteAggregation},
@@ -8,15 +8,16 @@ use serde_json::Value;
 
 use super::TaskContract;
 
-/// How often proposing begins anew when everybody failed, unless the contract says it.
+/// How often proposing restarts after all proposers failed, unless the contract sets it.
 pub const USUAL_RETRIES: u32 = 3;
-/// How often a verification that decided nothing is made anew, unless the contract says it.
+/// How often an undecided vote is repeated, unless the contract sets it.
 pub const USUAL_REPEATS: u32 = 2;
-/// How long to wait before something is done anew for the first time, unless the contract says it.
+/// Delay before the first restart or repeat, unless the contract sets it.
 pub const USUAL_BACKOFF_MS: u64 = 1_000;
 
 impl TaskContract {
-    /// The terms. Words that nobody knows read like the usual ones; a submission has none.
+    /// The terms. An unknown word counts as the default; submissions with unknown words are
+    /// refused.
     pub fn terms(&self) -> TaskTerms {
         let Self { assignment, acceptance, budget, .. } = self;
         TaskTerms {
@@ -53,7 +54,8 @@ impl TaskContract {
         }
     }
 
-    /// How many verifiers must have found each piece of evidence; 0 when nobody asks for it.
+    /// Number of voters that must be able to fetch each piece of evidence; 0 if neither the
+    /// contract nor its policy requires evidence to be fetched.
     fn da_quorum(&self) -> u32 {
         let params = &self.acceptance.verifier_policy.policy_params;
         let is_asked_for = params.get("fetch_evidence") == Some(&Value::Bool(true));

@@ -9,6 +9,7 @@ use jurat_core::{policy, reason, round::candidate};
 
 use super::{ShapeError, WireArtifactRef, WireCandidate, WireInlineEvidence, WirePolicyBinding};
 
+/// A candidate to verify, with its schema and policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct VerifyRequest {
     pub candidate: WireCandidate,
@@ -17,6 +18,7 @@ pub struct VerifyRequest {
     pub policy: WirePolicyBinding,
 }
 
+/// Verdict on a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VerificationStatus {
@@ -25,6 +27,7 @@ pub enum VerificationStatus {
     Inconclusive,
 }
 
+/// The verdict on a candidate, with its reasons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct VerifyResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +44,7 @@ pub struct VerifyResponse {
     pub model_id: Option<String>,
 }
 
-/// The bytes of a `VerifyRequest`, written without copies of what it is made of.
+/// The bytes of a [`VerifyRequest`], serialized from borrowed parts to avoid copies.
 pub fn verify_request_bytes(
     candidate: &candidate::Candidate,
     output_ref: &WireArtifactRef,
@@ -112,6 +115,7 @@ impl VerifyResponse {
 }
 
 impl VerificationStatus {
+    /// The verdict as replies write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "passed",

@@ -1,5 +1,4 @@
-//! What a run is asked to do: what is taken, what is said of one that is wrong, and the tasks that
-//! its steps are.
+//! Decoding of agent runs: accepted specs, messages about faulty ones, and the tasks of steps.
 
 use jurat_core::{
     agent_run::{
@@ -139,7 +138,7 @@ fn what_is_for_networks_of_nodes_is_refused_or_kept() {
     let stored = order.spec.to_document(&order.labels);
     assert_eq!(stored["feed_key"], "venue.x");
     assert_eq!(AgentRunSpec::from_document(&stored).unwrap(), order.spec);
-    // An earlier program reads the stored form as a request.
+    // An earlier version of the program reads the stored form as a request.
     assert_eq!(decode_submit(&stored, NOW).unwrap().spec, order.spec);
     let mut rounds = spec();
     rounds["round_policy"] = json!({ "min_participants": 3 });
@@ -154,7 +153,7 @@ fn what_is_for_networks_of_nodes_is_refused_or_kept() {
 fn a_contract_that_no_task_could_have_is_refused_where_it_was_written() {
     let mut wrong = spec();
     wrong["contract"] = json!({ "budget": { "time_ms": 0 } });
-    // It is wrong for both agents, and said once.
+    // The fault affects both agents, but is reported once.
     assert_eq!(fields(&refused(&wrong)), ["contract.budget.time_ms"]);
     assert!(!refused(&wrong).detail.contains(';'), "{}", refused(&wrong).detail);
     wrong["agents"][1]["contract"] = json!({ "budget": { "max_steps": 0, "time_ms": "x" } });
@@ -236,7 +235,7 @@ fn a_run_and_then_its_agents_say_otherwise_than_the_sample() {
     assert_eq!(contract.output_schema, json!({ "type": "object", "required": ["decision"] }));
     assert_eq!(contract.acceptance.verifier_policy.policy_id, "vp.crosscheck.v1");
     assert!(contract.acceptance.verifier_policy.policy_hash.starts_with("sha256:"));
-    // What follows from that has not to be said.
+    // Members that follow from these are derived.
     assert_eq!(contract.assignment.verify.max_verifiers, 2);
     assert_eq!(contract.budget.reuse_verify_time_ms, 5_000);
     assert_eq!(contract.budget.cost_units, 9_650);

@@ -1,4 +1,4 @@
-//! The four endpoints: what is read, what is refused, and in which words.
+//! The four endpoints: accepted documents, refused ones, and the messages about them.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What crosses the boundary to executors, byte for byte.
+//! Integration tests of the types that cross a boundary as JSON.
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 mod agent_runs;

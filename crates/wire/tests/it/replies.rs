@@ -1,4 +1,4 @@
-//! Every reply of the API can be read back: each example of the OpenAPI document, with its type.
+//! Reads back every example of a reply in the OpenAPI document with its type.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -57,7 +57,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 const DOCUMENT: &str = include_str!("../../../../docs/reference/openapi.json");
-/// Replies whose form is not ours, or that a client reads as they are.
+/// Replies that another standard defines, or that a client reads without a type.
 const UNTYPED: [&str; 4] = ["McpReply", "OpenApiDocument", "TaskContract", "WorkflowFileOrFiles"];
 
 type ReadBack = fn(&Value) -> serde_json::Result<Value>;

@@ -1,4 +1,4 @@
-//! The strict reader against the ordinary one.
+//! Compares the strict JSON reader with the ordinary one.
 
 use jurat_wire::strict_json;
 use proptest::prelude::*;

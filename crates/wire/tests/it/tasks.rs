@@ -1,4 +1,4 @@
-//! The contract of a task: what is taken, and what is said of one that is wrong.
+//! Decoding of task contracts: accepted contracts, and messages about faulty ones.
 
 use jurat_core::{code::ProblemCode, policy::policy_hash, task::VoteAggregation};
 use jurat_wire::{
@@ -12,7 +12,7 @@ fn contract() -> Value {
     json!(TaskContract::sample("task-1", 1_800_000_000_000))
 }
 
-/// The contract with another value at a pointer; null takes the member away.
+/// The contract with another value at a pointer; null removes the member.
 fn with(pointer: &str, value: Value) -> Value {
     let mut contract = contract();
     let (parent, name) = pointer.rsplit_once('/').unwrap();
@@ -89,7 +89,7 @@ fn whether_evidence_is_asked_for_can_be_told() {
     assert_eq!(read(&contract()).da_quorum_threshold, None);
     let given = with("/acceptance/da_quorum_threshold", json!(1));
     assert_eq!(read(&given).da_quorum_threshold, Some(1));
-    // It is told on the way to executors too, and only then.
+    // Executors receive the threshold only if the contract sets it.
     assert_eq!(json!(read(&contract())).get("da_quorum_threshold"), None);
     let weighted = with("/acceptance/aggregation", json!("REPUTATION_WEIGHTED"));
     assert_eq!(read(&weighted).aggregation, Some(VoteAggregation::ReputationWeighted));
@@ -101,7 +101,7 @@ fn both_words_for_claimed_work_mean_the_same() {
     assert_eq!(open, submitted(&contract()).unwrap());
 }
 
-/// Where something is changed, to what, and what is said of it.
+/// Each line: the pointer to change, the new value, and the expected message.
 const FAULTS: &str = r#"
 /protocol_version | " " | `protocol_version` must not be blank
 /task_id | "a b" | `task_id` must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`, and must not be `.`, `..` or `sample`
@@ -197,7 +197,7 @@ fn all_that_is_wrong_is_told_at_once() {
     let fields = fields(&refused(&order));
     assert!(fields.contains(&"contract.acceptance.vote".to_owned()), "{fields:?}");
     assert_eq!(fields.last().map(String::as_str), Some("executors"));
-    // What nobody could be held to is told of the same way.
+    // Terms that cannot be met are reported the same way.
     let mut contract = json!(TaskContract::sample("task-1", 0));
     contract["budget"]["max_steps"] = json!(1);
     contract["budget"]["cost_units"] = json!(1);
@@ -205,7 +205,7 @@ fn all_that_is_wrong_is_told_at_once() {
     let budget = ["max_steps", "cost_units", "reuse_verify_cost_units"];
     let expected = budget.map(|it| format!("contract.budget.{it}"));
     assert_eq!(self::fields(&refused(&order)), expected);
-    // A document with a thousand faults gets no book for an answer.
+    // The reply to a document with a thousand faults stays short.
     let many: serde_json::Map<String, Value> =
         (0..1_000).map(|n| (format!("surplus-{n}"), json!(n))).collect();
     let problem = refused(&Value::Object(many));

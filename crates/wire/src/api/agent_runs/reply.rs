@@ -1,4 +1,4 @@
-//! What is told of a run.
+//! Agent runs as replies and events show them.
 
 use std::borrow::Cow;
 
@@ -15,9 +15,9 @@ use crate::api::kit::{
     words::{RunEventType, RunState, StepState},
 };
 
-/// The name of an event of a stream that tells what happened.
+/// Name of a stream event that reports progress of the run.
 pub const RUN_EVENT: &str = "run_event";
-/// The name of the last event of a stream: the run as it ended.
+/// Name of the last event of a stream, which shows the run after its end.
 pub const RUN: &str = "run";
 
 /// Number of steps of a run by status.
@@ -57,6 +57,7 @@ pub struct AgentRunLine {
     pub error: Option<String>,
 }
 
+/// A run in a list.
 pub fn line(run: AgentRunSummary) -> AgentRunLine {
     let count = |status: StepStatus| run.counts.get(&status).copied().unwrap_or(0);
     let counts = AgentRunCounts {
@@ -130,6 +131,7 @@ pub struct AgentStepBody<'a> {
     pub error: Option<Cow<'a, str>>,
 }
 
+/// A run with its steps.
 pub fn body(run: &AgentRun) -> AgentRunBody<'_> {
     let summary = line(run.summary());
     let steps = run.spec.agents.iter().zip(&run.steps).map(|(agent, step)| AgentStepBody {
@@ -170,6 +172,7 @@ pub struct AgentRunSubmitted<'a> {
     pub status: RunState,
 }
 
+/// The reply to a submission; the run has started unless its status is `CREATED`.
 pub fn submitted(run_id: &str, status: AgentRunStatus) -> AgentRunSubmitted<'_> {
     let kicked_off = status != AgentRunStatus::Created;
     AgentRunSubmitted {
@@ -204,7 +207,7 @@ impl AgentRunResultBody<'_> {
     }
 }
 
-/// Reads how a run combined the outputs of its agents.
+/// How a run combined the outputs of its agents, read from its result.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct ResultAggregation {
@@ -233,6 +236,7 @@ pub struct BucketCandidate {
     pub agents: Vec<String>,
 }
 
+/// The result of a run.
 pub fn result_body(run: &AgentRun) -> AgentRunResultBody<'_> {
     AgentRunResultBody {
         run_id: Cow::Borrowed(&run.spec.run_id),
@@ -256,6 +260,7 @@ pub struct AgentRunEventBody<'a> {
     pub created_at: Time,
 }
 
+/// An event of a run.
 pub fn event<'a>(
     run_id: &'a str,
     id: u64,

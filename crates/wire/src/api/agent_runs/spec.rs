@@ -1,4 +1,4 @@
-//! The spec of an agent run: its fields, their rules, and the conversion to the core.
+//! The spec of an agent run: its fields, their rules, and the conversion to the domain type.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -179,7 +179,7 @@ request! {
     }
 }
 
-// The core checks the rest of what some of these describe.
+// The core checks the limits that these readers do not.
 values! {
     /// The id of a run.
     pub struct RunName(String):
@@ -198,7 +198,7 @@ values! {
     pub struct Priority(i32):
         integer().format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32))) => priority;
 
-    /// A field for agents that join over a network of nodes.
+    /// A field for agents that join over a network of nodes, which is not supported.
     pub struct NoRoundPolicy(()): text() => no_round_policy;
 
     /// Why there is no single value.
@@ -206,7 +206,7 @@ values! {
         text().enum_values(Some(TIE_CAUSES)).description(Some("Why there is no single value."))
         => tie_cause;
 
-    /// When ties are broken.
+    /// Causes for which ties are broken.
     pub struct TieCauses(BTreeSet<UnresolvedCause>):
         list_of::<TieCause>() => tie_causes, with TieCause;
 
@@ -215,14 +215,14 @@ values! {
         text().enum_values(Some(NULL_CAUSES)).description(Some("Why there is no value."))
         => null_cause;
 
-    /// When a missing value is looked for again.
+    /// Causes for which the null policy applies.
     pub struct NullCauses(BTreeSet<UnresolvedCause>):
         list_of::<NullCause>() => null_causes, with NullCause;
 
     /// Ways to break a tie, in order.
     pub struct TieSteps(Vec<TieBreak>): list_of::<TieStep>() => tie_steps, with TieStep;
 
-    /// Ways to go on without a value, in order.
+    /// Ways to proceed without a value, in order.
     pub struct NullSteps(Vec<NullAction>): list_of::<NullStep>() => null_steps, with NullStep;
 
     /// Reputation by agent.
@@ -236,7 +236,7 @@ const NULL_CAUSES: [&str; 2] = ["EMPTY", "QUORUM_NULL"];
 #[derive(Debug)]
 pub struct AgentList(pub Vec<RunAgent>);
 
-/// The list as it is described.
+/// The same list with its bounds, for the description.
 type BoundedAgents = ListOf<RunAgent, 1, 64>;
 
 impl RequestField for AgentList {
@@ -261,10 +261,10 @@ impl RequestField for AgentList {
     }
 }
 
-/// Words for networks of nodes. They mean nothing here, and are stored with the spec.
+/// Labels for networks of nodes. Jurat only stores them with the spec.
 pub(super) const LABELS: [&str; 3] = ["market_task_id", "feed_key", "scope_hint"];
 
-/// The spec, if it keeps the rules across its fields.
+/// Converts a spec and checks the rules across its fields.
 pub(super) fn checked(body: AgentRunSpecBody, at: &FieldPath<'_>) -> Result<AgentRunSpec, Problem> {
     let spec = AgentRunSpec::from(body);
     let mut faults = RequestFaults::default();
@@ -274,7 +274,7 @@ pub(super) fn checked(body: AgentRunSpecBody, at: &FieldPath<'_>) -> Result<Agen
     faults.problem(ProblemCode::ValidationError).map_or(Ok(spec), Err)
 }
 
-/// Makes sure that the contract of every step can be made.
+/// Checks that the contract of every step can be made.
 pub(super) fn check_steps(
     at: &FieldPath<'_>,
     spec: AgentRunSpec,
@@ -285,14 +285,15 @@ pub(super) fn check_steps(
     for (index, agent) in run.spec.agents.iter().enumerate() {
         for problem in step::read_step_submission(&run, &agent.agent_id).err().into_iter().flatten()
         {
-            // A fault of the run's own contract is one of every step, and is named once.
+            // A fault in the run's own contract occurs in every step, but is reported once.
             faults.add_once(of_agent(at, (index, agent), &problem));
         }
     }
     faults.problem(ProblemCode::ValidationError).map_or(Ok(()), Err)
 }
 
-/// Before a member of a contract: the first contract of the spec that has it.
+/// Path prefix of a contract member: the run's contract, unless only an agent's contract has the
+/// member.
 pub(super) fn holder(spec: &Value, member: &str) -> String {
     let has = |it: &Value| it["contract"].get(member).is_some();
     let agents = spec["agents"].as_array();
@@ -303,7 +304,7 @@ pub(super) fn holder(spec: &Value, member: &str) -> String {
     }
 }
 
-/// A problem with the contract of a step, with the path where the caller wrote it.
+/// A problem with the contract of a step, with the path at which the caller wrote the member.
 fn of_agent(at: &FieldPath<'_>, (index, agent): (usize, &AgentSpec), problem: &Problem) -> Problem {
     let field = problem.field.as_deref().unwrap_or("contract");
     let member = field.strip_prefix("contract.").unwrap_or(field);
@@ -354,7 +355,7 @@ fn null_steps(value: &Value) -> Result<Vec<NullAction>, FieldFault> {
     words(value, &["REEXPLORE", "FINALIZE_NULL"])
 }
 
-/// A list of words of a set.
+/// Reads a list of known words.
 fn words<T: std::str::FromStr>(value: &Value, known: &[&str]) -> Result<Vec<T>, FieldFault> {
     let read = |word: &str| known.contains(&word).then(|| word.parse().ok()).flatten();
     let words: Option<Vec<T>> = texts_of(value)?.into_iter().map(read).collect();

@@ -9,7 +9,7 @@ use crate::{
     problem::Problem,
 };
 
-/// The task of an agent's step, or all faults of its contract.
+/// The task of an agent's step, or all faults of the contract.
 pub(super) fn read_step_submission(
     run: &AgentRun,
     agent_id: &str,
@@ -34,8 +34,8 @@ mod tests {
     use super::*;
     use crate::executor::step_submission;
 
-    /// A node that reads the contract of a stored run must get the contract that was checked:
-    /// otherwise it would submit another task under the id of the first.
+    /// A node that makes a step's contract from a stored run must get the contract that was
+    /// checked. Otherwise it would submit a different task under the same id.
     #[test]
     fn a_step_is_the_same_task_when_it_is_checked_and_when_it_starts() {
         let contracts = [

@@ -1,9 +1,9 @@
-//! The id of a message, which takes two shapes.
+//! Values with more than one shape.
 
 pub use super::request::values::Person;
 use super::request::{integer, named, one_of, text};
 
-/// The id that links a reply to its message.
+/// The id that links a response to its message: a string or an integer.
 #[derive(Debug)]
 pub struct MessageId;
 

@@ -1,4 +1,4 @@
-//! Tries every declared value against its schema: a request is read if its description allows it.
+//! Tests every request decoder against its schema: both must accept the same requests.
 
 mod sharing;
 
@@ -33,9 +33,10 @@ use crate::{executor::TaskContract, problem::Problem};
 struct DescribedCase {
     decode: fn(&Value) -> Result<(), Problem>,
     schema: Value,
-    /// A request that is taken, with every object that has fields of its own.
+    /// A valid request that contains every object with fields of its own.
     whole: Value,
-    /// Whether the request holds something that is ignored, though its description has no such field.
+    /// Whether a request contains fields that the decoder ignores although the schema does not
+    /// describe them.
     is_ignored: fn(&Value) -> bool,
 }
 
@@ -188,13 +189,13 @@ fn of_runs() -> [DescribedCase; 3] {
     ]
 }
 
-/// A request of version 2, which ignores what it does not know.
+/// A case for a version 2 request, which ignores unknown fields.
 fn old<R: RequestBody>(decode: fn(&Value) -> Result<(), Problem>, whole: Value) -> DescribedCase {
     let unknown = |body: &Value| !v2::up::<R>(body.clone()).1.is_empty();
     DescribedCase { is_ignored: unknown, ..case::<R>(decode, whole) }
 }
 
-/// A request of the right shape, whether or not its terms can be kept.
+/// A case that checks only the shape of a request, not whether its terms can be met.
 fn shape<R: RequestBody>(whole: Value) -> DescribedCase {
     case::<R>(|it| request::read::<R>(it, ProblemCode::ValidationError).map(drop), whole)
 }
@@ -215,7 +216,7 @@ impl DescribedCase {
         options.should_validate_formats(true).build(&self.schema).unwrap()
     }
 
-    /// The paths of all fields that the description names.
+    /// The paths of all fields in the schema.
     fn described(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         self.collect_fields(&self.schema, "", &mut found);
@@ -238,7 +239,7 @@ impl DescribedCase {
     }
 }
 
-/// Words that some field takes, and words that none does.
+/// Strings that some field accepts, and strings that no field accepts.
 const WORDS: &[&str] = &[
     "",
     " ",
@@ -316,7 +317,7 @@ const WORDS: &[&str] = &[
     "a\0b",
 ];
 
-/// Values of every kind, good and bad, for whatever field.
+/// Valid and invalid values of every type, to try in every field.
 fn values() -> Vec<Value> {
     let mut values: Vec<Value> = WORDS.iter().map(|word| json!(word)).collect();
     values.extend([
@@ -342,7 +343,7 @@ fn values() -> Vec<Value> {
     values
 }
 
-/// Lists that only the files and the verifiers of a workflow can be.
+/// Lists that are meant for the files and verifiers of a workflow.
 fn files_and_bindings() -> Vec<Value> {
     let digest = "0".repeat(64);
     let paths = ["a/b.md", ".hidden/..b", "../a", "a/..", "a//b", "/a", "a/", "a\\b", "a\nb", ""];
@@ -383,7 +384,7 @@ fn files_and_bindings() -> Vec<Value> {
     lists
 }
 
-/// The request with another value at the path; what is no object on the way becomes one.
+/// The request with another value at the path; other values along the path become objects.
 fn with(request: &Value, path: &str, value: Value) -> Value {
     let mut changed = request.clone();
     let mut at = &mut changed;
@@ -397,7 +398,8 @@ fn with(request: &Value, path: &str, value: Value) -> Value {
     changed
 }
 
-/// Where two fields contradict each other, or a cursor was made up, which a description cannot say.
+/// Whether the problem is one that a schema cannot express, such as two fields that contradict each
+/// other or a cursor that no list returned.
 fn is_beyond_description(problem: &Problem) -> bool {
     let detail = &problem.detail;
     detail.contains("contradicts")

@@ -1,13 +1,13 @@
-//! Collects the faults of a request, so that the author of a long document learns all of them.
+//! Collects all faults of a request, so that the author of a long document can fix them together.
 
 use jurat_core::code::ProblemCode;
 use serde_json::json;
 
 use crate::problem::Problem;
 
-/// How many faults are listed.
+/// Maximum number of faults in the list.
 const MOST: usize = 20;
-/// How many of them the message names.
+/// Maximum number of faults in the message.
 const SAID: usize = 5;
 
 /// The faults of a request, in the order of its fields.
@@ -30,12 +30,12 @@ impl IntoIterator for RequestFaults {
 }
 
 impl RequestFaults {
-    /// Whether there is none.
+    /// Whether there are no faults.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds a fault unless it is noted already.
+    /// Adds a fault unless it was added before.
     pub fn add_once(&mut self, problem: Problem) {
         if !self.0.contains(&problem) {
             self.add(problem);
@@ -80,7 +80,7 @@ impl RequestFaults {
     }
 }
 
-/// A value that could not be read has noted its fault, so this is never the answer.
+/// Fallback that is never returned, because every value that cannot be read adds a fault.
 fn unreadable(code: ProblemCode) -> Problem {
     Problem::new(code, "the body cannot be read")
 }

@@ -1,8 +1,8 @@
-//! Small questions about JSON values that come from callers.
+//! Helpers for JSON values from callers.
 
 use serde_json::Value;
 
-/// A whole number that is not negative, however it is written: `3.0` is 3 in JSON.
+/// A whole number that is not negative, in any notation: `3.0` is 3 in JSON.
 pub fn whole_number(value: &Value) -> Option<u64> {
     const LARGEST: f64 = 9_007_199_254_740_991.0;
     #[expect(
@@ -17,7 +17,7 @@ pub fn whole_number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_f64().and_then(of_float))
 }
 
-/// The kind of a value, in words.
+/// The type of a value, in words.
 pub const fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -29,7 +29,7 @@ pub const fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The beginning of a text that a caller sent, for messages.
+/// The beginning of a caller's text, short enough for a message.
 pub fn short(text: &str) -> String {
     text.chars().take(80).collect()
 }

@@ -1,10 +1,10 @@
-//! A member that some replies leave out, and that may be null in the others.
+//! A member that some replies leave out and others may set to null.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Left out, or present; a present member may be null.
 ///
-/// A field of this type needs `#[serde(default)]`, so that a member that is left out can be read.
+/// A field of this type needs `#[serde(default)]`, or a reply without the member cannot be read.
 #[derive(Debug, Clone, Default)]
 pub enum OptionalMember<T> {
     #[default]
@@ -13,11 +13,12 @@ pub enum OptionalMember<T> {
 }
 
 impl<T> OptionalMember<T> {
+    /// Whether the member is left out, for `skip_serializing_if`.
     pub const fn is_left_out(&self) -> bool {
         matches!(self, Self::LeftOut)
     }
 
-    /// The value, unless it is left out or null.
+    /// The value, or `None` if the member is left out or null.
     pub const fn value(&self) -> Option<&T> {
         match self {
             Self::LeftOut => None,

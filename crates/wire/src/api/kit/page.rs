@@ -11,7 +11,7 @@ use utoipa::{
     },
 };
 
-/// Some items, and the cursor of the next page.
+/// Items of a list, with the cursor of the next page.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct PageBody<'a, T> {
     pub items: Vec<T>,
@@ -19,13 +19,14 @@ pub struct PageBody<'a, T> {
 }
 
 impl<'a, T> PageBody<'a, T> {
+    /// A page with these items; the last page has no cursor.
     pub fn new(items: impl IntoIterator<Item = T>, next_cursor: Option<&'a str>) -> Self {
         let next_cursor = next_cursor.map(Cow::Borrowed);
         Self { items: items.into_iter().collect(), next_cursor }
     }
 }
 
-// Written by hand, because a derived one would be called `Page_Round` instead of `RoundPage`.
+// Written by hand, because a derived schema would be named `Page_Round` instead of `RoundPage`.
 impl<T: ToSchema> PartialSchema for PageBody<'_, T> {
     fn schema() -> RefOr<Schema> {
         let items = ArrayBuilder::new().items(Ref::from_schema_name(T::name()));

@@ -1,7 +1,7 @@
-//! Requests as single declarations: a field is written once, and its type owns its rule.
+//! Declares requests: each field is written once, and its type defines its rules.
 //!
-//! `request!` declares the fields of a request. Reading it, naming every fault, knowing which
-//! fields are unknown and describing it in the OpenAPI document all follow from that declaration.
+//! `request!` declares the fields of a request. The reader, the messages about faults, the
+//! detection of unknown fields and the OpenAPI schema are all derived from that declaration.
 
 mod declare;
 mod describe;
@@ -36,17 +36,19 @@ use super::{
 use crate::problem::Problem;
 use unknown::{FieldShape, KnownFields, SearchDepth, UnknownField};
 
-/// A value that a field of a request can have: how it is read and how it is described.
+/// A type for fields of requests: how its values are read, and how the OpenAPI document describes
+/// them.
 pub trait RequestField: Sized {
     /// Whether the description lists the field as required.
     const IS_REQUIRED: bool = true;
     /// Whether the field is part of the description.
     const IS_DESCRIBED: bool = true;
 
-    /// Reads a value that is there. Every fault is noted; after one, nothing is returned.
+    /// Reads a value that is present. Adds every fault to `faults`, and returns `None` if there is
+    /// one.
     fn read(value: &Value, at: &FieldPath<'_>, faults: &mut RequestFaults) -> Option<Self>;
 
-    /// The value of a field that is left out, or why it cannot be.
+    /// The value of a field that is left out, or the reason why it is required.
     fn absent() -> Result<Self, &'static str> {
         Err("is required")
     }
@@ -64,18 +66,18 @@ pub trait RequestField: Sized {
         let read = |(index, item): (usize, &Value)| {
             Self::read(item, &at.member(&index.to_string()), faults)
         };
-        // All are read before one that failed ends it, so that each fault is noted.
+        // Reads every item even if one fails, so that no fault is missed.
         let read: Vec<Option<Self>> = items.iter().enumerate().map(read).collect();
         read.into_iter().collect()
     }
 
-    /// The schema of the value: a reference for a type that the document names.
+    /// The schema of the value; a reference if the document names the type.
     fn describe() -> RefOr<Schema>;
 
     /// Adds the named schemas that [`RequestField::describe`] refers to.
     fn describe_parts(_parts: &mut SchemaParts) {}
 
-    /// The fields that are known within the value.
+    /// The known fields within the value.
     fn shape() -> FieldShape {
         FieldShape::Leaf
     }
@@ -83,22 +85,23 @@ pub trait RequestField: Sized {
 
 /// A request, or an object within one.
 pub trait RequestBody: RequestField + ToSchema {
-    /// What happens to a field that the request does not have.
+    /// How unknown fields are handled.
     const UNKNOWN: UnknownFields;
 
-    /// The fields of the request, the inner ones included.
+    /// All fields of the request, including those of inner objects.
     fn known() -> &'static KnownFields;
 
     /// Adds the fields of the request to the schema of an object.
     fn properties(object: ObjectBuilder) -> ObjectBuilder;
 }
 
-/// What happens to a field that a request does not have.
+/// How a request handles unknown fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownFields {
-    /// It is refused by name, so that a misspelt one never weakens a request in silence.
+    /// Unknown fields are refused by name, so that a misspelt field never silently weakens a
+    /// request.
     Refused,
-    /// It is ignored, as the clients of the registry expect.
+    /// Unknown fields are ignored, as clients of the registry expect.
     Ignored,
 }
 
@@ -107,7 +110,7 @@ pub enum UnknownFields {
 pub enum FieldFault {
     /// The value breaks a rule.
     Wrong(Cow<'static, str>),
-    /// The value means something that is not supported.
+    /// The value asks for something that is not supported.
     Unsupported(Cow<'static, str>),
 }
 
@@ -123,12 +126,12 @@ impl From<String> for FieldFault {
     }
 }
 
-/// Reads a request and returns its first fault.
+/// Reads a request; on failure returns its first fault.
 pub fn read<R: RequestBody>(body: &Value, code: ProblemCode) -> Result<R, Problem> {
     read_all(body, code).map_err(|faults| faults.into_first(code))
 }
 
-/// Reads a request and returns all of its faults.
+/// Reads a request; on failure returns all its faults.
 pub fn read_all<R: RequestBody>(body: &Value, code: ProblemCode) -> Result<R, RequestFaults> {
     let mut faults = RequestFaults::default();
     let at = FieldPath::body(code);
@@ -140,7 +143,7 @@ pub fn read_all<R: RequestBody>(body: &Value, code: ProblemCode) -> Result<R, Re
     }
 }
 
-/// Notes each of the first fields that a request does not have, unless it ignores them.
+/// Adds a fault for each unknown field, up to a limit, unless the request ignores unknown fields.
 pub fn note_unknown<R: RequestBody>(body: &Value, at: &FieldPath<'_>, faults: &mut RequestFaults) {
     let Some(members) = body.as_object().filter(|_| R::UNKNOWN == UnknownFields::Refused) else {
         return;
@@ -150,7 +153,7 @@ pub fn note_unknown<R: RequestBody>(body: &Value, at: &FieldPath<'_>, faults: &m
     }
 }
 
-/// Refuses a field that looks like a misspelt one of a request that ignores unknown fields.
+/// Refuses an unknown field that looks misspelt, for requests that otherwise ignore unknown fields.
 pub fn refuse_slips<R: RequestBody>(body: &Value, code: ProblemCode) -> Result<(), Problem> {
     let Some(members) = body.as_object() else { return Ok(()) };
     let strangers = R::known().unknown_fields(members, SearchDepth::Top);
@@ -176,7 +179,7 @@ pub fn members<'v>(
     members
 }
 
-/// Reads one field of an object, under its name or another one. Null means that it is left out.
+/// Reads one field of an object, under its name or its alias. Null counts as left out.
 pub fn member<T: RequestField>(
     members: &Map<String, Value>,
     (name, alias): (&str, Option<&str>),
@@ -198,12 +201,12 @@ pub fn member<T: RequestField>(
     }
 }
 
-/// A problem with a field of a request that has been read, such as a rule across fields.
+/// A problem with a field, found after the request was read, such as a broken rule across fields.
 pub fn wrong(field: &str, reason: &str) -> Problem {
     FieldPath::body(ProblemCode::ValidationError).member(field).wrong(reason)
 }
 
-/// What a reader of a value without fields found, with its fault noted.
+/// Adds the fault of a value without fields to `faults`, and returns the value if there is none.
 pub fn noted<T>(
     read: Result<T, FieldFault>,
     at: &FieldPath<'_>,
@@ -277,7 +280,7 @@ impl<T: RequestField> RequestField for Box<T> {
     }
 }
 
-/// A field that is known and not described: an alias, or one that is only refused.
+/// A known field that is not described: an alias, or a field that exists only to be refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hidden<T>(pub Option<T>);
 
@@ -302,7 +305,7 @@ impl<T: RequestField> RequestField for Hidden<T> {
     }
 }
 
-/// A list whose bounds are described; the conversion to the domain checks them.
+/// A list with bounds that the schema describes and the conversion to the domain type checks.
 #[derive(Debug)]
 pub struct ListOf<T, const LEAST: usize, const MOST: usize>(pub Vec<T>);
 
@@ -328,7 +331,7 @@ impl<T: RequestField, const LEAST: usize, const MOST: usize> RequestField
     }
 }
 
-/// Whatever the caller sends.
+/// Any JSON value.
 impl RequestField for Value {
     fn read(value: &Value, _at: &FieldPath<'_>, _faults: &mut RequestFaults) -> Option<Self> {
         Some(value.clone())
@@ -373,7 +376,7 @@ impl RequestField for String {
     }
 }
 
-/// An object whose members are all strings; one that is not is named.
+/// An object whose members must all be strings; a fault names the member that is not.
 impl RequestField for BTreeMap<String, String> {
     fn read(value: &Value, at: &FieldPath<'_>, faults: &mut RequestFaults) -> Option<Self> {
         let members = members(value, at, faults)?;

@@ -77,7 +77,7 @@ request! {
 }
 
 values! {
-    /// A session that takes part: its id, a label or a profile.
+    /// A session to call, by its id, a label or a profile.
     pub named struct SessionRef(PoolEntry):
         one_of("A session id, `label:…` or `profile:…`.")
             .item(text().min_length(Some(1)))
@@ -94,20 +94,20 @@ values! {
         integer().enum_values(Some([1, 3, 5])).description(Some("Number of sessions to call."))
         => replicas;
 
-    /// A word that a reply is to hold more than usual.
+    /// A name of additional content for a reply.
     pub named struct Include(()):
         text()
             .enum_values(Some(["traces"]))
             .description(Some("`traces` adds inline evidence to the replicas."))
         => include;
 
-    /// What a reply holds beyond the usual.
+    /// Additional content for a reply: whether it includes traces.
     pub struct IncludeList(Toggle): list_of::<Include>() => traces, with Include;
 
-    /// How scores are combined, as far as it is supported.
+    /// How scores are combined; unsupported ways are refused.
     pub struct SupportedAggregation(ScoreAggregation) like words::Aggregation => aggregation;
 
-    /// The least share that must agree.
+    /// Minimum share that must agree.
     pub struct MinAgreement(f64):
         number().exclusive_minimum(Some(0)).maximum(Some(1)) => min_agreement;
 
@@ -122,11 +122,11 @@ values! {
     pub struct Buckets(Value):
         ArrayBuilder::new().items(number()).min_items(Some(1)).max_items(Some(1000)) => anything;
 
-    /// A field that is known and refused.
+    /// A field that is known but always refused.
     pub struct Unsupported(()): text() => unsupported;
 }
 
-/// When two outputs of delegate say the same.
+/// When two delegate outputs count as equal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EquivalenceChoice(pub Equivalence);
 
@@ -168,7 +168,7 @@ named!(
 const LATER: &[&str] = &["weighted", "median_of_means", "model_ensemble", "ensemble_model"];
 const LARGEST_POOL: usize = 100;
 
-/// The terms of a request; the tier decides the number of replicas if the block does not.
+/// The terms of a request; the tier sets the number of replicas if the block does not.
 pub fn agreement_terms(
     block: Option<ConsensusTerms>,
     tier_replicas: u8,
@@ -223,7 +223,7 @@ fn replicas(value: &Value) -> Result<u8, FieldFault> {
     replica_count(value)
 }
 
-/// 1, 3 or 5.
+/// Reads a number of replicas: 1, 3 or 5.
 pub fn replica_count(value: &Value) -> Result<u8, FieldFault> {
     match whole_number(value) {
         Some(1) => Ok(1),
@@ -257,7 +257,7 @@ fn pool(value: &Value) -> Result<Vec<PoolEntry>, FieldFault> {
     Ok(pool)
 }
 
-/// A session id, as a string or an integer, a label or a profile.
+/// A session id (as a string or an integer), a label or a profile.
 fn pool_entry(item: &Value) -> Option<PoolEntry> {
     let text = match item {
         Value::String(text) if !text.is_empty() => text.clone(),
@@ -282,7 +282,7 @@ fn name_of(entry: &PoolEntry) -> String {
         PoolEntry::Session(id) => id.clone(),
         PoolEntry::Label(label) => format!("label:{label}"),
         PoolEntry::Profile(profile) => format!("profile:{profile}"),
-        // No request names one: calls of tasks do.
+        // Only task calls name an executor; requests do not.
         PoolEntry::Executor { name, .. } => format!("executor:{name}"),
     }
 }
@@ -325,5 +325,5 @@ fn any_number(value: &Value) -> Result<f64, FieldFault> {
     value.as_f64().ok_or_else(|| "must be a number".into())
 }
 
-/// The code of a wrong field on the consensus API.
+/// The code for a faulty field in the consensus API.
 pub const CODE: ProblemCode = ProblemCode::RequestInvalid;

@@ -13,23 +13,25 @@ use utoipa::{
     },
 };
 
+/// The time as RFC 3339 text; empty if it is out of range.
 pub fn text(at: Timestamp) -> String {
     jiff::Timestamp::from_microsecond(at.micros())
         .map_or_else(|_| String::new(), |at| at.to_string())
 }
 
-/// Reads a time; `None` for what is no RFC 3339 text, or too far away to be one of ours.
+/// Reads a time; `None` if the text is not RFC 3339 or the year is not from 1970 to 9999.
 pub fn parse(text: &str) -> Option<Timestamp> {
     let at: jiff::Timestamp = text.parse().ok()?;
     let is_ours = (0..=253_402_300_799).contains(&at.as_second());
     is_ours.then(|| Timestamp::from_micros(at.as_microsecond()))
 }
 
+/// The time as a JSON string.
 pub fn value(at: Timestamp) -> Value {
     Value::String(text(at))
 }
 
-/// A moment, as replies write it.
+/// A time, as replies write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub Timestamp);
 

@@ -1,4 +1,4 @@
-//! The fixed words of the domain as the API writes and describes them.
+//! The fixed words of the domain, as the API writes and describes them.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,8 @@ use super::{
     request::{FieldPath, RequestField, SchemaParts, component, noted, values::word},
 };
 
-/// The words of a set of the core: written and read by their names, described by the list of all.
+/// Wraps an enum of the core: its values are written and read by name, and the schema lists all
+/// names.
 macro_rules! described {
     ($($name:ident, $word:path, $text:literal;)+) => {$(
         #[doc = $text]
@@ -114,7 +115,7 @@ described! {
     VerifierStatus, verifier::VerifierStanding, "Whether a verifier can be used.";
 }
 
-/// Words that requests have too: anything else is refused with the list of those that are known.
+/// Makes words readable in requests: any other word is refused, with the list of known words.
 macro_rules! read {
     ($($name:ident, $word:path;)+) => {$(
         impl RequestField for $name {
@@ -155,7 +156,7 @@ read! {
     WorkflowSource, workflow::VersionSource;
 }
 
-/// The state of a round: it runs, or it has ended in one of several ways.
+/// The state of a round: open, or how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundState(pub Option<round::RoundEnding>);
 
@@ -188,12 +189,12 @@ impl PartialSchema for RoundState {
 
 impl ToSchema for RoundState {}
 
-/// The error for a word that this version does not know.
+/// The error about a word that this version does not know.
 pub(crate) fn unknown_word<E: de::Error>(set: &str, text: &str) -> E {
     E::custom(format!("`{text}` is not a known {set}"))
 }
 
-/// A string that is one of these words.
+/// The schema of a string that is one of these words.
 pub(crate) fn one_of(text: &str, words: impl Iterator<Item = &'static str>) -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(Type::String)

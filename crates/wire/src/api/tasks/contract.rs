@@ -1,4 +1,4 @@
-//! The contract of a task: its fields, their rules, and the contract that executors get.
+//! The contract of a task: its fields, their rules, and its conversion for executors.
 
 use jurat_core::policy::{self, policy_hash};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ use crate::{
 /// A number of executors, votes or attempts.
 type Few = Count<1, 64>;
 type CostUnits = Whole<1, 1_000_000_000>;
-/// A lease or a reveal: from a tenth of a second to a day.
+/// Duration of a lease or a reveal: from a tenth of a second to a day.
 type SpanMs = Whole<100, 86_400_000>;
 const YEAR_MS: u64 = 31_536_000_000;
 /// The end of the year 9999.
@@ -213,7 +213,7 @@ values! {
     pub struct TaskName(String):
         text().pattern(Some(r"^(?!(\.|\.\.|sample)$)[A-Za-z0-9_.:-]{1,128}$")) => task_name;
 
-    /// What a task is about.
+    /// The input of a task.
     pub named struct TaskInputs(Value):
         one_of("The input of the task; executors receive it as `inputs`.")
             .item(object())
@@ -230,19 +230,19 @@ values! {
     /// The parameters of a policy.
     pub struct TaskPolicyParams(Value): object() => document;
 
-    /// How work on a task is given out.
+    /// How executors get work on a task.
     pub named struct AssignmentMode(()):
         text()
             .enum_values(Some(["CLAIM", "open"]))
             .description(Some("Executors claim the work; both values mean the same."))
         => assignment_mode;
 
-    /// Whether a task goes on after its decision.
+    /// Whether a task continues after its decision.
     pub named struct TaskMode(String):
         text().enum_values(Some(TASK_MODES)).description(Some("Whether the task ends with its decision or continues with the next epoch. `CONTINUOUS` needs the budget mode `EPOCH_RENEW`."))
         => task_mode;
 
-    /// For how long a budget lasts.
+    /// How long a budget lasts.
     pub named struct BudgetMode(String):
         text()
             .enum_values(Some(BUDGET_MODES))
@@ -269,14 +269,14 @@ values! {
     pub struct PolicyHash(String):
         text().pattern(Some("^([Ss][Hh][Aa]256:)?[0-9A-Fa-f]{64}$")) => hash;
 
-    /// The weight of a success that nobody confirmed.
+    /// The weight of an unconfirmed success.
     pub struct ImplicitWeight(f64): number().minimum(Some(0)).maximum(Some(1)) => weight;
 
-    /// The key of whoever may dispute a decision.
+    /// The public key of the authority that may dispute a decision.
     pub struct AuthorityKey(String):
         text().pattern(Some("^ed25519:([0-9A-Fa-f]{64}|placeholder)$")) => authority_key;
 
-    /// Types of evidence that may be inline.
+    /// MIME types of inline evidence.
     pub struct MimeList(Vec<String>):
         ArrayBuilder::new().items(text()).min_items(Some(MIMES.len())).max_items(Some(MOST_MIMES))
         => mimes,
@@ -286,15 +286,15 @@ values! {
 const TASK_MODES: [&str; 2] = ["ONE_SHOT", "CONTINUOUS"];
 const BUDGET_MODES: [&str; 2] = ["LIFETIME", "EPOCH_RENEW"];
 const ID_RULE: &str = "must have 1 to 128 letters, digits, `-`, `_`, `.` and `:`, and must not be `.`, `..` or `sample`";
-/// Addresses with these mean something else.
+/// Names that cannot be ids, because URLs with them mean something else.
 const RESERVED: [&str; 3] = [".", "..", "sample"];
 
-/// Whether no task and no run can have the name.
+/// Whether the name is reserved, so that no task or run can have it.
 pub(in crate::api) fn is_reserved(id: &str) -> bool {
     RESERVED.contains(&id)
 }
 
-/// The name of a task in a query.
+/// Checks the id of a task in a query.
 pub fn checked_id(id: &str) -> Result<&str, Problem> {
     if is_id(id) { Ok(id) } else { Err(request::wrong("task_id", ID_RULE)) }
 }
@@ -411,7 +411,7 @@ impl From<TaskContractBody> for TaskContract {
     }
 }
 
-/// A word, or the first of its set.
+/// The word, or the first known word as the default.
 fn first_or(word: Option<String>, known: [&str; 2]) -> String {
     word.unwrap_or_else(|| known[0].to_owned())
 }

@@ -1,4 +1,4 @@
-//! What a task decided, also in the words of the peer that has `run-real`.
+//! The decision of a task, including fields with the names that the peer's `run-real` uses.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::reply::{TaskView, VoteBody, committed, profile, sides, votes};
 use crate::api::kit::words::{Basis, TaskAggregation, TaskState};
 
-/// What is known of the candidate that was decided on.
+/// The decided candidate.
 #[derive(Debug, Clone)]
 pub struct DecidedCandidate<'a> {
     pub output: &'a Value,
@@ -108,6 +108,7 @@ pub struct DecisionBody<'a> {
     pub final_hash: Option<Cow<'a, str>>,
 }
 
+/// The decision of a task, with the decided candidate if there is one.
 pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedCandidate<'a>>) -> DecisionBody<'a> {
     let task = view.task;
     let committed = committed(task);
@@ -152,7 +153,7 @@ pub fn decision<'a>(view: TaskView<'a>, decided: Option<DecidedCandidate<'a>>) -
     }
 }
 
-/// Only those who voted for it speak for it.
+/// The basis of a decision: only votes for the candidate count.
 fn basis(proposal: &Proposal) -> Option<consensus::Basis> {
     let is_for =
         |vote: &Vote| vote.ballot().is_some_and(|it| it.status == EvaluationStatus::Passed);
@@ -160,7 +161,7 @@ fn basis(proposal: &Proposal) -> Option<consensus::Basis> {
     consensus::Basis::of(voters.map(|(voter, _)| voter.as_str()))
 }
 
-/// Who was asked and forfeited its vote stays in the denominator.
+/// Share of votes for the candidate. Forfeited votes stay in the denominator.
 fn agreement(proposal: &Proposal, approvals: usize) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a task has at most 64 votes on a candidate")]
     let share = approvals as f64 / proposal.votes.len() as f64;

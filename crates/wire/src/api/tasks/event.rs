@@ -1,4 +1,4 @@
-//! What happened to a task, event by event.
+//! Events of a task.
 
 use std::borrow::Cow;
 
@@ -15,11 +15,12 @@ use crate::api::kit::{
     words::one_of,
 };
 
-/// The name of an event of a task in a stream, and the name of the last one.
+/// Name of a task's event in a stream.
 pub const TASK_EVENT: &str = "task_event";
+/// Name of the last event of a stream.
 pub const TASK: &str = "final";
 
-/// Members of an event that are moments. Documents keep them as numbers.
+/// Members of an event that are times. Stored documents contain them as numbers.
 const MOMENTS: [&str; 4] = ["until", "at", "settles_at", "expires_at"];
 
 /// An event of a task.
@@ -36,7 +37,7 @@ pub struct TaskEventBody<'a> {
     pub data: Value,
 }
 
-/// The name of an event. A reader meets names of later versions, too.
+/// The name of an event. It is text, because a client may receive names of later versions.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct TaskEventName(pub Cow<'static, str>);
@@ -53,6 +54,7 @@ impl ToSchema for TaskEventName {
     }
 }
 
+/// An event of a task.
 pub fn event_body<'a>(
     task_id: &'a str,
     seq: u64,
@@ -73,7 +75,7 @@ pub fn event_body<'a>(
     }
 }
 
-/// Writes moments as all replies do.
+/// Writes times as text, as in all replies.
 fn readable(members: &mut Map<String, Value>) {
     for (name, value) in members {
         if let Value::Object(inner) = value {

@@ -1,4 +1,4 @@
-//! Disputes of a decision that is final.
+//! Disputes of final decisions.
 
 use jurat_core::{code::ProblemCode, task::TaskComplaint};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::{
 
 /// The largest number that can be stored.
 const LARGEST: u64 = i64::MAX as u64;
-/// Hex digits of an Ed25519 signature.
+/// Number of hex digits of an Ed25519 signature.
 const SIGNATURE_DIGITS: usize = 128;
 
 request! {

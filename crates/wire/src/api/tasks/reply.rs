@@ -1,4 +1,4 @@
-//! A task as it is shown: how far it has come, who works on it, and what it has spent.
+//! Tasks as replies show them: progress, executors and spending.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -19,15 +19,15 @@ use crate::api::kit::{
 };
 use crate::executor::VerificationStatus;
 
-/// What is known of a task.
+/// The parts of a task that replies show.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskView<'a> {
     pub task: &'a Task,
     pub task_type: &'a str,
-    /// Gone once the task was pruned.
+    /// `None` once the task was pruned.
     pub contract: Option<&'a Value>,
     pub contract_digest: &'a str,
-    /// Who may work on it, as it is recorded.
+    /// The recorded roster.
     pub panel: &'a Value,
     /// Number of events.
     pub events: u64,
@@ -36,7 +36,7 @@ pub struct TaskView<'a> {
     pub reason: Option<&'a str>,
 }
 
-/// A line of a list of tasks.
+/// The parts of a task that lists show.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskLine<'a> {
     pub id: &'a str,
@@ -227,6 +227,7 @@ pub struct VoteBody<'a> {
     pub forfeited: Option<VoteForfeit>,
 }
 
+/// A task in a list.
 pub fn summary(line: TaskLine<'_>) -> TaskSummaryBody<'_> {
     TaskSummaryBody {
         task_id: Cow::Borrowed(line.id),
@@ -245,7 +246,7 @@ pub fn whole(view: TaskView<'_>) -> TaskBody<'_> {
     TaskBody { contract: OptionalMember::Is(view.contract.map(Cow::Borrowed)), ..body(view) }
 }
 
-/// A task without its contract, for those who sent it.
+/// A task without its contract, for the reply to a submission.
 pub fn body(view: TaskView<'_>) -> TaskBody<'_> {
     let TaskView { task, panel, .. } = view;
     TaskBody {
@@ -293,7 +294,7 @@ fn texts(list: &Value) -> Vec<Cow<'_, str>> {
     texts.map(Cow::Borrowed).collect()
 }
 
-/// The profile of a panel.
+/// The profile of a roster.
 pub(super) fn profile(panel: &Value) -> &str {
     panel["profile"].as_str().unwrap_or("default")
 }
@@ -370,7 +371,7 @@ fn vote<'a>(voter: &'a str, vote: &'a Vote) -> VoteBody<'a> {
     }
 }
 
-/// How many of the votes that count are on each side.
+/// Number of valid votes for and against a candidate.
 pub(super) fn sides(proposal: &Proposal) -> (usize, usize) {
     let of = |status: EvaluationStatus| {
         let counted = proposal.votes.values().filter_map(Vote::ballot);

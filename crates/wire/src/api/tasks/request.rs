@@ -1,4 +1,4 @@
-//! Requests about tasks: submitting one, and cancelling it.
+//! Requests to submit and to cancel tasks.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +20,9 @@ use crate::{
     problem::Problem,
 };
 
-/// How many executors a task may name.
+/// Maximum number of names in a list of executors.
 const MOST_NAMES: usize = 64;
-/// An executor, or a judge by its provider and model.
+/// Pattern of a voter: an executor, or a judge by its provider and model.
 const VERIFIER: &str = "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63}|judge:[a-z0-9-]{1,64}/[!-~]{1,128})$";
 
 /// A task to submit: its contract alone, or with the executors for it.
@@ -75,13 +75,13 @@ values! {
         list_of::<VerifierName>().max_items(Some(MOST_NAMES)) => voters, with VerifierName;
 }
 
-/// Reads a contract alone or with its executors, and names all terms that nobody could keep.
-/// Whether it has expired is checked by the engine, which knows whether the task exists already.
+/// Reads a contract alone or with its executors; a problem names all terms that cannot be met. The
+/// engine checks the expiry, because it knows whether the task already exists.
 pub fn decode_submit(body: &Value) -> Result<TaskSubmission, Problem> {
     read_submit(body).map_err(|faults| faults.into_problem(ProblemCode::ValidationError))
 }
 
-/// The same, with each fault by itself.
+/// Like [`decode_submit`], but returns each fault separately.
 pub(in crate::api) fn read_submit(body: &Value) -> Result<TaskSubmission, RequestFaults> {
     let submission = read_shape(body)?;
     let at = FieldPath::body(ProblemCode::ValidationError);
@@ -93,7 +93,7 @@ pub(in crate::api) fn read_submit(body: &Value) -> Result<TaskSubmission, Reques
     if faults.is_empty() { Ok(submission) } else { Err(faults) }
 }
 
-/// Names the field of a problem that was found later by its path in the submission.
+/// Rewrites the field of a problem that was found after decoding as a path in the submission.
 #[must_use]
 pub fn located(body: &Value, mut problem: Problem) -> Problem {
     let Some(field) = problem.field.take() else { return problem };
@@ -121,7 +121,7 @@ fn read_shape(body: &Value) -> Result<TaskSubmission, RequestFaults> {
     })
 }
 
-/// Whether the contract comes with its executors.
+/// Whether the body is a contract with its executors.
 fn is_order(body: &Value) -> bool {
     body.get("contract").is_some()
 }
@@ -185,7 +185,7 @@ fn names(value: &Value, is_known: fn(&str) -> bool) -> Result<Vec<String>, Field
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-/// `judge:provider/model`.
+/// Whether the text is `judge:provider/model`.
 fn is_judge(text: &str) -> bool {
     let Some((provider, model)) = text.strip_prefix("judge:").and_then(|it| it.split_once('/'))
     else {
@@ -199,7 +199,7 @@ fn is_judge(text: &str) -> bool {
         && model.bytes().all(|symbol| symbol.is_ascii_graphic())
 }
 
-/// The reason to cancel a task.
+/// Reads the reason for cancelling a task.
 pub fn decode_cancel(body: &Value) -> Result<Option<String>, Problem> {
     let cancel: CancelTaskRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(cancel.reason.map(|reason| reason.0))

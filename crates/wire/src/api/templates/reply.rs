@@ -55,6 +55,7 @@ pub struct DesignChecksBody<'a> {
     pub guidance: Option<Cow<'a, str>>,
 }
 
+/// One criterion of the design checks.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = DesignCheckCriterion)]
 pub struct CriterionBody<'a> {
@@ -150,9 +151,10 @@ pub struct TemplateFileEnvelope<'a> {
     pub content_base64: Option<String>,
 }
 
-/// What tools of models are given at the most.
+/// Maximum size of a file that an MCP tool returns, in bytes.
 pub const MOST_OVER_MCP: u64 = 256 * 1024;
 
+/// A file with its content, as text or base64.
 pub fn envelope<'a>(file: &'a TemplateFile, content: &'a [u8]) -> TemplateFileEnvelope<'a> {
     let text = Some(file).filter(|file| file.content_kind == "text");
     let text = text.and_then(|_| std::str::from_utf8(content).ok());
@@ -168,6 +170,7 @@ pub fn envelope<'a>(file: &'a TemplateFile, content: &'a [u8]) -> TemplateFileEn
     }
 }
 
+/// A file of a version.
 pub fn body_of(file: &TemplateFile) -> TemplateFileBody<'_> {
     TemplateFileBody {
         path: Cow::Borrowed(&file.path),
@@ -206,6 +209,7 @@ fn safety(it: &TemplateSafety) -> SafetyBody<'_> {
     }
 }
 
+/// A template in a list.
 pub fn listed(line: &TemplateLine) -> TemplateSummary<'_> {
     let TemplateLine { template, release, summary } = line;
     TemplateSummary {
@@ -226,7 +230,7 @@ pub fn listed(line: &TemplateLine) -> TemplateSummary<'_> {
     }
 }
 
-/// The body as it is read: with a warning before it for those who did not write it.
+/// The body of a template; for anyone but the owner it begins with a warning.
 pub fn markdown(found: &TemplateVersion, is_owner: bool) -> String {
     let body = &found.content.body;
     if is_owner {
@@ -239,6 +243,7 @@ pub fn markdown(found: &TemplateVersion, is_owner: bool) -> String {
     format!("{}{}\n{body}", banner(found), guidance.unwrap_or_default())
 }
 
+/// One version of a template in full.
 pub fn shown(found: &TemplateVersion, is_owner: bool) -> TemplateBody<'_> {
     let TemplateVersion { template, release, summary, content, files, .. } = found;
     let snapshot = |it| SnapshotBody::of(it, found.is_revoked(it));
@@ -287,6 +292,7 @@ pub struct PublishedTemplateBody<'a> {
     pub verifier_exposure_notice: Option<String>,
 }
 
+/// A published version; `exposed` names the verifiers that are now public.
 pub fn published<'a>(
     (template_id, slug, publishing_handle): (&'a str, &'a str, &'a str),
     version: u32,
@@ -322,6 +328,7 @@ pub struct TemplateSearchBody<'a> {
     pub search_mode: Cow<'static, str>,
 }
 
+/// A matching template.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = TemplateHit)]
 pub struct TemplateHitBody<'a> {
@@ -337,6 +344,7 @@ pub struct TemplateHitBody<'a> {
     pub tags: Cow<'a, [String]>,
 }
 
+/// Search results, best match first.
 pub fn searched<'a>(
     query: &'a str,
     limit: usize,
@@ -385,6 +393,7 @@ pub struct OfferedTemplate<'a> {
     pub transferred: bool,
 }
 
+/// A template offered to another owner.
 pub fn offered(invitation: &Invitation) -> OfferedTemplate<'_> {
     OfferedTemplate {
         template_id: Cow::Borrowed(&invitation.target_id),
@@ -398,6 +407,7 @@ pub fn offered(invitation: &Invitation) -> OfferedTemplate<'_> {
     }
 }
 
+/// The reply to an offer of a template to its own owner.
 pub fn already_owned(template: &Template) -> OfferedTemplate<'_> {
     OfferedTemplate {
         template_id: Cow::Borrowed(&template.id),
@@ -437,6 +447,7 @@ pub struct ForkedTemplate<'a> {
     pub next_step: Cow<'static, str>,
 }
 
+/// A verifier created from a snapshot.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 #[schema(as = ForkedVerifier)]
 pub struct ForkedVerifierBody<'a> {
@@ -447,6 +458,7 @@ pub struct ForkedVerifierBody<'a> {
     pub version: Option<u32>,
 }
 
+/// A workflow forked from a template; `moved` is the old and the new handle of the template.
 pub fn forked<'a>(
     (workflow_id, slug, name): (&'a str, &'a str, &'a str),
     (parent_template_id, parent_template_version): (&'a str, u32),
@@ -496,6 +508,7 @@ pub struct DeletedVersion<'a> {
     pub deleted: bool,
 }
 
+/// A deleted version.
 pub fn deleted_version(template_id: &str, version: u32) -> DeletedVersion<'_> {
     DeletedVersion { template_id: Cow::Borrowed(template_id), version, deleted: true }
 }
@@ -511,6 +524,7 @@ pub struct DeprecatedVersion<'a> {
     pub deprecation_message: Option<Cow<'a, str>>,
 }
 
+/// A deprecated version.
 pub fn deprecated<'a>(
     template_id: &'a str,
     version: u32,
@@ -576,6 +590,7 @@ pub struct ScreenRunBody<'a> {
     pub reasoning: Option<Cow<'a, str>>,
 }
 
+/// The verdict of one screening judge.
 pub fn screen_run_body<'a>(
     (verifier_id, verifier_version): (&'a str, u32),
     verifier_run_id: &'a str,

@@ -77,21 +77,22 @@ values! {
     pub struct Remark(String):
         text().pattern(Some(r"^[^\x00]*$")).max_length(Some(REMARK_CHARS)) => remark;
 
-    /// The words to search templates for.
+    /// A search query for templates.
     pub struct TemplateQuery(String):
         text().pattern(Some(NOT_BLANK)).max_length(Some(QUERY_CHARS)) => query;
 
     /// Whether only the caller's own templates are wanted.
     pub struct OnlyMine(bool): text().pattern(Some("^(all|mine)$")) => only_mine;
 
-    /// The name of a template, as far as it is not blank; a name without its form names no template.
+    /// A reference to a template. Any text that is not blank is accepted: a malformed reference is
+    /// a template that does not exist.
     pub struct TemplateName(String): text().pattern(Some(TEMPLATE)) => template_name;
 }
 
-/// An id, or a handle and a slug, with an optional version.
+/// Pattern of a reference: an id, or a handle and a slug, with an optional version.
 const TEMPLATE: &str = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|@[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]/[a-z0-9-]{1,128})(@v?[1-9][0-9]{0,8})?$";
 
-/// The user who is offered a template.
+/// Reads the user who is offered a template.
 pub fn decode_transfer(body: &Value) -> Result<String, Problem> {
     let request: TransferTemplateRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(request.new_owner_user_id_or_email.0)
@@ -105,8 +106,8 @@ pub struct TemplateSearchOrder {
     pub limit: usize,
 }
 
-/// A template as an address or a field names it, with the version that is given beside it. A text
-/// without the form of a reference names none.
+/// Reads a reference to a template, with a separately given version. A malformed reference is a
+/// template that does not exist.
 pub fn reference(text: &str, version: Option<u32>) -> Result<TemplateRef, Problem> {
     let absent =
         || Problem::new(ProblemCode::NotFound, format!("there is no template `{}`", short(text)));
@@ -120,7 +121,7 @@ pub fn reference(text: &str, version: Option<u32>) -> Result<TemplateRef, Proble
     }
 }
 
-/// The workflow, and the release notes.
+/// Reads the workflow and the release notes.
 pub fn decode_publish(body: &Value) -> Result<(String, Option<String>), Problem> {
     let request: PublishTemplateRequest = request::read(body, ProblemCode::ValidationError)?;
     let workflow = match (request.workflow_id, request.skill_id) {
@@ -146,26 +147,26 @@ pub fn decode_search(body: &Value) -> Result<TemplateSearchOrder, Problem> {
     })
 }
 
-/// The template, and the name of the fork.
+/// Reads the template and the name of the fork.
 pub fn decode_fork(body: &Value) -> Result<(TemplateRef, Option<String>), Problem> {
     let request: ForkTemplateRequest = request::read(body, ProblemCode::ValidationError)?;
     let version = request.version.map(|version| version.0);
     Ok((reference(&request.identifier.0, version)?, request.name.map(|name| name.0)))
 }
 
-/// The message to users of a deprecated version.
+/// Reads the message to users of a deprecated version.
 pub fn decode_deprecate(body: &Value) -> Result<Option<String>, Problem> {
     let request: DeprecateVersionRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(said(request.message))
 }
 
-/// The reason to archive a template.
+/// Reads the reason for archiving a template.
 pub fn decode_archive(body: &Value) -> Result<Option<String>, Problem> {
     let request: ArchiveTemplateRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(said(request.archive_reason))
 }
 
-/// A remark that says something.
+/// The remark, unless it is blank.
 fn said(remark: Option<Remark>) -> Option<String> {
     remark.map(|remark| remark.0).filter(|text| !text.trim().is_empty())
 }

@@ -1,4 +1,4 @@
-//! A run as replies and lists show it.
+//! Verifier runs as replies and lists show them.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ use crate::{
     problem::without_brackets,
 };
 
-/// What the sessions of judges begin with.
+/// Prefix of the session ids of judges.
 const JUDGE: &str = "judge:";
 
 /// A verifier run; outside of lists, with the answer of each judge.
@@ -176,7 +176,7 @@ impl ToSchema for VerifierRunStatus {
     }
 }
 
-/// A line of a list.
+/// A run in a list.
 pub fn line(run: &VerifierRun) -> VerifierRunBody<'_> {
     let (ticket, end) = (&run.ticket, run.end.as_ref());
     let from = &ticket.provenance;

@@ -1,4 +1,4 @@
-//! A request to run a verifier.
+//! Requests to run a verifier.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ request! {
     }
 }
 
-/// The one deadline of a run.
+/// Deadline of a run, in milliseconds.
 pub(crate) type RunTimeoutMs = Whole<1, 300_000>;
 
 values! {
@@ -74,7 +74,7 @@ values! {
         with JudgeModel;
 }
 
-/// A request that was read.
+/// A decoded request to run a verifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierRunRequest {
     pub inputs: BTreeMap<String, String>,
@@ -123,12 +123,12 @@ pub fn decode_verifier_run(body: &Value) -> Result<VerifierRunRequest, Problem> 
     })
 }
 
-/// The deadline of a run.
+/// The deadline of a run, or the default.
 pub(crate) fn timeout_ms(given: Option<RunTimeoutMs>) -> u64 {
     given.map_or(DEFAULT_TIMEOUT_MS, |given| given.0)
 }
 
-/// The value of a field that has two names.
+/// The value of a field with an alias; two different values contradict each other.
 fn same<T: PartialEq>(
     (name, alias): (&str, &str),
     one: Option<T>,
@@ -160,7 +160,7 @@ fn judge_list(value: &Value) -> Result<Vec<ModelRef>, FieldFault> {
     Ok(texts.into_iter().map(read).collect::<Result<_, _>>()?)
 }
 
-/// The number of judges: the one that is given, else all that are named, else one.
+/// The number of judges: the given number, or the number of named judges, or one.
 pub(crate) fn replicas(given: Option<JudgeCount>, judges: usize) -> Result<u8, Problem> {
     match (given, judges) {
         (Some(JudgeCount(number)), _) => Ok(number),

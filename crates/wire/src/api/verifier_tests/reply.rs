@@ -1,4 +1,4 @@
-//! What a measurement found, as replies and events show it.
+//! Measurements as replies and events show them.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -78,6 +78,7 @@ pub struct CaseError<'a> {
 }
 
 impl<'a> CaseError<'a> {
+    /// The error of a case without a verdict.
     pub fn of(error: &'a (VerifierRunError, String)) -> Self {
         Self { code: Cow::Borrowed(error.0.as_str()), message: Cow::Borrowed(&error.1) }
     }
@@ -108,10 +109,12 @@ pub struct FlipBody<'a> {
 }
 
 impl ReportBody<'_> {
+    /// The time of a measurement, as the report shows it.
     pub fn measured_at(at: Timestamp) -> Time {
         Time(at)
     }
 
+    /// A cost in millionths of a credit, as the report shows it.
     pub fn cost(micros: i64) -> String {
         usd(micros)
     }

@@ -88,13 +88,17 @@ values! {
 /// The cases of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaseSource {
+    /// The version's own examples.
     Own,
+    /// The cases of the newest test of the previous version.
     Previous,
+    /// The cases of the request.
     Given(Vec<CaseOrder>),
+    /// Attacks of these families.
     Attacks(Vec<String>),
 }
 
-/// A case with the verdict that it should get.
+/// A case with its expected verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseOrder {
     pub id: Option<String>,
@@ -103,7 +107,7 @@ pub struct CaseOrder {
     pub passed: bool,
 }
 
-/// A request that was read.
+/// A decoded request to measure a verifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeasureOrder {
     pub cases: CaseSource,

@@ -1,9 +1,9 @@
-//! Reads the scores of a measurement, which replies hold as a document.
+//! Reads the scores of a measurement, which replies contain as a document.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The scores of a test or of an attack; those of the other are empty.
+/// The scores of a test or an attack; fields that belong only to the other are empty.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct MeasurementScores {

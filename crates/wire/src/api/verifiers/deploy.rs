@@ -66,12 +66,12 @@ request! {
     }
 }
 
-// The draft checks the rest of what these describe, for requests and files alike.
+// The draft enforces the other limits that these schemas describe, for requests and files alike.
 values! {
     /// The name of a verifier.
     pub struct NewVerifierName(String): text().pattern(Some("^[a-z0-9-]{1,128}$")) => filled;
 
-    /// What a verifier checks, for people.
+    /// The description of a verifier, for people.
     pub struct VerifierDescription(String):
         text().pattern(Some(PLAIN)).max_length(Some(1024)) => filled;
 
@@ -150,6 +150,7 @@ pub struct DeployedVerifier<'a> {
 }
 
 impl<'a> DeployedVerifier<'a> {
+    /// The reply to a deployed version.
     pub fn new(
         verifier: &'a Verifier,
         contract: InputContract,

@@ -1,4 +1,4 @@
-//! What was found when a version was measured, without the cases themselves.
+//! Measurements of a version, without their cases.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ pub struct MeasurementBody<'a> {
 }
 
 impl<'a> MeasurementBody<'a> {
-    /// The document is what the engine keeps of a measurement.
+    /// A measurement from the document that the engine stores.
     pub fn new(id: &'a str, at: Timestamp, data_digest: &'a str, document: &'a Value) -> Self {
         Self {
             measurement_id: Cow::Borrowed(id),
@@ -60,7 +60,7 @@ impl<'a> MeasurementBody<'a> {
 }
 
 impl<'a> NewestMeasurements<'a> {
-    /// `None` for a version that was never measured.
+    /// The newest test and attack of a version; `None` if it was never measured.
     pub fn of(found: &[(VerifierRunPurpose, MeasurementBody<'a>)]) -> Option<Self> {
         let of = |wanted: VerifierRunPurpose| {
             let found = found.iter().find(|(purpose, _)| *purpose == wanted);

@@ -1,4 +1,4 @@
-//! A verifier as lists and replies show it.
+//! Verifiers as lists and replies show them.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -39,7 +39,7 @@ pub struct ListedVerifier<'a> {
     pub owner: Option<Cow<'a, str>>,
 }
 
-/// A verifier as somebody reaches it: as its owner, or through a workflow.
+/// A verifier in the list of a caller who owns it or has access through a workflow.
 pub fn listed<'a>(
     verifier: &'a Verifier,
     role: VerifierRole,
@@ -142,6 +142,7 @@ pub struct SnapshotBody<'a> {
 }
 
 impl<'a> SnapshotBody<'a> {
+    /// A verifier as published, and whether its owner has since revoked it.
     pub fn of(snapshot: &'a VerifierSnapshot, is_revoked: bool) -> Self {
         let config = &snapshot.config;
         Self {
@@ -170,7 +171,7 @@ impl JudgeModelConfig {
     }
 }
 
-/// A version, named as it was asked for: a pin stays.
+/// One version in full. Its id keeps the pinned version of the request.
 pub fn shown<'a>(
     asked: &VerifierRef,
     version: &'a VerifierVersion,
@@ -224,6 +225,7 @@ pub struct VersionBody<'a> {
     pub is_current: bool,
 }
 
+/// A version in a list.
 pub fn version_line<'a>(
     verifier: &'a Verifier,
     version: u32,
@@ -248,6 +250,7 @@ pub struct RevokedVerifier<'a> {
     pub revoked: bool,
 }
 
+/// A revoked verifier.
 pub fn revoked(verifier: &Verifier) -> RevokedVerifier<'_> {
     RevokedVerifier {
         verifier_id: Cow::Borrowed(&verifier.id),
@@ -264,6 +267,7 @@ pub struct DeletedVerifier<'a> {
     pub deleted: bool,
 }
 
+/// A deleted verifier.
 pub fn deleted(verifier: &Verifier) -> DeletedVerifier<'_> {
     DeletedVerifier {
         verifier_id: Cow::Borrowed(&verifier.id),

@@ -1,4 +1,4 @@
-//! Files of workflows as replies show them.
+//! Workflow files as replies show them.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,8 @@ use utoipa::ToSchema;
 
 use crate::api::kit::words;
 
-/// The largest content of bytes that stands in a reply; larger ones are fetched raw.
+/// Maximum size of a binary file whose content a reply includes, in bytes; larger files are fetched
+/// raw.
 const INLINE_BYTES: u64 = 256 * 1024;
 
 /// A file attached to a workflow.
@@ -73,6 +74,7 @@ pub struct WorkflowFilesBody<'a> {
     pub files: Vec<WorkflowFileEnvelope<'a>>,
 }
 
+/// A file of a workflow, without its content.
 pub fn manifest(file: &FileEntry) -> WorkflowFileBody<'_> {
     WorkflowFileBody {
         path: Cow::Borrowed(&file.path),
@@ -94,15 +96,15 @@ fn is_inline(file: &FileEntry) -> bool {
     file.kind == ContentKind::Text || file.size_bytes <= INLINE_BYTES
 }
 
-/// Whether there is room for a content.
+/// Whether a reply has room for the content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InlineRoom {
     Fits,
-    /// The files before it fill the reply.
+    /// The files before this one fill the reply.
     Full,
 }
 
-/// A file with its content, if there is room for it.
+/// A file with its content, or the reason why the content is missing.
 pub fn envelope<'a>(
     file: &'a FileEntry,
     content: &'a [u8],
@@ -128,7 +130,7 @@ pub fn envelope<'a>(
     envelope
 }
 
-/// A path without a file.
+/// The entry of a path that has no file.
 pub fn missing(path: &str) -> WorkflowFileEnvelope<'_> {
     WorkflowFileEnvelope {
         path: Cow::Borrowed(path),

@@ -1,4 +1,4 @@
-//! Grants of a workflow to others, in requests and replies.
+//! Workflow grants in requests and replies.
 
 use std::borrow::Cow;
 
@@ -50,25 +50,25 @@ request! {
 }
 
 values! {
-    /// A role that can be granted: every one but that of the owner.
+    /// A role that can be granted: any role except owner.
     pub struct GrantedRole(AccessRole): text().pattern(Some("^(view|edit|admin)$")) => granted_role,
         absent "must be one of view, edit, admin";
 }
 
-/// The grantee, the role, and whether the history is shared too.
+/// Reads the grantee, the role, and whether the history is shared too.
 pub fn decode_grant(body: &Value) -> Result<(AccountName, AccessRole, bool), Problem> {
     let grant: WorkflowGrantRequest = request::read(body, ProblemCode::ValidationError)?;
     let with_history = grant.include_history == Some(true);
     Ok((grant.grantee_email_or_at_team_handle.0, grant.role.0, with_history))
 }
 
-/// The grantee whose grant is revoked.
+/// Reads the grantee whose grant is revoked.
 pub fn decode_revoke(body: &Value) -> Result<AccountName, Problem> {
     let revoke: RevokeWorkflowGrantRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(revoke.grantee_email_or_at_team_handle.0)
 }
 
-/// The new owner.
+/// Reads the new owner.
 pub fn decode_transfer(body: &Value) -> Result<AccountName, Problem> {
     let transfer: TransferWorkflowRequest = request::read(body, ProblemCode::ValidationError)?;
     Ok(transfer.new_owner_user_id_or_email.0)
@@ -97,6 +97,7 @@ pub struct GrantedWorkflow<'a> {
     pub shared_from_version: Option<u32>,
 }
 
+/// A new grant; `floor` is the first shared version, or 0 for all.
 pub fn granted(workflow_id: &str, role: AccessRole, floor: u32) -> GrantedWorkflow<'_> {
     GrantedWorkflow {
         workflow_id: Cow::Borrowed(workflow_id),
@@ -133,6 +134,7 @@ pub struct WorkflowGrantList<'a> {
     pub items: Vec<WorkflowGrantBody<'a>>,
 }
 
+/// A grant in the list of a workflow's grants.
 pub fn grant_line(line: &GrantLine) -> WorkflowGrantBody<'_> {
     WorkflowGrantBody {
         grantee_type: Cow::Borrowed(if line.is_team { "team" } else { "user" }),
@@ -156,6 +158,7 @@ pub struct RevokedWorkflowGrant<'a> {
     pub revoked: bool,
 }
 
+/// A revoked grant.
 pub fn revoked(workflow_id: &str, was_there: bool) -> RevokedWorkflowGrant<'_> {
     RevokedWorkflowGrant {
         workflow_id: Cow::Borrowed(workflow_id),
@@ -174,6 +177,7 @@ pub struct LeftWorkflow<'a> {
     pub removed_direct_grants: u32,
 }
 
+/// A workflow that the caller has left, with the number of grants that ended.
 pub fn left(workflow_id: &str, removed: u32) -> LeftWorkflow<'_> {
     LeftWorkflow {
         workflow_id: Cow::Borrowed(workflow_id),
@@ -205,6 +209,7 @@ pub struct OfferedWorkflow<'a> {
     pub transferred: bool,
 }
 
+/// A workflow offered to another owner.
 pub fn offered(invitation: &Invitation) -> OfferedWorkflow<'_> {
     OfferedWorkflow {
         workflow_id: Cow::Borrowed(&invitation.target_id),
@@ -217,6 +222,7 @@ pub fn offered(invitation: &Invitation) -> OfferedWorkflow<'_> {
     }
 }
 
+/// The reply to an offer of a workflow to its own owner.
 pub fn already_owned(workflow: &Workflow) -> OfferedWorkflow<'_> {
     OfferedWorkflow {
         workflow_id: Cow::Borrowed(&workflow.id),

@@ -109,25 +109,27 @@ request! {
     }
 }
 
-/// No control characters, and not blank.
+/// Pattern of one line of text: no control characters, and not blank.
 const ONE_LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
-/// No quotes, commas, brackets or control characters, and no space at its ends.
+/// Pattern of a tag: no quotes, commas, backslashes, brackets or control characters, and no space
+/// at either end.
 const TAG: &str = r#"^[^\s\x00-\x1f\x7f-\x9f",\\\[\]]([^\x00-\x1f\x7f-\x9f",\\\[\]]*[^\s\x00-\x1f\x7f-\x9f",\\\[\]])?$"#;
-/// Parts with `/` between them, of which none is empty, `.` or `..`.
+/// Pattern of a path: parts separated by `/`, none of which is empty, `.` or `..`.
 const PATH: &str = r"^([^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.[^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.\.[^/\\\x00-\x1f\x7f-\x9f]+)(/([^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.[^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*|\.\.[^/\\\x00-\x1f\x7f-\x9f]+))*$";
-/// An id or a name, with an optional version.
+/// Pattern of a reference to a verifier: an id or a name, with an optional version.
 const VERIFIER: &str =
     "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[a-z0-9-]{1,128})(@[1-9][0-9]{0,8})?$";
 const BASE64: &str = r"^\s*([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*$";
 const MOST_HITS: u32 = 10;
 const QUERY_CHARS: usize = 500;
 
-// The draft checks the rest of what these describe, for requests and front matter alike.
+// The draft enforces the other limits that these schemas describe, for requests and front matter
+// alike.
 values! {
     /// The name of a workflow.
     pub struct WorkflowName(String): text().pattern(Some(ONE_LINE)).max_length(Some(128)) => any_text;
 
-    /// What a workflow is for.
+    /// The purpose of a workflow.
     pub struct WorkflowDescription(String):
         text().pattern(Some(PLAIN)).max_length(Some(1024)) => any_text;
 
@@ -150,11 +152,11 @@ values! {
     pub struct TagList(Vec<String>):
         list_of::<WorkflowTag>().max_items(Some(32)) => texts, with WorkflowTag;
 
-    /// Image generators, of which there are none.
+    /// Image generators, which are not supported.
     pub struct NoGenerators(()):
         ArrayBuilder::new().items(<Value as RequestField>::describe()).max_items(Some(0)) => no_generators;
 
-    /// A slug that is not made from the name.
+    /// A slug that the caller chose instead of one made from the name.
     pub struct GivenSlug(String): text().max_length(Some(128)) => any_text;
 
     /// The name of a verifier within a workflow.
@@ -163,7 +165,7 @@ values! {
     /// A verifier that a workflow names.
     pub struct NamedVerifier(VerifierRef): text().pattern(Some(VERIFIER)) => verifier;
 
-    /// The path of a file beside the body of a workflow.
+    /// The path of a file attached to a workflow.
     pub named struct WorkflowPath(String):
         text()
             .pattern(Some(PATH))
@@ -178,19 +180,19 @@ values! {
     /// Bytes in base64.
     pub struct Base64Bytes(Vec<u8>): text().pattern(Some(BASE64)) => base64;
 
-    /// The digest of content that is stored already.
+    /// The digest of content that is already stored.
     pub struct KnownDigest(String): text().pattern(Some("^[0-9a-fA-F]{64}$")) => any_text;
 
     /// The purpose of a file.
     pub struct FilePurpose(String):
         text().pattern(Some(r"^[^\x00-\x1f\x7f-\x9f]*$")).max_length(Some(256)) => any_text;
 
-    /// The words to search workflows for.
+    /// A search query for workflows.
     pub struct WorkflowSearchText(String):
         text().pattern(Some(PLAIN)).max_length(Some(QUERY_CHARS)) => query;
 }
 
-/// The draft that a body asks for.
+/// Reads a version to save.
 pub fn decode_save(body: &Value) -> Result<WorkflowDraft, Problem> {
     let request: SaveWorkflowRequest = request::read(body, ProblemCode::ValidationError)?;
     let bindings = request.verifiers.map(|list| all("verifiers", list.0, BindingRequest::binding));
@@ -217,7 +219,7 @@ fn workflow_id(one: Option<String>, other: Option<String>) -> Result<Option<Stri
     Ok(one.or(other).map(|id| id.to_ascii_lowercase()))
 }
 
-/// Converts the items of a list, each with its path.
+/// Converts the items of a list; a problem names the path of the item.
 fn all<T, U>(
     name: &str,
     items: Vec<T>,
@@ -292,7 +294,7 @@ fn query(value: &Value) -> Result<String, FieldFault> {
     Ok(query.to_owned())
 }
 
-/// A change of files alone.
+/// A decoded change of files.
 #[derive(Debug)]
 pub struct NewFilesPatch {
     pub files: Vec<NewFile>,
@@ -318,7 +320,7 @@ pub fn decode_patch(body: &Value) -> Result<NewFilesPatch, Problem> {
     Ok(patch)
 }
 
-/// A search for workflows, as it was read.
+/// A decoded search for workflows.
 #[derive(Debug)]
 pub struct WorkflowSearchOrder {
     pub query: String,
@@ -338,7 +340,7 @@ pub fn decode_search(body: &Value) -> Result<WorkflowSearchOrder, Problem> {
     })
 }
 
-/// Whose workflows a list shows.
+/// Reads whose workflows to list; defaults to all.
 pub fn whose(text: Option<&str>) -> Result<OwnershipFilter, InputError> {
     let Some(text) = text else { return Ok(OwnershipFilter::All) };
     text.parse().map_err(|()| InputError {

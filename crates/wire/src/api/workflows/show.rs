@@ -1,4 +1,4 @@
-//! A workflow as lists and replies show it.
+//! Workflows as lists and replies show them.
 
 use std::borrow::Cow;
 
@@ -75,6 +75,7 @@ pub struct ListedWorkflow<'a> {
     pub archived_at: Option<Time>,
 }
 
+/// A workflow in a list.
 pub fn listed(reached: &ReachableWorkflow) -> ListedWorkflow<'_> {
     let workflow = &reached.workflow;
     let parent = workflow.parent.as_ref();
@@ -137,12 +138,12 @@ pub struct WorkflowHitBody<'a> {
     pub effective_role: words::WorkflowRole,
 }
 
-/// Whose a workflow is that is not the caller's.
+/// The owner of a workflow, unless it is the caller.
 fn owner(reached: &ReachableWorkflow) -> Option<&str> {
     reached.shared.as_ref().map(|shared| shared.owner.as_str())
 }
 
-/// What was found at a place, from 0 on.
+/// A search result; `place` is its position, from 0.
 pub fn found<'a>(
     place: usize,
     reached: &'a ReachableWorkflow,
@@ -225,6 +226,7 @@ pub struct WorkflowVersionView<'a> {
     pub version: &'a WorkflowVersion,
 }
 
+/// One version of a workflow in full.
 pub fn shown(
     WorkflowVersionView { reached, version }: WorkflowVersionView<'_>,
 ) -> WorkflowBody<'_> {
@@ -284,7 +286,7 @@ pub struct SavedWorkflowBody<'a> {
     pub next_step: Cow<'static, str>,
 }
 
-/// What can be said of a version that was saved.
+/// The parts of a saved version that the authoring notes are about.
 fn looked_at<'a>(
     workflow: &'a Workflow,
     body: &'a str,
@@ -299,6 +301,7 @@ fn looked_at<'a>(
     }
 }
 
+/// The saved version, with suggestions for its author.
 pub fn saved<'a>(
     workflow: &'a Workflow,
     body: &'a str,
@@ -343,7 +346,8 @@ pub struct PatchedWorkflow<'a> {
     pub authoring_notes: Vec<String>,
 }
 
-/// The body, the verifiers and the files of the version stand beside its workflow.
+/// The version created by changing files. The body, verifiers and files of the version are separate
+/// arguments, because the workflow does not contain them.
 pub fn patched<'a>(
     workflow: &'a Workflow,
     (body, bound, files): (&str, &[VerifierBinding], &[FileEntry]),
@@ -376,6 +380,7 @@ pub struct ArchivedWorkflow<'a> {
     pub archived: bool,
 }
 
+/// An archived workflow.
 pub fn archived(workflow: &Workflow) -> ArchivedWorkflow<'_> {
     ArchivedWorkflow {
         id: Cow::Borrowed(&workflow.id),
@@ -386,6 +391,7 @@ pub fn archived(workflow: &Workflow) -> ArchivedWorkflow<'_> {
     }
 }
 
+/// An unarchived workflow.
 pub fn unarchived(workflow: &Workflow) -> ArchivedWorkflow<'_> {
     ArchivedWorkflow { archived: false, ..archived(workflow) }
 }
@@ -402,6 +408,7 @@ pub struct DeletedWorkflow<'a> {
     pub deleted: bool,
 }
 
+/// A deleted workflow.
 pub fn deleted(workflow: &Workflow) -> DeletedWorkflow<'_> {
     DeletedWorkflow {
         id: Cow::Borrowed(&workflow.id),
@@ -424,6 +431,7 @@ pub struct DeletedWorkflowVersion<'a> {
     pub deleted: bool,
 }
 
+/// A deleted version.
 pub fn version_deleted(workflow: &Workflow, version: u32) -> DeletedWorkflowVersion<'_> {
     let id = workflow.id.as_str();
     DeletedWorkflowVersion {
@@ -468,7 +476,7 @@ pub struct LineageBody<'a> {
     pub parent_version_deprecation_message: Option<Cow<'a, str>>,
 }
 
-/// The template that a workflow was forked from, as it is now.
+/// The current state of the template that a workflow was forked from.
 #[derive(Debug, Clone, Copy)]
 pub struct UpstreamView<'a> {
     pub latest_version: u32,
@@ -480,6 +488,7 @@ pub struct UpstreamView<'a> {
     pub deprecation_message: Option<&'a str>,
 }
 
+/// The lineage of a workflow; without `upstream`, a forked workflow's template is deleted.
 pub fn lineage<'a>(workflow: &'a Workflow, upstream: Option<UpstreamView<'a>>) -> LineageBody<'a> {
     let parent = workflow.parent.as_ref();
     let is_deleted = upstream.is_none_or(|it| it.is_version_deleted);

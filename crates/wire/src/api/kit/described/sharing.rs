@@ -1,4 +1,4 @@
-//! Requests about people, workflows and templates.
+//! Cases for requests about people, workflows and templates.
 
 use jurat_core::{
     code::ProblemCode,
@@ -64,7 +64,7 @@ fn of_people() -> Vec<DescribedCase> {
     ]
 }
 
-/// What the core finds wrong with what was read.
+/// Converts an error that the core found into a problem.
 fn checked(found: Result<(), InputError>) -> Result<(), Problem> {
     found.map_err(|InputError { field, problem }| {
         Problem::new(ProblemCode::ValidationError, format!("`{field}` {problem}")).at(field)

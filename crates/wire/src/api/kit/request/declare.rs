@@ -2,9 +2,9 @@
 
 /// Declares requests and the objects within them.
 ///
-/// `strict` refuses unknown fields, `open` ignores them. `as` gives another name in the document:
-/// after the struct for its schema, after a field for its member. A field with `| alias` may also
-/// come under the alias, which is not described. A last line with `..` adds the fields of another
+/// `strict` refuses unknown fields, `open` ignores them. `as` sets the name in the document: of the
+/// schema if it follows the struct, of the member if it follows a field. `| alias` after a field
+/// also accepts the alias, which is not described. A last line with `..` adds the fields of another
 /// declaration.
 macro_rules! request {
     ($(
@@ -128,11 +128,11 @@ macro_rules! request {
     (@unknown open) => { UnknownFields::Ignored };
 }
 
-/// Declares values without fields of their own: a type, its schema, and how it is read.
+/// Declares values without fields of their own: a type, its schema and its reader.
 ///
-/// A `named` one has its schema in the document under the name of the type, and one that is `like`
-/// another type has the schema of that type. `absent` is the reason to give when the field is left
-/// out, and `with` names the types that the schema refers to.
+/// The schema of a `named` value appears in the document under the name of the type. A value that
+/// is `like` another type has the schema of that type. `absent` is the message for a field that is
+/// left out, and `with` lists the types that the schema refers to.
 macro_rules! values {
     () => {};
     (
@@ -226,7 +226,7 @@ macro_rules! values {
     };
 }
 
-/// Gives a type that takes several shapes its schema, which the document has under its name.
+/// Sets the schema of a type, which appears in the document under the name of the type.
 macro_rules! named {
     ($name:ident: $schema:expr $(, with $($part:ty),+)?) => {
         impl ::utoipa::PartialSchema for $name {

@@ -12,10 +12,10 @@ use utoipa::{
 
 use super::{RequestField, UnknownFields};
 
-/// Schemas by the names that the document gives them.
+/// Schemas with their names in the document.
 pub type SchemaParts = Vec<(String, RefOr<Schema>)>;
 
-/// The schema of an object, before its fields are added.
+/// The schema of an object without its fields.
 pub fn about(doc: &[&str], unknown: UnknownFields) -> ObjectBuilder {
     let object = object().description(joined(doc));
     match unknown {
@@ -40,13 +40,13 @@ pub fn component<T: ToSchema>() -> RefOr<Schema> {
     RefOr::Ref(Ref::from_schema_name(T::name()))
 }
 
-/// Adds the schema of a type that the document names, and those that it refers to.
+/// Adds the schema of a type that the document names, and the schemas that it refers to.
 pub fn add_component<T: ToSchema>(parts: &mut SchemaParts) {
     parts.push((T::name().into_owned(), T::schema()));
     T::schemas(parts);
 }
 
-/// A schema that also takes null.
+/// The schema, extended to allow null.
 pub fn nullable(schema: RefOr<Schema>) -> RefOr<Schema> {
     let with_null = |kind: SchemaType| match kind {
         SchemaType::Type(kind) => SchemaType::from_iter([kind, Type::Null]),
@@ -69,7 +69,7 @@ pub fn nullable(schema: RefOr<Schema>) -> RefOr<Schema> {
     }
 }
 
-/// The schema with the description of its field.
+/// The schema with the description of the field.
 fn described(mut schema: RefOr<Schema>, doc: Option<String>) -> RefOr<Schema> {
     let Some(doc) = doc else { return schema };
     match &mut schema {
@@ -85,7 +85,7 @@ fn described(mut schema: RefOr<Schema>, doc: Option<String>) -> RefOr<Schema> {
     schema
 }
 
-/// The lines of a documentation comment as one text.
+/// Joins the lines of a doc comment.
 fn joined(doc: &[&str]) -> Option<String> {
     let lines: Vec<&str> = doc.iter().map(|line| line.trim()).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))

@@ -1,4 +1,4 @@
-//! The path that leads to a field, as messages name it.
+//! The path of a field, for messages.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ use crate::problem::Problem;
 pub struct FieldPath<'a> {
     parent: Option<&'a FieldPath<'a>>,
     name: &'a str,
-    /// The code of a wrong field: it differs between surfaces.
+    /// The code for a faulty field, which differs between the APIs.
     code: ProblemCode,
 }
 
 impl<'a> FieldPath<'a> {
-    /// The request itself.
+    /// The path of the request itself.
     pub const fn body(code: ProblemCode) -> FieldPath<'static> {
         FieldPath { parent: None, name: "", code }
     }
@@ -32,12 +32,12 @@ impl<'a> FieldPath<'a> {
         self.name
     }
 
-    /// A problem with the field; the reason is the end of a sentence about it.
+    /// A problem with the field; the reason completes a sentence that begins with its path.
     pub fn wrong(&self, reason: &str) -> Problem {
         self.problem(self.code, reason)
     }
 
-    /// A problem with a field that is known and not supported.
+    /// A problem with a field that is known but not supported.
     pub fn unsupported(&self, reason: &str) -> Problem {
         self.problem(ProblemCode::NotSupported, reason)
     }

@@ -53,7 +53,7 @@ request! {
 }
 
 values! {
-    /// A colour, which nobody may choose.
+    /// A colour, which is always refused.
     struct Colour(()): text() => colour;
 }
 
@@ -169,7 +169,7 @@ fn the_schema_follows_the_declaration() {
     );
 }
 
-/// A JSON value of any shape, with names that requests know and others.
+/// A JSON value of any shape, with known and unknown field names.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -212,7 +212,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Each fault names a field and begins with it, or is about the body.
+/// Checks that each fault begins with the name of its field, or is about the body.
 fn names_its_fields<R: RequestBody>(body: &Value) {
     let Err(faults) = read_all::<R>(body, CODE) else { return };
     assert!(!faults.is_empty());

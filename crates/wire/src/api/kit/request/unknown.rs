@@ -1,7 +1,7 @@
-//! Finds the fields of a request that its declaration does not have.
+//! Finds fields of a request that its declaration does not contain.
 //!
-//! The name of such a field is compared with those that are known, so that a misspelt or misplaced
-//! one is answered with the right one.
+//! Compares the name of an unknown field with the known names, so that the message can suggest the
+//! correct field if one is misspelt or misplaced.
 
 use std::collections::BTreeMap;
 
@@ -9,54 +9,54 @@ use serde_json::{Map, Value};
 
 use crate::api::kit::json::short;
 
-/// How many unknown fields of one request are named.
+/// Maximum number of unknown fields to report per request.
 const MOST: usize = 20;
-/// How many homes of a misplaced field are named.
+/// Maximum number of paths to suggest for a misplaced field.
 const SUGGESTIONS: usize = 3;
-/// Names are short, and a longer one is no slip of the pen.
+/// Maximum length of a name that can be a misspelling: field names are short.
 const LONGEST: usize = 64;
-/// Names that begin so are the caller's own.
+/// Prefix of names that are reserved for the caller.
 const PRIVATE: &str = "x_";
 
-/// The fields of a request.
+/// The known fields of a request.
 #[derive(Debug)]
 pub struct KnownFields(FieldShape);
 
-/// The fields that are known within a value.
+/// The known fields within a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldShape {
-    /// No object.
+    /// A value without fields.
     Leaf,
-    /// Whatever the caller likes.
+    /// A value in which the caller may use any fields.
     Free,
     /// An object with these fields.
     Members(BTreeMap<String, FieldShape>),
-    /// A list of these.
+    /// A list of values with this shape.
     Items(Box<FieldShape>),
 }
 
-/// A field that is not known, with the known ones beside it.
+/// An unknown field, with the known fields of the same object.
 #[derive(Debug)]
 pub struct UnknownField<'a> {
-    /// From the object that was looked at.
+    /// Path from the object that was searched.
     pub path: String,
     name: &'a str,
     beside: &'a BTreeMap<String, FieldShape>,
 }
 
 impl UnknownField<'_> {
-    /// Whether the name is most likely a misspelt one.
+    /// Whether the name is most likely a misspelt field.
     pub fn is_slip(&self) -> bool {
         closest(self.name, self.beside.keys().cloned()).is_some()
     }
 }
 
-/// How deep unknown fields are looked for.
+/// How deep to look for unknown fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchDepth {
-    /// Among the members of the object itself.
+    /// Only among the members of the object itself.
     Top,
-    /// Among the members of inner objects too.
+    /// Also among the members of inner objects.
     All,
 }
 
@@ -74,12 +74,12 @@ impl FromIterator<(&'static str, FieldShape)> for KnownFields {
 }
 
 impl KnownFields {
-    /// The fields within the request.
+    /// The shape of the request.
     pub const fn shape(&self) -> &FieldShape {
         &self.0
     }
 
-    /// The same with the fields of another declaration.
+    /// Adds the fields of another declaration.
     #[must_use]
     pub fn with(self, other: &Self) -> Self {
         Self(self.0.or(other.0.clone()))
@@ -90,7 +90,7 @@ impl KnownFields {
         matches!(&self.0, FieldShape::Members(members) if members.contains_key(name))
     }
 
-    /// The first unknown fields of a request.
+    /// The unknown fields of a request, up to a limit.
     pub fn unknown_fields<'a>(
         &'a self,
         members: &'a Map<String, Value>,
@@ -109,8 +109,8 @@ impl KnownFields {
         request
     }
 
-    /// Advice about an unknown field, as the end of a sentence about it. `within` comes before every
-    /// path that is named.
+    /// Advice about an unknown field, as the end of a sentence about the field. `within` is the
+    /// prefix of every path in the advice.
     pub fn advice(&self, stranger: &UnknownField<'_>, within: &str) -> String {
         let all = self.paths();
         let placed = |path: &str| {
@@ -134,7 +134,7 @@ impl KnownFields {
         if names.is_empty() { String::new() } else { format!("; known are {}", names.join(", ")) }
     }
 
-    /// The paths of all fields, the outer ones first; those of items of lists are left out.
+    /// The paths of all fields, outer fields first, without those of list items.
     fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut level = vec![(String::new(), &self.0)];
@@ -155,7 +155,7 @@ impl KnownFields {
     }
 }
 
-/// The path whose last name has the fewest letters to change, if they are few.
+/// The path whose last name is most similar, if it is similar enough to be meant.
 fn closest(name: &str, paths: impl IntoIterator<Item = String>) -> Option<String> {
     if LONGEST < name.len() {
         return None;
@@ -206,7 +206,7 @@ fn look_within<'a>(
                 look_within(shape, item, &format!("{path}.{index}"), found);
             }
         }
-        // The reader of the field names a wrong type.
+        // The field's reader reports a wrong type.
         (
             FieldShape::Leaf | FieldShape::Free | FieldShape::Members(_) | FieldShape::Items(_),
             _,
@@ -215,7 +215,7 @@ fn look_within<'a>(
 }
 
 impl FieldShape {
-    /// A value that may have one shape or the other.
+    /// The shape of a value that may have either shape.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match (self, other) {

@@ -1,4 +1,4 @@
-//! Values that fields of several requests have, each with its rule and its schema.
+//! Types of fields that several requests share, each with its rule and its schema.
 
 use jurat_core::{
     account::AccountName,
@@ -18,12 +18,12 @@ use crate::api::kit::{
 
 /// Text that is not blank.
 pub(crate) const NOT_BLANK: &str = r"\S";
-/// Text that is not blank and has no NUL, which not every store can keep.
+/// Text that is not blank and has no NUL, which not every store can hold.
 pub(crate) const PLAIN: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
 /// A name that can be part of a URL and of a command line.
 pub(crate) const NAME: &str = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
 const LONGEST_NAME: usize = 64;
-/// A provider and a model, which may have slashes of its own.
+/// A provider and a model; the model may contain slashes.
 const MODEL: &str = "^[a-z0-9-]+/[!-~]+$";
 /// `@handle`, the id of an account, or an e-mail address.
 const PERSON: &str = r"^\s*(@?[A-Za-z0-9][A-Za-z0-9-]{1,38}[A-Za-z0-9]|acct_[A-Za-z0-9]{1,40}|[^\s@]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*)\s*$";
@@ -32,17 +32,17 @@ values! {
     /// Text that is not blank.
     pub struct NotBlank(String): text().pattern(Some(NOT_BLANK)) => filled;
 
-    /// A text that identifies somebody or something, such as an address or a code.
+    /// Text that identifies something, such as an e-mail address or a code.
     pub struct Identifier(String):
         text().pattern(Some(NOT_BLANK)).min_length(Some(1)) => filled;
 
     /// The name of an executor or a session.
     pub struct ResourceName(String): text().pattern(Some(NAME)) => name;
 
-    /// An object that is passed on or kept unread.
+    /// An object that is passed on or stored without being interpreted.
     pub struct FreeObject(Value): object() => free_object;
 
-    /// Somebody who is named.
+    /// A user, a team or an account, by any of its names.
     pub named struct Person(AccountName): text().pattern(Some(PERSON)).description(Some("The e-mail address of a user, the handle of a user or team (with or without `@`), or an account id.")) => person;
 
     /// A judge.
@@ -63,18 +63,18 @@ pub fn texts_of(value: &Value) -> Result<Vec<&str>, FieldFault> {
     texts.ok_or_else(|| "must be a list of strings".into())
 }
 
-/// The texts of a list, to keep.
+/// The texts of a list, as owned strings.
 pub fn texts(value: &Value) -> Result<Vec<String>, FieldFault> {
     Ok(texts_of(value)?.into_iter().map(str::to_owned).collect())
 }
 
-/// Whatever the value is.
+/// Accepts any value.
 #[expect(clippy::unnecessary_wraps, reason = "all readers of values have one signature")]
 pub fn anything(value: &Value) -> Result<Value, FieldFault> {
     Ok(value.clone())
 }
 
-/// The text of a value, to keep.
+/// The text of a value, as an owned string.
 pub fn any_text(value: &Value) -> Result<String, FieldFault> {
     text_of(value).map(str::to_owned)
 }
@@ -91,7 +91,7 @@ fn plain_text(value: &Value) -> Result<&str, FieldFault> {
     if text.contains('\0') { Err("must not contain a NUL character".into()) } else { Ok(text) }
 }
 
-/// The text of a value, which must not be blank.
+/// Text that is not blank, as an owned string.
 pub fn filled(value: &Value) -> Result<String, FieldFault> {
     filled_text(value).map(str::to_owned)
 }
@@ -108,7 +108,7 @@ pub fn name(value: &Value) -> Result<String, FieldFault> {
     Err(reason.into())
 }
 
-/// Whether a text can be the name of an executor or a session.
+/// Whether a text is a valid name of an executor or a session.
 pub fn is_name(text: &str) -> bool {
     let is_first = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
     text.len() <= LONGEST_NAME
@@ -149,7 +149,7 @@ fn bounded(value: &Value, most: usize) -> Result<String, FieldFault> {
     Ok(text.to_owned())
 }
 
-/// A short text that a caller gives something, such as an id of its own.
+/// A short text that the caller chooses, such as its own id for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundedText<const MOST: usize>(pub String);
 
@@ -163,7 +163,7 @@ impl<const MOST: usize> RequestField for BoundedText<MOST> {
     }
 }
 
-/// Text that is kept: not blank, without a NUL, and not too long.
+/// Text to store: not blank, without NUL, and not too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlainText<const MOST: usize = { usize::MAX }>(pub String);
 
@@ -201,7 +201,7 @@ impl<const LEAST: u64, const MOST: u64> RequestField for Whole<LEAST, MOST> {
     }
 }
 
-/// A small whole number within limits.
+/// A whole number of 32 bits within limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count<const LEAST: u32, const MOST: u32>(pub u32);
 
@@ -229,7 +229,7 @@ fn whole(value: &Value, least: u64, most: u64) -> Result<u64, FieldFault> {
     }
 }
 
-/// The schema of a number that need not be whole.
+/// The schema of a number with or without a fraction.
 pub fn number() -> ObjectBuilder {
     let format = SchemaFormat::KnownFormat(KnownFormat::Double);
     ObjectBuilder::new().schema_type(Type::Number).format(Some(format))
@@ -240,7 +240,7 @@ pub fn list_of<T: utoipa::ToSchema>() -> ArrayBuilder {
     ArrayBuilder::new().items(component::<T>())
 }
 
-/// A word of a set, or which words are known.
+/// Reads one of the known words; a fault lists them.
 pub fn word<T: std::str::FromStr>(
     value: &Value,
     known: impl Iterator<Item = &'static str>,
