@@ -20,8 +20,9 @@ use crate::http::Http;
 const DEATHS: [&str; 3] = ["evidence_fetch_after", "event_take_after", "event_tell_after"];
 /// Its lease, the result of its candidate, and the end; more if a lease was lost.
 const EVENTS: usize = 3;
-/// Each read of a list is a request of its own.
-const LOOKS: usize = 5_000;
+/// A lost delivery is repeated after seconds, and a fast machine reads the list a thousand times in
+/// one of them.
+const LOOKS: usize = 200_000;
 
 /// An executor whose answer refers to a document, and that subscribes to events.
 struct Told {
