@@ -99,7 +99,7 @@ Environment:
   JURAT_LOG     log filter for standard error, such as `debug` or `warn,jurat=info`
   NO_COLOR      turns colours off if set";
 
-/// The topic `exit-codes` of the help.
+/// Help topic `exit-codes`.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0   success, whatever the verdict
@@ -130,7 +130,7 @@ pub(crate) struct Cli {
     pub(crate) command: CliCommand,
 }
 
-/// The flags of every command. A variable or the config file can set what a flag leaves out.
+/// Flags of every command. Variables and the config file supply the values that no flag gives.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
@@ -294,12 +294,12 @@ pub(crate) enum CliCommand {
 }
 
 impl CliCommand {
-    /// Whether it logs until it is stopped.
+    /// Whether the command runs and logs until it is stopped.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self, Self::Serve(_) | Self::Runtime(_) | Self::Run(AgentRunsCommand::Worker(_)))
     }
 
-    /// The flag `--log-format`.
+    /// The value of `--log-format`.
     pub(crate) fn log_format(&self) -> Option<&str> {
         if let Self::Serve(ServeArgs { log_format, .. })
         | Self::Runtime(RuntimeArgs { log_format, .. }) = self

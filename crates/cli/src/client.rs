@@ -22,7 +22,7 @@ use crate::{
     state::{StateError, StateFolder, StoreLock, store_name},
 };
 
-/// Five replicas may each be as large as the answer of one executor.
+/// Maximum size of a reply: each of five replicas may be as large as the answer of one executor.
 const LARGEST_REPLY: usize = 64 * 1024 * 1024;
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 const NO_KEY: &str = "the database has an operator's key, but this folder has none; set JURAT_KEY, copy `admin.key` from another node, or start `jurat serve --new-admin-key` once";
@@ -33,7 +33,7 @@ pub(crate) struct ApiClient {
     client: Client<ServerTransport>,
 }
 
-/// What a command found: a server, or the store itself.
+/// Access to the store: through a server, or directly with its lock.
 enum StoreAccess {
     Server(Box<ApiClient>),
     Lock(Option<StoreLock>),
@@ -46,7 +46,7 @@ impl ApiClient {
             return Self::named(config, url);
         }
         let state = StateFolder::of_another(&config.state_dir)?;
-        // Another command ends soon, a starting server soon answers, and a stopping one is soon gone.
+        // These pass soon: another command ends, and a server finishes starting or stopping.
         let passes = |error: &StateError| {
             use StateError::{Locked, Served, Silent};
             matches!(error, Locked { .. } | Served { .. } | Silent { .. })
@@ -69,8 +69,8 @@ impl ApiClient {
         Ok(Self { client: Client::new(transport, key)? })
     }
 
-    /// A client of the server at an address. The key of this folder goes only to a server on this
-    /// machine.
+    /// A client of the server at this URL. The state folder's own key is sent only to a server on
+    /// this machine.
     fn named(config: &CliConfig, url: &str) -> anyhow::Result<Self> {
         let parsed = url::Url::parse(url).context("the address of the server is not a URL")?;
         let is_local = match parsed.host() {
@@ -88,8 +88,8 @@ impl ApiClient {
         Self::http(url, &key)
     }
 
-    /// The server that runs in the state folder, if it uses the store that the user chose. If it
-    /// does not answer, only a store that the user named can be opened without it.
+    /// The server that runs in the state folder. It must use the store that the user named, if any.
+    /// If the server does not answer, the command may open only a store that the user named.
     async fn running(config: &CliConfig, state: &StateFolder) -> anyhow::Result<Option<Self>> {
         let Some(server) = state.server() else { return Ok(None) };
         let wanted = store_name(&config.store);
@@ -139,7 +139,7 @@ impl ApiClient {
         Ok(Self { client: Client::new(transport, &key)? })
     }
 
-    /// Sends no key from here on.
+    /// Stops sending the key.
     pub(crate) fn forget_key(&mut self) {
         self.client.forget_key();
     }
@@ -152,7 +152,7 @@ impl ApiClient {
         self.client.send(call).await
     }
 
-    /// Sends a call and shows its events until the reply, which is the event `last`.
+    /// Sends a call and shows its events until the event `last`, which is the reply.
     pub(crate) async fn watch<R: DeserializeOwned>(
         &self,
         call: Call<R>,
@@ -162,7 +162,7 @@ impl ApiClient {
         self.client.watch(call, last, show).await
     }
 
-    /// Sends a message and hands over every message that comes back for it.
+    /// Sends a message and passes each message of the reply to `take`.
     pub(crate) async fn exchange(
         &self,
         call: Call<()>,
@@ -171,7 +171,7 @@ impl ApiClient {
         Ok(self.client.exchange(call, take).await??)
     }
 
-    /// Whether this process does the work, which ends with it.
+    /// Whether this process does the work, which then ends with the process.
     pub(crate) const fn is_in_process(&self) -> bool {
         matches!(self.client.transport(), ServerTransport::InProcess(_))
     }
@@ -192,7 +192,7 @@ impl ApiClient {
     }
 }
 
-/// The key in the folder, as it is sent.
+/// The admin key in the state folder, as text.
 fn kept_key(state: &StateFolder) -> Result<Option<String>, StateError> {
     Ok(state.existing_admin_key()?.map(|key| key.reveal()))
 }

@@ -47,7 +47,7 @@ pub(crate) struct CommandContext {
     pub(crate) out: Output,
 }
 
-/// Runs a command that needs no settings, which works even if they are wrong.
+/// Runs a command that needs no settings, so it works even if the settings are wrong.
 pub(crate) fn without_settings(out: Output, command: &CliCommand) -> Option<anyhow::Result<u8>> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "a new command needs settings")]
     let text = match command {
@@ -126,7 +126,7 @@ impl CommandContext {
         self.with_client(async |client| Ok(client.send(call).await?)).await
     }
 
-    /// The same without a key.
+    /// Sends one call without a key and returns its reply.
     async fn send_anonymously<R: DeserializeOwned>(
         &self,
         call: Call<R>,
@@ -150,12 +150,12 @@ impl CommandContext {
     }
 }
 
-/// The name of an entry in a list, with its owner unless it is the caller's own.
+/// The name of a list entry, with its owner unless the caller owns it.
 fn called(owner: Option<&str>, name: &str) -> String {
     owner.map_or_else(|| name.to_owned(), |owner| full_name(owner, name))
 }
 
-/// A time in UTC as people write it, to the second.
+/// A time in UTC for people, to the second.
 fn to_the_second(time: Time) -> String {
     let text = jurat_wire::api::kit::time::text(time.0);
     let (day, clock) = text.split_once('T').unwrap_or((&text, ""));

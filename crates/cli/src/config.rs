@@ -1,4 +1,4 @@
-//! What the settings mean, and the environment. Nothing else reads the environment.
+//! The configuration from the settings. This is the only module that reads the environment.
 
 mod judges;
 
@@ -36,37 +36,37 @@ use crate::{settings, telemetry};
 
 const MIB: usize = 1024 * 1024;
 
-/// What the settings mean.
+/// The configuration that results from the settings.
 #[derive(Clone)]
 pub(crate) struct CliConfig {
     pub(crate) settings: Settings,
     pub(crate) state_dir: PathBuf,
     pub(crate) store: StoreLocation,
     pub(crate) store_chosen: StoreChoice,
-    /// For `jurat serve`; commands do not migrate as another role.
+    /// Only for `jurat serve`; other commands do not migrate as another role.
     pub(crate) migrate_url: Option<String>,
     pub(crate) listen: String,
     pub(crate) server: Option<String>,
     /// The API key that commands send.
     pub(crate) key: Option<String>,
-    /// What is logged, where somebody said so.
+    /// The log filter, if one is set.
     pub(crate) log_filter: Option<String>,
     pub(crate) log_format: LogFormat,
-    /// Where traces go, if anywhere.
+    /// The collector of traces, if there is one.
     pub(crate) telemetry: Option<telemetry::TelemetryOptions>,
     pub(crate) limits: EngineLimits,
-    /// How many steps of runs a server works on at a time; none leaves them to others.
+    /// How a server works on the steps of runs; `None` leaves them to other workers.
     pub(crate) runs: Option<RunWorkerSettings>,
     pub(crate) judges: JudgesConfig,
     pub(crate) accounts: AccountTerms,
     pub(crate) inbound: InboundLimits,
-    /// Names by which the server is called.
+    /// Host names of the server.
     pub(crate) hosts: Vec<String>,
-    /// Proxies that say for whom a request is.
+    /// Proxies that are trusted to name the client of a request.
     pub(crate) trusted_proxies: Vec<IpNet>,
 }
 
-/// How people get accounts, and how mail reaches them.
+/// The terms for new accounts, and the settings for mail.
 #[derive(Debug, Clone)]
 pub(crate) struct AccountTerms {
     pub(crate) is_open: bool,
@@ -87,12 +87,12 @@ fn account_terms(settings: &Settings) -> AccountTerms {
     }
 }
 
-/// Who chose the store.
+/// The origin of the choice of store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoreChoice {
-    /// Whoever typed `--store` or set the variable.
+    /// The user, with `--store` or the variable.
     ByUser,
-    /// The file or nobody; a server that runs knows better.
+    /// The config file or the default; the store of a running server takes precedence.
     ByDefault,
 }
 
@@ -191,7 +191,7 @@ fn agent_event_terms(settings: &Settings) -> AgentEventTerms {
     }
 }
 
-/// The setting, or else the variable that every OpenTelemetry program knows.
+/// The endpoint is the setting, or else the standard variable of OpenTelemetry.
 fn telemetry_options(settings: &Settings) -> Option<telemetry::TelemetryOptions> {
     let given = settings.text(&OTLP_ENDPOINT).map(str::to_owned);
     let endpoint = given.or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"))?;
@@ -220,7 +220,7 @@ fn trusted_proxies(settings: &Settings) -> Vec<IpNet> {
     given.filter_map(settings::range).collect()
 }
 
-/// The names that were given, and the one that it listens by, which may be an address.
+/// The configured host names, and the host of the listen address, which may be an IP address.
 fn hosts(settings: &Settings) -> Vec<String> {
     let given = settings.text(&MCP_HOSTS).map(settings::listed).into_iter().flatten();
     let listen = settings.text(&LISTEN).and_then(|text| text.rsplit_once(':'));
@@ -231,13 +231,13 @@ pub(crate) fn log_format(word: Option<&str>) -> LogFormat {
     if word == Some("json") { LogFormat::Json } else { LogFormat::Text }
 }
 
-/// Colours are for people, unless they want none.
+/// Colours are on for a terminal, unless `NO_COLOR` is set.
 pub(crate) fn colours() -> ColourMode {
     let is_plain = variable("NO_COLOR").is_some() || !stdout().is_terminal();
     if is_plain { ColourMode::Off } else { ColourMode::On }
 }
 
-/// The program as its user started it, to be typed again in a shell.
+/// The program as the user started it, quoted for a shell.
 pub(crate) fn program() -> String {
     let name = std::env::args_os().next();
     let name = name.map(|name| name.to_string_lossy().into_owned());
@@ -259,9 +259,9 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     value.ok().filter(|value| !value.is_empty())
 }
 
-/// The points at which a test lets this process end: `JURAT_TEST_KILL_AT` says at which, counted from
-/// 1 or by the name of one that is passed first, and `JURAT_TEST_POINTS` names a file for those that were passed. A program that is shipped has
-/// none.
+/// The fail points of this process. `JURAT_TEST_KILL_AT` is the number of a point, counted from 1,
+/// or its name: the process ends when it first passes that point. `JURAT_TEST_POINTS` is a file
+/// that lists the points passed. A release build has no fail points.
 pub(crate) fn points() -> Failpoints {
     if !cfg!(debug_assertions) {
         return Failpoints::default();
@@ -273,7 +273,7 @@ pub(crate) fn points() -> Failpoints {
     }
     let passed = Mutex::new(0_u64);
     Failpoints::new(Arc::new(move |name| {
-        // Held to the end, so that nobody passes another point behind the last one.
+        // Held to the end, so no other thread passes a point after the last one.
         let mut passed = passed.lock();
         *passed += 1;
         if let Some(path) = &file {
@@ -290,13 +290,13 @@ pub(crate) fn points() -> Failpoints {
     }))
 }
 
-/// Says of each variable that looks like one of ours and is none what may be meant.
+/// A message for each variable that looks like a setting but is not, with a likely name if any.
 pub(crate) fn unknown_variables() -> Vec<String> {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     names.filter_map(|name| settings::unknown_variable(&name)).collect()
 }
 
-/// A bare name is a file in the state folder. What it may be is checked already.
+/// A bare name is a file in the state folder. The value has already been checked.
 fn location(store: &str, state_dir: &Path) -> StoreLocation {
     if store.starts_with("postgres://") || store.starts_with("postgresql://") {
         return StoreLocation::Postgres { url: store.to_owned(), migrate_url: None };

@@ -1,4 +1,4 @@
-//! Why a command ends without its result, and with which exit code.
+//! Failures of commands, and their exit codes.
 
 use jurat_core::code::ProblemCode;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::{
 pub(crate) const ERROR: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 
-/// Something on the command line must be corrected first.
+/// A usage error: the user must correct something first.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct CliFailure(String);
@@ -22,7 +22,7 @@ impl CliFailure {
     }
 }
 
-/// The refusal of the server, if the command failed by one.
+/// The refusal of the server, if it is the cause of the failure.
 pub(crate) fn refusal(error: &anyhow::Error) -> Option<&Refusal> {
     error.downcast_ref::<ClientError>()?.refusal()
 }
@@ -57,7 +57,7 @@ fn advice_on(refusal: &Refusal) -> Vec<String> {
     lines
 }
 
-/// The error and its causes. Some libraries repeat the cause in their own text.
+/// The error and its causes, without causes that a library repeats in its own text.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     let mut parts: Vec<String> = Vec::new();
     for text in error.chain().map(ToString::to_string) {
@@ -68,7 +68,7 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
     parts.join(": ")
 }
 
-/// The error for a program: the problem of the API, or the same members for one of this process.
+/// The error as JSON: the problem of the API, or the same members for an error of this process.
 pub(crate) fn body(error: &anyhow::Error) -> Value {
     if let Some(refusal) = refusal(error) {
         return refusal.document();

@@ -1,10 +1,9 @@
-//! What to do about a refusal, in the words of the command line. The hints of the API speak of
-//! requests and headers.
+//! Hints in terms of the command line. The hints of the API refer to requests and headers.
 
 use jurat_core::code::ProblemCode;
 use jurat_wire::problem::ProblemBody;
 
-/// Fields of requests that are flags here.
+/// Request fields, and the flags that set them.
 const FLAGS: [(&str, &str); 27] = [
     ("agent_events_url", "--agent-events-url"),
     ("claim", "--claim"),
@@ -47,7 +46,8 @@ pub(crate) fn field(name: &str) -> String {
     }
 }
 
-/// What to do, in terms of the command line. A hint of the problem itself replaces that of its code.
+/// The next step, in terms of the command line. A hint specific to the problem replaces the hint
+/// for its code.
 pub(crate) fn of(problem: &ProblemBody<'_>) -> Option<String> {
     if let Some(token) = &problem.current_version_token {
         return Some(format!(
@@ -59,7 +59,7 @@ pub(crate) fn of(problem: &ProblemBody<'_>) -> Option<String> {
     Some(ours.unwrap_or(given).to_owned()).filter(|hint| !hint.is_empty())
 }
 
-/// Only codes whose hint would send people to HTTP.
+/// The hint for a code; `None` unless the hint of the API refers to HTTP.
 fn of_code(code: ProblemCode) -> Option<&'static str> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other hints fit every client")]
     let hint = match code {

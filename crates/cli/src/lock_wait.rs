@@ -1,4 +1,4 @@
-//! Waits for a lock that another process of Jurat holds briefly.
+//! Waits for a lock that another Jurat process holds briefly.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::state::StateError;
 
-/// Most commands end sooner, unless they run a round.
+/// Maximum wait: most commands end sooner, unless they run a round.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Retries until it succeeds, fails for a lasting reason, or has waited too long. It announces once
-/// that it waits.
+/// Retries until the attempt succeeds or fails for a lasting reason, or the wait is too long.
+/// Announces the wait once.
 pub(crate) async fn retry_while_locked<T>(
     passes: fn(&StateError) -> bool,
     say: impl FnOnce(&str),

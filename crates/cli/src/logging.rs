@@ -40,7 +40,7 @@ pub(crate) fn start(config: &CliConfig, default: &str) -> anyhow::Result<()> {
     begin(config, default, LogFormat::Text, None)
 }
 
-/// Starts the log of a server, which panics go into, and its traces.
+/// Starts the log of a server, which includes panics, and its traces.
 pub(crate) fn start_server(
     config: &CliConfig,
     telemetry: Option<&Telemetry>,
@@ -57,7 +57,7 @@ fn begin(
     telemetry: Option<&Telemetry>,
 ) -> anyhow::Result<()> {
     let text = config.log_filter.as_deref().unwrap_or(default);
-    // A chosen filter or a format for programs applies even in the background.
+    // A configured filter or the JSON format applies even in the background.
     let minds_others = config.log_filter.is_none() && format == LogFormat::Text;
     // Verdicts are logged only if the filter names their target.
     let text = format!("{}=off,{text},{ALWAYS}=info", evaluation::TARGET);
@@ -80,20 +80,21 @@ fn begin(
         .map_err(|error| anyhow::anyhow!("the log could not be started: {error}"))
 }
 
-/// Libraries tell of headers, statements and packets in their details, so whatever the filter says
-/// these stay out. The one for messages of models has words of callers in its warnings too.
+/// Whether a line may be logged, whatever the filter says. The debug lines of libraries contain
+/// headers, statements and packets, so they stay out. The MCP library quotes callers even in its
+/// warnings.
 fn may_be_told(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
     target.starts_with("jurat") || (*metadata.level() <= Level::INFO && !target.starts_with("rmcp"))
 }
 
-/// Whether a line reports only success.
+/// Whether a line is only informational.
 fn is_chatter(metadata: &Metadata<'_>) -> bool {
     Level::WARN < *metadata.level() && metadata.target() != ALWAYS
 }
 
-/// Whether another process has the terminal, as after `jurat serve &`: lines of this process would
-/// mix with the output of that one.
+/// Whether another process is in the foreground of the terminal, as after `jurat serve &`: our
+/// lines would mix with its output.
 fn is_in_background() -> bool {
     let foreground = rustix::termios::tcgetpgrp(io::stderr());
     foreground.is_ok_and(|group| group != rustix::process::getpgrp())
@@ -111,19 +112,19 @@ fn tell_panic(panic: &std::panic::PanicHookInfo<'_>) {
     );
 }
 
-/// Says something in a log of JSON lines, whatever its filter.
+/// Writes a line to a log of JSON lines, whatever its filter.
 pub(crate) fn always(text: &str) {
     tracing::info!(target: ALWAYS, "{text}");
 }
 
-/// An error as a line of a log of JSON lines, also when there is no log yet.
+/// Writes an error as a JSON log line, even before the log has started.
 pub(crate) fn error_line(text: &str, advice: &[String]) {
     let at = time::text(SystemClock.now());
     let line = json!({ "timestamp": at, "level": "ERROR", "target": ALWAYS, "message": text, "advice": advice });
     complain(&line.to_string());
 }
 
-/// The form of the log as far as it is known before the settings are read.
+/// The log format, as far as it is known before the settings are read.
 pub(crate) fn format_before_settings(cli: &Cli) -> LogFormat {
     if !cli.command.is_server() {
         return LogFormat::Text;

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     result.map_or_else(|error| failed(out, &error), ExitCode::from)
 }
 
-/// Prints the error and what to try next.
+/// Prints the error, with advice on the next step.
 fn failed(out: Output, error: &anyhow::Error) -> ExitCode {
     // The reader of the output has closed it.
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {

@@ -17,7 +17,7 @@ use crate::{
     state::{StateFolder, store_name},
 };
 
-/// How people get accounts.
+/// The settings for accounts and mail.
 fn accounts(config: &CliConfig) -> anyhow::Result<AccountSettings> {
     let terms = &config.accounts;
     let mailer: Arc<dyn Mailer> = match (&terms.smtp_url, &terms.from) {
@@ -102,7 +102,7 @@ pub(crate) async fn new_admin(state: &StateFolder, engine: &Engine) -> anyhow::R
     Ok(state.replace_admin_key(&key.reveal())?)
 }
 
-/// Names the store, and says what to do about a role that may not create the tables.
+/// An error that names the store, with advice if its role may not create the tables.
 fn unopened(store: &StoreLocation, error: StoreError) -> anyhow::Error {
     let name = store_name(store);
     let text = match store {

@@ -28,7 +28,7 @@ pub(crate) struct Output {
     pub(crate) colours: ColourMode,
     /// The width of the terminal, if it is known.
     pub(crate) width: Option<u16>,
-    /// The same for standard error.
+    /// The width of the terminal on standard error, if it is known.
     pub(crate) error_width: Option<u16>,
     /// The format of standard error.
     pub(crate) log: LogFormat,
@@ -75,7 +75,7 @@ impl Output {
         Self { log, ..self }
     }
 
-    /// Prints an error, and below it what to do.
+    /// Prints an error, with advice below it.
     pub(crate) fn error(self, text: &str, advice: &[String]) {
         match self.log {
             LogFormat::Json => logging::error_line(text, advice),
@@ -88,22 +88,23 @@ impl Output {
         }
     }
 
-    /// Prints data for programs, as it is.
+    /// Prints data for programs unchanged.
     pub(crate) fn data(self, text: &str) -> io::Result<()> {
         self.bytes(text.trim_end_matches('\n').as_bytes())
     }
 
-    /// Prints text for people: lines fit the terminal, and no character in them controls it.
+    /// Prints text for people: wrapped to fit the terminal, with control characters made visible.
     pub(crate) fn text(self, text: &str) -> io::Result<()> {
         self.data(&wrapped(&visible_in(self.colours, text), self.width))
     }
 
-    /// Prints a user's document: unchanged into a file, without control characters on a terminal.
+    /// Prints a user's document: unchanged to a file, with visible control characters on a
+    /// terminal.
     pub(crate) fn document(self, text: &str) -> io::Result<()> {
         if io::stdout().is_terminal() { self.data(&visible(text)) } else { self.data(text) }
     }
 
-    /// Prints a body as it came, or as text for people.
+    /// Prints the body of a reply unchanged, or text for people.
     pub(crate) fn reply<R>(
         self,
         reply: &Reply<R>,
@@ -112,7 +113,7 @@ impl Output {
         self.body(&reply.bytes, text)
     }
 
-    /// The same for a body of any kind.
+    /// Prints a body unchanged, or text for people.
     pub(crate) fn body(self, bytes: &[u8], text: impl FnOnce(Self) -> String) -> io::Result<()> {
         match self.format {
             // A reply without a body has nothing to print.
@@ -122,7 +123,7 @@ impl Output {
         }
     }
 
-    /// Prints a body as it came, or a sentence for people, unless they asked for silence.
+    /// Prints a body unchanged, or a sentence for people, unless they asked for silence.
     pub(crate) fn confirm<R>(
         self,
         reply: &Reply<R>,
@@ -136,7 +137,7 @@ impl Output {
         }
     }
 
-    /// Prints a document of this program, or a sentence for people.
+    /// Prints a JSON document of this program, or a sentence for people.
     pub(crate) fn data_or(self, body: &Value, text: impl FnOnce() -> String) -> io::Result<()> {
         match (self.format, self.chatter) {
             (OutputFormat::Json, _) => self.data(&body.to_string()),
@@ -177,7 +178,7 @@ impl Output {
     }
 }
 
-/// A number with a noun.
+/// A number with its noun, in the plural unless the number is 1.
 pub(crate) fn counted<N: Copy + fmt::Display + From<u8> + PartialEq>(
     number: N,
     one: &str,
@@ -185,24 +186,24 @@ pub(crate) fn counted<N: Copy + fmt::Display + From<u8> + PartialEq>(
     if number == N::from(1) { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
-/// The width of a terminal; one that does not know it reports 0.
+/// The width of a terminal, if it is known: a terminal that does not know its width reports 0.
 fn width(terminal: &Term, is_terminal: bool) -> Option<u16> {
     let (_, columns) = terminal.size_checked().filter(|_| is_terminal)?;
     Some(columns).filter(|columns| *columns > 0)
 }
 
-/// Writes a line on standard error. There is no way to report a failure of that.
+/// Writes a line to standard error. A failure to write it cannot be reported.
 pub(crate) fn complain(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
-/// Somebody's text on one line of at most `most` characters, with control characters made visible.
-/// It is cut between words if possible.
+/// Text on one line of at most `most` characters, with control characters made visible. It is cut
+/// between words if possible.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let mut line = String::new();
     let mut was_space = false;
     for symbol in text.chars() {
-        // A space that breaks no line stays visible.
+        // Each run of whitespace becomes one space.
         let is_space = symbol.is_whitespace();
         if is_space {
             if !was_space {
@@ -219,7 +220,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     let Some((end, _)) = line.char_indices().nth(most) else { return line.to_owned() };
     let last = line[..end].char_indices().next_back().map_or(0, |(last, _)| last);
     let kept = &line[..last];
-    // A cut within a word keeps more than half of the text.
+    // Cuts within a word if a cut between words would keep less than half of the text.
     let words = kept.rfind(' ').filter(|space| kept.len() / 2 <= *space);
     let is_whole = line[last..].starts_with(' ');
     let kept = words.filter(|_| !is_whole).map_or(kept, |space| &kept[..space]);

@@ -1,9 +1,10 @@
 //! Every setting of the program: its names, its type, its default and its purpose.
 //!
-//! The table is our own, because a derive on a struct of values, such as that of `confique`, stops at
-//! the first fault, and knows neither the line of a value in the file nor its flag, nor whether it is
-//! a secret. Here `config check` lists all faults with file and line, an unknown name gets a
-//! suggestion, `config show` hides secrets, and the reference page comes from the same entries.
+//! We define the table ourselves, because a derive on a struct of values, such as that of
+//! `confique`, stops at the first fault. It also does not know the line of a value in the file, its
+//! flag, or whether it is a secret. With our table, `config check` lists all faults with file and
+//! line, an unknown name gets a suggestion, `config show` hides secrets, and the reference page
+//! comes from the same entries.
 
 mod file;
 mod nearest;
@@ -32,7 +33,7 @@ pub(crate) struct Setting {
     pub(crate) kind: SettingKind,
     /// If there is none, an unset setting has no value.
     pub(crate) default: Option<&'static str>,
-    /// One sentence.
+    /// The purpose of the setting, in one sentence.
     pub(crate) about: &'static str,
     /// A plausible value that differs from the default, for the example file.
     pub(crate) example: &'static str,
@@ -48,9 +49,9 @@ pub(crate) enum SettingKind {
     Listen,
     /// An http or https address.
     Url,
-    /// Names of hosts with commas between them.
+    /// Host names, separated by commas.
     Hosts,
-    /// A file, or an address of PostgreSQL.
+    /// A file, or a PostgreSQL URL.
     Store,
     Postgres,
     /// A log filter.
@@ -59,12 +60,12 @@ pub(crate) enum SettingKind {
     Variable,
     /// A judge: provider and model.
     Model,
-    /// Judges, with commas between them.
+    /// Judges, separated by commas.
     Models,
-    /// Ranges of network addresses, with commas between them.
+    /// Ranges of network addresses, separated by commas.
     Ranges,
     Word(&'static [&'static str]),
-    /// An amount of credits with up to six places.
+    /// An amount of credits with up to six decimal places.
     Amount,
     /// A number from 0 to 1.
     Share,
@@ -74,13 +75,13 @@ pub(crate) enum SettingKind {
     },
 }
 
-/// How much of a value is shown.
+/// The part of a value that may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SettingPrivacy {
     Open,
     /// An address, which is shown without its password.
     Address,
-    /// Only whether it is set.
+    /// A secret: only the fact that it is set is shown.
     Hidden,
 }
 
@@ -124,7 +125,7 @@ impl Setting {
         }
     }
 
-    /// The value in its plain form, or why it is wrong.
+    /// The value in its normal form, or the reason why it is wrong.
     pub(crate) fn parse(&self, text: &str) -> Result<String, String> {
         value::parse(self.kind, text)
     }

@@ -11,7 +11,7 @@ pub(crate) struct ShutdownSignals {
 }
 
 impl ShutdownSignals {
-    /// From now on the signals are ours.
+    /// Starts to handle the signals, which then no longer end the process.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -19,7 +19,7 @@ impl ShutdownSignals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

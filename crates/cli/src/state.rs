@@ -16,7 +16,7 @@ use crate::output::Output;
 
 pub(crate) const ADMIN_KEY: &str = "admin.key";
 pub(crate) const NODE_KEY: &str = "node.key";
-/// What to do about a node key that cannot be read.
+/// Advice for a node key that cannot be read.
 pub(crate) const NODE_KEY_ADVICE: &str = "restore it from a backup; if you remove it, the node gets a new identity, and executors need its new public key (`jurat node` prints it)";
 pub(crate) const LOGIN_KEY: &str = "login.key";
 const LOCK: &str = "lock";
@@ -68,7 +68,7 @@ pub(crate) enum StateError {
     OtherStore { running: String, wanted: String },
 }
 
-/// The folder. Only a command that owns its contents creates it, and says so.
+/// The state folder. Only a command that owns its contents creates it, and says so.
 #[derive(Debug, Clone)]
 pub(crate) struct StateFolder {
     dir: PathBuf,
@@ -82,44 +82,44 @@ pub(crate) struct ServerFile {
     pub(crate) store: String,
 }
 
-/// The key that a login kept.
+/// The key that a login stored.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct LoginKey {
-    /// The server that it is of; empty for that of this folder.
+    /// The server of the key; empty for the server of this folder.
     pub(crate) server: String,
     pub(crate) key: String,
 }
 
-/// Nobody else uses the store while this lives.
+/// No other process uses the store while this lives.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
     _files: [File; 2],
 }
 
-/// The server can be found while this lives.
+/// Commands can find the server while this lives.
 #[derive(Debug)]
 pub(crate) struct ServerAnnouncement {
     path: PathBuf,
-    /// Its lock ends with the process, so a file without a lock is only a trace.
+    /// Its lock ends with the process, so a file without a lock is only a leftover.
     _file: File,
 }
 
 impl Drop for ServerAnnouncement {
     fn drop(&mut self) {
-        // A file that stays is harmless: without a lock it does not count.
+        // A leftover file is harmless: without a lock it does not count.
         drop(std::fs::remove_file(&self.path));
     }
 }
 
 impl StateFolder {
-    /// The folder of its owner, created if it does not exist.
+    /// The folder for a command that owns its contents, created if it does not exist.
     pub(crate) fn open(dir: &Path) -> Result<Self, StateError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
         made.map_err(|source| StateError::Io { path: dir.to_owned(), source })?;
         Ok(Self { dir: dir.to_owned() })
     }
 
-    /// The same, with a note if it is new: a command in another folder would not find it.
+    /// Like `open`, with a note if the folder is new: a command run elsewhere would not find it.
     pub(crate) fn open_saying(dir: &Path, out: Output) -> Result<Self, StateError> {
         let is_new = !dir.exists();
         let state = Self::open(dir)?;
@@ -129,7 +129,7 @@ impl StateFolder {
         Ok(state)
     }
 
-    /// The folder that another command created.
+    /// The folder that another command created; an error if there is none.
     pub(crate) fn of_another(dir: &Path) -> Result<Self, StateError> {
         if dir.is_dir() {
             return Ok(Self::existing(dir));
@@ -137,7 +137,7 @@ impl StateFolder {
         Err(StateError::NoState { path: absolute(dir) })
     }
 
-    /// The folder as it is, for reading only.
+    /// The folder as it is: neither created nor checked.
     pub(crate) fn existing(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
@@ -146,8 +146,8 @@ impl StateFolder {
     pub(crate) fn lock(&self, store: &StoreLocation) -> Result<Option<StoreLock>, StateError> {
         let StoreLocation::File(file) = store else { return Ok(None) };
         let folder = try_lock(&self.dir.join(LOCK))?.ok_or_else(|| self.locked())?;
-        // Another state folder may name the same file, by another path even. The file must be
-        // there to have one true path.
+        // Another state folder may name the same file, even by another path. Only a file that
+        // exists has a canonical path.
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
             return Err(StateError::NoFolder { path: parent.to_owned() });
@@ -174,13 +174,13 @@ impl StateFolder {
         ApiKey::new(clock.bits(), [clock.bits(), clock.bits()])
     }
 
-    /// The key of the operator, drawn when there is none.
+    /// The operator's key, generated if there is none.
     pub(crate) fn admin_key(&self) -> Result<ApiKey, StateError> {
         let text = self.read_or_write(ADMIN_KEY, || Self::fresh_key().reveal())?;
         ApiKey::parse(&text).ok_or_else(|| StateError::AdminKey { path: self.dir.join(ADMIN_KEY) })
     }
 
-    /// The key of the operator, if it was drawn and may be read. A file without one is an error.
+    /// The operator's key, if its file exists and can be read. A file without a key is an error.
     pub(crate) fn existing_admin_key(&self) -> Result<Option<ApiKey>, StateError> {
         let path = self.dir.join(ADMIN_KEY);
         let Ok(bytes) = std::fs::read(&path) else { return Ok(None) };
@@ -188,7 +188,7 @@ impl StateFolder {
         key.ok_or(StateError::NothingToSend { path }).map(Some)
     }
 
-    /// Puts another key of the operator into its file.
+    /// Replaces the operator's key in its file.
     pub(crate) fn replace_admin_key(&self, text: &str) -> Result<(), StateError> {
         let path = self.dir.join(ADMIN_KEY);
         let wrong = |source: io::Error| StateError::Io { path: path.clone(), source };
@@ -196,13 +196,13 @@ impl StateFolder {
         file.persist(&path).map_err(|error| wrong(error.error)).map(drop)
     }
 
-    /// The key that a login kept, if there is one.
+    /// The key that a login stored, if there is one.
     pub(crate) fn login(&self) -> Option<LoginKey> {
         let bytes = std::fs::read(self.dir.join(LOGIN_KEY)).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The key that a login kept for a server; an empty name is the server of this folder.
+    /// The key that a login stored for a server; an empty name is the server of this folder.
     pub(crate) fn login_for(&self, server: &str) -> Option<String> {
         self.login().filter(|kept| kept.server == server).map(|kept| kept.key)
     }
@@ -233,13 +233,13 @@ impl StateFolder {
         key.ok_or_else(|| StateError::NodeKey { path: self.dir.join(NODE_KEY) })
     }
 
-    /// The key of this node, if it was drawn.
+    /// The key of this node; an error if there is none.
     pub(crate) fn existing_node_key(&self) -> Result<NodeSigningKey, StateError> {
         let path = self.dir.join(NODE_KEY);
         if path.exists() { self.node_key() } else { Err(StateError::NoNodeKey { path }) }
     }
 
-    /// The server that runs, but not one that crashed and left its file behind.
+    /// The running server. A file that a crashed server left behind does not count.
     pub(crate) fn server(&self) -> Option<ServerFile> {
         let mut file = File::open(self.dir.join(SERVER)).ok()?;
         if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
@@ -279,7 +279,7 @@ impl StateFolder {
         Ok(std::fs::read_to_string(&path).map_err(wrong)?.trim().to_owned())
     }
 
-    /// A file that only the owner may read, whole before it has its name.
+    /// A file that only the owner may read, complete before it gets its final name.
     fn written(&self, text: &str) -> io::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
         writeln!(file, "{text}")?;
@@ -288,7 +288,7 @@ impl StateFolder {
     }
 }
 
-/// The locked file; none if another process holds the lock.
+/// The locked file; `None` if another process holds the lock.
 fn try_lock(path: &Path) -> Result<Option<File>, StateError> {
     let file = open_or_make(path)?;
     match file.try_lock() {
@@ -303,7 +303,7 @@ fn open_or_make(path: &Path) -> Result<File, StateError> {
     opened.map_err(|source| StateError::Io { path: path.to_owned(), source })
 }
 
-/// The absolute path, for people in another folder than they think.
+/// The absolute path, for users who are in another folder than they think.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -312,7 +312,7 @@ fn canonical(path: &Path) -> Result<PathBuf, StateError> {
     path.canonicalize().map_err(|source| StateError::Io { path: path.to_owned(), source })
 }
 
-/// How a store is called in `server.json`. An address of a database may hold a password.
+/// The name of a store in `server.json`. It leaves out database URLs, which may hold a password.
 pub(crate) fn store_name(store: &StoreLocation) -> String {
     match store {
         StoreLocation::Memory => "memory".to_owned(),
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(state.server().unwrap().pid, 4711);
         drop(announced);
         assert!(state.server().is_none());
-        // As a crash leaves it.
+        // The file as a crash leaves it.
         let text = serde_json::to_string(&server).unwrap();
         std::fs::write(temp.path().join(SERVER), text).unwrap();
         assert!(state.server().is_none());

@@ -21,12 +21,12 @@ use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
 use self::http_client::OtlpHttpClient;
 
-/// How long a batch may take on its way.
+/// Timeout for the export of a batch.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the end of the process waits for the last batches.
+/// Maximum time to wait for the last batches when the process ends.
 const LAST_BATCH: Duration = Duration::from_secs(5);
 
-/// The collector of traces, and the share that it gets.
+/// The collector of traces, and the share of traces that it gets.
 #[derive(Clone)]
 pub(crate) struct TelemetryOptions {
     pub(crate) endpoint: String,
@@ -73,7 +73,7 @@ impl Telemetry {
         Ok(Self { traces, events })
     }
 
-    /// Turns our spans into those of a trace. Lines of the log stay out of it.
+    /// Exports our spans as traces, without the lines of the log.
     pub(crate) fn spans<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -86,7 +86,7 @@ impl Telemetry {
             .with_filter(filter_fn(|it| it.is_span() && it.target().starts_with("jurat")))
     }
 
-    /// Turns verdicts into events.
+    /// Exports verdicts as events.
     pub(crate) fn events<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -95,7 +95,7 @@ impl Telemetry {
             .with_filter(filter_fn(|it| it.is_event() && it.target() == evaluation::TARGET))
     }
 
-    /// Sends the rest, for a limited time.
+    /// Sends the remaining batches, for a limited time.
     pub(crate) async fn finish(self) {
         let sending = tokio::task::spawn_blocking(move || {
             let traces = self.traces.shutdown_with_timeout(LAST_BATCH);
@@ -109,7 +109,7 @@ impl Telemetry {
     }
 }
 
-/// The name of the sender, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` sets another.
+/// The description of the sender, which is named `jurat` unless `OTEL_SERVICE_NAME` is set.
 fn resource() -> Resource {
     let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
     let name = crate::config::variable("OTEL_SERVICE_NAME").unwrap_or_else(|| "jurat".to_owned());

@@ -7,7 +7,7 @@ use http::Method;
 use jurat_wire::api::kit::page::PageBody;
 use serde_json::{Map, Value};
 
-/// Longer than any round may take.
+/// Default timeout of a reply: longer than any round may take.
 const LONGEST_ROUND: Duration = Duration::from_secs(630);
 
 /// A page of a list.
@@ -19,7 +19,7 @@ pub struct Call<R> {
     pub(crate) path: String,
     pub(crate) body: Option<Bytes>,
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// How long the whole reply may take.
+    /// Timeout of the whole reply.
     pub(crate) within: Duration,
     reply: PhantomData<fn() -> R>,
 }
@@ -41,7 +41,7 @@ impl<R> Call<R> {
         Self::new(Method::PATCH, path.into(), Some(written(body)))
     }
 
-    /// Sends JSON as somebody else wrote it.
+    /// Sends JSON bytes unchanged.
     pub fn post_bytes(path: impl Into<String>, body: Bytes) -> Self {
         Self::new(Method::POST, path.into(), Some(body))
     }
@@ -51,13 +51,13 @@ impl<R> Call<R> {
         Self { method, path, body, headers, within: LONGEST_ROUND, reply: PhantomData }
     }
 
-    /// Sends a body with a method that seldom has one.
+    /// Adds a body to a method that rarely has one, such as `DELETE`.
     #[must_use]
     pub fn with_body(self, body: &Value) -> Self {
         Self { body: Some(written(body)), ..self }
     }
 
-    /// Allows the reply another time.
+    /// Sets the timeout of the reply.
     #[must_use]
     pub fn within(self, within: Duration) -> Self {
         Self { within, ..self }
@@ -70,13 +70,13 @@ impl<R> Call<R> {
         self
     }
 
-    /// Names a write that may be sent twice.
+    /// Adds the idempotency key, if there is one: the write is then safe to retry.
     #[must_use]
     pub fn idempotency_key(self, key: Option<&str>) -> Self {
         self.header("idempotency-key", key)
     }
 
-    /// Adds a parameter to the address, if there is a value for it.
+    /// Adds a query parameter, if there is a value for it.
     #[must_use]
     pub fn query(mut self, name: &str, value: Option<impl fmt::Display>) -> Self {
         let Some(value) = value else { return self };
@@ -88,7 +88,7 @@ impl<R> Call<R> {
         self
     }
 
-    /// Asks for a part of a list.
+    /// Asks for one page of a list.
     #[must_use]
     pub fn page(self, limit: Option<u32>, cursor: Option<&str>) -> Self {
         self.query("limit", limit).query("cursor", cursor)
@@ -116,7 +116,7 @@ impl<R> Clone for Call<R> {
 
 impl<R> fmt::Debug for Call<R> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the body and the headers, which may hold secrets.
+        // Leaves out the body and the headers, which may hold secrets.
         write!(out, "{} {}", self.method, self.path)
     }
 }
@@ -125,7 +125,7 @@ fn written(body: &Value) -> Bytes {
     Bytes::from(body.to_string())
 }
 
-/// A path whose further parts came from a user.
+/// The base path with further parts, which come from a user and are percent-encoded.
 pub(crate) fn path(base: &str, parts: &[&str]) -> String {
     let Ok(mut url) = url::Url::parse("http://localhost") else { return base.to_owned() };
     url.set_path(base);
@@ -135,7 +135,7 @@ pub(crate) fn path(base: &str, parts: &[&str]) -> String {
     url.path().to_owned()
 }
 
-/// An object without the members that are null.
+/// A JSON object without the members that are null.
 pub(crate) fn members<const N: usize>(members: [(&str, Value); N]) -> Value {
     let given = members.into_iter().filter(|(_, value)| !value.is_null());
     Value::Object(given.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())

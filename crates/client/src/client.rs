@@ -48,7 +48,7 @@ impl ClientError {
 #[derive(Debug)]
 pub struct Client<T> {
     transport: T,
-    /// None to send no key.
+    /// `None` sends no key.
     key: Option<HeaderValue>,
 }
 
@@ -68,7 +68,7 @@ impl<T: Transport> Client<T> {
         self.transport
     }
 
-    /// Sends no key from here on.
+    /// Stops sending the key.
     pub fn forget_key(&mut self) {
         self.key = None;
     }
@@ -79,7 +79,7 @@ impl<T: Transport> Client<T> {
         read(arriving).await
     }
 
-    /// Sends a call and shows its events until the reply, which is the event `last`.
+    /// Sends a call and shows its events until the event `last`, which is the reply.
     pub async fn watch<R: DeserializeOwned>(
         &self,
         call: Call<R>,
@@ -111,7 +111,7 @@ impl<T: Transport> Client<T> {
         Err(ClientError::Foreign { status })
     }
 
-    /// Sends a message and hands over every message that comes back for it.
+    /// Sends a message and passes each message of the reply to `take`.
     pub async fn exchange(
         &self,
         call: Call<()>,

@@ -7,7 +7,7 @@ use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/invitations";
 
-/// How to end an invitation: as the invited, or as the one who invited.
+/// How to end an invitation: the invited user accepts or declines, and the inviter cancels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvitationReply {
     Accept,

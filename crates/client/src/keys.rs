@@ -11,7 +11,7 @@ pub fn create(key: &Value) -> Call<CreatedKey> {
     Call::post(ROUTE, key)
 }
 
-/// The keys of the caller's account, or of another for an admin.
+/// The keys of the caller's account; an admin can name another account.
 pub fn list(account: Option<&str>) -> Call<Page<ListedKey>> {
     Call::get(ROUTE).query("account", account)
 }

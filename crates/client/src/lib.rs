@@ -1,4 +1,4 @@
-//! A typed client of the HTTP API: each operation is a function that returns a `Call` of its reply.
+//! A typed client for the HTTP API: each operation is a function that returns a typed `Call`.
 
 pub mod accounts;
 pub mod agent_events;

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::call::Call;
 
-/// How somebody comes in: for the first time, or again.
+/// How a user gets a key: by registering, or by logging in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entrance {
     Register,
@@ -32,7 +32,7 @@ pub fn verify_code(entrance: Entrance, email: &str, code: &str) -> Call<LoginKey
     Call::post(format!("/v1/{}/verify", entrance.as_str()), &body)
 }
 
-/// Answers a program that shows this code.
+/// Approves or denies the program that shows this code.
 pub fn answer_device(user_code: &str, approve: bool) -> Call<DeviceAnswered> {
     Call::post("/v1/auth/approve", &json!({ "user_code": user_code, "approve": approve }))
 }

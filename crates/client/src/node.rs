@@ -17,7 +17,7 @@ pub fn doctor() -> Call<CheckupBody<'static>> {
     Call::get("/v1/doctor")
 }
 
-/// The recorded decisions to check: the newest, or those behind a cursor.
+/// The recorded decisions to check: the newest ones, or those after a cursor.
 #[derive(Debug, Clone, Default)]
 pub struct EntryRange {
     pub newest: Option<u64>,

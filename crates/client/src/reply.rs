@@ -1,4 +1,4 @@
-//! Replies: the bytes as they came, and what they say.
+//! Replies: the bytes as received, and the value read from them.
 
 use std::fmt;
 
@@ -11,21 +11,21 @@ use serde_json::{Value, json};
 
 use crate::client::ClientError;
 
-/// The member of a refusal's document that holds the header `Retry-After`.
+/// Member of a refusal's document with the value of the header `Retry-After`.
 const RETRY_AFTER: &str = "retry_after_s";
 
-/// A reply, as it came and as it reads.
+/// A reply: its bytes as received, and the value read from them.
 #[derive(Debug, Clone)]
 pub struct Reply<R> {
     /// The body; empty if the reply has none.
     pub bytes: Bytes,
     pub value: R,
-    /// The clock of the server, if the reply went over HTTP.
+    /// The time in the header `Date`; `None` without one, and for the last event of a stream.
     pub date: Option<Timestamp>,
 }
 
 impl<R: DeserializeOwned> Reply<R> {
-    /// Reads a reply of a success. A reply without a body reads as null.
+    /// Reads a successful reply. An empty body reads as null.
     pub(crate) fn read(
         status: StatusCode,
         bytes: Bytes,
@@ -39,12 +39,12 @@ impl<R: DeserializeOwned> Reply<R> {
         }
     }
 
-    /// The body as a document.
+    /// The body as JSON; null if it is not JSON.
     pub fn document(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or_default()
     }
 
-    /// A reply that the client put together from others.
+    /// A reply that the client assembles from other replies.
     pub fn of_document(document: &Value) -> Result<Self, ClientError> {
         Self::read(StatusCode::OK, Bytes::from(document.to_string()), None)
     }
@@ -53,11 +53,11 @@ impl<R: DeserializeOwned> Reply<R> {
 /// A request that the server refused.
 #[derive(Debug, Clone)]
 pub struct Refusal {
-    /// The body as it came.
+    /// The body as received.
     pub bytes: Bytes,
-    /// The problem, unless the body is of another kind.
+    /// The problem, if the body describes one.
     pub problem: Option<ProblemBody<'static>>,
-    /// In how many seconds the request may be sent again.
+    /// Number of seconds after which the request may be sent again.
     pub retry_after_s: Option<u64>,
 }
 
@@ -73,12 +73,12 @@ impl Refusal {
         Ok(Self { bytes, problem, retry_after_s: retry_after(headers) })
     }
 
-    /// The code, if it is one that this version knows.
+    /// The problem code, if this version knows it.
     pub fn code(&self) -> Option<ProblemCode> {
         self.problem.as_ref()?.known_code()
     }
 
-    /// The body as a document, with the time of the next try.
+    /// The body as JSON, with the number of seconds until the next try if the server gave it.
     pub fn document(&self) -> Value {
         let mut document: Value = serde_json::from_slice(&self.bytes).unwrap_or_default();
         if let (Some(seconds), Some(members)) = (self.retry_after_s, document.as_object_mut()) {

@@ -12,7 +12,7 @@ use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/rounds";
 
-/// A reply of either version.
+/// A reply of either API version.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum AnyRoundReply {
@@ -28,17 +28,17 @@ pub fn delegate(request: &Value) -> Call<RoundReply<'static>> {
     Call::post("/api/v3/delegate", request)
 }
 
-/// A request of any kind, `delegate`, `validate` or `factcheck`, of version `v2` or `v3`.
+/// Opens a round: `kind` is `delegate`, `validate` or `factcheck`, and `version` is `v2` or `v3`.
 pub fn open(version: &str, kind: &str, request: &Value) -> Call<AnyRoundReply> {
     Call::post(format!("/api/{version}/{kind}"), request)
 }
 
-/// Opens the round, and does not wait for its end.
+/// Opens a round without waiting for its end.
 pub fn open_async(version: &str, kind: &str, request: &Value) -> Call<RoundBody<'static>> {
     open(version, kind, request).header("prefer", Some("respond-async")).reading()
 }
 
-/// Which rounds to list; all of them by default.
+/// A filter for rounds; by default it matches all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoundListQuery {
     pub kind: Option<String>,
@@ -57,7 +57,7 @@ pub fn list(filter: &RoundListQuery) -> Call<Page<RoundBody<'static>>> {
         .query("until", filter.until.as_ref())
 }
 
-/// The round; waits for its end for as many seconds.
+/// Shows a round, after waiting up to `wait` seconds for its end.
 pub fn show(id: &str, wait: Option<u64>) -> Call<RoundBody<'static>> {
     Call::get(path(ROUTE, &[id])).query("wait", wait)
 }

@@ -1,4 +1,4 @@
-//! `/v1/shares`: workflows that others share with the caller.
+//! `/v1/shares`: workflows that other accounts share with the caller.
 
 use jurat_wire::api::shares::ShareBody;
 use serde_json::json;
@@ -12,7 +12,7 @@ const ROUTE: &str = "/v1/shares";
 pub enum ShareReply {
     Accept,
     Decline,
-    /// Declines this share and all others of its owner.
+    /// Declines this share and all other shares of its owner.
     Block,
 }
 

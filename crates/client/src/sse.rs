@@ -7,22 +7,22 @@ use serde::de::DeserializeOwned;
 pub struct SseEvent {
     pub name: String,
     pub data: String,
-    /// Resumes the stream behind this event.
+    /// The id to resume the stream after this event.
     pub id: Option<String>,
 }
 
 impl SseEvent {
-    /// The data, if it has this form.
+    /// The data as a `T`, if it can be read as one.
     pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_str(&self.data).ok()
     }
 }
 
-/// Keeps the beginning of an event whose end has not arrived.
+/// Splits a stream into events, and keeps the beginning of an incomplete one.
 #[derive(Debug, Default)]
 pub(crate) struct SseReader {
     buffer: Vec<u8>,
-    /// How many bytes of the buffer contain no end of an event.
+    /// Number of bytes at the start of the buffer that contain no end of an event.
     searched: usize,
 }
 
@@ -45,7 +45,7 @@ impl SseReader {
     }
 }
 
-/// Reads a block of lines; a comment that keeps the connection open is no event.
+/// Reads a block of lines. A comment that keeps the connection open is not an event.
 fn event(block: &str) -> Option<SseEvent> {
     let mut event = SseEvent { name: String::new(), data: String::new(), id: None };
     for line in block.lines() {

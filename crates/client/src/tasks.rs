@@ -9,7 +9,7 @@ const ROUTE: &str = "/v1/tasks";
 /// The event that ends the stream of a task: the task itself.
 pub const LAST_EVENT: &str = jurat_wire::api::tasks::TASK;
 
-/// A contract that can be submitted as it is.
+/// A sample contract that can be submitted unchanged.
 pub fn sample(task_id: Option<&str>) -> Call<Value> {
     Call::get("/v1/tasks/sample").query("task_id", task_id)
 }
@@ -38,7 +38,7 @@ pub fn next_epoch(id: &str) -> Call<TaskBody<'static>> {
     Call::post(path(ROUTE, &[id, "epochs"]), &json!({}))
 }
 
-/// A complaint about the decision of an epoch, signed if the contract asks for it.
+/// A complaint about the decision of an epoch, signed if the contract requires it.
 #[derive(Debug, Clone, Copy)]
 pub struct Complaint<'a> {
     pub reason: &'a str,
@@ -57,7 +57,7 @@ pub fn complain(id: &str, complaint: &Complaint<'_>) -> Call<TaskBody<'static>> 
     Call::post(path(ROUTE, &[id, "feedback"]), &body)
 }
 
-/// The events behind a number.
+/// The events of a task after the event with the number `after`.
 pub fn events(
     id: &str,
     after: Option<u64>,

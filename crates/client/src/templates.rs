@@ -1,4 +1,4 @@
-//! `/v1/templates` and the instructions to design a workflow.
+//! `/v1/templates`, and the instructions for designing a workflow.
 
 use jurat_wire::api::{
     packs::PackBody,
@@ -15,7 +15,7 @@ use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/templates";
 
-/// The address of a template. The slash within its name is sent as it is.
+/// The path of a template. The slash in its name is not percent-encoded.
 fn address(template: &str, rest: &str) -> String {
     let parts: Vec<&str> = template.splitn(2, '/').collect();
     format!("{}{rest}", path(ROUTE, &parts))

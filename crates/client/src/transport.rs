@@ -1,19 +1,19 @@
-//! The way to a router: over HTTP, or in the same process.
+//! Transports to a router: over HTTP, or within the same process.
 
 use std::{error::Error, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response};
 
-/// Carries requests to a router and brings its replies back.
+/// Carries requests to a router and returns its replies.
 pub trait Transport: Sync {
     type Body: ReplyBody<Error = Self::Error> + Send;
     type Error: Error + Send + Sync + 'static;
 
-    /// The address of a path: with the server over HTTP, the path alone in the same process.
+    /// The address of a path: the full URL over HTTP, or the path alone in the same process.
     fn address(&self, path: &str) -> String;
 
-    /// Sends a request. The head of the reply, and each part of its body, must come within a time.
+    /// Sends a request. Over HTTP, the whole reply must arrive within `within`.
     fn send(
         &self,
         request: Request<Bytes>,
@@ -25,6 +25,6 @@ pub trait Transport: Sync {
 pub trait ReplyBody {
     type Error;
 
-    /// The next part; none at the end.
+    /// The next part; `None` at the end.
     fn next(&mut self) -> impl Future<Output = Result<Option<Bytes>, Self::Error>> + Send;
 }

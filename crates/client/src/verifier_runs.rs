@@ -6,7 +6,7 @@ use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/verifier-runs";
 
-/// Which runs to list; all of them by default.
+/// A filter for verifier runs; by default it matches all of them.
 #[derive(Debug, Clone, Default)]
 pub struct RunListQuery {
     pub verifier: Option<String>,

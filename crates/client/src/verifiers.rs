@@ -17,7 +17,7 @@ const ROUTE: &str = "/v1/verifiers";
 /// The event that ends the stream of a measurement: its report.
 pub const LAST_EVENT: &str = "report";
 
-/// How to measure a verifier.
+/// The kind of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasureKind {
     Test,
@@ -28,7 +28,7 @@ pub fn deploy(verifier: &Value) -> Call<DeployedVerifier<'static>> {
     Call::post(ROUTE, verifier)
 }
 
-/// Deploys a verifier as somebody wrote it.
+/// Deploys a verifier from JSON bytes, which are sent unchanged.
 pub fn deploy_bytes(verifier: Bytes) -> Call<DeployedVerifier<'static>> {
     Call::post_bytes(ROUTE, verifier)
 }

@@ -15,7 +15,7 @@ use crate::call::{Call, Page, members, path};
 
 const ROUTE: &str = "/v1/workflows";
 
-/// Which workflows to list; the caller's own by default.
+/// A filter for workflows; by default it matches the caller's own.
 #[derive(Debug, Clone, Default)]
 pub struct WorkflowListQuery {
     pub filter: Option<String>,
@@ -60,7 +60,7 @@ pub fn save(workflow: &Value) -> Call<SavedWorkflowBody<'static>> {
     Call::post(ROUTE, workflow)
 }
 
-/// Adds, changes and deletes single files.
+/// Adds, changes and deletes individual files.
 pub fn patch_files(workflow: &str, change: &Value) -> Call<PatchedWorkflow<'static>> {
     Call::patch(path(ROUTE, &[workflow, "files"]), change)
 }
@@ -117,7 +117,7 @@ pub fn transfer_ownership(workflow: &str, new_owner: &str) -> Call<OfferedWorkfl
     Call::post(path(ROUTE, &[workflow, "transfer-ownership"]), &body)
 }
 
-/// What an agent is to do with a workflow.
+/// The purpose of instructions for an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instructions {
     Teach,

@@ -20,10 +20,10 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Tools", &["demo", "doctor", "config", "mcp", "openapi", "completions", "help"]),
 ];
 
-/// As wide as the longest name.
+/// Width of the longest command name.
 const NAME_WIDTH: usize = "agent-events".len();
 
-/// The default template of clap, which cannot group commands, with our own list.
+/// The default template of clap with our own list of commands, because clap cannot group them.
 pub(super) fn help_template() -> String {
     let styles = Styles::styled();
     let (header, literal) = (styles.get_header(), styles.get_literal());

@@ -9,15 +9,15 @@ use tokio::time::timeout;
 use super::{ApiClient, Call, ClientError, Reply, SseEvent};
 use crate::output::Output;
 
-/// The first and the longest pause before the next try to reach a server that is gone.
+/// The first and the longest pause before the next try to reach the server.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The number of tries, which take about a minute.
+/// Maximum number of tries, which take about a minute.
 const TRIES: u32 = 16;
 
 impl ApiClient {
-    /// Shows the events of a stream until the reply, which is the event `last`. No event is shown
-    /// twice: a reconnect tells the server which event was the last one seen.
+    /// Shows the events of a stream until the event `last`, which is the reply. No event is shown
+    /// twice: a reconnect sends the id of the last event seen.
     ///
     /// If the first connection fails, there is no second try.
     pub(crate) async fn follow<R: DeserializeOwned>(
@@ -50,7 +50,7 @@ impl ApiClient {
     }
 }
 
-/// Whether the connection broke, so that another try may succeed.
+/// Whether the connection broke and another try may succeed.
 fn is_broken<R>(watched: &Result<R, ClientError>) -> bool {
     match watched {
         Err(ClientError::Refused(refusal)) => matches!(
@@ -69,9 +69,9 @@ fn is_broken<R>(watched: &Result<R, ClientError>) -> bool {
 /// The state of the connection.
 #[derive(Debug, Default)]
 struct ReconnectState {
-    /// Whether any event ever arrived.
+    /// Whether any event has arrived yet.
     has_connected: bool,
-    /// The number of tries since.
+    /// Number of tries since the last event.
     tries: u32,
 }
 
@@ -80,7 +80,7 @@ impl ReconnectState {
         *self = Self { has_connected: true, tries: 0 };
     }
 
-    /// How long to wait before the next try; none if that was the last one.
+    /// The pause before the next try; `None` after the last try, or if no event has arrived yet.
     fn next_pause(&mut self) -> Option<Duration> {
         if !self.has_connected || TRIES <= self.tries {
             return None;

@@ -1,4 +1,4 @@
-//! The two ways to the router. Both return the same bytes, because both use the same router.
+//! The two transports to the router. Both return the same bytes, because they use the same router.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tower::ServiceExt as _;
 
 use crate::state::StoreLock;
 
-/// How many steps of runs a command works on at a time.
+/// Maximum number of run steps that a command works on concurrently.
 const CONCURRENT_STEPS: usize = 8;
 
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(crate) enum ArrivingBody {
 }
 
 impl ServerTransport {
-    /// Whether there is a server.
+    /// Whether the server passes its health check within this time.
     pub(super) async fn answers(&self, within: Duration) -> bool {
         match self {
             Self::Http { client, url } => {

@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// How long a stream is followed at most.
+/// Maximum time to follow a stream.
 const LONGEST: Duration = Duration::from_hours(24);
 
 pub(super) async fn run(context: &CommandContext, command: AgentRunsCommand) -> anyhow::Result<u8> {
@@ -95,7 +95,7 @@ async fn submit(context: &CommandContext, args: &SubmitAgentRunArgs) -> anyhow::
     Ok(0)
 }
 
-/// The file as a request: a spec alone, or a whole request, to which a flag only adds.
+/// The request from a file that holds a spec or a whole request. The flag only adds to it.
 fn ordered(mut file: Map<String, Value>, args: &SubmitAgentRunArgs) -> Value {
     if !file.contains_key("spec") && !file.contains_key("run_spec") {
         return json!({ "kickoff": args.kickoff, "spec": file });
@@ -131,7 +131,7 @@ async fn watch(context: &CommandContext, args: &AgentRunNameArgs) -> anyhow::Res
     Ok(gated(args.gate, &result.value))
 }
 
-/// Follows a run and returns it as it ended.
+/// Follows a run to its end and returns it.
 async fn followed(
     client: &ApiClient,
     out: Output,

@@ -1,4 +1,4 @@
-//! `jurat auth`: logging in, and letting programs in.
+//! `jurat auth`: logins, and access for programs.
 
 use jurat_client::{
     keys as api_keys,
@@ -30,7 +30,7 @@ pub(super) async fn run(context: &CommandContext, command: AuthCommand) -> anyho
     Ok(0)
 }
 
-/// A context without a key, for routes that need none.
+/// A context with a placeholder for the key, for routes that need none.
 fn keyless(context: &CommandContext) -> CommandContext {
     let config = CliConfig { key: Some("none".to_owned()), ..context.config.clone() };
     CommandContext { config, out: context.out }
@@ -66,7 +66,7 @@ async fn verify(
     Ok(())
 }
 
-/// Revokes the key of the login on its server, and deletes it even if that fails.
+/// Revokes the login key on its server, and deletes the local copy even if that fails.
 async fn logout(context: &CommandContext) -> anyhow::Result<()> {
     let state = StateFolder::existing(&context.config.state_dir);
     let Some(kept) = state.login() else {
@@ -89,7 +89,7 @@ async fn logout(context: &CommandContext) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The key of a login may revoke itself.
+/// Revokes a login key with that same key, which may revoke itself.
 async fn revoke(context: &CommandContext, kept: LoginKey) -> anyhow::Result<()> {
     let Some(id) = ApiKey::parse(&kept.key).map(|key| key.id().to_owned()) else {
         anyhow::bail!("`login.key` does not contain a key");

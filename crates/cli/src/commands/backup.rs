@@ -79,7 +79,7 @@ pub(super) async fn restore(context: &CommandContext, args: RestoreArgs) -> anyh
     };
     let state = StateFolder::open_saying(&context.config.state_dir, context.out)?;
     let dir = context.config.state_dir.clone();
-    // Said before the checks, which may take long.
+    // Reported before the checks, which may take long.
     if let Some(server) = state.server() {
         return Err(StateError::Served { path: dir, pid: server.pid, url: server.url }.into());
     }
@@ -104,7 +104,7 @@ pub(super) async fn restore(context: &CommandContext, args: RestoreArgs) -> anyh
     Ok(0)
 }
 
-/// Warns of lost data and of repeated effects.
+/// Warnings about lost data and repeated effects.
 fn at_risk(manifest: &Manifest) -> Vec<String> {
     let moment = &manifest.created_at;
     let mut lines = vec![
@@ -129,7 +129,7 @@ const fn were(count: u64) -> &'static str {
     if count == 1 { "was" } else { "were" }
 }
 
-/// These commands work on files, wherever a server may be.
+/// Refuses a server address, because these commands work on local files.
 fn local_only(context: &CommandContext) -> anyhow::Result<()> {
     if context.config.server.is_none() {
         return Ok(());
@@ -139,7 +139,8 @@ fn local_only(context: &CommandContext) -> anyhow::Result<()> {
     ))
 }
 
-/// The file that the server of the state folder uses, unless another one is named.
+/// The database file of the running server, or the configured one if no server runs or the user
+/// named a store.
 fn database_of_server(context: &CommandContext) -> anyhow::Result<PathBuf> {
     let config = &context.config;
     if let Some(server) = StateFolder::existing(&config.state_dir).server()
@@ -163,7 +164,7 @@ fn not_for(command: &str, tool: &str) -> anyhow::Error {
     ))
 }
 
-/// Does the work on a thread of its own, shows how far it is, and stops it on a signal.
+/// Does the work on its own thread, shows its progress, and stops it on a signal.
 async fn aside<T: Send + 'static>(
     context: &CommandContext,
     work: impl FnOnce(backup::BackupWatcher<'_>) -> Result<T, BackupError> + Send + 'static,

@@ -58,7 +58,7 @@ fn shown(resolved: &ResolvedSetting) -> Option<String> {
     resolved.value.as_deref().map(|value| resolved.setting.shown(value))
 }
 
-/// A setting with all that is known of it.
+/// All details of a setting, as JSON.
 fn body(resolved: &ResolvedSetting) -> Value {
     let setting = resolved.setting;
     let typed = |text: Option<String>| match (setting.kind, text) {
@@ -89,14 +89,14 @@ fn origin(origin: &SettingOrigin) -> Value {
     }
 }
 
-/// Checks a file that need not be the one in use.
+/// Checks any config file, not only the one in use.
 pub(super) fn check_file(out: Output, file: &Path) -> anyhow::Result<u8> {
     let found = settings::read_file(file).map_err(|faults| CliFailure::usage(faults.join("\n")))?;
     let counts = SettingCounts { settings: found.values.len(), providers: found.providers.len() };
     in_order(out, Some(file), counts)
 }
 
-/// The settings in use were read without a fault, or this would not run.
+/// Reports the settings in use as valid: invalid settings stop the command before this.
 pub(super) fn checked(context: &CommandContext) -> anyhow::Result<u8> {
     let settings = &context.config.settings;
     let from_file =
@@ -106,14 +106,14 @@ pub(super) fn checked(context: &CommandContext) -> anyhow::Result<u8> {
     in_order(context.out, settings.file(), counts)
 }
 
-/// A misspelt variable would be ignored in silence.
+/// Warns about misspelt variables, which would otherwise be ignored silently.
 fn note_unknown(out: Output) {
     for text in unknown_variables() {
         out.note(&format!("warning: {text}"));
     }
 }
 
-/// How many settings and judge providers a file has.
+/// The numbers of settings and of judge providers in a file.
 #[derive(Debug, Clone, Copy)]
 struct SettingCounts {
     settings: usize,

@@ -65,11 +65,11 @@ pub(super) async fn factcheck(
 #[derive(Debug, Clone, Copy)]
 struct JobCommand {
     kind: &'static str,
-    /// The field that the request must have.
+    /// The required field of the request.
     needs: &'static str,
 }
 
-/// A round that still goes on, or its result.
+/// A round that is still open, or the result of one that has ended.
 #[derive(Debug)]
 pub(super) enum RoundAnswer {
     Open(Box<Reply<RoundBody<'static>>>),
@@ -117,7 +117,7 @@ async fn run(
             Ok(if args.gate { gate::exit_code(&round, least(args)) } else { 0 })
         }
         Err(error) => {
-            // Disagreement under `fail_hard` is a problem to the API and an answer to a gate.
+            // Disagreement under `fail_hard` is a problem for the API, but an answer for a gate.
             let Some(split) = disagreement(&error).filter(|_| args.gate) else {
                 return Err(error);
             };
@@ -136,7 +136,7 @@ fn note_confidence(out: Output, args: &RequestArgs, round: &RoundView<'_>) {
     }
 }
 
-/// The confidence that an answer needs.
+/// Minimum confidence of an answer.
 pub(super) fn least(args: &RequestArgs) -> f64 {
     args.min_confidence.unwrap_or(gate::LEAST)
 }

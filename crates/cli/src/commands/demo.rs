@@ -126,7 +126,8 @@ async fn rounds(out: Output, client: &ApiClient) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The commands to type next; the program may not be on the path.
+/// The commands to try next. They call the program as it was started, because it may not be on the
+/// `PATH`.
 fn next(program: &str) -> String {
     format!(
         "

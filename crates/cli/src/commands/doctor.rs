@@ -1,4 +1,4 @@
-//! `jurat doctor`: finds what is wrong with an installation, and says what to do about it.
+//! `jurat doctor`: finds problems with an installation, and suggests fixes.
 
 pub(crate) mod args;
 mod disk;
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// A detail may quote an executor.
+/// Maximum length of a detail, which may quote an executor.
 const WIDEST_DETAIL: usize = 400;
 
 pub(super) async fn run(context: &CommandContext, args: &DoctorArgs) -> anyhow::Result<u8> {
@@ -81,7 +81,7 @@ async fn ask(
     asked
 }
 
-/// The worst status of all; an unknown one counts as a problem.
+/// The worst status of all checks; an unknown status counts as a problem.
 fn worst_of(checks: &[CheckupFindingBody<'_>]) -> &'static str {
     let level = |check: &CheckupFindingBody<'_>| match check.status.as_ref() {
         "ok" => CheckupLevel::Ok,

@@ -92,7 +92,7 @@ fn added(executor: &ExecutorBody<'_>) -> String {
     format!("registered {} {session}\n{probe}", said(&executor.name))
 }
 
-/// The lines of an executor without a probe.
+/// The lines for an executor that was not probed.
 fn unchecked() -> String {
     let unknown = || "unhealthy: –".to_owned();
     fields(&[("health", unknown()), ("capabilities", unknown())])

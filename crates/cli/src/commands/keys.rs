@@ -78,7 +78,7 @@ fn create_body(args: &CreateKeyArgs) -> Value {
     Value::Object(body)
 }
 
-/// All scopes, uncut: an unseen scope is dangerous.
+/// All scopes, never shortened: a hidden scope is dangerous.
 pub(super) fn scopes(scopes: &[words::Scope]) -> String {
     scopes.iter().map(|scope| scope.0.as_str()).collect::<Vec<_>>().join(", ")
 }
@@ -92,7 +92,7 @@ async fn rotate(context: &CommandContext, args: &RotateKeyArgs) -> anyhow::Resul
     let account = args.named.account.as_deref();
     let reply = context.send(keys::rotate(&args.named.key, account, args.grace_seconds)).await?;
     let key = &reply.value;
-    // First into the folder: a key that cannot be printed is not lost then.
+    // Stored before it is printed, so a failure to print does not lose the key.
     let is_kept = keep_in_folder(context, key)?;
     show_once(context, &reply).map_err(|error| {
         if is_kept {
@@ -124,7 +124,7 @@ fn unseen(key: &CreatedKey, error: &std::io::Error) -> anyhow::Error {
 /// Stores the new key in `admin.key` if it replaces that key, and returns whether it does.
 fn keep_in_folder(context: &CommandContext, key: &CreatedKey) -> anyhow::Result<bool> {
     let state = StateFolder::existing(&context.config.state_dir);
-    // A file without a key does not hold the old one.
+    // A file without a valid key cannot hold the old key.
     let kept = state.existing_admin_key().ok().flatten();
     let (Some(kept), Some(text)) = (kept, &key.key) else { return Ok(false) };
     let is_kept = key.replaces.as_deref() == Some(kept.id());

@@ -24,7 +24,7 @@ pub(super) async fn run(context: &CommandContext, command: KnowledgeCommand) -> 
     export(context, args).await
 }
 
-/// Writes each page as it comes, so a long history needs little memory.
+/// Writes each page as it arrives, so a long history needs little memory.
 async fn export(context: &CommandContext, args: ExportKnowledgeArgs) -> anyhow::Result<u8> {
     let call = knowledge::list(args.task_type.as_deref(), args.task_id.as_deref());
     let pages = PagedList::whole(call);
@@ -54,7 +54,7 @@ fn note(out: Output, count: usize) {
     }
 }
 
-/// Creates the file with the first page, or at the end if there is none.
+/// Creates the file when the first decisions arrive, or at the end if there are none.
 async fn written(client: &ApiClient, pages: PagedList, file: &Path) -> anyhow::Result<usize> {
     let failed = |error: std::io::Error| {
         CliFailure::usage(format!("`{}` cannot be written: {error}", file.display()))
@@ -76,7 +76,7 @@ async fn written(client: &ApiClient, pages: PagedList, file: &Path) -> anyhow::R
     Ok(count)
 }
 
-/// Passes on the lines of each page, and counts them.
+/// Passes the lines of each page to `take`, and counts them.
 async fn each(
     client: &ApiClient,
     mut pages: PagedList,

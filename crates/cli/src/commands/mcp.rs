@@ -1,7 +1,7 @@
 //! `jurat mcp`: the Model Context Protocol on standard input and output.
 //!
-//! Every request is handed to `/mcp` of the server, or of the same router in this process, and what
-//! comes back is printed as it is. So each tool exists once, and both ways in answer alike.
+//! Passes every request to `/mcp` of the server, or of the same router in this process, and prints
+//! the replies. So each tool exists once, and answers alike over HTTP and on standard input.
 
 mod lines;
 mod message;
@@ -18,11 +18,11 @@ use self::{
 use super::CommandContext;
 use crate::{client::ApiClient, failure::sentence, output::Output};
 
-/// How many requests may be in progress; further ones wait in the pipe.
+/// Maximum number of requests in progress; further ones wait in the pipe.
 const MOST: usize = 64;
 
 pub(super) async fn run(context: &CommandContext) -> anyhow::Result<u8> {
-    // Reports a problem of the settings, the key or the store before the first message.
+    // Reports a problem with the settings, the key or the store before the first message.
     let first = Box::pin(ApiClient::connect(&context.config, context.out)).await?;
     first.work_on_agent_runs();
     let mut relay = McpRelay::new(context, first);
@@ -48,17 +48,17 @@ pub(super) async fn run(context: &CommandContext) -> anyhow::Result<u8> {
 struct McpRelay<'a> {
     context: &'a CommandContext,
     out: Output,
-    /// Only while something is under way: in between, others may have the store, and a server that
-    /// was started since is found.
+    /// Only while a request is in progress: in between, other processes can use the store, and the
+    /// next request finds a server that was started meanwhile.
     client: Option<Arc<ApiClient>>,
     in_flight: JoinSet<AnsweredRequest>,
-    /// Cancels each request, by its id.
+    /// Signals that cancel requests, by the id of the request.
     offs: BTreeMap<String, Arc<Notify>>,
-    /// The revision that `initialize` agreed on; the newest one is in every message instead.
+    /// The revision that `initialize` agreed on. The newest revision is named in each message.
     revision: Arc<Mutex<Option<String>>>,
 }
 
-/// A request that has its answer: its id, and whether anybody took the answer.
+/// A request that has ended: its id, and whether its answer could be printed.
 type AnsweredRequest = (String, io::Result<()>);
 
 impl<'a> McpRelay<'a> {
@@ -95,7 +95,7 @@ impl<'a> McpRelay<'a> {
             }
             return Ok(());
         }
-        // No state is kept between two messages, so a notification has no receiver.
+        // There is no state between messages that a notification could change.
         if message.is_notification() {
             return Ok(());
         }
@@ -110,7 +110,7 @@ impl<'a> McpRelay<'a> {
             let id = message.id_text();
             let taken = tokio::select! {
                 taken = answer(&client, out, &message, &revision) => taken,
-                // Letting go of the request tells the server.
+                // Dropping the request notifies the server.
                 () = off.notified() => Ok(()),
             };
             (id, taken)

@@ -9,7 +9,7 @@ use crate::{
     state::StateFolder,
 };
 
-/// The algorithm that signatures of requests to executors name.
+/// The algorithm that is named in the signatures of requests to executors.
 const ALGORITHM: &str = "ed25519";
 
 pub(super) fn run(context: &CommandContext) -> anyhow::Result<u8> {
@@ -19,7 +19,7 @@ pub(super) fn run(context: &CommandContext) -> anyhow::Result<u8> {
         ));
     }
     let key = StateFolder::existing(&context.config.state_dir).existing_node_key()?;
-    // Signatures name the key by itself.
+    // Signatures name the key by the public key itself.
     let (key_id, public_key) = (key.id(), key.id());
     match context.out.format {
         OutputFormat::Json => {

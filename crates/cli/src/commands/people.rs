@@ -70,7 +70,7 @@ pub(super) async fn run_teams(
     Ok(0)
 }
 
-/// The word of a choice.
+/// The name of a choice on the command line.
 fn chosen(choice: &impl ValueEnum) -> Option<String> {
     choice.to_possible_value().map(|value| value.get_name().to_owned())
 }

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// `--json` prints all of it.
+/// Maximum length of a printed request; `--json` prints it in full.
 const WIDEST_REQUEST: usize = 4_000;
 
 pub(super) async fn run(context: &CommandContext, command: RoundsCommand) -> anyhow::Result<u8> {
@@ -91,7 +91,7 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
-/// The whole request, or why there is none.
+/// The request, or the reason why it is missing.
 fn asked(round: &RoundBody<'_>) -> String {
     if let Some(at) = &round.erased_at {
         return format!("erased at {}", said(at));
@@ -114,7 +114,7 @@ pub(super) fn shown(out: Output, round: &RoundBody<'_>) -> String {
         ("opened", said(&round.opened_at)),
         ("closed", said(&round.closed_at)),
     ]);
-    // A round without an ending is open.
+    // An open round has no result yet.
     if round.state.0.is_none() {
         return head;
     }

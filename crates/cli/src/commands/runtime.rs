@@ -22,7 +22,7 @@ use crate::{
     signals::ShutdownSignals,
 };
 
-/// An executor that hangs would never finish its work.
+/// Time limit for the work in progress at shutdown, because a hanging executor would never finish.
 const GRACE: Duration = Duration::from_secs(5);
 const OPENAI: &str = "https://api.openai.com/v1";
 const MODEL_TIMEOUT: Duration = Duration::from_mins(2);
@@ -74,7 +74,7 @@ fn executor(args: &RuntimeArgs) -> anyhow::Result<Arc<dyn ExecutorService>> {
     })
 }
 
-/// An option that would be ignored is a mistake.
+/// Refuses the options of other engines: an option that would be ignored is a mistake.
 fn refuse_options_of_others(args: &RuntimeArgs) -> anyhow::Result<()> {
     let options = [
         ("--mode", EngineNameArg::Echo, args.mode.is_some()),
@@ -95,7 +95,7 @@ fn refuse_options_of_others(args: &RuntimeArgs) -> anyhow::Result<()> {
     )))
 }
 
-/// Whether the system would find the program, with the path that it is given.
+/// Whether the program can be run: a bare name must be found in the search path.
 fn can_be_run(program: &Path, search: &str) -> bool {
     let is_program = |path: &Path| {
         path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)

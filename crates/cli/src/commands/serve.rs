@@ -25,7 +25,7 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// The exit code of a program that ctrl-c ends.
+/// Exit code of a program that ctrl-c ended.
 const INTERRUPTED: u8 = 130;
 
 pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::Result<u8> {
@@ -74,7 +74,7 @@ pub(super) async fn run(context: &CommandContext, args: &ServeArgs) -> anyhow::R
     tokio::select! {
         result = &mut serving => result?,
         () = signals.next() => {
-            // First, so that no round begins after the announcement.
+            // Before the log line, so no round starts after it.
             engine.stop_rounds();
             tracing::info!("stopping after the rounds in progress; a second signal stops immediately");
             drop(stop);
@@ -98,7 +98,7 @@ fn front(config: &CliConfig) -> ServerOptions {
     }
 }
 
-/// Begins the work that no request asks for.
+/// Starts the background work, which no request asks for.
 async fn begin(
     engine: &Engine,
     store: &StoreLocation,
@@ -141,7 +141,7 @@ pub(super) async fn bind(address: &str) -> anyhow::Result<TcpListener> {
     }
 }
 
-/// The address by which programs on this machine reach the listener.
+/// The URL at which programs on this machine reach the listener.
 pub(super) fn url_of(listener: &TcpListener) -> io::Result<String> {
     let mut address = listener.local_addr()?;
     if address.ip().is_unspecified() {

@@ -37,7 +37,7 @@ fn add_body(args: &AddSessionArgs) -> Value {
     Value::Object(body)
 }
 
-/// The fields of a session that were given.
+/// The fields of a session that are given on the command line.
 pub(super) fn session_body(args: &SessionArgs) -> Map<String, Value> {
     let mut body = Map::new();
     if let Some(profile) = &args.profile {

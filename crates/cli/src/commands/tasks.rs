@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// How long a stream is followed at most.
+/// Maximum time to follow a stream.
 const LONGEST: Duration = Duration::from_hours(24);
 
 pub(super) async fn run(context: &CommandContext, command: TasksCommand) -> anyhow::Result<u8> {
@@ -35,7 +35,7 @@ pub(super) async fn run(context: &CommandContext, command: TasksCommand) -> anyh
             let decision = run_to_the_end(context, &args).await?;
             Ok(gated(args.gate, decision.state.0))
         }
-        // The same, but a task without a decision fails even without `--gate`.
+        // Like `run`, but a task without a decision fails even without `--gate`.
         TasksCommand::RunReal(args) => {
             let state = run_to_the_end(context, &args).await?.state.0;
             let is_decided = state == TaskPhase::Finalized;
@@ -123,7 +123,7 @@ async fn decision(context: &CommandContext, args: &TaskNameArgs) -> anyhow::Resu
     Ok(gated(args.gate, reply.value.state.0))
 }
 
-/// Follows a task and returns it as it ended.
+/// Follows a task to its end and returns it.
 async fn followed(
     client: &ApiClient,
     out: Output,

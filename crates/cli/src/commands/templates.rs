@@ -85,7 +85,7 @@ pub(super) async fn run(context: &CommandContext, command: TemplatesCommand) -> 
 }
 
 async fn list(context: &CommandContext, args: ListTemplatesArgs) -> anyhow::Result<u8> {
-    // A pipe is read by a program.
+    // A program reads from a pipe, so it gets JSON.
     let is_json =
         context.out.format == OutputFormat::Json || !(args.table || stdout().is_terminal());
     let call = templates::list(
@@ -238,7 +238,7 @@ async fn delete_version(
     numbered(context, &args.numbered, call, "Permanently deleted").await
 }
 
-/// Changes one version, and confirms it.
+/// Changes one version, and confirms the change.
 async fn numbered<R: DeserializeOwned>(
     context: &CommandContext,
     args: &TemplateVersionArgs,
@@ -266,7 +266,7 @@ async fn lineage(context: &CommandContext, workflow: &str) -> anyhow::Result<u8>
     Ok(0)
 }
 
-/// Screens a workflow or a template. It exits with 1 if it is blocked or could not be judged.
+/// Screens a workflow or a template. The exit code is 1 if it is blocked or could not be judged.
 pub(super) async fn check_safety(
     context: &CommandContext,
     call: Call<SafetyCheckBody<'static>>,

@@ -48,7 +48,7 @@ pub(super) async fn run(context: &CommandContext, command: VerifiersCommand) -> 
 }
 
 async fn list(context: &CommandContext, args: ListVerifiersArgs) -> anyhow::Result<u8> {
-    // A pipe is read by a program.
+    // A program reads from a pipe, so it gets JSON.
     let is_json =
         context.out.format == OutputFormat::Json || !(args.table || stdout().is_terminal());
     let mut pages = PagedList::new(verifiers::list(), args.limit, args.cursor);

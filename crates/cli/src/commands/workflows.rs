@@ -77,7 +77,7 @@ pub(super) async fn run(context: &CommandContext, command: WorkflowsCommand) -> 
 }
 
 async fn list(context: &CommandContext, args: ListWorkflowsArgs) -> anyhow::Result<u8> {
-    // A pipe is read by a program.
+    // A program reads from a pipe, so it gets JSON.
     let is_json =
         context.out.format == OutputFormat::Json || !(args.list.table || stdout().is_terminal());
     let call = workflows::list(&WorkflowListQuery {

@@ -1,4 +1,4 @@
-//! What the settings say of judges, as the engine takes it.
+//! The settings of judges, in the form that the engine takes.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::settings::{
     Settings, listed, range,
 };
 
-/// The values have been checked already.
+/// The values have already been checked.
 pub(super) fn judges(settings: &Settings) -> JudgesConfig {
     let list = |setting: &Setting| settings.text(setting).into_iter().flat_map(listed);
     let model = |text: &str| text.parse::<ModelRef>().ok();

@@ -1,4 +1,4 @@
-//! A line of the log: flat, as text or as JSON, with the fields of the spans it belongs to.
+//! A log line: flat, as text or as JSON, with the fields of its spans.
 
 use std::{error::Error, fmt, fmt::Write as _};
 
@@ -23,7 +23,7 @@ use crate::config::LogFormat;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SpanFields;
 
-/// Writes a line in one of the two forms.
+/// Writes a line in one of the two formats.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogLineFormat(pub(super) LogFormat);
 
@@ -88,7 +88,7 @@ where
     }
 }
 
-/// Fields by their names; those that only traces need stay out.
+/// Fields by name, without those that only traces need.
 #[derive(Default)]
 struct FieldCollector(Map<String, Value>);
 
@@ -97,7 +97,7 @@ impl FieldCollector {
         let name = field.name();
         let is_for_traces = ["otel.", "url.", "db."].iter().any(|start| name.starts_with(start));
         if !is_for_traces {
-            // In a log of ours everything is ours.
+            // The prefix says nothing in our own log.
             let name = name.strip_prefix("jurat.").unwrap_or(name);
             self.0.insert(name.to_owned(), value.into());
         }
@@ -131,7 +131,7 @@ impl Visit for FieldCollector {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let mut text = String::new();
-        // Writing to a text fails only if the value itself does; then there is less to see.
+        // This fails only if the value fails to format itself; the text is then shorter.
         let _ = write!(text, "{value:?}");
         self.keep(field, redacted(&text));
     }
@@ -141,7 +141,7 @@ fn object(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// A value as people read it: words as they are, anything else in quotes.
+/// A value for people: a single word as it is, anything else as JSON.
 fn plain(value: &Value) -> String {
     match value.as_str() {
         Some(text) if text.chars().all(|c| !c.is_control() && c != ' ' && c != '"') => {
@@ -151,7 +151,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Text that cannot begin a new line and so forge one.
+/// Text without control characters, so it cannot start a new line and forge one.
 fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for symbol in text.chars() {

@@ -1,10 +1,10 @@
 //! Hides everything that looks like a secret before a line is written.
 
-/// How every key of ours begins.
+/// The prefix of every Jurat key.
 const KEY: &str = "jrt_live_";
 const HIDDEN: &str = "(hidden)";
 
-/// The text without keys, and without names and passwords in addresses.
+/// The text without keys, and without user names and passwords in URLs.
 pub(super) fn redacted(text: &str) -> String {
     without_credentials(&without_keys(text))
 }

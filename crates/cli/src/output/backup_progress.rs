@@ -1,4 +1,4 @@
-//! How far a long piece of work is: a bar on a terminal, nothing elsewhere.
+//! The progress of long work: a bar on a terminal, nothing elsewhere.
 
 use std::io::{IsTerminal as _, stderr};
 
@@ -33,7 +33,7 @@ impl BackupBar {
         bar.set_position(progress.done);
     }
 
-    /// Removes the bar; the next output says that it is done.
+    /// Removes the bar; the next output says that the work is done.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! Text of others on a terminal: nothing of it steers the terminal, and lines break between words.
+//! Makes untrusted text safe for a terminal, and breaks lines between words.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -9,8 +9,8 @@ use crate::config::ColourMode;
 /// The longest title of a field whose values form a column.
 const WIDEST_TITLE: usize = 24;
 
-/// Whether a character shows as itself. Others move the cursor, reverse the direction of the text,
-/// or hide, and could make the text look like another.
+/// Whether a character shows as itself. Other characters move the cursor, reverse the direction of
+/// the text or are invisible, and could disguise the text.
 pub(crate) fn is_plain(symbol: char) -> bool {
     !symbol.is_control()
         && !matches!(symbol,
@@ -18,17 +18,17 @@ pub(crate) fn is_plain(symbol: char) -> bool {
             '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
             // Separators of lines and paragraphs.
             | '\u{2028}' | '\u{2029}'
-            // Without a width of their own. Joiners are left alone: scripts and emoji need them.
+            // Zero-width characters. Joiners are not listed, because scripts and emoji need them.
             | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A text in which everything can be seen, such as `\u{202e}`; its lines stay.
+/// Text with every hidden character escaped, such as `\u{202e}`. Line breaks and tabs stay.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     kept(text, |symbol| matches!(symbol, '\n' | '\t'))
 }
 
-/// The same for a text with colours of ours, of which all else was made visible before.
+/// Like `visible`, for text with our own colours, in which everything else is already visible.
 pub(super) fn visible_in(colours: ColourMode, text: &str) -> Cow<'_, str> {
     let is_ours = |symbol| symbol == '\u{1b}' && colours == ColourMode::On;
     kept(text, |symbol| matches!(symbol, '\n' | '\t') || is_ours(symbol))
@@ -39,7 +39,7 @@ fn kept(text: &str, is_kept: impl Fn(char) -> bool) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    // The end of a line on other systems is one here as well.
+    // The line ending of other systems counts as a line ending here too.
     for symbol in text.replace("\r\n", "\n").chars() {
         if is_plain(symbol) || is_kept(symbol) {
             shown.push(symbol);
@@ -96,7 +96,7 @@ mod tests {
         let text = "pay \u{202e}001\u{202c} \u{1b}[2Jx\u{200b}y\u{2028}z\u{e0041}\rw";
         let shown = "pay \\u{202e}001\\u{202c} \\u{1b}[2Jx\\u{200b}y\\u{2028}z\\u{e0041}\\u{d}w";
         assert_eq!(visible(text), shown);
-        // Parts of scripts and emoji stay.
+        // Characters that scripts and emoji need stay.
         let text = "שלום\tмир\n👩\u{200d}🔬 می\u{200c}خواهم é";
         assert_eq!(visible(text), text);
         assert_eq!(visible("a\r\nb"), "a\nb");
@@ -109,7 +109,7 @@ mod tests {
         let line = "receipt  one two three four five";
         assert_eq!(wrapped(line, Some(20)), "receipt  one two\n         three four\n         five");
         assert_eq!(wrapped("alpha beta gamma", Some(12)), "alpha beta\n  gamma");
-        // Nobody could copy half of it.
+        // A broken id could not be copied.
         let id = format!("id  {}", "x".repeat(30));
         assert_eq!(wrapped(&id, Some(20)), format!("id\n    {}", "x".repeat(30)));
         assert_eq!(wrapped(line, None), line);

@@ -59,7 +59,7 @@ impl RoundProgressDisplay {
         }
     }
 
-    /// Removes the bars; the table that follows says the same.
+    /// Removes the bars; the table that follows shows the same.
     pub(crate) fn finish(self) {
         if let Self::Bars { all, .. } = self {
             drop(all.clear());
@@ -67,7 +67,7 @@ impl RoundProgressDisplay {
     }
 }
 
-/// An event of a round that people want to see.
+/// An event of a round that is shown to people.
 enum RoundStep {
     Started(ReplicaStarted<'static>),
     Done(Box<ReplicaBody<'static>>),

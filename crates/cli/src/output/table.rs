@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use super::{Output, plain::visible, shortened};
 use crate::config::ColourMode;
 
-/// More than anybody reads in a cell, and little enough for a terminal.
+/// Maximum length of a cell: more than people read, and little enough for a terminal.
 const WIDEST_CELL: usize = 2_000;
-/// The longest word that a column makes room for.
+/// Maximum width that a column reserves for a word.
 const LONGEST_WORD: u16 = 32;
 /// Columns whose values are copied into the next command, so they must not break.
 const IDS: [&str; 11] = [
     "task", "round", "session", "executor", "name", "setting", "key", "provider", "run", "account",
     "id",
 ];
-/// Columns that a narrow terminal leaves out, the first one first.
+/// Columns that a narrow terminal leaves out, in this order.
 const SPARE: [&str; 14] = [
     "state",
     "opened",
@@ -37,7 +37,7 @@ const SPARE: [&str; 14] = [
     "created",
     "since",
 ];
-/// A space on both sides, and one between two columns.
+/// Width around a column: a space on both sides, and one between two columns.
 const AROUND: u16 = 3;
 /// Lines around the header and below the table; none between the rows.
 const STYLE: TableStyle = UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none());
@@ -76,7 +76,7 @@ pub(crate) fn table(out: Output, header: &[&str], rows: Vec<Vec<Cell>>) -> Strin
         } else if IDS.contains(title) {
             column.set_constraint(ColumnConstraint::ContentWidth);
         } else {
-            // With the space on both sides.
+            // Includes the space on both sides.
             let least = Width::Fixed(least(index, title).saturating_add(2));
             column.set_constraint(ColumnConstraint::LowerBoundary(least));
         }
@@ -85,7 +85,7 @@ pub(crate) fn table(out: Output, header: &[&str], rows: Vec<Vec<Cell>>) -> Strin
     lines.join("\n")
 }
 
-/// How wide the longest word of each column is. One that is longer than any word may be broken.
+/// The width of the longest word of each column, up to a limit: a longer word may be broken.
 fn longest_words(header: &[&str], rows: &[Vec<Cell>]) -> Vec<u16> {
     let longest = |text: &str| {
         let widths = text.split_whitespace().map(measure_text_width);
@@ -100,7 +100,7 @@ fn longest_words(header: &[&str], rows: &[Vec<Cell>]) -> Vec<u16> {
     words
 }
 
-/// The rows below each other, for a terminal that is too narrow for columns.
+/// The rows as lists of fields, for a terminal that is too narrow for columns.
 fn records(header: &[&str], table: &Table) -> String {
     let rows = table.row_iter().map(|row| {
         let cells = row.cell_iter().map(Cell::content);
@@ -110,17 +110,17 @@ fn records(header: &[&str], table: &Table) -> String {
     rows.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The spare columns without which the others fit, or all of them.
+/// The spare columns to leave out so that the rest fits, or all of them if it never does.
 fn left_out<'a>(out: Output, header: &[&'a str], widths: &[u16]) -> Vec<&'a str> {
     let Some(available) = out.width else { return Vec::new() };
     let columns = || header.iter().zip(widths);
     let mut needed = columns().fold(0_u16, |sum, (_, width)| sum.saturating_add(width + AROUND));
     let mut gone = Vec::new();
-    // Only a round has an outcome, which says the state too.
+    // Only a round has an outcome, which implies the state.
     let is_spare = |spare: &&str| *spare != "state" || header.contains(&"outcome");
     for spare in SPARE.iter().copied().filter(is_spare) {
         let Some((title, width)) = columns().find(|(title, _)| **title == spare) else { continue };
-        // Nothing follows the last column.
+        // The last column needs no space after it.
         if available.saturating_add(1) < needed {
             needed = needed.saturating_sub(width + AROUND);
             gone.push(*title);
@@ -134,7 +134,7 @@ pub(crate) fn cell<T: Serialize + ?Sized>(value: &T) -> Cell {
     Cell::new(said(value))
 }
 
-/// A cell with a word that is good, bad or neither.
+/// A cell with a word, coloured if the word is good or bad.
 pub(crate) fn word<T: Serialize + ?Sized>(value: &T) -> Cell {
     let text = said(value);
     match colour(&text) {
@@ -178,7 +178,7 @@ pub(crate) fn whole_text<T: Serialize + ?Sized>(value: &T) -> String {
     if value.is_null() { "–".to_owned() } else { shortened(&text, usize::MAX) }
 }
 
-/// A text with its lines, and with control characters made visible.
+/// Text with its line breaks, and with other control characters made visible.
 pub(crate) fn paragraph(text: &str) -> String {
     visible(text).trim_end().to_owned()
 }

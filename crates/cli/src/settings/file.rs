@@ -1,4 +1,4 @@
-//! Reads the settings of a TOML file. Every fault is named, with its line.
+//! Reads the settings from a TOML file, and reports every fault with its line.
 
 use std::{io::Read as _, path::Path};
 
@@ -11,12 +11,12 @@ use super::{
     value,
 };
 
-/// The file in the state folder that is read when no other is named.
+/// Name of the default config file, in the state folder.
 pub(crate) const FILE_NAME: &str = "jurat.toml";
-/// Many times what all settings take.
+/// Maximum size of a file: many times what all settings take.
 const LARGEST: u64 = 1024 * 1024;
 
-/// A value of a file.
+/// A value from a file.
 #[derive(Debug)]
 pub(crate) struct FileValue {
     pub(crate) setting: &'static Setting,
@@ -24,14 +24,14 @@ pub(crate) struct FileValue {
     pub(crate) line: usize,
 }
 
-/// All that a file sets.
+/// The contents of a config file.
 #[derive(Debug, Default)]
 pub(crate) struct FileSettings {
     pub(crate) values: Vec<FileValue>,
     pub(crate) providers: Vec<ProviderSection>,
 }
 
-/// What a file sets, or all that is wrong with it.
+/// The contents of a config file, or all its faults.
 pub(crate) fn read(path: &Path) -> Result<FileSettings, Vec<String>> {
     let name = path.display();
     let unreadable = |why: String| vec![format!("`{name}` cannot be read: {why}")];
@@ -79,7 +79,7 @@ fn parse(text: &str) -> Result<FileSettings, Vec<(usize, String)>> {
     if faults.is_empty() { Ok(contents) } else { Err(faults) }
 }
 
-/// Judges whose provider the file does not set up.
+/// Faults for judges whose provider the file does not set up.
 fn unknown_judges(contents: &FileSettings) -> Vec<(usize, String)> {
     let judges = [DEFAULT_MODEL.name, PANEL.name];
     let named = contents.values.iter().filter(|it| judges.contains(&it.setting.name));
@@ -90,7 +90,7 @@ fn unknown_judges(contents: &FileSettings) -> Vec<(usize, String)> {
     named.flat_map(of_one).collect()
 }
 
-/// Collects what is no table, with its dotted name and where it stands.
+/// Collects the values that are not tables, each with its dotted name and its position.
 fn collect_leaves<'a, 'i>(
     table: &'a DeTable<'i>,
     prefix: &str,
@@ -127,12 +127,12 @@ fn read_value(name: &str, given: &DeValue<'_>) -> Result<(&'static Setting, Stri
     Ok((setting, typed(name, setting.kind, given)?))
 }
 
-/// The value of a setting, or what is wrong with it.
+/// The value of a setting, or its fault.
 pub(super) fn typed(name: &str, kind: SettingKind, given: &DeValue<'_>) -> Result<String, String> {
     let text = match kind {
         SettingKind::Count { .. } => given.as_integer().map(ToString::to_string),
         SettingKind::Share => number(given),
-        // Money is a text everywhere else, so that it is one here too.
+        // Amounts of money are text everywhere else, so they may be text here too.
         SettingKind::Amount => number(given).or_else(|| given.as_str().map(str::to_owned)),
         SettingKind::Text
         | SettingKind::Folder
@@ -160,7 +160,7 @@ fn number(given: &DeValue<'_>) -> Option<String> {
     number.or_else(|| given.as_integer().map(ToString::to_string))
 }
 
-/// What a value is, with its article.
+/// The type of a value, with its article.
 pub(super) fn a_kind(given: &DeValue<'_>) -> String {
     let kind = given.type_str();
     let article = if kind.starts_with(['a', 'i']) { "an" } else { "a" };

@@ -1,26 +1,27 @@
-//! Finds what a misspelt name was meant to be.
+//! Finds the name that a misspelt name was meant to be.
 
 use super::ALL;
 
-/// The part of a name that may be wrong before it is taken for another: one letter in so many.
+/// One letter in this many may be wrong before a name no longer counts as similar.
 const LETTERS_FOR_A_SLIP: usize = 5;
 const PREFIX: &str = "JURAT_";
-/// It names the file with settings, and so is none itself.
+/// The variable that names the config file, and so is not a setting itself.
 const CONFIG: &str = "JURAT_CONFIG";
-/// What Kubernetes sets for a service that is called `jurat`.
+/// Prefixes of the variables that Kubernetes sets for a service named `jurat`.
 const OF_KUBERNETES: [&str; 2] = ["JURAT_SERVICE_", "JURAT_PORT"];
 
-/// The setting whose name is most like this one.
+/// The setting with the most similar name.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let (table, last) = parts(name);
     let is_table = ALL.iter().any(|setting| parts(setting.name).0 == table);
-    // A name without its table, or in a wrong one, is often meant; a table nobody knows is not.
+    // A known name without its table, or in the wrong table, is a likely slip. A name in an unknown
+    // table is not.
     let elsewhere = ALL.iter().map(|setting| setting.name).find(|known| parts(known).1 == last);
     let elsewhere = elsewhere.filter(|_| table.is_empty() || is_table);
     closest(name, ALL.iter().map(|setting| setting.name)).or(elsewhere)
 }
 
-/// What to say of an environment variable that looks like a setting and is none.
+/// The message about an environment variable that looks like a setting but is not.
 pub(crate) fn unknown_variable(name: &str) -> Option<String> {
     let known = || ALL.iter().map(|setting| setting.variable).chain([CONFIG]);
     let is_foreign = OF_KUBERNETES.iter().any(|start| name.starts_with(start));
@@ -34,7 +35,7 @@ pub(crate) fn unknown_variable(name: &str) -> Option<String> {
     })
 }
 
-/// The name with the fewest letters to change, if they are few.
+/// The known name with the fewest letters to change, if there are only a few.
 pub(super) fn closest(
     name: &str,
     known: impl Iterator<Item = &'static str>,

@@ -24,7 +24,7 @@ pub(crate) fn example() -> String {
     text
 }
 
-/// The default as the file would have it, or a value that could be meant.
+/// The default as it would be in the file, or the example.
 fn literal(setting: &Setting) -> String {
     let value = setting.default.unwrap_or(setting.example);
     match setting.kind {
@@ -45,7 +45,7 @@ fn literal(setting: &Setting) -> String {
     }
 }
 
-/// What `jurat help settings` says.
+/// The text of `jurat help settings`.
 pub(crate) fn topic() -> String {
     let mut text = String::from(
         "Settings come from a config file, the environment and flags; later ones win.\n\

@@ -12,7 +12,7 @@ use super::value;
 
 /// The table of the file that holds a section for each provider.
 pub(super) const TABLE: &str = "providers";
-/// The price of every model that has none of its own.
+/// The model name for the price of every model without a price of its own.
 pub(crate) const ANY_MODEL: &str = "*";
 
 const PRICES: &str = "prices";
@@ -22,19 +22,19 @@ const OUTPUT_PRICE: &str = "output_usd_per_million";
 /// One key of a section.
 #[derive(Debug)]
 pub(crate) struct ProviderSetting {
-    /// As the section has it.
+    /// The name in the section.
     pub(crate) name: &'static str,
-    /// What holds when it is left out, in words.
+    /// The default, in words.
     pub(crate) default: &'static str,
-    /// What it must be.
+    /// The requirement on a value.
     pub(crate) expects: &'static str,
-    /// One sentence.
+    /// The purpose of the setting, in one sentence.
     pub(crate) about: &'static str,
-    /// As the example file has it.
+    /// The value in the example file.
     pub(crate) example: &'static str,
 }
 
-/// In the order in which they are shown. Those of a price follow in a table of their own.
+/// The settings of a provider, in display order. The settings of a price have their own table.
 pub(crate) static PROVIDER_SETTINGS: &[ProviderSetting] = &[
     ProviderSetting {
         name: "kind",
@@ -110,18 +110,18 @@ pub(crate) static PRICE_SETTINGS: &[ProviderSetting] = &[
 pub(crate) struct ProviderSection {
     pub(crate) name: String,
     pub(crate) settings: ProviderSettings,
-    /// Where the section begins.
+    /// The line on which the section begins.
     pub(crate) line: usize,
 }
 
 impl ProviderSection {
-    /// The address as anyone may see it.
+    /// The URL without its password.
     pub(crate) fn shown_url(&self) -> String {
         value::without_password(&self.settings.base_url)
     }
 }
 
-/// Objections to the judges that a setting names: their providers must be set up.
+/// Faults for the judges in a setting whose providers are not set up.
 pub(super) fn unknown_judges(
     setting: &str,
     models: &str,
@@ -146,7 +146,7 @@ pub(super) fn unknown_judges(
     models.filter_map(objection).collect()
 }
 
-/// The sections of the example file, commented out: an empty one would already set a provider up.
+/// The sections of the example file, commented out: even an empty section would set up a provider.
 pub(super) fn example() -> String {
     let mut text = String::from(
         "\n# Providers of judges. `[providers.anthropic]` and `[providers.openai]` can stay empty: their\n\
@@ -168,7 +168,7 @@ pub(super) fn example() -> String {
     text
 }
 
-/// What `jurat help settings` says of providers.
+/// The text about providers in `jurat help settings`.
 pub(super) fn topic() -> String {
     let mut text = String::from(
         "\nProviders of judges can only be set in the file, each in its own section:\n",

@@ -1,4 +1,4 @@
-//! Which value counts: a flag before the environment, the environment before the file, the file before the default.
+//! Resolves settings: flags override the environment, the environment the file, the file defaults.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{config::variable, failure::CliFailure};
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SettingOrigin {
     Default,
@@ -23,14 +23,14 @@ pub(crate) enum SettingOrigin {
     Flag(&'static str),
 }
 
-/// What the command line says.
+/// The settings on the command line.
 #[derive(Debug, Default)]
 pub(crate) struct CommandLineSettings<'a> {
     pub(crate) file: Option<&'a Path>,
     pub(crate) flags: Vec<(&'static Setting, &'a str)>,
 }
 
-/// A setting with the value that counts.
+/// A setting with its effective value.
 #[derive(Debug, Clone)]
 pub(crate) struct ResolvedSetting {
     pub(crate) setting: &'static Setting,
@@ -48,7 +48,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads everything, and names all that is wrong at once.
+    /// Reads all settings, and reports all faults together.
     pub(crate) fn read(given: &CommandLineSettings<'_>) -> anyhow::Result<Self> {
         let mut faults = Vec::new();
         let mut settings = Self { by_name: BTreeMap::new(), providers: Vec::new(), file: None };
@@ -62,7 +62,7 @@ impl Settings {
         if faults.is_empty() { Ok(settings) } else { Err(CliFailure::usage(faults.join("\n"))) }
     }
 
-    /// What holds when nobody says anything.
+    /// The settings if nothing is set.
     #[cfg(test)]
     pub(crate) fn defaults() -> Self {
         Self { by_name: BTreeMap::new(), providers: Vec::new(), file: None }
@@ -76,7 +76,7 @@ impl Settings {
         self.by_name.insert(setting.name, ResolvedSetting { setting, value, origin });
     }
 
-    /// Takes from the file what nothing stronger has said.
+    /// Reads the file, for the settings that neither a flag nor the environment sets.
     fn read_file(&mut self, given: &CommandLineSettings<'_>, faults: &mut Vec<String>) {
         let named =
             given.file.map(Path::to_owned).or_else(|| variable("JURAT_CONFIG").map(PathBuf::from));
@@ -110,7 +110,8 @@ impl Settings {
         self.file = Some(path);
     }
 
-    /// A judge that nobody could ask is found before a run needs it. The file has been checked.
+    /// Checks the judges from the environment, to find a judge without a provider before a run
+    /// needs it. Judges from the file have already been checked.
     fn check_judges(&self, faults: &mut Vec<String>) {
         for setting in [&DEFAULT_MODEL, &PANEL] {
             if let (SettingOrigin::Environment(variable), Some(text)) =
@@ -139,7 +140,7 @@ impl Settings {
         }
     }
 
-    /// A value of the kind that has a least and a most, and a default.
+    /// The value of a setting that is a count, or its default.
     pub(crate) fn count(&self, setting: &Setting) -> u64 {
         let default = || setting.default.and_then(|text| text.parse().ok());
         let given = self.text(setting).and_then(|text| text.parse().ok());
@@ -160,13 +161,13 @@ impl Settings {
         self.by_name.get(setting.name).map_or(&SettingOrigin::Default, |resolved| &resolved.origin)
     }
 
-    /// In the order of the table.
+    /// All settings, in the order of the table.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ResolvedSetting> {
         ALL.iter().filter_map(|setting| self.by_name.get(setting.name))
     }
 }
 
-/// What a flag or the environment says.
+/// The value from a flag or the environment, with its source.
 fn from_outside(
     setting: &'static Setting,
     given: &CommandLineSettings<'_>,
@@ -190,7 +191,7 @@ fn from_outside(
 }
 
 impl SettingOrigin {
-    /// In a few words.
+    /// The source in a few words.
     pub(crate) fn said(&self) -> String {
         match self {
             Self::Default => "default".to_owned(),

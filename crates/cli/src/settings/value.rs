@@ -1,4 +1,4 @@
-//! Reads the text of a value, and says what is wrong with it.
+//! Reads the text of a value, or reports its fault.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -9,12 +9,12 @@ use url::Url;
 
 use super::SettingKind;
 
-/// More than any run asks.
+/// Maximum number of judges in a panel: more than any run asks.
 const MOST_JUDGES: usize = 15;
-/// Shown instead of an address that cannot be taken apart, and may hold a password.
+/// Shown instead of a URL that cannot be parsed and may hold a password.
 const UNREADABLE: &str = "(hidden, because it is not a valid URL)";
 
-/// What a value must be, to be read behind the words `must be`.
+/// The requirement on a value, worded to follow `must be`.
 pub(super) fn expected(kind: SettingKind) -> String {
     match kind {
         SettingKind::Text => "text".to_owned(),
@@ -48,7 +48,7 @@ fn one_of(words: &[&str]) -> String {
     quoted.join(" or ")
 }
 
-/// The value in its plain form, or what is wrong, to be read behind the name of what holds it.
+/// The value in its normal form, or its fault, worded to follow the name of the setting.
 pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -61,14 +61,14 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
         SettingKind::Hosts if listed(text).all(is_host) => Ok(joined(text)),
         SettingKind::Store => store(text).map(|()| text.to_owned()),
         SettingKind::Postgres if is_postgres(text) => Ok(text.to_owned()),
-        // What was given may be a password in the wrong place.
+        // Does not repeat the given text, which may be a misplaced password.
         SettingKind::Postgres => Err(format!("must be {}", expected(kind))),
         SettingKind::Filter => match EnvFilter::try_new(text) {
             Ok(_) => Ok(text.to_owned()),
             Err(error) => Err(format!("must be {}: {error}", expected(kind))),
         },
         SettingKind::Variable if is_variable(text) => Ok(text.to_owned()),
-        // What was given may be the key, in the wrong place.
+        // Does not repeat the given text, which may be the key itself.
         SettingKind::Variable => {
             Err("must be the name of an environment variable, like OPENAI_API_KEY, and never the key itself"
                 .to_owned())
@@ -104,7 +104,7 @@ fn refused(kind: SettingKind, text: &str) -> String {
 
 fn is_variable(text: &str) -> bool {
     let is_symbol = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
-    // A key is longer, and has lowercase letters and hyphens.
+    // Most keys are longer or have hyphens, so they do not pass for a name.
     text.len() <= 64
         && text.chars().all(is_symbol)
         && !text.starts_with(|it: char| it.is_ascii_digit())
@@ -114,14 +114,14 @@ fn is_model(text: &str) -> bool {
     text.parse::<ModelRef>().is_ok()
 }
 
-/// Each judge of a panel is another one.
+/// Whether every judge of a panel is a model, and none is listed twice.
 fn is_panel(text: &str) -> bool {
     let judges: BTreeSet<&str> = listed(text).collect();
     let count = listed(text).count();
     judges.len() == count && count <= MOST_JUDGES && listed(text).all(is_model)
 }
 
-/// What a list holds; commas stand between its parts.
+/// The items of a list that is separated by commas.
 pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim)
 }
@@ -135,7 +135,7 @@ pub(crate) fn range(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse().ok().map(|address: IpAddr| address.into()))
 }
 
-/// Names are looked up later.
+/// Checks only the form; host names are looked up later.
 fn is_listen(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(host, port)| {
         let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('['));
@@ -145,7 +145,7 @@ fn is_listen(text: &str) -> bool {
 
 fn is_host(name: &str) -> bool {
     let is_symbol = |symbol: char| symbol.is_ascii_alphanumeric() || "-._:".contains(symbol);
-    // Colons are of addresses only; a port would never match.
+    // Only an IPv6 address may have colons: a name with a port would never match.
     let is_address = name.parse::<std::net::Ipv6Addr>().is_ok();
     !name.is_empty() && name.chars().all(is_symbol) && (is_address || !name.contains(':'))
 }
@@ -164,7 +164,7 @@ fn store(text: &str) -> Result<(), String> {
     if is_postgres(text) {
         return Ok(());
     }
-    // The rest of an address may hold a password.
+    // Repeats only the scheme, because the rest of a URL may hold a password.
     match text.split_once(':').filter(|(scheme, _)| !scheme.contains('/')) {
         None => Ok(()),
         Some((scheme, _)) => Err(format!(
@@ -173,7 +173,7 @@ fn store(text: &str) -> Result<(), String> {
     }
 }
 
-/// An address without its password; anything else as it is.
+/// A URL without its password; other text unchanged.
 pub(super) fn without_password(text: &str) -> String {
     if !text.contains("://") {
         return text.to_owned();
@@ -183,7 +183,7 @@ pub(super) fn without_password(text: &str) -> String {
     if had_password && url.set_password(None).is_err() {
         return UNREADABLE.to_owned();
     }
-    // PostgreSQL takes a password here too, and services take keys.
+    // PostgreSQL accepts a password in the query too, and services accept keys there.
     let is_secret =
         |name: &str| ["password", "key", "token", "secret"].iter().any(|it| name.contains(it));
     let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();

@@ -1,4 +1,4 @@
-//! Carries batches to the collector with the one HTTP client, and complains now and then.
+//! Sends batches to the collector with our HTTP client, and logs failures from time to time.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, time::Instant};
 
-/// How often the log reports a collector that is gone, at most.
+/// Minimum time between two log lines about a failing collector.
 const BETWEEN_COMPLAINTS: Duration = Duration::from_mins(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -1,4 +1,4 @@
-//! A run of several agents, as people read it.
+//! Formats a run of several agents for people.
 
 use std::{
     io::{IsTerminal as _, stderr},
@@ -76,7 +76,7 @@ pub(crate) fn result(out: Output, run: &AgentRunResultBody<'_>) -> String {
     parts.join("\n")
 }
 
-/// Who gave each value, and what decided.
+/// The agents behind each value, and the tie-break if there was one.
 fn counted(bucket: &ResultBucket) -> String {
     let candidates = bucket.candidates.iter();
     let said_by: Vec<String> = candidates
@@ -100,7 +100,7 @@ fn painted(out: Output, status: AgentRunStatus) -> String {
     out.paint(status.as_str(), &style)
 }
 
-/// Shows the events of a run: lines above a spinner on a terminal, lines elsewhere.
+/// Shows the events of a run as lines, with a spinner below them on a terminal.
 #[derive(Debug)]
 pub(crate) enum AgentRunProgress {
     Silent,

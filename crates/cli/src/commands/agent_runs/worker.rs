@@ -58,7 +58,7 @@ fn settings(args: &AgentRunWorkerArgs) -> RunWorkerSettings {
     }
 }
 
-/// Explains that a server which uses the store does the work itself.
+/// Explains that a server that uses the store works on its runs itself.
 fn with_advice(error: StateError) -> anyhow::Error {
     if let StateError::Served { pid, url, .. } = error {
         return CliFailure::usage(format!(

@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// A row for each provider; none without providers.
+/// A table with a row for each provider; `None` without providers.
 pub(super) fn shown(out: Output, settings: &Settings) -> Option<String> {
     let providers = settings.providers();
     if providers.is_empty() {
@@ -57,7 +57,7 @@ fn prices(provider: &ProviderSection) -> String {
     said.collect::<Vec<_>>().join("; ")
 }
 
-/// The price of a million tokens, in and out.
+/// The prices of a million input tokens and a million output tokens.
 fn amounts(price: Price) -> [String; 2] {
     [price.input_micros_per_million, price.output_micros_per_million]
         .map(|micros| usd(i64::try_from(micros).unwrap_or(i64::MAX)))
@@ -96,7 +96,7 @@ pub(super) fn bodies(settings: &Settings) -> Vec<Value> {
     settings.providers().iter().map(body).collect()
 }
 
-/// The settings of a section.
+/// Descriptions of the settings of a section.
 pub(super) fn described() -> Vec<Value> {
     let describe = |section: &'static str| {
         move |setting: &ProviderSetting| {

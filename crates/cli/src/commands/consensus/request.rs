@@ -1,4 +1,4 @@
-//! Makes the body of a request from a file and from flags, which override it.
+//! Builds the body of a request from a file and from flags, which override the file.
 
 use std::{io, path::Path};
 
@@ -17,7 +17,7 @@ pub(crate) struct RequestDraft {
 }
 
 impl RequestDraft {
-    /// Starts with the file, if there is one.
+    /// Starts with the members of the file, if there is one.
     pub(crate) fn new(file: Option<&Path>) -> anyhow::Result<Self> {
         let Some(file) = file else { return Ok(Self { members: Map::new() }) };
         let name = file.display();
@@ -46,13 +46,13 @@ impl RequestDraft {
         self.members.contains_key(name)
     }
 
-    /// Sets a member of a block such as `consensus`, which is made when it is not there.
+    /// Sets a member of a block such as `consensus`, and creates the block if it is missing.
     pub(crate) fn set_in(&mut self, block: &str, name: &str, value: Value) -> anyhow::Result<()> {
         let entry = self.members.entry(block).or_insert_with(|| json!({}));
         if block == "policy"
             && let Value::String(word) = entry
         {
-            // One word is short for the object that flags can add to.
+            // A single word is short for an object, which flags can extend.
             let member = if word.contains('.') { "policy_id" } else { "tier" };
             *entry = json!({ member: word });
         }
@@ -87,7 +87,7 @@ impl RequestDraft {
         let looks_like_json = text.trim_start().starts_with(['{', '[', '"']);
         let value = match strict_json::parse(text.as_bytes()) {
             Ok(value) if looks_like_json => value,
-            // A text may begin with a quotation or a bracket, hardly with a brace.
+            // Plain text may begin with a quotation mark or a bracket, but hardly with a brace.
             Err(error) if text.trim_start().starts_with('{') => {
                 return Err(CliFailure::usage(format!("`--claim` is not JSON: {error}")));
             }
@@ -201,7 +201,7 @@ impl RequestDraft {
     }
 }
 
-/// One word, or the object that says more.
+/// The equivalence: a single word, or a JSON object with parameters.
 fn equivalence(text: &str) -> anyhow::Result<Value> {
     if text.trim_start().starts_with('{') { parsed("equivalence", text) } else { Ok(json!(text)) }
 }

@@ -10,7 +10,7 @@ use crate::{
     output::{Output, OutputFormat},
 };
 
-/// The one that the guides use.
+/// The verifier that the guides use.
 const VERIFIER: &str = include_str!("../../../../../docs/examples/names-its-source.json");
 const RESPONSES: [&str; 2] =
     ["The bridge opened in 1932, says the city archive.", "Everybody knows when it opened."];

@@ -1,17 +1,17 @@
-//! Whether there is room: on the disk, and among the files that may be open.
+//! Checks the free disk space and the limit on open files.
 
 use std::path::Path;
 
 use jurat_core::checkup::CheckupFinding;
 use rustix::process::{Resource, getrlimit};
 
-/// With less the next hours may fill it.
+/// Minimum free space: with less, the disk may fill up within hours.
 const LEAST_BYTES: u64 = 1024 * 1024 * 1024;
 const LEAST_PERCENT: u64 = 5;
 /// Files that a server has open besides the connections of its callers.
 const OTHER_FILES: u64 = 256;
 
-/// Free space and free files of the disk that holds the folder.
+/// Checks the free space and the free inodes of the disk that holds the folder.
 pub(super) fn space(folder: &Path) -> Vec<CheckupFinding> {
     let name = folder.display();
     let found = match rustix::fs::statvfs(folder) {
@@ -31,7 +31,7 @@ pub(super) fn space(folder: &Path) -> Vec<CheckupFinding> {
     } else {
         CheckupFinding::ok("disk", text)
     });
-    // Some file systems do not count them.
+    // Some file systems do not count inodes.
     if 0 < found.f_files && is_little(found.f_favail, found.f_files) {
         let text = format!("{} of {} inodes free for `{name}`", found.f_favail, found.f_files);
         findings.push(CheckupFinding::warning("disk", text, "Delete unneeded files."));
@@ -52,7 +52,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Whether every connection that is allowed can be had.
+/// Checks that the limit on open files allows the maximum number of connections.
 pub(super) fn open_files(server: Option<u32>, connections: u64) -> CheckupFinding {
     let of_server =
         server.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/limits")).ok());
@@ -75,7 +75,7 @@ pub(super) fn open_files(server: Option<u32>, connections: u64) -> CheckupFindin
     )
 }
 
-/// The first number in the line of the open files.
+/// The soft limit: the first number in the line for open files.
 fn soft_limit(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     match line.split_whitespace().next()? {

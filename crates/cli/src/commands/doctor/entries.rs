@@ -10,10 +10,10 @@ use crate::{
     output::{Output, backup_progress, counted},
 };
 
-/// How many decisions are checked by default: the newest.
+/// Number of the newest decisions that are checked by default.
 const NEWEST: u64 = 10_000;
 const PAGE: u32 = 500;
-/// How many problems are listed, in a table and in all.
+/// Maximum numbers of problems in the table and in the JSON output.
 const MOST_SHOWN: usize = 20;
 const MOST_KEPT: usize = 1_000;
 
@@ -25,7 +25,7 @@ pub(super) struct EntriesCheck {
     problem_count: usize,
 }
 
-/// How many decisions there are, and whether to check them all.
+/// The number of decisions, and whether to check them all.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EntriesWanted {
     pub(super) total: u64,

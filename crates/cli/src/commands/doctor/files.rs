@@ -1,4 +1,4 @@
-//! Checks who may read and write the files of the state folder.
+//! Checks the owners and permissions of the files in the state folder.
 
 use std::{
     fs::Metadata,
@@ -8,22 +8,22 @@ use std::{
 
 use jurat_core::checkup::CheckupFinding;
 
-/// The rights that others must not have on a private file.
+/// Permissions that other users must not have on a private file.
 const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 
 /// How sensitive a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileSensitivity {
-    /// A key, which every reader can use.
+    /// A key, which anyone who can read the file can use.
     Secret,
     /// Private data.
     Data,
-    /// Anyone may read it, and only the owner may write it.
+    /// Data that anyone may read, but only the owner may write.
     Public,
 }
 
-/// The problem with the owner or the mode of a file; none if it does not exist.
+/// Problems with the owner or the mode of a file; none if the file does not exist.
 pub(super) fn access(
     check: &'static str,
     path: &Path,

@@ -15,7 +15,7 @@ use crate::{
     state::{ADMIN_KEY, NODE_KEY, NODE_KEY_ADVICE, StateError, StateFolder},
 };
 
-/// They were read without a fault, or this would not run.
+/// Checks the config file and the variables. Invalid settings stop the command before this.
 pub(super) fn settings(config: &CliConfig) -> Vec<CheckupFinding> {
     let mut findings = file(config);
     let advice = "Correct its name, or remove it; `jurat help settings` lists all settings.";

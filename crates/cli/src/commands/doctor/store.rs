@@ -1,5 +1,4 @@
-//! Whether the store of the state folder is there, looked at from outside: nothing is opened that
-//! would make it.
+//! Checks from outside whether the store exists, because opening the store would create it.
 
 use std::{
     fs::Metadata,
@@ -19,7 +18,7 @@ use crate::{
 const GONE: &str = "Restore it from a backup, or name the right one with `--store`; starting the server now would create an empty one.";
 const STOP: &str = "Everything that the server writes now is lost when it stops. Stop it, put the file back or restore a backup, and start it again.";
 
-/// Whether a store was used from here before.
+/// Whether the store is a file that exists and is not blank.
 pub(super) fn is_there(store: &StoreLocation) -> bool {
     match store {
         StoreLocation::File(path) => path.exists() && !jurat_store::is_blank(path),
@@ -27,7 +26,7 @@ pub(super) fn is_there(store: &StoreLocation) -> bool {
     }
 }
 
-/// Why the store is not looked into: a check-up makes neither a store nor a key.
+/// The reason not to open the store, if any: a check-up creates neither a store nor a key.
 pub(super) fn unopened(config: &CliConfig) -> Option<CheckupFinding> {
     let state = StateFolder::existing(&config.state_dir);
     if config.server.is_some() || state.server().is_some() {
@@ -69,10 +68,10 @@ fn absent(path: &Path, has_keys: bool) -> CheckupFinding {
     CheckupFinding::warning("store", text, advice)
 }
 
-/// Whether the file of the store is still the one that the server has open.
+/// The problem, if the file of the store is no longer the one that the server has open.
 pub(super) fn of_server(server: &ServerFile) -> Option<CheckupFinding> {
     let path = PathBuf::from(&server.store);
-    // Another kind of store has a name that is no path.
+    // The name of any other kind of store is not a path.
     if !path.is_absolute() {
         return None;
     }
@@ -103,7 +102,7 @@ pub(super) fn of_server(server: &ServerFile) -> Option<CheckupFinding> {
     Some(CheckupFinding::problem("store", text, STOP))
 }
 
-/// The number of open files of a process, if the system reports it.
+/// Metadata of the open files of a process, if the system reports them.
 fn open_files(pid: u32) -> Option<Vec<Metadata>> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
     let open: Vec<Metadata> =

@@ -58,7 +58,7 @@ pub(crate) struct AddExecutorArgs {
     pub(crate) remote: RemoteArgs,
 }
 
-/// Parsed only to refuse them with a helpful message.
+/// Flags that are parsed only to refuse them with a helpful message.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteArgs {
     /// Not supported: executors are called directly over HTTP
@@ -72,7 +72,7 @@ pub(crate) struct RemoteArgs {
     pub(crate) scope: Option<String>,
 }
 
-/// What a session is beyond its name and executor.
+/// Properties of a session besides its name and executor.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
     /// Profile that the executor should use

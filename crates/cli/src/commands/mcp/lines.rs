@@ -1,10 +1,10 @@
-//! Lines of standard input, none longer than the largest request of a server.
+//! Reads lines of standard input, up to the size of the largest request that a server accepts.
 
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
-/// A server reads no larger body.
+/// Maximum size of a body that a server accepts.
 const LONGEST: usize = 1024 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum InputLine {
     End,
 }
 
-/// Keeps the beginning of a line, so that waiting for the rest can be interrupted.
+/// Keeps the beginning of a line, so waiting for the rest can be interrupted.
 pub(super) struct LineReader<R> {
     reader: R,
     begun: Vec<u8>,
@@ -27,7 +27,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         Self { reader, begun: Vec::new(), is_too_long: false }
     }
 
-    /// The next line. Text without a line break at the end is a line, too.
+    /// The next line. The last line needs no line break.
     pub(super) async fn next(&mut self) -> io::Result<InputLine> {
         loop {
             let chunk = self.reader.fill_buf().await?;

@@ -1,4 +1,4 @@
-//! A message on its way to the server, with the headers that HTTP wants beside it, and its replies.
+//! A message to the server, with the headers that it needs over HTTP, and its replies.
 
 use bytes::Bytes;
 use jurat_core::code::ProblemCode;
@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 use crate::client::Call;
 
 const PATH: &str = "/mcp";
-/// The member in which a message names its revision.
+/// The member that names the revision of a message.
 const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
-/// Codes of JSON-RPC.
+/// Error codes of JSON-RPC.
 const PARSE_ERROR: i64 = -32_700;
 const INVALID_REQUEST: i64 = -32_600;
 const INTERNAL_ERROR: i64 = -32_603;
 
 pub(super) struct RpcMessage {
-    /// As it came; the server reads it strictly.
+    /// The message as received; the server parses it strictly.
     bytes: Bytes,
-    /// The document; null if it cannot be read.
+    /// The message as JSON; null if it cannot be parsed.
     value: Value,
 }
 
-/// A reply, as a line.
+/// A reply on one line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RpcReply {
     pub(super) text: String,
-    /// Whether it is the answer, after which nothing comes.
+    /// Whether this is the answer, after which no reply follows.
     pub(super) is_last: bool,
     /// The revision that an answer to `initialize` agreed on.
     pub(super) revision: Option<String>,
@@ -42,17 +42,17 @@ impl RpcMessage {
         self.value["method"].as_str().unwrap_or_default()
     }
 
-    /// The id as JSON, by which requests are told apart here.
+    /// The id as JSON, which identifies the request here.
     pub(super) fn id_text(&self) -> String {
         self.value["id"].to_string()
     }
 
-    /// Whether the message gets no answer. One that cannot be read gets one.
+    /// Whether the message gets no answer. A message that cannot be parsed gets one.
     pub(super) fn is_notification(&self) -> bool {
         self.value.is_object() && self.value.get("id").is_none()
     }
 
-    /// The request that this message calls off.
+    /// The id of the request that this message cancels.
     pub(super) fn cancels(&self) -> Option<String> {
         let is_off = self.method() == "notifications/cancelled";
         is_off.then(|| self.value["params"]["requestId"].to_string())
@@ -70,7 +70,7 @@ impl RpcMessage {
             .header("mcp-name", name.filter(is_plain))
     }
 
-    /// The reply to this message as a message. A refusal over HTTP becomes an error.
+    /// A reply to this message, as a JSON-RPC message. A refusal over HTTP becomes an error.
     pub(super) fn reply(&self, text: &str) -> RpcReply {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         if value.get("jsonrpc").is_none() {
@@ -79,11 +79,11 @@ impl RpcMessage {
         let is_last = value.get("result").is_some() || value.get("error").is_some();
         let agreed = value["result"]["protocolVersion"].as_str();
         let revision = agreed.filter(|_| self.method() == "initialize").map(str::to_owned);
-        // Line breaks of JSON are never within its strings.
+        // Strings in JSON never contain a raw line break, so only the layout changes.
         RpcReply { text: text.replace(['\n', '\r'], " "), is_last, revision }
     }
 
-    /// The answer when the server could not be asked.
+    /// The answer if the exchange with the server failed.
     pub(super) fn failed(&self, why: &str) -> String {
         self.error(INTERNAL_ERROR, why, None)
     }
@@ -103,7 +103,7 @@ impl RpcMessage {
             error["data"] = data.clone();
         }
         let mut reply = json!({ "jsonrpc": "2.0", "error": error });
-        // Without one that can be read, the answer has none.
+        // The answer has no id if the message has no valid one.
         if let Some(id) = self.value.get("id").filter(|id| id.is_string() || id.is_i64()) {
             reply["id"] = id.clone();
         }
@@ -117,7 +117,7 @@ pub(super) fn too_long() -> String {
     json!({ "jsonrpc": "2.0", "error": error }).to_string()
 }
 
-/// Whether a text can stand in a header as it is.
+/// Whether a text can be sent unchanged in a header.
 fn is_plain(text: &&str) -> bool {
     !text.is_empty() && text.trim() == *text && text.bytes().all(|it| matches!(it, 0x20..=0x7e))
 }

@@ -1,4 +1,4 @@
-//! `jurat rounds`, and what lists have in common.
+//! `jurat rounds`, and the flags that lists share.
 
 use clap::{Args, Subcommand};
 

@@ -1,4 +1,4 @@
-//! A round at a glance: the answer of each replica, how many agree, and how sure that is.
+//! A round at a glance: the answer of each replica, the agreement and the confidence.
 
 use std::fmt::Write as _;
 
@@ -183,7 +183,7 @@ pub(crate) fn label(replica: &ReplicaBody<'_>) -> Option<&'static str> {
     replica.verdict.or(replica.status).map(|label| label.0.as_str())
 }
 
-/// As much as a terminal has room for; all of it elsewhere.
+/// The text, shortened on a terminal and in full elsewhere.
 fn glance(out: Output, text: &str) -> String {
     shortened(text, if out.width.is_some() { WIDEST_ON_TERMINAL } else { usize::MAX })
 }
@@ -207,7 +207,7 @@ fn why(replica: &ReplicaBody<'_>) -> String {
     text
 }
 
-/// The notes and the error of a replica in full: the table has only their beginning.
+/// The notes and the error of a replica in full; the table shows only their beginning.
 fn remark(replica: &ReplicaBody<'_>) -> Option<String> {
     let mut said: Vec<String> = Vec::new();
     if let Some(error) = &replica.error {
@@ -224,7 +224,8 @@ fn remark(replica: &ReplicaBody<'_>) -> Option<String> {
     Some(format!("{session}: {}", shortened(&said.join("; "), WIDEST_REMARK)))
 }
 
-/// The answer of a replica without a reason code: one that declines to decide says why in a note.
+/// The detail for a replica without a reason code: a replica that declines to decide explains why
+/// in a note.
 fn without_reason(replica: &ReplicaBody<'_>) -> String {
     let label = replica.verdict.or(replica.status);
     if matches!(label.map(|label| label.0), Some(Label::Valid | Label::True | Label::Ok)) {
@@ -243,7 +244,7 @@ fn answer(output: &Value) -> String {
     shortened(&text, WIDEST_ANSWER)
 }
 
-/// One line: the verdict, how many agree, and how sure it is.
+/// One line with the verdict, the agreement and the confidence.
 pub(crate) fn conclusion(out: Output, round: &RoundView<'_>) -> String {
     let word = round.label.unwrap_or("NO_CONSENSUS");
     let style = match table::colour(word) {
@@ -274,7 +275,7 @@ pub(crate) fn conclusion(out: Output, round: &RoundView<'_>) -> String {
     parts.join("  ·  ")
 }
 
-/// Whether the replicas agreed as far as the request asks for; one replica always does.
+/// Whether the replicas agree as far as the request requires; a single replica always does.
 pub(crate) fn is_agreed(round: &RoundView<'_>) -> bool {
     round.consensus.is_none_or(|it| it.outcome.0 == Outcome::Agreed && !it.disagreement)
 }
@@ -289,7 +290,7 @@ fn identifiers(round: &RoundView<'_>) -> String {
 
 #[cfg(test)]
 pub(crate) mod samples {
-    //! Parts of replies for tests: complete ones, with the members that a test cares about.
+    //! Complete parts of replies for tests, with the members that a test cares about.
 
     use serde_json::{Value, json};
 
@@ -320,7 +321,7 @@ pub(crate) mod samples {
         )
     }
 
-    /// A whole document with other values for some of its members.
+    /// Reads a complete document after replacing some of its members.
     pub(crate) fn read<T: serde::de::DeserializeOwned>(mut whole: Value, members: Value) -> T {
         let Value::Object(members) = members else { panic!("{members} has no members") };
         whole.as_object_mut().unwrap().extend(members);

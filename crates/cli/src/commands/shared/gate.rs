@@ -6,11 +6,11 @@ pub(crate) const PASSED: u8 = 0;
 pub(crate) const NEGATIVE: u8 = 11;
 pub(crate) const UNDECIDED: u8 = 12;
 
-/// Below this an answer is more likely wrong than right.
+/// Default minimum confidence: below it, an answer is more likely wrong than right.
 pub(crate) const LEAST: f64 = 0.5;
 
-/// The exit code of a round. Only a positive answer passes that the replicas agreed on, with at
-/// least this confidence.
+/// The exit code of a round. The round passes only with a positive answer that the replicas agree
+/// on, with at least this confidence.
 pub(crate) fn exit_code(round: &RoundView<'_>, least: f64) -> u8 {
     if !is_agreed(round) || is_below(round.confidence, least) {
         return UNDECIDED;
@@ -22,7 +22,7 @@ pub(crate) fn exit_code(round: &RoundView<'_>, least: f64) -> u8 {
     }
 }
 
-/// Whether a confidence is too low. An unknown one suffices only for the default.
+/// Whether a confidence is too low. An unknown confidence suffices up to the default minimum only.
 pub(crate) fn is_below(confidence: Option<f64>, least: f64) -> bool {
     confidence.map_or(LEAST < least, |confidence| confidence < least)
 }

@@ -1,4 +1,4 @@
-//! Reads input files with a size limit, and as JSON that has exactly one reading.
+//! Reads input files with a size limit, and as strict JSON, which has exactly one meaning.
 
 use std::{
     io::{self, Read as _},
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::failure::CliFailure;
 
-/// More than the server accepts, so that the server can refuse it.
+/// Maximum size of an input: more than the server accepts, so the server can refuse it.
 pub(crate) const LARGEST: u64 = 2 * 1024 * 1024;
 
 /// The first `most` bytes of a file; `-` is standard input.
@@ -24,7 +24,7 @@ pub(crate) fn read(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A whole file. `name` is how the message calls it.
+/// A whole file. Error messages call it `name`.
 pub(crate) fn whole(name: &str, file: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
     let bytes = read(file, most)
         .map_err(|error| CliFailure::usage(format!("{name} cannot be read: {error}")))?;
@@ -35,12 +35,12 @@ pub(crate) fn whole(name: &str, file: &Path, most: u64) -> anyhow::Result<Vec<u8
     Ok(bytes)
 }
 
-/// A file that holds one JSON object.
+/// Reads a file as one JSON object.
 pub(crate) fn object(name: &str, file: &Path) -> anyhow::Result<Map<String, Value>> {
     object_of(name, &whole(name, file, LARGEST)?)
 }
 
-/// A text that is one JSON object.
+/// Parses a text as one JSON object.
 pub(crate) fn object_of(name: &str, bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
     let value = strict_json::parse(bytes)
         .map_err(|error| CliFailure::usage(format!("{name} is not JSON: {error}")))?;

@@ -21,14 +21,14 @@ use crate::{
 
 const LONGEST_NAME: usize = 120;
 
-/// The file to write.
+/// The report file.
 #[derive(Debug)]
 pub(crate) struct JunitFile {
     file: PathBuf,
 }
 
 impl JunitFile {
-    /// Refuses a path that cannot be written to before anything is paid for.
+    /// Refuses an unwritable path before any paid work starts.
     pub(crate) fn new(file: Option<&Path>) -> anyhow::Result<Option<Self>> {
         let Some(file) = file else { return Ok(None) };
         if !folder(file).is_dir() || file.is_dir() {
@@ -41,7 +41,7 @@ impl JunitFile {
         Ok(Some(Self { file: file.to_owned() }))
     }
 
-    /// Writes the whole file or none.
+    /// Writes the whole file or nothing.
     pub(crate) fn write(
         &self,
         operation: &str,
@@ -58,28 +58,28 @@ impl JunitFile {
     }
 }
 
-/// A case of a class, with a name that fits.
+/// A test case of a class, with its name shortened to fit.
 pub(crate) fn case(class: &str, name: &str, status: TestCaseStatus) -> TestCase {
     let mut case = TestCase::new(clean(&shortened(name, LONGEST_NAME)), status);
     case.set_classname(format!("jurat.{class}"));
     case
 }
 
-/// The answer is negative.
+/// The status of a test case with a negative answer.
 pub(crate) fn failed(kind: &str, text: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
     status.set_type(clean(kind)).set_message(clean(text));
     status
 }
 
-/// There is no answer.
+/// The status of a test case without an answer.
 pub(crate) fn unanswered(kind: &str, text: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
     status.set_type(clean(kind)).set_message(clean(text));
     status
 }
 
-/// The refusal of the server, or an error of this process.
+/// The status for a refusal of the server or an error of this process.
 pub(crate) fn of_error(error: &anyhow::Error) -> TestCaseStatus {
     match refusal(error) {
         Some(refusal) => refused(refusal),
@@ -123,7 +123,7 @@ fn folder(file: &Path) -> &Path {
 fn persist(file: &Path, text: &[u8]) -> io::Result<()> {
     use std::{io::Write as _, os::unix::fs::PermissionsExt as _};
     let mut whole = tempfile::Builder::new()
-        // Unlike a temporary file, it is for others to read.
+        // Unlike a temporary file, the report is for other users to read.
         .permissions(std::fs::Permissions::from_mode(0o644))
         .tempfile_in(folder(file))?;
     whole.write_all(text)?;

@@ -1,4 +1,4 @@
-//! Lists: one page, as many items as the user asked for, or all of them.
+//! Lists: one page, a requested number of items, or all of them.
 
 use anyhow::bail;
 use serde::de::DeserializeOwned;
@@ -14,7 +14,7 @@ use crate::{
 const WHOLE_PAGE: u32 = 200;
 
 impl CommandContext {
-    /// Reads a list, page by page if one does not hold as much as the user asked for.
+    /// Reads a list, in several pages if one page cannot hold the requested items.
     pub(crate) async fn list<T: DeserializeOwned>(
         &self,
         call: Call<Page<T>>,
@@ -31,7 +31,7 @@ impl CommandContext {
         Ok(Reply::of_document(&json!(page))?)
     }
 
-    /// Says how to see more of a list, or how to begin one.
+    /// Prints a note on how to see more of a list, or how to begin an empty one.
     pub(crate) fn note_page<T>(&self, page: &Page<T>, when_empty: &str) {
         let shown = page.items.len();
         self.note_empty(shown, when_empty);
@@ -42,7 +42,7 @@ impl CommandContext {
         }
     }
 
-    /// Says how to begin a list that is empty.
+    /// Prints a note on how to begin an empty list.
     pub(crate) fn note_empty(&self, shown: usize, when_empty: &str) {
         if shown == 0 {
             self.out.note(when_empty);
@@ -50,7 +50,7 @@ impl CommandContext {
     }
 }
 
-/// A list that comes in pages. Its items stay as they came, because some are printed so.
+/// A list in pages. Its items stay as received, because some commands print them unchanged.
 pub(crate) struct PagedList {
     call: Call<Page<Value>>,
     limit: u32,
@@ -58,12 +58,12 @@ pub(crate) struct PagedList {
 }
 
 impl PagedList {
-    /// A list in pages of this size, from a cursor on.
+    /// A list in pages of this size, starting at a cursor.
     pub(crate) fn new<T>(call: Call<Page<T>>, limit: u32, cursor: Option<String>) -> Self {
         Self { call: call.reading(), limit, cursor }
     }
 
-    /// All of a list, in the largest pages.
+    /// A whole list, in pages of the largest size.
     pub(crate) fn whole<T>(call: Call<Page<T>>) -> Self {
         Self::new(call, WHOLE_PAGE, None)
     }
@@ -84,7 +84,7 @@ impl PagedList {
         self.cursor.is_some()
     }
 
-    /// At most so many items as one page, or all of them.
+    /// Collects at most `most` items into one page, or all items without a limit.
     async fn take(&mut self, client: &ApiClient, most: Option<u32>) -> anyhow::Result<Page<Value>> {
         let mut whole = Page::new(Vec::new(), None);
         let mut left = most;
@@ -101,7 +101,7 @@ impl PagedList {
         }
     }
 
-    /// One page, or all of them as one.
+    /// Reads one page, or all pages merged into one.
     pub(crate) async fn read<T: DeserializeOwned>(
         &mut self,
         client: &ApiClient,

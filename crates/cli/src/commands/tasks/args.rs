@@ -118,7 +118,7 @@ pub(crate) struct RunTaskArgs {
     pub(crate) gate: bool,
 }
 
-/// What is submitted, and who is to work on it.
+/// The contract to submit, and the executors that work on it.
 #[derive(Debug, Args)]
 pub(crate) struct TaskOrderArgs {
     /// File with the contract; `-` reads standard input

@@ -50,13 +50,14 @@ async fn sample(client: &ApiClient, task_id: Option<&str>) -> anyhow::Result<Map
     Ok(members)
 }
 
-/// The time of the server, whose clock decides when a task expires. In this process it is our own.
+/// The time of the server, whose clock decides when a task expires. Without a server, it is the
+/// time of this process.
 async fn server_time(client: &ApiClient) -> anyhow::Result<Timestamp> {
     let reply = client.send(node::health()).await?;
     Ok(reply.date.unwrap_or_else(|| SystemClock.now()))
 }
 
-/// The submission: the file with the changes of the flags.
+/// The submission: the file, changed by the flags.
 async fn call(
     client: &ApiClient,
     file: Map<String, Value>,

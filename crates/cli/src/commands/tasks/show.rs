@@ -1,4 +1,4 @@
-//! A task and its decision, as people read them.
+//! Formats a task and its decision for people.
 
 use comfy_table::Cell;
 use console::Style;
@@ -103,7 +103,7 @@ fn vote_row(vote: &VoteBody<'_>) -> Vec<Cell> {
     vec![cell(&vote.voter), word(&vote.verdict), cell(&vote.score), Cell::new(detail)]
 }
 
-/// The decision of a task, or why there is none.
+/// The decision of a task, or the reason why there is none.
 pub(crate) fn decision(out: Output, decision: &DecisionBody<'_>) -> String {
     let mut parts = Vec::new();
     if !decision.votes.is_empty() {

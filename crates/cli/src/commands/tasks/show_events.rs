@@ -17,7 +17,7 @@ use crate::{
 
 const WIDEST: usize = 300;
 
-/// Shows events: lines above a spinner on a terminal, lines elsewhere.
+/// Shows events as lines, with a spinner below them on a terminal.
 #[derive(Debug)]
 pub(crate) struct TaskProgress {
     teller: TaskEventFormatter,
@@ -93,7 +93,7 @@ struct LeaseData {
     candidate: Option<String>,
 }
 
-/// Why a lease ended, or why a task did.
+/// The reason why a lease or a task ended.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum EventReason {
@@ -107,21 +107,21 @@ struct BallotData {
     score: f64,
 }
 
-/// A lease in progress.
+/// A lease that has not ended.
 #[derive(Debug)]
 struct HeldLease {
     work: String,
     holder: String,
 }
 
-/// Remembers who holds which lease, to name the holder when it ends.
+/// Remembers the holder of each lease, to name it when the lease ends.
 #[derive(Debug, Default)]
 pub(crate) struct TaskEventFormatter {
     leases: BTreeMap<u64, HeldLease>,
 }
 
 impl TaskEventFormatter {
-    /// A line for an event; none for one that only marks time.
+    /// A line for an event; `None` for an event that does not matter to people.
     pub(crate) fn line(&mut self, event: &TaskEventBody<'_>) -> Option<String> {
         let data = EventData::deserialize(&event.data).unwrap_or_default();
         let name = event.r#type.0.as_ref();

@@ -116,7 +116,7 @@ pub(crate) struct ListVerifiersArgs {
     pub(crate) all: bool,
 }
 
-/// A verifier, and a version of it.
+/// A verifier and its version.
 #[derive(Debug, Args)]
 pub(crate) struct VerifierVersionArgs {
     /// Id or name of a verifier
@@ -158,7 +158,7 @@ pub(crate) struct RunVerifierArgs {
     pub(crate) anonymous: bool,
 }
 
-/// What is judged.
+/// The inputs to judge.
 #[derive(Debug, Args)]
 pub(crate) struct VerifierInputArgs {
     /// All inputs as one JSON object of strings
@@ -182,7 +182,7 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Who judges.
+/// The judges of a run or a measurement.
 #[derive(Debug, Args)]
 pub(crate) struct JudgeArgs {
     /// Number of judges

@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use crate::{commands::shared::input, failure::CliFailure};
 
-/// Many times more than a measurement needs.
+/// Maximum size of a file: many times more than a measurement needs.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// Names for the cases of a measurement that have none of their own.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CaseNames {
-    /// They were named before.
+    /// The cases already have names.
     Known,
     /// The examples of the version, in their order.
     Examples,
-    /// The position of each case in its file; `None` for one with a name.
+    /// The position of each case in its file; `None` for a case with a name.
     Given(Vec<Option<String>>),
 }
 
 impl CaseNames {
-    /// The report with names that people can find again.
+    /// The report, with names by which people can find the cases.
     pub(super) fn put<'a>(&self, report: &ReportBody<'a>) -> ReportBody<'a> {
         let mut report = report.clone();
         let mut known = BTreeMap::new();
@@ -83,7 +83,7 @@ fn cases(bytes: &[u8]) -> Result<Vec<FileCase>, String> {
         let value = strict_json::parse(bytes).map_err(|error| format!("is not JSON: {error}"))?;
         return listed(value);
     }
-    // One object over several lines is a document, whose member `cases` holds them.
+    // An object over several lines is a document whose member `cases` holds the cases.
     if let Ok(mut value) = strict_json::parse(bytes)
         && let Some(items) = value.get_mut("cases").filter(|items| items.is_array())
     {

@@ -62,10 +62,10 @@ fn line(deployed: &DeployedVerifier<'_>) -> String {
     )
 }
 
-/// Whether the version before can be compared with.
+/// Whether the new version can be compared with the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PriorVersion {
-    /// There is none, or it was never tested.
+    /// There is no previous version, or no test of it is known.
     Unknown,
     Tested,
 }
@@ -73,7 +73,7 @@ enum PriorVersion {
 async fn before(client: &ApiClient, deployed: &DeployedVerifier<'_>) -> PriorVersion {
     let before = deployed.version.checked_sub(1).filter(|before| *before != 0);
     let Some(before) = before else { return PriorVersion::Unknown };
-    // A key that may deploy may not be allowed to read.
+    // A key that may deploy a verifier may lack the right to read it.
     let shown = client.send(verifiers::show(&deployed.verifier_id, Some(before))).await.ok();
     let measured = shown.and_then(|shown| shown.value.measured);
     if measured.is_some_and(|measured| measured.test.is_some()) {
@@ -83,7 +83,7 @@ async fn before(client: &ApiClient, deployed: &DeployedVerifier<'_>) -> PriorVer
     }
 }
 
-/// Measures on the cases of the version before if it has some, or else on the new examples.
+/// Measures on the cases of the previous version if it was tested, otherwise on the new examples.
 async fn measured(
     context: &CommandContext,
     client: &ApiClient,

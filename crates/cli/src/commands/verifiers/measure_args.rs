@@ -61,7 +61,7 @@ pub(crate) struct AttackVerifierArgs {
     pub(crate) max_success: Option<f64>,
 }
 
-/// What both measurements take.
+/// The flags that both measurements share.
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `jurat verifiers revoke` and `delete`: they ask a person, and trust a script.
+//! `jurat verifiers revoke` and `delete`, which ask a person for confirmation, but not a script.
 
 use jurat_client::verifiers;
 use jurat_core::verifier::{VerifierRef, VerifierSelector};

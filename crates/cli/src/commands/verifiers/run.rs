@@ -118,7 +118,7 @@ fn confidence(run: &VerifierRunBody<'_>) -> Option<f64> {
     run.confidence.value().copied()
 }
 
-/// The result that the gate would return.
+/// The run as a test case, with the result that the gate would return.
 fn case(name: &str, reply: Result<&Reply<VerifierRunBody<'static>>, &anyhow::Error>) -> TestCase {
     let run = match reply {
         Ok(reply) => &reply.value,

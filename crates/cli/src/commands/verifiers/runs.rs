@@ -33,7 +33,7 @@ pub(super) async fn run(context: &CommandContext, args: VerifierRunsArgs) -> any
 async fn list(context: &CommandContext, args: ListVerifierRunsArgs) -> anyhow::Result<u8> {
     let is_named = args.verifier.is_some();
     let call = verifier_runs::list(&RunListQuery {
-        // A revoked verifier has no address of its own any more, but still has runs.
+        // A filter and not a path: a revoked verifier has runs, but no address of its own any more.
         verifier: args.verifier,
         verdict: args.verdict,
         purpose: args.purpose,
@@ -53,7 +53,7 @@ async fn list(context: &CommandContext, args: ListVerifierRunsArgs) -> anyhow::R
     Ok(0)
 }
 
-/// Prints each page as it comes, so a long history needs little memory.
+/// Prints each page as it arrives, so a long history needs little memory.
 async fn export(context: &CommandContext, mut pages: PagedList) -> anyhow::Result<u8> {
     let out = context.out;
     let export = async |client: &_| {
@@ -71,7 +71,7 @@ async fn export(context: &CommandContext, mut pages: PagedList) -> anyhow::Resul
     context.with_client(export).await
 }
 
-/// The names of the verifiers by their ids. One that is revoked or deleted has only its id.
+/// The names of the verifiers by id. Only the id of a revoked or deleted verifier is known.
 async fn names(context: &CommandContext) -> BTreeMap<String, String> {
     let every = ListArgs { limit: None, cursor: None, all: true };
     let reply = context.list(verifiers::list(), every).await;
@@ -79,7 +79,7 @@ async fn names(context: &CommandContext) -> BTreeMap<String, String> {
     verifiers.into_iter().map(|it| (it.verifier_id.into_owned(), it.name.into_owned())).collect()
 }
 
-/// The runs as a table; with the names of their verifiers unless they are all of one.
+/// The runs as a table, with the names of verifiers unless all runs are of one verifier.
 fn verifier_runs_table(
     out: Output,
     runs: &[VerifierRunBody<'_>],

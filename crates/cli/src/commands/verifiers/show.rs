@@ -1,4 +1,4 @@
-//! One version of a verifier, as people read it.
+//! Formats one version of a verifier for people.
 
 use comfy_table::Cell;
 use jurat_wire::api::{

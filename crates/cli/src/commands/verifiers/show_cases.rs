@@ -7,7 +7,7 @@ use super::show_measurement::{CaseResult, side};
 use crate::client::SseEvent;
 use crate::output::{Output, backup_progress::bar};
 
-/// The event of a judged case.
+/// Name of the event for a judged case.
 const CASE: &str = "case";
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl CasesBar {
         bar.set_message(format!("judging cases, {} wrong", self.wrong));
     }
 
-    /// Removes the bar; the report says the same.
+    /// Removes the bar; the report shows the same.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

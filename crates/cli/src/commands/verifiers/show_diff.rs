@@ -8,10 +8,10 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::output::{Output, table::paragraph};
 
-/// Unchanged lines that are shown around a change.
+/// Number of unchanged lines that are shown around a change.
 const AROUND: usize = 3;
 
-/// A part that differs.
+/// A part that differs between two versions.
 #[derive(Debug, Serialize)]
 pub(crate) struct ChangedPart {
     part: &'static str,
@@ -69,7 +69,7 @@ fn written(part: &Value) -> String {
 }
 
 fn lines(out: Output, before: &str, after: &str) -> String {
-    // Without its end the last line would differ from one that goes on.
+    // Without a line break, the last line would differ from the same line before other lines.
     let (before, after) = (format!("{before}\n"), format!("{after}\n"));
     let diff = TextDiff::from_lines(&before, &after);
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! How good a verifier is: shares with their intervals, then the cases that went wrong.
+//! The quality of a verifier: shares with their intervals, then the cases that went wrong.
 
 use comfy_table::Cell;
 use console::Style;
@@ -12,7 +12,7 @@ use crate::output::{
 };
 
 const WIDEST_REASON: usize = 300;
-/// `--json` lists the others.
+/// Maximum number of cases shown; `--json` lists the rest.
 const MOST_CASES: usize = 20;
 
 /// How a case was judged.
@@ -67,7 +67,7 @@ pub(crate) fn attack(out: Output, report: &ReportBody<'_>) -> String {
     parts.join("\n")
 }
 
-/// A measurement with other judges, or of a part only, is not the version's own.
+/// A note for a measurement that is not the version's own: with other judges, or only of a part.
 fn not_shown(report: &ReportBody<'_>) -> Option<String> {
     let text = "this measurement is not shown with the version, which shows only those of its own judge alone, on all cases and families";
     (!report.shown).then(|| text.to_owned())
@@ -132,7 +132,7 @@ fn wrong_cases(report: &ReportBody<'_>) -> Vec<String> {
     lines
 }
 
-/// One case: its label, its verdict, and why.
+/// One case: its label, its verdict and the reason.
 pub(crate) fn case_line(case: &CaseBody<'_>) -> String {
     let why = match (&case.error, &case.reasoning) {
         (None, None) => String::new(),
@@ -179,7 +179,7 @@ fn identifiers(report: &ReportBody<'_>) -> String {
 
 #[cfg(test)]
 pub(crate) mod samples {
-    //! Reports for tests: complete ones, with the members that a test cares about.
+    //! Complete reports for tests, with the members that a test cares about.
 
     use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A run of a verifier: the verdict and why, and with several judges the answer of each.
+//! Formats a verifier run: the verdict, the reason, and the answer of each of several judges.
 
 use comfy_table::Cell;
 use console::Style;
@@ -64,7 +64,7 @@ pub(crate) fn shown(out: Output, run: &VerifierRunBody<'_>) -> String {
     parts.join("\n")
 }
 
-/// One word.
+/// The verdict in one word.
 pub(crate) const fn verdict(run: &VerifierRunBody<'_>) -> &'static str {
     match (run.passed, run.status) {
         (Some(true), _) => "passed",
@@ -79,7 +79,7 @@ fn error(out: Output, run: &VerifierRunBody<'_>, id: &str) -> String {
     format!("{word} {id}{}: {}", said(&run.error_code), whole_text(&run.error_message))
 }
 
-/// The reasoning of the judge, indented so that none of its lines looks like one of ours.
+/// The reasoning of the judge, indented so none of its lines looks like ours.
 fn reasoning(run: &VerifierRunBody<'_>) -> Option<String> {
     let text = paragraph(run.reasoning.as_deref()?);
     Some(text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"))

@@ -1,4 +1,4 @@
-//! `--gate` of a measurement: it passes only if no case without a verdict could change that.
+//! `--gate` of a measurement: it passes only if no case without a verdict could change the result.
 
 use jurat_wire::api::verifier_tests::MeasurementScores;
 
@@ -41,7 +41,7 @@ pub(super) fn attack(max_success: f64, scores: &MeasurementScores) -> u8 {
     at_most(max_success, counts)
 }
 
-/// How many of some cases count, and how many have no verdict.
+/// Numbers of cases: those that count towards the share, those without a verdict, and all.
 #[derive(Debug, Clone, Copy)]
 struct CaseCounts {
     reached: u32,
@@ -50,13 +50,13 @@ struct CaseCounts {
 }
 
 impl CaseCounts {
-    /// As numbers to compare shares with: reached, open, and all.
+    /// The counts as numbers to compare with shares: reached, open and all.
     fn numbers(self) -> [f64; 3] {
         [self.reached, self.open, self.of].map(f64::from)
     }
 }
 
-/// Whether a share of at least so much is reached, whatever the verdict on the open cases.
+/// Whether the share is at least `least`, whatever the verdicts on the open cases.
 fn at_least(least: f64, counts: CaseCounts) -> u8 {
     let [reached, open, of] = counts.numbers();
     if of == 0.0 || reached < least * of && least * of <= reached + open {
@@ -81,7 +81,7 @@ fn at_most(most: f64, counts: CaseCounts) -> u8 {
     }
 }
 
-/// A threshold that is missed counts more than one that is open.
+/// The worst result: a missed threshold outweighs an undecided one.
 fn worst(verdicts: impl Iterator<Item = u8>) -> u8 {
     verdicts.fold(PASSED, |worst, verdict| match (worst, verdict) {
         (NEGATIVE, _) | (_, NEGATIVE) => NEGATIVE,

@@ -1,4 +1,4 @@
-//! `jurat workflows`, which is `jurat skills` too.
+//! `jurat workflows`, also called `jurat skills`.
 
 use std::path::PathBuf;
 

@@ -82,7 +82,7 @@ pub(super) async fn run(context: &CommandContext, args: &RunChecksArgs) -> anyho
     Ok(exit_code(&verdicts))
 }
 
-/// One failure fails; without a verdict on each check nothing passes.
+/// The exit code: one failed check fails, and a check without a verdict leaves it undecided.
 fn exit_code(verdicts: &[CheckVerdict]) -> u8 {
     if verdicts.iter().any(|verdict| verdict.passed == Some(false)) {
         NEGATIVE
@@ -93,7 +93,7 @@ fn exit_code(verdicts: &[CheckVerdict]) -> u8 {
     }
 }
 
-/// An output, as JSON if it is JSON.
+/// The output to check, as text, and as JSON if it is JSON.
 struct CheckedOutput {
     text: String,
     value: Value,
@@ -134,7 +134,7 @@ async fn plan(client: &ApiClient, args: &RunChecksArgs) -> anyhow::Result<CheckP
     Ok(CheckPlan { checks, verifiers: planned_verifiers(args, found.as_ref()), workflow: found })
 }
 
-/// The workflow on the server; one in a file may not be there.
+/// The workflow on the server. A workflow from a file may not be there.
 async fn known(
     client: &ApiClient,
     reference: &str,
@@ -178,7 +178,7 @@ fn planned_verifiers(
         .collect()
 }
 
-/// Makes the checks of the body on the node itself: they need no model, and so no executor.
+/// Runs the checks of the body on the node itself: they need no model, and so no executor.
 async fn structural(
     client: &ApiClient,
     checks: &Value,
@@ -255,7 +255,7 @@ async fn semantic(
     })
 }
 
-/// Separates a refusal of the server, which is no verdict, from an error of the connection.
+/// Separates a refusal by the server, which leaves no verdict, from a connection error.
 fn accepted<T>(sent: Result<T, ClientError>) -> Result<Result<T, Box<Refusal>>, ClientError> {
     match sent {
         Ok(reply) => Ok(Ok(reply)),
@@ -264,12 +264,12 @@ fn accepted<T>(sent: Result<T, ClientError>) -> Result<Result<T, Box<Refusal>>, 
     }
 }
 
-/// Why a run has its verdict, or why it has none.
+/// The reason for the verdict of a run, or for the lack of one.
 fn why(run: &VerifierRunBody<'_>) -> String {
     if run.passed.is_none() { said(&run.error_message) } else { said(&run.reasoning) }
 }
 
-/// A text for each field: a given value, the member of the output, or the whole output.
+/// The text of each field: a given value, the member of the output, or the whole output.
 fn inputs(fields: Option<&[String]>, given: GivenInputs<'_>) -> Result<Map<String, Value>, String> {
     let GivenInputs { output, inputs: given } = given;
     let find = |field: &str| {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{commands::shared::input, failure::CliFailure};
 
-/// The names that the body may have.
+/// Possible file names of the body.
 const BODIES: [&str; 2] = ["WORKFLOW.md", "SKILL.md"];
 /// Files that list the files to ignore.
 const IGNORE_FILES: [&str; 2] = [".juratignore", ".goodeyeignore"];
@@ -34,10 +34,10 @@ const IGNORED: [&str; 16] = [
 ];
 const DEEPEST: usize = 16;
 
-/// A workflow as it lies in a folder.
+/// A workflow that was read from a folder.
 pub(super) struct WorkflowFolder {
     pub(super) body: String,
-    /// As the server takes them.
+    /// The files, in the form that the server accepts.
     pub(super) files: Vec<Value>,
 }
 
@@ -81,14 +81,14 @@ fn matcher(folder: &Path) -> anyhow::Result<Gitignore> {
     Ok(builder.build()?)
 }
 
-/// A folder, and how deep it is.
+/// A folder and its depth.
 #[derive(Debug, Clone, Copy)]
 struct SubFolder<'a> {
     path: &'a Path,
     depth: usize,
 }
 
-/// Collects the files of a folder. It follows no links, which may lead out of the folder.
+/// Collects the files of a folder. Skips symbolic links, which may lead out of the folder.
 fn collect_files(
     root: &Path,
     ignored: &Gitignore,
@@ -123,7 +123,7 @@ fn file(root: &Path, path: &Path) -> anyhow::Result<Value> {
     Ok(entry)
 }
 
-/// A file as the server accepts it: as text if it is text.
+/// A file in the form that the server accepts: as text if it is text, otherwise as Base64.
 pub(super) fn entry(name: &str, path: &Path) -> anyhow::Result<Value> {
     let most = u64::try_from(FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     let bytes = input::whole(&format!("`{}`", path.display()), path, most)?;
@@ -136,7 +136,7 @@ pub(super) fn entry(name: &str, path: &Path) -> anyhow::Result<Value> {
     })
 }
 
-/// A file that is text.
+/// Reads a text file.
 pub(super) fn text(path: &Path) -> anyhow::Result<String> {
     let name = format!("`{}`", path.display());
     let bytes = input::whole(&name, path, input::LARGEST)?;

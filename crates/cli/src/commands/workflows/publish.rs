@@ -113,12 +113,12 @@ pub(super) async fn rm_file(context: &CommandContext, args: &RemoveFileArgs) -> 
     patch(context, change).await
 }
 
-/// A change of single files.
+/// A change of individual files.
 struct FilesChange<'a> {
     workflow: &'a str,
     /// The member of the request that describes the change.
     member: (&'static str, Value),
-    /// The version to change; without one, the current version.
+    /// The token of the version to change; `None` for the current version.
     token: Option<&'a str>,
 }
 

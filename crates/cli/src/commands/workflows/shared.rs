@@ -1,4 +1,4 @@
-//! Shares a workflow with others, and gives it away.
+//! Grants access to a workflow, and transfers it to another owner.
 
 use jurat_client::workflows;
 

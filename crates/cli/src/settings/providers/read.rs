@@ -1,4 +1,4 @@
-//! Reads the sections of providers. Every fault is named, with where it stands.
+//! Reads the sections of providers, and reports every fault with its position.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,21 +25,21 @@ use crate::{
     },
 };
 
-/// The most that a million tokens may cost, in micro-credits.
+/// Maximum price of a million tokens, in micro-credits.
 const DEAREST: u64 = 1_000_000 * ledger::MICROS.unsigned_abs();
 
 const KINDS: &[&str] = &["anthropic", "openai"];
 
-/// What is known of a provider by its name: name, address, variable of the key.
+/// Known providers: name, URL and the variable with the key.
 const KNOWN: [(&str, &str, &str); 2] = [
     ("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
     ("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
 ];
 
-/// What is wrong, and where in the text it stands.
+/// Faults, each with its position in the text.
 pub(in crate::settings) type FileFaults = Vec<(usize, String)>;
 
-/// The providers of a file. `line_of` says in which line of the file something stands.
+/// The providers of a file. `line_of` turns a position into a line number.
 pub(in crate::settings) fn read(
     table: &DeTable<'_>,
     line_of: impl Fn(usize) -> usize,
@@ -83,7 +83,7 @@ struct SectionReader<'a, 'i> {
 }
 
 impl<'a, 'i> SectionReader<'a, 'i> {
-    /// Whether it may be called so.
+    /// Whether the name of the section is allowed.
     fn has_name(&mut self) -> bool {
         let model: Result<ModelRef, ()> = format!("{}/m", self.name).parse();
         // A name with a slash would be read as another provider.
@@ -97,7 +97,7 @@ impl<'a, 'i> SectionReader<'a, 'i> {
         is_formed && self.name != BUILTIN_PROVIDER
     }
 
-    /// `None` when something is wrong that has no default.
+    /// The provider; `None` without a URL, because every other setting can be left out.
     fn provider(&mut self, line: usize) -> Option<ProviderSection> {
         self.check_keys();
         let known = KNOWN.iter().find(|(name, ..)| *name == self.name);
@@ -114,7 +114,7 @@ impl<'a, 'i> SectionReader<'a, 'i> {
             self.refuse(self.at, text);
         }
         let key_env = self.text("key_env", SettingKind::Variable);
-        // All that is wrong is named, also where the address is missing.
+        // Reports all other faults too, even if the URL is missing.
         let concurrency = self.count("concurrency", (1, 10_000), 8);
         let timeout_ms = self.count("timeout_ms", (100, 600_000), 60_000);
         let max_output_tokens = self.count("max_output_tokens", (64, 1_000_000), 2_048);
@@ -158,7 +158,7 @@ impl<'a, 'i> SectionReader<'a, 'i> {
         self.faults.push((at, text));
     }
 
-    /// Says what is wrong with the section itself.
+    /// Reports a fault of the section itself.
     fn refuse(&mut self, at: usize, what: &str) {
         self.faults.push((at, format!("`{TABLE}.{}` {what}", shortened(self.name, 60))));
     }
@@ -304,7 +304,7 @@ mod tests {
         ];
         assert_eq!(said, expected);
         let first = &found[0].settings;
-        // What the section leaves out is what the code has without a section.
+        // Settings that the section leaves out have the defaults of the code.
         let plain = ProviderSettings::new(first.kind, first.base_url.clone());
         assert_eq!(first, &ProviderSettings { key_env: first.key_env.clone(), ..plain });
         assert_eq!((found[0].line, found[1].line), (1, 2));

@@ -16,13 +16,13 @@ use crate::{
     output::Output,
 };
 
-/// The file, and the name of the test case.
+/// The report file, and the name of its test case.
 #[derive(Debug)]
 pub(in crate::commands) struct JunitReport {
     file: JunitFile,
     operation: String,
     name: String,
-    /// The confidence that an answer needs.
+    /// Minimum confidence of an answer.
     least: f64,
 }
 
@@ -74,7 +74,7 @@ impl JunitReport {
     }
 }
 
-/// The result that the gate would return.
+/// The status that corresponds to the exit code of the gate.
 fn decided(round: &RoundView<'_>, least: f64) -> TestCaseStatus {
     let word = round.label.unwrap_or("NO_CONSENSUS");
     let conclusion = show::conclusion(Output::plain(), round);
@@ -85,7 +85,7 @@ fn decided(round: &RoundView<'_>, least: f64) -> TestCaseStatus {
     }
 }
 
-/// The round took as long as its slowest replica.
+/// The latency of the slowest replica, which is how long the round took.
 fn longest(round: &RoundView<'_>) -> u64 {
     let replicas = round.replicas.unwrap_or_default();
     replicas.iter().map(|replica| replica.latency_ms).max().unwrap_or(0)
