@@ -28,7 +28,7 @@ pub const KEYS: [&str; 2] = ["node.key", "admin.key"];
 
 type Result<T, E = BackupError> = std::result::Result<T, E>;
 
-/// The progress of the work. The watcher may stop it.
+/// The progress of a backup, a verification or a restore. The watcher may stop it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackupProgress {
     pub stage: BackupStage,
@@ -56,8 +56,8 @@ fn tell(watch: BackupWatcher<'_>, stage: BackupStage, done: u64, total: u64) -> 
     }
 }
 
-/// Opens a database that nobody writes. SQLite then creates no files next to it and reads none,
-/// such as the write-ahead log of another database of the same name.
+/// Opens a database that no process writes to. SQLite then creates no files next to it and reads
+/// none, such as the write-ahead log of another database of the same name.
 fn open_still(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
     use rusqlite::OpenFlags;
     let address = format!("file:{}?immutable=1", files::encoded(path));

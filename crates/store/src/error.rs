@@ -1,4 +1,4 @@
-//! The errors of the store. Not found is not an error.
+//! The errors of the store. A missing row is not an error.
 
 use std::{error::Error, fmt};
 
@@ -12,8 +12,8 @@ pub struct StoreError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreErrorKind {
-    /// The database cannot be reached, cannot write, or does not fit this program. Such a write was
-    /// not acknowledged.
+    /// The database cannot be reached, cannot write, or is unsuitable for this program. A write
+    /// that fails this way was not acknowledged.
     Unavailable,
     /// The write contradicts the stored data.
     Conflict,
@@ -26,11 +26,11 @@ impl StoreError {
         Self { kind: StoreErrorKind::Unavailable, source: Some(source.into()) }
     }
 
-    /// Whether the database's role lacks a right, such as to create tables.
+    /// Whether the database role lacks a right, such as the right to create tables.
     pub fn is_denied(&self) -> bool {
         let source = self.source.as_ref().and_then(|source| source.downcast_ref::<sqlx::Error>());
         let code = source.and_then(|error| error.as_database_error()?.code());
-        // For a role without rights on the schema, there is no schema to create a table in.
+        // PostgreSQL reports a missing schema to a role that has no rights on the schema.
         code.is_some_and(|code| ["42501", "3F000"].contains(&&*code))
     }
 
@@ -66,7 +66,7 @@ impl Error for StoreError {
     }
 }
 
-/// Why an existing database is not served.
+/// The reason why the store is unavailable, other than an error of the database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DatabaseRefusal {
     #[error(

@@ -1,4 +1,4 @@
-//! The one storage seam of Jurat: families of operations, kept by SQLite or by PostgreSQL.
+//! Jurat's only storage layer: families of operations on SQLite or PostgreSQL.
 
 pub mod backup;
 mod db;
@@ -99,9 +99,10 @@ pub use crate::{
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// Whether a SQLite file is empty, without writing to it. An unreadable file does not count as blank.
+/// Whether a SQLite file is empty, without writing to it. An unreadable file does not count as
+/// blank.
 pub fn is_blank(path: &Path) -> bool {
-    // SQLite would remove the log that belongs to an empty file, and that may be all there is left.
+    // SQLite would remove the log of an empty file, and that log may hold the only data left.
     let is_empty = path.metadata().is_ok_and(|found| found.len() == 0);
     is_empty || crate::db::sqlite::setup::is_blank(path).unwrap_or(false)
 }
@@ -109,10 +110,10 @@ pub fn is_blank(path: &Path) -> bool {
 /// The location of the store.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreLocation {
-    /// Gone with the process; for tests and demonstrations.
+    /// Lost when the process ends; for tests and demonstrations.
     Memory,
     File(PathBuf),
-    /// `migrate_url` logs in with the role that owns the tables; without one, they must be there.
+    /// `migrate_url` logs in with the role that owns the tables; without it, the tables must exist.
     Postgres {
         url: String,
         migrate_url: Option<String>,

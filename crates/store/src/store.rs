@@ -13,9 +13,9 @@ use crate::{
     error::DatabaseRefusal,
 };
 
-/// The data of an installation. Each operation is one transaction, and a write that returns `Ok` is on
-/// disk. Operations are grouped in families, such as `store.rounds()` or `store.keys()`; the first
-/// argument of each is the account on whose behalf it runs.
+/// The data of an installation. Each operation is one transaction, and a write that returns `Ok` is
+/// on disk. Operations are grouped in families, such as `store.rounds()` or `store.keys()`; the
+/// first argument of each is the account on whose behalf it runs.
 pub struct Store {
     database: Database,
     faults: Option<FaultPlan>,
@@ -30,36 +30,36 @@ enum Database {
 /// The family of an operation, and its name.
 pub type OperationName = (&'static str, &'static str);
 
-/// Decides which operations fail, for tests of those who use the store.
+/// Decides which operations fail, to test the code that uses the store.
 pub type FaultPlan = Arc<dyn Fn(OperationName) -> Option<WriteFault> + Send + Sync>;
 
-/// How an operation fails.
+/// The way in which an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteFault {
-    /// It does not happen.
+    /// The operation is not carried out.
     Refused,
-    /// It happens, and its answer gets lost.
+    /// The operation is carried out, but its answer is lost.
     AnswerLost,
 }
 
 impl Store {
-    /// Opens the file, makes it with mode 0600 if it is missing, and migrates it.
+    /// Opens and migrates the file. A missing file is created with mode 0600.
     pub async fn sqlite(path: &Path) -> Result<Self> {
         Ok(Self { database: Database::Sqlite(Sqlite::open(path).await?), faults: None })
     }
 
-    /// A store that is gone when it is dropped.
+    /// A store whose data is lost when it is dropped.
     pub fn in_memory() -> Result<Self> {
         Ok(Self { database: Database::Sqlite(Sqlite::in_memory()?), faults: None })
     }
 
-    /// Serves a database whose schema is the one this program needs. The role needs no right to
-    /// change the schema. `options[search_path]` in the address chooses the schema.
+    /// Connects to a database that has the schema this program needs. The role needs no right to
+    /// change the schema. `options[search_path]` in the URL selects the schema.
     pub async fn postgres(url: &str) -> Result<Self> {
         Ok(Self { database: Database::Postgres(Postgres::connect(url).await?), faults: None })
     }
 
-    /// Makes the operations fail that the plan chooses.
+    /// Injects the failures that the plan selects.
     #[must_use]
     pub fn with_faults(self, plan: FaultPlan) -> Self {
         Self { faults: Some(plan), ..self }
@@ -81,7 +81,7 @@ impl Store {
         }
     }
 
-    /// Finishes the queued work and releases the database. Later calls are `Unavailable`.
+    /// Finishes the queued work and releases the database. Later calls fail with `Unavailable`.
     pub async fn close(&self) {
         match &self.database {
             Database::Sqlite(sqlite) => sqlite.close().await,
@@ -122,7 +122,7 @@ impl Store {
         self.commit(name, behalf, work, |_| true).await
     }
 
-    /// Runs an operation that is done once under an idempotency key, and may be refused.
+    /// Runs an operation that may be refused, and at most once per idempotency key.
     pub(crate) async fn write<T, R, W>(
         &self,
         name: OperationName,
@@ -139,7 +139,7 @@ impl Store {
         self.write_noted(name, behalf, note, work).await
     }
 
-    /// The same, with a note that may name a round.
+    /// Like `write`, with a note that may name a round.
     pub(crate) async fn write_noted<T, R, W>(
         &self,
         name: OperationName,
@@ -157,8 +157,8 @@ impl Store {
         write.await
     }
 
-    /// Runs an operation that is one statement, which PostgreSQL commits by itself: that saves it a
-    /// message each way.
+    /// Runs an operation that consists of one statement. PostgreSQL commits it by itself, which
+    /// saves a message each way.
     pub(crate) async fn statement<T, W>(
         &self,
         name: OperationName,
@@ -177,7 +177,7 @@ impl Store {
         fault.map_or(Ok(done), |_| Err(closed()))
     }
 
-    /// Runs an operation, and rolls it back if its result is not to be kept.
+    /// Runs an operation, and rolls it back if `is_kept` rejects its result.
     async fn commit<T, W>(
         &self,
         name: OperationName,
@@ -197,7 +197,7 @@ impl Store {
         fault.map_or(Ok(done), |_| Err(closed()))
     }
 
-    /// The fault of an operation whose answer gets lost; an error for one that is refused.
+    /// The fault of an operation whose answer is lost; an error for an operation that is refused.
     fn fault(&self, name: OperationName) -> Result<Option<WriteFault>> {
         match self.faults.as_ref().and_then(|plan| plan(name)) {
             Some(WriteFault::Refused) => Err(closed()),
@@ -216,7 +216,7 @@ fn closed() -> StoreError {
     StoreError::unavailable(DatabaseRefusal::Closed)
 }
 
-/// Opens the store, makes or migrates its tables, and checks that this program can serve them.
+/// Opens the store, creates or migrates its tables, and checks that this program can serve them.
 pub async fn open(location: &StoreLocation) -> Result<Arc<Store>> {
     Ok(Arc::new(match location {
         StoreLocation::Memory => Store::in_memory()?,
@@ -230,8 +230,8 @@ pub async fn open(location: &StoreLocation) -> Result<Arc<Store>> {
     }))
 }
 
-/// Makes or migrates the tables with a role that may, and lets the serving role use them. Any number of
-/// nodes may do this at the same time.
+/// Creates or migrates the tables with a role that has the right to, and grants the serving role
+/// access to them. Any number of nodes may do this at the same time.
 pub async fn migrate_postgres(url: &str, serving_role: Option<&str>) -> Result<()> {
     Postgres::migrate(url, serving_role).await
 }

@@ -10,11 +10,11 @@ use super::{
     BackupError, BackupStage, BackupWatcher, DATABASE, Result, manifest::Counts, open_still, tell,
 };
 
-/// How many entries are read between two calls of the watcher.
+/// The number of entries to read between two calls of the watcher.
 const CHUNK_ROWS: u64 = 10_000;
 
-/// Each finds one round that breaks a rule, and names the rule. They use only columns of the first
-/// schema, because a backup may be older than the program.
+/// Each query finds one round that breaks a rule, and its text describes the violation. The queries
+/// use only columns of the first schema, because a backup may be older than the program.
 const RULES: [(&str, &str); 3] = [
     (
         "it has ended, but its decision entry is missing or different",

@@ -1,4 +1,4 @@
-//! Why a backup cannot be written, verified or restored.
+//! The reasons why a backup cannot be written, verified or restored.
 
 use std::{io, path::PathBuf};
 

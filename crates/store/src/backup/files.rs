@@ -52,7 +52,7 @@ pub(super) fn sync(path: &Path) -> Result<()> {
     File::open(path).and_then(|file| file.sync_all()).map_err(wrong(path))
 }
 
-/// The folder of a path; a bare name is in the current one.
+/// The folder that contains a path; for a bare name, the current folder.
 pub(super) fn parent(path: &Path) -> PathBuf {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or_else(|| Path::new(".")).to_owned()
@@ -62,7 +62,7 @@ pub(super) fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// A path as part of a `file:` URL.
+/// A path, encoded for a `file:` URL.
 pub(super) fn encoded(path: &Path) -> String {
     let mut text = String::new();
     for &byte in path.as_os_str().as_bytes() {

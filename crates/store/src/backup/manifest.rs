@@ -21,7 +21,7 @@ pub struct Manifest {
     /// The version of the program that wrote the backup.
     pub program_version: String,
     pub schema_version: i64,
-    /// The moment of the backup: it contains everything that was acknowledged before.
+    /// The time of the backup, which contains every write that was acknowledged before.
     pub created_at: String,
     pub files: Vec<FileRecord>,
     pub rounds: u64,
@@ -98,7 +98,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Only known files are allowed, so that no name leads out of the folder.
+    /// Allows only known files, so that no name leads out of the folder.
     fn check_files(&self) -> Result<(), String> {
         let mut missing: Vec<&str> = [&[DATABASE], &KEYS[..]].concat();
         for file in &self.files {

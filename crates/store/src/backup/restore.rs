@@ -26,7 +26,7 @@ pub fn check_free(place: RestoreTarget<'_>) -> Result<()> {
         let mut path = place.database.as_os_str().to_owned();
         path.push(suffix);
         let path = PathBuf::from(path);
-        // A command that only looked may have created an empty file.
+        // A read-only command may have created an empty file.
         if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file() || 0 < found.len()) {
             return Err(BackupError::StoreThere { path });
         }

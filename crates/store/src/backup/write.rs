@@ -1,4 +1,4 @@
-//! Writes a backup while others write to the store.
+//! Writes a backup while other processes write to the store.
 
 use std::{
     fs::{self, OpenOptions, Permissions},
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::db::{migrations, sqlite::setup};
 
-/// Pages between two calls of the watcher: 16 MiB.
+/// The number of pages between two calls of the watcher: 16 MiB.
 const CHUNK_PAGES: i32 = 4_096;
 
 /// The source of a backup, and the facts for its manifest.
@@ -42,7 +42,7 @@ pub fn write(
         return Err(BackupError::Taken { path: folder.to_owned() });
     }
     let parent = files::parent(folder);
-    // Until it is complete, its name cannot be mistaken for a backup.
+    // Until the backup is complete, the name of its folder cannot be mistaken for a backup.
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let aside = tempfile::Builder::new()
         .prefix(&format!(".{name}."))
@@ -63,7 +63,7 @@ pub fn write(
     files::sync(aside.path())?;
     verify(aside.path(), watch)?;
 
-    // Replaces nothing but an empty folder.
+    // A rename replaces nothing but an empty folder.
     fs::rename(aside.path(), folder).map_err(files::wrong(folder))?;
     files::sync(&parent)?;
     Ok(manifest)
@@ -75,7 +75,7 @@ pub fn write(
 /// gigabytes, and a server that wrote 700 rounds per second, this took 17 s. Without the
 /// transaction every commit of the server restarts the copy, 1,583 times in 40 s, and it never
 /// ends. `vacuum into` also sees one moment and took 19 s, but cannot be stopped and reports no
-/// progress. Until the end the write-ahead log grows by what is written meanwhile.
+/// progress. Meanwhile the write-ahead log grows with every concurrent write.
 fn database(from: &Path, to: &Path, watch: BackupWatcher<'_>) -> Result<Counts> {
     let wrong = |path: &Path| {
         let path = path.to_owned();
@@ -89,7 +89,7 @@ fn database(from: &Path, to: &Path, watch: BackupWatcher<'_>) -> Result<Counts> 
     let version: i64 =
         moment.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(wrong(from))?;
     check_version(from, version)?;
-    // The first read of the transaction fixes the moment.
+    // The transaction's first read fixes the moment.
     let counts = contents::counts(&moment).map_err(wrong(from))?;
 
     OpenOptions::new()
@@ -125,7 +125,7 @@ fn pages(
                 let left = u64::try_from(at.remaining).unwrap_or(0);
                 tell(watch, BackupStage::Copying, total.saturating_sub(left), total)?;
             }
-            // Nobody else uses the copy, and the moment is ours.
+            // Unexpected: no other connection uses the copy, and the read transaction is ours.
             StepResult::Busy | StepResult::Locked | _ => {
                 let busy = ffi::Error::new(ffi::SQLITE_BUSY);
                 return Err(wrong(rusqlite::Error::SqliteFailure(busy, None)));

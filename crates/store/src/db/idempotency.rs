@@ -1,4 +1,4 @@
-//! Writes that happen once: the note of each under its caller's idempotency key, in its transaction.
+//! Writes that happen once: each leaves a note under the caller's idempotency key.
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -11,7 +11,7 @@ use jurat_core::{
 use super::tx::{SqlArg, Tx, TxFuture, args};
 use crate::{Result, WriteOutcome};
 
-/// The note that a write leaves behind, in the transaction that does it.
+/// The note that a write leaves behind, in the same transaction.
 #[derive(Debug, Clone)]
 pub struct IdempotencyRecord {
     pub account: AccountId,
@@ -23,19 +23,19 @@ pub struct IdempotencyRecord {
     pub at: Timestamp,
 }
 
-/// How a result of any type is answered; nothing for a type that is not meant.
+/// Encodes the answer from a result of any type; `None` for an unexpected type.
 type AnyAnswerFn = Arc<dyn Fn(&dyn Any) -> Option<SavedAnswer> + Send + Sync>;
 
-/// The answer to a request that is repeated.
+/// The answer to a repeated request.
 #[derive(Clone)]
 pub enum IdempotencyAnswer {
-    /// A round is its own reply.
+    /// The round itself is the answer.
     Round,
-    /// A round that replaces the noted one, which came to nothing because its node stopped. It is
-    /// repeated if another round replaced that one before.
+    /// A round that replaces the noted one, which was lost because its node stopped. The write
+    /// counts as repeated if another round has already replaced the noted one.
     RoundInsteadOf(RoundId),
     Known(SavedAnswer),
-    /// Encoded when the write is done; nothing for a result of another type.
+    /// Encoded from the result of the write; absent if the result has an unexpected type.
     OfResult(AnyAnswerFn),
 }
 
@@ -67,7 +67,7 @@ impl fmt::Debug for IdempotencyAnswer {
     }
 }
 
-/// The write that was done under a key.
+/// The earlier write under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriorWrite {
     pub operation: String,
@@ -81,14 +81,14 @@ const ADD: &str = "\
     insert into idempotency (\
         account_id, key, operation, request_digest, round_id, status, answer, created_at) \
     values ($1, $2, $3, $4, $5, cast($6 as smallint), $7, $8) on conflict do nothing";
-/// Lets a round replace one that its node left.
+/// Replaces a round that its node abandoned.
 const REPLACE: &str = "\
     update idempotency set round_id = $1 where account_id = $2 and key = $3 and round_id = $4";
 const ANSWER: &str = "\
     update idempotency set status = cast($1 as smallint), answer = $2 \
     where account_id = $3 and key = $4";
 
-/// A note that is on its way into the database.
+/// A note that is about to be stored.
 pub(crate) struct Note {
     record: IdempotencyRecord,
     /// The round that the write opens.
@@ -104,8 +104,8 @@ impl Note {
         Self { record: record.clone(), round: Some(round.clone()) }
     }
 
-    /// Adds the note before the write; `false` if the write was done before. It waits for another
-    /// transaction that adds the same note, and a rollback removes the note.
+    /// Adds the note before the write, and returns `false` if the write was done before. If another
+    /// transaction is adding the same note, this waits for it. A rollback removes the note.
     async fn reserve(&self, tx: &mut Tx<'_>) -> Result<bool> {
         let IdempotencyRecord { account, key, operation, request_digest, answer, at } =
             &self.record;
@@ -121,7 +121,7 @@ impl Note {
     }
 }
 
-/// Does a write once: not at all if its note is there, and with its note if it is done now.
+/// Does a write once: stores its note with it, and skips the write if the note already exists.
 pub(crate) fn write_once<'t, 'c, T, R, W>(
     tx: &'t mut Tx<'c>,
     note: Option<Note>,

@@ -6,7 +6,7 @@ use prometheus_client::metrics::histogram::Histogram;
 #[derive(Debug, Clone, Default)]
 pub struct StoreLoad {
     pub writes_waiting: usize,
-    /// How many writes shared each commit so far.
+    /// The number of writes that shared each commit so far.
     pub commit_sizes: Option<Histogram>,
     pub connections: Option<ConnectionCounts>,
 }

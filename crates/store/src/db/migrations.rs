@@ -9,7 +9,7 @@ pub(crate) struct Migration {
     pub(crate) postgres: &'static str,
 }
 
-/// Never edit one after a release: add another.
+/// Never edit a migration after its release: add a new one.
 pub(crate) const ALL: &[Migration] = &[
     Migration {
         version: 1,
@@ -71,7 +71,7 @@ pub(crate) const ALL: &[Migration] = &[
 pub(crate) const NEEDED: i64 = 9;
 
 /// Each migration keeps the previous program working, so the next version is served as well: while
-/// nodes are replaced one by one, an old one may restart.
+/// nodes are replaced one by one, an old node may restart.
 pub(crate) const NEWEST_SERVED: i64 = NEEDED + 1;
 
 pub(crate) fn check_served(found: i64) -> Result<(), DatabaseRefusal> {

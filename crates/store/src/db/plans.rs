@@ -1,4 +1,4 @@
-//! Tests that both databases always read the tables of tasks along an index, even large ones.
+//! Tests that both databases read even large tables of tasks through an index.
 
 use jurat_testkit::postgres::TestSchema;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
@@ -6,11 +6,11 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use super::sqlite::setup;
 use crate::ops::{agent_events, agent_runs, evidence, knowledge, open_work, storage, tasks};
 
-/// How many rows each table has. With few rows a database rightly reads all of them.
+/// The number of rows in each table. A database rightly scans a table with few rows.
 const SQLITE_ROWS: u32 = 100_000;
 const POSTGRES_ROWS: u32 = 25_000;
 
-/// Rows that are mostly old, as in a store that was used for a long time.
+/// Mostly old rows, as in a store that has been used for a long time.
 const FILL: [&str; 13] = [
     "insert into tasks (account_id, id, task_type, phase, contract, contract_digest, panel, state, \
      seq, due_at, created_at, updated_at, ended_at) \
@@ -119,14 +119,14 @@ async fn postgres_reads_tasks_along_indexes() {
     let run = async |connection: &mut PgConnection, text: String| {
         sqlx::raw_sql(AssertSqlSafe(text)).execute(connection).await.map(drop)
     };
-    // The plan for any values, which a frequently used statement keeps.
+    // The generic plan, which PostgreSQL keeps for a frequently used statement.
     run(&mut connection, "set plan_cache_mode = force_generic_plan".to_owned()).await.unwrap();
     for whose in ["acct_7", "*"] {
         run(&mut connection, format!("set jurat.account = '{whose}'")).await.unwrap();
         for (_, text) in texts() {
             let types = ["text", "text", "int8", "int8", "text"];
             let types = types[..parameters(text).min(types.len())].join(", ");
-            // A list is passed as text, which its use does not show.
+            // A list is passed as text, a type that PostgreSQL cannot infer from its use.
             let types =
                 if text.contains("json_array") { format!("({types})") } else { String::new() };
             let prepare = format!("prepare looked {types} as {text}");
@@ -145,7 +145,7 @@ async fn postgres_reads_tasks_along_indexes() {
     schema.drop().await;
 }
 
-/// Asks for the plan of a prepared statement, with null for each parameter.
+/// The statement that asks for the plan of a prepared statement, with null for each parameter.
 fn execute(text: &str) -> String {
     let count = parameters(text);
     let nulls = vec!["null"; count].join(", ");

@@ -26,7 +26,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) async fn connect(url: &str) -> Result<Self> {
-        // A pool retries until its timeout, and then reports nothing but the timeout.
+        // Tried first, because a pool retries until its timeout, and then reports only the timeout.
         PgConnection::connect_with(&options(url)?).await?.close().await?;
         let pool = TenantPool::connect(options(url)?).await?;
         let mut first = pool.of(&Behalf::Platform).await?;
@@ -41,7 +41,7 @@ impl Postgres {
         migrate::run(&options(url)?, serving_role).await
     }
 
-    /// Runs an operation that only reads, at one moment.
+    /// Runs a read-only operation, which sees the database at one moment.
     pub(crate) async fn read<T, W>(&self, behalf: &Behalf, work: W) -> Result<T>
     where
         W: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> TxFuture<'t, T>,
@@ -52,7 +52,7 @@ impl Postgres {
         Ok(found)
     }
 
-    /// Runs an operation, and rolls it back if its result is not to be kept.
+    /// Runs an operation, and rolls it back if `is_kept` rejects its result.
     pub(crate) async fn write<T, W>(
         &self,
         behalf: &Behalf,
@@ -72,7 +72,7 @@ impl Postgres {
         Ok(done)
     }
 
-    /// Runs an operation that is one statement, which commits by itself.
+    /// Runs an operation that consists of one statement, which commits by itself.
     pub(crate) async fn statement<T, W>(&self, behalf: &Behalf, work: W) -> Result<T>
     where
         W: for<'t, 'c> FnOnce(&'t mut Tx<'c>) -> TxFuture<'t, T>,
@@ -86,7 +86,7 @@ impl Postgres {
             sqlx::query_scalar("select current_setting('transaction_read_only')")
                 .fetch_one(&mut *self.pool.of(&Behalf::Platform).await?)
                 .await?;
-        // A standby answers too, and takes no writes.
+        // A standby answers too, but accepts no writes.
         if read_only == "on" {
             return Err(StoreError::unavailable(DatabaseRefusal::ReadOnly));
         }
@@ -102,7 +102,7 @@ impl Postgres {
     }
 }
 
-/// The role that an address logs in with.
+/// The role that a URL logs in with.
 pub(crate) fn role_of(url: &str) -> Result<String> {
     Ok(options(url)?.get_username().to_owned())
 }
@@ -164,9 +164,9 @@ mod tests {
         let store = Postgres::connect(&url).await.unwrap();
         let mut connection = store.pool.of(&Behalf::Platform).await.unwrap();
         for (name, expected) in [
-            // What is acknowledged is on disk.
+            // Acknowledged writes are on disk.
             ("synchronous_commit", "on"),
-            // A node that stalls holds neither a connection nor a lock for long.
+            // A stalled node holds neither a connection nor a lock for long.
             ("statement_timeout", "10s"),
             ("lock_timeout", "5s"),
             ("idle_in_transaction_session_timeout", "10s"),
@@ -183,7 +183,7 @@ mod tests {
         schema.drop().await;
     }
 
-    /// Nothing is left of who had a connection before, whichever way it is taken.
+    /// A connection keeps no trace of its previous account, whichever way it is taken.
     #[tokio::test]
     async fn a_reused_connection_shows_only_its_current_account() {
         let schema = TestSchema::served().await;

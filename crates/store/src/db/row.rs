@@ -91,7 +91,7 @@ impl<'a> RowReader<'a> {
         self.parse(column, &self.text(column)?)
     }
 
-    /// Reads a word of a column or of its document.
+    /// Parses a word from a column or from the document in it.
     pub(crate) fn parse<W: FromStr>(&self, column: &'static str, text: &str) -> Result<W> {
         text.parse().map_err(|_| self.bad(column, format!("`{text}` is not a known word")))
     }
@@ -127,19 +127,19 @@ impl<'a> RowReader<'a> {
     }
 }
 
-/// The text of a document.
+/// The JSON text of a document.
 pub(crate) fn json(document: &impl Serialize) -> Result<String> {
     serde_json::to_string(document).map_err(StoreError::unavailable)
 }
 
-/// An event on its way into the database.
+/// An event that is about to be stored.
 #[derive(Serialize)]
 struct EventRow<'a> {
     kind: &'a str,
     body: String,
 }
 
-/// The kinds and the bodies of several events, which the database takes apart again.
+/// The kinds and bodies of several events as one text, which the database splits into rows.
 pub(crate) fn event_texts<'a>(
     events: impl Iterator<Item = Result<(&'a str, String)>>,
 ) -> Result<String> {
@@ -152,12 +152,12 @@ pub(crate) fn to_bigint(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Reads the column `name` of a row that has no other.
+/// Reads the column `name` of a row that has no other column.
 pub(crate) fn read_name(cells: &dyn DbRow) -> Result<String> {
     RowReader::new(cells, "result", "name")?.text("name")
 }
 
-/// Reads the columns `name` and `number`, of which the first says what the number is.
+/// Reads the column `number` of a row whose column `name` identifies the number.
 pub(crate) fn read_number(cells: &dyn DbRow) -> Result<i64> {
     RowReader::new(cells, "result", "name")?.number("number")
 }

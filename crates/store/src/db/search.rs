@@ -1,5 +1,4 @@
-//! Finds the best matches for words: rows are ranked inside the database, so that only a few are
-//! read.
+//! Finds the best matches for words: the database ranks the rows, so that only a few are read.
 
 use jurat_core::workflow::search::MOST_WORDS;
 
@@ -29,7 +28,7 @@ macro_rules! word {
 }
 pub(crate) use word;
 
-/// How well a row matches the patterns `$2` to `$17`. Nothing is like a null pattern.
+/// The score of a row for the patterns `$2` to `$17`. No text matches a null pattern.
 macro_rules! score {
     ($table:literal) => {
         const_format::concatcp!(

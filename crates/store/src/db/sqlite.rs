@@ -37,7 +37,7 @@ impl Sqlite {
         Ok(Self { writer: SqliteWriter::start(setup::open_memory()?)?, readers: None })
     }
 
-    /// Runs an operation, and rolls it back if its result is not to be kept.
+    /// Runs an operation, and rolls it back if `is_kept` rejects its result.
     pub(crate) async fn write<T, W>(&self, work: W, is_kept: fn(&T) -> bool) -> Result<T>
     where
         T: Send + 'static,
@@ -60,7 +60,7 @@ impl Sqlite {
     }
 
     pub(crate) async fn ping(&self) -> Result<()> {
-        // Through the writer, because a store that only reads is of no use.
+        // Goes through the writer, because a store that cannot write is of no use.
         self.writer.write(|connection| Ok(connection.execute_batch("select 1")?)).await
     }
 

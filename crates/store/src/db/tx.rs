@@ -1,8 +1,8 @@
-//! The transaction that every operation is written over, and the table that declares operations.
+//! The transaction that every operation runs in, and the macro that declares operations.
 //!
-//! An operation is one `async` function over a `Tx`. On SQLite each statement completes immediately,
-//! so the function is polled once, on the thread of the writer or of a reader. On PostgreSQL it waits
-//! for each statement.
+//! An operation is one `async` function over a `Tx`. On SQLite each statement completes
+//! immediately, so the function is polled once, on the thread of the writer or of a reader. On
+//! PostgreSQL it waits for each statement.
 
 use std::{future::Future, pin::Pin};
 
@@ -17,7 +17,7 @@ use sqlx::{
 use super::row::{DbRow, json, to_bigint};
 use crate::{Result, StoreError, error::DatabaseRefusal};
 
-/// The account for which the database is read or written; PostgreSQL shows no rows of others.
+/// The account for which the database is read or written; PostgreSQL hides the rows of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Behalf {
     Account(AccountId),
@@ -73,8 +73,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) texts: Vec<&'static str>,
 }
 
-/// A connection with an open transaction. SQLite's is borrowed mutably, because only then may the
-/// future of an operation move between threads.
+/// A connection with an open transaction. SQLite's is borrowed mutably, because only a mutable
+/// borrow lets the future of an operation move between threads.
 pub(crate) enum TxConnection<'a> {
     Sqlite(&'a mut Connection),
     Postgres(&'a mut PgConnection),
@@ -153,10 +153,11 @@ impl<'a> Tx<'a> {
         Ok(self.all(text, args, read).await?.into_iter().next())
     }
 
-    /// Makes others that lock the same name wait until this transaction ends. An operation that needs
-    /// several locks takes them in ascending order, before it reads what they protect.
+    /// Makes other transactions that lock the same name wait until this one ends. An operation that
+    /// needs several locks takes them in ascending order, before it reads the data that they
+    /// protect.
     pub(crate) async fn lock(&mut self, name: &str) -> Result<()> {
-        // The first number keeps these locks apart from that of the migrations.
+        // The first number separates these locks from the lock of the migrations.
         const LOCK: &str = "select pg_advisory_xact_lock(1785036917, hashtext($1))";
         self.note("lock");
         match &mut self.connection {
@@ -169,7 +170,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Allows statements that read whole tables, which take longer than others may.
+    /// Raises the time limit for statements that read whole tables.
     pub(crate) async fn allow_long_statements(&mut self) -> Result<()> {
         match &mut self.connection {
             TxConnection::Sqlite(_) => Ok(()),
@@ -181,7 +182,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// The text for this database, if the two need different ones: SQLite's and PostgreSQL's.
+    /// Chooses the text for this database from a pair: SQLite's and PostgreSQL's.
     pub(crate) fn own(&self, (sqlite, postgres): (&'static str, &'static str)) -> &'static str {
         match self.connection {
             TxConnection::Sqlite(_) => sqlite,
@@ -229,8 +230,9 @@ pub(crate) fn complete<T>(operation: impl Future<Output = Result<T>>) -> Result<
     }
 }
 
-/// A change of the rows that a query finds, for both databases. Rows are identified by their physical
-/// location, so that none is searched twice; a row that another transaction holds is skipped.
+/// A statement that changes the rows found by a query, for both databases. Rows are identified by
+/// their physical location, so that none is looked up twice; a row that another transaction has
+/// locked is skipped.
 macro_rules! of_found {
     ($change:expr, $found:expr, $rest:expr) => {
         (
@@ -377,9 +379,9 @@ impl rusqlite::ToSql for SqlArg {
     }
 }
 
-/// Declares a family of operations: its accessor on `Store`, and a method for each line. A line names
-/// the arguments, the result and the function; the arguments are references that the method clones,
-/// because SQLite runs the function on another thread.
+/// Declares a family of operations: its accessor on `Store`, and a method for each line. A line
+/// names the arguments, the result and the function; the arguments are references that the method
+/// clones, because SQLite runs the function on another thread.
 ///
 /// Each of `reads` sees the database at one moment. Each of `changes` and `writes` is one
 /// transaction. A write also takes an idempotency record, and is rolled back if it is refused.

@@ -1,4 +1,4 @@
-//! Accounts: when they were made, their balances, and whether they are suspended.
+//! Accounts, with their creation times, balances and suspensions.
 
 use const_format::concatcp;
 use jurat_core::{account::ledger::AccountState, id::AccountId, list::ListPage, time::Timestamp};
@@ -17,11 +17,11 @@ operations! {
     pub struct AccountOps = store.accounts();
     reads {
         fn get(account: &AccountId) -> Option<AccountState> = get;
-        /// Accounts by identifier.
+        /// Accounts in the order of their identifiers.
         fn list(page: &ListPage) -> Vec<AccountState> = list;
     }
     changes {
-        /// Makes the account if it is missing.
+        /// Creates the account if it is missing.
         fn ensure(account: &AccountId, now: &Timestamp) -> () = ensure;
     }
     writes {
@@ -30,11 +30,11 @@ operations! {
     }
 }
 
-/// Whether an account may order work that costs.
+/// A change that stops or allows the paid work of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspension {
     pub account: AccountId,
-    /// `None` resumes it.
+    /// `None` resumes the account.
     pub since: Option<Timestamp>,
 }
 
@@ -47,7 +47,7 @@ const SELECT: &str = "\
     from accounts left join credit_balances on credit_balances.account_id = accounts.id where ";
 const GET: &str = concatcp!(SELECT, "accounts.id = $1");
 const LIST: &str = concatcp!(SELECT, "accounts.id > $1 order by accounts.id limit $2");
-/// An account that is suspended keeps the time since when it is.
+/// An account that is already suspended keeps its earlier time.
 const SUSPEND: &str = "update accounts set suspended_at = coalesce(suspended_at, $1) where id = $2";
 const RESUME: &str = "update accounts set suspended_at = null where id = $1";
 

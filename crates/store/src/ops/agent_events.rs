@@ -1,4 +1,4 @@
-//! Events to executors and from them: an outbox and an inbox.
+//! Agent events: an outbox to executors, and an inbox from them.
 
 use const_format::concatcp;
 use jurat_core::{
@@ -20,32 +20,32 @@ use crate::{
 };
 
 operations! {
-    /// Events to agents and from them.
+    /// Agent events to executors and from them.
     pub struct AgentEventOps = store.agent_events();
     reads {
         fn get(account: &AccountId, id: &str) -> Option<AgentEventRecord> = get;
         /// The account's events, newest first.
         fn page(account: &AccountId, filter: &AgentEventFilter) -> Vec<AgentEventRecord> = page;
-        /// When the next event of any account is to be sent.
+        /// The time at which the next event of any account is due.
         fn next_due() -> Option<Timestamp> = next;
-        /// How many events of the account the executor is still to be told of, counted up to the
-        /// limit.
+        /// The number of the account's events that wait for the executor, counted up to the limit.
         fn pending(account: &AccountId, executor: &str, limit: &u32) -> u32 = pending;
-        /// The account with events that comes next behind this text.
+        /// The first account after this text that has events.
         fn account_after(after: &str) -> Option<AccountId> = account_after;
     }
     changes {
         /// Takes due events of all accounts, the longest due first. The number of attempts of an
         /// event identifies its holder until it is taken again.
         fn take_due(take: &AgentEventTake) -> Vec<AgentEventRecord> = take_due;
-        /// Removes events of an account that are old and not told any more, the oldest first, and
-        /// no more than the limit. Returns how many went.
+        /// Removes old events of an account that are no longer delivered, the oldest first, up to
+        /// the limit. Returns the number of removed events.
         fn prune(pruning: &AgentEventPruning) -> u64 = prune;
     }
     writes {
-        /// Adds an event once: one that the executor has under the key already is returned as it is.
+        /// Adds an event once: an event that the executor already has under the key is returned as
+        /// is.
         fn add(added: &AgentEventAdd) -> AgentEventAddition, or TooManyPending = add_one;
-        /// Notes the outcome of an event, unless it was taken again in the meantime.
+        /// Records the outcome of an event, unless the event was taken again in the meantime.
         fn note(outcome: &AgentEventOutcome) -> (), or NotLeaseHolder = note;
     }
 }
@@ -55,7 +55,7 @@ pub struct AgentEventAdd {
     pub account: AccountId,
     pub event: NewAgentEvent,
     pub at: Timestamp,
-    /// How many events of the account may wait for the executor, including this one.
+    /// Maximum number of the account's events that wait for the executor, including this one.
     pub most_pending: u32,
 }
 
@@ -63,7 +63,7 @@ pub struct AgentEventAdd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyPending;
 
-/// An event that is recorded and not delivered.
+/// An event that is recorded but not delivered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UndeliverableEvent {
     pub event: NewAgentEvent,
@@ -74,19 +74,19 @@ pub struct UndeliverableEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEventPruning {
     pub account: AccountId,
-    /// Those added before this time.
+    /// Removes events that were added before this time.
     pub before: Timestamp,
     pub limit: u32,
 }
 
-/// Who delivers events, and until when.
+/// A request for due events, with the time until which they are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEventTake {
     pub now: Timestamp,
-    /// When each is sent again, if no outcome is noted by then.
+    /// When each event is sent again, if no outcome is recorded by then.
     pub until: Timestamp,
     pub limit: u32,
-    /// Executors at their limit.
+    /// Executors at their limit, whose events are not taken.
     pub without: Vec<String>,
 }
 
@@ -95,17 +95,17 @@ pub struct AgentEventTake {
 pub struct AgentEventOutcome {
     pub account: AccountId,
     pub id: String,
-    /// The number of attempts that it was taken with.
+    /// The number of attempts with which the event was taken.
     pub attempt: u32,
     pub state: Delivery,
-    /// When it is delivered again; `None` if it is not.
+    /// When the event is delivered again; `None` if it is not.
     pub next_at: Option<Timestamp>,
     pub decision: Option<Value>,
     pub last_error: Option<String>,
     pub at: Timestamp,
 }
 
-/// Another node has it, or it is gone: nothing changed.
+/// Another node holds the lease, or the item is gone: nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotLeaseHolder;
 
@@ -132,7 +132,7 @@ const BY_KEY: &str = concatcp!(
      and dedupe_key = $4"
 );
 
-/// Each filter has a statement of its own, so that it reads along an index.
+/// Each filter has its own statement, so that it uses an index.
 macro_rules! page {
     ($filter:expr, $at:literal, $id:literal, $limit:literal) => {
         const_format::concatcp!(
@@ -155,7 +155,7 @@ const OF_STATE: &str = page!("and state = $2", "$3", "$4", "$5");
 const OF_EXECUTOR: &str = page!("and executor = $2", "$3", "$4", "$5");
 const OF_BOTH: &str = page!("and executor = $2 and state = $3", "$4", "$5", "$6");
 
-/// The same for events with or without a review, which no index covers.
+/// Pages of events with or without a review, which no index covers.
 macro_rules! reviewed {
     ($filter:literal, $is:literal, $at:literal, $id:literal, $limit:literal) => {
         (
@@ -194,8 +194,7 @@ const REVIEWED_BOTH: (&str, &str) =
 const NEXT: &str = "\
     select id, next_at from agent_events where next_at is not null order by next_at limit 1";
 
-/// A name contains no comma, so a listed name is cut out of the list, and others leave it
-/// unchanged.
+/// A name contains no comma, so `replace` shortens the list of names only if the executor is in it.
 const TAKE: (&str, &str) = of_found!(
     "update agent_events set attempts = attempts + 1, next_at = $1, updated_at = $2",
     "agent_events where next_at <= $2 and \
@@ -208,7 +207,7 @@ const NOTE: &str = "\
     update agent_events set state = $1, next_at = $2, decision = coalesce($3, decision), \
     last_error = $4, updated_at = $5 where account_id = $6 and id = $7 and attempts = $8";
 
-/// Counted only as far as it matters.
+/// Counted only up to the limit.
 const PENDING: &str = "\
     select $1 as id, count(*) as times from (\
         select 1 from agent_events where account_id = $1 and executor = $2 and state = 'pending' \
@@ -256,7 +255,7 @@ pub(crate) async fn add(
     insert(tx, account, (event, None), at).await
 }
 
-/// Adds an event that is not delivered, and the reason.
+/// Adds an event that is not delivered, with the reason.
 pub(crate) async fn add_given_up(
     tx: &mut Tx<'_>,
     account: &AccountId,
@@ -308,7 +307,7 @@ async fn add_one(
     Ok(Ok(AgentEventAddition { record: record.ok_or_else(missing)?, is_new }))
 }
 
-/// The event with the key, or with the name if it has no key.
+/// The event with the key, or with the identifier if it has no key.
 async fn known(
     tx: &mut Tx<'_>,
     account: &AccountId,

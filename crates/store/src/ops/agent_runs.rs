@@ -1,7 +1,7 @@
 //! Agent runs, and the queue of their steps.
 //!
-//! `jurat_core::agent_run` decides what happens to a run. Here a change is written in one
-//! transaction, if the run did not change meanwhile; and steps are handed out, each to one worker.
+//! `jurat_core::agent_run` decides what happens to a run. This module writes a change in one
+//! transaction, if the run did not change in the meantime, and hands out each step to one worker.
 
 pub(crate) mod read;
 mod rows;
@@ -22,29 +22,31 @@ use super::agent_events::NotLeaseHolder;
 use crate::db::tx::operations;
 
 operations! {
-    /// Runs of several agents.
+    /// Agent runs.
     pub struct AgentRunOps = store.agent_runs();
     reads {
         /// A run with its steps, in the order of its agents.
         fn get(run: &AgentRunKey) -> Option<AgentRunRecord> = read::get;
-        /// The account's runs, newest first. Nothing large is read for it.
+        /// The account's runs, newest first. Large columns are not read.
         fn page(account: &AccountId, filter: &AgentRunFilter) -> Vec<AgentRunSummary>
             = read::page;
         fn events(asked: &AgentRunEventsQuery) -> Vec<AgentRunEventRow> = read::events;
-        /// When the next step of any account can be taken: it waits no longer, or its lease ends.
+        /// When the next step of any account becomes available: its wait is over, or its lease
+        /// ends.
         fn next_due() -> Option<Timestamp> = read::next_due;
-        /// Whether a step of any account is not over and may be taken by now or later.
+        /// Whether no step of any account is queued, waits for a retry or is leased.
         fn is_idle() -> bool = read::is_idle;
     }
     changes {
-        /// Takes steps that can be taken: accounts take turns, each with the longest queued first,
-        /// and of one run the most urgent; of no executor more than it does at once. Of several who
-        /// ask, one gets a step. One whose lease is over is taken from whoever had it.
+        /// Takes available steps. Accounts take turns, each with its longest queued step first, and
+        /// within a run with the most urgent one first. No executor gets more than it may do
+        /// concurrently. If several workers ask, each step goes to one of them. A step whose lease
+        /// is over is taken from its previous holder.
         fn take_steps(take: &AgentStepTake) -> Vec<TakenAgentStep> = take::steps;
     }
     writes {
-        /// Adds a run with its steps. One with the same identifier and the same spec is left as it
-        /// is.
+        /// Adds a run with its steps. A run with the same identifier and the same spec is left as
+        /// it is.
         fn submit(submit: &AgentRunSubmit) -> AgentRunAddition, or AgentRunRefusal = write::submit;
         /// Writes a change of a run, if the run has not changed in the meantime.
         fn write(write: &AgentRunWrite) -> (), or AgentRunConflict = write::write;
@@ -61,23 +63,23 @@ pub struct AgentRunRecord {
     pub ordered_by: Option<String>,
     pub spec: Value,
     pub spec_digest: String,
-    /// How many events there are.
+    /// The number of events.
     pub seq: u64,
     pub state: AgentRunState,
     pub created_at: Timestamp,
-    /// When its spec and its result were pruned.
+    /// When the spec and the result were pruned.
     pub pruned_at: Option<Timestamp>,
     /// In the order of the agents.
     pub steps: Vec<AgentStep>,
 }
 
-/// The state of a run that changes.
+/// The part of a run that changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunState {
     pub status: AgentRunStatus,
-    /// How many times its agents were asked again.
+    /// The number of times that the agents were asked again.
     pub iteration: u32,
-    /// The progress of that, and the reason for it.
+    /// The progress of these iterations, and the reason for them.
     pub explored: Value,
     pub result: Option<Value>,
     pub error: Option<String>,
@@ -106,7 +108,7 @@ pub struct AgentRunSubmit {
     pub steps: Vec<NewAgentStep>,
     pub events: Vec<AgentRunEvent>,
     pub at: Timestamp,
-    /// How many runs of the account may be open, including this one.
+    /// Maximum number of open runs of the account, including this one.
     pub most_open: u32,
 }
 
@@ -117,7 +119,7 @@ pub struct NewAgentStep {
     pub executor: String,
     /// A higher priority starts sooner, within the run.
     pub priority: i32,
-    /// How many steps of the run the executor may do concurrently.
+    /// Maximum number of steps of the run that the executor may do concurrently.
     pub at_once: Option<u32>,
 }
 
@@ -134,7 +136,7 @@ pub enum AgentRunRefusal {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRunWrite {
     pub run: AgentRunKey,
-    /// How many events there were when it was decided.
+    /// The number of events when the change was decided.
     pub expected_seq: u64,
     pub state: AgentRunState,
     /// The changed steps.
@@ -147,13 +149,13 @@ pub struct AgentRunWrite {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentRunConflict {
     Unknown,
-    /// The run changed in the meantime; this is the number of its events now.
+    /// The run changed in the meantime; this is its current number of events.
     Stale {
         seq: u64,
     },
 }
 
-/// Who takes steps, and until when.
+/// A worker's request for steps, with the end of their leases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentStepTake {
     pub worker: String,
@@ -162,7 +164,7 @@ pub struct AgentStepTake {
     pub until: Timestamp,
     pub now: Timestamp,
     pub limit: u32,
-    /// The number of concurrent steps of an executor.
+    /// Maximum number of concurrent steps of an executor.
     pub per_executor: u32,
 }
 

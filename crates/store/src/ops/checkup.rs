@@ -26,18 +26,19 @@ operations! {
     /// The check-up of the store.
     pub struct CheckupOps = store.checkup();
     reads {
-        /// Looks at the database as a whole, which may take minutes.
+        /// Checks the whole database, which may take minutes.
         fn run() -> StoreCheckup = run;
         /// The oldest of the newest `count` ended rounds; `None` if there are fewer.
         fn ended_since(count: &u32) -> Option<RoundId> = ended_since;
         /// Ended rounds of all accounts.
         fn ended_rounds(page: &EndedRoundsQuery) -> Vec<(AccountId, RoundId)> = ended_rounds;
-        /// Everything that is stored of an ended round. An unreadable row is `Corrupt`.
+        /// Everything that is stored about an ended round. An unreadable row is reported as
+        /// `Corrupt`.
         fn record(account: &AccountId, id: &RoundId) -> Option<RoundRecord> = record;
     }
 }
 
-/// The most faults of a kind that are named; one is enough to act on.
+/// Maximum number of faults of a kind to report; one is enough to act on.
 pub(crate) const MOST_FAULTS: i64 = 20;
 
 /// The state of the database.
@@ -46,7 +47,7 @@ pub struct StoreCheckup {
     pub schema_version: i64,
     /// The version that this program is written for.
     pub schema_needed: i64,
-    /// Damage that the database finds itself, one line each.
+    /// Damage that the database itself finds, one line each.
     pub faults: Vec<String>,
     /// Settings of the database that put acknowledged writes at risk, one line each.
     pub risks: Vec<String>,
@@ -69,11 +70,11 @@ pub struct EndedRoundsQuery {
     pub limit: u32,
 }
 
-/// Everything that is stored of an ended round.
+/// Everything that is stored about an ended round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundRecord {
     pub round: Round,
-    /// Its line in lists.
+    /// The round's line in lists.
     pub listed: ClosingSummary,
     /// The identifier by which its entry is found.
     pub entry_receipt_id: String,
@@ -85,7 +86,7 @@ const ENDED_COUNT: &str =
     "select 'rounds' as name, count(*) as number from rounds where state <> 'open'";
 const NEWEST: &str =
     "select 'rounds' as name, opened_at as number from rounds order by id desc limit 1";
-/// The oldest of the newest so many.
+/// The oldest of the newest ended rounds; `$1` is one less than their number.
 const ENDED_SINCE: &str =
     "select id as name from rounds where state <> 'open' order by id desc limit 1 offset $1";
 const ENDED_PAGE: &str = "\
@@ -113,7 +114,7 @@ const INVALID: &str = "\
     select index.relname::text as name from pg_index join pg_class index on index.oid = indexrelid \
     join pg_namespace on pg_namespace.oid = index.relnamespace \
     where not indisvalid and nspname = current_schema() limit $1";
-/// Without either, a power cut may lose acknowledged writes or tear a page.
+/// Unless both are on, a power failure may lose acknowledged writes or tear a page.
 const RISKS: &str = "\
     select 'the database runs with `' || name || ' = ' || setting || '`' as name from pg_settings \
     where name in ('fsync', 'full_page_writes') and setting <> 'on' order by name";
@@ -153,7 +154,7 @@ async fn run(tx: &mut Tx<'_>) -> Result<StoreCheckup> {
     })
 }
 
-/// Damage that SQLite finds. A page that cannot be read ends its search, and is a fault too.
+/// Damage that SQLite finds. An unreadable page ends the search, and is a fault too.
 fn damage(connection: &Connection) -> Result<Vec<String>> {
     let mut statement = connection.prepare(&format!("pragma quick_check({MOST_FAULTS})"))?;
     let found = statement.query_map([], |row| row.get::<_, String>(0))?;
@@ -181,7 +182,7 @@ async fn ended_rounds(
     tx: &mut Tx<'_>,
     page: &EndedRoundsQuery,
 ) -> Result<Vec<(AccountId, RoundId)>> {
-    // Nothing is less than the empty text.
+    // No identifier is less than the empty text.
     let after = page.after.as_ref();
     let (account, id) = after.map_or(("", ""), |(account, id)| (account.as_str(), id.as_str()));
     let since = page.since.as_ref().map_or("", RoundId::as_str);

@@ -1,4 +1,4 @@
-//! The JSON documents in rows. They borrow when they are written and own when they are read.
+//! The JSON documents in rows. They borrow their data to write it, and own it after reading.
 
 use std::borrow::Cow;
 
@@ -170,7 +170,7 @@ impl From<UsageDocument> for JudgeUsage {
     }
 }
 
-/// The label and the code of a failure are columns.
+/// An answer without its label and its failure code, which are columns.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AnswerDocument<'a> {
@@ -193,7 +193,7 @@ impl<'a> From<&'a ReplicaAnswer> for AnswerDocument<'a> {
 }
 
 impl AnswerDocument<'_> {
-    /// What remains of an answer after it was erased.
+    /// The rest of an answer after it was erased.
     pub(crate) fn erased(label: Label, has_failed: bool) -> Self {
         let said = AnswerContentDocument {
             output: None,
@@ -215,8 +215,8 @@ impl AnswerDocument<'_> {
 }
 
 impl AnswerDocument<'_> {
-    /// Removes everything besides the output. The statements that delete a verifier do the same to
-    /// ended rounds.
+    /// Erases the notes, the inline evidence and the failure's detail. The statements that delete a
+    /// verifier do the same to ended rounds.
     pub(crate) fn erase_words(&mut self) {
         let said = match self {
             Self::Vote(said) | Self::Abstained(said) => Some(said),

@@ -6,8 +6,8 @@ const NOTHING_SAID: &str = "\
     {\"score\":null,\"reason_codes\":[],\"evidence_inline\":[],\"evidence_refs\":[],\
     \"result_hash\":null,\"notes\":[]}";
 
-/// The answer of a replica after its texts are erased: the label and the code of a failure, which are
-/// columns. `AnswerDocument::erased` makes the same for a round that ends later.
+/// The answer of a replica after its texts are erased: the label and the code of a failure, which
+/// are columns, stay. `AnswerDocument::erased` produces the same for a round that ends later.
 pub(crate) const ERASED_ANSWER: &str = concatcp!(
     "case when failure is not null then '{\"nothing\":{\"detail\":\"erased\",\"said\":null}}' \
      when label in ('RETRY', 'NEEDS_SPEC') then '{\"abstained\":",
@@ -17,15 +17,15 @@ pub(crate) const ERASED_ANSWER: &str = concatcp!(
     "}' end"
 );
 
-// PostgreSQL refuses to take a document apart that has a NUL in some text. Such texts are only in what
-// is erased.
+// PostgreSQL refuses to parse a document that has a NUL in a text. Only texts that are erased
+// contain one.
 const WITHOUT_NUL: &str = r", '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g')::json";
 pub(crate) const READABLE_CONSENSUS: &str =
     concatcp!("regexp_replace(rounds.consensus", WITHOUT_NUL);
 pub(crate) const READABLE_SPEC: &str = concatcp!("regexp_replace(spec", WITHOUT_NUL);
 pub(crate) const READABLE_DOCUMENT: &str = concatcp!("regexp_replace(document", WITHOUT_NUL);
 
-/// A replica without the words beside its output.
+/// The document of a replica without its notes, its inline evidence and its failure's detail.
 pub(crate) const WITHOUT_WORDS_SQLITE: &str = "\
     json_replace(document, '$.answer.vote.notes', json('[]'), \
     '$.answer.vote.evidence_inline', json('[]'), '$.answer.abstained.notes', json('[]'), \

@@ -1,4 +1,4 @@
-//! Fetched evidence, kept for a while and for each account alone.
+//! Fetched evidence, kept for a while and separately for each account.
 
 use jurat_core::{id::AccountId, time::Timestamp};
 
@@ -11,17 +11,17 @@ use crate::{
 };
 
 operations! {
-    /// Evidence that was fetched.
+    /// Fetched evidence.
     pub struct EvidenceOps = store.evidence();
     reads {
         /// The evidence of the account with this digest.
         fn get(account: &AccountId, digest: &str) -> Option<EvidenceBlob> = get;
     }
     changes {
-        /// Keeps fetched evidence; known evidence only becomes newer.
+        /// Stores fetched evidence; known evidence only gets a newer time and address.
         fn put(found: &NewEvidence) -> () = put;
-        /// Removes outdated evidence, and the oldest of each account above its limit. Returns the
-        /// number of removed rows, at most the limit of each kind.
+        /// Removes outdated evidence, and the oldest evidence of each account above its limit.
+        /// Returns the number of removed rows, at most the limit for each kind.
         fn prune(pruning: &EvidencePruning) -> u64 = prune;
     }
 }
@@ -29,7 +29,7 @@ operations! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidenceBlob {
     pub digest: String,
-    /// The address where it was found.
+    /// The address from which it was fetched.
     pub uri: String,
     pub mime: String,
     pub bytes: Vec<u8>,
@@ -44,7 +44,7 @@ pub struct NewEvidence {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvidencePruning {
-    /// Evidence that was fetched before is removed.
+    /// Evidence that was fetched before this time is removed.
     pub before: Timestamp,
     /// The bytes that each account may keep.
     pub most_bytes: u64,
@@ -65,7 +65,7 @@ const PRUNE_OLD: (&str, &str) = of_found!(
     "evidence_blobs where fetched_at < $1 order by fetched_at limit $2",
     ""
 );
-/// Reads the index and none of the contents.
+/// Reads only the index, and none of the contents.
 const PRUNE_MANY: &str = "\
     delete from evidence_blobs where (account_id, digest) in (\
         select account_id, digest from (\
@@ -74,7 +74,7 @@ const PRUNE_MANY: &str = "\
             from evidence_blobs) as sized \
         where so_far > $1 limit $2)";
 
-/// All texts, for the test of query plans.
+/// Every statement, to check the query plans.
 #[cfg(test)]
 pub(crate) const TEXTS: &[(&str, &str)] = &[(GET, GET), (PUT, PUT), PRUNE_OLD];
 
@@ -99,7 +99,7 @@ async fn put(tx: &mut Tx<'_>, found: &NewEvidence) -> Result<()> {
 }
 
 async fn prune(tx: &mut Tx<'_>, pruning: &EvidencePruning) -> Result<u64> {
-    // Two nodes that remove the same rows in different orders would wait for each other.
+    // Two nodes that remove the same rows in different orders would deadlock.
     tx.lock("evidence").await?;
     let old = tx.run(tx.own(PRUNE_OLD), args![pruning.before, pruning.limit]).await?;
     let many = tx.run(PRUNE_MANY, args![pruning.most_bytes, pruning.limit]).await?;

@@ -1,4 +1,4 @@
-//! Executors: where they are, and how they answered the last probe.
+//! Executors, with their addresses and the results of their last probes.
 
 use const_format::concatcp;
 use jurat_core::{
@@ -23,11 +23,11 @@ operations! {
     pub struct ExecutorOps = store.executors();
     reads {
         fn get(name: &str) -> Option<Executor> = get;
-        /// Executors by name.
+        /// Executors in the order of their names.
         fn list(page: &ListPage) -> Vec<Executor> = list;
     }
     changes {
-        /// Keeps the result of the last probe; `false` if there is no such executor.
+        /// Stores the result of the last probe; `false` if there is no such executor.
         fn set_probe(name: &str, probe: &Probe) -> bool = set_probe;
     }
     writes {
@@ -61,8 +61,8 @@ pub enum ExecutorAddRefusal {
     SessionExists,
 }
 
-// Columns are named one by one: a `*` would break the statements that PostgreSQL has prepared when a
-// migration adds a column.
+// Columns are named one by one: a `*` would break the statements that PostgreSQL has prepared when
+// a migration adds a column.
 const SELECT: &str =
     "select name, url, token_env, agent_events_url, created_at, probe from executors";
 const ADD: &str = "\

@@ -23,14 +23,14 @@ use crate::{
 };
 
 operations! {
-    /// What somebody offers to somebody else.
+    /// Offers from one account to another.
     pub struct InvitationOps = store.invitations();
     reads {
         /// Invitations of an account, newest first.
         fn list(filter: &InvitationFilter) -> Vec<Invitation> = invitation_list;
     }
     writes {
-        /// Ends an invitation, and when it is accepted hands over what it offers.
+        /// Resolves an invitation, and transfers its target if it is accepted.
         fn answer(answer: &InvitationAnswer)
             -> Invitation, or InvitationAnswerRefusal = invitation_answer;
     }
@@ -42,15 +42,15 @@ pub struct InvitationFilter {
     pub account: AccountId,
     pub is_received: bool,
     pub is_sent: bool,
-    /// Only those that can still be answered.
+    /// Only invitations that can still be answered.
     pub is_pending: bool,
-    /// Starts after this one.
+    /// Starts after this invitation.
     pub before: Option<String>,
     pub limit: u32,
     pub now: Timestamp,
 }
 
-/// An offer to make. The caller has checked that `from` may offer it, and holds the lock of the
+/// An offer to make. The caller has checked that `from` may make it, and holds the lock of the
 /// target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewInvitation {
@@ -88,9 +88,9 @@ pub struct InvitationAnswer {
 /// Why an invitation stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InvitationAnswerRefusal {
-    /// There is none, or it does not concern the account.
+    /// There is no such invitation, or it does not concern the account.
     Unknown,
-    /// The other side has to do it.
+    /// Only the other side may give this answer.
     OtherSide,
     Expired,
     Resolved(InvitationOutcome),
@@ -108,7 +108,7 @@ const SELECT: &str = "\
     invitations.expires_at, invitations.resolved_at, invitations.resolution \
     from invitations left join accounts on accounts.id = invitations.from_id ";
 
-/// For those who are on either side of it.
+/// For the two accounts that the invitation concerns.
 const OWN: &str = concatcp!(
     SELECT,
     "where invitations.id = $1 and (invitations.from_id = $2 or invitations.to_id = $2)"
@@ -167,13 +167,13 @@ async fn invitation_list(tx: &mut Tx<'_>, filter: &InvitationFilter) -> Result<V
     Ok(found.into_iter().map(|it| it.at(*now)).collect())
 }
 
-/// Lets those who offer, answer or change the same thing take turns.
+/// Makes offers, answers and changes of the same target wait for each other.
 pub(crate) async fn lock_target(tx: &mut Tx<'_>, target_id: &str) -> Result<()> {
     tx.lock(&format!("target {target_id}")).await
 }
 
 /// Makes an offer. An unregistered address gets the same answer as a registered one; the invitation
-/// finds its account once that is created.
+/// goes to its account once that is created.
 pub(crate) async fn invitation_make(
     tx: &mut Tx<'_>,
     new: &NewInvitation,
@@ -216,7 +216,7 @@ fn named(name: &AccountName) -> String {
     }
 }
 
-/// The number in the column `times` of an optional row.
+/// The number in the column `times`; zero if there is no row.
 pub(crate) async fn times(
     tx: &mut Tx<'_>,
     text: &'static str,
@@ -230,7 +230,7 @@ async fn invitation_answer(
     tx: &mut Tx<'_>,
     answer: &InvitationAnswer,
 ) -> Result<Result<Invitation, InvitationAnswerRefusal>> {
-    // Its target never changes, and names the lock.
+    // The target of an invitation never changes, so it can name the lock.
     let own = || args![&answer.id, &answer.by];
     let Some(known) = tx.first(OWN, own(), read_invitation).await? else {
         return Ok(Err(InvitationAnswerRefusal::Unknown));
@@ -326,7 +326,7 @@ async fn accept_team(
     Ok(Ok(()))
 }
 
-/// Cancels all offers of something that is gone, or of one kind.
+/// Cancels all open offers of a target, or those of one kind.
 pub(crate) async fn cancel_all(
     tx: &mut Tx<'_>,
     target_id: &str,
@@ -337,7 +337,7 @@ pub(crate) async fn cancel_all(
     tx.run(CANCEL_REST, args![at, target_id, kind]).await.map(drop)
 }
 
-/// Lets invitations to an address find the account that was made for it.
+/// Hands the invitations to an address over to the account that was created for it.
 pub(crate) async fn invitations_adopt(tx: &mut Tx<'_>, profile: &AccountProfile) -> Result<()> {
     let Some(email) = &profile.email else { return Ok(()) };
     tx.run(MOVE_TO, args![&profile.account, email]).await.map(drop)

@@ -33,11 +33,11 @@ operations! {
         fn add_sample(used: &JudgmentSample) -> () = learn;
     }
     writes {
-        /// Notes the cost of all calls so far, before the next one is sent.
+        /// Records the cost of all calls so far, before the next one is sent.
         fn note(sent: &JudgeCallCosts) -> (), or LeaseLost = note;
         /// Corrects the cost of an ended round, and returns the amount that moved. A higher cost is
         /// taken only from credit that is available and not needed for open rounds, and only from
-        /// the rest of the day.
+        /// the rest of the daily limit.
         fn correct_cost(correction: &CostCorrection) -> i64, or Infallible = correct;
     }
 }
@@ -66,7 +66,7 @@ pub struct JudgeCallCosts {
     pub micros: Vec<u64>,
 }
 
-/// The round has ended, or another node has it.
+/// The round has ended, or another node holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseLost;
 
@@ -87,7 +87,7 @@ pub struct CostCorrection {
     pub at: Timestamp,
 }
 
-/// The number of judgments that are remembered.
+/// Maximum number of judgments to remember.
 const MOST_SAMPLES: usize = 100;
 
 const SENT: &str = "select id, sent_micros from rounds where account_id = $1 and id = $2";
@@ -147,7 +147,7 @@ fn read_samples(cells: &dyn DbRow) -> Result<Vec<StoredSample>> {
 
 async fn learn(tx: &mut Tx<'_>, used: &JudgmentSample) -> Result<()> {
     let JudgmentSample { of, sample, at } = used;
-    // Of two concurrent writers, neither may lose the sample of the other.
+    // Neither of two concurrent writers may lose the sample of the other.
     tx.lock(&format!("judge history {} {} {}", of.account, of.verifier_id, of.model)).await?;
     let mut samples = kept(tx, of).await?;
     samples.push((sample.size, sample.tokens.input, sample.tokens.output, sample.requests));
@@ -160,7 +160,7 @@ async fn learn(tx: &mut Tx<'_>, used: &JudgmentSample) -> Result<()> {
 async fn correct(tx: &mut Tx<'_>, correction: &CostCorrection) -> Result<Result<i64, Infallible>> {
     let CostCorrection { account, round, micros: wanted, .. } = correction;
     let day = correction.day_cap_micros.map(|cap| (day_of(correction.opened_at.micros()), cap));
-    // The day comes before the balance, as it does when a round opens.
+    // The day is reserved before the balance is locked, as it is when a round opens.
     if let Some((day, cap)) = day
         && 0 < *wanted
         && !ledger::reserve(tx, &DayReservation { day, micros: *wanted, cap }).await?

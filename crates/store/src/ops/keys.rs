@@ -26,30 +26,30 @@ operations! {
     /// API keys of all accounts.
     pub struct KeyOps = store.keys();
     reads {
-        /// Finds a key before its account is known, which is why it names none.
+        /// Finds a key by its identifier alone, because its account is not known yet.
         fn get(id: &str) -> Option<KeyRecord> = get;
-        /// The newest keys of an account that are live.
+        /// The newest live keys of an account.
         fn live(wanted: &LiveKeys) -> Vec<KeyRecord> = live;
     }
     changes {
         /// Adds a key, or replaces the one of the same account with the same identifier.
         fn put(key: &KeyRecord) -> () = put;
-        /// Notes when keys were last used, and ignores unknown identifiers.
+        /// Records when keys were last used, and ignores unknown identifiers.
         fn note_uses(uses: &BTreeMap<String, Timestamp>) -> () = note_uses;
     }
     writes {
-        /// Adds a key, and its account if that is missing. The name of a live key is unique within its
-        /// account, except for those that a rotation leaves for a while.
+        /// Adds a key, and its account if that is missing. The name of a live key is unique within
+        /// its account, except for keys that a rotation keeps for a while.
         fn add(key: &KeyRecord) -> (), or KeyNameTaken = add;
-        /// Revokes one key, or all with a name, for ever. Returns their identifiers.
+        /// Permanently revokes one key, or all keys with a name. Returns their identifiers.
         fn revoke(revocation: &KeyRevocation) -> Vec<String>, or KeyRevokeRefusal = revoke;
-        /// Adds a key like a live one, and lets that one end.
+        /// Adds a key that replaces a live one, and lets the old key expire.
         fn rotate(rotation: &KeyRotation) -> KeySuccession, or KeyRotateRefusal = rotate;
     }
 }
 
 impl KeyOps<'_> {
-    /// The keys of an account, or of all, in the order in which they were made.
+    /// The keys of an account, or of all accounts, in the order of their creation.
     pub async fn list(
         self,
         behalf: &Behalf,
@@ -79,12 +79,12 @@ impl fmt::Debug for KeyRecord {
     }
 }
 
-/// The live keys of an account to read, newest first.
+/// Selects live keys of an account, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveKeys {
     pub account: AccountId,
     pub now: Timestamp,
-    /// How their names begin; empty for any.
+    /// The prefix of their names; empty for any name.
     pub name_prefix: String,
     /// Leaves out keys without the scope `admin`.
     pub admins_only: bool,
@@ -99,12 +99,12 @@ pub struct KeyNameTaken;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRevocation {
     pub account: AccountId,
-    /// The identifier of one key, or the name of all that have it.
+    /// The identifier of one key, or a name, which selects all keys that have it.
     pub id_or_name: String,
     pub at: Timestamp,
-    /// The caller's key; it stays, unless it is the key of a login.
+    /// The caller's key, which cannot be revoked this way unless it is the key of a login.
     pub by: String,
-    /// The scopes beyond which the caller cannot revoke a key; `None` if any may be revoked.
+    /// The scopes that a revoked key must not exceed; `None` if any key may be revoked.
     pub within: Option<BTreeSet<Scope>>,
 }
 
@@ -112,7 +112,7 @@ pub struct KeyRevocation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyRevokeRefusal {
     Unknown,
-    /// The key of the caller would be among them.
+    /// The caller's own key is among them.
     OwnKey,
     /// No live key with the scope `admin` would be left.
     LastAdmin,
@@ -124,10 +124,10 @@ pub enum KeyRevokeRefusal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRotation {
     pub account: AccountId,
-    /// The identifier of a live key, or a name; a name means the newest that has it.
+    /// The identifier of a live key, or a name, which selects the newest live key that has it.
     pub id_or_name: String,
     pub at: Timestamp,
-    /// When the old key ends, unless it ends before.
+    /// When the old key expires, unless it expires earlier.
     pub old_until: Timestamp,
     pub new_id: String,
     pub new_secret_hash: [u8; 32],
@@ -141,12 +141,12 @@ pub enum KeyRotateRefusal {
     Superseded(String),
 }
 
-/// A key and the one that replaces it.
+/// A key and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySuccession {
     pub old: Key,
     pub new: Key,
-    /// Earlier ones of the name that would have outlived the old one.
+    /// Earlier keys of the name that would have outlived the old key.
     pub ended: Vec<String>,
 }
 
@@ -166,7 +166,7 @@ impl KeyRotation {
         KeyRecord { key, secret_hash: self.new_secret_hash, suspended: false }
     }
 
-    /// The key that has replaced `old`: a live one of the same name that is no older and lives
+    /// The key that has replaced `old`: a live key of the same name that is no older and lives
     /// longer.
     pub(crate) fn successor(&self, old: &Key, of_name: &[Key]) -> Option<String> {
         let outlives = |key: &Key| match (key.expires_at, old.expires_at) {
@@ -181,8 +181,8 @@ impl KeyRotation {
         successor.map(|key| key.id.clone())
     }
 
-    /// The live keys of the same name that must not outlive the old one: a rotation after a leak must
-    /// not depend on how often the key was rotated before.
+    /// The live keys of the same name that must not outlive the old key: a rotation after a leak
+    /// must not depend on how often the key was rotated before.
     pub(crate) fn predecessors<'a>(&self, old: &Key, of_name: &'a [Key]) -> Vec<&'a Key> {
         let (end, at) = (self.end_of(old), self.at);
         let outlives = |key: &Key| key.expires_at.is_none_or(|expires_at| end < expires_at);
@@ -221,7 +221,7 @@ const PUT: &str = concatcp!(
      where api_keys.account_id = excluded.account_id"
 );
 const GET: &str = concatcp!(SELECT, "where id = $1");
-/// In the order in which they were made. Nothing follows a cursor that names no key.
+/// In the order of creation. A cursor that names no key gives an empty page.
 const LIST: &str = concatcp!(
     SELECT,
     "where ($1 is null or account_id = $1) and ($2 is null or (created_at, id) > \
@@ -254,12 +254,12 @@ const ADMINS: &str = "\
 const REVOKE: &str =
     "update api_keys set revoked_at = $1 where account_id = $2 and id = $3 and revoked_at is null";
 const EXPIRE: &str = "update api_keys set expires_at = $1 where account_id = $2 and id = $3";
-/// Nodes report in any order, so a time never goes back.
+/// Nodes report in any order, so the time never moves back.
 const NOTE_USE: &str = "\
     update api_keys set last_used_at = $1 \
     where id = $2 and (last_used_at is null or last_used_at < $1)";
-/// Makes those wait who add, replace or revoke keys: that a name is unique and an admin key is left is
-/// only known of the keys that are there.
+/// Makes operations that add, replace or revoke keys wait for each other: the checks that a name is
+/// unique and that an admin key remains see only the keys that exist.
 const LOCK: (&str, &str) = (
     "select 'installation' as name, id as number from installation where id = 1",
     "select 'installation' as name, id as number from installation where id = 1 for update",
@@ -279,7 +279,7 @@ async fn list(
 }
 
 async fn live(tx: &mut Tx<'_>, wanted: &LiveKeys) -> Result<Vec<KeyRecord>> {
-    // A prefix is ours and has no wildcards.
+    // The program chooses the prefix, so it has no wildcards.
     let name = format!("{}%", wanted.name_prefix);
     let args = args![&wanted.account, wanted.now, name, wanted.admins_only, wanted.limit];
     tx.all(LIVE, args, read).await
@@ -350,7 +350,7 @@ async fn rotate(
 }
 
 async fn note_uses(tx: &mut Tx<'_>, uses: &BTreeMap<String, Timestamp>) -> Result<()> {
-    // In the order of the identifiers, so that two nodes cannot wait for each other.
+    // In the order of the identifiers, so that two nodes cannot deadlock.
     for (id, at) in uses {
         tx.run(NOTE_USE, args![*at, id]).await?;
     }
@@ -361,12 +361,12 @@ async fn lock(tx: &mut Tx<'_>) -> Result<()> {
     tx.first(tx.own(LOCK), args![], read_number).await.map(drop)
 }
 
-/// Identifiers in the order in which the notes of use take them, so that neither waits for the other.
+/// Identifiers in the order in which `note_uses` updates them, so that the two cannot deadlock.
 fn in_order<'a>(ids: impl Iterator<Item = &'a String>) -> BTreeSet<&'a String> {
     ids.collect()
 }
 
-/// Of the keys with an identifier or a name, the one with the identifier, or all with the name.
+/// The key with the identifier, or else all keys with the name.
 async fn find(
     tx: &mut Tx<'_>,
     text: &'static str,
@@ -380,7 +380,8 @@ async fn find(
     Ok(found.into_iter().map(|record| record.key).collect())
 }
 
-/// Why these keys stay, if they do; `admins` is the number of live keys with the scope `admin`.
+/// The reason to keep these keys, if any; `admins` is the number of live keys with the scope
+/// `admin`.
 fn refused(revocation: &KeyRevocation, keys: &[Key], admins: i64) -> Option<KeyRevokeRefusal> {
     if keys.is_empty() {
         return Some(KeyRevokeRefusal::Unknown);

@@ -23,22 +23,22 @@ use crate::{
 };
 
 operations! {
-    /// Decisions that are final, as they are remembered.
+    /// Final decisions that may be used again.
     pub struct KnowledgeOps = store.knowledge();
     reads {
-        /// Decisions on the same, newest first, and the newest on others of the same type, without
-        /// their outputs. Nothing that is deprecated is among them.
+        /// Decisions on the same inputs, newest first, and the newest other decisions of the same
+        /// type, without their outputs. Deprecated decisions are left out.
         fn hits(asked: &KnowledgeLookup) -> KnowledgeHits = hits;
-        /// Some decisions with their outputs, in the order in which they are named. What is
-        /// deprecated or larger than wanted is left out.
+        /// The named decisions with their outputs, in the given order. Deprecated decisions and
+        /// outputs above the size limit are left out.
         fn read(wanted: &KnowledgeFetch) -> Vec<KnowledgeRecord> = read_some;
-        /// All that is remembered of a type of tasks, newest first, or of one task.
+        /// The knowledge of a task type, newest first, or of one task.
         fn export(account: &AccountId, filter: &KnowledgeFilter) -> Vec<KnowledgeRecord>
             = export;
     }
     changes {
-        /// Lets a decision, and every other of the account with the same output on the same, not be
-        /// used any more; `false` when there is none that was.
+        /// Deprecates a decision, and every other of the account with the same inputs and the same
+        /// output; `false` if no usable decision was there.
         fn deprecate(which: &KnowledgeDeprecation) -> bool
             = deprecate;
     }
@@ -49,20 +49,20 @@ pub struct KnowledgeLookup {
     pub account: AccountId,
     pub task_type: String,
     pub digests: KnowledgeDigests,
-    /// How many decisions on the same inputs.
+    /// Maximum number of decisions on the same inputs.
     pub exact: u32,
-    /// How many of the newest others are searched for similar ones.
+    /// The number of the newest other decisions to search for similar ones.
     pub others: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KnowledgeHits {
     pub exact: Vec<KnowledgeSummary>,
-    /// Of the same type, with other inputs or under other terms.
+    /// Decisions of the same type, with other inputs or under other terms.
     pub others: Vec<SimilarKnowledge>,
 }
 
-/// A decision on other inputs, as far as the comparison needs it.
+/// The part of a decision on other inputs that the comparison needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimilarKnowledge {
     pub key: KnowledgeKey,
@@ -100,7 +100,7 @@ pub struct KnowledgeDeprecation {
     pub at: Timestamp,
 }
 
-// A decision derived from one that was disputed meanwhile is deprecated, too.
+// A decision derived from one that was disputed in the meantime is deprecated, too.
 const ADD: &str = "\
     insert into knowledge (\
         account_id, task_id, epoch, task_type, policy_id, input_digest, schema_digest, \
@@ -126,7 +126,7 @@ const EXACT: &str = "\
     from knowledge where account_id = $1 and task_type = $2 and input_digest = $3 and schema_digest = $4 \
     and policy_id = $5 and params_digest = $6 and deprecated_at is null \
     order by created_at desc limit $7";
-// This many are searched, however few of them are on other inputs.
+// Searches this many decisions, however few of them are on other inputs.
 const RECENT: &str = "\
     select task_id, epoch, words, cast(octet_length(output) as bigint) as output_bytes \
     from (select * from knowledge \
@@ -135,7 +135,7 @@ const RECENT: &str = "\
     where not (input_digest = $4 and schema_digest = $5 and policy_id = $6 \
         and params_digest = $7) \
     order by created_at desc";
-// One index lookup for each, however many the account has.
+// One index lookup for each decision, however many the account has.
 const SOME: (&str, &str) = (
     concatcp!(
         SELECT,
@@ -234,8 +234,8 @@ pub(crate) async fn is_deprecated(
     Ok(tx.first(IS_DEPRECATED, args(), read).await?.is_some())
 }
 
-/// A complaint and a decision that is taken from what it is about wait for each other, so that one
-/// of them sees the other.
+/// A complaint and a decision derived from the disputed one wait for each other, so that one of
+/// them sees the other.
 async fn lock(tx: &mut Tx<'_>, account: &AccountId, inputs: &str) -> Result<()> {
     tx.lock(&format!("knowledge {account} {inputs}")).await
 }
@@ -303,8 +303,8 @@ async fn deprecate(tx: &mut Tx<'_>, which: &KnowledgeDeprecation) -> Result<bool
     deprecate_same(tx, &which.task, which.epoch, which.at).await
 }
 
-/// Also deprecates decisions derived from it, or made again with the same output. `false` if there
-/// is no such usable decision.
+/// Deprecates a decision, and also decisions derived from it or made again with the same output.
+/// `false` if there is no such usable decision.
 pub(crate) async fn deprecate_same(
     tx: &mut Tx<'_>,
     task: &TaskKey,

@@ -27,14 +27,14 @@ operations! {
         fn faults() -> Vec<String> = faults;
     }
     writes {
-        /// Gives credit to an account, or takes some back: no more than is available and not needed
-        /// for the rounds that may still cost more than they hold.
+        /// Grants credit to an account, or takes some back: at most the available credit that is
+        /// not needed for rounds that may still cost more than they hold.
         fn grant(credit: &CreditGrant) -> Balance, or CreditGrantRefusal = grant;
     }
 }
 
 impl LedgerOps<'_> {
-    /// The lines of an account's ledger, newest first; `before` starts behind a line.
+    /// The lines of an account's ledger, newest first, starting after the line `before`.
     pub async fn transfers(
         self,
         behalf: &Behalf,
@@ -86,8 +86,8 @@ pub(crate) struct Posting {
     pub(crate) change: Balance,
     /// The credit that must be available; without it nothing is posted.
     pub(crate) needed: Option<i64>,
-    /// How much the account may owe from then on: below zero if that is not limited, and `None` if it
-    /// stays as it is.
+    /// The amount that the account may owe from now on: below zero for no limit, and `None` to
+    /// leave it as it is.
     pub(crate) may_owe: Option<i64>,
     pub(crate) round_id: Option<String>,
     pub(crate) note: Option<String>,
@@ -101,7 +101,7 @@ pub(crate) struct LedgerLine {
 }
 
 impl Posting {
-    /// For the cost of a round.
+    /// An empty posting for the cost of a round.
     pub(crate) fn of_round(account: &AccountId, round: &RoundId, at: Timestamp) -> Self {
         Self {
             account_id: account.to_string(),
@@ -115,7 +115,7 @@ impl Posting {
         }
     }
 
-    /// For a grant. No more can be taken back than is available.
+    /// A posting for a grant, which takes back no more than is available.
     pub(crate) fn of_grant(grant: &CreditGrant) -> Self {
         let posting = Self {
             account_id: grant.account.to_string(),
@@ -131,7 +131,7 @@ impl Posting {
         posting.with(Movement::Grant, grant.micros).needing(taken)
     }
 
-    /// Adds a line, unless nothing moves.
+    /// Adds a line, unless the amount is zero.
     pub(crate) fn with(mut self, movement: Movement, micros: i64) -> Self {
         if micros != 0 {
             self.change = self.change.after(movement, micros);
@@ -158,7 +158,7 @@ impl Posting {
         Self { needed, ..self }
     }
 
-    /// Whether it can be posted to an account without a balance.
+    /// Whether the posting is possible for an account without a balance.
     pub(crate) fn is_for_any(&self) -> bool {
         self.needed.is_none_or(|needed| needed <= 0)
     }
@@ -178,25 +178,25 @@ impl Posting {
     }
 }
 
-/// All have the same length, so that texts sort like their numbers.
+/// The identifier of a line. All have the same length, so that they sort like their numbers.
 fn line_id(number: i64) -> String {
     format!("{number:016}")
 }
 
-/// A part of the daily limit for callers without a key.
+/// A part of the daily limit for visitors.
 pub(crate) struct DayReservation {
     pub(crate) day: i64,
     pub(crate) micros: i64,
     pub(crate) cap: i64,
 }
 
-/// The day of a point in time, since 1970 in UTC.
+/// The day of a time, counted from 1970 in UTC.
 pub(crate) fn day_of(micros: i64) -> i64 {
     micros.div_euclid(86_400_000_000)
 }
 
-/// Changes a balance, unless there is none or less is available than is needed. The amount that the
-/// account may owe stays as it is without `$6`, and is not limited if that is below zero.
+/// Changes a balance, unless there is none or less is available than is needed. Without `$6` the
+/// amount that the account may owe stays as it is; if `$6` is below zero, it is not limited.
 const CHANGE: &str = "\
     update credit_balances set granted = granted + $1, available = available + $2, \
     held = held + $3, spent = spent + $4, lines = lines + $5, \
@@ -204,8 +204,8 @@ const CHANGE: &str = "\
     else coalesce(cast($6 as bigint), may_owe) end \
     where account_id = $7 and available >= coalesce($8, available) \
     returning account_id, granted, available, held, spent, lines";
-/// The same with the lines, in one message for PostgreSQL: all rounds of an account wait for each other
-/// here. The lines are numbered as `Posting::numbered` does it.
+/// Changes the balance and adds the lines, in one message for PostgreSQL, because all rounds of an
+/// account wait for each other here. The lines are numbered as in `Posting::numbered`.
 const POST: &str = concatcp!(
     "with balance as (",
     CHANGE,
@@ -222,10 +222,10 @@ const MAKE: &str = "\
 const BALANCE: &str = "\
     select account_id, granted, available, held, spent, lines \
     from credit_balances where account_id = $1";
-/// Others that move credit of the account wait until this transaction ends.
+/// Makes other transactions that move credit of the account wait until this one ends.
 const BALANCE_LOCKED: (&str, &str) = (BALANCE, concatcp!(BALANCE, " for update"));
-/// By how much the open rounds of an account may cost more than they hold, without the round that is
-/// about to begin.
+/// The amount by which the open rounds of an account may cost more than they hold, without the
+/// round that is about to begin.
 const AT_RISK: &str = "\
     select $1 as account_id, \
     cast(coalesce(sum(most_micros - held_micros), 0) as bigint) as at_risk from rounds \
@@ -245,7 +245,7 @@ const SPENDING: &str = "\
     where account_id = $1 and movement = 'capture' and created_at >= $2";
 const DAY_MAKE: &str =
     "insert into anonymous_days (day, micros) values ($1, 0) on conflict do nothing";
-/// Reserves a part of the day, if so much is left of it.
+/// Reserves a part of the daily limit, if enough of it is left.
 const DAY_RESERVE: &str = "\
     update anonymous_days set micros = micros + $1 where day = $2 and micros + $1 <= $3";
 const DAY_RETURN: &str = "update anonymous_days set micros = micros - $1 where day = $2";
@@ -332,7 +332,7 @@ const CAPTURED_TWICE: (&str, (&str, &str)) = (
     ),
 );
 
-/// Posts to a ledger; `None` if less is available than is needed. From then on the balance is locked
+/// Posts to a ledger; `None` if less is available than is needed. The balance then stays locked
 /// until the transaction ends, so this comes last in it.
 pub(crate) async fn post(tx: &mut Tx<'_>, posting: &Posting) -> Result<Option<Balance>> {
     let mut posted = try_post(tx, posting).await?;
@@ -373,32 +373,32 @@ async fn try_post(tx: &mut Tx<'_>, posting: &Posting) -> Result<Option<Balance>>
     Ok(Some(balance))
 }
 
-/// Reserves a part of the day for a caller without a key; `false` if less is left of it. All such
-/// rounds wait for each other here, so this comes late, and before the balance.
+/// Reserves a part of the daily limit for a visitor; `false` if not enough of it is left. All such
+/// rounds wait for each other here, so this comes late, but before the balance.
 pub(crate) async fn reserve(tx: &mut Tx<'_>, part: &DayReservation) -> Result<bool> {
     tx.run(DAY_MAKE, args![part.day]).await?;
     Ok(tx.run(DAY_RESERVE, args![part.micros, part.day, part.cap]).await? == 1)
 }
 
-/// Returns the part of a day that was reserved and not spent.
+/// Returns the part of the daily limit that was reserved and not spent.
 pub(crate) async fn give_back(tx: &mut Tx<'_>, part: &DayReservation) -> Result<()> {
     tx.run(DAY_RETURN, args![part.micros, part.day]).await.map(drop)
 }
 
-/// The balance of an account, which stays the same until the transaction ends.
+/// The balance of an account, locked until the transaction ends.
 pub(crate) async fn locked_balance(tx: &mut Tx<'_>, account: &str) -> Result<Balance> {
     let found = tx.first(tx.own(BALANCE_LOCKED), args![account], read_balance).await?;
     Ok(found.map(|(balance, _)| balance).unwrap_or_default())
 }
 
-/// By how much the rounds of the account may cost more than they hold, without this one. It is read
-/// after the balance is locked, so that no round begins in between.
+/// The amount by which the other open rounds of the account may cost more than they hold. It is
+/// read after the balance is locked, so that no round begins in between.
 pub(crate) async fn at_risk(tx: &mut Tx<'_>, account: &str, round: &str) -> Result<i64> {
     let read = |cells: &dyn DbRow| RowReader::new(cells, "rounds", "account_id")?.number("at_risk");
     Ok(tx.first(AT_RISK, args![account, round], read).await?.unwrap_or_default())
 }
 
-/// Gives credit to an account as a part of something else.
+/// Grants credit to an account as a part of another operation.
 pub(crate) async fn give(tx: &mut Tx<'_>, grant: &CreditGrant) -> Result<()> {
     tx.run(MAKE, args![&grant.account]).await?;
     let posting = Posting::of_grant(grant);

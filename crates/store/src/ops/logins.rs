@@ -27,26 +27,28 @@ use crate::{
 };
 
 operations! {
-    /// Codes that come by mail, and programs that wait to be let in.
+    /// Login codes sent by mail, and device logins.
     pub struct LoginOps = store.logins();
     reads {
-        /// The login of a program that can still be answered.
+        /// The state of a device login that has not expired.
         fn device(asked: &DeviceLookup) -> Option<DeviceState> = device_get;
     }
     writes {
-        /// Keeps a code for an address, in place of the one before, unless that was sent a moment ago.
+        /// Stores a code for an address in place of the previous one. A valid code stays if it was
+        /// sent a moment ago, or if it can create an account and the new one cannot.
         fn put_code(new: &NewLoginCode) -> LoginCodeOutcome, or LoginCodeRefusal = code_put;
-        /// Counts a try, and says what the code must be like; nothing when there is none to try.
+        /// Counts a try, and returns the hash that the code must have; `None` if there is no code
+        /// to try.
         fn try_code(tried: &LoginCodeTry) -> Option<String>, or LoginCodeRefusal = code_try;
-        /// Uses up a code that was right, and makes the account if it is for one.
+        /// Uses up a correct code, and creates the account if the code is for a new one.
         fn use_code(used: &LoginCodeUse) -> LoginEntrant, or LoginCodeRefusal = code_use;
-        /// Lets a program wait.
+        /// Begins a device login.
         fn begin_device(new: &NewDevice) -> (), or DeviceRefusal = device_begin;
-        /// Lets a program in for an account, or not.
+        /// Approves or denies a device login for an account.
         fn answer_device(answer: &DeviceAnswer) -> (), or DeviceRefusal = device_answer;
-        /// The state of the login of a program, with a token if it is approved.
+        /// The state of a device login. An approved login gets the token of the poll.
         fn poll_device(poll: &DevicePoll) -> DevicePollOutcome, or DeviceRefusal = device_poll;
-        /// Uses up the token of a program that is let in.
+        /// Uses up the token of an approved device login.
         fn use_device(used: &DeviceUse) -> AccountId, or DeviceRefusal = device_use;
     }
 }
@@ -71,7 +73,7 @@ pub struct LoginCodeTry {
 pub struct LoginCodeUse {
     pub email: String,
     pub code_hash: String,
-    /// For a new account.
+    /// The identifier of a new account.
     pub account: AccountId,
     /// The credit of a new account.
     pub grant_micros: i64,
@@ -88,7 +90,7 @@ pub struct LoginEntrant {
 /// The outcome of storing a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginCodeOutcome {
-    /// The previous one is valid, and stays.
+    /// The previous code is valid, and stays.
     Kept,
     Replaced {
         /// Whether an account has the address.
@@ -98,7 +100,7 @@ pub enum LoginCodeOutcome {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginCodeRefusal {
-    /// The code was used or replaced, or is for no account.
+    /// The code was used, was replaced or has expired, or there is no account to log in to.
     Gone,
 }
 
@@ -127,7 +129,7 @@ pub struct DeviceAnswer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DevicePoll {
     pub device_hash: String,
-    /// The token that the program presents next, once it is approved.
+    /// The hash of the token that the program presents after its approval.
     pub token_hash: String,
     pub at: Timestamp,
 }
@@ -142,7 +144,7 @@ pub struct DeviceUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DevicePollOutcome {
     Pending,
-    /// It polls too often.
+    /// The program polls too often.
     TooSoon,
     Denied,
     Approved,
@@ -150,9 +152,9 @@ pub enum DevicePollOutcome {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceRefusal {
-    /// There is none, or it has ended or was answered.
+    /// There is no such device login, or it has ended or was answered.
     Unknown,
-    /// The maximum number of device logins waits.
+    /// The maximum number of device logins is waiting.
     TooMany,
 }
 
@@ -168,7 +170,7 @@ const CODE_PUT: &str = "\
     created_at = excluded.created_at, expires_at = excluded.expires_at";
 const CODES_CLEAR: &str = "delete from login_codes where expires_at < $1 and sent_since < $2";
 const CODE_TRY: &str = "update login_codes set tries = tries + 1 where email = $1";
-/// The count of tries stays, so that a correct code does not allow more of them.
+/// Uses up all tries, so that a correct code does not allow more of them.
 const CODE_END: &str = "update login_codes set tries = $1, code_hash = '' where email = $2";
 const ACCOUNT_ADD: &str =
     "insert into accounts (id, created_at, kind, email) values ($1, $2, 'user', $3)";
@@ -225,12 +227,12 @@ async fn code_put(
 }
 
 impl LoginCodeRow {
-    /// Whether a request for another code leaves this one as it is.
+    /// Whether this code stays when another one is requested.
     fn is_kept_from(&self, new: &NewLoginCode, is_known: bool) -> bool {
         let is_good = !self.code_hash.is_empty()
             && self.tries < CODE_TRIES_OF_ALL
             && new.at < self.expires_at;
-        // An address without an account was only sent a code to register.
+        // An address without an account is sent only codes to register.
         let was_sent = is_known || self.purpose == LoginPurpose::Register;
         let age = new.at.micros().saturating_sub(self.created_at.micros());
         // A code that creates an account is not replaced by one that cannot.
@@ -366,7 +368,7 @@ async fn device_poll(
             DevicePollOutcome::Approved
         }
         DeviceState::Pending => {
-            // A second less than the program was told, for clocks that differ.
+            // One second less than the interval that the program knows, because clocks differ.
             let rest = u64::from(DEVICE_INTERVAL_S - 1) * 1_000;
             let is_early = |at: Timestamp| poll.at.millis_since(at) < rest;
             if row.polled_at.is_some_and(is_early) {

@@ -22,12 +22,12 @@ operations! {
     reads {
         /// The newest own measurement of a version for one purpose, with its cases.
         fn newest(of: &VersionKey, purpose: &VerifierRunPurpose) -> Option<Measurement> = newest;
-        /// The newest own measurement of a version for each purpose, and its newest tests with other
-        /// judges, without their cases.
+        /// The newest own measurement of a version for each purpose, and its newest tests with
+        /// other judges, without their cases.
         fn list(of: &VersionKey) -> Vec<Measurement> = list;
     }
     changes {
-        /// Keeps a measurement of a version.
+        /// Stores a measurement of a version.
         fn add(account: &AccountId, measurement: &Measurement) -> () = add;
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 operations! {
-    /// Open work of all accounts, read along indexes of open rows only.
+    /// Open work of all accounts, read through indexes that hold only open rows.
     pub struct OpenWorkOps = store.open_work();
     reads {
         fn counts() -> OpenWorkCounts = counts;
@@ -31,17 +31,17 @@ operations! {
 /// The amount of open work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenWorkCounts {
-    /// Tasks by phase; phases without any are left out.
+    /// Tasks by phase; phases without tasks are left out.
     pub tasks: Vec<(TaskPhase, u64)>,
-    /// Runs by status; those without any are left out.
+    /// Agent runs by status; statuses without runs are left out.
     pub runs: Vec<(AgentRunStatus, u64)>,
-    /// Queued steps of runs, and since when the first is queued.
+    /// Queued steps of agent runs, and the time since which the first is queued.
     pub queued: QueueDepth,
     /// Leased steps, and when the first lease ends.
     pub leased: QueueDepth,
-    /// How many workers have steps.
+    /// The number of workers that have steps.
     pub workers: u64,
-    /// Undelivered events, and since when the first is pending.
+    /// Undelivered events, and the time since which the first is pending.
     pub events: QueueDepth,
 }
 
@@ -52,7 +52,7 @@ pub struct QueueDepth {
     pub first: Option<Timestamp>,
 }
 
-/// SQLite gets the name of the index: it does not know how few rows are open.
+/// SQLite is given the name of the index, because it does not know how few rows are open.
 const TASKS: (&str, &str) = (
     "select phase as id, count(*) as times from tasks indexed by tasks_open \
      where ended_at is null group by phase order by phase",
@@ -117,7 +117,7 @@ async fn counts(tx: &mut Tx<'_>) -> Result<OpenWorkCounts> {
     })
 }
 
-/// Those that wait, and how many workers have them.
+/// The depth of a queue, and the number of workers that have its items.
 async fn waiting(tx: &mut Tx<'_>, text: &'static str) -> Result<(QueueDepth, u64)> {
     let read = |cells: &dyn DbRow| {
         let columns = RowReader::new(cells, "open_work", "id")?;

@@ -19,18 +19,20 @@ operations! {
     /// Users and teams by their names.
     pub struct PeopleOps = store.people();
     reads {
-        /// The account with the name. A handle that was left leads to its account for a while.
+        /// The account with the name. A handle that was given up leads to its account for a while,
+        /// or for ever if something was published under it.
         fn profile(name: &AccountName, now: &Timestamp) -> Option<AccountProfile> = profile_get;
     }
     writes {
         /// Gives an account its first handle.
         fn claim_handle(claim: &HandleChange) -> AccountProfile, or HandleRefusal = handle_claim;
-        /// Gives an account another handle; the one before leads to it for a while.
+        /// Changes the handle of an account; the previous handle still leads to it, at least for a
+        /// while.
         fn rename_handle(claim: &HandleChange) -> AccountProfile, or HandleRefusal = handle_rename;
     }
 }
 
-/// A handle for an account. Its form was checked before.
+/// A handle for an account. The caller has checked its form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandleChange {
     pub account: AccountId,
@@ -42,13 +44,13 @@ pub struct HandleChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandleRefusal {
     UnknownAccount,
-    /// Another account has it or had it recently, or something was published under it.
+    /// Another account has the handle or had it recently, or something was published under it.
     Taken,
-    /// The account already has this one.
+    /// The account already has this handle.
     Claimed(String),
-    /// The account has none that could be changed.
+    /// The account has no handle that could be changed.
     NotClaimed,
-    /// The previous one is too recent.
+    /// The previous change is too recent.
     TooSoon {
         until: Timestamp,
     },
@@ -59,7 +61,7 @@ const SELECT: &str = "\
     select accounts.id, accounts.kind, accounts.email, accounts.handle, \
     accounts.handle_claimed_at, accounts.created_at from accounts ";
 
-/// The account of a handle: the one that has it, or that had it recently.
+/// The account that has a handle, had it recently, or published something under it.
 macro_rules! of_handle {
     ($handle:literal, $since:literal) => {
         const_format::concatcp!(
@@ -119,7 +121,7 @@ pub(crate) async fn profile_get(
     }
 }
 
-/// The profile of an account, whatever the text of its id is.
+/// The profile of an account by its identifier, which need not be well-formed.
 pub(crate) async fn profile_of(tx: &mut Tx<'_>, id: &str) -> Result<Option<AccountProfile>> {
     tx.first(BY_ID, args![id], read_profile).await
 }

@@ -1,4 +1,4 @@
-//! Rounds: opened before anybody is asked, closed with their decision, taken over and listed.
+//! Rounds: opened before any call is sent, closed with their decision, taken over and listed.
 
 mod close;
 mod list;
@@ -32,7 +32,7 @@ operations! {
     pub struct RoundOps = store.rounds();
     reads {
         fn get(account: &AccountId, id: &RoundId) -> Option<Round> = get;
-        /// The first round of a task call's execution that was answered.
+        /// The first answered round of a task call's execution.
         fn of_task_call(account: &AccountId, execution_id: &str) -> Option<Round> = of_task_call;
         /// The account's rounds, newest first. Shares are rounded to four digits here.
         fn list(account: &AccountId, filter: &RoundFilter) -> Vec<RoundSummary> = list::list;
@@ -42,8 +42,8 @@ operations! {
         fn entry(account: &AccountId, receipt_id: &str) -> Option<String> = entry;
     }
     changes {
-        /// Takes over open rounds that their nodes left behind; a late close by such a node is lost.
-        /// An unreadable round is logged and stays open, and hinders no other.
+        /// Takes over open rounds that their nodes abandoned; a late close by such a node has no
+        /// effect. An unreadable round is logged and stays open, and does not hinder the others.
         fn take_over(claim: &RoundTakeover) -> Vec<OpenRound> = take_over;
         /// Asks the node of a round to cancel it; `false` if the round is not open.
         fn cancel(account: &AccountId, id: &RoundId, at: &Timestamp) -> bool = cancel;
@@ -51,9 +51,9 @@ operations! {
 }
 
 impl RoundOps<'_> {
-    /// Records a round before anybody is asked. PostgreSQL keeps the length of the lease
-    /// (`lease_until` − `opened_at`) and starts it now by its own clock. The run that the round is and
-    /// the credit that it holds are recorded with it.
+    /// Records a round before any call is sent. PostgreSQL keeps the length of the lease
+    /// (`lease_until` − `opened_at`) and starts it now by its own clock. The round's verifier run
+    /// and the credit that it holds are recorded with it.
     pub async fn open(
         self,
         behalf: &Behalf,
@@ -77,10 +77,10 @@ impl RoundOps<'_> {
         open.await
     }
 
-    /// Ends a round with its replicas, its decision and its entry, if it is open and the lease token of
-    /// `round` still holds. Its run ends with it; of the credit that it holds the cost is captured and
-    /// the rest released. The execution of a task call is paid once: if another of its rounds captured
-    /// the cost, this one costs nothing.
+    /// Ends a round with its replicas, its decision and its entry, if it is open and the lease
+    /// token of `round` still holds. Its verifier run ends with it. The cost is captured from the
+    /// credit that the round holds, and the rest is released. The execution of a task call is paid
+    /// for once: if another of its rounds captured the cost, this one costs nothing.
     pub async fn close(
         self,
         behalf: &Behalf,
@@ -106,12 +106,12 @@ impl RoundOps<'_> {
     }
 }
 
-/// How a round was opened.
+/// The hold with which a round was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundOpening {
-    /// With the hold that it asked for.
+    /// The round holds the amount that it asked for.
     Whole,
-    /// It holds the whole balance of the account, which is less than it asked for.
+    /// The round holds the whole balance of the account, which is less than it asked for.
     WithLess { held_micros: i64 },
 }
 
@@ -122,9 +122,9 @@ pub enum RoundOpenRefusal {
     InTurn,
     /// The account lacks the credit that the round would hold.
     Overdrawn { available_micros: i64 },
-    /// The verifier whose run it is was deleted in the meantime.
+    /// The verifier of the round's run was deleted in the meantime.
     VerifierGone,
-    /// The daily limit for callers without a key is spent or reserved.
+    /// The daily limit for visitors is spent or reserved.
     DaySpent,
 }
 
@@ -148,7 +148,7 @@ pub struct RoundFilter {
     pub outcome: Option<Outcome>,
     pub state: Option<RoundStatus>,
     pub limit: u32,
-    /// Starts behind this round, towards older ones.
+    /// Starts after this round, and continues with older ones.
     pub before: Option<RoundId>,
     /// Ends before this round.
     pub after: Option<RoundId>,
@@ -171,19 +171,19 @@ pub enum TakeoverScope {
     /// Rounds whose lease is over.
     LeaseOver,
     /// Every open round of another node. Only for SQLite under the exclusive lock, where no other
-    /// node can be alive; PostgreSQL takes it as `LeaseOver`.
+    /// node can be alive; PostgreSQL treats it as `LeaseOver`.
     All,
 }
 
 /// Greater than any identifier, so that a list without a start begins at its end.
 pub(crate) const AFTER_ALL: &str = "\u{7f}";
 
-/// How often a takeover that found only unreadable rounds looks for others. Each try leases the rounds
-/// that it finds, so the next one finds others.
+/// Maximum number of tries of a takeover that finds only unreadable rounds. Each try leases the
+/// rounds that it finds, so the next one finds others.
 const TAKEOVER_TRIES: usize = 16;
 
-/// The clock of PostgreSQL. The clocks of nodes may differ, so the database measures all leases. As a
-/// subquery it is read once for each statement.
+/// The clock of PostgreSQL. The clocks of nodes may differ, so the database measures all leases. As
+/// a subquery it is read once for each statement.
 const CLOCK: &str = "(select (extract(epoch from clock_timestamp()) * 1000000)::bigint)";
 
 /// With the columns of a closed round; the replicas are read separately.
@@ -216,7 +216,7 @@ const CANCELLED: &str = "\
     where node_id = $1 and state = 'open' and cancel_requested_at is not null";
 const ENTRY: &str = "select entry as name from entries where account_id = $1 and receipt_id = $2";
 
-// One process has the file, so its own clock measures the leases of SQLite.
+// Only one process uses the file, so its own clock measures the leases of SQLite.
 const TAKE_OVER_LAPSED: (&str, &str) = (
     concatcp!(
         "update rounds set node_id = $1, lease_token = $2, lease_until = $3 + $4 where rowid in ( \
@@ -235,8 +235,7 @@ const TAKE_OVER_ALL: (&str, &str) = (
     ),
     TAKE_OVER_POSTGRES,
 );
-/// Rounds that another node takes over at this moment are left to it. The time of the node, `$4`, is
-/// not used.
+/// Skips rounds that another node is taking over. The time of the node, `$4`, is not used.
 const TAKE_OVER_POSTGRES: &str = concatcp!(
     "with late as materialized ( \
      select account_id, id from rounds where state = 'open' and lease_until <= ",

@@ -20,11 +20,11 @@ operations! {
     pub struct SessionOps = store.sessions();
     reads {
         fn get(id: &str) -> Option<Session> = get;
-        /// Sessions by identifier.
+        /// Sessions in the order of their identifiers.
         fn list(page: &ListPage) -> Vec<Session> = list;
         /// All executors and sessions.
         fn pool() -> SessionPool = pool;
-        /// A number that every change of executors or sessions increases; probes do not.
+        /// A number that grows with every change of executors or sessions, but not with probes.
         fn pool_version() -> i64 = pool_version;
     }
     writes {
@@ -107,8 +107,8 @@ async fn pool_version(tx: &mut Tx<'_>) -> Result<i64> {
     Ok(tx.first(POOL_VERSION, args![], read_number).await?.unwrap_or_default())
 }
 
-/// Comes first in a transaction: the lock on this row makes changes of the pool happen one after
-/// another, so that what is looked up stays true until the commit.
+/// Comes first in a transaction: the lock on this row makes changes of the pool wait for each
+/// other, so that the rows that are read stay valid until the commit.
 pub(super) async fn pool_changed(tx: &mut Tx<'_>) -> Result<()> {
     tx.run(POOL_CHANGED, args![]).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! Shares: grants of others to an account, and its answers.
+//! Shares: grants from other accounts to an account, and its answers.
 
 use jurat_core::{
     account::AccountKind,
@@ -17,16 +17,16 @@ use crate::{
 };
 
 operations! {
-    /// What others granted to an account.
+    /// Grants from other accounts to an account.
     pub struct ShareOps = store.shares();
     reads {
-        /// Newest workflow first.
+        /// The shares of the caller, newest workflow first.
         fn list(query: &ShareQuery) -> Vec<Share> = share_list;
     }
     writes {
-        /// Accepts or declines a share, or declines all that its owner shares, now and later.
+        /// Accepts or declines a share, or declines every share of its owner, now and later.
         fn answer(answer: &ShareAnswer) -> Share, or ShareRefusal = share_answer;
-        /// Accepts a share that waits, because it was used.
+        /// Accepts a pending share, because it was used.
         fn note_use(used: &ShareUse) -> (), or ShareRefusal = share_use;
     }
 }
@@ -35,7 +35,7 @@ operations! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShareQuery {
     pub caller: AccountId,
-    /// Only those in this state; if absent, all except declined ones.
+    /// Only shares in this state; if absent, all except declined ones.
     pub state: Option<ShareState>,
     /// Starts after this id, towards older ones.
     pub before: Option<String>,
@@ -62,13 +62,13 @@ pub struct ShareUse {
 /// Why a share stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShareRefusal {
-    /// There is none, or none for the caller.
+    /// There is no such share, or none for the caller.
     Unknown,
-    /// It comes through a team, which the caller may leave.
+    /// The share comes through a team, which the caller may leave.
     OfTeam,
 }
 
-/// One row for each granted workflow, whatever its recipient answered. Grants of a team are
+/// One row for each granted workflow, whatever its recipient answered. Grants to a team count as
 /// accepted. SQLite keeps the join order of `cross join`.
 macro_rules! shares {
     ($granted:literal, $rest:expr) => {
@@ -128,7 +128,7 @@ const UNBLOCK: &str = "delete from share_blocks where account_id = $1 and blocke
 const BLOCKED: &str = "\
     select blocked_id as id from share_blocks where account_id = $1 and blocked_id = $2";
 
-/// After every id.
+/// Sorts after every id.
 const LAST: &str = "~";
 
 async fn share_list(tx: &mut Tx<'_>, query: &ShareQuery) -> Result<Vec<Share>> {
@@ -198,8 +198,8 @@ async fn set(
     tx.run(SET, args).await.map(drop)
 }
 
-/// The initial state of a grant: a team's is accepted, and one of a blocked owner is declined,
-/// which the owner does not learn.
+/// The initial state of a grant: a grant to a team is accepted, and a grant from a blocked owner is
+/// declined, without the owner's knowledge.
 pub(crate) async fn state_of_new(
     tx: &mut Tx<'_>,
     (kind, grantee): (AccountKind, &str),

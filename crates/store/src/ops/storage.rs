@@ -21,11 +21,11 @@ operations! {
     /// The storage of accounts, and its retention.
     pub struct StorageOps = store.storage();
     reads {
-        /// The bytes that the account has stored, as far as they count.
+        /// The stored bytes of the account that count towards its quota.
         fn bytes(account: &AccountId) -> StorageUsage = bytes;
-        /// The next account behind this text that has stored anything.
+        /// The first account after this text that has stored anything.
         fn account_after(after: &str) -> Option<AccountId> = account_after;
-        /// The request of a round that is kept beside its decision.
+        /// The request that is kept beside the decision of a round.
         fn retained(of: &RoundKey) -> RetainedRequest = kept;
         /// The requests of some rounds, in one line each; rounds without a kept request are left
         /// out.
@@ -36,7 +36,7 @@ operations! {
     changes {
         /// Sums up the counts of an account, so that they are read quickly.
         fn sum(account: &AccountId) -> () = sum;
-        /// Prunes old rows of one account, of each kind no more than the limit.
+        /// Prunes old rows of one account, up to the limit for each kind.
         fn prune(pruning: &PruneOrder) -> PruneCounts = gone::prune_some;
     }
     writes {
@@ -46,7 +46,7 @@ operations! {
     }
 }
 
-/// How much an account has stored.
+/// The size of an account's storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StorageUsage {
     pub bytes: u64,
@@ -97,9 +97,9 @@ pub enum ErasureRefusal {
 pub struct PruneOrder {
     pub account: AccountId,
     pub at: Timestamp,
-    /// Replies under idempotency keys recorded before this time.
+    /// Answers under idempotency keys that were recorded before this time.
     pub answers_before: Timestamp,
-    /// Texts of rounds that ended before.
+    /// Texts of rounds that ended before this time.
     pub texts_before: Timestamp,
     /// Tasks and runs that ended before this time.
     pub events_before: Timestamp,
@@ -109,10 +109,10 @@ pub struct PruneOrder {
     pub limit: u32,
 }
 
-/// How much was pruned.
+/// The numbers of pruned rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PruneCounts {
-    /// Replies under idempotency keys.
+    /// Answers under idempotency keys.
     pub answers: u64,
     /// Rounds whose request, outputs and texts were erased.
     pub rounds: u64,
@@ -143,13 +143,14 @@ impl PruneCounts {
     }
 }
 
-// Without a row nothing is stored, and the sum is null.
+// An account without a row has stored nothing, and the sum is null.
 const BYTES: &str = "\
     select cast($1 as text) as id, cast(coalesce(sum(bytes), 0) as bigint) as bytes, \
     count(*) as parts from account_storage where account_id = $1";
 /// A caller that adds to the storage of another account sees whether there is room, but no numbers.
 const STORED: (&str, &str) = (BYTES, "select cast($1 as text) as id, jurat_stored($1) as bytes");
-/// SQLite has one number for each account. Counts that another transaction sums up are left to it.
+/// SQLite has one number for each account. PostgreSQL skips counts that another transaction sums
+/// up.
 const SUM: (&str, &str) = (
     "update account_storage set bytes = bytes where account_id = $1",
     "with gone as (delete from account_storage where ctid = any (array( \

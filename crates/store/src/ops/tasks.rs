@@ -26,30 +26,30 @@ operations! {
     pub struct TaskOps = store.tasks();
     reads {
         fn get(task: &TaskKey) -> Option<TaskRecord> = read::get;
-        /// The account's tasks, newest first. Nothing large is read for it.
+        /// The account's tasks, newest first. Large columns are not read.
         fn page(account: &AccountId, filter: &TaskFilter) -> Vec<TaskSummary> = read::page;
         /// The events of a task in the order in which they happened.
         fn events(asked: &TaskEventsQuery) -> Vec<TaskEventRow> = read::events;
         fn candidate(task: &TaskKey, candidate: &str) -> Option<TaskCandidateRow>
             = read::candidate;
-        /// The candidates of a task by identifier, no more than the limit.
+        /// The candidates of a task in the order of their identifiers, up to the limit.
         fn candidates(task: &TaskKey, limit: &u32) -> Vec<TaskCandidateRow> = read::candidates;
         /// The references of all candidates whose output has this digest, the oldest first.
         fn references(task: &TaskKey, digest: &str) -> Vec<ArtifactRef> = read::references;
-        /// The sealed ballots on a candidate in one turn of its verification, by voter.
+        /// The hidden ballots on a candidate in one vote, in the order of the voters.
         fn ballots(task: &TaskKey, candidate: &str, turn: &u32) -> Vec<TaskBallotRow>
             = read::ballots;
         /// When the next task of any account is due.
         fn next_due() -> Option<Timestamp> = read::next_due;
     }
     changes {
-        /// Takes tasks of all accounts that are due, and lets each be due again at another time: of
-        /// several nodes that ask at once, one gets a task. Where not all of them get a place,
-        /// accounts take turns, each with its longest due first.
+        /// Takes due tasks of all accounts, and gives each a new due time: if several nodes ask at
+        /// the same time, each task goes to one of them. If there are too few permits, accounts
+        /// take turns, each with its longest due task first.
         fn take_due(take: &TaskTake) -> TakenTasks = take::due;
     }
     writes {
-        /// Adds a task. One with the same identifier, contract and panel is returned as it is.
+        /// Adds a task. A task with the same identifier, contract and panel is returned as it is.
         fn submit(submit: &TaskSubmit) -> TaskAddition, or TaskSubmitRefusal = write::submit;
         /// Adds events and their rows, if no other node added events in the meantime.
         fn append(append: &TaskAppend) -> (), or TaskAppendRefusal = write::append;
@@ -80,7 +80,7 @@ pub struct TaskSubmit {
     pub events: Vec<TaskEvent>,
     pub due_at: Option<Timestamp>,
     pub at: Timestamp,
-    /// How many tasks of the account may be open, including this one.
+    /// Maximum number of open tasks of the account, including this one.
     pub most_open: u32,
 }
 
@@ -89,7 +89,7 @@ pub struct TaskSubmit {
 pub enum TaskSubmitRefusal {
     /// A task with another contract has the id.
     Taken,
-    /// The same contract has it, with another roster.
+    /// A task with the same contract but another roster has the id.
     OtherPanel,
     /// The account has the maximum number of open tasks.
     TooManyOpen,
@@ -99,7 +99,7 @@ pub enum TaskSubmitRefusal {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskAppend {
     pub task: TaskKey,
-    /// How many events there were when it was decided.
+    /// The number of events when the append was decided.
     pub expected_seq: u64,
     pub events: Vec<TaskEvent>,
     /// The state after the events.
@@ -115,9 +115,9 @@ pub struct TaskAppendExtras {
     pub candidate: Option<TaskCandidateRow>,
     pub ballot: Option<TaskBallotRow>,
     pub knowledge: Option<Knowledge>,
-    /// The decision to reuse, if it was not disputed meanwhile.
+    /// The decision to reuse, if it was not disputed in the meantime.
     pub reused: Option<KnowledgeKey>,
-    /// Known events, by their key, are left out.
+    /// Events whose key is known already are left out.
     pub agent_events: Vec<NewAgentEvent>,
     /// Events that are not delivered.
     pub given_up: Vec<UndeliverableEvent>,

@@ -28,17 +28,18 @@ operations! {
     /// Teams and their members.
     pub struct TeamOps = store.teams();
     reads {
-        /// Teams of an account, by handle.
+        /// Teams of an account, in the order of their handles.
         fn list(wanted: &TeamListQuery) -> Vec<Team> = team_list;
-        /// The members of a team, by the time they joined; `None` if the caller is not one of them.
+        /// The members of a team in the order in which they joined; `None` if the caller is not a
+        /// member.
         fn members(asked: &TeamLookup) -> Option<(Team, Vec<TeamMember>)> = team_members;
     }
     writes {
-        /// Makes a team, which its maker owns.
+        /// Creates a team, which its creator owns.
         fn create(new: &NewTeam) -> Team, or TeamRefusal = team_create;
         /// Offers membership or ownership of a team.
         fn invite(invite: &TeamInvite) -> Invitation, or TeamRefusal = team_invite;
-        /// Takes a member out of a team; members take out themselves.
+        /// Removes a member from a team; members may remove themselves.
         fn remove_member(removal: &MemberRemoval) -> (Team, TeamMember), or TeamRefusal = team_remove;
         /// Deletes a team with its members, its grants and its invitations.
         fn delete(asked: &TeamLookup) -> Team, or TeamRefusal = team_delete;
@@ -49,7 +50,7 @@ operations! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamListQuery {
     pub account: AccountId,
-    /// Only those in which it has this role.
+    /// Only teams in which the account has this role.
     pub role: Option<TeamRole>,
 }
 
@@ -61,7 +62,7 @@ pub struct TeamLookup {
     pub at: Timestamp,
 }
 
-/// A team to create. The form of its handle was checked before.
+/// A team to create. The caller has checked the form of its handle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTeam {
     pub account: AccountId,
@@ -88,7 +89,7 @@ pub struct MemberRemoval {
 /// Why a team stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TeamRefusal {
-    /// There is none, or the caller is not a member.
+    /// There is no such team, or the caller is not a member.
     Unknown,
     /// Only its owner may do that.
     NotOwner,
@@ -175,8 +176,8 @@ async fn team_list(tx: &mut Tx<'_>, wanted: &TeamListQuery) -> Result<Vec<Team>>
     tx.all(OF_ACCOUNT, args![&wanted.account, role], read_team).await
 }
 
-/// The team, for one of its members. One question finds it and asks who is in it, so that a team of
-/// others takes as long as none.
+/// The team, for one of its members. One query finds the team and checks the membership, so that a
+/// foreign team takes as long as a missing one.
 async fn seen(tx: &mut Tx<'_>, asked: &TeamLookup) -> Result<Option<Team>> {
     match &asked.team {
         AccountName::Id(id) => tx.first(ONE, args![&asked.by, id], read_team).await,
@@ -224,7 +225,7 @@ async fn team_create(tx: &mut Tx<'_>, new: &NewTeam) -> Result<Result<Team, Team
     Ok(Ok(Team { account, handle, owner, role: TeamRole::Owner, created_at: at }))
 }
 
-/// The team of its owner, locked against other changes.
+/// The team if the caller owns it, locked against other changes.
 async fn owned(tx: &mut Tx<'_>, asked: &TeamLookup) -> Result<Result<Team, TeamRefusal>> {
     Ok(match held(tx, asked).await? {
         Some(team) if team.role == TeamRole::Owner => Ok(team),
@@ -316,7 +317,7 @@ async fn team_delete(tx: &mut Tx<'_>, asked: &TeamLookup) -> Result<Result<Team,
     Ok(Ok(team))
 }
 
-/// The number of members before one joins.
+/// The numbers of members and teams before an account joins.
 pub(crate) struct MembershipCounts {
     pub(crate) is_member: bool,
     pub(crate) members: u32,
@@ -347,7 +348,7 @@ pub(crate) async fn join(
     tx.run(JOIN, args![team, account, TeamRole::Member.as_str(), at]).await.map(drop)
 }
 
-/// Transfers a team to another owner; `false` if the giver did not own it.
+/// Transfers a team to another owner; `false` if `from` did not own it.
 pub(crate) async fn hand_over(
     tx: &mut Tx<'_>,
     team: &AccountId,

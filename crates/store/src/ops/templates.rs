@@ -29,36 +29,37 @@ pub(crate) use self::{
 use crate::{CreditGrant, InvitationRefusal, WorkflowRefusal, db::tx::operations};
 
 operations! {
-    /// Templates, and what callers without a key may do with them.
+    /// Templates, and the admission of visitors.
     pub struct TemplateOps = store.templates();
     reads {
-        /// A version that the viewer may see: the one that is asked for, or the newest.
+        /// A version that the viewer may see: the requested one, or the newest.
         fn get(asked: &TemplateLookup) -> Option<TemplateVersion> = read::get;
         /// Templates that the viewer may see, newest first.
         fn list(filter: &TemplateFilter) -> Vec<TemplateLine> = read::list;
-        /// Templates that the viewer may see and that have some of the words, roughly best first,
-        /// each with the words of its body.
+        /// Templates that the viewer may see and that contain some of the words, roughly best
+        /// first, each with the words of its body.
         fn search(wanted: &TemplateWordSearch) -> Vec<(TemplateLine, String)> = read::search;
         /// The bytes of a file of a version that the viewer may see.
         fn file(asked: &TemplateFileLookup) -> Option<(TemplateFile, Vec<u8>)> = read::file;
-        /// The version of an active verifier, if a live template was published with exactly that.
+        /// The version of an active verifier, if a live template was published with exactly that
+        /// version.
         fn published_verifier(pair: &PublishedVerifierLookup) -> Option<VerifierVersion> = read::published;
         /// The version that a workflow of the account would publish, by its id or its slug.
         fn publishable(account: &AccountId, workflow: &str) -> Option<PublishableWorkflow>
             = publish::publishable;
     }
     changes {
-        /// Lets a network address act: makes its account, and gives it the credit of the month if
+        /// Admits a network address: creates its account, and grants it the credit of the month if
         /// it has not had it.
         fn admit_visitor(monthly: &CreditGrant)
             -> () = anonymous::admit;
     }
     writes {
-        /// Adds a version, and the template if it is the first.
+        /// Adds a version, and creates the template with the first one.
         fn publish(publish: &TemplatePublish) -> TemplatePublication, or PublishRefusal = publish::publish;
         /// Changes the status of a template or of one of its versions.
         fn change(change: &TemplateChange) -> ChangedTemplate, or TemplateChangeRefusal = change::change;
-        /// Makes a workflow of a version, with verifiers of its own.
+        /// Creates a workflow from a version, with its own verifiers.
         fn fork(fork: &TemplateFork) -> ForkedWorkflow, or ForkRefusal = fork::fork;
         /// Offers a template of the account to another account.
         fn offer(offer: &TemplateOffer) -> OfferOutcome<Template>, or TemplateOfferRefusal
@@ -72,7 +73,7 @@ pub struct TemplateLookup {
     pub which: TemplateSelector,
     /// If absent, the newest.
     pub version: Option<u32>,
-    /// The account that also sees its own templates that are not live.
+    /// The account of the viewer, which also sees its own templates that are not live.
     pub viewer: Option<AccountId>,
     pub now: Timestamp,
 }
@@ -90,7 +91,7 @@ pub struct TemplateFileLookup {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedVerifierLookup {
     pub verifier: String,
-    /// If absent, the current one.
+    /// If absent, the current version.
     pub version: Option<u32>,
 }
 
@@ -98,7 +99,7 @@ pub struct PublishedVerifierLookup {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateWordSearch {
     pub viewer: Option<AccountId>,
-    /// Only those of the viewer.
+    /// Only templates of the viewer.
     pub is_mine: bool,
     /// In lower case.
     pub words: Vec<String>,
@@ -152,7 +153,7 @@ pub enum PublishRefusal {
     HandleNotClaimed,
     WorkflowUnknown,
     WorkflowArchived,
-    /// It was saved again in the meantime.
+    /// The workflow was saved again in the meantime.
     WorkflowChanged,
     /// A verifier with this name in the workflow can no longer be published.
     VerifierGone(String),
@@ -191,7 +192,7 @@ pub enum TemplateChangeRefusal {
     VersionUnknown,
     /// The version is published; it must be unpublished first.
     StillPublished,
-    /// A version of it is published, and it is not archived.
+    /// The template has a published version, and is not archived.
     Live,
 }
 
@@ -228,9 +229,9 @@ pub struct ForkedVerifier {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForkRefusal {
-    /// It is no longer visible.
+    /// The version is no longer visible.
     Unknown,
-    /// Too many others have the name.
+    /// Too many verifiers have the name.
     NoNameLeft(String),
     /// Such a workflow cannot be created.
     Workflow(WorkflowRefusal),

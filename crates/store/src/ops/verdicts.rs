@@ -21,18 +21,18 @@ operations! {
         fn get(account: &AccountId, digest: &str, since: &Timestamp) -> Option<CachedVerdict> = get;
     }
     changes {
-        /// Keeps a verdict for the verifier that it belongs to; nothing for one that is gone.
+        /// Stores a verdict for its verifier, unless the verifier is gone.
         fn put(account: &AccountId, verifier_id: &str, verdict: &CachedVerdict) -> () = put;
-        /// Removes verdicts that are too old or too many, the oldest first, and returns how many went.
-        /// Two nodes that prune at the same time may remove some more.
+        /// Removes verdicts that are too old or too many, the oldest first, and returns their
+        /// number. Two nodes that prune at the same time may remove a few more.
         fn prune(pruning: &VerdictPruning) -> u64 = prune;
     }
 }
 
-/// A verdict that a judge gave before.
+/// A verdict that a judge gave earlier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CachedVerdict {
-    /// Of everything that the judge was given.
+    /// The digest of everything that the judge was given.
     pub digest: String,
     pub document: Value,
     pub at: Timestamp,
@@ -41,11 +41,11 @@ pub struct CachedVerdict {
 /// The cached verdicts to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerdictPruning {
-    /// Those from before this time.
+    /// Removes verdicts from before this time.
     pub before: Timestamp,
-    /// All but so many of the newest.
+    /// Maximum number of verdicts to keep, the newest ones.
     pub most: u32,
-    /// At most so many in one transaction, so that no other write waits long.
+    /// Maximum number to remove in one transaction, so that no other write waits long.
     pub limit: u32,
 }
 
@@ -66,14 +66,14 @@ const PUT: (&str, &str) = (
 const PUT_OF_SYSTEM: &str = concatcp!(INTO, " values (", VALUES, ") ", OR_REPLACE);
 
 // The verdicts are chosen once: PostgreSQL may run a plain subquery again for every row. It skips
-// verdicts that another transaction holds, because a prune must not wait for another prune.
+// verdicts that another transaction has locked, because a prune must not wait for another prune.
 const CHOSEN: &str = "\
     with gone as materialized (select account_id, digest from known_verdicts ";
 const SKIP_LOCKED: &str = " for update skip locked";
 const REMOVED: &str = ") delete from known_verdicts \
     where (account_id, digest) in (select account_id, digest from gone)";
 const OLD: &str = "where created_at < $1 order by created_at limit $2";
-/// A negative limit would be none in SQLite, and an error in PostgreSQL.
+/// A negative limit would mean no limit in SQLite, and an error in PostgreSQL.
 const MANY: &str = "\
     order by created_at limit ( \
     select case when count(*) <= $1 then 0 when count(*) - $1 < $2 then count(*) - $1 \

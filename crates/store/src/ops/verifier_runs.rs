@@ -1,4 +1,4 @@
-//! Runs of verifiers. A run begins and ends with the round that it is.
+//! Verifier runs. A run begins and ends with its round.
 
 mod list;
 
@@ -26,7 +26,7 @@ use crate::{
 };
 
 operations! {
-    /// Runs of verifiers.
+    /// Verifier runs.
     pub struct VerifierRunOps = store.verifier_runs();
     reads {
         fn get(account: &AccountId, id: &str) -> Option<VerifierRun> = get;
@@ -47,7 +47,7 @@ pub struct VerifierRunFilter {
     /// Begun before this time.
     pub until: Option<Timestamp>,
     pub limit: u32,
-    /// Starts behind this run, towards older ones.
+    /// Starts after this run, and continues with older ones.
     pub before: Option<String>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct VerifierRunRow {
     pub(super) provenance: String,
     pub(super) inputs_digest: String,
     pub(super) created_at: i64,
-    /// Whether its verifier is not in the store.
+    /// Whether it is a run of a system verifier, which is not in the store.
     pub(super) is_system: bool,
 }
 
@@ -84,7 +84,7 @@ impl VerifierRunRow {
     }
 }
 
-/// How a run ends.
+/// The end of a run.
 pub(super) struct VerifierRunEndRow {
     pub(super) id: String,
     pub(super) verdict: &'static str,
@@ -127,7 +127,7 @@ const ADD: (&str, &str) = (
     concatcp!(INTO, " select ", VALUES, USABLE_LOCKED),
 );
 const ADD_OF_SYSTEM: &str = concatcp!(INTO, " values (", VALUES, ")");
-/// A run whose verifier was deleted in the meantime is gone.
+/// Finds no run if its verifier was deleted in the meantime.
 const END: &str = "\
     update verifier_runs set verdict = $1, error_code = $2, error_message = $3, reasoning = $4, \
     duration_ms = $5, cost_micros = $6 \

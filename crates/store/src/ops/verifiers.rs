@@ -1,5 +1,5 @@
-//! Verifiers as their owners reach them, and the users of workflows that name them. No reach is
-//! stored: each query derives it, so that it ends with the grant, the binding or the archiving.
+//! Verifiers that a caller owns, or reaches through workflows that name them. Access is not stored:
+//! each query derives it, so that it ends with the grant, the binding or the archiving.
 
 mod deploy;
 mod remove;
@@ -30,24 +30,26 @@ use crate::{
 };
 
 operations! {
-    /// Verifiers, as far as a caller reaches them.
+    /// Verifiers that a caller can reach.
     pub struct VerifierOps = store.verifiers();
     reads {
-        /// A version of an active verifier, or its current one; nothing for a system verifier.
+        /// A version of an active verifier, by default the current one; nothing for a system
+        /// verifier.
         fn get(asked: &VerifierLookup) -> NameMatch<ReachedVersion> = get;
-        /// The active verifiers that a caller reaches, by name.
+        /// The active verifiers that a caller can reach, in the order of their names.
         fn list(query: &VerifierQuery) -> Vec<ReachedVerifier> = list;
-        /// The versions of an active verifier for those who may tune it, newest first.
+        /// The versions of an active verifier that the caller may tune, newest first.
         fn versions(query: &VersionQuery) -> Vec<VersionSummary> = versions;
     }
     writes {
         /// Adds a version: to the verifier with the name, or as the first of a new one.
         fn deploy(deploy: &NewVerifierVersion) -> DeployedVersion, or DeployRefusal = deploy::deploy;
-        /// Deactivates a verifier for ever, and returns it as it was. A revoked one stays so.
+        /// Permanently deactivates a verifier, and returns it as it was. A revoked verifier stays
+        /// revoked.
         fn revoke(removal: &VerifierRemoval) -> Verifier, or VerifierRemoveRefusal = remove::revoke;
-        /// Erases a verifier, also a revoked one: its versions, measurements, runs and cached verdicts,
-        /// and the texts of judges in the rounds of its runs. The decision entries of those rounds
-        /// stay, because they hold digests only. Returns the verifier as it was.
+        /// Erases a verifier, even a revoked one: its versions, measurements, runs and cached
+        /// verdicts, and the texts of judges in the rounds of its runs. The decision entries of
+        /// those rounds stay, because they hold digests only. Returns the verifier as it was.
         fn delete(removal: &VerifierRemoval) -> Verifier, or VerifierRemoveRefusal = remove::delete;
     }
 }
@@ -74,7 +76,7 @@ pub struct NewVerifierVersion {
 pub enum DeployRefusal {
     /// The owner of the verifier has used up its storage.
     Full(StorageFull),
-    /// There is such a verifier, and no token was given.
+    /// The verifier exists, and no token was given.
     TokenMissing { current: String },
     /// Another version was deployed in the meantime.
     TokenStale { current: String },
@@ -82,8 +84,8 @@ pub enum DeployRefusal {
     TokenUnexpected,
     /// The name belongs to a verifier that was revoked.
     NameRevoked,
-    /// The token is that of no verifier with the name that the caller accepted; these are the full
-    /// names of those of others.
+    /// The token belongs to no verifier of this name that the caller accepted; these full names
+    /// lead to those of other owners.
     TokenOfNone(Vec<String>),
 }
 
@@ -99,7 +101,7 @@ pub struct VerifierRemoval {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerifierRemoveRefusal {
     Unknown,
-    /// Live templates were published with it, and it stays; their names.
+    /// Live templates with these names were published with the verifier, so it stays.
     Serving(Vec<String>),
 }
 
@@ -122,7 +124,7 @@ pub struct ReachedVersion {
     pub shared: Option<ShareRoute>,
 }
 
-/// A part of the list of verifiers that a caller reaches.
+/// A page of the verifiers that a caller can reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierQuery {
     pub caller: AccountId,
@@ -150,9 +152,9 @@ const JOIN_VERSIONS: &str = " join verifier_versions \
     on verifier_versions.account_id = verifiers.account_id \
     and verifier_versions.verifier_id = verifiers.id ";
 
-// Verifiers that the caller reaches, with their versions: its own, and those that were granted. SQLite
-// joins in the written order because of `cross join`: the reach comes first, so that a verifier of
-// others takes as long as an unknown one.
+// Verifiers that the caller can reach, with their versions: its own, and those that were granted.
+// SQLite keeps the join order of `cross join`: access comes first, so that a foreign verifier takes
+// as long as an unknown one.
 const OWN: &str = " from (select own.account_id, own.id as verifier_id, 'owner' as via \
     from verifiers as own where own.account_id = $1 and ";
 const VERSIONS_OF_REACH: &str = concatcp!(
@@ -162,7 +164,7 @@ const VERSIONS_OF_REACH: &str = concatcp!(
     "where verifiers.account_id = reach.account_id and verifiers.id = reach.verifier_id \
      and verifiers.standing = 'active'"
 );
-/// The one verifier `$2`.
+/// Only the verifier `$2`.
 const REACHED: &str = concatcp!(
     OWN,
     "own.id = $2 union all ",
@@ -171,7 +173,7 @@ const REACHED: &str = concatcp!(
     VERSIONS_OF_REACH
 );
 
-/// With the current version if none is named. An owner's `via` sorts behind all others.
+/// The version defaults to the current one. An owner's `via` sorts after all others.
 const BY_ID: &str = concatcp!(
     "select ",
     VERSION_COLUMNS,
@@ -191,7 +193,7 @@ const OWN_BY_NAME: &str = concatcp!(
     "where verifiers.account_id = $1 and verifiers.name = $2 and verifiers.standing = 'active' \
      and verifier_versions.version = coalesce($3, verifiers.current_version)"
 );
-/// By its name `$2` and its owner `$5`.
+/// A verifier by its name `$2` and its owner `$5`.
 const BY_FULL_NAME: &str = concatcp!(
     "select ",
     VERSION_COLUMNS,
@@ -205,7 +207,7 @@ const BY_FULL_NAME: &str = concatcp!(
      and reach.via >= $4 and verifiers.name = $2 and verifiers.account_id in ",
     crate::ops::workflows::of_owner!("$5")
 );
-/// Verifiers of others with the name; accepted ones come first. A caller that has one with the name
+/// Shared verifiers with the name, accepted ones first. A caller that owns a verifier with the name
 /// means its own, whatever its versions are.
 const SHARED_BY_NAME: &str = concatcp!(
     "select ",
@@ -221,8 +223,8 @@ const SHARED_BY_NAME: &str = concatcp!(
      where own.account_id = $1 and own.name = $2 and own.standing = 'active') \
      order by substr(reach.via, 3, 1) desc, verifiers.id limit 3"
 );
-/// No more of the caller's own are read than are shown; the first condition on the name lets SQLite
-/// start where the page does.
+/// Reads no more of the caller's own verifiers than the page shows; the first condition on the name
+/// lets SQLite start at the page.
 const LIST: &str = concatcp!(
     "select * from (select ",
     COLUMNS,
@@ -251,7 +253,7 @@ const VERSIONS: &str = concatcp!(
 
 async fn get(tx: &mut Tx<'_>, asked: &VerifierLookup) -> Result<NameMatch<ReachedVersion>> {
     let VerifierLookup { caller, which, version, needs } = asked;
-    // The role as `via` spells it; an owner has none there.
+    // The role in the form of `via`, which has no number for an owner.
     let least = match needs {
         VerifierRole::Exec => "1",
         VerifierRole::Tune => "2",

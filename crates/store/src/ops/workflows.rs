@@ -34,31 +34,32 @@ pub(crate) use self::{
 use crate::{InvitationRefusal, StorageFull, db::tx::operations};
 
 operations! {
-    /// Workflows, who may use them, and what is kept of each version.
+    /// Workflows, their grants, and the content of each version.
     pub struct WorkflowOps = store.workflows();
     reads {
-        /// A workflow that the caller reaches. With a version, that one must be seen too.
+        /// A workflow that the caller can reach. If a version is given, the caller must see that
+        /// one too.
         fn find(asked: &WorkflowLookup) -> NameMatch<ReachableWorkflow> = read::find;
-        /// The same with the version that is asked for, or the current one.
+        /// A workflow that the caller can reach, with the requested version or the current one.
         fn get(asked: &WorkflowLookup) -> NameMatch<WorkflowView> = read::get;
-        /// What the caller reaches, newest first.
+        /// Workflows that the caller can reach, newest first.
         fn list(query: &WorkflowQuery) -> Vec<ReachableWorkflow> = read::list;
-        /// What the caller reaches that has some of the words, roughly best first, each with the
-        /// words of its body.
+        /// Workflows that the caller can reach and that contain some of the words, roughly best
+        /// first, each with the words of its body.
         fn search(wanted: &WorkflowWordSearch) -> Vec<(ReachableWorkflow, String)> = read::search;
-        /// Files of a version with what is in them. A path that is not there is left out.
+        /// Files of a version with their contents. Missing paths are left out.
         fn files(asked: &WorkflowFilesLookup) -> NameMatch<WorkflowFileSet> = files::read;
-        /// Who may use a workflow. Only those who may share it see others than themselves.
+        /// The grants on a workflow. Only a caller who may share it sees the grants to others.
         fn grants(asked: &WorkflowLookup) -> NameMatch<Vec<GrantLine>> = grants::list;
-        /// A workflow with what became of the template that it was forked from.
+        /// A workflow, with the state of the template that it was forked from.
         fn lineage(asked: &WorkflowLookup) -> NameMatch<ForkLineage> = read::lineage;
     }
     writes {
-        /// Makes a workflow, or adds a version to one.
+        /// Creates a workflow, or adds a version to one.
         fn save(save: &WorkflowSave) -> WorkflowSaveResult, or WorkflowRefusal = save::save;
-        /// Adds a version that differs in its files, or in its body, only.
+        /// Adds a version that differs only in its files and its body.
         fn patch_files(patch: &FilesPatch) -> WorkflowSaveResult, or WorkflowRefusal = save::patch;
-        /// Puts a workflow away, or back; what is away already stays so.
+        /// Archives a workflow; an archived one stays as it is.
         fn archive(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
             = change::archive;
         fn unarchive(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
@@ -66,18 +67,19 @@ operations! {
         /// Erases a workflow with all its versions, files and grants.
         fn delete(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
             = change::delete;
-        /// Erases one version, which is not the current one.
+        /// Erases one version, which must not be the current one.
         fn delete_version(change: &WorkflowChange) -> Workflow, or WorkflowRefusal
             = change::delete_version;
-        /// Lets somebody use a workflow, or changes what they may do.
+        /// Grants access to a workflow, or changes the role of a grant.
         fn grant(order: &WorkflowGrantOrder) -> WorkflowGrantResult, or WorkflowRefusal = grants::grant;
-        /// Takes a grant back; the flag says whether there was one.
+        /// Revokes a grant; the flag says whether there was one.
         fn revoke(order: &GrantRevocation) -> GrantRevocationResult, or WorkflowRefusal = grants::revoke;
-        /// Takes the caller's own grant back.
+        /// Removes the caller's own grant.
         fn leave(change: &WorkflowChange) -> WorkflowLeaveResult, or WorkflowRefusal = grants::leave;
-        /// Asks somebody to own a workflow.
+        /// Offers the ownership of a workflow to another account.
         fn offer(offer: &WorkflowOffer) -> OfferOutcome<Workflow>, or WorkflowOfferRefusal = transfer::offer;
-        /// Gives a workflow to another owner, who agreed; the refusal says in words why not.
+        /// Transfers a workflow to another owner, who agreed; the refusal explains why it cannot be
+        /// done.
         fn give(giving: &OwnershipChange) -> (), or String = transfer::give;
     }
 }
@@ -86,7 +88,7 @@ operations! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameMatch<T> {
     One(Box<T>),
-    /// There is none, or none that the caller can reach.
+    /// There is no match, or none that the caller can reach.
     Nothing,
     /// The caller has none with the name, but can reach those of other owners by these full names.
     Elsewhere(Vec<String>),
@@ -154,7 +156,7 @@ pub struct WorkflowQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SaveTarget {
     Id(String),
-    /// The caller's own with the slug, or a new one. With a token it may be a shared one.
+    /// The caller's own workflow with the slug, or a new one. With a token it may be a shared one.
     Slug(Slug),
 }
 
@@ -181,7 +183,7 @@ pub struct WorkflowSave {
     pub at: Timestamp,
 }
 
-/// A change of files alone.
+/// A change of files, and of the body if one is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesPatch {
     pub caller: AccountId,
@@ -190,7 +192,7 @@ pub struct FilesPatch {
     /// Added, or replacing those with the same path.
     pub files: Vec<NewFile>,
     pub delete_paths: Vec<String>,
-    /// Replaces the previous one.
+    /// Replaces the previous body.
     pub body: Option<String>,
     pub source: VersionSource,
     pub new_token: String,
@@ -257,9 +259,9 @@ pub struct OwnershipChange {
 pub enum WorkflowRefusal {
     /// Its owner has reached the storage quota.
     Full(StorageFull),
-    /// There is none, or none that the caller can reach.
+    /// There is no such workflow, or none that the caller can reach.
     NotFound,
-    /// The caller has none with the slug, but can reach those of other owners by these full names.
+    /// The caller owns none with the slug, but can reach those of other owners by these full names.
     Elsewhere(Vec<String>),
     RoleTooLow {
         has: AccessRole,
@@ -290,7 +292,7 @@ pub enum WorkflowRefusal {
     TooManyGrants,
     /// The caller has reached the daily limit of grants.
     GrantedTooOften,
-    /// The maximum number of the owner's grants waits for this person.
+    /// The maximum number of the owner's grants to this recipient is waiting.
     TooManyWaiting,
     /// The token belongs to no workflow of this slug that the caller accepted; these full names
     /// lead to those of other owners.

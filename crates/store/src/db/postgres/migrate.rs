@@ -1,4 +1,4 @@
-//! Migrations of PostgreSQL, and what the serving role may do.
+//! Migrations of PostgreSQL, and the rights of the serving role.
 
 use jurat_core::canonical::digest;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, postgres::PgConnectOptions};
@@ -9,7 +9,7 @@ use crate::{
     error::DatabaseRefusal,
 };
 
-/// Nodes that start at once migrate one after another; the second number is the schema.
+/// Nodes that start at the same time migrate in sequence; the second number identifies the schema.
 const LOCK: &str = "select pg_advisory_xact_lock(1785036916, hashtext(current_schema()::text))";
 
 const MIGRATIONS: &str = "\
@@ -19,7 +19,7 @@ const MIGRATIONS: &str = "\
     digest text not null, \
     applied_at bigint not null)";
 
-/// Tables that the serving role reads and writes as it needs.
+/// Tables that the serving role may read and write freely.
 const SERVED: &str = "\
     installation, executors, sessions, accounts, api_keys, rounds, replicas, idempotency, \
     verifiers, verifier_measurements, verifier_runs, known_verdicts, credit_balances, \
@@ -31,7 +31,8 @@ const SERVED: &str = "\
     grant_days";
 /// Tables whose rows are never changed once they are written.
 const APPENDED: &str = "entries, credit_transfers, execution_captures";
-/// The same, and a trigger lets rows go only when what they belong to is over and old.
+/// Tables of the same kind, except that a trigger allows the removal of rows after their task or
+/// agent run was marked as pruned.
 const PRUNED: &str = "task_events, task_run_events";
 
 pub(super) async fn run(options: &PgConnectOptions, serving_role: Option<&str>) -> Result<()> {
@@ -52,7 +53,7 @@ pub(super) async fn run(options: &PgConnectOptions, serving_role: Option<&str>) 
     Ok(())
 }
 
-/// The newest migration that was applied; zero when there are no tables.
+/// The newest migration that was applied; zero if there are no tables.
 pub(crate) async fn version(db: &mut PgConnection) -> Result<i64> {
     if !exists(&mut *db).await? {
         return Ok(0);
@@ -95,8 +96,8 @@ async fn apply(tx: &mut PgConnection, migration: &Migration) -> Result<()> {
     }
 }
 
-/// Lets the role serve, and no more: it cannot change the schema, nor an entry, a version or a
-/// transfer once it is written.
+/// Grants the role the rights that serving needs, and no more: the role cannot change the schema,
+/// nor change an entry, a version or a transfer after it is written.
 async fn grant(tx: &mut PgConnection, role: &str) -> Result<()> {
     let (schema, quoted, is_owner): (String, String, bool) = sqlx::query_as(
         "select quote_ident(current_schema()::text), quote_ident($1), $1 = current_user::text",
@@ -105,7 +106,7 @@ async fn grant(tx: &mut PgConnection, role: &str) -> Result<()> {
     .fetch_one(&mut *tx)
     .await?;
     if is_owner {
-        // The owner may do everything; taking rights from it would only hide that.
+        // The owner may do everything anyway; revoking rights from it would only hide that.
         return Ok(());
     }
     let grants = format!(

@@ -1,11 +1,11 @@
-//! What the serving role must not be able to do.
+//! Checks that row security applies to the serving role.
 
 use sqlx::{PgConnection, Row as _};
 
 use crate::{Result, StoreError, error::DatabaseRefusal};
 
-/// Whether the role of the connection is above the policies of the tables: because it bypasses them,
-/// or because it owns a table, or could become somebody who does.
+/// Whether the connection's role escapes the policies of the tables: it bypasses them, owns a
+/// table, or is a member of a role that owns one.
 const ROLE: &str = "\
     select current_user::text as role, \
     coalesce((select rolsuper or rolbypassrls from pg_roles where rolname = current_user), true) \
@@ -13,7 +13,7 @@ const ROLE: &str = "\
         select 1 from pg_class where relnamespace = current_schema()::regnamespace \
         and relkind = 'r' and pg_has_role(current_user, relowner, 'member')) as is_owner";
 
-/// Refuses a role for which row security would be no second line.
+/// Refuses a role for which row security would not be a second line of defence.
 pub(super) async fn check(db: &mut PgConnection) -> Result<()> {
     let row = sqlx::query(ROLE).fetch_one(db).await?;
     let (role, is_above): (String, bool) = (row.try_get("role")?, row.try_get("is_above")?);

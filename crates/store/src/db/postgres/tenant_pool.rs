@@ -1,4 +1,5 @@
-//! The pool of connections. Each is taken on behalf of an account, and sees only its rows.
+//! The pool of connections. Each is taken on behalf of an account, and sees only that account's
+//! rows.
 
 use std::time::Duration;
 
@@ -12,22 +13,22 @@ use crate::{Behalf, ConnectionCounts, Result};
 
 const CONNECTIONS: u32 = 16;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection that was idle for longer is tried before it is used.
+/// A connection that was idle for longer is tested before it is used.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
-/// No statement of ours takes long; one that does must not hold its connection for ever. A wait for a
-/// lock ends sooner, and a node that stalls within a transaction loses it, so that its locks do not
-/// stall every other node. Whatever the server's default, acknowledged writes are on disk. A connection
-/// sees nothing until its account is set.
+/// None of our statements should take long, and a slow one must not hold its connection for ever. A
+/// wait for a lock ends sooner, and a node that stalls within a transaction loses it, so that its
+/// locks do not stall every other node. Acknowledged writes are on disk, whatever the server's
+/// default. A connection sees nothing until its account is set.
 const SETTINGS: &str = "set statement_timeout = '10s'; set lock_timeout = '5s'; \
     set idle_in_transaction_session_timeout = '10s'; set synchronous_commit = on; \
     set jurat.account = ''";
-/// The policies of the tables compare it with their rows.
+/// Sets the account that the policies of the tables compare with their rows.
 const SIGHT: &str = "select set_config('jurat.account', $1, false)";
-/// No account has this name.
+/// Stands for every account; no account has this name.
 const EVERYTHING: &str = "*";
 
-/// The connections. None keeps the sight of its previous user, because every way to take one sets the
-/// sight anew.
+/// The connections. None keeps the account of its previous user, because every way to take a
+/// connection sets its account.
 #[derive(Debug)]
 pub(super) struct TenantPool {
     pool: PgPool,
@@ -62,14 +63,14 @@ impl TenantPool {
         Ok(connection)
     }
 
-    /// A transaction that sees the rows of an account, in one message.
+    /// Begins a transaction that sees the rows of an account, with one message.
     pub(super) async fn begin(&self, behalf: &Behalf) -> Result<Transaction<'static, Postgres>> {
         // The name of an account has only letters, digits and `_`.
         let begin = format!("begin; set local jurat.account = '{}'", whose(behalf));
         Ok(self.pool.begin_with(AssertSqlSafe(begin)).await?)
     }
 
-    /// The same for an operation that only reads: all its statements see the same moment.
+    /// Like `begin`, for a read-only operation: all its statements see the same moment.
     pub(super) async fn begin_reading(
         &self,
         behalf: &Behalf,

@@ -38,11 +38,11 @@ impl SqliteReaders {
         let idle = Arc::clone(&self.idle);
         let reading = tokio::task::spawn_blocking(move || {
             let mut connection = idle.lock().pop().ok_or_else(closed)?;
-            // A read that panics must not take its connection away.
+            // A read that panics must not lose its connection.
             let outcome = catch_unwind(AssertUnwindSafe(|| at_one_moment(&mut connection, work)));
             let ended = end(&connection);
             idle.lock().push(connection);
-            // Given back here, so that a caller who stops waiting takes no connection away.
+            // Released here, so that no connection is lost if the caller stops waiting.
             drop(permit);
             let found = outcome.unwrap_or_else(|_| Err(panicked()))?;
             ended.map(|()| found)
@@ -50,7 +50,7 @@ impl SqliteReaders {
         reading.await.map_err(StoreError::unavailable)?
     }
 
-    /// Waits for those that read, then closes the connections.
+    /// Waits for reads in progress, then closes the connections.
     pub(super) async fn close(&self) {
         if let Ok(every) = self.free.acquire_many(READERS).await {
             self.free.close();

@@ -8,9 +8,9 @@ use crate::{Result, StoreError, db::migrations};
 
 /// How long a connection waits for a lock that another process holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// More than there are statements, so that none is ever compiled twice.
+/// Larger than the number of statements, so that none is compiled twice.
 const STATEMENTS: usize = 512;
-/// What the writer keeps of the database in memory, so that it seldom has to read.
+/// The size of the writer's cache, which makes reads from disk rare.
 const CACHE_KIB: i64 = 64 * 1024;
 /// The write-ahead log shrinks to this after a checkpoint.
 const LOG_LIMIT_BYTES: i64 = 64 * 1024 * 1024;
@@ -31,7 +31,7 @@ pub(super) fn open_file(path: &Path) -> Result<Connection> {
     )?;
     prepare(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // With less, a power cut may undo what was acknowledged.
+    // A weaker setting could lose acknowledged writes in a power failure.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "journal_size_limit", LOG_LIMIT_BYTES)?;
     // A negative number is KiB, a positive one pages.
@@ -53,7 +53,7 @@ pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Whether the file holds no table at all. Reading it writes nothing to it.
+/// Whether the file contains no table. The check writes nothing to the file.
 pub(crate) fn is_blank(path: &Path) -> rusqlite::Result<bool> {
     let connection = connect_reader(path)?;
     connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
@@ -87,7 +87,7 @@ fn migrate(connection: &mut Connection) -> Result<()> {
     Ok(())
 }
 
-/// How SQLite finds the rows of a statement: one line for each table or index that it reads.
+/// SQLite's plan for a statement: one line for each table or index that it reads.
 #[cfg(test)]
 pub(crate) fn plan(text: &str) -> Vec<String> {
     let connection = open_memory().unwrap();

@@ -13,9 +13,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{Result, StoreError, StoreLoad, error::DatabaseRefusal};
 
-/// The length of the queue; a write that finds it full waits to be queued.
+/// Maximum length of the queue; a write that finds it full waits to be queued.
 const QUEUE: usize = 1_024;
-/// The most writes that share one commit.
+/// Maximum number of writes that share one commit.
 const BATCH: usize = 256;
 
 pub(super) struct SqliteWriter {
@@ -30,7 +30,7 @@ enum WriterMessage {
 
 /// A write in the queue.
 trait QueuedWrite: Send {
-    /// Does the work within the transaction, and says whether to keep it.
+    /// Does the work within the transaction, and returns whether to keep it.
     fn run(&mut self, tx: &mut Connection) -> SavepointEnd;
     /// Answers the caller, after the commit.
     fn answer(self: Box<Self>, commit: &CommitOutcome);
@@ -47,14 +47,14 @@ enum CommitOutcome {
     Failed(Arc<rusqlite::Error>),
     /// SQLite undid the whole transaction when one write failed, as it does on a full disk.
     Undone,
-    /// An earlier commit may or may not be on disk. Trying again could acknowledge what is lost.
+    /// An earlier commit may or may not be on disk. A retry could acknowledge a lost write.
     DiskUnsure,
 }
 
 struct PendingWrite<T, W> {
     work: Option<W>,
     outcome: Option<Result<T>>,
-    /// Whether to keep the work, by its result.
+    /// Decides from the result whether to keep the work.
     is_kept: fn(&T) -> bool,
     reply: oneshot::Sender<Result<T>>,
 }
@@ -89,7 +89,7 @@ impl SqliteWriter {
         self.write_kept(work, |_| true).await
     }
 
-    /// Returns when the work is committed, or undone because its result is not to be kept.
+    /// Returns when the work is committed, or rolled back because `is_kept` rejects its result.
     pub(super) async fn write_kept<T, W>(&self, work: W, is_kept: fn(&T) -> bool) -> Result<T>
     where
         T: Send + 'static,
@@ -196,7 +196,7 @@ fn try_commit(
     for write in batch {
         run(connection, "savepoint one_write")?;
         if write.run(connection) == SavepointEnd::Undo {
-            // Without this the next write would run by itself, outside any transaction.
+            // Without this check the next write would run outside any transaction.
             if connection.is_autocommit() {
                 return Ok(CommitOutcome::Undone);
             }
@@ -218,8 +218,9 @@ where
     W: FnOnce(&mut Connection) -> Result<T> + Send,
 {
     fn run(&mut self, tx: &mut Connection) -> SavepointEnd {
-        // The thread outlives a write that panics, because it is the only one that writes. The changes
-        // are undone, and nothing else is left behind, because the write owns everything it uses.
+        // The thread must survive a write that panics, because no other thread writes. The changes
+        // are rolled back, and nothing else is left behind, because the write owns everything it
+        // uses.
         self.outcome = self.work.take().map(|work| {
             catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| Err(panicked()))
         });
@@ -231,7 +232,7 @@ where
     fn answer(self: Box<Self>, commit: &CommitOutcome) {
         let outcome = match (self.outcome, commit) {
             (Some(outcome), CommitOutcome::Done) => outcome,
-            // A write that failed by itself keeps its own reason.
+            // A write that failed by itself reports its own error.
             (Some(Err(error)), _) => Err(error),
             (_, CommitOutcome::Failed(error)) => Err(StoreError::unavailable(Arc::clone(error))),
             (_, CommitOutcome::Undone) => Err(StoreError::unavailable(DatabaseRefusal::Undone)),
@@ -292,7 +293,7 @@ mod tests {
         writer.write(count).await.unwrap()
     }
 
-    /// Holds the writer up while the others queue, so that they share one commit.
+    /// Blocks the writer while the other writes queue, so that they share one commit.
     async fn together<T>(writer: &SqliteWriter, others: impl Future<Output = T>) -> T {
         let (begun, holding) = oneshot::channel();
         let (open, gate) = mpsc::channel::<()>();
@@ -301,7 +302,7 @@ mod tests {
             gate.recv().map_err(StoreError::unavailable)
         });
         let meanwhile = async {
-            // Nothing is queued before: it could share the commit of what holds the writer up.
+            // Nothing is queued earlier, because it could share the commit of the blocking write.
             holding.await.unwrap();
             tokio::join!(others, async { open.send(()).unwrap() }).0
         };

@@ -27,7 +27,7 @@ use crate::{
 
 const GET: &str =
     concatcp!("select ", RUN_COLUMNS, " from task_runs where account_id = $1 and id = $2");
-/// A run has no more than 64.
+/// A run has at most 64 steps.
 const STEPS: &str = concatcp!(
     "select ",
     STEP_COLUMNS,
@@ -68,14 +68,14 @@ const BEFORE: &str = "\
     select run_id, seq, kind, body, at from task_run_events \
     where account_id = $1 and run_id = $2 and seq < $3 order by seq desc limit $4";
 
-/// A queued step can be taken now, unless its executor is at its limit: then the end of a lease is
-/// waited for.
+/// Queued steps are left out: they can be taken now, unless their executor is at its limit until a
+/// lease ends.
 const NEXT_DUE: &str = "\
     select 'steps' as id, min(at) as at from (\
         select min(run_at) as at from task_run_steps where status = 'RETRY_WAIT' \
         union all select min(lease_until) as at from task_run_steps where status = 'LEASED') \
     as times";
-/// An index finds the minimum of each, but not any one of them.
+/// Each subquery asks for a minimum, because an index finds a minimum but not an arbitrary row.
 const OPEN: &str = "\
     select 'steps' as id, \
     (select min(executor) from task_run_steps where status = 'QUEUED') as queued, \
@@ -103,7 +103,7 @@ pub(super) async fn get(tx: &mut Tx<'_>, run: &AgentRunKey) -> Result<Option<Age
     Ok(Some(AgentRunRecord { steps, ..found }))
 }
 
-/// A run, and how many of its steps have one status.
+/// A run, and the number of its steps that have one status.
 fn read_part(cells: &dyn DbRow) -> Result<AgentRunSummary> {
     let columns = RowReader::new(cells, "task_runs", "id")?;
     let status: StepStatus = columns.word("step_status")?;

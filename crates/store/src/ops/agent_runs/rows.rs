@@ -78,7 +78,7 @@ pub(super) fn events_text(events: &[AgentRunEvent]) -> Result<String> {
     event_texts(events.iter().map(|event| Ok((event.kind.as_str(), json(&event.body)?))))
 }
 
-/// The answer of an agent, as its row keeps it.
+/// The answer of an agent, as stored in its row.
 #[derive(Serialize, Deserialize)]
 struct ConclusionDocument {
     output: Value,

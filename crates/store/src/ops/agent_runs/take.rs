@@ -1,8 +1,8 @@
 //! Takes steps: each goes to one worker, and no executor gets more than it may do concurrently.
 //!
 //! If some steps have to wait, accounts get a fair share. There is no list of queued steps by
-//! account, so a few accounts are considered, and a few runs of each; it takes no longer if one has
-//! very many.
+//! account, so a few accounts are considered, and a few runs of each. A take therefore lasts no
+//! longer if an account has very many.
 
 use std::{
     cmp::Reverse,
@@ -27,8 +27,8 @@ use crate::{
     ops::agent_events::NotLeaseHolder,
 };
 
-/// How many accounts are considered if steps have to wait, and how many runs of each: unstarted
-/// ones, and others.
+/// The number of accounts to consider if steps have to wait, and the number of runs of each: this
+/// limit applies to unstarted and to started runs separately.
 const ACCOUNTS: u32 = 32;
 const RUNS: u32 = 8;
 
@@ -45,7 +45,7 @@ const LEFT: (&str, &str) = of_found!(
     ""
 );
 
-/// Walks from one executor with queued steps to the next, without reading other steps.
+/// Finds the executors with queued steps one by one, without reading other steps.
 const EXECUTORS: &str = "\
     with recursive named (executor) as (\
         select min(executor) from task_run_steps where status = 'QUEUED' \
@@ -58,7 +58,7 @@ const IN_FLIGHT: &str = "\
     select account_id, executor from task_run_steps \
     where executor = $1 and status = 'LEASED' limit $2";
 
-/// The number in progress counts for the run and the executor.
+/// `times` is the number of steps in progress that have the same run and executor.
 macro_rules! queued {
     ($of:literal, $rest:literal) => {
         const_format::concatcp!(
@@ -91,7 +91,7 @@ const QUEUED: (&str, &str) = (
     ),
 );
 
-/// Walks from one account with open runs to the next, without reading other runs.
+/// Finds the accounts with open runs one by one, without reading other runs.
 const WITH_RUNS: &str = "\
     with recursive named (account_id, place) as (\
         select (select min(account_id) from task_runs \
@@ -160,10 +160,10 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     LEFT,
 ];
 
-/// The number of steps that return to the queue in one transaction.
+/// Maximum number of steps that return to the queue in one transaction.
 const AGAIN: u32 = 256;
 
-/// A step that could be taken: the first is the most urgent one.
+/// A step that could be taken. The most urgent step comes first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct QueuedStep {
     run_at: Timestamp,
@@ -171,7 +171,7 @@ struct QueuedStep {
     step: TakenAgentStep,
     executor: String,
     at_once: Option<u32>,
-    /// How many steps of its run the executor has.
+    /// The number of steps of the run that the executor has.
     in_flight: u32,
     attempt: u32,
     was_begun: bool,
@@ -180,9 +180,9 @@ struct QueuedStep {
 /// The free capacity.
 #[derive(Debug, Default)]
 struct StepCapacity {
-    /// How many more steps each executor can start.
+    /// The number of steps that each executor can still start.
     free: BTreeMap<String, usize>,
-    /// How many steps of each account these executors have.
+    /// The number of each account's steps that these executors have.
     held: BTreeMap<AccountId, usize>,
 }
 
@@ -222,13 +222,14 @@ async fn queue_again(tx: &mut Tx<'_>, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// The most urgent steps of an executor: as many as it can start now, plus one if there is one.
+/// The most urgent steps of an executor: as many as it can start now, and one more to show whether
+/// some have to wait.
 async fn of_executor(
     tx: &mut Tx<'_>,
     take: &AgentStepTake,
     (executor, room): (&str, &mut StepCapacity),
 ) -> Result<Vec<QueuedStep>> {
-    // Two concurrent counts would let it do twice as much.
+    // Two concurrent counts could give the executor twice its limit.
     tx.lock(&format!("steps of {executor}")).await?;
     let held = tx.all(IN_FLIGHT, args![executor, take.per_executor], read_account).await?;
     let under_way = u32::try_from(held.len()).unwrap_or(u32::MAX);
@@ -243,8 +244,8 @@ async fn of_executor(
     tx.all(tx.own(QUEUED), args![executor, free.saturating_add(1)], read_queued).await
 }
 
-/// Some steps of some accounts. Where there are many, others are looked at each time: it begins at a
-/// place that is drawn, and goes on from the first behind the last.
+/// Some steps of some accounts. The search starts at a random account and wraps around, so that it
+/// considers different accounts each time if there are many.
 async fn of_accounts(tx: &mut Tx<'_>, take: &AgentStepTake) -> Result<Vec<QueuedStep>> {
     let drawn = format!("acct_{}", take.token);
     let mut accounts = tx.all(WITH_RUNS, args![&drawn, ACCOUNTS], read_account).await?;

@@ -1,4 +1,4 @@
-//! Writes runs. Every operation changes steps before their run, so that no two wait for each other.
+//! Writes runs. Every operation changes steps before their run, so that no two operations deadlock.
 
 use jurat_core::{
     agent_run::{AgentRunAddition, AgentRunEvent, AgentRunKey, AgentStep},
@@ -84,7 +84,7 @@ pub(super) async fn submit(
         submit.ordered_by.as_deref()
     ];
     if tx.run(ADD, args).await? == 0 {
-        // A concurrent request added it, and has committed by now.
+        // A concurrent request added the run, and has committed by now.
         let known = known(tx, submit).await?;
         return known.ok_or_else(|| StoreError::conflict("the run was added and is not there"));
     }

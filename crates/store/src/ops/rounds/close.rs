@@ -19,8 +19,8 @@ const END: &str = "\
     update rounds set state = $4, closed_at = $5, outcome = $6, verdict = $7, \
     agreement_bp = $8, confidence_bp = $9, consensus = $10, receipt_id = $11 \
     where account_id = $1 and id = $2 and state = 'open' and lease_token = $3";
-/// One statement, one message for PostgreSQL: a close that does not end the round writes nothing. On
-/// SQLite three statements cost less than one that does it all.
+/// One statement and one message for PostgreSQL: a close that does not end the round writes
+/// nothing. On SQLite three statements cost less than a combined one.
 const CLOSE_POSTGRES: &str = concatcp!(
     "with ended as (",
     END,
@@ -66,7 +66,8 @@ pub(super) async fn close(
 ) -> Result<Result<RoundCharge, RoundLost>> {
     let mut charge = RoundCharge::Own;
     if let Some(CaptureRow { execution_id, unpaid }) = row.capture.take() {
-        // Waits for another transaction that captures the same; a rollback removes the row.
+        // Waits for another transaction that captures the same execution; a rollback removes the
+        // row.
         let args = args![&row.account_id, execution_id, &row.id, row.closed_at];
         if tx.run(CAPTURE, args).await? == 0 {
             (row, charge) = (*unpaid, RoundCharge::PaidBefore);
@@ -95,7 +96,8 @@ pub(super) async fn close(
     Ok(Ok(charge))
 }
 
-/// Keeps the round from being erased until it has ended.
+/// Whether the texts of the round are to be erased. The lock keeps this unchanged until the round
+/// ends.
 async fn is_erased(tx: &mut Tx<'_>, row: &ClosingRow) -> Result<bool> {
     let read = |cells: &dyn DbRow| {
         let erased_at = cells.number("erased_at").map_err(crate::StoreError::unavailable)?;
@@ -105,7 +107,7 @@ async fn is_erased(tx: &mut Tx<'_>, row: &ClosingRow) -> Result<bool> {
     Ok(tx.first(tx.own(ERASED), args, read).await?.unwrap_or(false))
 }
 
-/// Ends a round; `false` if it has ended already or is another node's.
+/// Ends a round; `false` if it has ended already or belongs to another node.
 pub(super) async fn end(tx: &mut Tx<'_>, row: ClosingRow) -> Result<bool> {
     if tx.is_sqlite() { end_in_steps(tx, row).await } else { end_in_one(tx, row).await }
 }

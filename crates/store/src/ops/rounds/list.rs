@@ -1,5 +1,5 @@
-//! The lists of rounds. Each filter has a text of its own, so that it reads along an index: one text for
-//! all would read every round of an account to find none.
+//! Lists of rounds. Each filter has its own statement, so that it uses an index: one statement for
+//! all filters would read every round of an account to find none.
 
 use const_format::concatcp;
 use jurat_core::{
@@ -16,7 +16,7 @@ use crate::{
     db::tx::{SqlArg, Tx, args},
 };
 
-/// Outputs may be large, so a list reads no document but the seats.
+/// Outputs may be large, so a list does not read them.
 const SELECT: &str = concatcp!(
     "select ",
     OPEN_COLUMNS,
@@ -24,22 +24,22 @@ const SELECT: &str = concatcp!(
      rounds.confidence_bp, rounds.receipt_id from rounds where "
 );
 
-/// A part of an account's rounds, and whether only closed ones.
+/// Selects a range of an account's rounds, and only closed ones if `$4` says so.
 const PART: &str = "\
     rounds.account_id = $1 and rounds.id < $2 and rounds.id > $3 \
     and rounds.state = coalesce($4, rounds.state)";
 
-// The newest of one kind and one outcome, along the index `rounds_by_answer`. The newest of each part are
-// the newest of all.
+// The newest rounds of one kind and one outcome, through the index `rounds_by_answer`. The newest
+// of all are among the newest of each part.
 const PART_OF_KIND: &str = concatcp!("select * from (", SELECT, PART, " and rounds.kind = ");
 const NEWEST_6: &str = " order by rounds.id desc limit $6) as newest";
 
-/// The parameters are the account, the rounds to stay between, the state, the other filters, and the
+/// The parameters are the account, the two ends of the range, the state, the other filters, and the
 /// limit.
 const ANY: &str = concatcp!(SELECT, PART, " order by rounds.id desc limit $5");
 
-/// Open rounds have no outcome and are few in all accounts together. `coalesce` keeps the databases from
-/// reading along the primary key instead of the index `rounds_open`.
+/// Open rounds have no outcome and are few in all accounts together. `coalesce` makes the databases
+/// use the index `rounds_open` instead of the primary key.
 const OF_KIND: &str = concatcp!(
     PART_OF_KIND,
     "$5 and rounds.outcome = 'agreed'",
@@ -85,7 +85,7 @@ const OF_BOTH: &str = concatcp!(
     " and rounds.kind = $5 and rounds.outcome = $6 order by rounds.id desc limit $7"
 );
 
-/// Along the index `rounds_open`; open rounds have no outcome.
+/// Uses the index `rounds_open`; open rounds have no outcome.
 const UNDER_WAY: &str = concatcp!(
     SELECT,
     "coalesce(rounds.account_id, '') = $1 and coalesce(rounds.id, '') < $2 \
@@ -102,7 +102,7 @@ const NOT_CLOSED: &str = concatcp!(
      and rounds.outcome = coalesce($6, rounds.outcome) order by rounds.id desc limit $7"
 );
 
-/// The text for a filter, and its arguments between the bounds and the limit.
+/// The statement for a filter, and its arguments between the range and the limit.
 fn round_list(filter: &RoundFilter) -> (&'static str, Vec<Option<&'static str>>) {
     let (kind, outcome) = (filter.kind.map(JobKind::as_str), filter.outcome.map(Outcome::as_str));
     let state = filter.state.map(RoundStatus::as_str);
@@ -149,7 +149,7 @@ mod tests {
         after: None,
     };
 
-    /// How SQLite finds the rows of a list: one line for each place that it reads.
+    /// SQLite's plan for a list: one line for each table or index that it reads.
     fn plan(filter: &RoundFilter) -> Vec<String> {
         let connection = setup::open_memory().unwrap();
         let (text, _) = round_list(filter);

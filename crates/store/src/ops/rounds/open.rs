@@ -1,4 +1,4 @@
-//! Opens a round, with its run, its hold and its part of the day.
+//! Opens a round, with its verifier run, its hold and its part of the daily limit.
 
 use const_format::concatcp;
 use jurat_core::account::ledger::{CreditAdmission, admit};
@@ -17,7 +17,7 @@ const INTO: &str = "\
     values ($1, $2, $3, 'open', $4, $5, $6, ";
 const VALUES: &str = " + $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)";
 const OPEN_SQLITE: &str = concatcp!(INTO, "$6", VALUES);
-/// One statement, one message, also with the request.
+/// One statement and one message, even with the request.
 const OPEN_POSTGRES: &str = concatcp!(
     "with opened as (",
     INTO,
@@ -56,7 +56,7 @@ pub(super) async fn open(
     Ok(Ok(row.opened()))
 }
 
-/// Decides how much a limited account holds, or says why it holds nothing.
+/// Decides how much a limited account holds, or returns the reason to refuse the round.
 async fn hold(tx: &mut Tx<'_>, row: &mut RoundRow) -> Result<Option<RoundOpenRefusal>> {
     let Some(hold) = row.limited() else { return Ok(None) };
     let available_micros = ledger::locked_balance(tx, &row.account_id).await?.available;

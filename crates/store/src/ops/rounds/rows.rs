@@ -39,7 +39,7 @@ pub(crate) const OPEN_COLUMNS: &str = "\
 pub(super) const REPLICA_COLUMNS: &str = "\
     round_id, position, session_id, executor, label, failure, latency_ms, cost_micros, document";
 
-/// The state of a round that has not ended; every other state is how it ended.
+/// The state of a round that has not ended; every other state says how it ended.
 const OPEN: &str = "open";
 
 pub(super) struct RoundRow {
@@ -66,12 +66,12 @@ pub(super) struct RoundRow {
     pub(super) most_micros: Option<i64>,
     pub(super) is_limited: Option<i64>,
     pub(super) day_cap_micros: Option<i64>,
-    /// The run that the round is.
+    /// The verifier run of the round.
     pub(super) run_row: Option<VerifierRunRow>,
-    /// The hold that is wanted; how much of it is held depends on the balance.
+    /// The hold that is wanted; the balance decides how much of it is held.
     hold: Option<CreditHold>,
     pub(super) posting: Option<Posting>,
-    /// The request, in one line and in full.
+    /// The request in one line; `request` is the full one.
     pub(super) asked: Option<String>,
     pub(super) request: Option<String>,
 }
@@ -120,19 +120,19 @@ impl RoundRow {
         self.run_row.is_none() && self.posting.is_none() && self.reserved().is_none()
     }
 
-    /// The part of the day that the round reserves: the most that it can cost, so that the day is never
-    /// overspent.
+    /// The part of the daily limit that the round reserves: its maximum cost, so that the limit is
+    /// never exceeded.
     pub(super) fn reserved(&self) -> Option<DayReservation> {
         let (micros, cap) = (reserve_of(&self.hold?), self.day_cap_micros?);
         (0 < micros).then(|| DayReservation { day: day_of(self.opened_at), micros, cap })
     }
 
-    /// The hold of an account that must be able to pay it.
+    /// The hold of an account that must be able to pay for it.
     pub(super) fn limited(&self) -> Option<CreditHold> {
         self.hold.filter(|hold| hold.is_limited && 0 < hold.micros)
     }
 
-    /// Holds less than is wanted, because the account has less. It may owe so much in the end.
+    /// Holds the amount that the account can pay, and lets the account owe the rest up to a limit.
     pub(super) fn hold_only(&mut self, held_micros: i64, may_owe_micros: i64) {
         if let Some(posting) = self.posting.take() {
             let posting = Posting { lines: Vec::new(), change: Balance::default(), ..posting };
@@ -141,7 +141,7 @@ impl RoundRow {
         self.held_micros = Some(held_micros);
     }
 
-    /// How the round was opened.
+    /// The hold with which the round was opened.
     pub(super) fn opened(&self) -> RoundOpening {
         match (self.hold, self.held_micros) {
             (Some(hold), Some(held_micros)) if held_micros < hold.micros => {
@@ -152,16 +152,16 @@ impl RoundRow {
     }
 }
 
-/// The posting of an account that may owe any amount.
+/// The `may_owe` of an account that may owe any amount.
 const NOT_LIMITED: i64 = -1;
 
-/// The amount that a round reserves of a day.
+/// The amount that a round reserves from the daily limit.
 fn reserve_of(hold: &CreditHold) -> i64 {
     hold.micros.max(hold.most_micros)
 }
 
-/// A round that was taken over, or nothing if it is unreadable: one such round must not keep a node
-/// from starting or from taking over the others.
+/// A round that was taken over, or `None` if it is unreadable: such a round must not keep a node
+/// from starting or from taking over other rounds.
 pub(super) fn read_taken_over(cells: &dyn DbRow) -> Result<Option<OpenRound>> {
     let read = RowReader::new(cells, "rounds", "id").and_then(|columns| open_of(&columns));
     match read {
@@ -234,7 +234,7 @@ fn hold_of(columns: &RowReader<'_>) -> Result<Option<CreditHold>> {
     let Some(micros) = columns.maybe_number("held_micros")? else { return Ok(None) };
     Ok(Some(CreditHold {
         micros,
-        // An earlier program wrote no most, and held it.
+        // Earlier versions stored no maximum, because they held all of it.
         most_micros: columns.maybe_number("most_micros")?.unwrap_or(micros),
         least_micros: micros,
         is_limited: columns.number("is_limited")? != 0,
@@ -256,19 +256,19 @@ pub(super) struct ClosingRow {
     pub(super) receipt_id: String,
     pub(super) entry: String,
     pub(super) replicas: Vec<ReplicaRow>,
-    /// How the run of the round ends.
+    /// The end of the round's verifier run.
     pub(super) run_end: Option<VerifierRunEndRow>,
-    /// How the credit that the round holds is settled.
+    /// The settlement of the credit that the round holds.
     pub(super) posting: Option<Posting>,
-    /// The part of its day that the round gives back.
+    /// The part of the daily limit that the round returns.
     pub(super) returned: Option<DayReservation>,
     /// The execution whose cost is captured once.
     pub(super) capture: Option<CaptureRow>,
-    /// Where the texts of judges are, whose verifier may have been deleted in the meantime.
+    /// The location of the judges' texts, whose verifier may have been deleted in the meantime.
     pub(super) words: Option<JudgeTextLocation>,
 }
 
-/// Where the texts of a verifier's judges are.
+/// The location of the texts of a verifier's judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JudgeTextLocation {
     /// In the answers.
@@ -290,7 +290,7 @@ impl JudgeTextLocation {
 /// The execution of a task call whose cost a round captures.
 pub(super) struct CaptureRow {
     pub(super) execution_id: String,
-    /// How the round ends if another one captured it.
+    /// The end of the round if another round captured the cost.
     pub(super) unpaid: Box<ClosingRow>,
 }
 
@@ -360,7 +360,7 @@ fn parsed<'a, D: serde::Deserialize<'a>>(text: &'a str) -> Result<D> {
     serde_json::from_str(text).map_err(StoreError::unavailable)
 }
 
-/// A share in ten-thousandths, to which these numbers are rounded anyway.
+/// A share in ten-thousandths, the precision to which these numbers are rounded anyway.
 #[expect(clippy::cast_possible_truncation, reason = "it lies between 0 and 10,000")]
 fn to_bp(share: f64) -> i64 {
     (share.clamp(0.0, 1.0) * 10_000.0).round() as i64

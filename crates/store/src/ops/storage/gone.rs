@@ -13,8 +13,8 @@ use crate::{
     ops::erasure::{ERASED_ANSWER, READABLE_CONSENSUS, READABLE_DOCUMENT, READABLE_SPEC},
 };
 
-/// Notes of steps keep a step from being paid twice: they stay until their rounds are pruned, when
-/// the task is over for long. So do those of rounds under way.
+/// Notes of task calls keep a call from being paid for twice: they stay until their rounds are
+/// pruned, long after the task ended. Notes of open rounds stay, too.
 const OLD_ANSWERS: &str = "\
     from idempotency where account_id = $2 and created_at < $3 \
     and (operation <> 'task_step' or exists (select 1 from rounds \
@@ -35,7 +35,7 @@ const ANSWERS_COUNT: &str = concatcp!(
     ") as old"
 );
 
-/// The driver may still read a call of an open task.
+/// Skips rounds of open tasks, because the driver may still read them.
 macro_rules! old_rounds {
     ($task:expr) => {
         const_format::concatcp!(
@@ -118,11 +118,11 @@ const PAYLOAD: &str = "delete from round_payloads where account_id = $1 and roun
 const REASONING: &str = "\
     update verifier_runs set reasoning = null, pruned_at = $1 where account_id = $2 and id = $3";
 
-/// One that can still be complained of is due once more.
+/// A task that can still be disputed is due once more, and is not pruned yet.
 const OLD_TASKS: &str = "\
     tasks where account_id = $2 and ended_at < $3 and pruned_at is null and due_at is null \
     order by ended_at limit $4";
-/// Its digest stays, and says which contract it was.
+/// The digest stays, and identifies the contract.
 const TASKS: (&str, &str) = of_found!(
     "update tasks set pruned_at = $1, events_pruned_at = coalesce(events_pruned_at, $1), \
      contract = '{}'",
@@ -143,7 +143,7 @@ const OF_TASK: &[&str] = &[
 const OLD_AGENT_RUNS: &str = "\
     task_runs where account_id = $2 and finished_at < $3 and pruned_at is null \
     order by finished_at limit $4";
-/// Who the agents were is a part of how it stands; what they were asked is not.
+/// Keeps the identities of the agents, which belong to the state of the run, but not their prompts.
 const PRUNE_AGENT_RUNS: &str = "\
     update task_runs set pruned_at = $1, \
     events_pruned_at = coalesce(events_pruned_at, $1), result = null, spec = ";

@@ -1,5 +1,4 @@
-//! Reads tasks. Each filter of the list has a statement of its own, so that it reads along an
-//! index.
+//! Reads tasks. Each filter of the list has its own statement, so that it uses an index.
 
 use const_format::concatcp;
 use jurat_core::{
@@ -62,13 +61,13 @@ const SELECT_CANDIDATES: &str = "\
 const CANDIDATE: &str = concatcp!(SELECT_CANDIDATES, "and candidate_id = $3");
 const CANDIDATES: &str = concatcp!(SELECT_CANDIDATES, "order by candidate_id limit $3");
 
-/// Far more executors than can propose in an epoch.
+/// The limit is far above the number of executors that can propose in an epoch.
 const REFERENCES: &str = "\
     select candidate_id, evidence_refs from task_candidates \
     where account_id = $1 and task_id = $2 and digest = $3 \
     order by created_at, candidate_id limit 1000";
 
-/// A voter votes once in a vote, and no more voters than this are asked.
+/// A voter casts one ballot in a vote, and no more voters than the limit are asked.
 const BALLOTS: &str = "\
     select candidate_id, turn, voter, ballot, salt, round_id, created_at from task_ballots \
     where account_id = $1 and task_id = $2 and candidate_id = $3 and turn = $4 \
@@ -77,7 +76,7 @@ const BALLOTS: &str = "\
 const NEXT_DUE: &str = "\
     select 'tasks' as id, due_at from tasks where due_at is not null order by due_at limit 1";
 
-/// After every point in time.
+/// Later than any other time.
 pub(crate) const LAST: Timestamp = Timestamp::from_micros(i64::MAX);
 
 /// Every statement, to check the query plans.

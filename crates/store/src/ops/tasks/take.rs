@@ -23,7 +23,8 @@ use crate::{
     },
 };
 
-/// How many accounts are considered, and how many tasks of each: open ones, and unstarted ones.
+/// The number of accounts to consider, and the number of tasks of each: this limit applies to open
+/// and to unstarted tasks separately.
 const ACCOUNTS: u32 = 32;
 const OF_EACH: u32 = 64;
 
@@ -33,7 +34,7 @@ const OLDEST: (&str, &str) = (
      for update skip locked",
 );
 
-/// Walks from one account with open tasks to the next, without reading other tasks.
+/// Finds the accounts with open tasks one by one, without reading other tasks.
 const WITH_TASKS: &str = "\
     with recursive named (account_id, place) as (\
         select (select min(account_id) from tasks where ended_at is null and account_id > $1), 1 \
@@ -115,7 +116,7 @@ pub(super) async fn due(tx: &mut Tx<'_>, take: &TaskTake) -> Result<TakenTasks> 
     let (some_wait, number) = (chosen.len() < all, chosen.len());
     let chosen = chosen.into_iter().map(|(_, key)| key);
     let tasks: Vec<TaskKey> = chosen.filter(|key| is_taken.contains(key)).collect();
-    // If others were faster, another look is worthwhile.
+    // If other nodes took some of the tasks first, another look is worthwhile.
     let some_wait = some_wait && tasks.len() == number;
     Ok(TakenTasks { tasks, some_wait, looked_to })
 }
@@ -128,7 +129,7 @@ async fn with_tasks(tx: &mut Tx<'_>, take: &TaskTake) -> Result<Vec<AccountId>> 
     tx.all(WITH_TASKS, args![after, ACCOUNTS], read).await
 }
 
-/// Takes those that no other node took in the meantime.
+/// Takes the tasks that no other node took in the meantime.
 async fn taken(tx: &mut Tx<'_>, take: &TaskTake, chosen: &[DueTask]) -> Result<BTreeSet<TaskKey>> {
     if chosen.is_empty() {
         return Ok(BTreeSet::new());

@@ -26,7 +26,7 @@ const ADD: &str = "\
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14) \
     on conflict do nothing";
 
-/// How many are open, counted only as far as it matters.
+/// The number of open tasks, counted only up to the limit.
 const OPEN: &str = "\
     select $1 as id, count(*) as times from (\
         select 1 from tasks where account_id = $1 and ended_at is null limit $2) as open_tasks";
@@ -100,7 +100,7 @@ pub(super) async fn submit(
         submit.ordered_by.as_deref()
     ];
     if tx.run(ADD, args).await? == 0 {
-        // A concurrent request added it, and has committed by now.
+        // A concurrent request added the task, and has committed by now.
         let known = known(tx, submit).await?;
         return known.ok_or_else(|| StoreError::conflict("the task was added and is not there"));
     }
@@ -168,7 +168,7 @@ pub(super) async fn append(
     }
     for event in &append.events {
         if let TaskEvent::Complained { epoch, .. } = event {
-            // A decision that is complained about is not used again, even if another task made it.
+            // A disputed decision is not used again, even if another task made it.
             knowledge::deprecate_same(tx, key, *epoch, append.at).await?;
         }
     }

@@ -19,7 +19,7 @@ pub(super) async fn admit(tx: &mut Tx<'_>, monthly: &CreditGrant) -> Result<()> 
         return Ok(());
     }
     tx.run(ACCOUNT, args![account, *at]).await?;
-    // The rest of the month before is topped up, and not added to; a debt is paid from the credit.
+    // The rest of the previous month is topped up, not added to; a debt is paid from the credit.
     let available = locked_balance(tx, account.as_str()).await?.available.max(0);
     let grant = CreditGrant {
         account: account.clone(),

@@ -108,7 +108,7 @@ async fn held(
     tx.first(OWN, args![&id, account], read_template).await
 }
 
-/// Whether the version is published; `None` when it is not there.
+/// Whether the version is published; `None` if there is no such version.
 async fn is_published(tx: &mut Tx<'_>, id: &str, version: u32) -> Result<Option<bool>> {
     let read = |cells: &dyn DbRow| {
         let columns = RowReader::new(cells, "template_versions", "template_id")?;
@@ -117,7 +117,7 @@ async fn is_published(tx: &mut Tx<'_>, id: &str, version: u32) -> Result<Option<
     tx.first(VERSION, args![id, version], read).await
 }
 
-/// Unpublishes a version, or deletes it if there is no statement for that.
+/// Unpublishes a version, or deletes it if `unpublish` is `None`.
 async fn of_version(
     tx: &mut Tx<'_>,
     id: &str,

@@ -53,7 +53,7 @@ pub(super) async fn fork(
     if tx.first(SEEN, seen, read).await?.is_none() {
         return Ok(Err(ForkRefusal::Unknown));
     }
-    // Names of verifiers are chosen while no other fork of the account is made.
+    // Makes other forks of the account wait while the names of verifiers are chosen.
     tx.lock(&format!("workflows of {}", fork.account)).await?;
     let mut taken = names(tx, NAMES, &fork.account).await?;
     for verifier in &fork.verifiers {

@@ -55,7 +55,7 @@ const PIN_CHECK: &str = "\
     and verifier_versions.verifier_id = verifiers.id \
     where verifiers.account_id = $1 and verifiers.id = $2 and verifiers.standing = 'active' \
     and verifier_versions.version = $3 and verifier_versions.config_hash = $4";
-/// The newest version of a template, while it is published.
+/// The newest version of a template, if it is published.
 const NEWEST: &str = "\
     select template_id, summary, document from template_versions \
     where template_id = $1 and version = $2 and unpublished_at is null";
@@ -82,7 +82,8 @@ const PIN_ADD: &str = "\
     insert into template_pins (template_id, version, name, account_id, verifier_id, \
     verifier_version) values ($1, $2, $3, $4, $5, $6)";
 
-/// The lock of publishing with a verifier and of deleting it, so that neither misses the other.
+/// The lock that publishing with a verifier and deleting it share, so that neither misses the
+/// other.
 pub(crate) fn verifier_lock(id: &str) -> String {
     format!("verifier {id}")
 }
@@ -194,7 +195,7 @@ fn published(
     TemplatePublication { version, template, summary, notes, exposed: exposed.collect() }
 }
 
-/// If the newest version under the same handle is equal, it is not copied again.
+/// The newest version, if it is equal and has the same handle: it is not copied again.
 async fn published_before(
     tx: &mut Tx<'_>,
     publish: &TemplatePublish,
@@ -220,7 +221,7 @@ async fn published_before(
     Ok(same.map(|(_, summary)| published(publish, template, summary)))
 }
 
-/// In ascending order: the handles, the templates of the account, the verifiers.
+/// Takes the locks in ascending order: the handles, the templates of the account, the verifiers.
 async fn lock(tx: &mut Tx<'_>, publish: &TemplatePublish) -> Result<()> {
     tx.lock("handles").await?;
     tx.lock(&format!("templates {}", publish.account)).await?;
@@ -264,7 +265,7 @@ async fn check(
     Ok(Ok(handle))
 }
 
-/// The template with the number of the new version: a new one, or that of the workflow.
+/// The template with the number of the new version: a new template, or the one of the workflow.
 async fn next_release(
     tx: &mut Tx<'_>,
     publish: &TemplatePublish,

@@ -101,7 +101,7 @@ const REVOKED: &str = "\
     on verifiers.account_id = template_pins.account_id \
     and verifiers.id = template_pins.verifier_id where template_pins.template_id = $1 \
     and template_pins.version = $2 and verifiers.standing <> 'active'";
-/// SQLite counts parameters as they come, so the viewer stands first.
+/// SQLite numbers parameters by appearance, so the viewer comes first.
 const SEARCH: &str = concatcp!(
     "select * from (select cast($1 as text) as asked_by, ",
     TEMPLATE_COLUMNS,
@@ -136,7 +136,7 @@ pub(super) const BY_SLUG: &str = concatcp!(
     " from templates join accounts on accounts.id = templates.account_id \
      where templates.account_id = $1 and templates.slug = $2"
 );
-/// The accounts that have the handle, or had it recently.
+/// The accounts that have the handle, had it recently, or published something under it.
 macro_rules! of_handle {
     ($table:literal) => {
         const_format::concatcp!(
@@ -178,7 +178,8 @@ const LIVE_PINS: &str = "\
     join templates on templates.id = template_pins.template_id \
     and templates.archived_at is null ";
 
-/// The pins come first, so that a verifier of others that is not published takes as long as none.
+/// The pins come first, so that a foreign verifier that is not published takes as long as a missing
+/// one.
 const PUBLISHED: &str = concatcp!(
     "select ",
     VERIFIER_COLUMNS,
@@ -201,7 +202,7 @@ pub(crate) const SERVING: &str = concatcp!(
      order by accounts.handle, templates.slug, template_versions.version limit 20"
 );
 
-/// A template with its version, as a problem names it.
+/// A template with its version, in the form in which a problem names it.
 pub(crate) fn read_serving(cells: &dyn DbRow) -> Result<String> {
     let columns = RowReader::new(cells, "templates", "slug")?;
     let handle = columns.maybe_text("handle")?.unwrap_or_default();
@@ -268,7 +269,7 @@ fn read_id(cells: &dyn DbRow) -> Result<String> {
     RowReader::new(cells, "templates", "id")?.text("id")
 }
 
-/// The id of a template, whoever may see it: by its current name, or by an old one.
+/// The id of a template, regardless of who may see it: by its current name, or by an old one.
 pub(super) async fn find(
     tx: &mut Tx<'_>,
     which: &TemplateSelector,

@@ -1,4 +1,4 @@
-//! The lists of runs. Each filter has a text of its own, so that it reads along an index.
+//! Lists of verifier runs. Each filter has its own statement, so that it uses an index.
 
 use const_format::concatcp;
 use jurat_core::{
@@ -13,7 +13,7 @@ use crate::{
     ops::rounds::AFTER_ALL,
 };
 
-/// Which part of an account's runs. A version alone is no index: it is looked for along another.
+/// Selects a part of an account's runs. A version alone has no index: another index leads to it.
 macro_rules! newest {
     ($index:literal, $limit:literal, $rest:expr) => {
         concatcp!(
@@ -29,7 +29,7 @@ macro_rules! newest {
     };
 }
 
-/// The newest of each part are the newest of all.
+/// The newest of all are among the newest of each part.
 macro_rules! merged {
     ($index:literal, $limit:literal: $first:expr $(, $rest:expr)*) => {
         concatcp!(
@@ -40,7 +40,7 @@ macro_rules! merged {
     };
 }
 
-/// The lists of one database.
+/// The list statements of one database.
 struct VerifierRunQueries {
     any: &'static str,
     of_both: &'static str,
@@ -103,9 +103,9 @@ macro_rules! lists {
     };
 }
 
-/// PostgreSQL knows how many rows a column divides.
+/// PostgreSQL knows how selective a column is.
 const POSTGRES: VerifierRunQueries = lists!("", "", "", "");
-/// SQLite does not know, and would read along the primary key.
+/// SQLite does not know that, and would use the primary key.
 const SQLITE: VerifierRunQueries = lists!(
     " indexed by verifier_runs_by_verifier",
     " indexed by verifier_runs_by_version",
@@ -114,7 +114,7 @@ const SQLITE: VerifierRunQueries = lists!(
 );
 
 impl VerifierRunQueries {
-    /// The text for a filter, and what it takes between the version and the limit.
+    /// The statement for a filter, and its arguments between the version and the limit.
     fn of<'a>(&self, filter: &'a VerifierRunFilter) -> (&'static str, Vec<Option<&'a str>>) {
         let verdict = filter.verdict.map(VerifierRunVerdict::as_str);
         let purpose = filter.purpose.map(VerifierRunPurpose::as_str);
@@ -151,8 +151,8 @@ pub(super) async fn list(
     tx.all(text, args, read).await
 }
 
-/// The identifiers that a list stays between, without the upper one. They begin with their time, so a
-/// point in time is an identifier as well.
+/// The range of identifiers of a list, without the upper end. Identifiers begin with their time, so
+/// a time can be turned into an identifier.
 fn id_range(filter: &VerifierRunFilter) -> (String, String) {
     let until = filter.until.map_or_else(|| AFTER_ALL.to_owned(), |until| uuid(until, 0));
     let below = filter.before.as_ref().map_or(until.clone(), |before| until.min(before.clone()));
@@ -176,7 +176,7 @@ mod tests {
         before: None,
     };
 
-    /// How SQLite finds the rows of a list: one line for each place that it reads.
+    /// SQLite's plan for a list: one line for each table or index that it reads.
     fn plan(filter: &VerifierRunFilter) -> Vec<String> {
         let connection = setup::open_memory().unwrap();
         let (text, _) = SQLITE.of(filter);

@@ -20,7 +20,7 @@ use crate::{
     ops::{storage::room, workflows::label},
 };
 
-/// Verifiers of others that the caller may tune.
+/// Shared verifiers that the caller may tune.
 const TUNABLE_BY_NAME: &str = concatcp!(
     "select ",
     COLUMNS,
@@ -58,7 +58,7 @@ pub(super) async fn deploy(
     Ok(Ok(DeployedVersion { verifier, config_hash }))
 }
 
-/// Writes the verifier as it is after the deploy, or says why it cannot be.
+/// Writes the verifier as it is after the deploy, or returns the refusal.
 async fn next(
     tx: &mut Tx<'_>,
     deploy: &NewVerifierVersion,
@@ -92,11 +92,11 @@ async fn next(
     if add(tx, &verifier).await? {
         return Ok(Ok(verifier));
     }
-    // Another deploy was first, and is visible now.
+    // Another deploy came first, and is visible now.
     let found = find(tx, tx.own(BY_NAME), &deploy.account, &deploy.name).await?;
     match deploy.next(found) {
         Err(refused) => Ok(Err(refused)),
-        // Deployed and deleted within this moment.
+        // The verifier was deployed and deleted in the meantime.
         Ok(_) => Err(verifier_gone()),
     }
 }
@@ -117,7 +117,7 @@ async fn add(tx: &mut Tx<'_>, verifier: &Verifier) -> Result<bool> {
 }
 
 impl NewVerifierVersion {
-    /// The verifier as it is after the deploy, or why there is none.
+    /// The verifier as it is after the deploy, or the refusal.
     fn next(&self, found: Option<Verifier>) -> Result<Verifier, DeployRefusal> {
         let Some(found) = found else {
             return if self.expected_token.is_some() {
@@ -159,7 +159,7 @@ impl NewVerifierVersion {
     }
 }
 
-/// A verifier of others that the caller may tune.
+/// A shared verifier that the caller may tune.
 struct TunableVerifier {
     verifier: Verifier,
     is_accepted: bool,
@@ -177,8 +177,8 @@ fn read_tunable(cells: &dyn DbRow) -> Result<TunableVerifier> {
     })
 }
 
-/// The verifier of others that a deploy means: the accepted one with the name whose token it has. The
-/// tokens of others are not told, because the text of the deploy would go to another owner.
+/// The shared verifier that a deploy means: the accepted one with this name and token. Other tokens
+/// are not revealed, because the text of the deploy would go to another owner.
 async fn tunable(
     tx: &mut Tx<'_>,
     deploy: &NewVerifierVersion,

@@ -33,17 +33,17 @@ const OWN_BY_NAME: &str = concatcp!(
     COLUMNS,
     " from verifiers where verifiers.account_id = $1 and verifiers.name = $2"
 );
-/// One of the caller's own, by its name and an owner `$3`, who must be the caller.
+/// One of the caller's own verifiers, by its name and an owner `$3`, who must be the caller.
 const OWN_BY_FULL_NAME: &str =
     concatcp!(OWN_BY_NAME, " and verifiers.account_id in ", of_owner!("$3"));
 
-// Deploys and revocations of a verifier wait for each other; runs of it continue to begin.
+// Deploys and revocations of a verifier wait for each other; new runs of it do not wait.
 const LOCKED: &str = " for no key update";
 pub(super) const BY_ID: (&str, &str) = (OWN_BY_ID, concatcp!(OWN_BY_ID, LOCKED));
 pub(super) const BY_NAME: (&str, &str) = (OWN_BY_NAME, concatcp!(OWN_BY_NAME, LOCKED));
 const BY_FULL_NAME: (&str, &str) = (OWN_BY_FULL_NAME, concatcp!(OWN_BY_FULL_NAME, LOCKED));
 
-// Nothing that belongs to the verifier can be added any more.
+// No more rows that belong to the verifier can be added.
 const GOING: &str = " for update";
 const BY_ID_GOING: (&str, &str) = (OWN_BY_ID, concatcp!(OWN_BY_ID, GOING));
 const BY_NAME_GOING: (&str, &str) = (OWN_BY_NAME, concatcp!(OWN_BY_NAME, GOING));
@@ -53,9 +53,10 @@ const REVOKE: &str = "\
     update verifiers set standing = 'revoked', updated_at = $1 \
     where account_id = $2 and id = $3 and standing = 'active'";
 
-// The rounds in which judges of a verifier spoke: as a run of it, or under a policy that names it. Open
-// rounds are among them, and are scrubbed when they end. They come before the replicas, so that both
-// statements see a round that ends at this moment. The answers of executors in a delegate stay.
+// The rounds in which judges of a verifier answered: its runs, and rounds under a policy that names
+// it. Open rounds are included, and are erased when they end. Rounds come before the replicas, so
+// that both statements see a round that ends at this moment. The answers of executors in a delegate
+// stay.
 const ERASE_ROUNDS: (&str, &str) = (
     concatcp!(
         "update rounds set erased_at = $1, run = null, consensus = case when kind = 'validate' \
@@ -107,7 +108,7 @@ const JUDGED_ROUNDS_2: &str = "\
     select account_id, round_id from verifier_runs where verifier_id = $2 \
     union select account_id, id from rounds where verifier_id = $2";
 
-/// The rows of a verifier in all accounts that ran it; the rounds of its runs come before.
+/// The rows of a verifier in all accounts that ran it; the rounds of its runs are erased first.
 const DELETIONS_OF_ALL: [&str; 3] = [
     "delete from verifier_runs where verifier_id = $1",
     "delete from known_verdicts where verifier_id = $1",
@@ -162,7 +163,7 @@ pub(super) async fn delete(
     if !serving.is_empty() {
         return Ok(Err(VerifierRemoveRefusal::Serving(serving)));
     }
-    // A verifier may have had very many runs.
+    // A verifier may have very many runs.
     tx.allow_long_statements().await?;
     tx.run(tx.own(ERASE_ROUNDS), args![*at, &verifier.id]).await?;
     for text in [tx.own(ERASE_REPLICAS)].into_iter().chain(DELETIONS_OF_ALL) {
@@ -174,7 +175,7 @@ pub(super) async fn delete(
     Ok(Ok(verifier))
 }
 
-/// A verifier by a text that takes its account, and its identifier or its name.
+/// A verifier by a statement that takes its account, and its identifier or its name.
 pub(super) async fn find(
     tx: &mut Tx<'_>,
     text: &'static str,

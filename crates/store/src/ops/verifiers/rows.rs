@@ -1,4 +1,4 @@
-//! Rows of verifiers and their versions, and the SQL that says who reaches them.
+//! Rows of verifiers and their versions, and the SQL that derives the access to them.
 
 use const_format::concatcp;
 use jurat_core::{
@@ -18,9 +18,9 @@ pub(crate) const COLUMNS: &str = "\
     verifiers.current_version, verifiers.version_token, verifiers.standing, \
     verifiers.created_at, verifiers.updated_at";
 
-/// The verifiers that the caller reaches through grants. `via` begins with `2` if the caller may tune
-/// the verifier, and with `1` if it may only run it. Then follows `1` if the grant is accepted, or `0`,
-/// and the identifier of a workflow.
+/// The verifiers that the caller reaches through grants. `via` begins with `2` if the caller may
+/// tune the verifier, and with `1` if it may only run it. Then follows `1` if the grant is
+/// accepted, or `0`, and the identifier of a workflow.
 pub(super) const REACHES: &str = concatcp!(
     "select workflow_bindings.account_id, workflow_bindings.verifier_id, \
      max(case workflow_grants.role when 'view' then '1 ' else '2 ' end \
@@ -45,8 +45,8 @@ pub(super) const OWNER_HANDLE: &str = "\
     (select owners.handle from accounts as owners where owners.id = verifiers.account_id) \
     as owner_handle";
 
-/// The source of rows that belong to a verifier. They are written only while the verifier is there and
-/// is the caller's, is shared with it, or is for everybody.
+/// The source of rows that belong to a verifier. They are written only while the verifier exists
+/// and is the caller's own, is shared with the caller, or is published.
 pub(crate) const USABLE: &str = concatcp!(
     " from verifiers where verifiers.id = $2 and \
      (verifiers.account_id = $1 or exists (select 1 from workflow_bindings \
@@ -65,10 +65,10 @@ pub(crate) const USABLE: &str = concatcp!(
      where template_pins.verifier_id = verifiers.id \
      and template_versions.unpublished_at is null and templates.archived_at is null)) "
 );
-/// PostgreSQL also keeps the verifier from being deleted in the meantime.
+/// PostgreSQL also prevents a deletion of the verifier in the meantime.
 pub(crate) const USABLE_LOCKED: &str = concatcp!(USABLE, "for key share of verifiers ");
 
-/// Another deploy of the same name at the same time may come first.
+/// A concurrent deploy of the same name may come first.
 pub(crate) const VERIFIER_ADD: &str = "\
     insert into verifiers (account_id, id, name, description, current_version, version_token, \
     standing, created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
@@ -83,7 +83,7 @@ pub(crate) fn is_system(verifier_id: &str) -> bool {
     verifier_id.starts_with(SYSTEM_PREFIX)
 }
 
-/// Rows that belong to a verifier cannot be kept without it.
+/// The refusal of rows whose verifier is gone.
 pub(crate) fn verifier_gone() -> StoreError {
     StoreError::conflict("the verifier no longer exists")
 }

@@ -42,8 +42,8 @@ const FILE_ADD: &str = "\
 const BLOB_ADD: &str = "\
     insert into workflow_blobs (account_id, sha256, content, created_at) \
     values ($1, $2, $3, $4) on conflict (account_id, sha256) do nothing";
-/// A content by its digest, in the files that somebody sees: all of an owner, or those of one
-/// workflow from a version on.
+/// A content by its digest, among the files that the caller sees: all files of an owner, or those
+/// of one workflow from a version on.
 const KNOWN: &str = concatcp!(
     "select ",
     FILE_COLUMNS,
@@ -87,8 +87,8 @@ pub(crate) struct VersionFiles {
     pub(crate) contents: BTreeMap<String, Vec<u8>>,
 }
 
-/// The files of the next version; `old` are those of the previous one, if they are changed one by
-/// one. A caller that names a content by its digest must be able to see it.
+/// The files of the next version; `old` are the files of the previous version, if they are changed
+/// one by one. A caller that names a content by its digest must be able to see it.
 pub(super) async fn kept(
     tx: &mut Tx<'_>,
     target: Option<&ReachableWorkflow>,
@@ -124,7 +124,7 @@ pub(super) async fn kept(
     Ok(Ok(kept))
 }
 
-/// The entry of a given content; its path comes later.
+/// The entry of a given content; its path is set later.
 fn entry_of(bytes: &[u8]) -> FileEntry {
     FileEntry {
         path: String::new(),
@@ -136,7 +136,7 @@ fn entry_of(bytes: &[u8]) -> FileEntry {
     }
 }
 
-/// The entry of a content known by its digest; its path comes later.
+/// The entry of a content known by its digest; its path is set later.
 async fn known(
     tx: &mut Tx<'_>,
     target: Option<&ReachableWorkflow>,
@@ -165,8 +165,8 @@ pub(super) fn within_limits(files: &[FileEntry]) -> Result<(), WorkflowRefusal> 
     }
 }
 
-/// Writes the files of a version before their contents: PostgreSQL lets those who share a workflow
-/// keep contents only for files that are in it.
+/// Writes the files of a version before their contents: PostgreSQL lets the users of a shared
+/// workflow store contents only for files that are in it.
 pub(super) async fn write(tx: &mut Tx<'_>, workflow: &Workflow, kept: &VersionFiles) -> Result<()> {
     for file in &kept.entries {
         let args = args![
@@ -189,7 +189,7 @@ pub(super) async fn write(tx: &mut Tx<'_>, workflow: &Workflow, kept: &VersionFi
     Ok(())
 }
 
-/// Erases the contents that no file of the account has any more.
+/// Erases the contents that no file of the account uses any more.
 pub(super) async fn forget(tx: &mut Tx<'_>, owner: &AccountId) -> Result<()> {
     tx.run(BLOBS_FORGET, args![owner]).await.map(drop)
 }

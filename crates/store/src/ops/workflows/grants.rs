@@ -41,8 +41,8 @@ const NAMED: &str = "\
 const COUNT: &str = "\
     select workflow_id as id, count(*) as times from named_grants \
     where account_id = $1 and workflow_id = $2 group by workflow_id";
-/// How many grants of an owner to one name wait to be accepted. An unregistered address counts like
-/// one whose account did not answer.
+/// The number of an owner's grants to one name that wait to be accepted. An unregistered address
+/// counts like one whose account did not answer.
 const WAITING: &str = "\
     select named_grants.account_id as id, count(*) as times from named_grants \
     left join workflow_grants on workflow_grants.account_id = named_grants.account_id \
@@ -97,8 +97,8 @@ const REMOVE: &str = "\
 const REMOVE_ENDED: &str = "\
     delete from workflow_grants \
     where account_id = $1 and workflow_id = $2 and grantee_id = $3 and $4 = 0";
-/// By the names that were given; a grant from before there were names by the one that people know.
-/// Who may not share a workflow sees what reaches themselves.
+/// Shows the names that grants were made to; a grant from before there were names shows the
+/// account's handle, address or id. A caller who may not share a workflow sees only its own grants.
 const LIST: &str = concatcp!(
     "select * from (select named_grants.granted_to as id, grantees.kind, \
      named_grants.role, named_grants.floor_version, named_grants.granted_by, \
@@ -267,7 +267,7 @@ async fn has_room(
     Ok(Ok(()))
 }
 
-/// Counts a grant for its day, even a repeated one.
+/// Counts a grant towards the daily limit, even a repeated one.
 async fn count_grant(
     tx: &mut Tx<'_>,
     order: &WorkflowGrantOrder,
@@ -298,7 +298,8 @@ async fn derive(
     kind: Option<AccountKind>,
 ) -> Result<()> {
     let GrantContext { workflow, by, at } = place;
-    // The owner may do everything, and is named here only by a caller who does not know that.
+    // The owner may do everything anyway, and is named here only by a caller who does not know that
+    // the address is the owner's.
     let id = id.filter(|id| *id != workflow.account.as_str()).unwrap_or(NOBODY);
     let read = |cells: &dyn DbRow| {
         let columns = RowReader::new(cells, "named_grants", "id")?;
@@ -318,7 +319,7 @@ async fn derive(
     tx.run(REMOVE_ENDED, removed).await.map(drop)
 }
 
-/// The same for whoever had a name that changed, where that was somebody.
+/// Derives the access of the former holder of a name again, if there was one.
 async fn derive_anew(tx: &mut Tx<'_>, place: &GrantContext<'_>, id: Option<&str>) -> Result<()> {
     let profile = profile_of(tx, id.unwrap_or(NOBODY)).await?;
     derive(tx, place, id, profile.map(|it| it.kind)).await
@@ -405,7 +406,7 @@ async fn known(
     })
 }
 
-/// Lets grants to an address find the account that was created for it.
+/// Hands the grants to an address over to the account that was created for it.
 pub(crate) async fn grants_adopt(
     tx: &mut Tx<'_>,
     profile: &AccountProfile,

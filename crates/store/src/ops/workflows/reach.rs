@@ -1,7 +1,7 @@
-//! Which workflows a caller can reach, and with which role. Every query starts with the caller's
-//! own workflows and grants, so that nothing else is read, and a foreign workflow takes as long as
-//! a missing one. A bare slug is one of the caller's own: shared ones are reached by id or full
-//! name.
+//! The workflows that a caller can reach, and the caller's role on them. Every query starts with
+//! the caller's own workflows and grants, so that nothing else is read, and a foreign workflow
+//! takes as long as a missing one. A bare slug means one of the caller's own: shared ones are
+//! reached by id or full name.
 
 use const_format::concatcp;
 use jurat_core::{
@@ -38,7 +38,7 @@ macro_rules! of_owner {
 }
 pub(crate) use of_owner;
 
-/// Whether a grant counts as accepted: its holder said so, or it comes through a team.
+/// Whether a grant counts as accepted: its holder accepted it, or it comes through a team.
 pub(crate) const IS_ACCEPTED: &str =
     "workflow_grants.state = 'accepted' or workflow_grants.grantee_id <> $1";
 
@@ -153,7 +153,7 @@ const OWN_BY_SLUG: &str = concatcp!(
     OWNER_HANDLE,
     " from workflows where workflows.account_id = $1 and workflows.slug = $2"
 );
-/// By its slug `$2` and its owner `$3`.
+/// A workflow by its slug `$2` and its owner `$3`.
 const BY_FULL_NAME: &str = reached_by!(
     "own.slug = $2",
     "",
@@ -161,7 +161,7 @@ const BY_FULL_NAME: &str = reached_by!(
     "",
     concatcp!("and workflows.slug = $2 and workflows.account_id in ", of_owner!("$3"))
 );
-/// Those of others that have the slug; what was accepted comes first.
+/// Shared workflows with the slug, accepted ones first.
 const SHARED_BY_SLUG: &str = concatcp!(
     "select ",
     COLUMNS,
@@ -174,7 +174,7 @@ const SHARED_BY_SLUG: &str = concatcp!(
      where workflows.archived_at is null and workflows.slug = $2 \
      order by granted.is_accepted desc, workflows.id limit 3"
 );
-/// The one of others that the caller accepted, may change, and has the token `$3` of.
+/// The shared workflow with the token `$3` that the caller accepted and may change.
 const ACCEPTED_BY_TOKEN: &str = concatcp!(
     "select ",
     COLUMNS,
@@ -222,8 +222,8 @@ pub(super) async fn by_token(
     tx.first(ACCEPTED_BY_TOKEN, args![caller, slug, token], read_reached).await
 }
 
-/// A workflow by its name. A bare slug is one of the caller's own; a recipient of one with that
-/// slug learns its full name.
+/// A workflow by its name. A bare slug means one of the caller's own; if there is none, a recipient
+/// of a shared workflow with that slug learns its full name.
 pub(super) async fn find(
     tx: &mut Tx<'_>,
     caller: &AccountId,
@@ -243,7 +243,7 @@ pub(super) async fn find(
     Ok(NameMatch::named_elsewhere(full_names(tx, caller, slug).await?))
 }
 
-/// Those who change the workflows of an account take turns.
+/// Makes changes to the workflows of an account wait for each other.
 pub(crate) async fn lock(tx: &mut Tx<'_>, owner: &AccountId) -> Result<()> {
     tx.lock(&format!("workflows of {owner}")).await
 }
@@ -261,7 +261,7 @@ pub(super) async fn held(
         NameMatch::Elsewhere(names) => return Ok(Err(WorkflowRefusal::Elsewhere(names))),
     };
     lock(tx, &found.workflow.account).await?;
-    // The state may have changed while the lock was waited for.
+    // The state may have changed during the wait for the lock.
     let again = by_id(tx, caller, &found.workflow.id).await?;
     let found = tried!(again.ok_or(WorkflowRefusal::NotFound));
     tried!(may(&found, needs));

@@ -50,8 +50,8 @@ const NARROWED: &str = " and workflows.id < $4 \
     or replace(workflows.search_text, $6, '') <> workflows.search_text \
     or replace(workflows.search_body, $6, '') <> workflows.search_body)";
 
-/// Words that somebody looks for find what is not accepted only among what is shared: whoever grants
-/// chooses the words.
+/// A search finds grants that are not accepted only in the list of shared workflows, because the
+/// granter chooses the words.
 const LIST: &str = concatcp!(
     "select ",
     COLUMNS,
@@ -73,7 +73,7 @@ const LIST: &str = concatcp!(
     NARROWED,
     " order by id desc limit $7"
 );
-/// The one tag that is wanted, if one is.
+/// Restricts a search to one tag, if one is given.
 const TAGGED: &str =
     " and (cast($19 as text) is null or replace(workflows.tags, $19, '') <> workflows.tags)";
 
@@ -110,7 +110,7 @@ const UPSTREAM: &str = "\
     from templates left join template_versions on template_versions.template_id = templates.id \
     and template_versions.version = $1 where templates.id = $2";
 
-/// After every id.
+/// Sorts after every id.
 const LAST: &str = "~";
 
 pub(super) async fn find(
@@ -148,7 +148,7 @@ pub(super) async fn get(
     };
     version.files = files_seen(tx, &asked.caller, (&workflow.id, number)).await?;
     if number == workflow.current_version {
-        // A deleted verifier is not named any more.
+        // The current bindings no longer name a deleted verifier.
         version.bindings = bindings_of(tx, workflow).await?;
     }
     Ok(NameMatch::One(Box::new(WorkflowView { reached, version })))

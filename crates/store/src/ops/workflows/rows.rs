@@ -160,7 +160,7 @@ pub(super) fn read_candidate(cells: &dyn DbRow) -> Result<(ReachableWorkflow, St
     Ok((read_reached(cells)?, body))
 }
 
-/// The text of a workflow that is searched.
+/// The search index of a workflow.
 pub(super) fn index_of(workflow: &Workflow, body: &str) -> SearchIndex {
     let texts = SearchTexts {
         name: &workflow.name,

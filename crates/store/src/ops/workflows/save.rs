@@ -170,8 +170,8 @@ async fn held(
     Ok(reach::held(tx, &save.caller, &which, AccessRole::View).await?.map(Some))
 }
 
-/// The token is not one of the caller's. Another token is not revealed, because the save would go
-/// to another owner.
+/// The refusal of a token that belongs to none of the caller's workflows. Another token is not
+/// revealed, because the save would go to another owner.
 fn of_none(shared: Vec<String>) -> WorkflowRefusal {
     if shared.is_empty() {
         WorkflowRefusal::TokenUnexpected
@@ -433,7 +433,7 @@ async fn bind(tx: &mut Tx<'_>, workflow: &Workflow, bindings: &[VerifierBinding]
     Ok(())
 }
 
-/// A new workflow that another operation creates, such as a fork: its slug gets a number if it is
+/// Adds a new workflow for another operation, such as a fork: its slug gets a number if it is
 /// taken.
 pub(crate) async fn add_new(
     tx: &mut Tx<'_>,
@@ -454,5 +454,5 @@ pub(crate) async fn add_new(
     Err(StoreError::conflict("all numbers of a slug are taken"))
 }
 
-/// How many workflows may share a slug except for their number.
+/// Maximum number of workflows whose slugs differ only in their number.
 const MOST_NUMBERS: u32 = 1_000;

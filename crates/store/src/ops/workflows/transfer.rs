@@ -41,8 +41,8 @@ const BOUND_ELSEWHERE: &str = "\
     and workflow_bindings.workflow_id <> $3 order by workflows.slug limit 1";
 const NAME_TAKEN: &str = "select id from verifiers where account_id = $1 and name = $2";
 
-/// The rows that move with a workflow: to the account `$1`, from `$2`, by the id `$3`. Versions never
-/// change, so they are copied and the old ones removed.
+/// The rows that move with a workflow: to the account `$1`, from `$2`, by the id `$3`. Versions
+/// never change, so they are copied and the old ones removed.
 const MOVES: [&str; 7] = [
     "insert into workflow_blobs (account_id, sha256, content, created_at) \
      select $1, workflow_blobs.sha256, workflow_blobs.content, workflow_blobs.created_at \
@@ -81,7 +81,7 @@ const VERIFIER_MOVES: [&str; 4] = [
 const VERIFIER_VERSIONS_LEAVE: &str =
     "delete from verifier_versions where account_id = $1 and verifier_id = $2";
 
-/// Offers, answers and changes of the same thing wait for each other, before anything else is
+/// Offers, answers and changes of the same workflow wait for each other, before anything else is
 /// locked.
 pub(super) async fn offer(
     tx: &mut Tx<'_>,
@@ -167,7 +167,7 @@ pub(super) async fn own(tx: &mut Tx<'_>, owner: &AccountId, id: &str) -> Result<
     tx.first(OWN, args![owner, id], read_workflow).await
 }
 
-/// The obstacle, in words.
+/// The reason why the workflow cannot be transferred, in words.
 async fn hindered(
     tx: &mut Tx<'_>,
     workflow: &Workflow,
