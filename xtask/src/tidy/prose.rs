@@ -28,20 +28,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("under way", "in progress"),
 ];
 
-/// Folders whose comments are not plain yet.
-const UNCHECKED: &[&str] = &[
-    "crates/cli/src/",
-    "crates/client/src/",
-    "crates/server/src/",
-    "crates/store/src/",
-    "crates/wire/",
-];
-
 pub(super) fn check(root: &Path, files: &[SourceFile]) -> Result<Vec<Violation>> {
-    let is_checked = |file: &&SourceFile| {
-        let is_prose = file.is_rust_of_ours() || file.is_document();
-        is_prose && !UNCHECKED.iter().any(|folder| file.path.starts_with(folder))
-    };
+    let is_checked = |file: &&SourceFile| file.is_rust_of_ours() || file.is_document();
     let mut found = Vec::new();
     for file in files.iter().filter(is_checked) {
         let text = tree::read(&root.join(&file.path))?;
