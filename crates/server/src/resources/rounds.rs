@@ -11,9 +11,10 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     id::RoundId,
+    round::RoundFilter,
     time::Timestamp,
 };
-use jurat_engine::{Engine, RoundQuery};
+use jurat_engine::Engine;
 use jurat_wire::{
     api::{
         kit::{page::PageBody, time},
@@ -214,9 +215,9 @@ fn wait(query: &QueryFilters) -> Result<Option<Duration>, Problem> {
     }
 }
 
-fn round_query(query: &ListQuery) -> Result<RoundQuery, Problem> {
+fn round_query(query: &ListQuery) -> Result<RoundFilter, Problem> {
     query.only(&["kind", "outcome", "state", "since", "until"])?;
-    let mut wanted = RoundQuery { limit: query.with_one_more(), ..RoundQuery::default() };
+    let mut wanted = RoundFilter { limit: query.with_one_more(), ..RoundFilter::default() };
     if let Some(text) = query.filters.get("kind") {
         let kind = text.parse();
         wanted.kind =

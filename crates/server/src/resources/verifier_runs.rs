@@ -12,9 +12,12 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     time::Timestamp,
-    verifier::{VerifierRef, VerifierSelector, run::VerifierRunPurpose},
+    verifier::{
+        VerifierRef, VerifierSelector,
+        run::{VerifierRunFilter, VerifierRunPurpose},
+    },
 };
-use jurat_engine::{Engine, RoundWatcher, VerifierRunOrder, VerifierRunQuery};
+use jurat_engine::{Engine, RoundWatcher, VerifierRunOrder};
 use jurat_wire::{
     api::{
         kit::{page::PageBody, time},
@@ -179,16 +182,16 @@ async fn list(
     query: ListQuery,
 ) -> HandlerResult {
     query.only(&[&FILTERS[..], &["verifier"]].concat())?;
-    let mut asked = verifier_run_query(&query)?;
-    if let Some(text) = query.filters.get("verifier") {
-        let reference = wanted(text, &query.filters)?;
-        asked.version = reference.version;
-        asked.verifier = Some(reference);
+    let mut filter = verifier_run_filter(&query)?;
+    let verifier = query.filters.get("verifier");
+    let verifier = verifier.map(|text| wanted(text, &query.filters)).transpose()?;
+    if let Some(reference) = &verifier {
+        filter.version = reference.version;
     }
     if export::is_wanted(headers.get(header::ACCEPT)) {
-        return export::reply(engine, caller, asked).await;
+        return export::reply(engine, caller, verifier, filter).await;
     }
-    let mut found = engine.verifier_run_list(&caller, asked).await?;
+    let mut found = engine.verifier_run_list(&caller, verifier.as_ref(), filter).await?;
     let next = query.cut(&mut found, |run| [run.ticket.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(verifier_runs::line), next.as_deref())))
 }
@@ -219,8 +222,8 @@ async fn of_verifier(
 ) -> HandlerResult {
     query.only(&FILTERS)?;
     let reference = wanted(&text, &query.filters)?;
-    let asked = VerifierRunQuery { version: reference.version, ..verifier_run_query(&query)? };
-    let mut found = engine.verifier_runs(&caller, &reference, asked).await?;
+    let filter = VerifierRunFilter { version: reference.version, ..verifier_run_filter(&query)? };
+    let mut found = engine.verifier_runs(&caller, &reference, filter).await?;
     let next = query.cut(&mut found, |run| [run.ticket.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(verifier_runs::line), next.as_deref())))
 }
@@ -271,10 +274,10 @@ pub(crate) fn verifier_run_request(
     }
 }
 
-fn verifier_run_query(query: &ListQuery) -> Result<VerifierRunQuery, Problem> {
+fn verifier_run_filter(query: &ListQuery) -> Result<VerifierRunFilter, Problem> {
     let filters = &query.filters;
-    Ok(VerifierRunQuery {
-        verifier: None,
+    Ok(VerifierRunFilter {
+        verifier_id: None,
         version: version(filters)?,
         verdict: word(filters, "verdict", "must be passed, failed, error or running")?,
         purpose: word(filters, "purpose", "must be run, test or attack")?,
