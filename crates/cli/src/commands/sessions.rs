@@ -35,7 +35,7 @@ pub(super) async fn run(context: &CommandContext, command: SessionsCommand) -> a
 
 /// The fields of a session that are given on the command line.
 pub(super) fn terms(args: &SessionArgs) -> SessionTermsDraft {
-    let task_types = BTreeMap::from_iter(args.task_type.iter().cloned());
+    let task_types: BTreeMap<_, _> = args.task_type.iter().cloned().collect();
     SessionTermsDraft {
         profile: args.profile.clone(),
         tier: args.tier.clone(),

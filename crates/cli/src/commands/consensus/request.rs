@@ -52,13 +52,13 @@ impl RequestDocument {
     /// Overrides the fields that the flags set.
     pub(crate) fn override_with(&mut self, flags: Map<String, Value>) -> anyhow::Result<()> {
         for (name, value) in flags {
-            match value {
-                Value::Object(block) if BLOCKS.contains(&name.as_str()) => {
+            match (BLOCKS.contains(&name.as_str()), value) {
+                (true, Value::Object(block)) => {
                     for (member, value) in block {
                         self.set_in(&name, member, value)?;
                     }
                 }
-                value => drop(self.members.insert(name, value)),
+                (_, value) => drop(self.members.insert(name, value)),
             }
         }
         Ok(())

@@ -297,7 +297,7 @@ fn inputs(
         given.or_else(|| output.value.get(field).map(as_text))
     };
     let Some(fields) = fields else {
-        let mut inputs = BTreeMap::from_iter(given.iter().cloned());
+        let mut inputs: BTreeMap<_, _> = given.iter().cloned().collect();
         let members = output.value.as_object().into_iter().flatten();
         for (name, value) in members {
             inputs.entry(name.clone()).or_insert_with(|| as_text(value));
