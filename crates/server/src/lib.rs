@@ -8,13 +8,10 @@ mod resources;
 mod router;
 mod transport;
 
-use std::{
-    future::{Future, pending},
-    io,
-};
+use std::{future::Future, io};
 
 use axum::Router;
-use jurat_engine::Engine;
+use jurat_engine::{Engine, pause};
 use tokio::net::TcpListener;
 
 use crate::{mcp::AllowedHosts, transport::accept::Connections};
@@ -57,9 +54,8 @@ pub async fn serve(
 async fn stopped(engine: &Engine, inbound: &InboundLimits, stop: impl Future<Output = ()>) {
     stop.await;
     engine.stop_rounds();
-    let noticed = tokio::time::timeout(inbound.shutdown_delay, pending::<()>());
     let drained = tokio::time::timeout(inbound.drain, engine.drain());
-    let (_, drained) = tokio::join!(noticed, drained);
+    let ((), drained) = tokio::join!(pause(inbound.shutdown_delay), drained);
     if drained.is_err() {
         tracing::warn!("releasing rounds that did not end in time");
         // A store that does not answer must not block the process.
