@@ -16,16 +16,33 @@ use utoipa::{
 
 use crate::operation::{example as example_of, header};
 
-pub(super) fn responses(codes: &[ProblemCode]) -> Vec<(u16, Response)> {
+/// The responses of these codes; `cases` says when some of them occur.
+pub(super) fn responses(
+    codes: &[ProblemCode],
+    cases: &[(ProblemCode, &str)],
+) -> Vec<(u16, Response)> {
     let mut by_status: BTreeMap<u16, BTreeSet<ProblemCode>> = BTreeMap::new();
     for code in codes {
         by_status.entry(code.http_status()).or_default().insert(*code);
     }
-    by_status.into_iter().map(|(status, codes)| (status, response(status, &codes))).collect()
+    by_status.into_iter().map(|(status, codes)| (status, response(status, &codes, cases))).collect()
 }
 
-fn response(status: u16, codes: &BTreeSet<ProblemCode>) -> Response {
-    let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
+/// A list if a code has a case, else only the codes.
+fn description(codes: &BTreeSet<ProblemCode>, cases: &[(ProblemCode, &str)]) -> String {
+    let case = |code: ProblemCode| cases.iter().find(|(of, _)| *of == code).map(|(_, when)| *when);
+    if codes.iter().all(|code| case(*code).is_none()) {
+        let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
+        return names.join(", ");
+    }
+    let line = |code: &ProblemCode| match case(*code) {
+        Some(when) => format!("- `{code}`: {when}"),
+        None => format!("- `{code}`"),
+    };
+    codes.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn response(status: u16, codes: &BTreeSet<ProblemCode>, cases: &[(ProblemCode, &str)]) -> Response {
     let examples = codes.iter().map(|code| {
         (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
     });
@@ -34,7 +51,7 @@ fn response(status: u16, codes: &BTreeSet<ProblemCode>) -> Response {
         .examples_from_iter(examples)
         .build();
     let mut response = ResponseBuilder::new()
-        .description(names.join(", "))
+        .description(description(codes, cases))
         .content("application/problem+json", content)
         .header("X-Request-Id", header("The request id, for reports."));
     if status == 401 {

@@ -194,6 +194,7 @@ fn examples(document: &Value) -> Vec<Example<'_>> {
     for (path, methods) in members(&document["paths"]) {
         for (method, operation) in members(methods) {
             for (status, reply) in members(&operation["responses"]) {
+                let reply = resolved(reply).unwrap_or(reply);
                 let content = members(&reply["content"]).filter(|(kind, _)| kind.ends_with("json"));
                 for (_, content) in content {
                     let schema = content["schema"]["$ref"].as_str().unwrap_or_default();
