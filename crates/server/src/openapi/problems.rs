@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::code::ProblemCode;
-use jurat_wire::problem::{Problem, ProblemBody};
+use jurat_wire::{
+    api::openai::error::ChatErrorReply,
+    problem::{Problem, ProblemBody},
+};
 use serde_json::{Value, json};
 use utoipa::{
     ToSchema as _,
@@ -14,28 +17,32 @@ use utoipa::{
     },
 };
 
-use crate::operation::{example as example_of, header};
+use crate::operation::{ErrorForm, example as example_of, header};
 
-pub(super) fn responses(codes: &[ProblemCode]) -> Vec<(u16, Response)> {
+pub(super) fn responses(codes: &[ProblemCode], form: ErrorForm) -> Vec<(u16, Response)> {
     let mut by_status: BTreeMap<u16, BTreeSet<ProblemCode>> = BTreeMap::new();
     for code in codes {
         by_status.entry(code.http_status()).or_default().insert(*code);
     }
-    by_status.into_iter().map(|(status, codes)| (status, response(status, &codes))).collect()
+    by_status.into_iter().map(|(status, codes)| (status, response(status, &codes, form))).collect()
 }
 
-fn response(status: u16, codes: &BTreeSet<ProblemCode>) -> Response {
+fn response(status: u16, codes: &BTreeSet<ProblemCode>, form: ErrorForm) -> Response {
+    let (kind, schema, prefix) = match form {
+        ErrorForm::Problem => ("application/problem+json", ProblemBody::name(), ""),
+        ErrorForm::OpenAi => ("application/json", ChatErrorReply::name(), OPENAI_PREFIX),
+    };
     let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
     let examples = codes.iter().map(|code| {
-        (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
+        (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{prefix}{code}"))))
     });
     let content = ContentBuilder::new()
-        .schema(Some(Ref::from_schema_name(ProblemBody::name())))
+        .schema(Some(Ref::from_schema_name(schema)))
         .examples_from_iter(examples)
         .build();
     let mut response = ResponseBuilder::new()
         .description(names.join(", "))
-        .content("application/problem+json", content)
+        .content(kind, content)
         .header("X-Request-Id", header("The request id, for reports."));
     if status == 401 {
         response = response.header("WWW-Authenticate", header("`Bearer`."));
@@ -55,6 +62,20 @@ fn response(status: u16, codes: &BTreeSet<ProblemCode>) -> Response {
 pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
     ProblemCode::ALL.iter().map(|code| {
         (code.as_str(), ExampleBuilder::new().value(Some(example(*code).body())).build())
+    })
+}
+
+/// Precedes the name of an example in the form of OpenAI's API.
+const OPENAI_PREFIX: &str = "openai_";
+
+/// An example of these codes in the form of OpenAI's API.
+pub(super) fn openai_examples(
+    codes: BTreeSet<ProblemCode>,
+) -> impl Iterator<Item = (String, Example)> {
+    codes.into_iter().filter_map(|code| {
+        let error = ChatErrorReply::from(ProblemBody::read(&example(code).body())?);
+        let value = ExampleBuilder::new().value(Some(json!(error))).build();
+        Some((format!("{OPENAI_PREFIX}{code}"), value))
     })
 }
 
