@@ -24,8 +24,8 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_engine::{
-    AccountSettings, Clock, ConsensusProfiles, Engine, EngineLimits, EngineParts, Failpoints, JudgesConfig,
-    NodeSigningKey, SoleNode,
+    AccountSettings, Clock, ConsensusProfiles, Engine, EngineLimits, EngineParts, Failpoints,
+    JudgesConfig, NodeSigningKey, SoleNode,
 };
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::{Behalf, KeyRecord, Store, StoreLocation};

@@ -79,9 +79,7 @@ fn compare(method: &str, path: &str, reply: &TestReply) -> Result<(), String> {
         format!("the content type `{mime}` is not among {:?}", keys(&response["content"]))
     })?;
     match mime {
-        "application/json" if reply.status.is_success() => {
-            valid(&content["schema"], &reply.json())
-        }
+        "application/json" if reply.status.is_success() => valid(&content["schema"], &reply.json()),
         // An error in the form of another API, with our code in it.
         "application/json" => {
             let body = reply.json();

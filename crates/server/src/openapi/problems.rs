@@ -34,7 +34,10 @@ fn response(status: u16, codes: &BTreeSet<ProblemCode>, form: ErrorForm) -> Resp
     };
     let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
     let examples = codes.iter().map(|code| {
-        (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{prefix}{code}"))))
+        (
+            code.as_str(),
+            RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{prefix}{code}"))),
+        )
     });
     let content = ContentBuilder::new()
         .schema(Some(Ref::from_schema_name(schema)))

@@ -25,6 +25,8 @@ fn finding(profile: &ConsensusProfile, is_known: impl Fn(&str) -> bool) -> Check
     CheckupFinding::problem(
         "profiles",
         format!("`{model}` names sessions that do not exist: {}", missing.join(", ")),
-        format!("Add them with `jurat sessions add`, or correct `profiles.{name}.session_pool` and restart the server."),
+        format!(
+            "Add them with `jurat sessions add`, or correct `profiles.{name}.session_pool` and restart the server."
+        ),
     )
 }

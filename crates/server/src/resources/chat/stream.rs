@@ -43,11 +43,7 @@ pub(super) fn reply(
 }
 
 /// The events after the role. A stream that ends with an error does not claim to be complete.
-fn rest(
-    ended: Result<Round, EngineError>,
-    head: &ChatHead,
-    delivery: ChatDelivery,
-) -> Vec<Event> {
+fn rest(ended: Result<Round, EngineError>, head: &ChatHead, delivery: ChatDelivery) -> Vec<Event> {
     let written = answered(ended, |reply, usage| {
         let mut events = vec![chunk(&head.answer_chunk(&reply)), chunk(&head.last_chunk(reply))];
         if delivery == ChatDelivery::StreamWithUsage {

@@ -30,7 +30,7 @@ const LONGEST_NAME: usize = 64;
 request! {
     /// A profile as an operator writes it: the `consensus` block of a request, with the policy and
     /// the deadline beside it.
-    strict struct ProfileSection {
+    pub strict struct ProfileSection {
         about: Option<NotBlank>,
         policy: Option<PolicyChoice>,
         timeout_ms: Option<TimeoutMs>;

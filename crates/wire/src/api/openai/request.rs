@@ -18,8 +18,8 @@ use crate::{
             faults::RequestFaults,
             json::{kind, short, whole_number},
             request::{
-                self, FieldFault, FieldPath, Hidden, RequestField, SchemaParts, integer,
-                one_of, request, text,
+                self, FieldFault, FieldPath, Hidden, RequestField, SchemaParts, integer, one_of,
+                request, text,
                 unknown::FieldShape,
                 values,
                 values::{NotBlank, Whole, number, text_of, texts_of},
