@@ -68,7 +68,7 @@ async fn the_answer_is_that_of_the_consensus() {
     assert_eq!(stored["receipt_id"], body["jurat"]["receipt_id"]);
     assert_eq!(stored["consensus"], body["jurat"]["consensus"]);
     // Executors get the conversation, a prompt for those that read no messages, and the hints.
-    let sent = fakes[0].calls().into_iter().find(|call| call.path == "/execute").unwrap().json();
+    let sent = fakes[0].calls().into_iter().find(|call| call.path == "/execute").unwrap().body;
     assert_eq!(sent["inputs"]["prompt"], "Be brief.\n\nWhat is 2 + 2?");
     assert_eq!(
         sent["inputs"]["messages"],
@@ -164,7 +164,7 @@ async fn the_model_selects_the_terms() {
     }
     let asked = |fake: usize| {
         let calls = fakes[fake].calls().into_iter().filter(|call| call.path == "/execute");
-        calls.last().map(|call| call.json()["task_contract"]["budget"]["time_ms"].clone())
+        calls.last().map(|call| call.body["task_contract"]["budget"]["time_ms"].clone())
     };
     assert!([asked(0), asked(1)].contains(&Some(json!(9_000))));
     assert!(![asked(2), asked(3), asked(4)].contains(&Some(json!(9_000))));
