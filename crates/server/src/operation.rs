@@ -379,7 +379,7 @@ impl Operation {
         let text = if has_names {
             "Server-sent events. `x-events` has the data schema of each; the last one is `final`, `report` or `error`."
         } else {
-            "Server-sent events without names; `x-events` has the data schema of a `message`. The last one has the data `[DONE]`, or an error."
+            "Server-sent events without names; `x-events` has the data schema of a `message` and of an `error`. The last one has the data `[DONE]`, or is an error."
         };
         let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(text));
         let content = ContentBuilder::new()

@@ -108,12 +108,16 @@ fn described_code(content: &Value, code: &Value) -> Result<(), String> {
     Err(format!("the code `{code}` is not among {:?}", keys(&content["examples"])))
 }
 
-/// Each event has a described name, and data of its type. An event without a name is a `message`.
+/// Each event has a described name, and data of its type. An event without a
+/// name is a `message`, or an `error`.
 fn events(types: &Value, text: &str) -> Result<(), String> {
     for block in text.split("\n\n").filter(|block| !block.trim().is_empty()) {
         let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
         let is_last = field("data: ") == Some("[DONE]");
-        let unnamed = types.get("message").and(field("data: ")).map(|_| "message");
+        let unnamed = types
+            .get("message")
+            .and(field("data: "))
+            .map(|data| if data.starts_with("{\"error\":") { "error" } else { "message" });
         let Some(name) = field("event: ").or(unnamed).filter(|_| !is_last) else { continue };
         let schema =
             types.get(name).ok_or_else(|| format!("the event `{name}` is not described"))?;

@@ -291,7 +291,11 @@ fn consensus_profiles_are_models_and_are_shown() {
     let _executor = home.register("a", "honest");
     let found = home.run(&["doctor"]);
     assert_eq!(found.code, 1);
-    assert!(found.out.contains("`jurat/pair` names sessions that do not exist: `nobody`"), "{}", found.out);
+    assert!(
+        found.out.contains("`jurat/pair` names sessions that do not exist: `nobody`"),
+        "{}",
+        found.out
+    );
 }
 
 #[test]

@@ -22,6 +22,7 @@ use jurat_wire::{
     api::{
         consensus_reply::{DelegateReply, RoundReply},
         openai::{
+            error::ChatErrorReply,
             models::{ChatModel, ChatModelList},
             reply::{ChatChunk, ChatCompletion, ChatHead, ChatUsage},
             request::{self, ChatDelivery, ChatOrder, ChatRequest},
@@ -58,7 +59,10 @@ fn completion_operation() -> Operation {
         .takes::<ChatRequest>([("plain", examples::request())])
         .answers::<ChatCompletion<'_>>(200, "The completion.", examples::completion())
         .or_streams(
-            &[("message", EventDescription::of::<ChatChunk<'_>>())],
+            &[
+                ("message", EventDescription::of::<ChatChunk<'_>>()),
+                ("error", EventDescription::of::<ChatErrorReply<'_>>()),
+            ],
             include_str!("chat/stream.txt"),
         )
         .and_header("X-Jurat-Round", "The round of the completion.")

@@ -300,8 +300,8 @@ async fn the_examples_match_the_real_server() {
             }
         }
         if kind == "delegate" {
-            chat(&mut story).await;
             resources(&mut story).await;
+            chat(&mut story).await;
         }
         played.extend(story.played);
     }

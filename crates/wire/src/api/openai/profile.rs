@@ -312,7 +312,7 @@ mod tests {
             (
                 "a",
                 json!({ "policy": "vp.none.v1" }),
-                vec![("policy", "is refused: there is no policy `vp.none.v1`")],
+                vec![("policy", "is refused: policy `vp.none.v1` is not known")],
             ),
         ] {
             let faults = ConsensusProfile::read(name, &section).unwrap_err();
