@@ -12,7 +12,8 @@ use std::{
 use ipnet::IpNet;
 use jurat_core::task::agent_event::RetryTerms;
 use jurat_engine::{
-    AgentEventTerms, EngineLimits, Failpoints, JudgesConfig, RunWorkerSettings, StorageTerms,
+    AgentEventTerms, ConsensusProfiles, EngineLimits, Failpoints, JudgesConfig, RunWorkerSettings,
+    StorageTerms,
 };
 use jurat_server::InboundLimits;
 use jurat_store::StoreLocation;
@@ -58,6 +59,8 @@ pub(crate) struct CliConfig {
     /// How a server works on the steps of runs; `None` leaves them to other workers.
     pub(crate) runs: Option<RunWorkerSettings>,
     pub(crate) judges: JudgesConfig,
+    /// The consensus profiles that chat clients select as models.
+    pub(crate) profiles: ConsensusProfiles,
     pub(crate) accounts: AccountTerms,
     pub(crate) inbound: InboundLimits,
     /// Host names of the server.
@@ -157,6 +160,8 @@ impl CliConfig {
                 storage: storage_terms(&settings),
             },
             judges: judges::judges(&settings),
+            profiles: ConsensusProfiles::default()
+                .with(settings.profiles().iter().map(|it| it.profile.clone())),
             accounts: account_terms(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),

@@ -9,6 +9,7 @@
 mod file;
 mod nearest;
 mod page;
+pub(crate) mod profiles;
 pub(crate) mod providers;
 mod resolve;
 mod table;

@@ -5,6 +5,7 @@ pub(crate) mod count;
 pub(crate) mod cursor;
 pub(crate) mod decode;
 pub(crate) mod encode;
+pub(crate) mod error_form;
 pub(crate) mod idempotency;
 pub(crate) mod layers;
 pub(crate) mod negotiate;

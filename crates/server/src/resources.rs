@@ -4,6 +4,7 @@ mod accounts;
 mod agent_events;
 mod agent_runs;
 mod api_keys;
+mod chat;
 mod consensus;
 mod devices;
 mod docs;
@@ -37,6 +38,7 @@ pub(crate) use self::doctor::MOST_ENTRIES;
 use crate::operation::Operation;
 
 pub(super) const CONSENSUS: &str = "consensus";
+pub(super) const CHAT: &str = "chat";
 pub(super) const ROUNDS: &str = "rounds";
 pub(super) const TASKS: &str = "tasks";
 pub(super) const AGENT_EVENTS: &str = "agent events";
@@ -56,6 +58,7 @@ pub(super) const OPERATIONS: &str = "operations";
 /// The groups of operations, with a description of each.
 pub(crate) const TAGS: &[(&str, &str)] = &[
     (CONSENSUS, "Delegate, validate and fact-check with several executors."),
+    (CHAT, "Ask for a consensus in the form of OpenAI's API."),
     (ROUNDS, "Read rounds and their decisions."),
     (TASKS, "Have executors propose and vote on a job under a contract."),
     (EXECUTORS, "Register the services that execute and verify."),
@@ -78,6 +81,7 @@ pub(crate) fn operations() -> &'static [Operation] {
     static ALL: LazyLock<Vec<Operation>> = LazyLock::new(|| {
         let families = [
             consensus::operations,
+            chat::operations,
             verifiers::operations,
             verifier_runs::operations,
             verifier_tests::operations,

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use axum::{
-    Extension, Router, http::Uri, middleware::from_fn_with_state, response::Response,
+    Extension, Router,
+    http::Uri,
+    middleware::{from_fn, from_fn_with_state},
+    response::Response,
     routing::MethodRouter,
 };
 use jurat_core::code::ProblemCode;
@@ -13,8 +16,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{
     mcp::{AllowedHosts, InProcessRouter},
-    operation::{Operation, RouteAccess, RouteInfo},
-    request::{auth, encode, layers},
+    operation::{ErrorForm, Operation, RouteAccess, RouteInfo},
+    request::{auth, encode, error_form, layers},
     resources::operations,
 };
 
@@ -56,6 +59,7 @@ pub(crate) fn router(engine: Engine, hosts: AllowedHosts) -> Router {
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(CatchPanicLayer::custom(layers::caught))
+        .layer(from_fn(error_form::translate))
         .layer(from_fn_with_state(engine.clone(), layers::identify))
         .with_state(engine)
 }
@@ -77,6 +81,13 @@ pub(crate) fn begins_rounds(method: &str, path: &str) -> bool {
         operation.method == method && operation.paths().any(|declared| matches(declared, path))
     };
     operations().iter().filter(|operation| operation.begins_rounds).any(|it| is_asked(&it))
+}
+
+/// The form of the errors at a path, whatever the method is.
+pub(crate) fn error_form(path: &str) -> ErrorForm {
+    let mut others = operations().iter().filter(|it| it.error_form != ErrorForm::Problem);
+    let found = others.find(|it| it.paths().any(|declared| matches(declared, path)));
+    found.map_or(ErrorForm::Problem, |operation| operation.error_form)
 }
 
 /// Whether a path matches a declared path.
@@ -115,6 +126,7 @@ mod tests {
             ("POST", "/api/v4/delegate", true),
             ("POST", "/api/v2/delegate", true),
             ("POST", "/verify", true),
+            ("POST", "/v1/chat/completions", true),
             ("POST", "/v1/tasks", true),
             ("POST", "/v1/runs", true),
             ("POST", "/v1/verifiers/cites/runs", true),

@@ -14,6 +14,7 @@ pub mod kit;
 pub mod knowledge;
 pub mod logins;
 pub mod mcp;
+pub mod openai;
 pub mod packs;
 pub mod people;
 pub mod policy_request;

@@ -159,7 +159,7 @@ fn the_example_file_is_valid() {
     let count =
         home.run(&["config", "show", "--json"]).ok().json()["items"].as_array().unwrap().len();
     assert_eq!(ran.json()["settings"], count);
-    assert_eq!(ran.json()["providers"], 1);
+    assert_eq!((&ran.json()["providers"], &ran.json()["profiles"]), (&json!(1), &json!(1)));
     fs::write(&file, "[log]\nformat = 1\n").unwrap();
     assert_eq!(home.run(&["config", "check", file.to_str().unwrap()]).code, 2);
 }
@@ -277,6 +277,38 @@ fn providers_are_shown_with_where_their_keys_are_and_never_with_the_keys() {
     assert!(ran.out.contains("*: 1.25 in, 10.00 out"), "{}", ran.out);
     let ran = home.run(&["config", "check"]).ok();
     assert!(ran.out.ends_with("is valid: 1 setting and 2 providers\n"), "{}", ran.out);
+}
+
+#[test]
+fn consensus_profiles_are_models_and_are_shown() {
+    let home = with_file("[profiles.pair]\nreplicas = 1\nsession_pool = [\"a\", \"nobody\"]\n");
+    let profile = &shown(&home, &[], &[])["profiles"][0];
+    assert_eq!((&profile["model"], &profile["origin"]["line"]), (&json!("jurat/pair"), &json!(1)));
+    let table = home.run(&["config", "show"]).ok().out;
+    assert!(table.contains("jurat/pair") && table.contains("a pool of 2"), "{table}");
+    let ran = home.run(&["config", "check"]).ok();
+    assert!(ran.out.ends_with("is valid: 0 settings and 1 profile\n"), "{}", ran.out);
+    let _executor = home.register("a", "honest");
+    let found = home.run(&["doctor"]);
+    assert_eq!(found.code, 1);
+    assert!(
+        found.out.contains("`jurat/pair` names sessions that do not exist: `nobody`"),
+        "{}",
+        found.out
+    );
+}
+
+#[test]
+fn a_server_does_not_start_with_a_wrong_profile() {
+    let home = with_file("[profiles.pair]\nreplicas = 2\n[profiles.safe]\n");
+    let ran = home.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(ran.code, 2);
+    for fault in [
+        "line 2: `profiles.pair.replicas` must be 1, 3 or 5",
+        "line 3: `profiles.safe` cannot be set: it is the built-in profile of that tier",
+    ] {
+        assert!(ran.err.contains(fault), "{}", ran.err);
+    }
 }
 
 #[test]

@@ -20,8 +20,6 @@ pub(super) const SCHEMES: [&str; 2] = ["bearer", "api_key"];
 
 /// The description of an operation at one of its addresses.
 pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
-    let mut codes = usual_codes(operation);
-    codes.extend(&operation.codes);
     let mut described = OperationBuilder::new()
         .operation_id(Some(&*address.id))
         .tag(operation.tag)
@@ -42,7 +40,8 @@ pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
             described = described.security(SecurityRequirement::new(scheme, scopes.clone()));
         }
     }
-    let mut problems = problems::responses(&codes, &operation.cases);
+    let mut problems =
+        problems::responses(&codes(operation), &operation.cases, operation.error_form);
     for reply in &operation.replies {
         let status = reply.status;
         let mut response = response(reply);
@@ -67,6 +66,13 @@ fn full_text(operation: &Operation) -> String {
         [one] => format!("{}\n\nNeeds the scope {one}.", operation.text),
         _ => format!("{}\n\nNeeds the scopes {}.", operation.text, names.join(" and ")),
     }
+}
+
+/// All problem codes of an operation.
+pub(super) fn codes(operation: &Operation) -> Vec<ProblemCode> {
+    let mut codes = usual_codes(operation);
+    codes.extend(&operation.codes);
+    codes
 }
 
 /// Problem codes of every operation with the same access, scopes, method and kind of body.

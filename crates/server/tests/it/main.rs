@@ -4,6 +4,7 @@
 
 mod api;
 mod auth;
+mod chat;
 mod coverage;
 mod hostile;
 mod idempotency;

@@ -303,6 +303,7 @@ async fn the_examples_match_the_real_server() {
         }
         if kind == "delegate" {
             resources(&mut story).await;
+            chat(&mut story).await;
         }
         played.extend(story.played);
     }
@@ -371,6 +372,14 @@ async fn called_off() -> BTreeSet<String> {
     let at = format!("{}/cancel", round.headers["location"].to_str().unwrap());
     story.play("POST", "/v1/rounds/{id}/cancel", &at, &Value::Null).await;
     story.played
+}
+
+async fn chat(story: &mut Story) {
+    let path = "/v1/chat/completions";
+    let request = story.request("POST", path);
+    story.play("POST", path, path, &request).await;
+    story.play("GET", "/v1/models", "/v1/models", &Value::Null).await;
+    story.play("GET", "/v1/models/{model}", "/v1/models/jurat%2Fsafe", &Value::Null).await;
 }
 
 async fn resources(story: &mut Story) {

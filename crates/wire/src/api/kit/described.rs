@@ -20,6 +20,10 @@ use crate::api::{
     credits::{self, GrantRequest},
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
+    openai::{
+        profile::ConsensusProfiles,
+        request::{self as chat, ChatRequest},
+    },
     prune::{self, PruneRequest},
     sessions::{self, AddSessionRequest},
     tasks::{self, CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
@@ -122,6 +126,17 @@ fn own_resources() -> Vec<DescribedCase> {
             json!({ "grace_seconds": 1 }),
         ),
         case::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
+        case::<ChatRequest>(
+            |it| chat::chat(it, &ConsensusProfiles::default()).map(drop),
+            json!({
+                "model": "jurat/safe", "messages": [{ "role": "user", "content": "a" }],
+                "response_format": {
+                    "type": "json_schema", "json_schema": { "name": "a", "schema": {} },
+                },
+                "stream": true, "stream_options": { "include_usage": true },
+                "jurat": { "timeout_ms": 5 },
+            }),
+        ),
     ]
 }
 
@@ -412,6 +427,8 @@ fn is_beyond_description(problem: &Problem) -> bool {
         || detail.contains("name different")
         || detail.contains("both empty")
         || detail.contains("was not returned by a list")
+        || detail.contains("there is no model")
+        || detail.contains("with the type `json_schema`")
 }
 
 #[test]
