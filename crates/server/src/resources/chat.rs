@@ -5,12 +5,7 @@ mod stream;
 
 use std::sync::Arc;
 
-use axum::{
-    Extension,
-    extract::State,
-    http::HeaderValue,
-    response::{IntoResponse as _, Response},
-};
+use axum::{Extension, extract::State, http::HeaderValue, response::Response};
 use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
@@ -183,5 +178,5 @@ fn show_operation() -> Operation {
 
 async fn show(State(engine): State<Engine>, PathText(model): PathText) -> HandlerResult {
     let profile = engine.profiles().find(&model)?;
-    Ok(encode::ok(&ChatModel::from(profile)).into_response())
+    Ok(encode::ok(&ChatModel::from(profile)))
 }

@@ -7,7 +7,7 @@ use crate::{
     output::{Output, table::table},
     settings::{
         Settings,
-        profiles::{PROFILE_SETTINGS, ProfileLine},
+        profiles::{PROFILE_SETTINGS, ProfileLine, ProfileSetting},
     },
 };
 
@@ -40,7 +40,7 @@ pub(super) fn bodies(settings: &Settings) -> Vec<Value> {
 
 /// Descriptions of the settings of a section.
 pub(super) fn described() -> Vec<Value> {
-    let describe = |it: &crate::settings::profiles::ProfileSetting| {
+    let describe = |it: &ProfileSetting| {
         json!({
             "section": "profiles.NAME",
             "name": it.name,

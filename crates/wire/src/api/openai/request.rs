@@ -298,8 +298,8 @@ fn answer_format(given: Option<ResponseFormat>) -> Result<(AnswerFormat, Option<
 
 /// The hints of the request, as the caller wrote them.
 fn hints(body: &Value) -> Map<String, Value> {
-    let given = |name: &&str| Some(((*name).to_owned(), body.get(*name)?.clone()));
-    HINTS.iter().filter_map(|name| given(&name)).filter(|(_, value)| !value.is_null()).collect()
+    let given = |name: &str| Some((name.to_owned(), body.get(name)?.clone()));
+    HINTS.into_iter().filter_map(given).filter(|(_, value)| !value.is_null()).collect()
 }
 
 fn one_choice(value: &Value) -> Result<(), FieldFault> {
