@@ -7,6 +7,7 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
+use super::watch::LONGEST_CALL_S;
 use crate::operation::{Argument, Operation, Tool, ToolBody};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -92,6 +93,16 @@ fn add(
                 required.push(json!(argument));
             }
         }
+        Argument::Wait { default_s } => {
+            let mut schema = json!({
+                "type": "integer", "minimum": 0, "maximum": LONGEST_CALL_S,
+                "description": "Seconds to wait for the end.",
+            });
+            if let Some(seconds) = default_s {
+                schema["default"] = json!(seconds);
+            }
+            properties.insert("wait".to_owned(), schema);
+        }
         Argument::OwnAccount => {}
     }
 }
@@ -121,6 +132,56 @@ pub(crate) fn output<T: ToSchema>() -> JsonObject {
     // A model reads the whole list before it does anything, and the field names explain a reply.
     each(&mut schema, &mut |schema| schema.retain(|name, _| !WORDY.contains(&name.as_str())));
     members(schema)
+}
+
+/// A short form of an output schema: the names and types of the members, without those within them.
+/// A model reads all schemas before it calls a tool, and a reply explains itself. A tool that runs a
+/// round may also return a round that is still open.
+pub(crate) fn brief(mut schema: JsonObject, may_return_round: bool) -> JsonObject {
+    let defs = match schema.remove("$defs") {
+        Some(Value::Object(defs)) => defs,
+        Some(_) | None => JsonObject::new(),
+    };
+    if let Some(Value::Array(choices)) = schema.get_mut("anyOf") {
+        for choice in choices.iter_mut() {
+            *choice = shallow(choice, &defs);
+        }
+        if may_return_round {
+            choices.push(json!({ "required": ["round_id", "state"] }));
+        }
+    }
+    schema.remove("$schema");
+    schema
+}
+
+/// The members of a reply with their types.
+fn shallow(reply: &Value, defs: &JsonObject) -> Value {
+    let reply = followed(reply, defs);
+    let Some(properties) = reply["properties"].as_object() else { return reply.clone() };
+    let typed = properties.iter().map(|(name, it)| (name.clone(), only_type(it, defs)));
+    let mut brief = json!({ "properties": typed.collect::<JsonObject>() });
+    if let Some(required) = reply.get("required") {
+        brief["required"] = required.clone();
+    }
+    brief
+}
+
+/// The type of a schema, and its values if they are few words.
+fn only_type(schema: &Value, defs: &JsonObject) -> Value {
+    let schema = followed(schema, defs);
+    let mut brief = JsonObject::new();
+    for name in ["type", "enum"] {
+        if let Some(value) = schema.get(name) {
+            brief.insert(name.to_owned(), value.clone());
+        }
+    }
+    Value::Object(brief)
+}
+
+/// The schema that a reference leads to.
+fn followed<'a>(schema: &'a Value, defs: &'a JsonObject) -> &'a Value {
+    let name = schema["$ref"].as_str().and_then(|it| it.strip_prefix(IN_SCHEMA));
+    name.and_then(|name| defs.get(name)).unwrap_or(schema)
 }
 
 /// A reply that is not spelled out, because it is large and its tool is rarely called: a model
