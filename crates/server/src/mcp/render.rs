@@ -113,6 +113,7 @@ pub(crate) fn judged(body: &Value) -> String {
     let verdict = match body["passed"].as_bool() {
         Some(true) => "PASS".to_owned(),
         Some(false) => "FAIL".to_owned(),
+        None if body["status"] == "running" => "No verdict yet".to_owned(),
         None => format!("No verdict, neither pass nor fail: {}", text(&body["error_code"])),
     };
     let judges = body["judges"].as_array().map_or(0, Vec::len);

@@ -32,6 +32,14 @@ struct DocsPage {
     text: &'static str,
 }
 
+impl DocsPage {
+    /// The text, without the mark of a generated page.
+    fn body(&self) -> &'static str {
+        let heading = self.text.find("# ").unwrap_or_default();
+        self.text.get(heading..).unwrap_or(self.text)
+    }
+}
+
 macro_rules! pages {
     ($($name:literal, $title:literal, $file:literal;)+) => {
         &[$(DocsPage {
@@ -45,7 +53,7 @@ macro_rules! pages {
 /// The pages that help to use the tools, as they are in the documentation.
 const PAGES: &[DocsPage] = pages! {
     "mcp", "Tools for models", "guide/mcp.md";
-    "consensus", "Consensus", "guide/consensus.md";
+    "consensus", "Ask several, get one answer", "guide/consensus.md";
     "policies", "Policies", "guide/policies.md";
     "verifiers", "Verifiers", "guide/verifiers.md";
     "judges", "Judges", "guide/judges.md";
@@ -92,7 +100,7 @@ impl ResourceReader<'_> {
     /// The content of a resource. A round of another account is not found.
     pub(super) async fn read(self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
         if let Some(page) = uri.strip_prefix(DOCS).and_then(find_page) {
-            let contents = ResourceContents::text(page.text, uri).with_mime_type(MARKDOWN);
+            let contents = ResourceContents::text(page.body(), uri).with_mime_type(MARKDOWN);
             return Ok(ReadResourceResult::new(vec![contents]));
         }
         let id = uri.strip_prefix(ROUNDS).and_then(|id| RoundId::parse(id).ok());
@@ -143,7 +151,7 @@ fn page(page: &DocsPage) -> Resource {
     Resource::new(format!("{DOCS}{}", page.name), page.name)
         .with_title(page.title)
         .with_mime_type(MARKDOWN)
-        .with_size(u64::try_from(page.text.len()).unwrap_or(u64::MAX))
+        .with_size(u64::try_from(page.body().len()).unwrap_or(u64::MAX))
 }
 
 /// A round in the list, by words of ours: its request may be text from others.
@@ -178,7 +186,7 @@ mod tests {
     #[test]
     fn every_page_has_the_title_of_its_text() {
         for page in PAGES {
-            let heading = page.text.lines().next().unwrap_or_default();
+            let heading = page.body().lines().next().unwrap_or_default();
             assert_eq!(heading, format!("# {}", page.title), "{}", page.name);
         }
     }

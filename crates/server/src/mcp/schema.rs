@@ -21,6 +21,10 @@ const NUMBERS: &[&str] = &["double", "float", "int32", "int64", "uint32", "uint6
 /// Keywords that say more about a reply than a client needs to know.
 const WORDY: &[&str] = &["$schema", "description", "format", "maximum", "minimum", "pattern"];
 
+/// Members of a problem, which may have other types in a reply.
+const OF_PROBLEMS: &[&str] =
+    &["code", "detail", "error", "errors", "field", "hint", "message", "status", "title", "type"];
+
 type NamedSchemas = Vec<(String, RefOr<Schema>)>;
 
 /// The arguments of a tool: the body of its operation, plus the path and query parameters.
@@ -33,6 +37,8 @@ pub(super) fn arguments(operation: &Operation, tool: &Tool) -> JsonObject {
         schema
     });
     schema.remove("description");
+    // It is the dialect of the protocol.
+    schema.remove("$schema");
     let mut properties = match schema.remove("properties") {
         Some(Value::Object(properties)) => properties,
         Some(_) | None => JsonObject::new(),
@@ -134,48 +140,35 @@ pub(crate) fn output<T: ToSchema>() -> JsonObject {
     members(schema)
 }
 
-/// A short form of an output schema: the names and types of the members, without those within them.
-/// A model reads all schemas before it calls a tool, and a reply explains itself. A tool that runs a
-/// round may also return a round that is still open.
-pub(crate) fn brief(mut schema: JsonObject, may_return_round: bool) -> JsonObject {
-    let defs = match schema.remove("$defs") {
-        Some(Value::Object(defs)) => defs,
-        Some(_) | None => JsonObject::new(),
+/// A short form of an output schema: the names of the members of a reply and their types. A model
+/// reads all schemas before it calls a tool, and a reply explains itself. None is required, so that a
+/// problem fits too, and with `is_nullable` a round that is still open.
+pub(crate) fn brief(schema: &JsonObject, is_nullable: bool) -> JsonObject {
+    let none = JsonObject::new();
+    let defs = schema.get("$defs").and_then(Value::as_object).unwrap_or(&none);
+    let reply = schema.get("anyOf").and_then(|choices| choices.get(0));
+    let reply = reply.map(|reply| followed(reply, defs));
+    let Some(properties) = reply.and_then(|reply| reply["properties"].as_object()) else {
+        return any_object();
     };
-    if let Some(Value::Array(choices)) = schema.get_mut("anyOf") {
-        for choice in choices.iter_mut() {
-            *choice = shallow(choice, &defs);
-        }
-        if may_return_round {
-            choices.push(json!({ "required": ["round_id", "state"] }));
-        }
-    }
-    schema.remove("$schema");
-    schema
+    let typed = properties.iter().map(|(name, member)| {
+        let kind = followed(member, defs).get("type").filter(|_| !OF_PROBLEMS.contains(&&**name));
+        (
+            name.clone(),
+            kind.map_or_else(|| json!({}), |kind| json!({ "type": or_null(kind, is_nullable) })),
+        )
+    });
+    members(json!({ "type": "object", "properties": typed.collect::<JsonObject>() }))
 }
 
-/// The members of a reply with their types.
-fn shallow(reply: &Value, defs: &JsonObject) -> Value {
-    let reply = followed(reply, defs);
-    let Some(properties) = reply["properties"].as_object() else { return reply.clone() };
-    let typed = properties.iter().map(|(name, it)| (name.clone(), only_type(it, defs)));
-    let mut brief = json!({ "properties": typed.collect::<JsonObject>() });
-    if let Some(required) = reply.get("required") {
-        brief["required"] = required.clone();
+/// A type, or a list of types, with null.
+fn or_null(kind: &Value, is_nullable: bool) -> Value {
+    let mut kinds = kind.as_array().cloned().unwrap_or_else(|| vec![kind.clone()]);
+    if !is_nullable || kinds.contains(&json!("null")) {
+        return kind.clone();
     }
-    brief
-}
-
-/// The type of a schema, and its values if they are few words.
-fn only_type(schema: &Value, defs: &JsonObject) -> Value {
-    let schema = followed(schema, defs);
-    let mut brief = JsonObject::new();
-    for name in ["type", "enum"] {
-        if let Some(value) = schema.get(name) {
-            brief.insert(name.to_owned(), value.clone());
-        }
-    }
-    Value::Object(brief)
+    kinds.push(json!("null"));
+    Value::Array(kinds)
 }
 
 /// The schema that a reference leads to.

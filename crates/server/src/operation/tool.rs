@@ -311,7 +311,7 @@ impl Tool {
 
     pub(crate) fn output_schema(&self, operation: &Operation) -> JsonObject {
         let whole = self.output.map_or_else(|| (operation.output)(), |output| output());
-        schema::brief(whole, self.run.is_some())
+        schema::brief(&whole, self.run.is_some())
     }
 }
 

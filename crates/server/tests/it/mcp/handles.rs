@@ -1,6 +1,6 @@
 //! Long work: a call ends in time with a handle, which other tools take from there.
 
-use std::pin::pin;
+use std::{pin::pin, time::Duration};
 
 use jurat_core::account::caller::Scope;
 use jurat_testkit::{
@@ -22,11 +22,10 @@ async fn handle(caller: &TestCaller<'_>, era: &str, called: impl Future<Output =
         reply = &mut asking => panic!("{}", reply.text()),
         () = called => {}
     }
-    // Nothing else is waited for, so the clock moves on to the end of the call.
     tokio::time::pause();
-    let reply = asking.await;
+    tokio::time::advance(Duration::from_secs(46)).await;
     tokio::time::resume();
-    result(&reply)
+    result(&asking.await)
 }
 
 #[tokio::test]
@@ -92,6 +91,7 @@ async fn a_key_that_cannot_follow_a_round_waits_for_its_end() {
         reply = &mut asking => panic!("{}", reply.text()),
         () = fake.wait_for_calls(1) => {}
     }
+    // Nothing else is waited for, so the clock moves on to the end of the round.
     tokio::time::pause();
     let reply = asking.await;
     tokio::time::resume();
