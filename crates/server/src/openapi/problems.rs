@@ -38,7 +38,8 @@ fn response(status: u16, codes: &BTreeSet<ProblemCode>) -> Response {
         .content("application/problem+json", content)
         .header("X-Request-Id", header("The request id, for reports."));
     if status == 401 {
-        response = response.header("WWW-Authenticate", header("`Bearer`."));
+        response = response
+            .header("WWW-Authenticate", header("`Bearer`; of `/mcp`, with `resource_metadata`."));
     }
     if status == 429 || status == 503 {
         response = response.header("Retry-After", seconds("Seconds to wait before trying again."));
