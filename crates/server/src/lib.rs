@@ -14,18 +14,22 @@ use axum::Router;
 use jurat_engine::{Engine, pause};
 use tokio::net::TcpListener;
 
-use crate::{mcp::AllowedHosts, transport::accept::Connections};
 pub use crate::{
+    mcp::sets::TOOL_SETS,
     openapi::openapi,
     operation::{RouteAccess, RouteInfo},
     request::auth::PeerAddress,
     router::route_table,
     transport::inbound::{InboundLimits, ServerOptions},
 };
+use crate::{
+    mcp::{AllowedHosts, ToolOffer},
+    transport::accept::Connections,
+};
 
 /// Every route of the server, for callers on this machine.
 pub fn router(engine: Engine) -> Router {
-    router::router(engine, AllowedHosts::default())
+    router::router(engine, AllowedHosts::default(), ToolOffer::default())
 }
 
 /// Serves until `stop` resolves, then finishes the work in progress within limits.
@@ -37,9 +41,9 @@ pub async fn serve(
     front: ServerOptions,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let ServerOptions { inbound, hosts, trusted_proxies } = front;
-    let router =
-        router::router(engine.clone(), AllowedHosts::new(listener.local_addr()?.ip(), &hosts));
+    let ServerOptions { inbound, hosts, trusted_proxies, tools } = front;
+    let hosts = AllowedHosts::new(listener.local_addr()?.ip(), &hosts);
+    let router = router::router(engine.clone(), hosts, ToolOffer::new(&tools));
     let connections = Connections::new(engine.clone(), router, (inbound, trusted_proxies));
     let ended = tokio::select! {
         Err(error) = connections.accept(&listener) => Err(error),

@@ -74,7 +74,8 @@ fn response(
         .content(kind, content)
         .header("X-Request-Id", header("The request id, for reports."));
     if status == 401 {
-        response = response.header("WWW-Authenticate", header("`Bearer`."));
+        response = response
+            .header("WWW-Authenticate", header("`Bearer`; of `/mcp`, with `resource_metadata`."));
     }
     if status == 429 || status == 503 {
         response = response.header("Retry-After", seconds("Seconds to wait before trying again."));

@@ -21,6 +21,7 @@ use jurat_engine::{Engine, RoundWatcher, VerifierRunOrder};
 use jurat_wire::{
     api::{
         kit::{page::PageBody, time},
+        rounds,
         verifier_runs::{self, RunVerifierRequest, VerifierRunBody, VerifierRunRequest},
         verifiers,
     },
@@ -33,7 +34,7 @@ use super::verifiers::{VerifierPath, measured, version, wanted};
 use crate::{
     mcp::{
         render, schema,
-        watch::{WatchedRound, until_end},
+        watch::{WatchEnd, WatchedRound, until_end},
     },
     operation::{
         Operation, TextAuthor, Tool, ToolCall, ToolFuture, example,
@@ -230,6 +231,7 @@ async fn of_verifier(
 
 fn show_operation() -> Operation {
     let text = "A run, with each judge's answer. A run of another account is not found.";
+    let about = "Returns a verifier run with each judge's answer. `passed` is null while it runs, and if no judge could decide.";
     Operation::get("/v1/verifier-runs/{id}", "run_get", show)
         .tag(VERIFIERS)
         .summary("Show a run")
@@ -242,6 +244,13 @@ fn show_operation() -> Operation {
             example(include_str!("verifier_runs/run.json")),
         )
         .refuses([ProblemCode::NotFound])
+        .tool(
+            Tool::reads("get_verifier_run", "Show a verifier run", about)
+                .path("verifier_run_id", "The id of a verifier run.")
+                .answers_any_object()
+                .summary(render::judged)
+                .author(TextAuthor::Judges),
+        )
 }
 
 async fn show(
@@ -319,8 +328,10 @@ async fn watched(mut call: ToolCall<'_>) -> Result<Value, Problem> {
     let (engine, caller) = (call.engine, call.caller);
     let running =
         engine.verifier_run(caller, verifier_run_request(reference, order), watcher, None);
-    let view = Box::pin(until_end(&mut call, round, running)).await?;
-    let view = view.map_err(|error| encode::engine_problem(&error))?;
+    let view = match Box::pin(until_end(&mut call, round, running)).await? {
+        WatchEnd::Ended(view) => view.map_err(|error| encode::engine_problem(&error))?,
+        WatchEnd::StillOpen(round) => return Ok(rounds::body(&round)),
+    };
     let mut body = json!(verifier_runs::whole(&view.run, &view.round, measured(&view.measured)));
     if let Some(members) = body.as_object_mut() {
         members.remove(ANONYMOUS);

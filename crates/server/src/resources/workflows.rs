@@ -427,6 +427,7 @@ fn erase_operation() -> Operation {
         .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
         .tool(
             Tool::ends("delete_skill", "Delete a workflow", about)
+                .confirmed()
                 .also("delete_workflow")
                 .path_either(WORKFLOW_NAMES, "The id, slug or name of a workflow.")
                 .ignores_unknown(),
@@ -473,6 +474,7 @@ fn erase_version_operation() -> Operation {
             "Delete a workflow version",
             "Permanently deletes a version other than the current one.",
         )
+        .confirmed()
         .also("delete_workflow_version")
         .path_either(WORKFLOW_NAMES, "The id, slug or name of a workflow.")
         .path_version("The version.")

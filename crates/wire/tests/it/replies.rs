@@ -20,6 +20,7 @@ use jurat_wire::{
             ClientConfig, CodeSent, DeviceAnswered, DeviceBody, DeviceProblemBody, DeviceTokenBody,
             LoginKeyBody,
         },
+        mcp::ProtectedResource,
         openai::{
             error::ChatErrorReply,
             models::{ChatModel, ChatModelList},
@@ -96,6 +97,7 @@ fn readers() -> BTreeMap<Cow<'static, str>, ReadBack> {
         reader::<CheckupBody<'_>>(),
         reader::<ClaimedHandle<'_>>(),
         reader::<ClientConfig>(),
+        reader::<ProtectedResource<'_>>(),
         reader::<CodeSent>(),
         reader::<CreatedKey>(),
         reader::<DecisionBody<'_>>(),
