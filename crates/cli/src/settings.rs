@@ -64,6 +64,10 @@ pub(crate) enum SettingKind {
     Models,
     /// Ranges of network addresses, separated by commas.
     Ranges,
+    /// The id of an account.
+    Account,
+    /// Entries of an agent in registries, separated by commas.
+    AgentRegistrations,
     Word(&'static [&'static str]),
     /// An amount of credits with up to six decimal places.
     Amount,

@@ -3,6 +3,7 @@
 mod mcp;
 mod openapi;
 mod operation;
+mod peers;
 mod request;
 mod resources;
 mod router;
@@ -21,6 +22,7 @@ use crate::{mcp::AllowedHosts, transport::accept::Connections};
 pub use crate::{
     openapi::openapi,
     operation::{RouteAccess, RouteInfo},
+    peers::PeerOptions,
     request::auth::PeerAddress,
     router::route_table,
     transport::inbound::{InboundLimits, ServerOptions},
@@ -28,7 +30,12 @@ pub use crate::{
 
 /// Every route of the server, for callers on this machine.
 pub fn router(engine: Engine) -> Router {
-    router::router(engine, AllowedHosts::default())
+    router_with(engine, PeerOptions::default())
+}
+
+/// Every route of the server, with what the operator turned on for other systems.
+pub fn router_with(engine: Engine, peers: PeerOptions) -> Router {
+    router::router(engine, AllowedHosts::default(), peers)
 }
 
 /// Serves until `stop` resolves, then finishes the work in progress within limits.
@@ -40,9 +47,9 @@ pub async fn serve(
     front: ServerOptions,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let ServerOptions { inbound, hosts, trusted_proxies } = front;
-    let router =
-        router::router(engine.clone(), AllowedHosts::new(listener.local_addr()?.ip(), &hosts));
+    let ServerOptions { inbound, hosts, trusted_proxies, peers } = front;
+    let hosts = AllowedHosts::new(listener.local_addr()?.ip(), &hosts);
+    let router = router::router(engine.clone(), hosts, peers);
     let connections = Connections::new(engine.clone(), router, (inbound, trusted_proxies));
     let ended = tokio::select! {
         Err(error) = connections.accept(&listener) => Err(error),

@@ -40,13 +40,17 @@ pub(crate) use self::{
     dispatch::InProcessRouter, hosts::AllowedHosts, progress::ProgressReporter,
     request::ToolRequest,
 };
-use crate::request::{
-    decode::{self, BODY_LIMIT},
-    encode,
+use crate::{
+    peers::PeerOptions,
+    request::{
+        decode::{self, BODY_LIMIT},
+        encode,
+    },
 };
 
 /// Limit on a reply that the library writes itself, which is short.
 const LONGEST_TEXT: usize = 64 * 1024;
+const SESSION_ID: &str = "mcp-session-id";
 const BOTH_FORMS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// Answers one message.
@@ -54,6 +58,7 @@ pub(crate) async fn post(
     State(engine): State<Engine>,
     Extension(hosts): Extension<Arc<AllowedHosts>>,
     Extension(operations): Extension<InProcessRouter>,
+    Extension(peers): Extension<Arc<PeerOptions>>,
     request: Request,
 ) -> Response {
     if let Some(problem) = hosts.objection(request.uri(), request.headers()) {
@@ -77,7 +82,16 @@ pub(crate) async fn post(
     // The library requires a host, which a call within this process does not have.
     parts.headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
     let request = Request::from_parts(parts, Full::new(bytes));
-    let response = service(engine, operations).handle(request).await.map(Body::new);
+    let surface =
+        McpSurface { engine: engine.clone(), operations, has_peer_tools: peers.has_tools };
+    let mut response = service(surface).handle(request).await.map(Body::new);
+    if peers.has_tools && message["method"] == "initialize" {
+        // Clients of the other system need one. It means nothing here and is not looked at.
+        let id = format!("{:032x}", engine.clock().bits());
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            response.headers_mut().insert(SESSION_ID, id);
+        }
+    }
     if response.status().is_success() || is_json(&response) {
         return response;
     }
@@ -85,18 +99,14 @@ pub(crate) async fn post(
 }
 
 /// The library's service for one request; creating it costs less than sharing it.
-fn service(
-    engine: Engine,
-    operations: InProcessRouter,
-) -> StreamableHttpService<McpSurface, NeverSessionManager> {
+fn service(surface: McpSurface) -> StreamableHttpService<McpSurface, NeverSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(BODY_LIMIT)
         // `hosts` has already checked the host, and answers with a problem.
         .disable_allowed_hosts();
-    let surface = move || Ok(McpSurface { engine: engine.clone(), operations: operations.clone() });
-    StreamableHttpService::new(surface, Arc::default(), config)
+    StreamableHttpService::new(move || Ok(surface.clone()), Arc::default(), config)
 }
 
 /// The protocol error for JSON that is not a valid message.

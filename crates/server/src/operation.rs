@@ -62,6 +62,8 @@ pub(crate) struct Operation {
     pub(crate) access: RouteAccess,
     /// Whether it begins rounds, which are the first work that an overloaded node refuses.
     pub(crate) begins_rounds: bool,
+    /// Whether its problems have the form of prompt-oriented clients.
+    pub(crate) has_peer_problems: bool,
     pub(crate) tag: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) text: &'static str,
@@ -153,6 +155,7 @@ impl Operation {
             handler,
             access: RouteAccess::Key,
             begins_rounds: false,
+            has_peer_problems: false,
             tag: "",
             summary: "",
             text: "",
@@ -195,6 +198,12 @@ impl Operation {
     /// Marks an operation that begins rounds, or work that begins them.
     pub(crate) const fn begins_rounds(mut self) -> Self {
         self.begins_rounds = true;
+        self
+    }
+
+    /// Gives its problems the form of prompt-oriented clients.
+    pub(crate) const fn with_peer_problems(mut self) -> Self {
+        self.has_peer_problems = true;
         self
     }
 

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agent_events;
+mod agent_registration;
 mod agent_runs;
 mod api_keys;
 mod consensus;
@@ -17,6 +18,7 @@ mod logins;
 mod mcp;
 mod me;
 mod packs;
+mod peer;
 mod prune;
 mod rounds;
 mod sessions;
@@ -51,6 +53,7 @@ pub(super) const WORKFLOWS: &str = "workflows";
 pub(super) const TEMPLATES: &str = "templates";
 pub(super) const WORKFLOW_TOOLS: &str = "instructions";
 pub(super) const MODELS: &str = "models";
+pub(super) const PEER_CLIENTS: &str = "prompts";
 pub(super) const OPERATIONS: &str = "operations";
 
 /// The groups of operations, with a description of each.
@@ -70,6 +73,7 @@ pub(crate) const TAGS: &[(&str, &str)] = &[
     (CREDITS, "Show and grant credit, and suspend accounts."),
     (PEOPLE, "Manage handles, teams, shares and invitations."),
     (MODELS, "Call the operations as tools from models and agents."),
+    (PEER_CLIENTS, "Serve prompt-oriented clients of the Cortensor router."),
     (OPERATIONS, "Check the server, and read this document."),
 ];
 
@@ -103,6 +107,8 @@ pub(crate) fn operations() -> &'static [Operation] {
             prune::operations,
             doctor::operations,
             mcp::operations,
+            peer::operations,
+            agent_registration::operations,
             health::operations,
             docs::operations,
         ];

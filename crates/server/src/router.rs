@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use axum::{
-    Extension, Router, http::Uri, middleware::from_fn_with_state, response::Response,
+    Extension, Router,
+    http::Uri,
+    middleware::{from_fn, from_fn_with_state},
+    response::Response,
     routing::MethodRouter,
 };
 use jurat_core::code::ProblemCode;
@@ -14,6 +17,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::{
     mcp::{AllowedHosts, InProcessRouter},
     operation::{Operation, RouteAccess, RouteInfo},
+    peers::PeerOptions,
     request::{auth, encode, layers},
     resources::operations,
 };
@@ -31,12 +35,14 @@ pub fn route_table() -> Vec<RouteInfo> {
     routes.collect()
 }
 
-pub(crate) fn router(engine: Engine, hosts: AllowedHosts) -> Router {
+pub(crate) fn router(engine: Engine, hosts: AllowedHosts, peers: PeerOptions) -> Router {
+    let (peers, mut of_peers) = (Arc::new(peers), Router::new());
     let (mut guarded, mut open, mut visited) = (Router::new(), Router::new(), Router::new());
     let mut inside = Router::new();
     for operation in operations() {
         let handler = admitted(&engine, operation);
         let router = match operation.access {
+            RouteAccess::Key if operation.has_peer_problems => &mut of_peers,
             RouteAccess::Key => &mut guarded,
             RouteAccess::Anyone => &mut open,
             RouteAccess::Visitor => &mut visited,
@@ -46,12 +52,21 @@ pub(crate) fn router(engine: Engine, hosts: AllowedHosts) -> Router {
         }
         inside = inside.route(operation.path(), handler);
     }
-    let inside = inside.layer(CatchPanicLayer::custom(layers::caught)).with_state(engine.clone());
+    let inside = inside
+        .layer(Extension(Arc::clone(&peers)))
+        .layer(CatchPanicLayer::custom(layers::caught))
+        .with_state(engine.clone());
     guarded
         .route_layer(from_fn_with_state(engine.clone(), auth::require_key))
+        .merge(
+            of_peers
+                .route_layer(from_fn_with_state(engine.clone(), auth::require_key))
+                .route_layer(from_fn(layers::peer_problems)),
+        )
         .merge(visited.route_layer(from_fn_with_state(engine.clone(), auth::know_key)))
         .merge(open.route_layer(from_fn_with_state(engine.clone(), auth::know_nobody)))
         .layer(Extension(Arc::new(hosts)))
+        .layer(Extension(peers))
         .layer(Extension(InProcessRouter(inside)))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
@@ -114,6 +129,10 @@ mod tests {
             ("POST", "/api/v3/validate", true),
             ("POST", "/api/v4/delegate", true),
             ("POST", "/api/v2/delegate", true),
+            ("POST", "/api/v1/delegate", true),
+            ("POST", "/api/v1/completions/35", true),
+            ("POST", "/api/v2/chat/completions", true),
+            ("GET", "/api/v1/tasks/35", false),
             ("POST", "/verify", true),
             ("POST", "/v1/tasks", true),
             ("POST", "/v1/runs", true),

@@ -41,6 +41,8 @@ fn literal(setting: &Setting) -> String {
         | SettingKind::Model
         | SettingKind::Models
         | SettingKind::Ranges
+        | SettingKind::Account
+        | SettingKind::AgentRegistrations
         | SettingKind::Word(_) => format!("\"{value}\""),
     }
 }

@@ -4,11 +4,19 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
 use super::dispatch::ProblemReply;
-use crate::operation::{TextAuthor, Tool};
+use crate::{
+    operation::{TextAuthor, Tool},
+    request::encode,
+};
 
 /// The result for a reply or a problem, each as the API would send it.
 pub(super) fn result(tool: &Tool, result: Result<Value, ProblemReply>) -> CallToolResult {
     match result {
+        // Clients of another system parse the text.
+        Ok(body) if tool.is_for_peers => bare(CallToolResult::structured(body)),
+        Err(ProblemReply { body, .. }) if tool.is_for_peers => {
+            bare(CallToolResult::structured_error(encode::peer_body(&body)))
+        }
         Ok(body) => {
             let text = format!("{}{}", (tool.summary)(&body), tool.author.warning());
             told(CallToolResult::structured(body), text)
@@ -22,6 +30,13 @@ pub(super) fn result(tool: &Tool, result: Result<Value, ProblemReply>) -> CallTo
             told(CallToolResult::structured_error(body), text)
         }
     }
+}
+
+/// Only the body, as text.
+fn bare(mut result: CallToolResult) -> CallToolResult {
+    let body = result.structured_content.as_ref().map(Value::to_string).unwrap_or_default();
+    result.content = vec![ContentBlock::text(body)];
+    result
 }
 
 /// The summary first, then the body. Text from others comes after the warning, and within JSON

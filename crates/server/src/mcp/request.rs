@@ -36,7 +36,12 @@ impl ToolRequest {
         let (mut path, mut query) = (Vec::new(), Vec::new());
         for argument in &tool.arguments {
             match argument {
-                Argument::Path { names, .. } => path.push(name_in(&mut arguments, names)?),
+                Argument::Path { names, .. } => {
+                    if tool.is_for_peers {
+                        numbers_as_text(&mut arguments, names);
+                    }
+                    path.push(name_in(&mut arguments, names)?);
+                }
                 Argument::PathVersion(_) => path.push(version(&mut arguments)?),
                 Argument::Query { argument, parameter, is_required } => {
                     let values = match arguments.remove(*argument) {
@@ -126,6 +131,17 @@ fn name_in(arguments: &mut JsonObject, names: &[&str]) -> Result<String, Problem
         [one, other] => wrong(one, &format!("is required, or `{other}` instead")),
         _ => wrong(names.first().copied().unwrap_or_default(), "is required"),
     })
+}
+
+/// Clients of another system send ids as numbers.
+fn numbers_as_text(arguments: &mut JsonObject, names: &[&str]) {
+    for name in names {
+        if let Some(value) = arguments.get_mut(*name)
+            && value.is_number()
+        {
+            *value = json!(value.to_string());
+        }
+    }
 }
 
 /// A version number as a path segment.

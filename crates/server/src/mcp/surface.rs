@@ -38,6 +38,8 @@ const LIST_FRESH_MS: u64 = 60_000;
 pub(super) struct McpSurface {
     pub(super) engine: Engine,
     pub(super) operations: InProcessRouter,
+    /// Whether tools with names of another system are on.
+    pub(super) has_peer_tools: bool,
 }
 
 /// The HTTP request of a message, and its caller.
@@ -104,7 +106,10 @@ impl ServerHandler for McpSurface {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let listed = ListToolsResult::with_all_items(tools::listed(sender(&context)?.1));
+        let listed = ListToolsResult::with_all_items(tools::listed(
+            sender(&context)?.1,
+            self.has_peer_tools,
+        ));
         // Older revisions have no lifetime for lists.
         if context.protocol_version().is_none_or(|it| it < ProtocolVersion::V_2026_07_28) {
             return Ok(listed);
@@ -113,7 +118,7 @@ impl ServerHandler for McpSurface {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::described(name)
+        tools::described(name, self.has_peer_tools)
     }
 
     async fn call_tool(
@@ -121,7 +126,7 @@ impl ServerHandler for McpSurface {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let listed = tools::find(&request.name).ok_or_else(|| {
+        let listed = tools::find(&request.name, self.has_peer_tools).ok_or_else(|| {
             let name: String = request.name.chars().take(200).collect();
             ErrorData::invalid_params(format!("there is no tool `{name}`"), None)
         })?;

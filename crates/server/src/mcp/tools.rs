@@ -30,22 +30,27 @@ static ALL: LazyLock<Vec<ListedTool>> = LazyLock::new(|| {
     named.collect()
 });
 
-pub(super) fn find(name: &str) -> Option<&'static ListedTool> {
-    ALL.iter().find(|it| it.description.name == name)
+/// A tool by its name; those with names of another system only if they are on.
+pub(super) fn find(name: &str, has_peer_tools: bool) -> Option<&'static ListedTool> {
+    ALL.iter().find(|it| it.description.name == name && it.is_on(has_peer_tools))
 }
 
 /// The tools that a caller may use.
-pub(super) fn listed(caller: &Caller) -> Vec<rmcp::model::Tool> {
-    let may = |it: &&ListedTool| it.lacks(caller).is_none();
+pub(super) fn listed(caller: &Caller, has_peer_tools: bool) -> Vec<rmcp::model::Tool> {
+    let may = |it: &&ListedTool| it.is_on(has_peer_tools) && it.lacks(caller).is_none();
     ALL.iter().filter(may).map(|it| it.description.clone()).collect()
 }
 
 /// The description of a tool for clients.
-pub(super) fn described(name: &str) -> Option<rmcp::model::Tool> {
-    find(name).map(|it| it.description.clone())
+pub(super) fn described(name: &str, has_peer_tools: bool) -> Option<rmcp::model::Tool> {
+    find(name, has_peer_tools).map(|it| it.description.clone())
 }
 
 impl ListedTool {
+    const fn is_on(&self, has_peer_tools: bool) -> bool {
+        has_peer_tools || !self.tool.is_for_peers
+    }
+
     /// A scope that the tool needs and the caller does not have.
     pub(super) fn lacks(&self, caller: &Caller) -> Option<Scope> {
         let mut scopes = self.tool.needed_scopes(self.operation).iter().copied();

@@ -42,7 +42,7 @@ pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
             described = described.security(SecurityRequirement::new(scheme, scopes.clone()));
         }
     }
-    let mut problems = problems::responses(&codes);
+    let mut problems = problems::responses(&codes, operation.has_peer_problems);
     for reply in &operation.replies {
         let status = reply.status;
         let mut response = response(reply);

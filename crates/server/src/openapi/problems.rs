@@ -6,31 +6,48 @@ use jurat_core::code::ProblemCode;
 use jurat_wire::problem::{Problem, ProblemBody};
 use serde_json::{Value, json};
 use utoipa::{
-    ToSchema as _,
+    PartialSchema as _, ToSchema as _,
     openapi::{
         ContentBuilder, Header, HeaderBuilder, Ref, RefOr, Response, ResponseBuilder,
         example::{Example, ExampleBuilder},
-        schema::{ObjectBuilder, SchemaFormat, Type},
+        schema::{ObjectBuilder, Schema, SchemaFormat, Type},
     },
 };
 
 use crate::operation::{example as example_of, header};
 
-pub(super) fn responses(codes: &[ProblemCode]) -> Vec<(u16, Response)> {
+/// The name of the schema of problems in the form of prompt-oriented clients.
+const PEER_PROBLEM: &str = "PeerProblem";
+
+/// The schema of a problem whose `error` is the text instead of the code.
+pub(super) fn peer_schema() -> (String, RefOr<Schema>) {
+    let mut schema = ProblemBody::schema();
+    if let RefOr::T(Schema::Object(object)) = &mut schema {
+        let text =
+            ObjectBuilder::new().schema_type(Type::String).description(Some("The error in words."));
+        object.properties.insert("error".to_owned(), text.build().into());
+        object.description = Some("An error, in the form of prompt-oriented clients.".to_owned());
+    }
+    (PEER_PROBLEM.to_owned(), schema)
+}
+
+pub(super) fn responses(codes: &[ProblemCode], is_for_peers: bool) -> Vec<(u16, Response)> {
     let mut by_status: BTreeMap<u16, BTreeSet<ProblemCode>> = BTreeMap::new();
     for code in codes {
         by_status.entry(code.http_status()).or_default().insert(*code);
     }
-    by_status.into_iter().map(|(status, codes)| (status, response(status, &codes))).collect()
+    let schema = if is_for_peers { PEER_PROBLEM.into() } else { ProblemBody::name() };
+    let of_status = |(status, codes)| (status, response(status, &codes, &schema));
+    by_status.into_iter().map(of_status).collect()
 }
 
-fn response(status: u16, codes: &BTreeSet<ProblemCode>) -> Response {
+fn response(status: u16, codes: &BTreeSet<ProblemCode>, schema: &str) -> Response {
     let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
     let examples = codes.iter().map(|code| {
         (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
     });
     let content = ContentBuilder::new()
-        .schema(Some(Ref::from_schema_name(ProblemBody::name())))
+        .schema(Some(Ref::from_schema_name(schema)))
         .examples_from_iter(examples)
         .build();
     let mut response = ResponseBuilder::new()

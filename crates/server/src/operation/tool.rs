@@ -52,6 +52,8 @@ pub(crate) struct Tool {
     pub(crate) author: TextAuthor,
     pub(crate) reply: Option<ToolReply>,
     pub(crate) run: Option<ToolRunner>,
+    /// Whether it has a name of another system, and is listed only if the operator turns that on.
+    pub(crate) is_for_peers: bool,
 }
 
 /// An argument that is not part of the body.
@@ -154,6 +156,7 @@ impl Tool {
             author: TextAuthor::Caller,
             reply: None,
             run: None,
+            is_for_peers: false,
         }
     }
 
@@ -270,6 +273,13 @@ impl Tool {
     /// Makes the result from the operation's reply.
     pub(crate) fn reply(mut self, reply: ToolReply) -> Self {
         self.reply = Some(reply);
+        self
+    }
+
+    /// Lists the tool only if the operator turns on the names of another system. Its result is only
+    /// the body, which those clients parse.
+    pub(crate) const fn for_peers(mut self) -> Self {
+        self.is_for_peers = true;
         self
     }
 

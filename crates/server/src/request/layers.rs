@@ -3,11 +3,11 @@
 use std::{any::Any, sync::LazyLock};
 
 use axum::{
-    body::Body,
+    body::{Body, to_bytes},
     extract::{MatchedPath, Request, State},
     http::{
         HeaderValue, StatusCode,
-        header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+        header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::Next,
     response::Response,
@@ -114,6 +114,23 @@ pub(crate) async fn admit(State(engine): State<Engine>, request: Request, next: 
         Ok(()) => next.run(request).await,
         Err(error) => encode::engine_error(&error),
     }
+}
+
+/// Gives the problems of a route the form of prompt-oriented clients.
+pub(crate) async fn peer_problems(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    if response.extensions().get::<ProblemCode>().is_none() {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    // A problem is made in one piece, within this process.
+    let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let body = match serde_json::from_slice(&bytes) {
+        Ok(body) => Bytes::from(encode::peer_body(&body).to_string()),
+        Err(_) => bytes,
+    };
+    parts.headers.remove(CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(body))
 }
 
 /// The caller's own id if it is a plain short word, otherwise a new one.

@@ -36,6 +36,7 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
         open,
         BTreeSet::from([
             "/",
+            "/.well-known/agent-registration.json",
             "/.well-known/goodeye-client-config",
             "/auth/device",
             "/auth/device/authorize",

@@ -5,6 +5,7 @@
 mod api;
 mod auth;
 mod coverage;
+mod examples;
 mod hostile;
 mod idempotency;
 mod inbound;
@@ -14,6 +15,7 @@ mod mcp;
 mod metrics;
 mod openapi;
 mod overload;
+mod peer;
 mod postgres;
 mod signature;
 mod storage;
