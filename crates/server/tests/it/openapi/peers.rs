@@ -9,6 +9,16 @@ use serde_json::{Value, json};
 
 use super::{Story, app_of};
 
+/// Lets all executors answer for the session of the examples.
+async fn answer_for_35(story: &Story) {
+    for executor in ["alpha", "beta", "gamma"] {
+        let body =
+            json!({ "id": format!("{executor}-35"), "executor": executor, "labels": ["35"] });
+        let reply = story.app.admin().post("/v1/sessions", &body).await;
+        assert!(reply.status.is_success(), "{}", reply.text());
+    }
+}
+
 pub(super) async fn prompts() -> BTreeSet<String> {
     let answer = || answers(json!({ "answer": "7" }));
     let (app, _fakes) = app_of([answer(), answer(), answer()]).await;
@@ -29,6 +39,7 @@ pub(super) async fn prompts() -> BTreeSet<String> {
     }
     let path = "/api/v1/sessions/{id}";
     story.play("GET", path, "/api/v1/sessions/alpha", &Value::Null).await;
+    answer_for_35(&story).await;
     for path in
         ["/api/v1/create", "/api/v1/delegate", "/api/v1/validate", "/api/v2/chat/completions"]
     {
@@ -51,6 +62,7 @@ pub(super) async fn prompts() -> BTreeSet<String> {
     // A list as long as the example's.
     let (app, _fakes) = app_of([answer(), answer(), answer()]).await;
     let mut alone = Story::new(app);
+    answer_for_35(&alone).await;
     let request = alone.request("POST", "/api/v1/completions");
     alone.play("POST", "/api/v1/completions", "/api/v1/completions", &request).await;
     alone.play("GET", path, "/api/v1/tasks/0", &Value::Null).await;
@@ -60,6 +72,7 @@ pub(super) async fn prompts() -> BTreeSet<String> {
 pub(super) async fn claims() -> BTreeSet<String> {
     let (app, _fakes) = app_of([fact("TRUE"), fact("TRUE"), fact("TRUE")]).await;
     let mut story = Story::new(app);
+    answer_for_35(&story).await;
     for path in ["/api/v1/factcheck", "/api/v1/fact-check"] {
         let request = story.request("POST", path);
         story.play("POST", path, path, &request).await;
