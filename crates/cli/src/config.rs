@@ -37,6 +37,8 @@ use crate::settings::{
 use crate::{settings, telemetry};
 
 const MIB: usize = 1024 * 1024;
+/// What the registration file says if the operator says nothing.
+const AGENT_ABOUT: &str = "Delegates jobs and judges claims with several independent executors.";
 
 /// The configuration that results from the settings.
 #[derive(Clone)]
@@ -241,7 +243,7 @@ fn peers(settings: &Settings) -> PeerOptions {
         agent: text(&PUBLIC_URL).map(|url| AgentProfile {
             url,
             name: text(&AGENT_NAME).unwrap_or_default(),
-            description: text(&AGENT_DESCRIPTION).unwrap_or_default(),
+            description: text(&AGENT_DESCRIPTION).unwrap_or_else(|| AGENT_ABOUT.to_owned()),
             image: text(&AGENT_IMAGE),
             registrations: registrations.filter_map(AgentRegistration::parse).collect(),
         }),

@@ -321,8 +321,7 @@ settings! {
 
     AGENT_DESCRIPTION =
         Setting::new("erc8004.description", "JURAT_ERC8004_DESCRIPTION", SettingKind::Text)
-        .about("Description in `/.well-known/agent-registration.json`.")
-        .default("Delegates jobs and judges claims with several independent executors.")
+        .about("Description in `/.well-known/agent-registration.json`; without it, a sentence about Jurat.")
         .example("Judges claims for Example.");
 
     AGENT_IMAGE = Setting::new("erc8004.image", "JURAT_ERC8004_IMAGE", SettingKind::Url)
