@@ -105,6 +105,7 @@ fn document() -> OpenApi {
     let mut schemas = Vec::new();
     operation::add::<ProblemBody<'_>>(&mut schemas);
     operation::add::<ChatErrorReply<'_>>(&mut schemas);
+    schemas.push(problems::peer_schema());
     for operation in operations() {
         schemas.extend(operation.schemas.iter().cloned());
         let Some(method) = method(operation) else { continue };

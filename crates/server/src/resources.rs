@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agent_events;
+mod agent_registration;
 mod agent_runs;
 mod api_keys;
 mod chat;
@@ -18,6 +19,7 @@ mod logins;
 mod mcp;
 mod me;
 mod packs;
+mod peer;
 mod prune;
 mod rounds;
 mod sessions;
@@ -53,6 +55,7 @@ pub(super) const WORKFLOWS: &str = "workflows";
 pub(super) const TEMPLATES: &str = "templates";
 pub(super) const WORKFLOW_TOOLS: &str = "instructions";
 pub(super) const MODELS: &str = "models";
+pub(super) const PEER_CLIENTS: &str = "prompts";
 pub(super) const OPERATIONS: &str = "operations";
 
 /// The groups of operations, with a description of each.
@@ -73,6 +76,7 @@ pub(crate) const TAGS: &[(&str, &str)] = &[
     (CREDITS, "Show and grant credit, and suspend accounts."),
     (PEOPLE, "Manage handles, teams, shares and invitations."),
     (MODELS, "Call the operations as tools from models and agents."),
+    (PEER_CLIENTS, "Serve prompt-oriented clients of the Cortensor router."),
     (OPERATIONS, "Check the server, and read this document."),
 ];
 
@@ -107,6 +111,8 @@ pub(crate) fn operations() -> &'static [Operation] {
             prune::operations,
             doctor::operations,
             mcp::operations,
+            peer::operations,
+            agent_registration::operations,
             health::operations,
             docs::operations,
         ];

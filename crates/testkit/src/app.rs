@@ -205,6 +205,13 @@ impl TestApp {
         Self { engine, clock, store, outbox, router }
     }
 
+    /// The same application with these settings for other systems.
+    #[must_use]
+    pub fn with_peers(self, peers: jurat_server::PeerOptions) -> Self {
+        let router = jurat_server::router_with(self.engine.clone(), peers);
+        Self { router, ..self }
+    }
+
     /// Starts the background work of a node.
     pub async fn start(&self, alone: SoleNode) {
         self.engine.start(alone).await.unwrap();

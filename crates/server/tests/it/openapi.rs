@@ -2,6 +2,7 @@
 
 mod agent_events;
 mod agent_runs;
+mod peers;
 mod people;
 mod tasks;
 mod templates;
@@ -316,6 +317,8 @@ async fn the_examples_match_the_real_server() {
     played.extend(people::logins().await);
     played.extend(tasks::tasks().await);
     played.extend(agent_events::agent_events().await);
+    played.extend(peers::prompts().await);
+    played.extend(peers::claims().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {

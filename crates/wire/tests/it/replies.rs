@@ -5,6 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use jurat_wire::{
     api::{
         agent_events::AgentEventEntry,
+        agent_registration::AgentRegistrationFile,
         agent_runs::{
             AgentRunBody, AgentRunEventBody, AgentRunLine, AgentRunResultBody, AgentRunSubmitted,
         },
@@ -27,6 +28,14 @@ use jurat_wire::{
             reply::ChatCompletion,
         },
         packs::PackBody,
+        peer::{
+            node::{PeerCreated, PeerMiners, PeerNode, PeerSession, PeerSessions},
+            reply::{
+                PeerChatCompletion, PeerCompletion, PeerDelegateReply, PeerFactcheckReply,
+                PeerValidateReply,
+            },
+            task::{PeerTask, PeerTaskList},
+        },
         people::ClaimedHandle,
         prune::PrunedBody,
         rounds::{ErasedBody, RoundBody},
@@ -82,6 +91,19 @@ fn readers() -> BTreeMap<Cow<'static, str>, ReadBack> {
         reader::<AccountBody<'_>>(),
         reader::<AccountUsageBody>(),
         reader::<AgentEventEntry<'_>>(),
+        reader::<AgentRegistrationFile<'_>>(),
+        reader::<PeerChatCompletion<'_>>(),
+        reader::<PeerCompletion<'_>>(),
+        reader::<PeerCreated>(),
+        reader::<PeerDelegateReply<'_>>(),
+        reader::<PeerFactcheckReply<'_>>(),
+        reader::<PeerMiners<'_>>(),
+        reader::<PeerNode>(),
+        reader::<PeerSession<'_>>(),
+        reader::<PeerSessions<'_>>(),
+        reader::<PeerTask<'_>>(),
+        reader::<PeerTaskList<'_>>(),
+        reader::<PeerValidateReply<'_>>(),
         reader::<AgentRunBody<'_>>(),
         reader::<AgentRunResultBody<'_>>(),
         reader::<AgentRunSubmitted<'_>>(),

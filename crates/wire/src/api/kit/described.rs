@@ -24,6 +24,10 @@ use crate::api::{
         profile::ConsensusProfiles,
         request::{self as chat, ChatRequest},
     },
+    peer::{
+        self,
+        request::{PeerCompletionRequest, PeerCreateRequest},
+    },
     prune::{self, PruneRequest},
     sessions::{self, AddSessionRequest},
     tasks::{self, CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
@@ -76,6 +80,16 @@ fn cases() -> Vec<DescribedCase> {
             validate_v2,
         ),
     ];
+    cases.extend([
+        case::<PeerCompletionRequest>(
+            |it| peer::request::completion(it).map(drop),
+            json!({ "prompt": "x", "session_id": 1, "timeout": 5 }),
+        ),
+        case::<PeerCreateRequest>(
+            |it| peer::request::create(it).map(drop),
+            json!({ "session_id": 1 }),
+        ),
+    ]);
     cases.extend(own_resources());
     cases.extend(of_the_registry());
     cases.extend(of_tasks());
