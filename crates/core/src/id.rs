@@ -67,6 +67,10 @@ id!(
     /// A running server; every start has a new id.
     NodeId, "node"
 );
+id!(
+    /// A webhook: an address that receives the events of an account.
+    WebhookId, "whk"
+);
 
 /// Builds a version 7 UUID from a time and random bits, for objects in the registry.
 pub fn uuid(at: Timestamp, bits: u128) -> String {
