@@ -1,6 +1,7 @@
 //! The configuration from the settings. This is the only module that reads the environment.
 
 mod judges;
+mod webhooks;
 
 use std::{
     io::{IsTerminal as _, Write as _, stdout},
@@ -13,6 +14,7 @@ use ipnet::IpNet;
 use jurat_core::task::agent_event::RetryTerms;
 use jurat_engine::{
     AgentEventTerms, EngineLimits, Failpoints, JudgesConfig, RunWorkerSettings, StorageTerms,
+    WebhookSettings,
 };
 use jurat_server::InboundLimits;
 use jurat_store::StoreLocation;
@@ -59,6 +61,7 @@ pub(crate) struct CliConfig {
     pub(crate) runs: Option<RunWorkerSettings>,
     pub(crate) judges: JudgesConfig,
     pub(crate) accounts: AccountTerms,
+    pub(crate) webhooks: WebhookSettings,
     pub(crate) inbound: InboundLimits,
     /// Host names of the server.
     pub(crate) hosts: Vec<String>,
@@ -154,10 +157,12 @@ impl CliConfig {
                 anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),
                 anonymous_day_micros: settings.micros(&ANONYMOUS_DAILY_CAP_USD),
                 agent_events: agent_event_terms(&settings),
+                webhooks: webhooks::terms(&settings),
                 storage: storage_terms(&settings),
             },
             judges: judges::judges(&settings),
             accounts: account_terms(&settings),
+            webhooks: webhooks::addresses(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),
             trusted_proxies: trusted_proxies(&settings),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use jurat_engine::{AccountSettings, Engine, EngineLimits, EngineParts, JudgesConfig, SystemClock};
+use jurat_engine::{
+    AccountSettings, Engine, EngineLimits, EngineParts, JudgesConfig, SystemClock, WebhookSettings,
+};
 use jurat_guard::{
     client::OutboundClient,
     mail::{FolderMailer, Mailer, SmtpMailer},
@@ -42,12 +44,13 @@ pub(crate) struct EngineSettings {
     pub(crate) limits: EngineLimits,
     pub(crate) judges: JudgesConfig,
     pub(crate) accounts: AccountSettings,
+    pub(crate) webhooks: WebhookSettings,
 }
 
 impl EngineSettings {
     pub(crate) fn of(config: &CliConfig) -> anyhow::Result<Self> {
         let (limits, judges) = (config.limits, config.judges.clone());
-        Ok(Self { limits, judges, accounts: accounts(config)? })
+        Ok(Self { limits, judges, accounts: accounts(config)?, webhooks: config.webhooks.clone() })
     }
 }
 
@@ -56,7 +59,7 @@ pub(crate) async fn engine(
     store: &StoreLocation,
     settings: EngineSettings,
 ) -> anyhow::Result<Engine> {
-    let EngineSettings { limits, judges, accounts } = settings;
+    let EngineSettings { limits, judges, accounts, webhooks } = settings;
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
     let parts = EngineParts {
@@ -69,6 +72,7 @@ pub(crate) async fn engine(
         limits,
         judges,
         accounts,
+        webhooks,
         failpoints: config::points(),
     };
     let engine = Engine::new(parts);

@@ -12,11 +12,13 @@ mod executors;
 mod idempotency;
 mod judges;
 pub mod node;
+mod outbox;
 mod pauses;
 mod rounds;
 pub mod tasks;
 pub mod trace;
 mod verifiers;
+mod webhooks;
 mod workflows;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -78,6 +80,7 @@ pub use crate::{
         MeasuredCase, VerifierListQuery, VerifierRunOrder, VerifierRunQuery, VerifierRunRecord,
         VerifierRunView, VerifierVersionList, VerifierView, VersionComparison,
     },
+    webhooks::{IssuedWebhook, WebhookSettings, WebhookTerms},
     workflows::{
         NewFilePatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch,
         instructions::{InstructionKind, InstructionPack, instructions_for},
@@ -101,6 +104,7 @@ use crate::{
     node::{capacity::SharedCapacity, pressure::Pressure},
     rounds::{credit_queue::CreditQueues, in_flight::RoundsInFlight},
     tasks::{Followers, TasksInFlight},
+    webhooks::WebhookSender,
 };
 
 /// Finds the value of a named secret, such as an environment variable.
@@ -117,6 +121,7 @@ pub struct EngineParts {
     pub limits: EngineLimits,
     pub judges: JudgesConfig,
     pub accounts: AccountSettings,
+    pub webhooks: WebhookSettings,
     pub failpoints: Failpoints,
 }
 
@@ -163,6 +168,8 @@ pub struct EngineLimits {
     pub steps_per_executor: u32,
     /// How agent events are delivered.
     pub agent_events: AgentEventTerms,
+    /// How webhooks are delivered.
+    pub webhooks: WebhookTerms,
     /// How much accounts may store, and for how long.
     pub storage: StorageTerms,
 }
@@ -187,6 +194,7 @@ impl Default for EngineLimits {
             open_agent_runs: 10_000,
             steps_per_executor: 8,
             agent_events: AgentEventTerms::default(),
+            webhooks: WebhookTerms::default(),
             storage: StorageTerms::default(),
         }
     }
@@ -229,6 +237,7 @@ struct EngineInner {
     agent_run_news: AgentRunNews,
     /// Signals that an agent event is due.
     agent_event_wake: Notify,
+    webhooks: WebhookSender,
     /// No round starts once it is cancelled.
     stopping: CancellationToken,
     metrics: Metrics,
@@ -277,6 +286,7 @@ impl Engine {
             task_followers: Followers::default(),
             agent_run_news: AgentRunNews::default(),
             agent_event_wake: Notify::new(),
+            webhooks: WebhookSender::new(parts.webhooks),
             stopping,
         };
         Self { inner: Arc::new(inner) }

@@ -25,7 +25,7 @@ use jurat_core::{
 };
 use jurat_engine::{
     AccountSettings, Clock, Engine, EngineLimits, EngineParts, Failpoints, JudgesConfig,
-    NodeSigningKey, SoleNode,
+    NodeSigningKey, SoleNode, WebhookSettings,
 };
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::{Behalf, KeyRecord, Store, StoreLocation};
@@ -144,6 +144,22 @@ impl TestApp {
         Self::made_of(store, limits, JudgesConfig::default()).await
     }
 
+    /// With webhooks to these addresses besides public ones, on an embedded store in memory.
+    pub async fn with_webhooks(limits: EngineLimits, webhooks: WebhookSettings) -> Self {
+        let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+        Self::sending(store, limits, webhooks).await
+    }
+
+    /// With webhooks to these addresses besides public ones.
+    pub async fn sending(
+        store: Arc<Store>,
+        limits: EngineLimits,
+        webhooks: WebhookSettings,
+    ) -> Self {
+        let (judges, points) = (JudgesConfig::default(), Failpoints::default());
+        Self::assembled(store, limits, judges, (points, webhooks)).await
+    }
+
     /// With judges, on an embedded store in memory.
     pub async fn with_judges(judges: JudgesConfig) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
@@ -153,18 +169,20 @@ impl TestApp {
     /// With actions at named fail points, on an embedded store in memory.
     pub async fn with_points(points: Failpoints) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
-        Self::assembled(store, EngineLimits::default(), JudgesConfig::default(), points).await
+        let (limits, judges) = (EngineLimits::default(), JudgesConfig::default());
+        Self::assembled(store, limits, judges, (points, WebhookSettings::default())).await
     }
 
     pub async fn made_of(store: Arc<Store>, limits: EngineLimits, judges: JudgesConfig) -> Self {
-        Self::assembled(store, limits, judges, Failpoints::default()).await
+        let rest = (Failpoints::default(), WebhookSettings::default());
+        Self::assembled(store, limits, judges, rest).await
     }
 
     async fn assembled(
         store: Arc<Store>,
         limits: EngineLimits,
         judges: JudgesConfig,
-        points: Failpoints,
+        (points, webhooks): (Failpoints, WebhookSettings),
     ) -> Self {
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
         let tokens = BTreeMap::from([
@@ -189,6 +207,7 @@ impl TestApp {
                 grant_micros: 0,
                 public_url: None,
             },
+            webhooks,
         });
         engine.key_ensure_admin(&admin_key()).await.unwrap();
         let router = jurat_server::router(engine.clone());

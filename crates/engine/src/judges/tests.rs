@@ -103,6 +103,7 @@ impl JudgeTestNode {
             limits: EngineLimits::default(),
             judges,
             accounts: crate::AccountSettings::default(),
+            webhooks: crate::WebhookSettings::default(),
             failpoints: crate::Failpoints::default(),
         });
         Self { engine, clock }

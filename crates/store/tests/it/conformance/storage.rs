@@ -155,6 +155,7 @@ fn order(account: &AccountId, before: Timestamp) -> PruneOrder {
         texts_before: before,
         events_before: before,
         agent_events_before: before,
+        deliveries_before: before,
         limit: 100,
     }
 }
