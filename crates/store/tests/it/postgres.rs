@@ -13,7 +13,9 @@ use jurat_store::{
 
 use crate::{
     backend::{self, Backend, TestSchema},
-    conformance::{agent_runs, conformance, evidence, storage, tasks, verifiers::deployed},
+    conformance::{
+        agent_runs, conformance, evidence, storage, tasks, verifiers::deployed, webhooks,
+    },
     migrated::{everything_is_there, fixtures, the_earlier_program_was_understood, work_goes_on},
     samples::{
         HOUR_MS, account, at, claim, close_round, closing, deploy, executor, grant, holding,
@@ -194,6 +196,8 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         "task_run_steps",
         "task_run_events",
         "agent_events",
+        "webhooks",
+        "webhook_deliveries",
     ];
     let schema = TestSchema::new().await;
     let store = jurat_store::open(&schema.location()).await.unwrap();
@@ -201,6 +205,7 @@ async fn a_connection_sees_the_tasks_of_one_account() {
         tasks::with_everything(&store, &account(name)).await;
         agent_runs::with_everything(&store, &account(name)).await;
         evidence::with_everything(&store, &account(name)).await;
+        webhooks::with_everything(&store, &account(name)).await;
     }
     store.close().await;
     for table in TABLES {

@@ -157,6 +157,7 @@ read! {
     TimeoutPolicy, job::TimeoutPolicy;
     WhoseWorkflows, workflow::OwnershipFilter;
     WorkflowSource, workflow::VersionSource;
+    WebhookEventType, webhook::WebhookEventType;
 }
 
 /// The state of a round: open, or how it ended.
