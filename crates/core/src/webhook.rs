@@ -8,8 +8,8 @@ use std::{collections::BTreeSet, str::FromStr};
 pub use self::{
     event::WebhookEvent,
     record::{
-        DisabledWebhook, NewWebhook, Webhook, WebhookChange, WebhookDelivery, WebhookDeliveryFilter,
-        WebhookSecret, WebhookSecrets,
+        DisabledWebhook, NewWebhook, Webhook, WebhookChange, WebhookDelivery,
+        WebhookDeliveryFilter, WebhookSecret, WebhookSecrets,
     },
 };
 use crate::{account::caller::Scope, round::job::words, time::Timestamp};

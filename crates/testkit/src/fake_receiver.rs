@@ -109,7 +109,10 @@ impl Resolver for OneAddress {
     }
 }
 
-async fn receive(State(shared): State<Arc<ReceiverState>>, request: Request<Body>) -> Response<Body> {
+async fn receive(
+    State(shared): State<Arc<ReceiverState>>,
+    request: Request<Body>,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
     let answer = shared.answer.lock().clone();

@@ -38,9 +38,9 @@ pub(super) async fn run(context: &CommandContext, command: WebhooksCommand) -> a
             let reply = context.send(webhooks::test(&id)).await?;
             let delivery = said(&reply.value.id);
             context.out.reply(&reply, |_| format!("sent {delivery}"))?;
-            context.out.note(&format!(
-                "see the answer with `jurat webhooks deliveries {delivery}`"
-            ));
+            context
+                .out
+                .note(&format!("see the answer with `jurat webhooks deliveries {delivery}`"));
             Ok(0)
         }
         WebhooksCommand::Deliveries(args) => deliveries(context, args).await,

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use super::{
-    WebhookDeliveryState, WebhookEventType, WebhookEvents, WebhookScheme, WebhookState,
-};
+use super::{WebhookDeliveryState, WebhookEventType, WebhookEvents, WebhookScheme, WebhookState};
 use crate::{id::AccountId, list::ListPosition, time::Timestamp};
 
 /// The secret that signs deliveries, or the token that accompanies them.

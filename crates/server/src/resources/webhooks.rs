@@ -70,11 +70,7 @@ fn add_operation() -> Operation {
         .answers::<WebhookBody>(201, "The webhook with its secret, shown once.", issued_example())
         .and_header("Cache-Control", "`no-store`.")
         .idempotent()
-        .refuses([
-            ProblemCode::ValidationError,
-            ProblemCode::Conflict,
-            ProblemCode::NotSupported,
-        ])
+        .refuses([ProblemCode::ValidationError, ProblemCode::Conflict, ProblemCode::NotSupported])
 }
 
 async fn add(

@@ -8,9 +8,7 @@ use jurat_core::{
     webhook::WebhookEvent,
 };
 
-use super::{
-    accounts, checkup::MOST_FAULTS, rounds::AFTER_ALL, webhooks::announce::announce,
-};
+use super::{accounts, checkup::MOST_FAULTS, rounds::AFTER_ALL, webhooks::announce::announce};
 use crate::{
     Behalf, Result,
     db::{

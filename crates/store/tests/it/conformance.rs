@@ -29,8 +29,8 @@ pub(crate) mod templates;
 pub(crate) mod trust;
 pub(crate) mod verifier_runs;
 pub(crate) mod verifiers;
-pub(crate) mod workflow_content;
 pub(crate) mod webhooks;
+pub(crate) mod workflow_content;
 pub(crate) mod workflows;
 
 /// Makes one test of each story for a database.

@@ -10,9 +10,7 @@ pub(crate) enum WebhooksCommand {
     /// Add an address that receives the events of the account
     Add(AddWebhookArgs),
     /// List the webhooks of the account
-    #[command(
-        after_help = "Examples:\n  jurat webhooks list\n  jurat webhooks list --json"
-    )]
+    #[command(after_help = "Examples:\n  jurat webhooks list\n  jurat webhooks list --json")]
     List {
         #[command(flatten)]
         list: ListArgs,

@@ -1,8 +1,6 @@
 //! Checks whether tasks, runs, agent events and webhooks progress, or wait in vain.
 
-use jurat_core::{
-    checkup::CheckupFinding, task::TaskRecord, time::Timestamp, webhook::Webhook,
-};
+use jurat_core::{checkup::CheckupFinding, task::TaskRecord, time::Timestamp, webhook::Webhook};
 use jurat_store::{Behalf, OpenWorkCounts};
 
 use crate::{Engine, EngineError};
@@ -146,11 +144,8 @@ fn webhook_findings(
     let late = pending.first.map_or(0, |due| now.millis_since(due));
     let mut findings = Vec::new();
     if OVERDUE_AFTER_MS < late {
-        let text = format!(
-            "waiting deliveries: {}, the oldest due for {} s",
-            pending.count,
-            late / 1_000
-        );
+        let text =
+            format!("waiting deliveries: {}, the oldest due for {} s", pending.count, late / 1_000);
         let advice = "Start `jurat serve` on this store; if it is running, check its log and `webhooks.deliveries_per_minute`.";
         findings.push(CheckupFinding::warning("webhooks", text, advice));
     }

@@ -147,10 +147,7 @@ pub(super) async fn rotate(
     Ok(get(tx, account, id).await?.ok_or(NotFound))
 }
 
-pub(super) async fn remove(
-    tx: &mut Tx<'_>,
-    removed: &WebhookKey,
-) -> Result<Result<(), NotFound>> {
+pub(super) async fn remove(tx: &mut Tx<'_>, removed: &WebhookKey) -> Result<Result<(), NotFound>> {
     let WebhookKey { account, id } = removed;
     if tx.run(REMOVE, args![account, id]).await? == 0 {
         return Ok(Err(NotFound));

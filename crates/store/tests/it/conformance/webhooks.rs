@@ -80,7 +80,11 @@ fn outcome(delivery: &WebhookDelivery, effect: WebhookEffect) -> WebhookOutcome 
         id: delivery.id.clone(),
         webhook: delivery.webhook.clone(),
         attempt: delivery.attempts,
-        state: if is_done { WebhookDeliveryState::Delivered } else { WebhookDeliveryState::Pending },
+        state: if is_done {
+            WebhookDeliveryState::Delivered
+        } else {
+            WebhookDeliveryState::Pending
+        },
         next_at: (!is_done).then(|| at(500)),
         status: Some(if is_done { 200 } else { 500 }),
         reply: Some("reply".to_owned()),
@@ -224,7 +228,10 @@ pub(crate) async fn a_disabled_webhook_is_announced_to_the_others(backend: &Back
     let update = WebhookUpdate { key, change, at: at(700) };
     store.webhooks().change(&behalf(&alice), &update, None).await.unwrap();
     let found = get().await.unwrap();
-    assert_eq!((found.state, found.disabled, found.failing_since), (WebhookState::Enabled, None, None));
+    assert_eq!(
+        (found.state, found.disabled, found.failing_since),
+        (WebhookState::Enabled, None, None)
+    );
 }
 
 pub(crate) async fn a_delivery_is_replayed_unless_it_is_waiting(backend: &Backend) {

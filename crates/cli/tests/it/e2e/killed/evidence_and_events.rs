@@ -57,7 +57,8 @@ impl Told {
         assert!(added.unwrap().status.success());
         let receiver = FakeReceiver::start(ReceiverAnswer::Status(200)).await;
         let url = receiver.url();
-        let mut add = site.command(&["webhooks", "add", &url, "--event", "task.finalized", "--json"]);
+        let mut add =
+            site.command(&["webhooks", "add", &url, "--event", "task.finalized", "--json"]);
         add.env("JURAT_WEBHOOKS_ALLOW", "127.0.0.0/8");
         let added = tokio::task::block_in_place(|| add.output()).unwrap();
         assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
@@ -164,7 +165,9 @@ pub(super) async fn all(kind: Kind) {
         }
         let received = told.receiver.received();
         let id = received[0].header("webhook-id");
-        assert!(received.iter().all(|it| it.header("webhook-id") == id && it.body == received[0].body));
+        assert!(
+            received.iter().all(|it| it.header("webhook-id") == id && it.body == received[0].body)
+        );
         assert_eq!(count(1) + count(2), events.len(), "{told_before:?}");
         let store = told.site.store().await;
         let [task] = &kept::tasks(&store, "t").await[..] else { panic!("there is one task") };

@@ -74,7 +74,10 @@ async fn a_task_is_announced_when_it_ends() {
     assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text());
     let sent = receiver.until(1).await;
     let event = sent[0].json();
-    assert_eq!((&event["type"], &event["data"]["task_id"]), (&json!("task.finalized"), &json!("task-1")));
+    assert_eq!(
+        (&event["type"], &event["data"]["task_id"]),
+        (&json!("task.finalized"), &json!("task-1"))
+    );
     assert!(!event.to_string().contains("yes"), "{event}");
     assert_eq!(receiver.received().len(), 1, "the rounds of a task may be secret votes");
     app.engine.shutdown().await;
@@ -166,11 +169,17 @@ async fn a_webhook_that_keeps_failing_is_disabled_and_can_be_enabled_again() {
     let reason = disabled["disabled_reason"].as_str().unwrap();
     assert!(reason.starts_with("every delivery has failed since 2026-09-21T14"), "{reason}");
     let notice = works.until(1).await[0].json();
-    assert_eq!((&notice["type"], &notice["data"]["webhook_id"]), (&json!("webhook.disabled"), &json!(webhook)));
+    assert_eq!(
+        (&notice["type"], &notice["data"]["webhook_id"]),
+        (&json!("webhook.disabled"), &json!(webhook))
+    );
     let given_up = delivery(&owner, &first, "failed").await;
     assert_eq!(given_up["next_attempt_at"], Value::Null);
     let doctor = app.admin().get("/v1/doctor").await.json().to_string();
-    assert!(doctor.contains(&webhook) && doctor.contains("disabled because they failed"), "{doctor}");
+    assert!(
+        doctor.contains(&webhook) && doctor.contains("disabled because they failed"),
+        "{doctor}"
+    );
     broken.answer_with(ReceiverAnswer::Status(200));
     let change = json!({ "is_enabled": true }).to_string();
     let enabled = owner.send("PATCH", &path, change.into(), &[]).await.json();
@@ -204,7 +213,10 @@ async fn a_receiver_that_hangs_answers_ten_megabytes_or_redirects_does_no_harm()
     let hung = tested(&owner, &webhook).await;
     let path = format!("/v1/webhooks/deliveries/{hung}");
     let found = until(&owner, &path, |it| it["last_error"].is_string()).await;
-    assert_eq!((&found["last_error"], &found["state"]), (&json!("no answer in time"), &json!("pending")));
+    assert_eq!(
+        (&found["last_error"], &found["state"]),
+        (&json!("no answer in time"), &json!("pending"))
+    );
     receiver.answer_with(ReceiverAnswer::Bytes(10_000_000));
     let large = tested(&owner, &webhook).await;
     let found = delivery(&owner, &large, "delivered").await;
@@ -214,7 +226,10 @@ async fn a_receiver_that_hangs_answers_ten_megabytes_or_redirects_does_no_harm()
     let moved = tested(&owner, &webhook).await;
     let path = format!("/v1/webhooks/deliveries/{moved}");
     let found = until(&owner, &path, |it| it["status"] == 302).await;
-    assert_eq!(found["last_error"], "the receiver answered 302 Found, and redirects are not followed");
+    assert_eq!(
+        found["last_error"],
+        "the receiver answered 302 Found, and redirects are not followed"
+    );
     assert_eq!(target.received().len(), 0);
     app.engine.shutdown().await;
 }

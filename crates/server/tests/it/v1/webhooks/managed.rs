@@ -17,7 +17,10 @@ async fn a_webhook_is_added_changed_and_removed() {
     assert_eq!(list["items"], json!([shown]));
     let change = json!({ "is_enabled": false, "description": "paused" }).to_string();
     let changed = owner.send("PATCH", &path, change.into(), &[]).await.json();
-    assert_eq!((&changed["state"], &changed["description"]), (&json!("disabled"), &json!("paused")));
+    assert_eq!(
+        (&changed["state"], &changed["description"]),
+        (&json!("disabled"), &json!("paused"))
+    );
     assert_eq!(changed["disabled_reason"], "its owner disabled it");
     let refused = owner.post(&format!("{path}/test"), &json!({})).await;
     assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text());
