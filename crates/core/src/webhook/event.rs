@@ -86,6 +86,7 @@ impl WebhookEvent {
     }
 
     /// The end of a task, if the event ends it; `seq` is the number of the event.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "few of the many events end a task")]
     pub fn of_task(task: &TaskKey, seq: u64, event: &TaskEvent, at: Timestamp) -> Option<Self> {
         let failed = |state: &str| {
             (WebhookEventType::TaskFailed, json!({ "task_id": task.id, "state": state }))

@@ -185,7 +185,7 @@ async fn a_connection_sees_the_rows_of_one_account() {
 /// The same for everything that belongs to tasks and runs.
 #[tokio::test]
 async fn a_connection_sees_the_tasks_of_one_account() {
-    const TABLES: [&str; 10] = [
+    const TABLES: [&str; 12] = [
         "tasks",
         "task_events",
         "task_candidates",
