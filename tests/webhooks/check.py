@@ -89,7 +89,7 @@ def check(program, folder, node):
         call(f"{path}/test", {})
         arrived(node, [secret], "webhook.test")
         call("/v1/executors", {"name": "echo", "url": runtime.url})
-        reply = call("/api/v3/delegate", {"task": "say it"})
+        reply = call("/api/v3/delegate", {"objective": "say it"})
         event = arrived(node, [secret], "round.decided")
         assert event["data"]["round_id"] == reply["round_id"], event
         newer = call(f"{path}/rotate", {})["secret"]
