@@ -13,7 +13,7 @@ const SQLITE_ROWS: u32 = 100_000;
 const POSTGRES_ROWS: u32 = 25_000;
 
 /// Mostly old rows, as in a store that has been used for a long time.
-const FILL: [&str; 13] = [
+const FILL: [&str; 15] = [
     "insert into tasks (account_id, id, task_type, phase, contract, contract_digest, panel, state, \
      seq, due_at, created_at, updated_at, ended_at) \
      select 'acct_' || (n % 100), 't-' || n, 'type-' || (n % 7), \
