@@ -25,7 +25,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// An outbox in the store: messages that are taken under a lease and delivered at least once.
-pub(crate) trait Outbox: 'static {
+pub(crate) trait MessageOutbox: 'static {
     type Message: Send;
 
     /// The name of the messages in a log line.
@@ -77,7 +77,7 @@ struct OutboxDelivery<'w, O> {
     outbox: PhantomData<O>,
 }
 
-impl<'w, O: Outbox> DueWork for OutboxDelivery<'w, O> {
+impl<'w, O: MessageOutbox> DueWork for OutboxDelivery<'w, O> {
     type Found = DueMessages<O::Message>;
     type Error = StoreError;
     type Look = BoxFuture<'w, Result<Self::Found, StoreError>>;
@@ -117,7 +117,7 @@ impl<'w, O: Outbox> DueWork for OutboxDelivery<'w, O> {
 
 impl Engine {
     /// Delivers the messages of an outbox until this node stops.
-    pub(crate) fn deliver_outbox<O: Outbox + Send>(&self) {
+    pub(crate) fn deliver_outbox<O: MessageOutbox + Send>(&self) {
         let engine = self.clone();
         let _delivering = self.inner.background.spawn(async move {
             let due_loop = DueLoop {
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     /// Takes due messages. If there are none, nothing is written.
-    async fn take_due_messages<O: Outbox>(
+    async fn take_due_messages<O: MessageOutbox>(
         &self,
         now: Timestamp,
         limit: usize,

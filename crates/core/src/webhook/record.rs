@@ -80,7 +80,7 @@ pub struct DisabledWebhook {
 /// A change to a webhook; absent parts stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WebhookChange {
-    pub description: Option<Option<String>>,
+    pub description: Option<String>,
     pub events: Option<WebhookEvents>,
     pub state: Option<WebhookState>,
 }

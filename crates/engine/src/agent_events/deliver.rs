@@ -14,13 +14,13 @@ use tokio::sync::Notify;
 use super::decision::DecisionEffect;
 use crate::{
     Engine,
-    outbox::{Outbox, OutboxTake},
+    outbox::{MessageOutbox, OutboxTake},
 };
 
 /// The outbox of agent events, whose receivers are executors.
 struct AgentEventOutbox;
 
-impl Outbox for AgentEventOutbox {
+impl MessageOutbox for AgentEventOutbox {
     type Message = AgentEventRecord;
 
     const ITEMS: &'static str = "agent events";

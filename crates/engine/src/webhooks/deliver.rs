@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use super::request::headers;
 use crate::{
     Engine, EngineError,
-    outbox::{Outbox, OutboxTake},
+    outbox::{MessageOutbox, OutboxTake},
 };
 
 /// Deliveries that are removed in one transaction.
@@ -30,7 +30,7 @@ const PRUNED_AT_ONCE: u32 = 1_000;
 /// The outbox of webhooks.
 struct WebhookOutbox;
 
-impl Outbox for WebhookOutbox {
+impl MessageOutbox for WebhookOutbox {
     type Message = TakenWebhookDelivery;
 
     const ITEMS: &'static str = "webhook deliveries";

@@ -210,7 +210,7 @@ pub fn decode_change(body: &Value) -> Result<WebhookChange, Problem> {
     let state =
         |is_enabled| if is_enabled { WebhookState::Enabled } else { WebhookState::Disabled };
     Ok(WebhookChange {
-        description: change.description.map(|it| Some(it.0)),
+        description: change.description.map(|it| it.0),
         events: change.events.map(|it| WebhookEvents::Only(it.0)),
         state: change.is_enabled.map(state),
     })

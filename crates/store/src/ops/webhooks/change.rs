@@ -108,9 +108,9 @@ pub(super) async fn change(
     let WebhookUpdate { key: WebhookKey { account, id }, change, at } = changed;
     let Some(known) = get(tx, account, id).await? else { return Ok(Err(NotFound)) };
     if change.description.is_some() || change.events.is_some() {
-        let description = change.description.as_ref().unwrap_or(&known.description);
+        let description = change.description.as_ref().or(known.description.as_ref());
         let events = change.events.as_ref().unwrap_or(&known.events);
-        let args = args![description.as_deref(), events_text(events), *at, account, id];
+        let args = args![description, events_text(events), *at, account, id];
         tx.run(DESCRIBE, args).await?;
     }
     match change.state {
