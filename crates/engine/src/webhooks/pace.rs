@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 
 const MINUTE_MS: i64 = 60_000;
 
-/// Deliveries by account, in one minute.
+/// Deliveries by account, in one minute. Deliveries that are taken together are counted together, so
+/// that a few may exceed a limit: waiting for each other would slow down other accounts.
 #[derive(Debug, Default)]
 pub(super) struct MinuteCounts(Mutex<CountedMinute>);
 

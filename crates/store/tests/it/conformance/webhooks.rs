@@ -282,6 +282,7 @@ pub(crate) async fn webhooks_are_limited_listed_and_removed_with_their_deliverie
     for number in [1, 2, 3] {
         added(store, &webhook(&alice, number)).await;
     }
+    added(store, &webhook(&bob, 0)).await;
     let secret = WebhookSecret::new("s".to_owned());
     let add = WebhookAdd { webhook: webhook(&alice, 4), secret, most: 3 };
     let refused = store.webhooks().add(&behalf(&alice), &add, None).await.unwrap();
