@@ -32,7 +32,8 @@ pub(super) fn events_text(events: &WebhookEvents) -> String {
     match events {
         WebhookEvents::All => ALL.to_owned(),
         WebhookEvents::Only(types) => {
-            types.iter().map(|it| format!(",{},", it.as_str())).collect::<String>()
+            let words: Vec<&str> = types.iter().map(|it| it.as_str()).collect();
+            format!(",{},", words.join(",,"))
         }
     }
 }
