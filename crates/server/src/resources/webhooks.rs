@@ -199,7 +199,7 @@ fn rotate_operation() -> Operation {
         .scope(Scope::AccountWrite)
         .takes::<RotateWebhookRequest>([("plain", json!({ "grace_seconds": 3600 }))])
         .or_nothing()
-        .answers::<WebhookBody>(201, "The webhook with its secret, shown once.", issued_example())
+        .answers::<WebhookBody>(201, "The webhook with its secret, shown once.", rotated_example())
         .and_header("Cache-Control", "`no-store`.")
         .idempotent()
         .refuses([ProblemCode::ValidationError, ProblemCode::NotFound])
@@ -290,5 +290,11 @@ fn webhook_example() -> Value {
 fn issued_example() -> Value {
     let mut webhook = webhook_example();
     webhook["secret"] = json!("whsec_c2VjcmV0IG9mIHRoZSBkb2N1bWVudGF0aW9uLi4uLi4=");
+    webhook
+}
+
+fn rotated_example() -> Value {
+    let mut webhook = issued_example();
+    webhook["previous_secret_until"] = json!("2026-09-21T15:13:20Z");
     webhook
 }

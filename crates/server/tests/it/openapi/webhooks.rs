@@ -33,6 +33,6 @@ pub(super) async fn webhooks() -> BTreeSet<String> {
     let rotated = "/v1/webhooks/{id}/rotate";
     let request = story.request("POST", rotated);
     story.play("POST", rotated, &format!("{path}/rotate"), &request).await;
-    story.play("DELETE", one, &path, &Value::Null).await;
+    assert_eq!(story.app.admin().delete(&path).await.status, http::StatusCode::NO_CONTENT);
     story.played
 }
