@@ -216,7 +216,7 @@ impl Engine {
                 self.inner.metrics.write("webhook_test", writing).await
             })
             .await?;
-        let done = written.map_err(|refused| self.send_refusal(refused, || unknown(id)))?;
+        let done = written.map_err(|refused| send_refusal(refused, || unknown(id)))?;
         self.inner.webhooks.wake().notify_one();
         Ok(done)
     }
@@ -263,29 +263,9 @@ impl Engine {
                 self.inner.metrics.write("webhook_replay", writing).await
             })
             .await?;
-        let done =
-            written.map_err(|refused| self.send_refusal(refused, || unknown_delivery(id)))?;
+        let done = written.map_err(|refused| send_refusal(refused, || unknown_delivery(id)))?;
         self.inner.webhooks.wake().notify_one();
         Ok(done)
-    }
-
-    fn send_refusal(
-        &self,
-        refused: WebhookSendRefusal,
-        unknown: impl FnOnce() -> EngineError,
-    ) -> EngineError {
-        match refused {
-            WebhookSendRefusal::Unknown => unknown(),
-            WebhookSendRefusal::Disabled => EngineError::Conflict(
-                "the webhook is disabled; enable it before sending events to it".to_owned(),
-            ),
-            WebhookSendRefusal::Pending => {
-                EngineError::Conflict("the delivery is already waiting to be sent".to_owned())
-            }
-            WebhookSendRefusal::TooMany => {
-                LimitExceeded::WebhookDeliveries(jurat_core::webhook::MOST_PENDING).into()
-            }
-        }
     }
 
     fn check_webhook_url(&self, url: &str) -> Result<(), EngineError> {
@@ -300,6 +280,21 @@ impl Engine {
         let clock = &self.inner.clock;
         let bytes = [clock.bits().to_be_bytes(), clock.bits().to_be_bytes()].concat();
         WebhookSecret::new(format!("{SECRET}{}", STANDARD.encode(bytes)))
+    }
+}
+
+fn send_refusal(refused: WebhookSendRefusal, unknown: impl FnOnce() -> EngineError) -> EngineError {
+    match refused {
+        WebhookSendRefusal::Unknown => unknown(),
+        WebhookSendRefusal::Disabled => EngineError::Conflict(
+            "the webhook is disabled; enable it before sending events to it".to_owned(),
+        ),
+        WebhookSendRefusal::Pending => {
+            EngineError::Conflict("the delivery is already waiting to be sent".to_owned())
+        }
+        WebhookSendRefusal::TooMany => {
+            LimitExceeded::WebhookDeliveries(jurat_core::webhook::MOST_PENDING).into()
+        }
     }
 }
 

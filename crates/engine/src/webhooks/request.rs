@@ -13,7 +13,7 @@ use super::SECRET;
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-/// The header of the Agent2Agent protocol for a token that the receiver chose.
+/// The header of the A2A protocol for a token that the receiver chose.
 const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
 
 /// The headers of a delivery.
