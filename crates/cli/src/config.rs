@@ -1,6 +1,7 @@
 //! The configuration from the settings. This is the only module that reads the environment.
 
 mod judges;
+mod webhooks;
 
 use std::{
     io::{IsTerminal as _, Write as _, stdout},
@@ -13,7 +14,7 @@ use ipnet::IpNet;
 use jurat_core::{id::AccountId, task::agent_event::RetryTerms};
 use jurat_engine::{
     AgentEventTerms, ConsensusProfiles, EngineLimits, Failpoints, JudgesConfig, RunWorkerSettings,
-    StorageTerms,
+    StorageTerms, WebhookSettings,
 };
 use jurat_server::{InboundLimits, PeerOptions};
 use jurat_store::StoreLocation;
@@ -66,6 +67,7 @@ pub(crate) struct CliConfig {
     /// The consensus profiles that chat clients select as models.
     pub(crate) profiles: ConsensusProfiles,
     pub(crate) accounts: AccountTerms,
+    pub(crate) webhooks: WebhookSettings,
     pub(crate) inbound: InboundLimits,
     /// Host names of the server.
     pub(crate) hosts: Vec<String>,
@@ -165,12 +167,14 @@ impl CliConfig {
                 anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),
                 anonymous_day_micros: settings.micros(&ANONYMOUS_DAILY_CAP_USD),
                 agent_events: agent_event_terms(&settings),
+                webhooks: webhooks::terms(&settings),
                 storage: storage_terms(&settings),
             },
             judges: judges::judges(&settings),
             profiles: ConsensusProfiles::default()
                 .with(settings.profiles().iter().map(|it| it.profile.clone())),
             accounts: account_terms(&settings),
+            webhooks: webhooks::addresses(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),
             tools: tools(&settings),
