@@ -6,7 +6,6 @@ use jurat_client::webhooks;
 use jurat_wire::api::webhooks::{
     AddWebhookDraft, ChangeWebhookDraft, WebhookBody, WebhookDeliveryBody,
 };
-
 use serde_json::Value;
 
 use super::{CommandContext, to_the_second};
