@@ -157,12 +157,11 @@ impl CliConfig {
                 anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),
                 anonymous_day_micros: settings.micros(&ANONYMOUS_DAILY_CAP_USD),
                 agent_events: agent_event_terms(&settings),
-                webhooks: webhooks::terms(&settings),
                 storage: storage_terms(&settings),
             },
             judges: judges::judges(&settings),
             accounts: account_terms(&settings),
-            webhooks: webhooks::addresses(&settings),
+            webhooks: webhooks::webhooks(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),
             trusted_proxies: trusted_proxies(&settings),
@@ -327,6 +326,7 @@ mod tests {
         let config = CliConfig::new(Settings::defaults());
         assert_eq!(config.inbound, InboundLimits::default());
         assert_eq!(format!("{:?}", config.limits), format!("{:?}", EngineLimits::default()));
+        assert_eq!(config.webhooks.terms, WebhookSettings::default().terms);
     }
 
     #[test]
