@@ -167,14 +167,13 @@ impl CliConfig {
                 anonymous_grant_micros: settings.micros(&ANONYMOUS_GRANT_USD),
                 anonymous_day_micros: settings.micros(&ANONYMOUS_DAILY_CAP_USD),
                 agent_events: agent_event_terms(&settings),
-                webhooks: webhooks::terms(&settings),
                 storage: storage_terms(&settings),
             },
             judges: judges::judges(&settings),
             profiles: ConsensusProfiles::default()
                 .with(settings.profiles().iter().map(|it| it.profile.clone())),
             accounts: account_terms(&settings),
-            webhooks: webhooks::addresses(&settings),
+            webhooks: webhooks::webhooks(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),
             tools: tools(&settings),
@@ -374,6 +373,7 @@ mod tests {
         assert_eq!(config.inbound, InboundLimits::default());
         assert_eq!(config.peers, PeerOptions::default());
         assert_eq!(format!("{:?}", config.limits), format!("{:?}", EngineLimits::default()));
+        assert_eq!(config.webhooks.terms, WebhookSettings::default().terms);
     }
 
     #[test]

@@ -169,8 +169,6 @@ pub struct EngineLimits {
     pub steps_per_executor: u32,
     /// How agent events are delivered.
     pub agent_events: AgentEventTerms,
-    /// How webhooks are delivered.
-    pub webhooks: WebhookTerms,
     /// How much accounts may store, and for how long.
     pub storage: StorageTerms,
 }
@@ -195,7 +193,6 @@ impl Default for EngineLimits {
             open_agent_runs: 10_000,
             steps_per_executor: 8,
             agent_events: AgentEventTerms::default(),
-            webhooks: WebhookTerms::default(),
             storage: StorageTerms::default(),
         }
     }

@@ -95,7 +95,7 @@ impl Engine {
             created_at: at,
             updated_at: at,
         };
-        let most = self.inner.limits.webhooks.per_account;
+        let most = self.inner.webhooks.terms().per_account;
         let add = WebhookAdd { webhook, secret: secret.clone(), most };
         let (webhooks, behalf) = (self.inner.store.webhooks(), behalf_of(caller));
         let written = self

@@ -153,19 +153,15 @@ impl TestApp {
         Self::made_of(store, limits, JudgesConfig::default()).await
     }
 
-    /// With webhooks to these addresses besides public ones, on an embedded store in memory.
-    pub async fn with_webhooks(limits: EngineLimits, webhooks: WebhookSettings) -> Self {
-        let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
-        Self::sending(store, limits, webhooks).await
+    /// With these settings for webhooks, on an embedded store in memory.
+    pub async fn with_webhooks(webhooks: WebhookSettings) -> Self {
+        Self::sending(jurat_store::open(&StoreLocation::Memory).await.unwrap(), webhooks).await
     }
 
-    /// With webhooks to these addresses besides public ones.
-    pub async fn sending(
-        store: Arc<Store>,
-        limits: EngineLimits,
-        webhooks: WebhookSettings,
-    ) -> Self {
-        Self::assembled(store, limits, AppSettings { webhooks, ..AppSettings::default() }).await
+    /// With these settings for webhooks.
+    pub async fn sending(store: Arc<Store>, webhooks: WebhookSettings) -> Self {
+        let settings = AppSettings { webhooks, ..AppSettings::default() };
+        Self::assembled(store, EngineLimits::default(), settings).await
     }
 
     /// With judges, on an embedded store in memory.

@@ -1,4 +1,4 @@
-//! Turns settings into the terms of webhooks.
+//! Turns settings into those of webhooks.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::settings::{
     WEBHOOKS_KEEP_DAYS, WEBHOOKS_PER_ACCOUNT, WEBHOOKS_TIMEOUT_MS, listed, range,
 };
 
-pub(super) fn terms(settings: &Settings) -> WebhookTerms {
+fn terms(settings: &Settings) -> WebhookTerms {
     let number = |setting| u32::try_from(settings.count(setting)).unwrap_or(u32::MAX);
     WebhookTerms {
         timeout: Duration::from_millis(settings.count(&WEBHOOKS_TIMEOUT_MS)),
@@ -21,7 +21,11 @@ pub(super) fn terms(settings: &Settings) -> WebhookTerms {
 }
 
 /// The values have already been checked.
-pub(super) fn addresses(settings: &Settings) -> WebhookSettings {
+pub(super) fn webhooks(settings: &Settings) -> WebhookSettings {
     let allowed = settings.text(&WEBHOOKS_ALLOW).into_iter().flat_map(listed);
-    WebhookSettings { allow: allowed.filter_map(range).collect(), ..WebhookSettings::default() }
+    WebhookSettings {
+        terms: terms(settings),
+        allow: allowed.filter_map(range).collect(),
+        ..WebhookSettings::default()
+    }
 }

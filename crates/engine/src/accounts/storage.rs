@@ -285,7 +285,7 @@ impl Engine {
             texts_before: before(terms.texts),
             events_before: before(terms.events),
             agent_events_before: before(self.inner.limits.agent_events.keep),
-            deliveries_before: before(self.inner.limits.webhooks.keep),
+            deliveries_before: before(self.inner.webhooks.terms().keep),
             limit,
         }
     }

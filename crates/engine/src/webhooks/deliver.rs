@@ -40,7 +40,7 @@ impl MessageOutbox for WebhookOutbox {
     }
 
     fn timeout(engine: &Engine) -> Duration {
-        engine.inner.limits.webhooks.timeout
+        engine.inner.webhooks.terms().timeout
     }
 
     fn receiver(taken: &TakenWebhookDelivery) -> &str {
@@ -75,7 +75,8 @@ impl Engine {
     ) -> Result<Vec<TakenWebhookDelivery>, StoreError> {
         let OutboxTake { now, until, limit, mut without } = taking;
         let sender = &self.inner.webhooks;
-        without.extend(sender.sent.at_limit(self.inner.limits.webhooks.deliveries_per_minute, now));
+        without
+            .extend(sender.sent.at_limit(self.inner.webhooks.terms().deliveries_per_minute, now));
         let take = WebhookTake { now, until, limit, without };
         let webhooks = self.inner.store.webhooks();
         let writing = webhooks.take_due(&Behalf::Platform, &take);
@@ -174,7 +175,7 @@ impl Engine {
         let sent = (delivery.event_id.as_str(), delivery.body.as_str());
         let headers = headers(webhook.scheme, secrets, sent, self.inner.clock.now());
         let body = Bytes::from(delivery.body.clone().into_bytes());
-        let within = self.inner.limits.webhooks.timeout;
+        let within = self.inner.webhooks.terms().timeout;
         let sent = client.post_json(&webhook.url, headers, body, within).await;
         if let Err(PostError::Unreachable { detail }) = &sent {
             tracing::debug!(webhook.id = %webhook.id, detail, "could not reach a webhook");
@@ -188,7 +189,7 @@ impl Engine {
         verdict: WebhookVerdict,
         now: Timestamp,
     ) -> WebhookEffect {
-        let after = self.inner.limits.webhooks.disable_after;
+        let after = self.inner.webhooks.terms().disable_after;
         let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         match verdict {
             WebhookVerdict::Delivered => WebhookEffect::Works,
@@ -207,7 +208,7 @@ impl Engine {
     /// Removes old deliveries that have ended.
     pub(crate) async fn prune_webhook_deliveries(&self) -> Result<u64, EngineError> {
         let webhooks = self.inner.store.webhooks();
-        let keep = self.inner.limits.webhooks.keep;
+        let keep = self.inner.webhooks.terms().keep;
         let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
         let before = Timestamp::from_micros(self.inner.clock.now().micros().saturating_sub(keep));
         let (mut after, mut pruned) = (String::new(), 0);

@@ -8,11 +8,12 @@ use std::{
 use jurat_guard::public::{PublicClient, Range, Resolver, SystemResolver};
 use tokio::sync::Notify;
 
-use super::pace::MinuteCounts;
+use super::{WebhookTerms, pace::MinuteCounts};
 
-/// Where webhooks may be sent.
+/// Where webhooks may be sent, and on which terms.
 #[derive(Debug, Clone)]
 pub struct WebhookSettings {
+    pub terms: WebhookTerms,
     /// Private ranges that are allowed besides public addresses, even without TLS.
     pub allow: Vec<Range>,
     pub resolver: Arc<dyn Resolver>,
@@ -20,7 +21,8 @@ pub struct WebhookSettings {
 
 impl Default for WebhookSettings {
     fn default() -> Self {
-        Self { allow: Vec::new(), resolver: Arc::new(SystemResolver) }
+        let terms = WebhookTerms::default();
+        Self { terms, allow: Vec::new(), resolver: Arc::new(SystemResolver) }
     }
 }
 
@@ -49,13 +51,17 @@ impl WebhookSender {
         }
     }
 
+    pub(crate) fn terms(&self) -> &WebhookTerms {
+        &self.settings.terms
+    }
+
     /// Signals that a delivery is due.
     pub(crate) fn wake(&self) -> &Notify {
         &self.wake
     }
 
     pub(super) fn client(&self) -> Option<&PublicClient> {
-        let WebhookSettings { allow, resolver } = &self.settings;
+        let WebhookSettings { allow, resolver, .. } = &self.settings;
         let client = || match PublicClient::with_resolver(allow, Arc::clone(resolver)) {
             Ok(client) => Some(client),
             Err(error) => {

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 use jurat_core::account::caller::Scope;
-use jurat_engine::{EngineLimits, SoleNode, WebhookSettings, WebhookTerms};
+use jurat_engine::{SoleNode, WebhookSettings, WebhookTerms};
 use jurat_testkit::{
     app::{TestApp, TestCaller},
     fake_receiver::{FakeReceiver, OneAddress},
@@ -21,15 +21,15 @@ fn near() -> WebhookSettings {
     WebhookSettings { allow: vec!["127.0.0.0/8".parse().unwrap()], ..WebhookSettings::default() }
 }
 
-fn terms(change: impl FnOnce(&mut WebhookTerms)) -> EngineLimits {
-    let mut limits = EngineLimits::default();
-    change(&mut limits.webhooks);
-    limits
+fn under(change: impl FnOnce(&mut WebhookTerms)) -> WebhookSettings {
+    let mut settings = near();
+    change(&mut settings.terms);
+    settings
 }
 
 /// An application that may send webhooks to this machine.
 async fn started() -> TestApp {
-    let app = TestApp::with_webhooks(EngineLimits::default(), near()).await;
+    let app = TestApp::with_webhooks(near()).await;
     app.start(SoleNode::Yes).await;
     app
 }

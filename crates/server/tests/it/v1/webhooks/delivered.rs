@@ -154,8 +154,8 @@ async fn a_failed_delivery_is_retried_and_a_delivered_one_can_be_replayed() {
 
 #[tokio::test]
 async fn a_webhook_that_keeps_failing_is_disabled_and_can_be_enabled_again() {
-    let limits = terms(|it| it.disable_after = Duration::from_hours(1));
-    let app = TestApp::with_webhooks(limits, near()).await;
+    let settings = under(|it| it.disable_after = Duration::from_hours(1));
+    let app = TestApp::with_webhooks(settings).await;
     app.start(SoleNode::Yes).await;
     let owner = owner(&app).await;
     let broken = FakeReceiver::start(ReceiverAnswer::Status(500)).await;
@@ -206,8 +206,8 @@ async fn a_receiver_that_is_gone_is_disabled_at_once() {
 
 #[tokio::test]
 async fn a_receiver_that_hangs_answers_ten_megabytes_or_redirects_does_no_harm() {
-    let limits = terms(|it| it.timeout = Duration::from_millis(300));
-    let app = TestApp::with_webhooks(limits, near()).await;
+    let settings = under(|it| it.timeout = Duration::from_millis(300));
+    let app = TestApp::with_webhooks(settings).await;
     app.start(SoleNode::Yes).await;
     let owner = owner(&app).await;
     let receiver = FakeReceiver::start(ReceiverAnswer::Silence).await;
@@ -239,7 +239,7 @@ async fn a_receiver_that_hangs_answers_ten_megabytes_or_redirects_does_no_harm()
 #[tokio::test]
 async fn an_address_that_turns_private_later_is_not_dialled() {
     let (resolver, settings) = resolving("127.0.0.1");
-    let app = TestApp::with_webhooks(EngineLimits::default(), settings).await;
+    let app = TestApp::with_webhooks(settings).await;
     app.start(SoleNode::Yes).await;
     let owner = owner(&app).await;
     let receiver = FakeReceiver::start(ReceiverAnswer::Status(200)).await;
@@ -265,7 +265,7 @@ async fn a_delivery_survives_a_kill_between_the_commit_and_the_request() {
     let receiver = FakeReceiver::start(ReceiverAnswer::Status(200)).await;
     // The background work does not run: everything after the commit is lost.
     let store = jurat_store::open(&location).await.unwrap();
-    let app = TestApp::sending(store, EngineLimits::default(), near()).await;
+    let app = TestApp::sending(store, near()).await;
     let first = owner(&app).await;
     let webhook = hook(&first, &receiver, &["round.decided"]).await;
     let _executors = app.executors([says_valid()]).await;
@@ -273,7 +273,7 @@ async fn a_delivery_survives_a_kill_between_the_commit_and_the_request() {
     let round = first.post("/api/v3/validate", &claim).await.json();
     app.store.close().await;
     let store = jurat_store::open(&location).await.unwrap();
-    let next = TestApp::sending(store, EngineLimits::default(), near()).await;
+    let next = TestApp::sending(store, near()).await;
     next.start(SoleNode::Yes).await;
     let event = receiver.until(1).await[0].json();
     assert_eq!(event["data"]["round_id"], round["round_id"]);
@@ -285,8 +285,8 @@ async fn a_delivery_survives_a_kill_between_the_commit_and_the_request() {
 
 #[tokio::test]
 async fn an_account_that_sends_too_much_waits_for_the_next_minute() {
-    let limits = terms(|it| it.deliveries_per_minute = 2);
-    let app = TestApp::with_webhooks(limits, near()).await;
+    let settings = under(|it| it.deliveries_per_minute = 2);
+    let app = TestApp::with_webhooks(settings).await;
     app.start(SoleNode::Yes).await;
     let (owner, other) = (owner(&app).await, app.caller("other", &Scope::OWN).await);
     let receiver = FakeReceiver::start(ReceiverAnswer::Status(200)).await;

@@ -91,8 +91,8 @@ async fn a_webhook_tells_no_more_than_its_key_may_read() {
 
 #[tokio::test]
 async fn an_account_has_a_limited_number_of_webhooks() {
-    let limits = terms(|it| it.per_account = 2);
-    let app = TestApp::with_webhooks(limits, WebhookSettings::default()).await;
+    let settings = under(|it| it.per_account = 2);
+    let app = TestApp::with_webhooks(settings).await;
     let owner = owner(&app).await;
     for path in ["a", "b"] {
         added(&owner, &format!("https://example.com/{path}"), &[]).await;
