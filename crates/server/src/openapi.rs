@@ -9,7 +9,7 @@ use jurat_wire::problem::ProblemBody;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{
     Components, ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi,
-    OpenApiBuilder, Paths, RefOr, Schema,
+    OpenApiBuilder, Paths, RefOr, Schema, Server,
     security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
     tag::TagBuilder,
 };
@@ -126,6 +126,8 @@ fn document() -> OpenApi {
                 ))
                 .build(),
         )
+        // Addresses are those of the server that serves the document.
+        .servers(Some([Server::new("/")]))
         .tags(Some(tags))
         .paths(paths)
         .components(Some(components(schemas)))

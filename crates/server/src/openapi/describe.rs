@@ -36,7 +36,9 @@ pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
     if operation.access == RouteAccess::Visitor {
         described = described.security(SecurityRequirement::default());
     }
-    if operation.access != RouteAccess::Anyone {
+    if operation.access == RouteAccess::Anyone {
+        described = described.securities(Some([]));
+    } else {
         let scopes: Vec<&str> = operation.scopes.iter().map(|scope| scope.as_str()).collect();
         for scheme in SCHEMES {
             described = described.security(SecurityRequirement::new(scheme, scopes.clone()));

@@ -77,15 +77,21 @@ fn parameters(operation: &OperationEntry, objects: &Objects<'_>) -> String {
             continue;
         }
         let mut rules = rules_of(objects, &parameter["schema"]);
-        if parameter["required"] == true && place != "path" {
+        if parameter["required"] == true {
             rules.insert(0, "required".to_owned());
         }
-        let is_key = name == "Idempotency-Key";
-        let about = about(objects, parameter);
-        let about = if is_key { "see [Repeating a request](#repeating-a-request)" } else { &about };
-        let rule = if is_key { String::new() } else { rules.join("; ") };
+        let mut about = about(objects, parameter);
+        if name == "Idempotency-Key" {
+            "see [Repeating a request](#repeating-a-request)".clone_into(&mut about);
+            rules.clear();
+        }
+        // A path without the parameter is another path.
+        if place == "path" {
+            rules.clear();
+        }
+        let rule = rules.join("; ");
         let kind = type_of(objects, &parameter["schema"], Direction::Request);
-        row(&mut text, &[&format!("`{name}`"), place, &kind, &rule, about]);
+        row(&mut text, &[&format!("`{name}`"), place, &kind, &rule, &about]);
     }
     if text.is_empty() {
         return text;
