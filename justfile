@@ -83,6 +83,11 @@ api-check *args:
 mcp-check *args:
     scripts/mcp-check --program {{ quote(program) }} {{ args }}
 
+# Holds conversations with the official clients of OpenAI's API. Asks the program that the tests have
+# built. Needs Python, npm for the client in TypeScript, and a network when it runs first.
+openai-check *args:
+    scripts/openai-check --program {{ quote(program) }} {{ args }}
+
 # Lets a real language model judge labelled claims over both protocols: minutes on two cores.
 real-judge *args:
     cargo build --package jurat --locked

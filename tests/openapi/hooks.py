@@ -19,5 +19,6 @@ def before_call(context, case, kwargs):
 def only_what_is_missing_is_unavailable(context, response, case):
     """503 is right when no session can answer, and a defect in all other cases."""
     if response.status_code == 503:
-        code = response.json()["code"]
+        body = response.json()
+        code = body["code"] if "code" in body else body["error"]["code"]
         assert code == "sessions_unavailable", f"503 with the code `{code}`"

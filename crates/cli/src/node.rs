@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use jurat_engine::{AccountSettings, Engine, EngineLimits, EngineParts, JudgesConfig, SystemClock};
+use jurat_engine::{
+    AccountSettings, ConsensusProfiles, Engine, EngineLimits, EngineParts, JudgesConfig,
+    SystemClock,
+};
 use jurat_guard::{
     client::OutboundClient,
     mail::{FolderMailer, Mailer, SmtpMailer},
@@ -42,12 +45,14 @@ pub(crate) struct EngineSettings {
     pub(crate) limits: EngineLimits,
     pub(crate) judges: JudgesConfig,
     pub(crate) accounts: AccountSettings,
+    pub(crate) profiles: ConsensusProfiles,
 }
 
 impl EngineSettings {
     pub(crate) fn of(config: &CliConfig) -> anyhow::Result<Self> {
         let (limits, judges) = (config.limits, config.judges.clone());
-        Ok(Self { limits, judges, accounts: accounts(config)? })
+        let profiles = config.profiles.clone();
+        Ok(Self { limits, judges, accounts: accounts(config)?, profiles })
     }
 }
 
@@ -56,7 +61,7 @@ pub(crate) async fn engine(
     store: &StoreLocation,
     settings: EngineSettings,
 ) -> anyhow::Result<Engine> {
-    let EngineSettings { limits, judges, accounts } = settings;
+    let EngineSettings { limits, judges, accounts, profiles } = settings;
     let node_key = state.node_key()?;
     let opened = jurat_store::open(store).await;
     let parts = EngineParts {
@@ -69,6 +74,7 @@ pub(crate) async fn engine(
         limits,
         judges,
         accounts,
+        profiles,
         failpoints: config::points(),
     };
     let engine = Engine::new(parts);

@@ -9,6 +9,7 @@
 mod file;
 mod nearest;
 mod page;
+pub(crate) mod profiles;
 pub(crate) mod providers;
 mod resolve;
 mod table;
@@ -64,7 +65,13 @@ pub(crate) enum SettingKind {
     Models,
     /// Ranges of network addresses, separated by commas.
     Ranges,
+    /// The id of an account.
+    Account,
+    /// Entries of an agent in registries, separated by commas.
+    AgentRegistrations,
     Word(&'static [&'static str]),
+    /// Some of these words, separated by commas.
+    Words(&'static [&'static str]),
     /// An amount of credits with up to six decimal places.
     Amount,
     /// A number from 0 to 1.

@@ -24,6 +24,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use jurat_core::id::NodeId;
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::Store;
+pub use jurat_wire::api::openai::profile::ConsensusProfiles;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +33,6 @@ pub use crate::{
     accounts::{
         credits::{AccountUsage, CallerIdentity, NewCreditGrant},
         devices::{DeviceApprover, DeviceLogin, DeviceLoginStatus},
-        invitations::InvitationQuery,
         keys::{Allowance, IssuedKey, KeyAdmission, KeyRef, LimitExceeded},
         logins::AccountSettings,
         storage::{PruneReport, StorageTerms},
@@ -62,7 +62,6 @@ pub use crate::{
     rounds::{
         handle::RoundHandle,
         progress::{RoundProgress, RoundWatcher},
-        read::RoundQuery,
         recover::SoleNode,
     },
     tasks::{
@@ -75,13 +74,13 @@ pub use crate::{
     },
     verifiers::{
         CaseProgress, CaseWatcher, ExpectedCase, MeasureData, MeasureReport, MeasureRequest,
-        MeasuredCase, VerifierListQuery, VerifierRunOrder, VerifierRunQuery, VerifierRunRecord,
-        VerifierRunView, VerifierVersionList, VerifierView, VersionComparison,
+        MeasuredCase, VerifierListQuery, VerifierRunOrder, VerifierRunRecord, VerifierRunView,
+        VerifierVersionList, VerifierView, VersionComparison,
     },
     workflows::{
-        NewFilePatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch,
+        NewFilePatch, NewWorkflowGrant, Sharee, WorkflowHit, WorkflowSearch,
         instructions::{InstructionKind, InstructionPack, instructions_for},
-        shares::{ShareFilter, names_listed},
+        shares::names_listed,
         templates::{
             ForkOrder, PublishOrder, SafetyReport, ScreenResult, ScreenVerdict, TemplateFileView,
             TemplateView,
@@ -117,6 +116,8 @@ pub struct EngineParts {
     pub limits: EngineLimits,
     pub judges: JudgesConfig,
     pub accounts: AccountSettings,
+    /// The consensus profiles that chat clients select as models.
+    pub profiles: ConsensusProfiles,
     pub failpoints: Failpoints,
 }
 
@@ -219,6 +220,7 @@ struct EngineInner {
     pool: PoolCache,
     keys: KeyCache,
     accounts: AccountSettings,
+    profiles: ConsensusProfiles,
     failpoints: Failpoints,
     keyless_limits: KeylessLimits,
     keys_in_use: KeysInUse,
@@ -270,6 +272,7 @@ impl Engine {
             pool: PoolCache::default(),
             keys: KeyCache::new(),
             accounts: parts.accounts,
+            profiles: parts.profiles,
             failpoints: parts.failpoints,
             keyless_limits: KeylessLimits::new(),
             background: Background::default(),
@@ -284,6 +287,11 @@ impl Engine {
 
     pub fn clock(&self) -> &dyn Clock {
         &*self.inner.clock
+    }
+
+    /// The consensus profiles that chat clients select as models.
+    pub fn profiles(&self) -> &ConsensusProfiles {
+        &self.inner.profiles
     }
 
     /// Whether the store answers, and this node is not shutting down.

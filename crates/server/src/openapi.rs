@@ -5,7 +5,7 @@ mod problems;
 
 use std::sync::LazyLock;
 
-use jurat_wire::problem::ProblemBody;
+use jurat_wire::{api::openai::error::ChatErrorReply, problem::ProblemBody};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{
     Components, ComponentsBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi,
@@ -16,11 +16,11 @@ use utoipa::openapi::{
 
 use self::describe::SCHEMES;
 use crate::{
-    operation::{self, Operation},
+    operation::{self, ErrorForm, Operation},
     resources::{TAGS, operations},
 };
 
-const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and returns one answer with agreement, confidence and each replica's answer.\n\nEvery error is `application/problem+json` with a stable `code`. Every list is paginated: send `next_cursor` as `cursor` to get the next page.";
+const ABOUT: &str = "Jurat runs a job on 1, 3 or 5 independent executors, checks every answer under a policy, and returns one answer with agreement, confidence and each replica's answer.\n\nEvery error is `application/problem+json` with a stable `code`, which is in `error.code` on the routes of the OpenAI shape. Every list is paginated: send `next_cursor` as `cursor` to get the next page.";
 
 /// The document as text, generated once.
 pub fn openapi() -> &'static str {
@@ -83,8 +83,13 @@ fn share_problems(document: &mut Value) {
         let is_problem = contents.is_some_and(|it| it.len() == 1 && it.contains_key(KIND));
         let codes = response["content"][KIND]["examples"].as_object();
         let Some(codes) = codes.filter(|_| is_problem) else { continue };
-        let codes: Vec<&str> = codes.keys().map(String::as_str).collect();
-        let name = format!("{status}-{}", codes.join("-"));
+        let codes = codes.keys().map(String::as_str);
+        let form = match response["content"][KIND]["schema"]["$ref"].as_str() {
+            Some(schema) if !schema.ends_with("/Problem") => schema.rsplit('/').next(),
+            _ => None,
+        };
+        let parts: Vec<&str> = form.into_iter().chain(codes).collect();
+        let name = format!("{status}-{}", parts.join("-"));
         if response["description"].as_str().is_some_and(|text| text.starts_with("- ")) {
             continue;
         }
@@ -104,6 +109,8 @@ fn document() -> OpenApi {
     let mut paths = Paths::new();
     let mut schemas = Vec::new();
     operation::add::<ProblemBody<'_>>(&mut schemas);
+    operation::add::<ChatErrorReply<'_>>(&mut schemas);
+    schemas.push(problems::peer_schema());
     for operation in operations() {
         schemas.extend(operation.schemas.iter().cloned());
         let Some(method) = method(operation) else { continue };
@@ -140,6 +147,10 @@ fn components(schemas: Vec<(String, RefOr<Schema>)>) -> Components {
         .security_scheme(SCHEMES[0], bearer())
         .security_scheme(SCHEMES[1], api_key());
     for (name, example) in problems::examples() {
+        components = components.example(name, example);
+    }
+    let openai = operations().iter().filter(|it| it.error_form == ErrorForm::OpenAi);
+    for (name, example) in problems::openai_examples(openai.flat_map(describe::codes).collect()) {
         components = components.example(name, example);
     }
     components.build()

@@ -41,6 +41,17 @@ pub enum RouteAccess {
     Key,
 }
 
+/// The form in which an operation writes its errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorForm {
+    /// `application/problem+json`.
+    Problem,
+    /// A problem with the text in `error`, for prompt-oriented clients.
+    Peer,
+    /// The error object of OpenAI's API.
+    OpenAi,
+}
+
 /// A row of the route table, for tests and documentation.
 #[derive(Debug, Clone, Copy)]
 pub struct RouteInfo {
@@ -60,6 +71,7 @@ pub(crate) struct Operation {
     pub(crate) also: Vec<Cow<'static, str>>,
     pub(crate) handler: MethodRouter<Engine>,
     pub(crate) access: RouteAccess,
+    pub(crate) error_form: ErrorForm,
     /// Whether it begins rounds, which are the first work that an overloaded node refuses.
     pub(crate) begins_rounds: bool,
     pub(crate) tag: &'static str,
@@ -154,6 +166,7 @@ impl Operation {
             also: Vec::new(),
             handler,
             access: RouteAccess::Key,
+            error_form: ErrorForm::Problem,
             begins_rounds: false,
             tag: "",
             summary: "",
@@ -195,9 +208,21 @@ impl Operation {
         self
     }
 
+    /// Writes errors in the form of another API.
+    pub(crate) const fn fails_as(mut self, form: ErrorForm) -> Self {
+        self.error_form = form;
+        self
+    }
+
     /// Marks an operation that begins rounds, or work that begins them.
     pub(crate) const fn begins_rounds(mut self) -> Self {
         self.begins_rounds = true;
+        self
+    }
+
+    /// Gives its problems the form of prompt-oriented clients.
+    pub(crate) const fn with_peer_problems(mut self) -> Self {
+        self.error_form = ErrorForm::Peer;
         self
     }
 
@@ -361,9 +386,13 @@ impl Operation {
             let reference = format!("#/components/schemas/{}", (event.name)());
             types.insert((*name).to_owned(), serde_json::json!({ "$ref": reference }));
         }
-        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(
-            "Server-sent events. `x-events` has the data schema of each; the last one is `final`, `report` or `error`.",
-        ));
+        let has_names = !types.contains_key("message");
+        let text = if has_names {
+            "Server-sent events. `x-events` has the data schema of each; the last one is `final`, `report` or `error`."
+        } else {
+            "Server-sent events without names; `x-events` has the data schema of a `message` and of an `error`. The last one has the data `[DONE]`, or is an error."
+        };
+        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(text));
         let content = ContentBuilder::new()
             .schema(Some(schema))
             .example(Some(Value::String(example.to_owned())))

@@ -2,8 +2,10 @@
 
 mod accounts;
 mod agent_events;
+mod agent_registration;
 mod agent_runs;
 mod api_keys;
+mod chat;
 mod consensus;
 mod devices;
 mod docs;
@@ -17,6 +19,7 @@ mod logins;
 mod mcp;
 mod me;
 mod packs;
+mod peer;
 mod prune;
 mod rounds;
 mod sessions;
@@ -37,6 +40,7 @@ pub(crate) use self::doctor::MOST_ENTRIES;
 use crate::operation::Operation;
 
 pub(super) const CONSENSUS: &str = "consensus";
+pub(super) const CHAT: &str = "chat";
 pub(super) const ROUNDS: &str = "rounds";
 pub(super) const TASKS: &str = "tasks";
 pub(super) const AGENT_EVENTS: &str = "agent events";
@@ -51,11 +55,13 @@ pub(super) const WORKFLOWS: &str = "workflows";
 pub(super) const TEMPLATES: &str = "templates";
 pub(super) const WORKFLOW_TOOLS: &str = "instructions";
 pub(super) const MODELS: &str = "models";
+pub(super) const PEER_CLIENTS: &str = "prompts";
 pub(super) const OPERATIONS: &str = "operations";
 
 /// The groups of operations, with a description of each.
 pub(crate) const TAGS: &[(&str, &str)] = &[
     (CONSENSUS, "Delegate, validate and fact-check with several executors."),
+    (CHAT, "Ask for a consensus in the form of OpenAI's API."),
     (ROUNDS, "Read rounds and their decisions."),
     (TASKS, "Have executors propose and vote on a job under a contract."),
     (EXECUTORS, "Register the services that execute and verify."),
@@ -70,6 +76,7 @@ pub(crate) const TAGS: &[(&str, &str)] = &[
     (CREDITS, "Show and grant credit, and suspend accounts."),
     (PEOPLE, "Manage handles, teams, shares and invitations."),
     (MODELS, "Call the operations as tools from models and agents."),
+    (PEER_CLIENTS, "Serve prompt-oriented clients of the Cortensor router."),
     (OPERATIONS, "Check the server, and read this document."),
 ];
 
@@ -78,6 +85,7 @@ pub(crate) fn operations() -> &'static [Operation] {
     static ALL: LazyLock<Vec<Operation>> = LazyLock::new(|| {
         let families = [
             consensus::operations,
+            chat::operations,
             verifiers::operations,
             verifier_runs::operations,
             verifier_tests::operations,
@@ -103,6 +111,8 @@ pub(crate) fn operations() -> &'static [Operation] {
             prune::operations,
             doctor::operations,
             mcp::operations,
+            peer::operations,
+            agent_registration::operations,
             health::operations,
             docs::operations,
         ];

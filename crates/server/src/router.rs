@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use axum::{
-    Extension, Router, http::Uri, middleware::from_fn_with_state, response::Response,
+    Extension, Router,
+    http::Uri,
+    middleware::{from_fn, from_fn_with_state},
+    response::Response,
     routing::MethodRouter,
 };
 use jurat_core::code::ProblemCode;
@@ -12,9 +15,10 @@ use jurat_wire::problem::Problem;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{
-    mcp::{AllowedHosts, InProcessRouter},
-    operation::{Operation, RouteAccess, RouteInfo},
-    request::{auth, encode, layers},
+    mcp::{AllowedHosts, InProcessRouter, ToolOffer},
+    operation::{ErrorForm, Operation, RouteAccess, RouteInfo},
+    peers::PeerOptions,
+    request::{auth, encode, error_form, layers},
     resources::operations,
 };
 
@@ -31,7 +35,15 @@ pub fn route_table() -> Vec<RouteInfo> {
     routes.collect()
 }
 
-pub(crate) fn router(engine: Engine, hosts: AllowedHosts) -> Router {
+/// What the operator turned on.
+#[derive(Debug, Default)]
+pub(crate) struct RouterOptions {
+    pub(crate) tools: ToolOffer,
+    pub(crate) peers: PeerOptions,
+}
+
+pub(crate) fn router(engine: Engine, hosts: AllowedHosts, options: RouterOptions) -> Router {
+    let peers = Arc::new(options.peers);
     let (mut guarded, mut open, mut visited) = (Router::new(), Router::new(), Router::new());
     let mut inside = Router::new();
     for operation in operations() {
@@ -46,16 +58,22 @@ pub(crate) fn router(engine: Engine, hosts: AllowedHosts) -> Router {
         }
         inside = inside.route(operation.path(), handler);
     }
-    let inside = inside.layer(CatchPanicLayer::custom(layers::caught)).with_state(engine.clone());
+    let inside = inside
+        .layer(Extension(Arc::clone(&peers)))
+        .layer(CatchPanicLayer::custom(layers::caught))
+        .with_state(engine.clone());
     guarded
         .route_layer(from_fn_with_state(engine.clone(), auth::require_key))
         .merge(visited.route_layer(from_fn_with_state(engine.clone(), auth::know_key)))
         .merge(open.route_layer(from_fn_with_state(engine.clone(), auth::know_nobody)))
         .layer(Extension(Arc::new(hosts)))
+        .layer(Extension(Arc::new(options.tools)))
+        .layer(Extension(peers))
         .layer(Extension(InProcessRouter(inside)))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(CatchPanicLayer::custom(layers::caught))
+        .layer(from_fn(error_form::translate))
         .layer(from_fn_with_state(engine.clone(), layers::identify))
         .with_state(engine)
 }
@@ -77,6 +95,13 @@ pub(crate) fn begins_rounds(method: &str, path: &str) -> bool {
         operation.method == method && operation.paths().any(|declared| matches(declared, path))
     };
     operations().iter().filter(|operation| operation.begins_rounds).any(|it| is_asked(&it))
+}
+
+/// The form of the errors at a path, whatever the method is.
+pub(crate) fn error_form(path: &str) -> ErrorForm {
+    let mut others = operations().iter().filter(|it| it.error_form != ErrorForm::Problem);
+    let found = others.find(|it| it.paths().any(|declared| matches(declared, path)));
+    found.map_or(ErrorForm::Problem, |operation| operation.error_form)
 }
 
 /// Whether a path matches a declared path.
@@ -114,7 +139,12 @@ mod tests {
             ("POST", "/api/v3/validate", true),
             ("POST", "/api/v4/delegate", true),
             ("POST", "/api/v2/delegate", true),
+            ("POST", "/api/v1/delegate", true),
+            ("POST", "/api/v1/completions/35", true),
+            ("POST", "/api/v2/chat/completions", true),
+            ("GET", "/api/v1/tasks/35", false),
             ("POST", "/verify", true),
+            ("POST", "/v1/chat/completions", true),
             ("POST", "/v1/tasks", true),
             ("POST", "/v1/runs", true),
             ("POST", "/v1/verifiers/cites/runs", true),

@@ -24,8 +24,8 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_engine::{
-    AccountSettings, Clock, Engine, EngineLimits, EngineParts, Failpoints, JudgesConfig,
-    NodeSigningKey, SoleNode,
+    AccountSettings, Clock, ConsensusProfiles, Engine, EngineLimits, EngineParts, Failpoints,
+    JudgesConfig, NodeSigningKey, SoleNode,
 };
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::{Behalf, KeyRecord, Store, StoreLocation};
@@ -153,17 +153,26 @@ impl TestApp {
     /// With actions at named fail points, on an embedded store in memory.
     pub async fn with_points(points: Failpoints) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
-        Self::assembled(store, EngineLimits::default(), JudgesConfig::default(), points).await
+        let (judges, profiles) = (JudgesConfig::default(), ConsensusProfiles::default());
+        Self::assembled(store, EngineLimits::default(), (judges, profiles), points).await
+    }
+
+    /// With consensus profiles of an operator, on an embedded store in memory.
+    pub async fn with_profiles(profiles: ConsensusProfiles) -> Self {
+        let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
+        let settings = (JudgesConfig::default(), profiles);
+        Self::assembled(store, EngineLimits::default(), settings, Failpoints::default()).await
     }
 
     pub async fn made_of(store: Arc<Store>, limits: EngineLimits, judges: JudgesConfig) -> Self {
-        Self::assembled(store, limits, judges, Failpoints::default()).await
+        let settings = (judges, ConsensusProfiles::default());
+        Self::assembled(store, limits, settings, Failpoints::default()).await
     }
 
     async fn assembled(
         store: Arc<Store>,
         limits: EngineLimits,
-        judges: JudgesConfig,
+        (judges, profiles): (JudgesConfig, ConsensusProfiles),
         points: Failpoints,
     ) -> Self {
         let (clock, outbox) = (ManualClock::new(), Arc::<Outbox>::default());
@@ -182,6 +191,7 @@ impl TestApp {
             secrets: Arc::new(move |name| tokens.get(name).cloned()),
             limits,
             judges,
+            profiles,
             failpoints: points,
             accounts: AccountSettings {
                 mailer: Arc::<Outbox>::clone(&outbox),
@@ -193,6 +203,13 @@ impl TestApp {
         engine.key_ensure_admin(&admin_key()).await.unwrap();
         let router = jurat_server::router(engine.clone());
         Self { engine, clock, store, outbox, router }
+    }
+
+    /// The same application with these settings for other systems.
+    #[must_use]
+    pub fn with_peers(self, peers: jurat_server::PeerOptions) -> Self {
+        let router = jurat_server::router_with(self.engine.clone(), peers);
+        Self { router, ..self }
     }
 
     /// Starts the background work of a node.

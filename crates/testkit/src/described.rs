@@ -54,7 +54,10 @@ fn markup(reply: &TestReply) -> Option<String> {
 fn compare(method: &str, path: &str, reply: &TestReply) -> Result<(), String> {
     let Some(operation) = operation(method, path) else {
         if UNDESCRIBED.contains(&reply.status) {
-            return valid(&problem_schema(), &reply.json());
+            let body = reply.json();
+            let is_openai = body["error"].is_object();
+            let schema = if is_openai { "ChatErrorReply" } else { "Problem" };
+            return valid(&json!({ "$ref": format!("#/components/schemas/{schema}") }), &body);
         }
         return Err("there is no such operation".to_owned());
     };
@@ -78,16 +81,16 @@ fn compare(method: &str, path: &str, reply: &TestReply) -> Result<(), String> {
         format!("the content type `{mime}` is not among {:?}", keys(&response["content"]))
     })?;
     match mime {
-        "application/json" => valid(&content["schema"], &reply.json()),
+        "application/json" if reply.status.is_success() => valid(&content["schema"], &reply.json()),
+        // An error in the form of another API, with our code in it.
+        "application/json" => {
+            let body = reply.json();
+            described_code(content, &body["error"]["code"])?;
+            valid(&content["schema"], &body)
+        }
         "application/problem+json" => {
             let body = reply.json();
-            let code = body["code"].as_str().unwrap_or_default();
-            if content["examples"].get(code).is_none() {
-                return Err(format!(
-                    "the code `{code}` is not among {:?}",
-                    keys(&content["examples"])
-                ));
-            }
+            described_code(content, &body["code"])?;
             valid(&content["schema"], &body)
         }
         "text/event-stream" => events(&content["x-events"], &reply.text()),
@@ -100,11 +103,26 @@ fn resolved(value: &'static Value) -> &'static Value {
     value["$ref"].as_str().and_then(|it| DOCUMENT.pointer(&it[1..])).unwrap_or(value)
 }
 
-/// Each event has a described name, and data of its type.
+/// A reply has an example of its code.
+fn described_code(content: &Value, code: &Value) -> Result<(), String> {
+    let code = code.as_str().unwrap_or_default();
+    if content["examples"].get(code).is_some() {
+        return Ok(());
+    }
+    Err(format!("the code `{code}` is not among {:?}", keys(&content["examples"])))
+}
+
+/// Each event has a described name, and data of its type. An event without a
+/// name is a `message`, or an `error`.
 fn events(types: &Value, text: &str) -> Result<(), String> {
     for block in text.split("\n\n").filter(|block| !block.trim().is_empty()) {
         let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
-        let Some(name) = field("event: ") else { continue };
+        let is_last = field("data: ") == Some("[DONE]");
+        let unnamed = types
+            .get("message")
+            .and(field("data: "))
+            .map(|data| if data.starts_with("{\"error\":") { "error" } else { "message" });
+        let Some(name) = field("event: ").or(unnamed).filter(|_| !is_last) else { continue };
         let schema =
             types.get(name).ok_or_else(|| format!("the event `{name}` is not described"))?;
         let data = serde_json::from_str(field("data: ").unwrap_or_default());
@@ -127,6 +145,11 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
 /// The path with `@owner/name` as one segment: its slash may be sent unescaped.
 fn whole_names(path: &str) -> String {
     match path.split_once("/@") {
+        None => match path.strip_prefix("/v1/models/") {
+            // The slash in the name of a model, too.
+            Some(model) => format!("/v1/models/{}", model.replace('/', "%2F")),
+            None => path.to_owned(),
+        },
         Some((before, rest)) if !before.ends_with("/teams") && !rest.contains("%2F") => {
             format!("{before}/@{}", rest.replacen('/', "%2F", 1))
         }
@@ -176,10 +199,6 @@ fn compile(schema: &Value) -> Result<Validator, String> {
         .should_validate_formats(true)
         .build(&Value::Object(root))
         .map_err(|error| format!("the schema is wrong: {error}"))
-}
-
-fn problem_schema() -> Value {
-    json!({ "$ref": "#/components/schemas/Problem" })
 }
 
 /// Forbids other properties on an object that lists its properties.

@@ -13,6 +13,15 @@ use super::pages::{NOTICE, quoted, row};
 struct ConfigListing {
     items: Vec<ConfigItem>,
     provider_settings: Vec<ProviderItem>,
+    profile_settings: Vec<ProfileItem>,
+}
+
+/// A key of the section of a consensus profile.
+#[derive(Debug, Deserialize)]
+struct ProfileItem {
+    name: String,
+    default: String,
+    about: String,
 }
 
 /// A key of the section of a provider.
@@ -80,6 +89,20 @@ fn written(shown: &ConfigListing) -> String {
         let _ = writeln!(text, "- {}: {}", quoted(&item.name), item.about);
     }
     text.push_str(&providers(&shown.provider_settings));
+    text.push_str(&profiles(&shown.profile_settings));
+    text
+}
+
+fn profiles(items: &[ProfileItem]) -> String {
+    let mut text = String::from(
+        "\n## Consensus profiles\n\n\
+         Each profile has a section of its own in the file, and is the model `jurat/NAME` of [chat clients](../guide/openai.md).\n\
+         `fast`, `safe` and `oracle` are built in.\n\n\
+         `[profiles.NAME]`\n\n| key | without it | for |\n|---|---|---|\n",
+    );
+    for item in items {
+        row(&mut text, &[&quoted(&item.name), &item.default, &item.about]);
+    }
     text
 }
 
@@ -112,7 +135,8 @@ mod tests {
             {"name": "a.b", "variable": "JURAT_A", "flag": null, "default": 7, "expects": "`x` | y", "about": "It is a."},
             {"name": "a.c", "variable": "JURAT_C", "flag": "--c", "default": null, "expects": "a text", "about": "It is c."}],
             "provider_settings": [
-            {"section": "providers.NAME", "name": "kind", "default": "by name", "expects": "a word", "about": "It is d."}]}"#;
+            {"section": "providers.NAME", "name": "kind", "default": "by name", "expects": "a word", "about": "It is d."}],
+            "profile_settings": [{"name": "replicas", "default": "1", "about": "It is e."}]}"#;
         let page = written(&serde_json::from_str(text).unwrap());
         for line in [
             "| `a.b` | `JURAT_A` |  | `7` | `x` \\| y |",
@@ -120,6 +144,7 @@ mod tests {
             "- `a.b`: It is a.",
             "`[providers.NAME]`",
             "| `kind` | a word | by name | It is d. |",
+            "| `replicas` | 1 | It is e. |",
         ] {
             assert!(page.lines().any(|it| it == line), "{line} is not in\n{page}");
         }

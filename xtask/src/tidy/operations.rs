@@ -35,6 +35,9 @@ const VERIFIER_RUN: &str =
 const PURPOSE: &str = "one method logs in and registers, by its purpose";
 const INSTRUCTIONS: &str = "the instructions are a text of the server about the workflow";
 const MEASURE: &str = "a test and an attack are measurements, by their cases";
+const SHIM: &str = "it translates another system's request to an operation of version 3";
+const DIRECTORY: &str = "it shows the sessions in the form of another system";
+const PROFILES: &str = "a profile is a model in the form of OpenAI's API";
 const TEXT: &str = "it is a text or a file of the server";
 
 const EXCEPTIONS: &[NameException] = &[
@@ -78,6 +81,23 @@ const EXCEPTIONS: &[NameException] = &[
     by("workflow_optimize_description", "workflow_get", INSTRUCTIONS),
     by("workflow_teach", "workflow_get", INSTRUCTIONS),
     by("device_page_answer", "device_answer_by", "the page sends what `device_answer` takes"),
+    by("chat_complete", "round_begin", SHIM),
+    by("model_list", "profiles", PROFILES),
+    by("model_show", "profiles", PROFILES),
+    by("peer_create", "session_directory", DIRECTORY),
+    by("peer_miners", "session_directory", DIRECTORY),
+    by("peer_session", "session_directory", DIRECTORY),
+    by("peer_sessions", "session_directory", DIRECTORY),
+    by("peer_status", "session_directory", DIRECTORY),
+    by("peer_task", "round_list", "a round is a task of another system"),
+    by("peer_task_list", "round_list", "a round is a task of another system"),
+    alone("peer_chat", SHIM),
+    alone("peer_completion", SHIM),
+    alone("peer_completion_in", SHIM),
+    alone("peer_delegate", SHIM),
+    alone("peer_factcheck", SHIM),
+    alone("peer_validate", SHIM),
+    alone("agent_registration_show", TEXT),
     alone("audit_prompt", TEXT),
     alone("design_prompt", TEXT),
     alone("client_config", TEXT),
@@ -86,6 +106,7 @@ const EXCEPTIONS: &[NameException] = &[
     alone("docs_file", TEXT),
     alone("front", TEXT),
     alone("openapi", TEXT),
+    alone("protected_resource", TEXT),
     alone("capabilities_show", "it lists what the built-in policies can do"),
     alone("health", "it tells only that the process runs"),
     alone("mcp", "it translates messages to the other operations"),
@@ -139,7 +160,7 @@ fn differing(
     found
 }
 
-/// The ids that a file declares, with their lines: the second text in `Operation::get("/…", "id", …)`.
+/// The ids that a file declares, with their lines: the second argument of `Operation::get(path, "id", …)`.
 fn declared(text: &str) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
     for (start, _) in text.match_indices("Operation::") {
@@ -148,7 +169,8 @@ fn declared(text: &str) -> Vec<(&str, usize)> {
         if !["get", "post", "put", "patch", "delete"].contains(&method) {
             continue;
         }
-        if let Some(id) = arguments.split('"').nth(3) {
+        let id = arguments.split_once(',').and_then(|(_, rest)| rest.split('"').nth(1));
+        if let Some(id) = id {
             found.push((id, text[..start].lines().count().max(1)));
         }
     }

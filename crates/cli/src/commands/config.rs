@@ -1,6 +1,7 @@
 //! `jurat config`.
 
 pub(crate) mod args;
+mod profiles;
 mod providers;
 
 use std::path::Path;
@@ -26,6 +27,8 @@ pub(super) fn show(context: &CommandContext) -> anyhow::Result<u8> {
                 "items": items,
                 "providers": providers::bodies(settings),
                 "provider_settings": providers::described(),
+                "profiles": profiles::bodies(settings),
+                "profile_settings": profiles::described(),
             })
             .to_string()
         }
@@ -39,11 +42,10 @@ pub(super) fn show(context: &CommandContext) -> anyhow::Result<u8> {
                 ]
             });
             let flat = table(context.out, &["setting", "value", "from"], rows.collect());
-            [Some(flat), providers::shown(context.out, settings)]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join("\n")
+            let providers = providers::shown(context.out, settings);
+            let profiles = profiles::shown(context.out, settings);
+            let tables = [Some(flat), providers, profiles].into_iter().flatten();
+            tables.collect::<Vec<_>>().join("\n")
         }
     };
     context.out.data(&text)?;
@@ -92,7 +94,11 @@ fn origin(origin: &SettingOrigin) -> Value {
 /// Checks any config file, not only the one in use.
 pub(super) fn check_file(out: Output, file: &Path) -> anyhow::Result<u8> {
     let found = settings::read_file(file).map_err(|faults| CliFailure::usage(faults.join("\n")))?;
-    let counts = SettingCounts { settings: found.values.len(), providers: found.providers.len() };
+    let counts = SettingCounts {
+        settings: found.values.len(),
+        providers: found.providers.len(),
+        profiles: found.profiles.len(),
+    };
     in_order(out, Some(file), counts)
 }
 
@@ -102,7 +108,11 @@ pub(super) fn checked(context: &CommandContext) -> anyhow::Result<u8> {
     let from_file =
         settings.iter().filter(|it| matches!(it.origin, SettingOrigin::File { .. })).count();
     note_unknown(context.out);
-    let counts = SettingCounts { settings: from_file, providers: settings.providers().len() };
+    let counts = SettingCounts {
+        settings: from_file,
+        providers: settings.providers().len(),
+        profiles: settings.profiles().len(),
+    };
     in_order(context.out, settings.file(), counts)
 }
 
@@ -113,31 +123,34 @@ fn note_unknown(out: Output) {
     }
 }
 
-/// The numbers of settings and of judge providers in a file.
+/// The numbers of settings, judge providers and consensus profiles in a file.
 #[derive(Debug, Clone, Copy)]
 struct SettingCounts {
     settings: usize,
     providers: usize,
+    profiles: usize,
 }
 
 fn in_order(out: Output, file: Option<&Path>, counts: SettingCounts) -> anyhow::Result<u8> {
-    let SettingCounts { settings, providers } = counts;
+    let SettingCounts { settings, providers, profiles } = counts;
     if (out.format, out.chatter) == (OutputFormat::Text, Verbosity::Quiet) {
         return Ok(0);
     }
     let text = match (out.format, file) {
         (OutputFormat::Json, file) => {
-            json!({ "ok": true, "file": file, "settings": settings, "providers": providers })
-                .to_string()
+            let counts = json!({
+                "ok": true, "file": file, "settings": settings, "providers": providers,
+                "profiles": profiles,
+            });
+            counts.to_string()
         }
         (OutputFormat::Text, None) => "no config file; the environment is valid".to_owned(),
         (OutputFormat::Text, Some(file)) => {
-            let settings = counted(settings, "setting");
-            let also = match providers {
-                0 => String::new(),
-                some => format!(" and {}", counted(some, "provider")),
-            };
-            format!("`{}` is valid: {settings}{also}", file.display())
+            let mut parts = vec![counted(settings, "setting")];
+            let sections = [(providers, "provider"), (profiles, "profile")];
+            let given = sections.into_iter().filter(|(count, _)| *count != 0);
+            parts.extend(given.map(|(count, name)| counted(count, name)));
+            format!("`{}` is valid: {}", file.display(), parts.join(" and "))
         }
     };
     out.data(&text)?;

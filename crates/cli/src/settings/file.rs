@@ -7,6 +7,7 @@ use toml::de::{DeTable, DeValue};
 use super::{
     ALL, DEFAULT_MODEL, PANEL, Setting, SettingKind,
     nearest::nearest,
+    profiles::{self, ProfileLine},
     providers::{self, ProviderSection},
     value,
 };
@@ -15,6 +16,9 @@ use super::{
 pub(crate) const FILE_NAME: &str = "jurat.toml";
 /// Maximum size of a file: many times what all settings take.
 const LARGEST: u64 = 1024 * 1024;
+
+/// Faults, each with its position in the text.
+pub(super) type FileFaults = Vec<(usize, String)>;
 
 /// A value from a file.
 #[derive(Debug)]
@@ -29,6 +33,7 @@ pub(crate) struct FileValue {
 pub(crate) struct FileSettings {
     pub(crate) values: Vec<FileValue>,
     pub(crate) providers: Vec<ProviderSection>,
+    pub(crate) profiles: Vec<ProfileLine>,
 }
 
 /// The contents of a config file, or all its faults.
@@ -58,8 +63,10 @@ fn parse(text: &str) -> Result<FileSettings, Vec<(usize, String)>> {
     let mut contents = FileSettings {
         values: Vec::new(),
         providers: providers::read(table.get_ref(), line_of, &mut faults),
+        profiles: Vec::new(),
     };
     let are_providers_known = faults.is_empty();
+    contents.profiles = profiles::read(table.get_ref(), line_of, &mut faults);
     let mut leaves = Vec::new();
     collect_leaves(table.get_ref(), "", &mut leaves);
     for (name, at, value) in leaves {
@@ -102,7 +109,7 @@ fn collect_leaves<'a, 'i>(
         } else {
             format!("{prefix}.{}", key.get_ref())
         };
-        if name == providers::TABLE {
+        if [providers::TABLE, profiles::TABLE].contains(&name.as_str()) {
             continue;
         }
         let is_setting = ALL.iter().any(|setting| setting.name == name);
@@ -146,7 +153,10 @@ pub(super) fn typed(name: &str, kind: SettingKind, given: &DeValue<'_>) -> Resul
         | SettingKind::Model
         | SettingKind::Models
         | SettingKind::Ranges
-        | SettingKind::Word(_) => given.as_str().map(str::to_owned),
+        | SettingKind::Account
+        | SettingKind::AgentRegistrations
+        | SettingKind::Word(_)
+        | SettingKind::Words(_) => given.as_str().map(str::to_owned),
     };
     let Some(text) = text else {
         let expected = value::expected(kind);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{ALL, Setting, SettingKind, providers};
+use super::{ALL, Setting, SettingKind, profiles, providers};
 
 /// A file with every setting, each commented out.
 pub(crate) fn example() -> String {
@@ -21,6 +21,7 @@ pub(crate) fn example() -> String {
         let _ = write!(text, "\n# {}\n# {name} = {}\n", setting.about, literal(setting));
     }
     text.push_str(&providers::example());
+    text.push_str(&profiles::example());
     text
 }
 
@@ -41,7 +42,10 @@ fn literal(setting: &Setting) -> String {
         | SettingKind::Model
         | SettingKind::Models
         | SettingKind::Ranges
-        | SettingKind::Word(_) => format!("\"{value}\""),
+        | SettingKind::Account
+        | SettingKind::AgentRegistrations
+        | SettingKind::Word(_)
+        | SettingKind::Words(_) => format!("\"{value}\""),
     }
 }
 
@@ -68,5 +72,6 @@ pub(crate) fn topic() -> String {
         };
     }
     text.push_str(&providers::topic());
+    text.push_str(&profiles::topic());
     text
 }

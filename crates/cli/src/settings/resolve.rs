@@ -9,6 +9,7 @@ use jurat_core::account::ledger;
 
 use super::{
     ALL, DEFAULT_MODEL, FILE_NAME, PANEL, STATE_DIR, Setting, file,
+    profiles::ProfileLine,
     providers::{ProviderSection, unknown_judges},
     value,
 };
@@ -43,6 +44,7 @@ pub(crate) struct ResolvedSetting {
 pub(crate) struct Settings {
     by_name: BTreeMap<&'static str, ResolvedSetting>,
     providers: Vec<ProviderSection>,
+    profiles: Vec<ProfileLine>,
     /// The file that was read.
     file: Option<PathBuf>,
 }
@@ -51,7 +53,7 @@ impl Settings {
     /// Reads all settings, and reports all faults together.
     pub(crate) fn read(given: &CommandLineSettings<'_>) -> anyhow::Result<Self> {
         let mut faults = Vec::new();
-        let mut settings = Self { by_name: BTreeMap::new(), providers: Vec::new(), file: None };
+        let mut settings = Self::unset();
         for setting in ALL {
             settings.add(setting, from_outside(setting, given, &mut faults));
         }
@@ -65,7 +67,12 @@ impl Settings {
     /// The settings if nothing is set.
     #[cfg(test)]
     pub(crate) fn defaults() -> Self {
-        Self { by_name: BTreeMap::new(), providers: Vec::new(), file: None }
+        Self::unset()
+    }
+
+    fn unset() -> Self {
+        let (by_name, providers, profiles) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { by_name, providers, profiles, file: None }
     }
 
     fn add(&mut self, setting: &'static Setting, found: Option<(String, SettingOrigin)>) {
@@ -92,6 +99,7 @@ impl Settings {
             Err(found) => return faults.extend(found),
         };
         self.providers = contents.providers;
+        self.profiles = contents.profiles;
         for found in contents.values {
             if found.setting.name == STATE_DIR.name && !is_named {
                 faults.push(format!(
@@ -126,6 +134,10 @@ impl Settings {
 
     pub(crate) fn providers(&self) -> &[ProviderSection] {
         &self.providers
+    }
+
+    pub(crate) fn profiles(&self) -> &[ProfileLine] {
+        &self.profiles
     }
 
     /// The file that was read, if there was one.

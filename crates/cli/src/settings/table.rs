@@ -294,6 +294,45 @@ settings! {
         .about("Host names that Model Context Protocol clients use for `/mcp`, separated by commas; `localhost` and the address of `server.listen` are always accepted.")
         .example("jurat.example.com");
 
+    MCP_TOOLS =
+        Setting::new("mcp.tools", "JURAT_MCP_TOOLS", SettingKind::Words(&jurat_server::TOOL_SETS))
+        .about("Sets of tools that Model Context Protocol clients can use, separated by commas; without it, all of them, and those of `cortensor` only for clients that name it.")
+        .example("consensus,verifiers");
+
+    LOOPBACK_ACCOUNT =
+        Setting::new("auth.loopback_account", "JURAT_AUTH_LOOPBACK_ACCOUNT", SettingKind::Account)
+        .about("Account of programs on this machine that send no key; they may start and read its rounds. Requests through proxies and from browsers always need a key. Without it, everybody does.")
+        .example("acct_admin");
+
+    SHIMS_REPLICAS = Setting::new(
+        "shims.replicas",
+        "JURAT_SHIMS_REPLICAS",
+        SettingKind::Word(&["1", "3", "5"]),
+    )
+        .about("Number of replicas of requests to `/api/v1/delegate`, `/api/v1/validate` and `/api/v1/factcheck` that do not ask for one; fewer if fewer sessions can answer.")
+        .default("3").example("5");
+
+    AGENT_NAME = Setting::new("erc8004.name", "JURAT_ERC8004_NAME", SettingKind::Text)
+        .about("Name in `/.well-known/agent-registration.json`, which exists if `accounts.public_url` is set.")
+        .default("Jurat").example("Example Jurat");
+
+    AGENT_DESCRIPTION =
+        Setting::new("erc8004.description", "JURAT_ERC8004_DESCRIPTION", SettingKind::Text)
+        .about("Description in `/.well-known/agent-registration.json`; without it, a sentence about Jurat.")
+        .example("Judges claims for Example.");
+
+    AGENT_IMAGE = Setting::new("erc8004.image", "JURAT_ERC8004_IMAGE", SettingKind::Url)
+        .about("URL of the image in `/.well-known/agent-registration.json`; without it, there is none.")
+        .example("https://jurat.example.com/agent.png");
+
+    AGENT_REGISTRATIONS = Setting::new(
+        "erc8004.registrations",
+        "JURAT_ERC8004_REGISTRATIONS",
+        SettingKind::AgentRegistrations,
+    )
+        .about("Entries of the agent in registries, as number@namespace:chain:address, separated by commas.")
+        .example("22@eip155:1:0x8004a6090Cd10A7288092483047B097295Fb8847");
+
     DEFAULT_MODEL =
         Setting::new("judges.default_model", "JURAT_JUDGES_DEFAULT_MODEL", SettingKind::Model)
         .about("Default judge of verifiers; without it, the built-in judge, which follows rules and calls no model.")

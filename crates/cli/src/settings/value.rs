@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use ipnet::IpNet;
-use jurat_core::{account::ledger, verifier::ModelRef};
+use jurat_core::{account::ledger, id::AccountId, verifier::ModelRef};
+use jurat_wire::api::agent_registration::AgentRegistration;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
@@ -36,7 +37,12 @@ pub(super) fn expected(kind: SettingKind) -> String {
             "judges like `openai/gpt-5.4-mini`, at most 15, separated by commas".to_owned()
         }
         SettingKind::Ranges => "address ranges like 10.0.0.0/8, separated by commas".to_owned(),
+        SettingKind::Account => "the id of an account, like acct_admin".to_owned(),
+        SettingKind::AgentRegistrations => {
+            "registrations like 22@eip155:1:0x8004, separated by commas".to_owned()
+        }
         SettingKind::Word(words) => one_of(words),
+        SettingKind::Words(words) => format!("some of {}, separated by commas", one_of(words)),
         SettingKind::Amount => "an amount like 0.10, with up to six decimal places".to_owned(),
         SettingKind::Share => "a number from 0 to 1".to_owned(),
         SettingKind::Count { least, most } => format!("a whole number from {least} to {most}"),
@@ -76,7 +82,16 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
         SettingKind::Model if is_model(text) => Ok(text.to_owned()),
         SettingKind::Models if is_panel(text) => Ok(joined(text)),
         SettingKind::Ranges if listed(text).all(|range| self::range(range).is_some()) => Ok(joined(text)),
+        SettingKind::Account if AccountId::parse(text).is_ok() => Ok(text.to_owned()),
+        SettingKind::AgentRegistrations
+            if listed(text).all(|it| AgentRegistration::parse(it).is_some()) =>
+        {
+            Ok(joined(text))
+        }
         SettingKind::Word(words) if words.contains(&text) => Ok(text.to_owned()),
+        SettingKind::Words(words) if listed(text).all(|word| words.contains(&word)) => {
+            Ok(joined(text))
+        }
         SettingKind::Share if text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share)) => {
             Ok(text.to_owned())
         }
@@ -92,7 +107,10 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
         | SettingKind::Model
         | SettingKind::Models
         | SettingKind::Ranges
+        | SettingKind::Account
+        | SettingKind::AgentRegistrations
         | SettingKind::Word(_)
+        | SettingKind::Words(_)
         | SettingKind::Amount
         | SettingKind::Share => Err(refused(kind, text)),
     }
@@ -229,7 +247,9 @@ mod tests {
         assert!(parse(SettingKind::Hosts, "a.example:80").is_err());
         assert_eq!(parse(SettingKind::Models, "a/b, c/d").unwrap(), "a/b,c/d");
         assert_eq!(parse(SettingKind::Ranges, "10.0.0.0/8, ::1").unwrap(), "10.0.0.0/8,::1");
+        assert_eq!(parse(SettingKind::Words(&["a", "b"]), "b, a").unwrap(), "b,a");
         for (kind, text) in [
+            (SettingKind::Words(&["a", "b"]), "a,c"),
             (SettingKind::Models, "a/b,,c/d"),
             (SettingKind::Models, "a/b,a/b"),
             (SettingKind::Ranges, "10.0.0.0/33"),

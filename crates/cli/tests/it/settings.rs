@@ -1,6 +1,10 @@
 //! Settings by file, environment and flags, and the commands that show them.
 
-use std::{fs, io::Read as _, net::TcpStream};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
 
 use serde_json::{Value, json};
 
@@ -159,7 +163,7 @@ fn the_example_file_is_valid() {
     let count =
         home.run(&["config", "show", "--json"]).ok().json()["items"].as_array().unwrap().len();
     assert_eq!(ran.json()["settings"], count);
-    assert_eq!(ran.json()["providers"], 1);
+    assert_eq!((&ran.json()["providers"], &ran.json()["profiles"]), (&json!(1), &json!(1)));
     fs::write(&file, "[log]\nformat = 1\n").unwrap();
     assert_eq!(home.run(&["config", "check", file.to_str().unwrap()]).code, 2);
 }
@@ -192,6 +196,52 @@ fn the_configured_limit_of_rounds_applies() {
     asking.wait_for(" in round ");
     let ran = home.run(&["validate", "--claim", "1 = 1", "--session", "sleeper", "--json"]);
     assert_eq!(ran.json()["code"], "overloaded", "{}", ran.err);
+}
+
+/// The reply to a request without a key.
+fn keyless(url: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply
+}
+
+#[test]
+fn the_settings_for_other_systems_apply() {
+    let home = with_file(
+        "[auth]\nloopback_account = \"acct_admin\"\n[accounts]\npublic_url = \"https://jurat.example.com\"\n\
+         [erc8004]\nname = \"Example\"\nregistrations = \"22@eip155:1:0x8004\"\n",
+    );
+    let server = home.serve();
+    assert!(keyless(&server.url, "/api/v1/status").starts_with("HTTP/1.1 200 "));
+    let file = keyless(&server.url, "/.well-known/agent-registration.json");
+    assert!(file.contains("\"agentId\":22") && file.contains("\"name\":\"Example\""), "{file}");
+    let doctor = home.run(&["doctor"]).ok().out;
+    assert!(doctor.contains("need no key and act for `acct_admin`"), "{doctor}");
+    let log = server.everything();
+    assert!(log.contains("programs on this machine need no key"), "{log}");
+
+    let plain = Home::new();
+    let server = plain.serve();
+    assert!(keyless(&server.url, "/api/v1/status").starts_with("HTTP/1.1 401 "));
+    let file = keyless(&server.url, "/.well-known/agent-registration.json");
+    assert!(file.starts_with("HTTP/1.1 404 "), "{file}");
+    assert!(!plain.run(&["doctor"]).ok().out.contains("need no key"));
+}
+
+#[test]
+fn a_wrong_account_or_registration_is_refused_by_name() {
+    for (file, named) in [
+        ("[auth]\nloopback_account = \"admin\"\n", "auth.loopback_account"),
+        ("[erc8004]\nregistrations = \"22\"\n", "erc8004.registrations"),
+        ("[shims]\nreplicas = \"2\"\n", "shims.replicas"),
+    ] {
+        let ran = with_file(file).run(&["config", "check"]);
+        assert_ne!(ran.code, 0, "{file}");
+        assert!(ran.err.contains(named) || ran.out.contains(named), "{}{}", ran.out, ran.err);
+    }
 }
 
 #[test]
@@ -277,6 +327,38 @@ fn providers_are_shown_with_where_their_keys_are_and_never_with_the_keys() {
     assert!(ran.out.contains("*: 1.25 in, 10.00 out"), "{}", ran.out);
     let ran = home.run(&["config", "check"]).ok();
     assert!(ran.out.ends_with("is valid: 1 setting and 2 providers\n"), "{}", ran.out);
+}
+
+#[test]
+fn consensus_profiles_are_models_and_are_shown() {
+    let home = with_file("[profiles.pair]\nreplicas = 1\nsession_pool = [\"a\", \"nobody\"]\n");
+    let profile = &shown(&home, &[], &[])["profiles"][0];
+    assert_eq!((&profile["model"], &profile["origin"]["line"]), (&json!("jurat/pair"), &json!(1)));
+    let table = home.run(&["config", "show"]).ok().out;
+    assert!(table.contains("jurat/pair") && table.contains("a pool of 2"), "{table}");
+    let ran = home.run(&["config", "check"]).ok();
+    assert!(ran.out.ends_with("is valid: 0 settings and 1 profile\n"), "{}", ran.out);
+    let _executor = home.register("a", "honest");
+    let found = home.run(&["doctor"]);
+    assert_eq!(found.code, 1);
+    assert!(
+        found.out.contains("`jurat/pair` names sessions that do not exist: `nobody`"),
+        "{}",
+        found.out
+    );
+}
+
+#[test]
+fn a_server_does_not_start_with_a_wrong_profile() {
+    let home = with_file("[profiles.pair]\nreplicas = 2\n[profiles.safe]\n");
+    let ran = home.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(ran.code, 2);
+    for fault in [
+        "line 2: `profiles.pair.replicas` must be 1, 3 or 5",
+        "line 3: `profiles.safe` cannot be set: it is the built-in profile of that tier",
+    ] {
+        assert!(ran.err.contains(fault), "{}", ran.err);
+    }
 }
 
 #[test]

@@ -103,6 +103,7 @@ impl JudgeTestNode {
             limits: EngineLimits::default(),
             judges,
             accounts: crate::AccountSettings::default(),
+            profiles: crate::ConsensusProfiles::default(),
             failpoints: crate::Failpoints::default(),
         });
         Self { engine, clock }

@@ -4,6 +4,7 @@
 mod executors;
 mod judges;
 mod open_work;
+mod profiles;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jurat_core::{
@@ -65,6 +66,7 @@ impl Engine {
             .extend(ledger_findings(&self.inner.store.ledger().faults(&Behalf::Platform).await?));
         findings.extend(self.clock_findings(&checkup));
         findings.extend(self.executor_findings().await?);
+        findings.extend(self.profile_findings().await?);
         findings.extend(self.judge_findings().await?);
         findings.extend(self.work_findings().await?);
         Ok(Diagnosis { findings, ended_rounds: checkup.ended_rounds })

@@ -7,7 +7,7 @@ mod prompts;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use jurat_core::executor::Capabilities;
 use jurat_core::judge::Price;
@@ -73,11 +73,16 @@ impl OpenAiExecutor {
     }
 
     /// The answer with its usage. The caller pays the price of the session, whatever the usage was.
-    fn traced(&self, output: Value, spent: TokenSpending) -> Execution {
+    fn traced(
+        &self,
+        output: Value,
+        sampling: &Map<String, Value>,
+        spent: TokenSpending,
+    ) -> Execution {
         let trace = json!({
             "kind": "trace",
             "model": self.options.model,
-            "temperature": 0,
+            "temperature": sampling.get("temperature"),
             "usage": {
                 "input_tokens": spent.tokens.input,
                 "output_tokens": spent.tokens.output,
@@ -107,8 +112,10 @@ impl ExecutorService for OpenAiExecutor {
             (prompts::delegate(&request.inputs, &form), form)
         };
         let within = self.within(request.task_contract.budget.time_ms);
-        let (output, spent) = ChatConversation::new(self, &form, within).ask(messages).await;
-        Ok(self.traced(output?, spent))
+        let sampling = prompts::sampling(&request.inputs);
+        let conversation = ChatConversation::new(self, (&form, &sampling), within);
+        let (output, spent) = conversation.ask(messages).await;
+        Ok(self.traced(output?, &sampling, spent))
     }
 
     async fn judge(&self, request: &JudgeRequest) -> Result<Evaluation, ExecutorError> {
@@ -117,7 +124,8 @@ impl ExecutorService for OpenAiExecutor {
             return Err(ExecutorError::NotSupported(message));
         }
         let form = AnswerForm::claim();
-        let conversation = ChatConversation::new(self, &form, self.within(0));
+        let sampling = prompts::sampling(&Value::Null);
+        let conversation = ChatConversation::new(self, (&form, &sampling), self.within(0));
         let (answer, _) = conversation.ask(prompts::judge(&request.candidate)).await;
         match answer?.get("verdict").and_then(Value::as_str) {
             Some("true") => Ok(evaluation(EvaluationStatus::Passed, JUDGE_SCORE, &[])),

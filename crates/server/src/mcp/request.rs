@@ -9,9 +9,10 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
 
+use super::watch::LONGEST_CALL_S;
 use crate::{
     operation::{Argument, Operation, Tool, ToolBody},
-    request::page::wrong,
+    request::{page::wrong, prefer::LONGEST_WAIT},
 };
 
 /// Maximum length of an unknown name that is compared with the known ones.
@@ -36,7 +37,12 @@ impl ToolRequest {
         let (mut path, mut query) = (Vec::new(), Vec::new());
         for argument in &tool.arguments {
             match argument {
-                Argument::Path { names, .. } => path.push(name_in(&mut arguments, names)?),
+                Argument::Path { names, .. } => {
+                    if tool.is_for_peers {
+                        numbers_as_text(&mut arguments, names);
+                    }
+                    path.push(name_in(&mut arguments, names)?);
+                }
                 Argument::PathVersion(_) => path.push(version(&mut arguments)?),
                 Argument::Query { argument, parameter, is_required } => {
                     let values = match arguments.remove(*argument) {
@@ -47,6 +53,13 @@ impl ToolRequest {
                         return Err(wrong(argument, "is required"));
                     }
                     query.extend(values.into_iter().map(|value| (*parameter, value)));
+                }
+                Argument::Wait { default_s } => {
+                    let seconds = match arguments.remove("wait") {
+                        None | Some(Value::Null) => *default_s,
+                        Some(value) => Some(wait_s(&value)?),
+                    };
+                    query.extend(seconds.map(|seconds| ("wait", seconds.to_string())));
                 }
                 Argument::OwnAccount => query.push(("account", caller.account().to_string())),
             }
@@ -92,6 +105,7 @@ fn nearest(tool: &Tool, name: &str) -> Option<&'static str> {
         Argument::Path { names, .. } => names.clone(),
         Argument::PathVersion(_) => vec!["version"],
         Argument::Query { argument, .. } => vec![*argument],
+        Argument::Wait { .. } => vec!["wait"],
         Argument::OwnAccount => Vec::new(),
     });
     if LONGEST < name.len() {
@@ -126,6 +140,25 @@ fn name_in(arguments: &mut JsonObject, names: &[&str]) -> Result<String, Problem
         [one, other] => wrong(one, &format!("is required, or `{other}` instead")),
         _ => wrong(names.first().copied().unwrap_or_default(), "is required"),
     })
+}
+
+/// How long to wait. A longer wait is cut, because clients give up on a call that takes a minute.
+fn wait_s(value: &Value) -> Result<u64, Problem> {
+    let seconds = value.as_u64().filter(|seconds| *seconds <= LONGEST_WAIT.as_secs());
+    let longest = LONGEST_WAIT.as_secs();
+    let reason = || format!("must be a whole number of seconds from 0 to {longest}");
+    seconds.map(|it| it.min(LONGEST_CALL_S)).ok_or_else(|| wrong("wait", &reason()))
+}
+
+/// Clients of another system send ids as numbers.
+fn numbers_as_text(arguments: &mut JsonObject, names: &[&str]) {
+    for name in names {
+        if let Some(value) = arguments.get_mut(*name)
+            && value.is_number()
+        {
+            *value = json!(value.to_string());
+        }
+    }
 }
 
 /// A version number as a path segment.

@@ -4,6 +4,7 @@ use jurat_core::code::ProblemCode;
 use utoipa::openapi::{
     ContentBuilder, Response, ResponseBuilder,
     example::ExampleBuilder,
+    extensions::ExtensionsBuilder,
     path::{Operation as Described, OperationBuilder},
     request_body::{RequestBody, RequestBodyBuilder},
     security::SecurityRequirement,
@@ -20,8 +21,6 @@ pub(super) const SCHEMES: [&str; 2] = ["bearer", "api_key"];
 
 /// The description of an operation at one of its addresses.
 pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
-    let mut codes = usual_codes(operation);
-    codes.extend(&operation.codes);
     let mut described = OperationBuilder::new()
         .operation_id(Some(&*address.id))
         .tag(operation.tag)
@@ -30,6 +29,10 @@ pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
         .parameters(Some(operation.in_path.iter().map(PathParameter::parameter)))
         .parameters(Some(operation.parameters.iter().cloned()))
         .parameter(parameters::request_id());
+    if let Some(own) = operation.addresses.first().filter(|own| own.id != address.id) {
+        let alias = ExtensionsBuilder::new().add("x-alias-of", &*own.id).build();
+        described = described.extensions(Some(alias));
+    }
     if let Some(request) = &operation.request {
         described = described.request_body(Some(body(request)));
     }
@@ -44,7 +47,8 @@ pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
             described = described.security(SecurityRequirement::new(scheme, scopes.clone()));
         }
     }
-    let mut problems = problems::responses(&codes, &operation.cases);
+    let mut problems =
+        problems::responses(&codes(operation), &operation.cases, operation.error_form);
     for reply in &operation.replies {
         let status = reply.status;
         let mut response = response(reply);
@@ -69,6 +73,13 @@ fn full_text(operation: &Operation) -> String {
         [one] => format!("{}\n\nNeeds the scope {one}.", operation.text),
         _ => format!("{}\n\nNeeds the scopes {}.", operation.text, names.join(" and ")),
     }
+}
+
+/// All problem codes of an operation.
+pub(super) fn codes(operation: &Operation) -> Vec<ProblemCode> {
+    let mut codes = usual_codes(operation);
+    codes.extend(&operation.codes);
+    codes
 }
 
 /// Problem codes of every operation with the same access, scopes, method and kind of body.

@@ -3,29 +3,51 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jurat_core::code::ProblemCode;
-use jurat_wire::problem::{Problem, ProblemBody};
+use jurat_wire::{
+    api::openai::error::ChatErrorReply,
+    problem::{Problem, ProblemBody},
+};
 use serde_json::{Value, json};
 use utoipa::{
-    ToSchema as _,
+    PartialSchema as _, ToSchema as _,
     openapi::{
         ContentBuilder, Header, HeaderBuilder, Ref, RefOr, Response, ResponseBuilder,
         example::{Example, ExampleBuilder},
-        schema::{ObjectBuilder, SchemaFormat, Type},
+        schema::{ObjectBuilder, Schema, SchemaFormat, Type},
     },
 };
 
-use crate::operation::{example as example_of, header};
+use crate::operation::{ErrorForm, example as example_of, header};
+
+/// The name of the schema of problems in the form of prompt-oriented clients.
+const PEER_PROBLEM: &str = "PeerProblem";
+
+/// The schema of a problem whose `error` is the text instead of the code.
+pub(super) fn peer_schema() -> (String, RefOr<Schema>) {
+    let mut schema = ProblemBody::schema();
+    if let RefOr::T(Schema::Object(object)) = &mut schema {
+        let text =
+            ObjectBuilder::new().schema_type(Type::String).description(Some("The error in words."));
+        object.properties.insert("error".to_owned(), text.build().into());
+        object.description = Some("An error, in the form of prompt-oriented clients.".to_owned());
+    }
+    (PEER_PROBLEM.to_owned(), schema)
+}
 
 /// The responses of these codes; `cases` says when some of them occur.
 pub(super) fn responses(
     codes: &[ProblemCode],
     cases: &[(ProblemCode, &str)],
+    form: ErrorForm,
 ) -> Vec<(u16, Response)> {
     let mut by_status: BTreeMap<u16, BTreeSet<ProblemCode>> = BTreeMap::new();
     for code in codes {
         by_status.entry(code.http_status()).or_default().insert(*code);
     }
-    by_status.into_iter().map(|(status, codes)| (status, response(status, &codes, cases))).collect()
+    by_status
+        .into_iter()
+        .map(|(status, codes)| (status, response(status, &codes, cases, form)))
+        .collect()
 }
 
 /// A list if a code has a case, else only the codes.
@@ -42,20 +64,34 @@ fn description(codes: &BTreeSet<ProblemCode>, cases: &[(ProblemCode, &str)]) -> 
     codes.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn response(status: u16, codes: &BTreeSet<ProblemCode>, cases: &[(ProblemCode, &str)]) -> Response {
+fn response(
+    status: u16,
+    codes: &BTreeSet<ProblemCode>,
+    cases: &[(ProblemCode, &str)],
+    form: ErrorForm,
+) -> Response {
+    let (kind, schema, prefix) = match form {
+        ErrorForm::Problem => ("application/problem+json", ProblemBody::name(), ""),
+        ErrorForm::Peer => ("application/problem+json", PEER_PROBLEM.into(), ""),
+        ErrorForm::OpenAi => ("application/json", ChatErrorReply::name(), OPENAI_PREFIX),
+    };
     let examples = codes.iter().map(|code| {
-        (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
+        (
+            code.as_str(),
+            RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{prefix}{code}"))),
+        )
     });
     let content = ContentBuilder::new()
-        .schema(Some(Ref::from_schema_name(ProblemBody::name())))
+        .schema(Some(Ref::from_schema_name(schema)))
         .examples_from_iter(examples)
         .build();
     let mut response = ResponseBuilder::new()
         .description(description(codes, cases))
-        .content("application/problem+json", content)
+        .content(kind, content)
         .header("X-Request-Id", header("The request id, for reports."));
     if status == 401 {
-        response = response.header("WWW-Authenticate", header("`Bearer`."));
+        response = response
+            .header("WWW-Authenticate", header("`Bearer`; of `/mcp`, with `resource_metadata`."));
     }
     if status == 429 || status == 503 {
         response = response.header("Retry-After", seconds("Seconds to wait before trying again."));
@@ -74,6 +110,20 @@ pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
     let codes = ProblemCode::ALL.iter().filter(|code| **code != ProblemCode::MethodNotAllowed);
     codes.map(|code| {
         (code.as_str(), ExampleBuilder::new().value(Some(example(*code).body())).build())
+    })
+}
+
+/// Precedes the name of an example in the form of OpenAI's API.
+const OPENAI_PREFIX: &str = "openai_";
+
+/// An example of these codes in the form of OpenAI's API.
+pub(super) fn openai_examples(
+    codes: BTreeSet<ProblemCode>,
+) -> impl Iterator<Item = (String, Example)> {
+    codes.into_iter().filter_map(|code| {
+        let error = ChatErrorReply::from(ProblemBody::read(&example(code).body())?);
+        let value = ExampleBuilder::new().value(Some(json!(error))).build();
+        Some((format!("{OPENAI_PREFIX}{code}"), value))
     })
 }
 

@@ -15,13 +15,18 @@ use axum::{
 use bytes::Bytes;
 use jurat_core::code::ProblemCode;
 use jurat_engine::{Engine, trace};
-use jurat_wire::problem::Problem;
+use jurat_wire::{
+    api::openai::error::ChatErrorReply,
+    problem::{Problem, ProblemBody},
+};
+use serde_json::json;
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
     auth::{ValidKeyMark, VisitorCaller},
     count, encode,
 };
+use crate::operation::ErrorForm;
 
 const REQUEST_ID: &str = "x-request-id";
 
@@ -60,22 +65,34 @@ pub(crate) async fn identify(
 
 /// The reply to a request for a round while this node is late. It bypasses the other layers,
 /// because it is sent most often when there is the least time.
-pub(crate) fn late(engine: &Engine) -> Response {
-    static BODY: LazyLock<Bytes> = LazyLock::new(|| {
-        let detail = "this node is busy with its current rounds";
-        Bytes::from(Problem::new(ProblemCode::Overloaded, detail).body().to_string())
+pub(crate) fn late(engine: &Engine, form: ErrorForm) -> Response {
+    static PROBLEM: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(busy().body().to_string()));
+    static PEER: LazyLock<Bytes> =
+        LazyLock::new(|| Bytes::from(encode::peer_body(&busy().body()).to_string()));
+    static OPENAI: LazyLock<Bytes> = LazyLock::new(|| {
+        let error = ProblemBody::read(&busy().body()).map(ChatErrorReply::from);
+        Bytes::from(json!(error).to_string())
     });
-    let mut response = Response::new(Body::from(BODY.clone()));
+    let (kind, body) = match form {
+        ErrorForm::Problem => ("application/problem+json", &PROBLEM),
+        ErrorForm::Peer => ("application/problem+json", &PEER),
+        ErrorForm::OpenAi => ("application/json", &OPENAI),
+    };
+    let mut response = Response::new(Body::from(Bytes::clone(body)));
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     let bits = engine.clock().bits();
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(RETRY_AFTER, encode::retry_after(bits).into());
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Ok(value) = HeaderValue::from_str(&format!("{bits:032x}")) {
         headers.insert(REQUEST_ID, value);
     }
     response
+}
+
+fn busy() -> Problem {
+    Problem::new(ProblemCode::Overloaded, "this node is busy with its current rounds")
 }
 
 /// The path itself is left out, because it may contain anything.

@@ -13,7 +13,7 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     round::{
-        Round, RoundEnding,
+        OpenRound, Round, RoundClosing, RoundEnding,
         job::{Disagreement, Job},
     },
 };
@@ -28,6 +28,7 @@ use jurat_wire::{
             ValidateRequestV2,
         },
         events::{self, DecidedEvent, ReplicaStarted},
+        peer::reply::PeerForm,
         rounds::{self, RoundBody},
         v2::{self, DelegateReplyV2, VerdictReplyV2},
     },
@@ -40,7 +41,7 @@ use super::stream;
 use crate::{
     mcp::{
         render,
-        watch::{WatchedRound, cancelled, until_end},
+        watch::{WatchEnd, WatchedRound, cancelled, until_end},
     },
     operation::{
         EventDescription, Operation, TextAuthor, Tool, ToolCall, ToolFuture, example, parameters,
@@ -71,6 +72,8 @@ pub(super) enum ReplyVersion {
     /// With warnings about the parts of the request that were ignored.
     V2(Vec<String>),
     V3,
+    /// The form that a prompt-oriented client reads.
+    Peer(PeerForm),
 }
 
 impl ReplyVersion {
@@ -79,6 +82,7 @@ impl ReplyVersion {
         let text = match self {
             Self::V2(warnings) => serde_json::to_string(&v2::down(reply, warnings)),
             Self::V3 => serde_json::to_string(&reply),
+            Self::Peer(form) => serde_json::to_string(&form.reply(reply)),
         };
         // A reply holds text and finite numbers, so it always serializes.
         text.unwrap_or_default()
@@ -112,6 +116,8 @@ enum ReplyMode {
     Events,
     /// A reply immediately, or within the given time, whether or not the round has ended.
     Async(Option<Duration>),
+    /// The reply as lines of data, after the round has ended.
+    Lines,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for ConsensusContext {
@@ -152,12 +158,19 @@ fn delegate_operation() -> Operation {
             "The result that the replicas agree on.",
             example(include_str!("consensus/delegate.json")),
         );
-    round_of::<DelegateReply<'_>>(description).tool(
-        Tool::asks("delegate", "Delegate a job", about)
-            .run(delegate_tool)
-            .summary(render::round)
-            .author(TextAuthor::Executors),
-    )
+    round_of::<DelegateReply<'_>>(description)
+        .tool(
+            Tool::asks("delegate", "Delegate a job", about)
+                .run(delegate_tool)
+                .summary(render::round)
+                .author(TextAuthor::Executors),
+        )
+        .tool(
+            Tool::asks("cortensor_delegate_v3", "Delegate a job", about)
+                .run(delegate_tool)
+                .author(TextAuthor::Executors)
+                .for_peers(),
+        )
 }
 
 async fn delegate(
@@ -186,12 +199,19 @@ fn validate_operation() -> Operation {
             "The result that the replicas agree on.",
             example(include_str!("consensus/validate.json")),
         );
-    round_of::<VerdictReply<'_>>(description).tool(
-        Tool::asks("validate", "Validate a candidate", about)
-            .run(validate_tool)
-            .summary(render::round)
-            .author(TextAuthor::Executors),
-    )
+    round_of::<VerdictReply<'_>>(description)
+        .tool(
+            Tool::asks("validate", "Validate a candidate", about)
+                .run(validate_tool)
+                .summary(render::round)
+                .author(TextAuthor::Executors),
+        )
+        .tool(
+            Tool::asks("cortensor_validate_v3", "Validate a candidate", about)
+                .run(validate_tool)
+                .author(TextAuthor::Executors)
+                .for_peers(),
+        )
 }
 
 async fn validate(
@@ -220,12 +240,19 @@ fn factcheck_operation() -> Operation {
             "The result that the replicas agree on.",
             example(include_str!("consensus/factcheck.json")),
         );
-    round_of::<VerdictReply<'_>>(description).tool(
-        Tool::asks("factcheck", "Fact-check a claim", about)
-            .run(factcheck_tool)
-            .summary(render::round)
-            .author(TextAuthor::Executors),
-    )
+    round_of::<VerdictReply<'_>>(description)
+        .tool(
+            Tool::asks("factcheck", "Fact-check a claim", about)
+                .run(factcheck_tool)
+                .summary(render::round)
+                .author(TextAuthor::Executors),
+        )
+        .tool(
+            Tool::asks("cortensor_factcheck_v3", "Fact-check a claim", about)
+                .run(factcheck_tool)
+                .author(TextAuthor::Executors)
+                .for_peers(),
+        )
 }
 
 async fn factcheck(
@@ -252,7 +279,13 @@ fn delegate_v2_operation() -> Operation {
             "The session's output.",
             example(include_str!("consensus/delegate_v2.json")),
         );
-    round_of::<DelegateReplyV2<'_>>(description)
+    let about = "Runs a job on one session. The text in the result is written by executors and is untrusted.";
+    round_of::<DelegateReplyV2<'_>>(description).tool(
+        Tool::asks("cortensor_delegate", "Delegate with one session", about)
+            .ignores_unknown()
+            .author(TextAuthor::Executors)
+            .for_peers(),
+    )
 }
 
 async fn delegate_v2(
@@ -282,7 +315,13 @@ fn validate_v2_operation() -> Operation {
             "The session's verdict.",
             example(include_str!("consensus/validate_v2.json")),
         );
-    round_of::<VerdictReplyV2<'_>>(description)
+    let about = "Has a candidate judged by one session. The text in the result is written by executors and is untrusted.";
+    round_of::<VerdictReplyV2<'_>>(description).tool(
+        Tool::asks("cortensor_validate", "Validate with one session", about)
+            .ignores_unknown()
+            .author(TextAuthor::Executors)
+            .for_peers(),
+    )
 }
 
 async fn validate_v2(
@@ -297,7 +336,17 @@ async fn validate_v2(
 }
 
 impl ConsensusContext {
-    async fn run(
+    /// The context of a prompt-oriented client, which asks for a stream in the body.
+    pub(super) fn of_peer(self, is_streamed: bool) -> Self {
+        let manner = if is_streamed { ReplyMode::Lines } else { ReplyMode::Whole };
+        Self { manner, ..self }
+    }
+
+    pub(super) const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    pub(super) async fn run(
         self,
         engine: &Engine,
         job: Job,
@@ -312,7 +361,9 @@ impl ConsensusContext {
                 let (watcher, progress) = RoundWatcher::new();
                 (watcher, Some(progress))
             }
-            ReplyMode::Whole | ReplyMode::Async(_) => (RoundWatcher::nobody(), None),
+            ReplyMode::Whole | ReplyMode::Async(_) | ReplyMode::Lines => {
+                (RoundWatcher::nobody(), None)
+            }
         };
         let begun = engine.round_begin(&self.caller, job, watcher, once).await?;
         let mut is_repeated = begun.is_repeated;
@@ -324,6 +375,7 @@ impl ConsensusContext {
                 let memory = self.memory.filter(|_| begun.is_repeated);
                 stream::reply(begun, (progress, memory), shape)
             }
+            (ReplyMode::Lines, _) => stream::lines(begun, shape),
             (ReplyMode::Events | ReplyMode::Whole, _) => {
                 let ended = begun.wait_or_retry().await.map(|(round, is_old)| {
                     is_repeated = is_old;
@@ -365,7 +417,25 @@ pub(super) fn reply(
     result: Result<Round, EngineError>,
     shape: &ReplyVersion,
 ) -> Result<String, Problem> {
+    if let ReplyVersion::Peer(form) = shape {
+        return peer_reply(result, form, |reply| shape.text(reply));
+    }
     reply_with(result, |reply| shape.text(reply))
+}
+
+/// A reply to a prompt-oriented client. A completion without a text would pass for an empty answer.
+pub(super) fn peer_reply<T>(
+    result: Result<Round, EngineError>,
+    form: &PeerForm,
+    write: impl FnOnce(RoundReply<'_>) -> T,
+) -> Result<T, Problem> {
+    if let Ok(Round { open, closing: Some(closing) }) = &result
+        && form.needs_output()
+        && closing.consensus.output.is_none()
+    {
+        return Err(disagreement(open, closing));
+    }
+    reply_with(result, write)
 }
 
 /// A reply in the form of a surface, or the problem that replaces it.
@@ -380,6 +450,11 @@ pub(crate) fn reply_with<T>(
     if round.open.disagreement != Disagreement::FailHard || !closing.consensus.disagreed {
         return Ok(write(reply));
     }
+    Err(disagreement(&round.open, closing))
+}
+
+/// The problem of a round without an answer that the caller can use.
+fn disagreement(open: &OpenRound, closing: &RoundClosing) -> Problem {
     let detail = match closing.ending {
         RoundEnding::Closed => format!(
             "the replicas do not agree: outcome `{}`, agreement {}",
@@ -388,12 +463,11 @@ pub(crate) fn reply_with<T>(
         RoundEnding::Cancelled => "the round was cancelled before it was decided".to_owned(),
         RoundEnding::Expired => "the node stopped before the round was decided".to_owned(),
     };
-    let problem = Problem::new(ProblemCode::ConsensusDisagreement, detail)
+    Problem::new(ProblemCode::ConsensusDisagreement, detail)
         .with("consensus", json!(ConsensusBlock::of(closing)))
-        .with("replicas", json!(replicas(&round.open, closing)))
-        .with("round_id", json!(round.open.id.as_str()))
-        .with("receipt_id", json!(closing.receipt_id));
-    Err(problem)
+        .with("replicas", json!(replicas(open, closing)))
+        .with("round_id", json!(open.id.as_str()))
+        .with("receipt_id", json!(closing.receipt_id))
 }
 
 /// Whether the client wants an event stream. A client that accepts JSON too gets JSON.
@@ -494,6 +568,8 @@ async fn watched(
     let begun = begun.map_err(problem)?;
     let open = &begun.round.open;
     let round = WatchedRound { progress, replicas: open.seats.len(), round: Some(open.id.clone()) };
-    let ended = Box::pin(until_end(&mut call, round, begun.wait())).await?;
-    reply_with(ended, |reply| json!(reply))
+    match Box::pin(until_end(&mut call, round, begun.wait())).await? {
+        WatchEnd::Ended(ended) => reply_with(ended, |reply| json!(reply)),
+        WatchEnd::StillOpen(round) => Ok(rounds::body(&round)),
+    }
 }

@@ -17,6 +17,7 @@ use crate::{
     request::{
         decode::Json,
         encode::{self, HandlerResult},
+        error_form::ROUND,
         idempotency::{self, Idempotency},
     },
     resources::{CONSENSUS, OPERATIONS},
@@ -26,8 +27,6 @@ use crate::{
 pub(super) fn operations() -> Vec<Operation> {
     vec![verify_operation(), capabilities_operation()]
 }
-
-const ROUND: &str = "x-jurat-round";
 
 fn verify_operation() -> Operation {
     let text = "The executor contract's `POST /verify`. Under `vp.semantic.v1` the verifier's judge decides; under every other built-in policy except `vp.claim.v1` the server decides alone. If the judge fails, the verdict is inconclusive. Policies that cannot be decided here are refused with 400.";

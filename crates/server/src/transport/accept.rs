@@ -41,8 +41,8 @@ use super::{
 };
 use crate::{
     request::{
-        auth::{self, PeerAddress},
-        encode, layers,
+        auth::{self, LoopbackMark, PeerAddress},
+        encode, error_form, layers,
     },
     router,
 };
@@ -153,6 +153,9 @@ async fn converse(
     let service = service_fn(move |mut request: Request<Incoming>| {
         if let Some(peer) = peer {
             let client = client_address::client(peer, request.headers(), &trusted);
+            if auth::is_from_this_machine(peer, request.headers(), &trusted) {
+                request.extensions_mut().insert(LoopbackMark);
+            }
             request.extensions_mut().insert(PeerAddress(client));
         }
         answer(router.clone(), engine.clone(), request, inbound, phase.clone())
@@ -188,11 +191,12 @@ async fn answer(
     phase.busy();
     let is_round = router::begins_rounds(request.method().as_str(), request.uri().path());
     if is_round && engine.is_late(auth::key(request.headers())) {
-        let response = layers::late(&engine);
+        let response = layers::late(&engine, router::error_form(request.uri().path()));
         return Ok(response.map(|body| ReplyBody { body, phase }));
     }
     if let Some(problem) = framing::fault(&request) {
-        let mut response = encode::problem(&problem);
+        let form = router::error_form(request.uri().path());
+        let mut response = error_form::written(encode::problem(&problem), form).await;
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         return Ok(response.map(|body| ReplyBody { body, phase }));
     }

@@ -4,14 +4,20 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use crate::peers::PeerOptions;
+
 /// The limits and names of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerOptions {
     pub inbound: InboundLimits,
     /// Names of this server besides `localhost` and its listening address.
     pub hosts: Vec<String>,
+    /// Sets of tools for models, by the words of `TOOL_SETS`; none offers all.
+    pub tools: Vec<String>,
     /// Proxies that may name the client of a request.
     pub trusted_proxies: Vec<IpNet>,
+    /// What is on for clients and registries of other systems.
+    pub peers: PeerOptions,
 }
 
 /// The limits on what comes in.

@@ -4,7 +4,9 @@
 
 mod api;
 mod auth;
+mod chat;
 mod coverage;
+mod examples;
 mod hostile;
 mod idempotency;
 mod inbound;
@@ -14,6 +16,7 @@ mod mcp;
 mod metrics;
 mod openapi;
 mod overload;
+mod peer;
 mod postgres;
 mod signature;
 mod storage;

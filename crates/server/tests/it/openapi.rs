@@ -2,6 +2,7 @@
 
 mod agent_events;
 mod agent_runs;
+mod peers;
 mod people;
 mod tasks;
 mod templates;
@@ -303,6 +304,7 @@ async fn the_examples_match_the_real_server() {
         }
         if kind == "delegate" {
             resources(&mut story).await;
+            chat(&mut story).await;
         }
         played.extend(story.played);
     }
@@ -315,6 +317,8 @@ async fn the_examples_match_the_real_server() {
     played.extend(people::logins().await);
     played.extend(tasks::tasks().await);
     played.extend(agent_events::agent_events().await);
+    played.extend(peers::prompts().await);
+    played.extend(peers::claims().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {
@@ -371,6 +375,14 @@ async fn called_off() -> BTreeSet<String> {
     let at = format!("{}/cancel", round.headers["location"].to_str().unwrap());
     story.play("POST", "/v1/rounds/{id}/cancel", &at, &Value::Null).await;
     story.played
+}
+
+async fn chat(story: &mut Story) {
+    let path = "/v1/chat/completions";
+    let request = story.request("POST", path);
+    story.play("POST", path, path, &request).await;
+    story.play("GET", "/v1/models", "/v1/models", &Value::Null).await;
+    story.play("GET", "/v1/models/{model}", "/v1/models/jurat%2Fsafe", &Value::Null).await;
 }
 
 async fn resources(story: &mut Story) {

@@ -28,6 +28,7 @@ fn document() -> Value {
     list["responses"]["200"] = page.clone();
     let mut alias = operation("thing_list_of_old", "List", key);
     alias["responses"]["200"] = page;
+    alias["x-alias-of"] = json!("thing_list");
     let mut add = operation("thing_add", "Add", json!([{}, { "bearer": ["things:write"] }]));
     add["parameters"] = json!([{ "$ref": "#/components/parameters/Idempotency-Key" }]);
     add["requestBody"] = json!({ "required": true, "content": { "application/json": {

@@ -20,7 +20,7 @@ use crate::{
     output::shortened,
     settings::{
         SettingKind,
-        file::{a_kind, typed},
+        file::{FileFaults, a_kind, typed},
         nearest::closest,
     },
 };
@@ -35,9 +35,6 @@ const KNOWN: [(&str, &str, &str); 2] = [
     ("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
     ("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
 ];
-
-/// Faults, each with its position in the text.
-pub(in crate::settings) type FileFaults = Vec<(usize, String)>;
 
 /// The providers of a file. `line_of` turns a position into a line number.
 pub(in crate::settings) fn read(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use backon::{ExponentialBuilder, Retryable as _};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Uri, header};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use jurat_core::judge::Tokens;
@@ -53,6 +53,7 @@ impl ChatTryError {
 pub(super) struct ChatConversation<'a> {
     executor: &'a OpenAiExecutor,
     form: &'a AnswerForm,
+    sampling: &'a Map<String, Value>,
     deadline: Instant,
     spent: TokenSpending,
 }
@@ -60,11 +61,11 @@ pub(super) struct ChatConversation<'a> {
 impl<'a> ChatConversation<'a> {
     pub(super) fn new(
         executor: &'a OpenAiExecutor,
-        form: &'a AnswerForm,
+        (form, sampling): (&'a AnswerForm, &'a Map<String, Value>),
         within: Duration,
     ) -> Self {
         let deadline = Instant::now() + within;
-        Self { executor, form, deadline, spent: TokenSpending::default() }
+        Self { executor, form, sampling, deadline, spent: TokenSpending::default() }
     }
 
     /// Asks until the answer has the right form, at most twice. The usage is returned in either
@@ -159,7 +160,12 @@ impl<'a> ChatConversation<'a> {
     }
 
     async fn complete(&mut self, messages: &[ModelMessage]) -> Result<String, ExecutorError> {
-        let request = CompletionRequest::new(&self.executor.options.model, messages, self.form);
+        let request = CompletionRequest::new(
+            &self.executor.options.model,
+            messages,
+            self.form,
+            self.sampling,
+        );
         let body = serde_json::to_vec(&request)
             .map_err(|error| ExecutorError::Failed(format!("the request: {error}")))?;
         let asked = body.len();

@@ -1,7 +1,7 @@
 //! A request to `/chat/completions`, its reply, and its usage.
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use jurat_core::judge::{Price, Tokens};
 
@@ -11,7 +11,9 @@ use crate::executor::ExecutorError;
 #[derive(serde::Serialize)]
 pub(super) struct CompletionRequest<'a> {
     model: &'a str,
-    temperature: u8,
+    /// The temperature, and further hints of a chat.
+    #[serde(flatten)]
+    sampling: &'a Map<String, Value>,
     messages: &'a [ModelMessage],
     /// Absent for plain text, which not every endpoint knows as a format.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +34,12 @@ struct JsonSchemaFormat<'a> {
 }
 
 impl<'a> CompletionRequest<'a> {
-    pub(super) fn new(model: &'a str, messages: &'a [ModelMessage], form: &'a AnswerForm) -> Self {
+    pub(super) fn new(
+        model: &'a str,
+        messages: &'a [ModelMessage],
+        form: &'a AnswerForm,
+        sampling: &'a Map<String, Value>,
+    ) -> Self {
         let response_format = match &form.demand {
             AnswerDemand::PlainText => None,
             AnswerDemand::Json { text, strict, .. } => Some(ResponseFormat {
@@ -40,7 +47,7 @@ impl<'a> CompletionRequest<'a> {
                 json_schema: JsonSchemaFormat { name: form.name, strict: *strict, schema: text },
             }),
         };
-        Self { model, temperature: 0, messages, response_format }
+        Self { model, sampling, messages, response_format }
     }
 }
 

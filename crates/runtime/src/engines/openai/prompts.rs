@@ -106,6 +106,9 @@ pub(super) fn delegate(inputs: &Value, form: &AnswerForm) -> Vec<ModelMessage> {
              not know something, say so instead of inventing it."
         }
     };
+    if let Some(conversation) = conversation(inputs) {
+        return chat(conversation, inputs, form);
+    }
     let mut messages = vec![ModelMessage::new("system", system)];
     let prompt = ["prompt", "objective"].iter().find_map(|name| inputs.get(name)?.as_str());
     let Some(prompt) = prompt else {
@@ -120,6 +123,64 @@ pub(super) fn delegate(inputs: &Value, form: &AnswerForm) -> Vec<ModelMessage> {
         messages.push(untrusted("The inputs of the work, as JSON", &rest));
     }
     messages
+}
+
+/// The messages of a chat, if the inputs hold one: each has a known author and a text.
+fn conversation(inputs: &Value) -> Option<Vec<ModelMessage>> {
+    let given = inputs.get("messages")?.as_array().filter(|given| !given.is_empty())?;
+    let message = |given: &Value| {
+        let role = match given.get("role")?.as_str()? {
+            // Not every endpoint knows developers.
+            "system" | "developer" => "system",
+            "user" => "user",
+            "assistant" => "assistant",
+            _ => return None,
+        };
+        Some(ModelMessage::new(role, given.get("content")?.as_str()?))
+    };
+    given.iter().map(message).collect()
+}
+
+/// How the model chooses its words: always in the same way, unless a chat asks for another.
+pub(super) fn sampling(inputs: &Value) -> Map<String, Value> {
+    const HINTS: [&str; 9] = [
+        "temperature",
+        "top_p",
+        "max_tokens",
+        "max_completion_tokens",
+        "stop",
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "reasoning_effort",
+    ];
+    let mut sampling = Map::from_iter([("temperature".to_owned(), json!(0))]);
+    if conversation(inputs).is_some() {
+        let given = inputs.get("sampling").and_then(Value::as_object).into_iter().flatten();
+        let known = given.filter(|(name, _)| HINTS.contains(&name.as_str()));
+        sampling.extend(known.map(|(name, value)| (name.clone(), value.clone())));
+    }
+    sampling
+}
+
+/// The chat as it is, after what the caller's instructions do not say.
+fn chat(
+    mut conversation: Vec<ModelMessage>,
+    inputs: &Value,
+    form: &AnswerForm,
+) -> Vec<ModelMessage> {
+    if let AnswerDemand::Json { .. } = form.demand {
+        let text =
+            "Answer with one JSON document that matches the given schema, and write nothing else.";
+        conversation.insert(0, ModelMessage::new("system", text));
+    }
+    let known = ["messages", "sampling", "prompt", "objective"];
+    let rest = without(inputs, |name, _| known.contains(&name));
+    if rest.as_object().is_some_and(|it| !it.is_empty()) {
+        let last = conversation.len().saturating_sub(1);
+        conversation.insert(last, untrusted("The inputs of the work, as JSON", &rest));
+    }
+    conversation
 }
 
 /// The inputs without members that the prompt already contains.
@@ -182,6 +243,32 @@ mod tests {
             assert!(text.get().find("\"reason") < text.get().find("\"verdict\""), "{text}");
             assert!(schema.is_object());
         }
+    }
+
+    #[test]
+    fn a_chat_is_sent_as_it_is() {
+        let inputs = json!({
+            "objective": "Be brief.\n\n2 + 2?", "prompt": "Be brief.\n\n2 + 2?",
+            "sampling": { "temperature": 1 },
+            "messages": [
+                { "role": "developer", "content": "Be brief." },
+                { "role": "user", "content": "2 + 2?" },
+            ],
+        });
+        let said = |form: &AnswerForm, inputs: &Value| -> Vec<(&str, String)> {
+            delegate(inputs, form).into_iter().map(|it| (it.role, it.content)).collect()
+        };
+        let plain = AnswerForm::of_contract(&json!({}), PolicyRules::Jurat);
+        let chat = [("system", "Be brief.".to_owned()), ("user", "2 + 2?".to_owned())];
+        assert_eq!(said(&plain, &inputs), chat);
+        let shaped = AnswerForm::of_contract(&json!({ "type": "object" }), PolicyRules::Jurat);
+        assert_eq!(said(&shaped, &inputs)[1..], chat);
+        assert_eq!(Value::Object(sampling(&inputs)), json!({ "temperature": 1 }));
+        assert_eq!(Value::Object(sampling(&json!({}))), json!({ "temperature": 0 }));
+        // Messages of another form are inputs like any other.
+        let mut strange = inputs.clone();
+        strange["messages"][1]["content"] = json!(7);
+        assert!(said(&plain, &strange)[1].1.starts_with("Be brief."));
     }
 
     #[test]

@@ -20,6 +20,14 @@ use crate::api::{
     credits::{self, GrantRequest},
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
+    openai::{
+        profile::ConsensusProfiles,
+        request::{self as chat, ChatRequest},
+    },
+    peer::{
+        self,
+        request::{PeerCompletionRequest, PeerCreateRequest},
+    },
     prune::{self, PruneRequest},
     sessions::{self, AddSessionRequest},
     tasks::{self, CancelTaskRequest, FeedbackRequest, TaskContractBody, TaskOrder},
@@ -72,6 +80,16 @@ fn cases() -> Vec<DescribedCase> {
             validate_v2,
         ),
     ];
+    cases.extend([
+        case::<PeerCompletionRequest>(
+            |it| peer::request::completion(it).map(drop),
+            json!({ "prompt": "x", "session_id": 1, "timeout": 5 }),
+        ),
+        case::<PeerCreateRequest>(
+            |it| peer::request::create(it).map(drop),
+            json!({ "session_id": 1 }),
+        ),
+    ]);
     cases.extend(own_resources());
     cases.extend(of_the_registry());
     cases.extend(of_tasks());
@@ -122,6 +140,17 @@ fn own_resources() -> Vec<DescribedCase> {
             json!({ "grace_seconds": 1 }),
         ),
         case::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
+        case::<ChatRequest>(
+            |it| chat::chat(it, &ConsensusProfiles::default()).map(drop),
+            json!({
+                "model": "jurat/safe", "messages": [{ "role": "user", "content": "a" }],
+                "response_format": {
+                    "type": "json_schema", "json_schema": { "name": "a", "schema": {} },
+                },
+                "stream": true, "stream_options": { "include_usage": true },
+                "jurat": { "timeout_ms": 5 },
+            }),
+        ),
     ]
 }
 
@@ -412,6 +441,8 @@ fn is_beyond_description(problem: &Problem) -> bool {
         || detail.contains("name different")
         || detail.contains("both empty")
         || detail.contains("was not returned by a list")
+        || detail.contains("there is no model")
+        || detail.contains("with the type `json_schema`")
 }
 
 #[test]
