@@ -32,6 +32,7 @@ const PROBLEM: &str = "<!-- fields of Problem -->\n";
 /// The guides of each family of operations.
 const GUIDES: &[(&str, &[&str])] = &[
     ("consensus", &["consensus", "policies"]),
+    ("chat", &["openai"]),
     ("rounds", &["consensus"]),
     ("tasks", &["tasks"]),
     ("executors", &["executors", "sessions"]),
@@ -46,6 +47,7 @@ const GUIDES: &[(&str, &[&str])] = &[
     ("credits", &["credits"]),
     ("people", &["accounts"]),
     ("models", &["mcp"]),
+    ("prompts", &["shims"]),
     ("operations", &["operating", "observability"]),
 ];
 

@@ -141,7 +141,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ConsensusContext {
 }
 
 fn delegate_operation() -> Operation {
-    let text = "Runs the job on 1, 3 or 5 sessions, checks every output under the policy, and returns the one they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let text = "Runs the job on 1, 3 or 5 sessions, checks every output under the policy, and returns the one they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.\n\nAn executor receives the members of `input` as its `inputs` (a value that is not an object as `inputs.input`), with `objective` and, if the input has none, `prompt` (the objective), `context`, `tools`, `workflow` and `actor`.";
     let about = "Runs a job on 1, 3 or 5 independent executors, checks every output under a policy, and returns the output they agree on, with agreement, confidence and each replica's answer.";
     let description = Operation::post("/api/v3/delegate", "delegate", delegate)
         .aliased("/api/v3", "/api/v4", "_v4")
@@ -182,7 +182,7 @@ async fn delegate(
 }
 
 fn validate_operation() -> Operation {
-    let text = "Has 1, 3 or 5 sessions judge a candidate under a policy, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let text = "Has 1, 3 or 5 sessions judge a candidate under a policy, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.\n\nIf `claim` is an object with `output`, the schema and the evidence are read from the claim, otherwise from the request. `context` is sent as one more piece of inline evidence, `{\"kind\": \"context\", \"context\": …}`; `tools`, `workflow` and `actor` are within it.";
     let about = "Has 1, 3 or 5 independent executors judge a claim or an output under a policy, and returns the verdict they agree on: VALID, INVALID, RETRY or NEEDS_SPEC, or null if they do not agree.";
     let description = Operation::post("/api/v3/validate", "validate", validate)
         .aliased("/api/v3", "/api/v4", "_v4")
@@ -223,7 +223,7 @@ async fn validate(
 }
 
 fn factcheck_operation() -> Operation {
-    let text = "Has 1, 3 or 5 sessions decide whether a claim is true, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.";
+    let text = "Has 1, 3 or 5 sessions decide whether a claim is true, and returns the verdict they agree on. The status is 200 even if they do not agree; with `disagreement_policy` `fail_hard` it is 409.\n\nAn executor receives `claim`, `prompt`, `mode` and `context`; the prompt is the claim's text, or the object as JSON if it has none. It must return an object with `verdict` TRUE, FALSE or UNSURE, and optionally `confidence` (0 to 1), `reasons` and `sources` (lists).";
     let about = "Has 1, 3 or 5 independent executors decide whether a claim is true, and returns the verdict they agree on: TRUE, FALSE or UNSURE, or null if they do not agree.";
     let description = Operation::post("/api/v3/factcheck", "factcheck", factcheck)
         .aliased("/api/v3", "/api/v4", "_v4")
@@ -264,7 +264,7 @@ async fn factcheck(
 }
 
 fn delegate_v2_operation() -> Operation {
-    let text = "Like version 3 with one replica, in the session that the request names. `consensus` is ignored.";
+    let text = "Like version 3 with one replica, in the session that the request names, or in one that routing chooses. `consensus` is ignored with a warning. The reply has no `consensus` and no `replicas`: `evidence`, `error` and `session_id` of the one replica are at the top level.";
     let description = Operation::post("/api/v2/delegate", "delegate_v2", delegate_v2)
         .begins_rounds()
         .tag(CONSENSUS)
@@ -300,7 +300,7 @@ async fn delegate_v2(
 }
 
 fn validate_v2_operation() -> Operation {
-    let text = "Like version 3 with one replica, in the session that the request names. `consensus` is ignored.";
+    let text = "Like version 3 with one replica, in the session that the request names, or in one that routing chooses. `consensus` is ignored with a warning. The reply has no `consensus` and no `replicas`: `evidence`, `error` and `session_id` of the one replica are at the top level.";
     let description = Operation::post("/api/v2/validate", "validate_v2", validate_v2)
         .begins_rounds()
         .tag(CONSENSUS)
@@ -503,20 +503,45 @@ fn round_of<R: ToSchema>(operation: Operation) -> Operation {
         .idempotent()
         .scope(Scope::RoundsCreate)
         .refuses([
-            ProblemCode::RequestInvalid,
-            ProblemCode::NotSupported,
-            ProblemCode::PolicyInvalid,
-            ProblemCode::SchemaRefused,
-            ProblemCode::SessionUnknown,
-            ProblemCode::SessionPoolTooSmall,
-            ProblemCode::SessionsUnavailable,
             ProblemCode::BudgetExhausted,
             ProblemCode::AccountSuspended,
             ProblemCode::ShuttingDown,
-            ProblemCode::ConsensusDisagreement,
-            ProblemCode::Conflict,
         ])
+        .refuses_when(ProblemCode::RequestInvalid, "a field is wrong")
+        .refuses_when(ProblemCode::NotSupported, UNSUPPORTED)
+        .refuses_when(
+            ProblemCode::PolicyInvalid,
+            "the policy is unknown, or its hash, version or parameters are wrong",
+        )
+        .refuses_when(
+            ProblemCode::SchemaRefused,
+            "the schema exceeds the limits, or the claim cannot be checked against it within them",
+        )
+        .refuses_when(
+            ProblemCode::SessionUnknown,
+            "the pool names a session, label or profile that does not exist",
+        )
+        .refuses_when(
+            ProblemCode::SessionPoolTooSmall,
+            "the pool has fewer sessions than replicas",
+        )
+        .refuses_when(ProblemCode::SessionsUnavailable, "too few sessions can answer now")
+        .refuses_when(
+            ProblemCode::Overloaded,
+            "too many rounds are in progress, or too many checks are waiting",
+        )
+        .refuses_when(
+            ProblemCode::ConsensusDisagreement,
+            "under `fail_hard`: no agreement, or the round was cancelled or its node stopped",
+        )
+        .refuses_when(
+            ProblemCode::Conflict,
+            "another node ended the round, because it took too long",
+        )
 }
+
+/// Requests of other servers of this API that this one does not know.
+const UNSUPPORTED: &str = "`replicas` or `tier` is `adaptive`; `aggregation` is `weighted`, `median_of_means`, `model_ensemble` or `ensemble_model`; `equivalence` is `similarity` or `judge`; or there is `weight_by` or `target_confidence`";
 
 fn delegate_tool(call: ToolCall<'_>) -> ToolFuture<'_> {
     watched(call, consensus_request::delegate).boxed()

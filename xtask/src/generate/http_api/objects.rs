@@ -54,8 +54,10 @@ impl<'a> Objects<'a> {
                 bodies.extend(name(schema));
             }
             in_requests.extend(reached.iter().copied());
-            for (_, response) in operation.replies() {
-                for schema in schemas(response) {
+            for response in
+                operation.value["responses"].as_object().into_iter().flat_map(|it| it.values())
+            {
+                for schema in schemas(document.resolved(response)) {
                     reach(document, schema, &mut reached);
                     bodies.extend(name(schema));
                 }
