@@ -17,6 +17,7 @@ use jurat_engine::{
 };
 use jurat_server::InboundLimits;
 use jurat_store::StoreLocation;
+use jurat_wire::api::openai::profile::built_in;
 use parking_lot::Mutex;
 
 use crate::settings::{
@@ -160,8 +161,7 @@ impl CliConfig {
                 storage: storage_terms(&settings),
             },
             judges: judges::judges(&settings),
-            profiles: ConsensusProfiles::default()
-                .with(settings.profiles().iter().map(|it| it.profile.clone())),
+            profiles: built_in().with(settings.profiles().iter().map(|it| it.profile.clone())),
             accounts: account_terms(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),

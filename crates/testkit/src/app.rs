@@ -29,6 +29,7 @@ use jurat_engine::{
 };
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::{Behalf, KeyRecord, Store, StoreLocation};
+use jurat_wire::api::openai::profile::built_in;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -153,7 +154,7 @@ impl TestApp {
     /// With actions at named fail points, on an embedded store in memory.
     pub async fn with_points(points: Failpoints) -> Self {
         let store = jurat_store::open(&StoreLocation::Memory).await.unwrap();
-        let (judges, profiles) = (JudgesConfig::default(), ConsensusProfiles::default());
+        let (judges, profiles) = (JudgesConfig::default(), built_in());
         Self::assembled(store, EngineLimits::default(), (judges, profiles), points).await
     }
 
@@ -165,7 +166,7 @@ impl TestApp {
     }
 
     pub async fn made_of(store: Arc<Store>, limits: EngineLimits, judges: JudgesConfig) -> Self {
-        let settings = (judges, ConsensusProfiles::default());
+        let settings = (judges, built_in());
         Self::assembled(store, limits, settings, Failpoints::default()).await
     }
 

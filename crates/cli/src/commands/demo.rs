@@ -8,13 +8,14 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use console::Style;
 use jurat_client::{executors, rounds as api_rounds};
-use jurat_engine::{AccountSettings, ConsensusProfiles, EngineLimits, JudgesConfig, SoleNode};
+use jurat_engine::{AccountSettings, EngineLimits, JudgesConfig, SoleNode};
 use jurat_runtime::{
     ExecutorOptions,
     engines::{EchoExecutor, EchoMode},
 };
 use jurat_server::ServerOptions;
 use jurat_store::StoreLocation;
+use jurat_wire::api::openai::profile::built_in;
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
 
@@ -63,7 +64,7 @@ async fn play(
         limits: EngineLimits::default(),
         judges: JudgesConfig::default(),
         accounts: AccountSettings::default(),
-        profiles: ConsensusProfiles::default(),
+        profiles: built_in(),
     };
     let engine = Box::pin(node::engine(&state, &store, settings)).await?;
     engine.start(SoleNode::Yes).await?;

@@ -28,24 +28,22 @@ pub(super) fn responses(codes: &[ProblemCode], form: ErrorForm) -> Vec<(u16, Res
 }
 
 fn response(status: u16, codes: &BTreeSet<ProblemCode>, form: ErrorForm) -> Response {
-    let (kind, schema, prefix) = match form {
-        ErrorForm::Problem => ("application/problem+json", ProblemBody::name(), ""),
-        ErrorForm::OpenAi => ("application/json", ChatErrorReply::name(), OPENAI_PREFIX),
+    let (kind, schema) = match form {
+        ErrorForm::Problem => ("application/problem+json", ProblemBody::name()),
+        ErrorForm::OpenAi => ("application/json", ChatErrorReply::name()),
     };
     let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
     let examples = codes.iter().map(|code| {
-        (
-            code.as_str(),
-            RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{prefix}{code}"))),
-        )
+        (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
     });
-    let content = ContentBuilder::new()
-        .schema(Some(Ref::from_schema_name(schema)))
-        .examples_from_iter(examples)
-        .build();
+    let mut content = ContentBuilder::new().schema(Some(Ref::from_schema_name(schema)));
+    // The same problems are in `error.jurat` of the other form.
+    if form == ErrorForm::Problem {
+        content = content.examples_from_iter(examples);
+    }
     let mut response = ResponseBuilder::new()
         .description(names.join(", "))
-        .content(kind, content)
+        .content(kind, content.build())
         .header("X-Request-Id", header("The request id, for reports."));
     if status == 401 {
         response = response.header("WWW-Authenticate", header("`Bearer`."));
@@ -65,20 +63,6 @@ fn response(status: u16, codes: &BTreeSet<ProblemCode>, form: ErrorForm) -> Resp
 pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
     ProblemCode::ALL.iter().map(|code| {
         (code.as_str(), ExampleBuilder::new().value(Some(example(*code).body())).build())
-    })
-}
-
-/// Precedes the name of an example in the form of OpenAI's API.
-const OPENAI_PREFIX: &str = "openai_";
-
-/// An example of these codes in the form of OpenAI's API.
-pub(super) fn openai_examples(
-    codes: BTreeSet<ProblemCode>,
-) -> impl Iterator<Item = (String, Example)> {
-    codes.into_iter().filter_map(|code| {
-        let error = ChatErrorReply::from(ProblemBody::read(&example(code).body())?);
-        let value = ExampleBuilder::new().value(Some(json!(error))).build();
-        Some((format!("{OPENAI_PREFIX}{code}"), value))
     })
 }
 

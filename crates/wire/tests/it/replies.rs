@@ -21,7 +21,6 @@ use jurat_wire::{
             LoginKeyBody,
         },
         openai::{
-            error::ChatErrorReply,
             models::{ChatModel, ChatModelList},
             reply::ChatCompletion,
         },
@@ -89,7 +88,6 @@ fn readers() -> BTreeMap<Cow<'static, str>, ReadBack> {
         reader::<ArchivedWorkflow<'_>>(),
         reader::<CapabilitiesResponse>(),
         reader::<ChatCompletion<'_>>(),
-        reader::<ChatErrorReply<'_>>(),
         reader::<ChatModel<'_>>(),
         reader::<ChatModelList<'_>>(),
         reader::<CheckedEntries<'_>>(),

@@ -21,7 +21,7 @@ use crate::api::{
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
     openai::{
-        profile::ConsensusProfiles,
+        profile::built_in,
         request::{self as chat, ChatRequest},
     },
     prune::{self, PruneRequest},
@@ -127,7 +127,7 @@ fn own_resources() -> Vec<DescribedCase> {
         ),
         case::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
         case::<ChatRequest>(
-            |it| chat::chat(it, &ConsensusProfiles::default()).map(drop),
+            |it| chat::chat(it, &built_in()).map(drop),
             json!({
                 "model": "jurat/safe", "messages": [{ "role": "user", "content": "a" }],
                 "response_format": {
