@@ -15,20 +15,21 @@ import tempfile
 import httpx2 as httpx
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
 
 from program import PATIENCE, Process, environment, post
 
 
-def over_http(url, key):
+def over_http(url, key, tools=""):
     headers = {"Authorization": f"Bearer {key}"}
     client = httpx.AsyncClient(headers=headers, timeout=PATIENCE, trust_env=False)
-    return streamable_http_client(f"{url}/mcp", http_client=client)
+    return streamable_http_client(f"{url}/mcp{tools}", http_client=client)
 
 
 def over_stdio(program, folder):
     arguments = ["--state-dir", str(folder / "state"), "mcp"]
-    return StdioServerParameters(
-        command=str(program), args=arguments, cwd=str(folder), env=environment(folder))
+    env = environment(folder) | {"JURAT_MCP_TOOLS": "aliases"}
+    return StdioServerParameters(command=str(program), args=arguments, cwd=str(folder), env=env)
 
 
 ROUNDS = [
@@ -72,12 +73,16 @@ async def rounds(client):
     assert asked[which["round_id"]] == "12 * 12 = 144", listed
     shown = await done("get_round", **which)
     assert shown["request"]["claim"] == "12 * 12 = 144", shown
+    waited = await done("wait_round", **which, wait=5)
+    assert waited == shown, waited
+    result = await client.call_tool("cancel_round", which)
+    assert result.is_error and result.structured_content["code"] == "conflict", result
     await done("erase_round", **which)
     shown = await done("get_round", **which)
     assert shown["asked"] is None and "request" not in shown, shown
 
 
-PAST_ROUNDS = ["list_rounds", "get_round", "erase_round"]
+PAST_ROUNDS = ["list_rounds", "get_round", "wait_round", "cancel_round", "erase_round"]
 VERIFIER = {
     "description": "The answer names its source.",
     "criterion": json.dumps({"contains": {"field": "answer", "text": "Source:"}}),
@@ -86,7 +91,7 @@ VERIFIER = {
     "model_settings": {"model": "builtin/rules"},
 }
 VERIFIERS = ["deploy_verifier", "list_verifiers", "get_verifier", "run_verifier",
-             "revoke_verifier", "delete_verifier"]
+             "get_verifier_run", "revoke_verifier", "delete_verifier"]
 
 
 async def verifiers(client, name):
@@ -112,6 +117,8 @@ async def verifiers(client, name):
         run = await done("run_verifier", verifier_id=name, inputs={"answer": answer}, version=2)
         assert run["passed"] is passed and run["status"] == "success", run
         assert "anonymous_verifier_run_id" not in run, run
+        again = await done("get_verifier_run", verifier_run_id=run["verifier_run_id"])
+        assert again["passed"] is passed, again
     gone = await done("revoke_verifier", verifier_id=name)
     assert gone["revoked"] is True, gone
     gone = await done("delete_verifier", verifier_id=made["verifier_id"])
@@ -297,10 +304,36 @@ async def sharing(client, name):
     return called
 
 
+async def read(client, name):
+    """Resources and prompts."""
+    listed = (await client.list_resources()).resources
+    uris = [str(resource.uri) for resource in listed]
+    assert "jurat://docs/consensus" in uris, uris
+    rounds = [uri for uri in uris if uri.startswith("jurat://rounds/")]
+    page = (await client.read_resource("jurat://docs/consensus")).contents[0]
+    assert page.text.startswith("# Ask several"), page
+    shown = json.loads((await client.read_resource(rounds[0])).contents[0].text)
+    assert rounds[0].endswith(shown["round_id"]), shown
+    templates = (await client.list_resource_templates()).resource_templates
+    assert "jurat://rounds/{round_id}" in [it.uri_template for it in templates], templates
+    prompts = {prompt.name for prompt in (await client.list_prompts()).prompts}
+    assert "check_claim" in prompts, prompts
+    filled = await client.get_prompt("check_claim", {"claim": name})
+    assert json.dumps(name) in filled.messages[0].content.text, filled
+
+
 async def talk(to, mode, era, name):
     """A whole conversation, in which every tool that is there is called."""
-    async with Client(to, mode=mode) as client:
+    asked = []
+
+    async def agree(_context, params):
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"confirm": True})
+
+    async with Client(to, mode=mode, elicitation_callback=agree) as client:
         await conversation(client, era, name)
+    # Older revisions have no stateless way to ask.
+    assert bool(asked) == (era != "2025-11-25"), (era, asked)
 
 
 async def conversation(client, era, name):
@@ -308,6 +341,7 @@ async def conversation(client, era, name):
     listed = (await client.list_tools()).tools
     assert all(tool.description and tool.input_schema["type"] == "object" for tool in listed)
     await rounds(client)
+    await read(client, name)
     await verifiers(client, name)
     await templates(client)
     shared = await sharing(client, name) | await tasks(client, name)
@@ -317,7 +351,16 @@ async def conversation(client, era, name):
     except MCPError as error:
         assert error.error.code == -32602, error
     called = {tool for tool, *_ in ROUNDS + TEMPLATES} | set(VERIFIERS + PAST_ROUNDS) | shared
-    assert called == {tool.name for tool in listed}, f"call every tool: {listed}"
+    names = {tool.name for tool in listed}
+    assert called == names, f"call every tool: {called ^ names}"
+
+
+async def narrowed(url, key):
+    """A client that selects a set has no other tools."""
+    for mode, _ in ERAS:
+        async with Client(over_http(url, key, "?tools=verifiers"), mode=mode) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            assert names == set(VERIFIERS), names
 
 
 async def refused(url):
@@ -337,10 +380,12 @@ ERAS = [("legacy", "2025-11-25"), ("auto", "2026-07-28")]
 
 async def check(program, folder, server, key):
     await asyncio.gather(
-        *(talk(over_http(server.url, key), mode, era, f"http-{era}") for mode, era in ERAS),
+        *(talk(over_http(server.url, key, "?tools=aliases"), mode, era, f"http-{era}")
+          for mode, era in ERAS),
         *(talk(over_stdio(program, folder), mode, era, f"stdio-{era}") for mode, era in ERAS),
     )
     await refused(server.url)
+    await narrowed(server.url, key)
     server.stop()
     # The same folder without a server: the command does the work itself.
     for mode, era in ERAS:

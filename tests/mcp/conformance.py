@@ -20,20 +20,18 @@ from program import PATIENCE, Process
 
 SCENARIOS = {
     "2025-11-25": ["server-initialize", "ping", "tools-list", "server-sse-multiple-streams",
-                   "dns-rebinding-protection", "server-session-lifecycle"],
+                   "dns-rebinding-protection", "server-session-lifecycle", "resources-list",
+                   "prompts-list"],
     "2026-07-28": ["server-stateless", "tools-list", "server-sse-multiple-streams", "caching",
-                   "http-header-validation", "dns-rebinding-protection"],
+                   "http-header-validation", "dns-rebinding-protection", "resources-list",
+                   "prompts-list", "sep-2164-resource-not-found"],
 }
 FIXTURE = "it calls a tool by a name that only a server made for the suite has"
-NO_LIST = "it asks for a list that this server does not announce and does not have"
 EXPECTED = {
     "sep-2575-server-rejects-undeclared-capability": FIXTURE,
     "sep-2575-missing-capability-http-400": FIXTURE,
     "sep-2575-http-server-no-independent-requests-on-stream": FIXTURE,
     "sep-2575-server-no-log-without-loglevel": FIXTURE,
-    "sep-2549-prompts-list-caching-hints": NO_LIST,
-    "sep-2549-resources-list-caching-hints": NO_LIST,
-    "sep-2549-resources-templates-list-caching-hints": NO_LIST,
 }
 
 

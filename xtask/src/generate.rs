@@ -2,8 +2,8 @@
 
 mod cli;
 mod config;
+mod http_api;
 mod pages;
-mod routes;
 
 use std::{
     fs,
@@ -59,7 +59,7 @@ pub(crate) fn run(root: &Path, options: &GenerateOptions) -> Result<CommandRepor
     if let Some(program) = &options.cli {
         pages.push(("cli.md", cli::page(program)?));
         let document = cli::openapi(program)?;
-        pages.push(("http-api.md", routes::page(root, &document)?));
+        pages.push(("http-api.md", http_api::page(root, &document)?));
         pages.push(("openapi.json", document));
         pages.push(("config.md", config::page(program)?));
     }

@@ -23,9 +23,7 @@ pub(crate) use crate::commands::{
         ApiVersionArg, DelegateArgs, FactcheckArgs, PolicyArgs, RequestArgs, ValidateArgs,
     },
     doctor::args::DoctorArgs,
-    executors::args::{
-        AddExecutorArgs, AddSessionArgs, ExecutorsCommand, SessionArgs, SessionsCommand,
-    },
+    executors::args::{AddExecutorArgs, ExecutorsCommand, SessionArgs, SessionsCommand},
     keys::args::{CreateKeyArgs, KeyNameArgs, KeysCommand, ListKeysArgs, RotateKeyArgs},
     knowledge::args::{ExportKnowledgeArgs, KnowledgeCommand},
     people::args::{
@@ -46,10 +44,9 @@ pub(crate) use crate::commands::{
     },
     verifiers::{
         args::{
-            DeployVerifierArgs, DiffVersionsArgs, JudgeArgs, ListVerifierRunsArgs,
-            ListVerifiersArgs, ListVersionsArgs, RemoveVerifierArgs, RunVerifierArgs,
-            VerifierInputArgs, VerifierRunsArgs, VerifierRunsCommand, VerifierVersionArgs,
-            VerifiersCommand,
+            DeployVerifierArgs, DiffVersionsArgs, ListVerifierRunsArgs, ListVerifiersArgs,
+            ListVersionsArgs, RemoveVerifierArgs, RunVerifierArgs, VerifierInputArgs,
+            VerifierRunsArgs, VerifierRunsCommand, VerifierVersionArgs, VerifiersCommand,
         },
         measure_args::{AttackVerifierArgs, MeasureArgs, TestVerifierArgs},
     },

@@ -36,8 +36,9 @@ use crate::{
     args::{Cli, CliCommand, ConfigCommand, EXIT_CODES},
     client::{ApiClient, Call, Reply},
     config::CliConfig,
+    failure::{self, PrintedUnread, sentence},
     logging,
-    output::Output,
+    output::{Output, OutputFormat},
     settings,
 };
 
@@ -123,7 +124,27 @@ pub(crate) async fn run(context: &CommandContext, command: CliCommand) -> anyhow
 impl CommandContext {
     /// Sends one call and returns its reply.
     async fn send<R: DeserializeOwned>(&self, call: Call<R>) -> anyhow::Result<Reply<R>> {
+        let is_read = call.is_read();
+        let reply = self.send_to_decide(call).await;
+        if is_read { self.or_print_unread(reply) } else { reply }
+    }
+
+    /// Sends one call whose reply decides the exit code, so that an unread reply is a failure.
+    async fn send_to_decide<R: DeserializeOwned>(&self, call: Call<R>) -> anyhow::Result<Reply<R>> {
         self.with_client(async |client| Ok(client.send(call).await?)).await
+    }
+
+    /// With `--json`, prints a reply that this version cannot read. For a command that only shows
+    /// the reply, nothing else is left to do.
+    fn or_print_unread<T>(&self, reply: anyhow::Result<T>) -> anyhow::Result<T> {
+        let error = match reply {
+            Err(error) if self.out.format == OutputFormat::Json => error,
+            Ok(_) | Err(_) => return reply,
+        };
+        let Some(bytes) = failure::unread_body(&error) else { return Err(error) };
+        self.out.warn(&sentence(&error));
+        self.out.body(bytes, |_| String::new())?;
+        Err(PrintedUnread.into())
     }
 
     /// Sends one call without a key and returns its reply.

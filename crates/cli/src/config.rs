@@ -25,7 +25,7 @@ use crate::settings::{
     AGENT_EVENTS_KEEP_DAYS, AGENT_EVENTS_PENDING, AGENT_EVENTS_TIMEOUT_MS, ANONYMOUS_DAILY_CAP_USD,
     ANONYMOUS_GRANT_USD, BODY_TIMEOUT_MS, CALLS_PER_EXECUTOR, DELAY_SECONDS, DRAIN_SECONDS,
     GRANT_USD, HEADER_TIMEOUT_MS, IDLE_TIMEOUT_MS, KEY, LAG_MS, LISTEN, LOG_FILTER, LOG_FORMAT,
-    MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MEMORY_MIB,
+    MAIL_FROM, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MCP_HOSTS, MCP_TOOLS, MEMORY_MIB,
     MEMORY_MIB_PER_ACCOUNT, MIGRATE_URL, MIN_BODY_RATE, OTLP_ENDPOINT, PROBE_FRESH_MS, PUBLIC_URL,
     REGISTRATION, REQUESTS_PER_MINUTE_PER_ACCOUNT, REQUESTS_PER_MINUTE_PER_KEY, ROUNDS,
     ROUNDS_PER_ACCOUNT, ROUNDS_PER_KEY, RUNS_AT_ONCE, RUNS_LEASE_MS, RUNS_OPEN_PER_ACCOUNT,
@@ -66,6 +66,8 @@ pub(crate) struct CliConfig {
     pub(crate) inbound: InboundLimits,
     /// Host names of the server.
     pub(crate) hosts: Vec<String>,
+    /// Sets of tools for models; none names all.
+    pub(crate) tools: Vec<String>,
     /// Proxies that are trusted to name the client of a request.
     pub(crate) trusted_proxies: Vec<IpNet>,
 }
@@ -165,6 +167,7 @@ impl CliConfig {
             accounts: account_terms(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),
+            tools: tools(&settings),
             trusted_proxies: trusted_proxies(&settings),
             settings,
         }
@@ -230,6 +233,16 @@ fn hosts(settings: &Settings) -> Vec<String> {
     let given = settings.text(&MCP_HOSTS).map(settings::listed).into_iter().flatten();
     let listen = settings.text(&LISTEN).and_then(|text| text.rsplit_once(':'));
     given.chain(listen.map(|(host, _)| host)).map(str::to_owned).collect()
+}
+
+fn tools(settings: &Settings) -> Vec<String> {
+    settings
+        .text(&MCP_TOOLS)
+        .map(settings::listed)
+        .into_iter()
+        .flatten()
+        .map(str::to_owned)
+        .collect()
 }
 
 pub(crate) fn log_format(word: Option<&str>) -> LogFormat {

@@ -10,6 +10,7 @@ use crate::{
 
 pub(crate) const ERROR: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
+const NEWER: &str = "Print the reply as it came with `--json`, or update this program.";
 
 /// A usage error: the user must correct something first.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +28,16 @@ pub(crate) fn refusal(error: &anyhow::Error) -> Option<&Refusal> {
     error.downcast_ref::<ClientError>()?.refusal()
 }
 
+/// The command has printed a reply that it cannot read, and had nothing else to do.
+#[derive(Debug, thiserror::Error)]
+#[error("the reply is printed as it came")]
+pub(crate) struct PrintedUnread;
+
+/// The body of a reply that this version cannot read, if that is the cause of the failure.
+pub(crate) fn unread_body(error: &anyhow::Error) -> Option<&[u8]> {
+    error.downcast_ref::<ClientError>()?.unread_body().map(AsRef::as_ref)
+}
+
 pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     match refusal(error) {
         Some(refusal) => refusal.code().map_or(ERROR, ProblemCode::exit_code),
@@ -37,6 +48,9 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
 
 /// The lines below the message: the problem of each session, the field, and the next step.
 pub(crate) fn advice(error: &anyhow::Error) -> Vec<String> {
+    if unread_body(error).is_some() {
+        return vec![format!("hint: {NEWER}")];
+    }
     refusal(error).map(advice_on).unwrap_or_default()
 }
 

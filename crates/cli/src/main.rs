@@ -23,7 +23,7 @@ use crate::{
     args::Cli,
     commands::CommandContext,
     config::CliConfig,
-    failure::sentence,
+    failure::{PrintedUnread, sentence},
     output::{Output, OutputFormat},
     settings::Settings,
 };
@@ -60,10 +60,16 @@ fn failed(out: Output, error: &anyhow::Error) -> ExitCode {
     if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
+    if error.is::<PrintedUnread>() {
+        return ExitCode::SUCCESS;
+    }
     out.error(&sentence(error), &failure::advice(error));
     if out.format == OutputFormat::Json {
         // The exit code reports the error even if this cannot be printed.
-        drop(out.data(&failure::body(error).to_string()));
+        drop(match failure::unread_body(error) {
+            Some(bytes) => out.body(bytes, |_| String::new()),
+            None => out.data(&failure::body(error).to_string()),
+        });
     }
     ExitCode::from(failure::exit_code(error))
 }

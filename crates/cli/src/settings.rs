@@ -66,6 +66,8 @@ pub(crate) enum SettingKind {
     /// Ranges of network addresses, separated by commas.
     Ranges,
     Word(&'static [&'static str]),
+    /// Some of these words, separated by commas.
+    Words(&'static [&'static str]),
     /// An amount of credits with up to six decimal places.
     Amount,
     /// A number from 0 to 1.

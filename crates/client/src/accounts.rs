@@ -1,9 +1,8 @@
 //! `/v1/accounts`: the accounts of a server, for its operator.
 
-use jurat_wire::api::credits::{AccountBody, GrantBody, TransferBody};
-use serde_json::json;
+use jurat_wire::api::credits::{AccountBody, GrantBody, GrantDraft, TransferBody};
 
-use crate::call::{Call, Page, members, path};
+use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/accounts";
 
@@ -11,9 +10,8 @@ pub fn list() -> Call<Page<AccountBody<'static>>> {
     Call::get(ROUTE)
 }
 
-pub fn grant(account: &str, amount_usd: &str, note: Option<&str>) -> Call<GrantBody<'static>> {
-    let body = members([("amount_usd", json!(amount_usd)), ("note", json!(note))]);
-    Call::post(path(ROUTE, &[account, "grants"]), &body)
+pub fn grant(account: &str, grant: &GrantDraft) -> Call<GrantBody<'static>> {
+    Call::post(path(ROUTE, &[account, "grants"]), grant)
 }
 
 pub fn transfers(account: &str) -> Call<Page<TransferBody<'static>>> {
@@ -21,9 +19,9 @@ pub fn transfers(account: &str) -> Call<Page<TransferBody<'static>>> {
 }
 
 pub fn suspend(account: &str) -> Call<AccountBody<'static>> {
-    Call::post(path(ROUTE, &[account, "suspend"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[account, "suspend"]))
 }
 
 pub fn resume(account: &str) -> Call<AccountBody<'static>> {
-    Call::post(path(ROUTE, &[account, "resume"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[account, "resume"]))
 }

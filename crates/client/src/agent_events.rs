@@ -1,7 +1,6 @@
 //! `/v1/agent-events`.
 
-use jurat_wire::api::agent_events::AgentEventEntry;
-use serde_json::Value;
+use jurat_wire::api::agent_events::{AgentEventEntry, SendAgentEventDraft};
 
 use crate::call::{Call, Page, path};
 
@@ -22,6 +21,6 @@ pub fn show(id: &str) -> Call<AgentEventEntry<'static>> {
     Call::get(path(ROUTE, &[id]))
 }
 
-pub fn send(event: &Value) -> Call<AgentEventEntry<'static>> {
+pub fn send(event: &SendAgentEventDraft) -> Call<AgentEventEntry<'static>> {
     Call::post(ROUTE, event)
 }

@@ -2,29 +2,32 @@
 
 use jurat_wire::api::agent_runs::{
     AgentRunBody, AgentRunEventBody, AgentRunLine, AgentRunResultBody, AgentRunSubmitted,
+    CancelRunDraft,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::call::{Call, Page, members, path};
+use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/runs";
 /// The event that ends the stream of a run: the run itself.
 pub const LAST_EVENT: &str = jurat_wire::api::agent_runs::RUN;
 
+/// Submits a spec, which is a user's document.
 pub fn submit(order: &Value) -> Call<AgentRunSubmitted<'static>> {
     Call::post(ROUTE, order)
 }
 
 pub fn kickoff(id: &str) -> Call<AgentRunBody<'static>> {
-    Call::post(path(ROUTE, &[id, "kickoff"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[id, "kickoff"]))
 }
 
 pub fn retry(id: &str) -> Call<AgentRunBody<'static>> {
-    Call::post(path(ROUTE, &[id, "retry"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[id, "retry"]))
 }
 
 pub fn cancel(id: &str, reason: Option<&str>) -> Call<AgentRunBody<'static>> {
-    Call::post(path(ROUTE, &[id, "cancel"]), &members([("reason", json!(reason))]))
+    let body = CancelRunDraft { reason: reason.map(str::to_owned) };
+    Call::post(path(ROUTE, &[id, "cancel"]), &body)
 }
 
 pub fn list(status: Option<&str>) -> Call<Page<AgentRunLine>> {

@@ -5,7 +5,8 @@ use std::{fmt, marker::PhantomData, time::Duration};
 use bytes::Bytes;
 use http::Method;
 use jurat_wire::api::kit::page::PageBody;
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::json;
 
 /// Default timeout of a reply: longer than any round may take.
 const LONGEST_ROUND: Duration = Duration::from_secs(630);
@@ -33,11 +34,17 @@ impl<R> Call<R> {
         Self::new(Method::DELETE, path.into(), None)
     }
 
-    pub fn post(path: impl Into<String>, body: &Value) -> Self {
+    /// Sends a draft of a request, or a user's document.
+    pub fn post(path: impl Into<String>, body: &impl Serialize) -> Self {
         Self::new(Method::POST, path.into(), Some(written(body)))
     }
 
-    pub fn patch(path: impl Into<String>, body: &Value) -> Self {
+    /// Sends a request without fields.
+    pub fn post_empty(path: impl Into<String>) -> Self {
+        Self::new(Method::POST, path.into(), Some(Bytes::from_static(b"{}")))
+    }
+
+    pub fn patch(path: impl Into<String>, body: &impl Serialize) -> Self {
         Self::new(Method::PATCH, path.into(), Some(written(body)))
     }
 
@@ -53,8 +60,13 @@ impl<R> Call<R> {
 
     /// Adds a body to a method that rarely has one, such as `DELETE`.
     #[must_use]
-    pub fn with_body(self, body: &Value) -> Self {
+    pub fn with_body(self, body: &impl Serialize) -> Self {
         Self { body: Some(written(body)), ..self }
+    }
+
+    /// Whether the call only reads: sending it changes nothing on the server.
+    pub fn is_read(&self) -> bool {
+        self.method == Method::GET
     }
 
     /// Sets the timeout of the reply.
@@ -121,8 +133,8 @@ impl<R> fmt::Debug for Call<R> {
     }
 }
 
-fn written(body: &Value) -> Bytes {
-    Bytes::from(body.to_string())
+fn written(body: &impl Serialize) -> Bytes {
+    Bytes::from(json!(body).to_string())
 }
 
 /// The base path with further parts, which come from a user and are percent-encoded.
@@ -133,12 +145,6 @@ pub(crate) fn path(base: &str, parts: &[&str]) -> String {
         segments.extend(parts);
     }
     url.path().to_owned()
-}
-
-/// A JSON object without the members that are null.
-pub(crate) fn members<const N: usize>(members: [(&str, Value); N]) -> Value {
-    let given = members.into_iter().filter(|(_, value)| !value.is_null());
-    Value::Object(given.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
 }
 
 #[cfg(test)]

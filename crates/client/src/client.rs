@@ -24,13 +24,25 @@ pub enum ClientError {
     Request(#[from] http::Error),
     #[error("the reply does not come from a Jurat server (status {status}); check `--server`")]
     Foreign { status: StatusCode },
-    #[error("the reply cannot be read; the server may have another version than this program")]
-    Unreadable { source: serde_json::Error },
+    #[error("this program cannot read the reply; the server may be newer")]
+    Unreadable { bytes: Bytes, source: serde_json::Error },
     #[error("{0}")]
     Refused(Box<Refusal>),
 }
 
 impl ClientError {
+    /// The body of a reply that this version cannot read.
+    pub fn unread_body(&self) -> Option<&Bytes> {
+        match self {
+            Self::Unreadable { bytes, .. } => Some(bytes),
+            Self::Transport(_)
+            | Self::Key
+            | Self::Request(_)
+            | Self::Foreign { .. }
+            | Self::Refused(_) => None,
+        }
+    }
+
     /// The refusal, if the server refused the request.
     pub const fn refusal(&self) -> Option<&Refusal> {
         match self {

@@ -1,16 +1,15 @@
 //! `/v1/executors`.
 
 use jurat_wire::api::{
-    executors::{ExecutorBody, ProbeBody},
+    executors::{AddExecutorDraft, ExecutorBody, ProbeBody},
     status::RemovedExecutor,
 };
-use serde_json::{Value, json};
 
 use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/executors";
 
-pub fn add(executor: &Value) -> Call<ExecutorBody<'static>> {
+pub fn add(executor: &AddExecutorDraft) -> Call<ExecutorBody<'static>> {
     Call::post(ROUTE, executor)
 }
 
@@ -23,7 +22,7 @@ pub fn show(name: &str) -> Call<ExecutorBody<'static>> {
 }
 
 pub fn check(name: &str) -> Call<ProbeBody<'static>> {
-    Call::post(path(ROUTE, &[name, "check"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[name, "check"]))
 }
 
 pub fn remove(name: &str) -> Call<RemovedExecutor<'static>> {

@@ -1,7 +1,6 @@
 //! `/v1/invitations`.
 
 use jurat_wire::api::invitations::{InvitationBody, InvitationResolved};
-use serde_json::json;
 
 use crate::call::{Call, Page, path};
 
@@ -25,5 +24,5 @@ pub fn answer(id: &str, answer: InvitationReply) -> Call<InvitationResolved<'sta
         InvitationReply::Decline => "decline",
         InvitationReply::Cancel => "cancel",
     };
-    Call::post(path(ROUTE, &[id, verb]), &json!({}))
+    Call::post_empty(path(ROUTE, &[id, verb]))
 }

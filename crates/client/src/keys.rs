@@ -1,13 +1,12 @@
 //! `/v1/api-keys`.
 
-use jurat_wire::api::keys::{CreatedKey, ListedKey};
-use serde_json::{Value, json};
+use jurat_wire::api::keys::{CreateKeyDraft, CreatedKey, ListedKey, RotateKeyDraft};
 
-use crate::call::{Call, Page, members, path};
+use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/api-keys";
 
-pub fn create(key: &Value) -> Call<CreatedKey> {
+pub fn create(key: &CreateKeyDraft) -> Call<CreatedKey> {
     Call::post(ROUTE, key)
 }
 
@@ -17,8 +16,8 @@ pub fn list(account: Option<&str>) -> Call<Page<ListedKey>> {
 }
 
 pub fn rotate(key: &str, account: Option<&str>, grace_seconds: Option<u64>) -> Call<CreatedKey> {
-    let body = members([("grace_seconds", json!(grace_seconds))]);
-    Call::post(path(ROUTE, &[key, "rotate"]), &body).query("account", account)
+    Call::post(path(ROUTE, &[key, "rotate"]), &RotateKeyDraft { grace_seconds })
+        .query("account", account)
 }
 
 pub fn revoke(key: &str, account: Option<&str>) -> Call<()> {

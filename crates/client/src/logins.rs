@@ -1,7 +1,8 @@
 //! Registration, login, and programs that wait for approval.
 
-use jurat_wire::api::logins::{CodeSent, DeviceAnswered, LoginKeyBody};
-use serde_json::json;
+use jurat_wire::api::logins::{
+    ApproveDraft, CodeDraft, CodeSent, DeviceAnswered, LoginKeyBody, VerifyCodeDraft,
+};
 
 use crate::call::Call;
 
@@ -23,16 +24,17 @@ impl Entrance {
 
 /// Requests a code by mail.
 pub fn request_code(entrance: Entrance, email: &str) -> Call<CodeSent> {
-    Call::post(format!("/v1/{}", entrance.as_str()), &json!({ "email": email }))
+    Call::post(format!("/v1/{}", entrance.as_str()), &CodeDraft { email: email.to_owned() })
 }
 
 /// Exchanges the code for a key.
 pub fn verify_code(entrance: Entrance, email: &str, code: &str) -> Call<LoginKeyBody> {
-    let body = json!({ "email": email, "code": code });
+    let body = VerifyCodeDraft { email: email.to_owned(), code: code.to_owned() };
     Call::post(format!("/v1/{}/verify", entrance.as_str()), &body)
 }
 
 /// Approves or denies the program that shows this code.
 pub fn answer_device(user_code: &str, approve: bool) -> Call<DeviceAnswered> {
-    Call::post("/v1/auth/approve", &json!({ "user_code": user_code, "approve": approve }))
+    let body = ApproveDraft { user_code: user_code.to_owned(), approve: Some(approve) };
+    Call::post("/v1/auth/approve", &body)
 }

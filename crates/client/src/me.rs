@@ -2,9 +2,8 @@
 
 use jurat_wire::api::{
     credits::{AccountUsageBody, MeBody, TransferBody},
-    people::ClaimedHandle,
+    people::{ClaimedHandle, HandleDraft},
 };
-use serde_json::json;
 
 use crate::call::{Call, Page};
 
@@ -23,9 +22,9 @@ pub fn transfers() -> Call<Page<TransferBody<'static>>> {
 }
 
 pub fn claim_handle(handle: &str) -> Call<ClaimedHandle<'static>> {
-    Call::patch(ROUTE, &json!({ "handle": handle }))
+    Call::patch(ROUTE, &HandleDraft { handle: handle.to_owned() })
 }
 
 pub fn rename_handle(handle: &str) -> Call<ClaimedHandle<'static>> {
-    Call::post("/v1/me/rename-handle", &json!({ "handle": handle }))
+    Call::post("/v1/me/rename-handle", &HandleDraft { handle: handle.to_owned() })
 }

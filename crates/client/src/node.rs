@@ -2,10 +2,9 @@
 
 use jurat_wire::api::{
     doctor::{CheckedEntries, CheckupBody},
-    prune::PrunedBody,
+    prune::{PruneDraft, PrunedBody},
     status::ServerStatus,
 };
-use serde_json::json;
 
 use crate::call::Call;
 
@@ -33,5 +32,5 @@ pub fn doctor_entries(range: &EntryRange) -> Call<CheckedEntries<'static>> {
 }
 
 pub fn prune(dry_run: bool) -> Call<PrunedBody> {
-    Call::post("/v1/prune", &json!({ "dry_run": dry_run }))
+    Call::post("/v1/prune", &PruneDraft { dry_run: Some(dry_run) })
 }

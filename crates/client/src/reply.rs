@@ -35,7 +35,7 @@ impl<R: DeserializeOwned> Reply<R> {
         match serde_json::from_slice(text) {
             Ok(value) => Ok(Self { bytes, value, date }),
             Err(_) if !is_json(text) => Err(ClientError::Foreign { status }),
-            Err(source) => Err(ClientError::Unreadable { source }),
+            Err(source) => Err(ClientError::Unreadable { bytes, source }),
         }
     }
 

@@ -2,11 +2,12 @@
 
 use jurat_wire::api::{
     consensus_reply::RoundReply,
+    consensus_request::{DelegateDraft, ValidateDraft},
     rounds::{ErasedBody, RoundBody},
     v2::ReplyV2,
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::call::{Call, Page, path};
 
@@ -20,15 +21,16 @@ pub enum AnyRoundReply {
     V2(ReplyV2<'static>),
 }
 
-pub fn validate(request: &Value) -> Call<RoundReply<'static>> {
+pub fn validate(request: &ValidateDraft) -> Call<RoundReply<'static>> {
     Call::post("/api/v3/validate", request)
 }
 
-pub fn delegate(request: &Value) -> Call<RoundReply<'static>> {
+pub fn delegate(request: &DelegateDraft) -> Call<RoundReply<'static>> {
     Call::post("/api/v3/delegate", request)
 }
 
-/// Opens a round: `kind` is `delegate`, `validate` or `factcheck`, and `version` is `v2` or `v3`.
+/// Opens a round: `kind` is `delegate`, `validate` or `factcheck`, and `version` is `v2` or `v3`. The
+/// request may be a user's document.
 pub fn open(version: &str, kind: &str, request: &Value) -> Call<AnyRoundReply> {
     Call::post(format!("/api/{version}/{kind}"), request)
 }
@@ -63,7 +65,7 @@ pub fn show(id: &str, wait: Option<u64>) -> Call<RoundBody<'static>> {
 }
 
 pub fn cancel(id: &str) -> Call<RoundBody<'static>> {
-    Call::post(path(ROUTE, &[id, "cancel"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[id, "cancel"]))
 }
 
 /// Erases the question and the answers.

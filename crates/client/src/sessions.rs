@@ -1,13 +1,15 @@
 //! `/v1/sessions`.
 
-use jurat_wire::api::{sessions::SessionBody, status::RemovalBody};
-use serde_json::Value;
+use jurat_wire::api::{
+    sessions::{AddSessionDraft, SessionBody},
+    status::RemovalBody,
+};
 
 use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/sessions";
 
-pub fn add(session: &Value) -> Call<SessionBody<'static>> {
+pub fn add(session: &AddSessionDraft) -> Call<SessionBody<'static>> {
     Call::post(ROUTE, session)
 }
 

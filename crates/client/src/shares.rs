@@ -1,7 +1,6 @@
 //! `/v1/shares`: workflows that other accounts share with the caller.
 
 use jurat_wire::api::shares::ShareBody;
-use serde_json::json;
 
 use crate::call::{Call, Page, path};
 
@@ -26,5 +25,5 @@ pub fn answer(id: &str, answer: ShareReply) -> Call<ShareBody<'static>> {
         ShareReply::Decline => "decline",
         ShareReply::Block => "block",
     };
-    Call::post(path(ROUTE, &[id, verb]), &json!({}))
+    Call::post_empty(path(ROUTE, &[id, verb]))
 }

@@ -1,9 +1,11 @@
 //! `/v1/tasks`.
 
-use jurat_wire::api::tasks::{DecisionBody, TaskBody, TaskEventBody, TaskSummaryBody};
-use serde_json::{Value, json};
+use jurat_wire::api::tasks::{
+    CancelTaskDraft, DecisionBody, FeedbackDraft, TaskBody, TaskEventBody, TaskSummaryBody,
+};
+use serde_json::Value;
 
-use crate::call::{Call, Page, members, path};
+use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/tasks";
 /// The event that ends the stream of a task: the task itself.
@@ -14,6 +16,7 @@ pub fn sample(task_id: Option<&str>) -> Call<Value> {
     Call::get("/v1/tasks/sample").query("task_id", task_id)
 }
 
+/// Submits a contract, which is a user's document.
 pub fn submit(order: &Value) -> Call<TaskBody<'static>> {
     Call::post(ROUTE, order)
 }
@@ -31,30 +34,17 @@ pub fn decision(id: &str) -> Call<DecisionBody<'static>> {
 }
 
 pub fn cancel(id: &str, reason: Option<&str>) -> Call<TaskBody<'static>> {
-    Call::post(path(ROUTE, &[id, "cancel"]), &members([("reason", json!(reason))]))
+    let body = CancelTaskDraft { reason: reason.map(str::to_owned) };
+    Call::post(path(ROUTE, &[id, "cancel"]), &body)
 }
 
 pub fn next_epoch(id: &str) -> Call<TaskBody<'static>> {
-    Call::post(path(ROUTE, &[id, "epochs"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[id, "epochs"]))
 }
 
-/// A complaint about the decision of an epoch, signed if the contract requires it.
-#[derive(Debug, Clone, Copy)]
-pub struct Complaint<'a> {
-    pub reason: &'a str,
-    pub epoch: Option<u64>,
-    pub timestamp: Option<u64>,
-    pub signature: Option<&'a str>,
-}
-
-pub fn complain(id: &str, complaint: &Complaint<'_>) -> Call<TaskBody<'static>> {
-    let body = members([
-        ("reason", json!(complaint.reason)),
-        ("epoch", json!(complaint.epoch)),
-        ("timestamp", json!(complaint.timestamp)),
-        ("signature", json!(complaint.signature)),
-    ]);
-    Call::post(path(ROUTE, &[id, "feedback"]), &body)
+/// Disputes the decision of an epoch.
+pub fn complain(id: &str, complaint: &FeedbackDraft) -> Call<TaskBody<'static>> {
+    Call::post(path(ROUTE, &[id, "feedback"]), complaint)
 }
 
 /// The events of a task after the event with the number `after`.

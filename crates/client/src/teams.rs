@@ -2,16 +2,16 @@
 
 use jurat_wire::api::{
     invitations::InvitationSent,
-    teams::{DeletedTeam, MemberBody, RemovedMember, TeamBody},
+    people::HandleDraft,
+    teams::{AddMemberDraft, DeletedTeam, MemberBody, RemovedMember, TeamBody, TransferTeamDraft},
 };
-use serde_json::json;
 
 use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/teams";
 
 pub fn create(handle: &str) -> Call<TeamBody<'static>> {
-    Call::post(ROUTE, &json!({ "handle": handle }))
+    Call::post(ROUTE, &HandleDraft { handle: handle.to_owned() })
 }
 
 pub fn list(filter: Option<&str>) -> Call<Page<TeamBody<'static>>> {
@@ -23,11 +23,12 @@ pub fn members(team: &str) -> Call<Page<MemberBody<'static>>> {
 }
 
 pub fn invite(team: &str, user: &str) -> Call<InvitationSent<'static>> {
-    Call::post(path(ROUTE, &[team, "members"]), &json!({ "user_identifier": user }))
+    let body = AddMemberDraft { user_identifier: user.to_owned() };
+    Call::post(path(ROUTE, &[team, "members"]), &body)
 }
 
 pub fn transfer_ownership(team: &str, user: &str) -> Call<InvitationSent<'static>> {
-    let body = json!({ "new_owner_user_identifier": user });
+    let body = TransferTeamDraft { new_owner_user_identifier: user.to_owned() };
     Call::post(path(ROUTE, &[team, "transfer-ownership"]), &body)
 }
 

@@ -3,13 +3,13 @@
 use jurat_wire::api::{
     packs::PackBody,
     templates::{
-        ArchivedTemplate, DeletedTemplate, DeletedVersion, DeprecatedVersion, ForkedTemplate,
-        OfferedTemplate, PublishedTemplateBody, SafetyCheckBody, TemplateBody,
-        TemplateFileEnvelope, TemplateSearchBody, TemplateSummary, UnarchivedTemplate,
-        UnpublishedVersion,
+        ArchiveTemplateDraft, ArchivedTemplate, DeletedTemplate, DeletedVersion,
+        DeprecateVersionDraft, DeprecatedVersion, ForkTemplateDraft, ForkedTemplate,
+        OfferedTemplate, PublishTemplateDraft, PublishedTemplateBody, SafetyCheckBody,
+        SearchTemplatesDraft, TemplateBody, TemplateFileEnvelope, TemplateSearchBody,
+        TemplateSummary, TransferTemplateDraft, UnarchivedTemplate, UnpublishedVersion,
     },
 };
-use serde_json::json;
 
 use crate::call::{Call, Page, path};
 
@@ -32,13 +32,8 @@ pub fn list(
         .query("include_archived", include_archived)
 }
 
-pub fn search(
-    query: &str,
-    filter: Option<&str>,
-    limit: Option<u32>,
-) -> Call<TemplateSearchBody<'static>> {
-    let body = json!({ "query": query, "filter": filter, "limit": limit });
-    Call::post("/v1/templates/search", &body)
+pub fn search(search: &SearchTemplatesDraft) -> Call<TemplateSearchBody<'static>> {
+    Call::post("/v1/templates/search", search)
 }
 
 /// One version, by default the newest one.
@@ -58,16 +53,16 @@ pub fn publish(
     workflow: &str,
     release_notes: Option<&str>,
 ) -> Call<PublishedTemplateBody<'static>> {
-    Call::post(ROUTE, &json!({ "workflow_id": workflow, "release_notes": release_notes }))
+    let body = PublishTemplateDraft {
+        workflow_id: Some(workflow.to_owned()),
+        skill_id: None,
+        release_notes: release_notes.map(str::to_owned),
+    };
+    Call::post(ROUTE, &body)
 }
 
-pub fn fork(
-    template: &str,
-    version: Option<u32>,
-    name: Option<&str>,
-) -> Call<ForkedTemplate<'static>> {
-    let body = json!({ "identifier": template, "version": version, "name": name });
-    Call::post("/v1/templates/fork", &body)
+pub fn fork(fork: &ForkTemplateDraft) -> Call<ForkedTemplate<'static>> {
+    Call::post("/v1/templates/fork", fork)
 }
 
 pub fn delete(template: &str) -> Call<DeletedTemplate<'static>> {
@@ -88,23 +83,24 @@ pub fn deprecate_version(
     message: Option<&str>,
 ) -> Call<DeprecatedVersion<'static>> {
     let address = address(template, &format!("/versions/{version}/deprecate"));
-    Call::post(address, &json!({ "message": message }))
+    Call::post(address, &DeprecateVersionDraft { message: message.map(str::to_owned) })
 }
 
 pub fn archive(template: &str, reason: Option<&str>) -> Call<ArchivedTemplate<'static>> {
-    Call::post(address(template, "/archive"), &json!({ "archive_reason": reason }))
+    let body = ArchiveTemplateDraft { archive_reason: reason.map(str::to_owned) };
+    Call::post(address(template, "/archive"), &body)
 }
 
 pub fn unarchive(template: &str) -> Call<UnarchivedTemplate<'static>> {
-    Call::post(address(template, "/unarchive"), &json!({}))
+    Call::post_empty(address(template, "/unarchive"))
 }
 
 pub fn check_safety(template: &str, version: Option<u32>) -> Call<SafetyCheckBody<'static>> {
-    Call::post(address(template, "/safety-check"), &json!({})).query("version", version)
+    Call::post_empty(address(template, "/safety-check")).query("version", version)
 }
 
 pub fn transfer_ownership(template: &str, new_owner: &str) -> Call<OfferedTemplate<'static>> {
-    let body = json!({ "new_owner_user_id_or_email": new_owner });
+    let body = TransferTemplateDraft { new_owner_user_id_or_email: new_owner.to_owned() };
     Call::post(address(template, "/transfer-ownership"), &body)
 }
 

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use jurat_wire::api::{
-    verifier_runs::VerifierRunBody,
-    verifier_tests::ReportBody,
+    verifier_runs::{RunVerifierDraft, VerifierRunBody},
+    verifier_tests::{AttackVerifierDraft, ReportBody, TestVerifierDraft},
     verifiers::{
         DeletedVerifier, DeployedVerifier, ListedVerifier, RevokedVerifier, VerifierBody,
         VersionBody,
@@ -17,13 +17,7 @@ const ROUTE: &str = "/v1/verifiers";
 /// The event that ends the stream of a measurement: its report.
 pub const LAST_EVENT: &str = "report";
 
-/// The kind of a measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MeasureKind {
-    Test,
-    Attack,
-}
-
+/// Deploys a verifier from a user's document.
 pub fn deploy(verifier: &Value) -> Call<DeployedVerifier<'static>> {
     Call::post(ROUTE, verifier)
 }
@@ -46,20 +40,16 @@ pub fn versions(verifier: &str) -> Call<Page<VersionBody<'static>>> {
     Call::get(path(ROUTE, &[verifier, "versions"]))
 }
 
-pub fn run(verifier: &str, request: &Value) -> Call<VerifierRunBody<'static>> {
+pub fn run(verifier: &str, request: &RunVerifierDraft) -> Call<VerifierRunBody<'static>> {
     Call::post(path(ROUTE, &[verifier, "runs"]), request)
 }
 
-pub fn measure(
-    verifier: &str,
-    measurement: MeasureKind,
-    request: &Value,
-) -> Call<ReportBody<'static>> {
-    let verb = match measurement {
-        MeasureKind::Test => "tests",
-        MeasureKind::Attack => "attacks",
-    };
-    Call::post(path(ROUTE, &[verifier, verb]), request)
+pub fn test(verifier: &str, request: &TestVerifierDraft) -> Call<ReportBody<'static>> {
+    Call::post(path(ROUTE, &[verifier, "tests"]), request)
+}
+
+pub fn attack(verifier: &str, request: &AttackVerifierDraft) -> Call<ReportBody<'static>> {
+    Call::post(path(ROUTE, &[verifier, "attacks"]), request)
 }
 
 pub fn revoke(verifier: &str) -> Call<RevokedVerifier<'static>> {

@@ -5,13 +5,14 @@ use jurat_wire::api::{
     templates::SafetyCheckBody,
     workflows::{
         ArchivedWorkflow, DeletedWorkflow, DeletedWorkflowVersion, GrantedWorkflow, LeftWorkflow,
-        LineageBody, ListedWorkflow, OfferedWorkflow, PatchedWorkflow, RevokedWorkflowGrant,
-        SavedWorkflowBody, WorkflowBody, WorkflowGrantList, WorkflowSearchBody,
+        LineageBody, ListedWorkflow, OfferedWorkflow, PatchWorkflowFilesDraft, PatchedWorkflow,
+        RevokeWorkflowGrantDraft, RevokedWorkflowGrant, SaveWorkflowDraft, SavedWorkflowBody,
+        SearchWorkflowsDraft, TransferWorkflowDraft, WorkflowBody, WorkflowGrantDraft,
+        WorkflowGrantList, WorkflowSearchBody,
     },
 };
-use serde_json::{Value, json};
 
-use crate::call::{Call, Page, members, path};
+use crate::call::{Call, Page, path};
 
 const ROUTE: &str = "/v1/workflows";
 
@@ -32,23 +33,8 @@ pub fn list(filter: &WorkflowListQuery) -> Call<Page<ListedWorkflow<'static>>> {
         .query("include_archived", filter.include_archived)
 }
 
-/// A search for workflows.
-#[derive(Debug, Clone, Copy)]
-pub struct WorkflowSearchQuery<'a> {
-    pub query: &'a str,
-    pub filter: Option<&'a str>,
-    pub tag: Option<&'a str>,
-    pub limit: Option<u32>,
-}
-
-pub fn search(search: &WorkflowSearchQuery<'_>) -> Call<WorkflowSearchBody<'static>> {
-    let body = members([
-        ("query", json!(search.query)),
-        ("filter", json!(search.filter)),
-        ("tag", json!(search.tag)),
-        ("limit", json!(search.limit)),
-    ]);
-    Call::post("/v1/workflows/search", &body)
+pub fn search(search: &SearchWorkflowsDraft) -> Call<WorkflowSearchBody<'static>> {
+    Call::post("/v1/workflows/search", search)
 }
 
 /// One version, by default the current one.
@@ -56,12 +42,15 @@ pub fn show(workflow: &str, version: Option<u32>) -> Call<WorkflowBody<'static>>
     Call::get(path(ROUTE, &[workflow])).query("version", version)
 }
 
-pub fn save(workflow: &Value) -> Call<SavedWorkflowBody<'static>> {
+pub fn save(workflow: &SaveWorkflowDraft) -> Call<SavedWorkflowBody<'static>> {
     Call::post(ROUTE, workflow)
 }
 
 /// Adds, changes and deletes individual files.
-pub fn patch_files(workflow: &str, change: &Value) -> Call<PatchedWorkflow<'static>> {
+pub fn patch_files(
+    workflow: &str,
+    change: &PatchWorkflowFilesDraft,
+) -> Call<PatchedWorkflow<'static>> {
     Call::patch(path(ROUTE, &[workflow, "files"]), change)
 }
 
@@ -70,11 +59,11 @@ pub fn lineage(workflow: &str) -> Call<LineageBody<'static>> {
 }
 
 pub fn archive(workflow: &str) -> Call<ArchivedWorkflow<'static>> {
-    Call::post(path(ROUTE, &[workflow, "archive"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[workflow, "archive"]))
 }
 
 pub fn unarchive(workflow: &str) -> Call<ArchivedWorkflow<'static>> {
-    Call::post(path(ROUTE, &[workflow, "unarchive"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[workflow, "unarchive"]))
 }
 
 pub fn delete(workflow: &str) -> Call<DeletedWorkflow<'static>> {
@@ -85,22 +74,12 @@ pub fn delete_version(workflow: &str, version: u32) -> Call<DeletedWorkflowVersi
     Call::delete(path(ROUTE, &[workflow, "versions", &version.to_string()]))
 }
 
-pub fn grant(
-    workflow: &str,
-    grantee: &str,
-    role: &str,
-    include_history: bool,
-) -> Call<GrantedWorkflow<'static>> {
-    let body = json!({
-        "grantee_email_or_at_team_handle": grantee,
-        "role": role,
-        "include_history": include_history,
-    });
-    Call::post(path(ROUTE, &[workflow, "grants"]), &body)
+pub fn grant(workflow: &str, grant: &WorkflowGrantDraft) -> Call<GrantedWorkflow<'static>> {
+    Call::post(path(ROUTE, &[workflow, "grants"]), grant)
 }
 
 pub fn revoke_grant(workflow: &str, grantee: &str) -> Call<RevokedWorkflowGrant<'static>> {
-    let body = json!({ "grantee_email_or_at_team_handle": grantee });
+    let body = RevokeWorkflowGrantDraft { grantee_email_or_at_team_handle: grantee.to_owned() };
     Call::delete(path(ROUTE, &[workflow, "grants"])).with_body(&body)
 }
 
@@ -109,11 +88,11 @@ pub fn grants(workflow: &str) -> Call<WorkflowGrantList<'static>> {
 }
 
 pub fn leave(workflow: &str) -> Call<LeftWorkflow<'static>> {
-    Call::post(path(ROUTE, &[workflow, "leave"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[workflow, "leave"]))
 }
 
 pub fn transfer_ownership(workflow: &str, new_owner: &str) -> Call<OfferedWorkflow<'static>> {
-    let body = json!({ "new_owner_user_id_or_email": new_owner });
+    let body = TransferWorkflowDraft { new_owner_user_id_or_email: new_owner.to_owned() };
     Call::post(path(ROUTE, &[workflow, "transfer-ownership"]), &body)
 }
 
@@ -138,9 +117,9 @@ pub fn instructions(
         Instructions::Optimize => "optimize",
         Instructions::OptimizeDescription => "optimize-description",
     };
-    Call::post(path(ROUTE, &[workflow, verb]), &json!({})).query("max_iterations", max_iterations)
+    Call::post_empty(path(ROUTE, &[workflow, verb])).query("max_iterations", max_iterations)
 }
 
 pub fn check_safety(workflow: &str) -> Call<SafetyCheckBody<'static>> {
-    Call::post(path(ROUTE, &[workflow, "safety-check"]), &json!({}))
+    Call::post_empty(path(ROUTE, &[workflow, "safety-check"]))
 }

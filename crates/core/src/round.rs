@@ -106,6 +106,21 @@ pub struct Seat {
     pub reliability: f64,
 }
 
+/// Selects rounds for a list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RoundFilter {
+    pub kind: Option<JobKind>,
+    pub outcome: Option<Outcome>,
+    pub state: Option<RoundStatus>,
+    /// Opened at this time or later.
+    pub since: Option<Timestamp>,
+    /// Opened before this time.
+    pub until: Option<Timestamp>,
+    /// Starts after this round, towards older ones.
+    pub before: Option<RoundId>,
+    pub limit: u32,
+}
+
 words!(
     /// How a round ended.
     RoundEnding {

@@ -11,7 +11,7 @@ use jurat_core::{
     executor::{BreakerState, Executor, Probe, breakers::PauseScope, session::Session},
     list::ListPage,
 };
-use jurat_store::{Behalf, ExecutorAddRefusal, IdempotencyAnswer, NotFound, WriteOutcome};
+use jurat_store::{Behalf, ExecutorAddRefusal, NotFound, WriteOutcome};
 
 use crate::{
     Engine, EngineError, EventsProbe, ExecutorView, IdempotentOutcome, IdempotentWrite, Leaves,
@@ -161,9 +161,7 @@ impl Engine {
             self.inner.pool.forget();
             return Ok(IdempotentOutcome::Before(answer));
         }
-        let once = self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::of(move |sessions: &Vec<String>| saving.encode(sessions))
-        });
+        let once = self.result_record(caller, keyed);
         let sessions = match self
             .inner
             .store

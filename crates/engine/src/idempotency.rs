@@ -6,7 +6,8 @@ use jurat_core::{
     account::caller::Caller, code::ProblemCode, id::RoundId, idempotency::SavedAnswer, round::Round,
 };
 use jurat_store::{
-    Behalf, IdempotencyAnswer, IdempotencyRecord, PriorWrite, StoreError, WriteOutcome,
+    Behalf, IdempotencyAnswer, IdempotencyRecord, PriorWrite, RoundOpening, StoreError,
+    WriteOutcome,
 };
 
 use crate::{Engine, EngineError};
@@ -27,31 +28,28 @@ pub struct IdempotentWrite<T> {
     pub encoder: AnswerEncoder<T>,
 }
 
-/// How a reply is encoded.
-pub struct AnswerEncoder<T> {
-    status: u16,
-    answer: Arc<dyn Fn(&T) -> String + Send + Sync>,
-}
+/// How the surface encodes a reply.
+pub struct AnswerEncoder<T>(Arc<dyn Fn(&T) -> SavedAnswer + Send + Sync>);
 
 impl<T> Clone for AnswerEncoder<T> {
     fn clone(&self) -> Self {
-        Self { status: self.status, answer: Arc::clone(&self.answer) }
+        Self(Arc::clone(&self.0))
     }
 }
 
 impl<T> fmt::Debug for AnswerEncoder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnswerEncoder").field("status", &self.status).finish_non_exhaustive()
+        f.debug_struct("AnswerEncoder").finish_non_exhaustive()
     }
 }
 
 impl<T> AnswerEncoder<T> {
-    pub fn new(status: u16, answer: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
-        Self { status, answer: Arc::new(answer) }
+    pub fn new(encode: impl Fn(&T) -> SavedAnswer + Send + Sync + 'static) -> Self {
+        Self(Arc::new(encode))
     }
 
     pub(crate) fn encode(&self, result: &T) -> SavedAnswer {
-        SavedAnswer { status: self.status, text: (self.answer)(result) }
+        (self.0)(result)
     }
 }
 
@@ -118,24 +116,35 @@ impl Engine {
     }
 
     /// The idempotency record of a write, with the reply as far as it is known.
-    pub(crate) fn idempotency_record<T>(
+    pub(crate) fn idempotency_record<T, R>(
         &self,
         caller: &Caller,
         keyed: Option<&IdempotentWrite<T>>,
         result: &T,
-    ) -> Option<IdempotencyRecord> {
+    ) -> Option<IdempotencyRecord<R>> {
         let known =
             |keyed: &IdempotentWrite<T>| IdempotencyAnswer::Known(keyed.encoder.encode(result));
         keyed.map(|keyed| self.record_for(caller, &keyed.key, known(keyed)))
     }
 
-    /// The idempotency record of a write whose reply is known only when it is done.
-    pub(crate) fn pending_record<T>(
+    /// The idempotency record of a write whose result is the reply.
+    pub(crate) fn result_record<T: 'static>(
         &self,
         caller: &Caller,
         keyed: Option<&IdempotentWrite<T>>,
-        answer: impl FnOnce(AnswerEncoder<T>) -> IdempotencyAnswer,
-    ) -> Option<IdempotencyRecord> {
+    ) -> Option<IdempotencyRecord<T>> {
+        self.pending_record(caller, keyed, |encoder| {
+            IdempotencyAnswer::of(move |result| encoder.encode(result))
+        })
+    }
+
+    /// The idempotency record of a write whose reply is made of its result.
+    pub(crate) fn pending_record<T, R>(
+        &self,
+        caller: &Caller,
+        keyed: Option<&IdempotentWrite<T>>,
+        answer: impl FnOnce(AnswerEncoder<T>) -> IdempotencyAnswer<R>,
+    ) -> Option<IdempotencyRecord<R>> {
         keyed.map(|keyed| self.record_for(caller, &keyed.key, answer(keyed.encoder.clone())))
     }
 
@@ -146,16 +155,12 @@ impl Engine {
         caller: &Caller,
         keyed: Option<&IdempotentWrite<T>>,
         leaves: Leaves,
-        write: impl AsyncFnOnce(Option<&IdempotencyRecord>) -> Result<WriteOutcome<T, R>, StoreError>,
+        write: impl AsyncFnOnce(Option<&IdempotencyRecord<T>>) -> Result<WriteOutcome<T, R>, StoreError>,
     ) -> Result<Result<IdempotentOutcome<T>, R>, EngineError> {
         if let Some(answer) = self.done_already(caller, keyed, leaves).await? {
             return Ok(Ok(IdempotentOutcome::Before(answer)));
         }
-        let once = self.pending_record(caller, keyed, |saving: AnswerEncoder<T>| {
-            IdempotencyAnswer::OfResult(Arc::new(move |result| {
-                result.downcast_ref().map(|result| saving.encode(result))
-            }))
-        });
+        let once = self.result_record(caller, keyed);
         Ok(match write(once.as_ref()).await? {
             WriteOutcome::Done(result) => Ok(IdempotentOutcome::Now(result)),
             WriteOutcome::Refused(refused) => Err(refused),
@@ -208,7 +213,7 @@ impl Engine {
         caller: &Caller,
         once: &IdempotencyKey,
         instead_of: Option<RoundId>,
-    ) -> IdempotencyRecord {
+    ) -> IdempotencyRecord<RoundOpening> {
         let answer = instead_of.map_or(IdempotencyAnswer::Round, IdempotencyAnswer::RoundInsteadOf);
         self.record_for(caller, once, answer)
     }
@@ -234,12 +239,12 @@ impl Engine {
         Ok(found)
     }
 
-    fn record_for(
+    fn record_for<T>(
         &self,
         caller: &Caller,
         once: &IdempotencyKey,
-        answer: IdempotencyAnswer,
-    ) -> IdempotencyRecord {
+        answer: IdempotencyAnswer<T>,
+    ) -> IdempotencyRecord<T> {
         IdempotencyRecord {
             account: caller.account().clone(),
             key: once.key.clone(),

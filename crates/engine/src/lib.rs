@@ -33,7 +33,6 @@ pub use crate::{
     accounts::{
         credits::{AccountUsage, CallerIdentity, NewCreditGrant},
         devices::{DeviceApprover, DeviceLogin, DeviceLoginStatus},
-        invitations::InvitationQuery,
         keys::{Allowance, IssuedKey, KeyAdmission, KeyRef, LimitExceeded},
         logins::AccountSettings,
         storage::{PruneReport, StorageTerms},
@@ -63,7 +62,6 @@ pub use crate::{
     rounds::{
         handle::RoundHandle,
         progress::{RoundProgress, RoundWatcher},
-        read::RoundQuery,
         recover::SoleNode,
     },
     tasks::{
@@ -76,13 +74,13 @@ pub use crate::{
     },
     verifiers::{
         CaseProgress, CaseWatcher, ExpectedCase, MeasureData, MeasureReport, MeasureRequest,
-        MeasuredCase, VerifierListQuery, VerifierRunOrder, VerifierRunQuery, VerifierRunRecord,
-        VerifierRunView, VerifierVersionList, VerifierView, VersionComparison,
+        MeasuredCase, VerifierListQuery, VerifierRunOrder, VerifierRunRecord, VerifierRunView,
+        VerifierVersionList, VerifierView, VersionComparison,
     },
     workflows::{
-        NewFilePatch, NewWorkflowGrant, Sharee, WorkflowFilter, WorkflowHit, WorkflowSearch,
+        NewFilePatch, NewWorkflowGrant, Sharee, WorkflowHit, WorkflowSearch,
         instructions::{InstructionKind, InstructionPack, instructions_for},
-        shares::{ShareFilter, names_listed},
+        shares::names_listed,
         templates::{
             ForkOrder, PublishOrder, SafetyReport, ScreenResult, ScreenVerdict, TemplateFileView,
             TemplateView,

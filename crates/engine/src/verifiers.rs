@@ -28,7 +28,7 @@ pub use self::{
         MeasuredCase, VersionComparison,
     },
     run::{VerifierRunOrder, VerifierRunView},
-    runs::{VerifierRunQuery, VerifierRunRecord},
+    runs::VerifierRunRecord,
 };
 use crate::{
     Engine, EngineError,

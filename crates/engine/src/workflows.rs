@@ -13,13 +13,12 @@ use jurat_core::{
     workflow::{
         AccessRole, GRANTS_A_DAY, MOST_WAITING, OwnershipFilter, ReachableWorkflow, WorkflowRef,
         file::{ALL_FILES_BYTES, MOST_FILES},
-        operation::{ForkLineage, WorkflowFileBytes, WorkflowView},
+        operation::{ForkLineage, WorkflowFileBytes, WorkflowFilter, WorkflowView},
         search::{self, MOST_CANDIDATES, SearchTexts},
     },
 };
 use jurat_store::{
-    NameMatch, WorkflowFilesLookup, WorkflowLookup, WorkflowQuery, WorkflowRefusal,
-    WorkflowWordSearch, WrongField,
+    NameMatch, WorkflowFilesLookup, WorkflowLookup, WorkflowRefusal, WorkflowWordSearch, WrongField,
 };
 
 pub use self::{
@@ -30,18 +29,6 @@ use crate::{
     Engine, EngineError, RefusalContext,
     access::{behalf_of, require_scope},
 };
-
-/// Selects workflows, newest first.
-#[derive(Debug, Clone)]
-pub struct WorkflowFilter {
-    pub whose: OwnershipFilter,
-    pub with_archived: bool,
-    pub tag: Option<String>,
-    pub search: Option<String>,
-    /// Starts after this id.
-    pub before: Option<String>,
-    pub limit: u32,
-}
 
 /// A search for workflows.
 #[derive(Debug, Clone)]
@@ -63,19 +50,10 @@ impl Engine {
     pub async fn workflow_list(
         &self,
         caller: &Caller,
-        filter: WorkflowFilter,
+        filter: &WorkflowFilter,
     ) -> Result<Vec<ReachableWorkflow>, EngineError> {
         require_scope(caller, Scope::WorkflowsRead)?;
-        let query = WorkflowQuery {
-            caller: caller.account().clone(),
-            whose: filter.whose,
-            with_archived: filter.with_archived,
-            tag: filter.tag,
-            search: filter.search,
-            before: filter.before,
-            limit: filter.limit,
-        };
-        Ok(self.inner.store.workflows().list(&behalf_of(caller), &query).await?)
+        Ok(self.inner.store.workflows().list(&behalf_of(caller), caller.account(), filter).await?)
     }
 
     /// Workflows that match some words, the best first.

@@ -8,27 +8,28 @@ mod resources;
 mod router;
 mod transport;
 
-use std::{
-    future::{Future, pending},
-    io,
-};
+use std::{future::Future, io};
 
 use axum::Router;
-use jurat_engine::Engine;
+use jurat_engine::{Engine, pause};
 use tokio::net::TcpListener;
 
-use crate::{mcp::AllowedHosts, transport::accept::Connections};
 pub use crate::{
+    mcp::sets::TOOL_SETS,
     openapi::openapi,
     operation::{RouteAccess, RouteInfo},
     request::auth::PeerAddress,
     router::route_table,
     transport::inbound::{InboundLimits, ServerOptions},
 };
+use crate::{
+    mcp::{AllowedHosts, ToolOffer},
+    transport::accept::Connections,
+};
 
 /// Every route of the server, for callers on this machine.
 pub fn router(engine: Engine) -> Router {
-    router::router(engine, AllowedHosts::default())
+    router::router(engine, AllowedHosts::default(), ToolOffer::default())
 }
 
 /// Serves until `stop` resolves, then finishes the work in progress within limits.
@@ -40,9 +41,9 @@ pub async fn serve(
     front: ServerOptions,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let ServerOptions { inbound, hosts, trusted_proxies } = front;
-    let router =
-        router::router(engine.clone(), AllowedHosts::new(listener.local_addr()?.ip(), &hosts));
+    let ServerOptions { inbound, hosts, trusted_proxies, tools } = front;
+    let hosts = AllowedHosts::new(listener.local_addr()?.ip(), &hosts);
+    let router = router::router(engine.clone(), hosts, ToolOffer::new(&tools));
     let connections = Connections::new(engine.clone(), router, (inbound, trusted_proxies));
     let ended = tokio::select! {
         Err(error) = connections.accept(&listener) => Err(error),
@@ -57,9 +58,8 @@ pub async fn serve(
 async fn stopped(engine: &Engine, inbound: &InboundLimits, stop: impl Future<Output = ()>) {
     stop.await;
     engine.stop_rounds();
-    let noticed = tokio::time::timeout(inbound.shutdown_delay, pending::<()>());
     let drained = tokio::time::timeout(inbound.drain, engine.drain());
-    let (_, drained) = tokio::join!(noticed, drained);
+    let ((), drained) = tokio::join!(pause(inbound.shutdown_delay), drained);
     if drained.is_err() {
         tracing::warn!("releasing rounds that did not end in time");
         // A store that does not answer must not block the process.

@@ -4,12 +4,16 @@
 //! requests of older revisions are served independently too. So clients use no resources between
 //! requests, any node can answer, and no session id could be used in place of a key.
 
+mod confirm;
 mod dispatch;
 mod hosts;
 mod progress;
+mod prompts;
 pub(crate) mod render;
 mod request;
+mod resources;
 pub(crate) mod schema;
+pub(crate) mod sets;
 mod surface;
 mod tools;
 pub(crate) mod watch;
@@ -38,7 +42,7 @@ use serde_json::Value;
 use self::surface::McpSurface;
 pub(crate) use self::{
     dispatch::InProcessRouter, hosts::AllowedHosts, progress::ProgressReporter,
-    request::ToolRequest,
+    request::ToolRequest, sets::ToolOffer,
 };
 use crate::request::{
     decode::{self, BODY_LIMIT},
@@ -54,6 +58,7 @@ pub(crate) async fn post(
     State(engine): State<Engine>,
     Extension(hosts): Extension<Arc<AllowedHosts>>,
     Extension(operations): Extension<InProcessRouter>,
+    Extension(offer): Extension<Arc<ToolOffer>>,
     request: Request,
 ) -> Response {
     if let Some(problem) = hosts.objection(request.uri(), request.headers()) {
@@ -62,6 +67,10 @@ pub(crate) async fn post(
     if let Err(problem) = decode::check_headers(request.headers()) {
         return encode::problem(&problem);
     }
+    let selection = match offer.select(request.uri()) {
+        Ok(selection) => selection,
+        Err(problem) => return encode::problem(&problem),
+    };
     let (mut parts, body) = request.into_parts();
     let (bytes, message) = match decode::read(body, &parts.extensions).await {
         Ok(read) => read,
@@ -77,7 +86,8 @@ pub(crate) async fn post(
     // The library requires a host, which a call within this process does not have.
     parts.headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
     let request = Request::from_parts(parts, Full::new(bytes));
-    let response = service(engine, operations).handle(request).await.map(Body::new);
+    let surface = McpSurface { engine, operations, selection };
+    let response = service(surface).handle(request).await.map(Body::new);
     if response.status().is_success() || is_json(&response) {
         return response;
     }
@@ -85,18 +95,14 @@ pub(crate) async fn post(
 }
 
 /// The library's service for one request; creating it costs less than sharing it.
-fn service(
-    engine: Engine,
-    operations: InProcessRouter,
-) -> StreamableHttpService<McpSurface, NeverSessionManager> {
+fn service(surface: McpSurface) -> StreamableHttpService<McpSurface, NeverSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(BODY_LIMIT)
         // `hosts` has already checked the host, and answers with a problem.
         .disable_allowed_hosts();
-    let surface = move || Ok(McpSurface { engine: engine.clone(), operations: operations.clone() });
-    StreamableHttpService::new(surface, Arc::default(), config)
+    StreamableHttpService::new(move || Ok(surface.clone()), Arc::default(), config)
 }
 
 /// The protocol error for JSON that is not a valid message.

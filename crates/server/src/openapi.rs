@@ -28,6 +28,7 @@ pub fn openapi() -> &'static str {
         let mut document = json!(document());
         share_headers(&mut document);
         share_parameters(&mut document);
+        share_problems(&mut document);
         format!("{document:#}\n")
     });
     &TEXT
@@ -67,6 +68,32 @@ fn share_parameters(document: &mut Value) {
         }
     }
     document["components"]["parameters"] = Value::Object(shared);
+}
+
+/// Describes an error response that many operations have once, and refers to it. One that says when
+/// its codes occur belongs to its operation.
+fn share_problems(document: &mut Value) {
+    const KIND: &str = "application/problem+json";
+    let mut shared = Map::new();
+    let operations = members(document.get_mut("paths")).flat_map(|path| members(Some(path)));
+    let responses = operations
+        .filter_map(|operation| operation.get_mut("responses").and_then(Value::as_object_mut));
+    for (status, response) in responses.flatten() {
+        let contents = response["content"].as_object();
+        let is_problem = contents.is_some_and(|it| it.len() == 1 && it.contains_key(KIND));
+        let codes = response["content"][KIND]["examples"].as_object();
+        let Some(codes) = codes.filter(|_| is_problem) else { continue };
+        let codes: Vec<&str> = codes.keys().map(String::as_str).collect();
+        let name = format!("{status}-{}", codes.join("-"));
+        if response["description"].as_str().is_some_and(|text| text.starts_with("- ")) {
+            continue;
+        }
+        let first = shared.entry(name.clone()).or_insert_with(|| response.clone());
+        if first == response {
+            *response = json!({ "$ref": format!("#/components/responses/{name}") });
+        }
+    }
+    document["components"]["responses"] = Value::Object(shared);
 }
 
 fn members(object: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {

@@ -82,6 +82,8 @@ pub(crate) struct Operation {
     pub(crate) request: Option<RequestDescription>,
     pub(crate) replies: Vec<ReplyDescription>,
     pub(crate) codes: Vec<ProblemCode>,
+    /// When it answers with a code, for codes that need an explanation here.
+    pub(crate) cases: Vec<(ProblemCode, &'static str)>,
     pub(crate) schemas: Vec<(String, RefOr<Schema>)>,
     pub(crate) tools: Vec<Tool>,
     /// Schema of the body that its tools take.
@@ -173,6 +175,7 @@ impl Operation {
             request: None,
             replies: Vec::new(),
             codes: Vec::new(),
+            cases: Vec::new(),
             schemas: Vec::new(),
             tools: Vec::new(),
             input: None,
@@ -420,6 +423,13 @@ impl Operation {
     /// Problem codes beyond those of every route of its kind.
     pub(crate) fn refuses(mut self, codes: impl IntoIterator<Item = ProblemCode>) -> Self {
         self.codes.extend(codes);
+        self
+    }
+
+    /// A problem code, and the cases in which this operation answers with it.
+    pub(crate) fn refuses_when(mut self, code: ProblemCode, when: &'static str) -> Self {
+        self.codes.push(code);
+        self.cases.push((code, when));
         self
     }
 

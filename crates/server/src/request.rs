@@ -1,6 +1,7 @@
 //! The stages of a request: authentication, decoding, idempotency, and encoding.
 
 pub(crate) mod auth;
+pub(crate) mod base_url;
 pub(crate) mod count;
 pub(crate) mod cursor;
 pub(crate) mod decode;

@@ -15,7 +15,7 @@ use jurat_wire::problem::Problem;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{
-    mcp::{AllowedHosts, InProcessRouter},
+    mcp::{AllowedHosts, InProcessRouter, ToolOffer},
     operation::{ErrorForm, Operation, RouteAccess, RouteInfo},
     request::{auth, encode, error_form, layers},
     resources::operations,
@@ -34,7 +34,7 @@ pub fn route_table() -> Vec<RouteInfo> {
     routes.collect()
 }
 
-pub(crate) fn router(engine: Engine, hosts: AllowedHosts) -> Router {
+pub(crate) fn router(engine: Engine, hosts: AllowedHosts, tools: ToolOffer) -> Router {
     let (mut guarded, mut open, mut visited) = (Router::new(), Router::new(), Router::new());
     let mut inside = Router::new();
     for operation in operations() {
@@ -55,6 +55,7 @@ pub(crate) fn router(engine: Engine, hosts: AllowedHosts) -> Router {
         .merge(visited.route_layer(from_fn_with_state(engine.clone(), auth::know_key)))
         .merge(open.route_layer(from_fn_with_state(engine.clone(), auth::know_nobody)))
         .layer(Extension(Arc::new(hosts)))
+        .layer(Extension(Arc::new(tools)))
         .layer(Extension(InProcessRouter(inside)))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)

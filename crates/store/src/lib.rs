@@ -34,8 +34,7 @@ pub use crate::{
         executors::{ExecutorAddRefusal, ExecutorOps},
         idempotency::IdempotencyOps,
         invitations::{
-            InvitationAnswer, InvitationAnswerRefusal, InvitationFilter, InvitationOps,
-            InvitationRefusal,
+            InvitationAnswer, InvitationAnswerRefusal, InvitationOps, InvitationRefusal,
         },
         judge_calls::{
             CostCorrection, JudgeCallCosts, JudgeCallOps, JudgeHistoryKey, JudgmentSample,
@@ -59,11 +58,11 @@ pub use crate::{
         open_work::{OpenWorkCounts, OpenWorkOps, QueueDepth},
         people::{HandleChange, HandleRefusal, PeopleOps},
         rounds::{
-            RoundCharge, RoundFilter, RoundLost, RoundOpenRefusal, RoundOpening, RoundOps,
-            RoundTakeover, TakeoverScope,
+            RoundCharge, RoundLost, RoundOpenRefusal, RoundOpening, RoundOps, RoundTakeover,
+            TakeoverScope,
         },
         sessions::{SessionAddRefusal, SessionOps},
-        shares::{ShareAnswer, ShareOps, ShareQuery, ShareRefusal, ShareUse},
+        shares::{ShareAnswer, ShareOps, ShareRefusal, ShareUse},
         storage::{
             ErasureRefusal, PruneCounts, PruneOrder, RoundErasure, RoundKey, RoundKeys,
             StorageFull, StorageOps, StorageUsage,
@@ -82,7 +81,7 @@ pub use crate::{
             TemplateOps, TemplatePublish, TemplateWordSearch,
         },
         verdicts::{CachedVerdict, VerdictOps, VerdictPruning},
-        verifier_runs::{VerifierRunFilter, VerifierRunOps},
+        verifier_runs::VerifierRunOps,
         verifiers::{
             DeployRefusal, NewVerifierVersion, ReachedVersion, VerifierLookup, VerifierOps,
             VerifierQuery, VerifierRemoval, VerifierRemoveRefusal, VersionQuery,
@@ -90,8 +89,8 @@ pub use crate::{
         workflows::{
             FilesPatch, GrantRevocation, NameMatch, OwnershipChange, SaveTarget, WorkflowChange,
             WorkflowFileSet, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup,
-            WorkflowOffer, WorkflowOfferRefusal, WorkflowOps, WorkflowQuery, WorkflowRefusal,
-            WorkflowSave, WorkflowWordSearch, WrongField,
+            WorkflowOffer, WorkflowOfferRefusal, WorkflowOps, WorkflowRefusal, WorkflowSave,
+            WorkflowWordSearch, WrongField,
         },
     },
     store::{FaultPlan, OperationName, Store, WriteFault, migrate_postgres, open},

@@ -127,7 +127,7 @@ impl Store {
         &self,
         name: OperationName,
         behalf: &Behalf,
-        idempotency: Option<&IdempotencyRecord>,
+        idempotency: Option<&IdempotencyRecord<T>>,
         work: W,
     ) -> Result<WriteOutcome<T, R>>
     where
@@ -144,7 +144,7 @@ impl Store {
         &self,
         name: OperationName,
         behalf: &Behalf,
-        note: Option<Note>,
+        note: Option<Note<T>>,
         work: W,
     ) -> Result<WriteOutcome<T, R>>
     where

@@ -64,11 +64,10 @@ fn compare(method: &str, path: &str, reply: &TestReply) -> Result<(), String> {
     let status = reply.status.as_u16().to_string();
     let response = operation["responses"]
         .get(&status)
+        .map(resolved)
         .ok_or_else(|| format!("the status is not among {:?}", keys(&operation["responses"])))?;
     for name in keys(&response["headers"]) {
-        let header = &response["headers"][&name];
-        let shared = header["$ref"].as_str().and_then(|it| DOCUMENT.pointer(&it[1..]));
-        let is_required = shared.unwrap_or(header)["required"] == true;
+        let is_required = resolved(&response["headers"][&name])["required"] == true;
         if is_required && !reply.headers.contains_key(name.as_str()) {
             return Err(format!("the header `{name}` is missing"));
         }
@@ -107,6 +106,11 @@ fn compare(method: &str, path: &str, reply: &TestReply) -> Result<(), String> {
         "text/event-stream" => events(&content["x-events"], &reply.text()),
         _ => Ok(()),
     }
+}
+
+/// The value, or the part of the document that it refers to.
+fn resolved(value: &'static Value) -> &'static Value {
+    value["$ref"].as_str().and_then(|it| DOCUMENT.pointer(&it[1..])).unwrap_or(value)
 }
 
 /// Each event has a described name, and data of its type. An event without a

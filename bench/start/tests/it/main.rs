@@ -4,9 +4,9 @@ use std::process::Command;
 
 use jurat_core::{
     id::AccountId,
-    round::{consensus::Outcome, job::JobKind},
+    round::{RoundFilter, consensus::Outcome, job::JobKind},
 };
-use jurat_store::{Behalf, RoundFilter, Store};
+use jurat_store::{Behalf, Store};
 
 #[tokio::test]
 async fn the_store_has_the_rounds_that_were_asked_for() {
@@ -17,8 +17,7 @@ async fn the_store_has_the_rounds_that_were_asked_for() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let store = Store::sqlite(&folder.path().join("jurat.db")).await.unwrap();
     let found = async |kind, outcome| {
-        let filter =
-            RoundFilter { kind, outcome, state: None, limit: 1_000, before: None, after: None };
+        let filter = RoundFilter { kind, outcome, limit: 1_000, ..RoundFilter::default() };
         store
             .rounds()
             .list(&Behalf::from(&AccountId::admin()), &AccountId::admin(), &filter)

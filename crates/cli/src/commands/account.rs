@@ -4,6 +4,7 @@ pub(crate) mod args;
 
 use jurat_client::{accounts, me};
 use jurat_core::account::ledger;
+use jurat_wire::api::credits::GrantDraft;
 
 use super::{CommandContext, keys::scopes, to_the_second};
 use crate::{
@@ -85,8 +86,9 @@ async fn grant(context: &CommandContext, args: &CreditGrantArgs) -> anyhow::Resu
         );
         return Err(CliFailure::usage(text));
     }
-    let call = accounts::grant(&args.account, &args.amount, args.note.as_deref())
-        .idempotency_key(args.idempotency_key.as_deref());
+    let draft = GrantDraft { amount_usd: args.amount.clone(), note: args.note.clone() };
+    let call =
+        accounts::grant(&args.account, &draft).idempotency_key(args.idempotency_key.as_deref());
     let reply = context.send(call).await?;
     context.out.confirm(&reply, || {
         let available = dollars(&reply.value.available_usd);

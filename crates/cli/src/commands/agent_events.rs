@@ -3,8 +3,11 @@
 pub(crate) mod args;
 
 use jurat_client::agent_events;
-use jurat_wire::{api::agent_events::AgentEventEntry, strict_json};
-use serde_json::{Map, Value, json};
+use jurat_wire::{
+    api::agent_events::{AgentEventEntry, SendAgentEventDraft},
+    strict_json,
+};
+use serde_json::Value;
 
 use super::{CommandContext, shared::input, to_the_second};
 use crate::{
@@ -59,23 +62,18 @@ async fn list(context: &CommandContext, args: ListAgentEventsArgs) -> anyhow::Re
 }
 
 async fn send(context: &CommandContext, args: SendAgentEventArgs) -> anyhow::Result<u8> {
-    let mut body = Map::from_iter([
-        ("event_type".to_owned(), json!(args.event_type)),
-        ("target_executor".to_owned(), json!(args.executor)),
-        ("payload".to_owned(), payload(&args)?),
-        ("requires_commit".to_owned(), json!(args.requires_decision)),
-    ]);
-    for (name, value) in [
-        ("dedupe_key", args.dedupe_key),
-        ("correlation_id", args.correlation_id),
-        ("source_node_id", args.source_node),
-        ("target_agent_id", args.target_agent),
-    ] {
-        if let Some(value) = value {
-            body.insert(name.to_owned(), json!(value));
-        }
-    }
-    let reply = context.send(agent_events::send(&Value::Object(body))).await?;
+    let draft = SendAgentEventDraft {
+        payload: payload(&args)?,
+        event_type: args.event_type,
+        target_executor: args.executor,
+        source_node_id: args.source_node,
+        target_agent_id: args.target_agent,
+        agent_envelope: None,
+        requires_commit: Some(args.requires_decision),
+        correlation_id: args.correlation_id,
+        dedupe_key: args.dedupe_key,
+    };
+    let reply = context.send(agent_events::send(&draft)).await?;
     let id = said(&reply.value.event_id);
     context.out.reply(&reply, |_| format!("sent {id}"))?;
     context.out.note(&format!("check its delivery with `jurat agent-events show {id}`"));

@@ -95,7 +95,8 @@ async fn submit(context: &CommandContext, args: &SubmitAgentRunArgs) -> anyhow::
     Ok(0)
 }
 
-/// The request from a file that holds a spec or a whole request. The flag only adds to it.
+/// The request from a file that holds a spec or a whole request: a user's document, to which the
+/// flag only adds.
 fn ordered(mut file: Map<String, Value>, args: &SubmitAgentRunArgs) -> Value {
     if !file.contains_key("spec") && !file.contains_key("run_spec") {
         return json!({ "kickoff": args.kickoff, "spec": file });
@@ -145,7 +146,7 @@ async fn followed(
 }
 
 async fn result(context: &CommandContext, args: &AgentRunNameArgs) -> anyhow::Result<u8> {
-    let reply = context.send(agent_runs::result(&args.id)).await?;
+    let reply = context.send_to_decide(agent_runs::result(&args.id)).await?;
     context.out.reply(&reply, |out| show::result(out, &reply.value))?;
     Ok(gated(args.gate, &reply.value))
 }

@@ -6,13 +6,19 @@ mod request;
 use jurat_client::rounds::{self, AnyRoundReply};
 use jurat_core::code::ProblemCode;
 use jurat_wire::{
-    api::{events::FINAL, rounds::RoundBody},
+    api::{
+        consensus_request::{CandidateFieldsDraft, DelegateDraft, FactcheckDraft, ValidateDraft},
+        events::FINAL,
+        policy_request::FactcheckPolicyDraft,
+        rounds::RoundBody,
+    },
     problem::ProblemBody,
 };
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use self::request::RequestDraft;
+use self::request::RequestDocument;
 use super::rounds::show::{self, RoundView};
 use super::{
     CommandContext,
@@ -26,25 +32,29 @@ use crate::{
 };
 
 pub(super) async fn delegate(context: &CommandContext, args: &DelegateArgs) -> anyhow::Result<u8> {
-    let mut draft = RequestDraft::new(args.request.file.as_deref())?;
-    draft.text("objective", args.objective.as_deref());
-    draft.json("input", args.input.as_deref())?;
-    draft.schema(args.schema.as_deref())?;
-    draft.policy(&args.policy)?;
-    if let Some(task_type) = &args.task_type {
-        draft.set_in("policy", "task_type", json!(task_type))?;
-    }
-    let kind = JobCommand { kind: "delegate", needs: "objective" };
-    run(context, kind, draft, &args.request).await
+    let flags = DelegateDraft {
+        objective: args.objective.clone().unwrap_or_default(),
+        input: request::flag("input", args.input.as_deref())?,
+        policy: Some(request::policy(&args.policy, &args.request, args.task_type.as_deref())?),
+        job: request::job(&args.request, args.schema.as_deref())?,
+        round: request::round(&args.request)?,
+    };
+    let is_given = args.objective.is_some();
+    let job = JobCommand { kind: "delegate", needs: "objective", is_given };
+    run(context, job, &flags, &args.request).await
 }
 
 pub(super) async fn validate(context: &CommandContext, args: &ValidateArgs) -> anyhow::Result<u8> {
-    let mut draft = RequestDraft::new(args.request.file.as_deref())?;
-    draft.claim(args.claim.as_deref())?;
-    draft.schema(args.schema.as_deref())?;
-    draft.policy(&args.policy)?;
-    let kind = JobCommand { kind: "validate", needs: "claim" };
-    run(context, kind, draft, &args.request).await
+    let policy = request::policy(&args.policy, &args.request, None)?;
+    let flags = ValidateDraft {
+        claim: request::claim(args.claim.as_deref())?,
+        candidate: CandidateFieldsDraft { policy: Some(policy), ..CandidateFieldsDraft::default() },
+        job: request::job(&args.request, args.schema.as_deref())?,
+        round: request::round(&args.request)?,
+    };
+    let is_given = args.claim.is_some();
+    let job = JobCommand { kind: "validate", needs: "claim", is_given };
+    run(context, job, &flags, &args.request).await
 }
 
 pub(super) async fn factcheck(
@@ -54,11 +64,17 @@ pub(super) async fn factcheck(
     if args.request.api == ApiVersionArg::V2 {
         return Err(CliFailure::usage("factcheck is not part of v2; use `--api v3`"));
     }
-    let mut draft = RequestDraft::new(args.request.file.as_deref())?;
-    draft.claim(args.claim.as_deref())?;
-    draft.text("mode", args.mode.as_deref());
-    let kind = JobCommand { kind: "factcheck", needs: "claim" };
-    run(context, kind, draft, &args.request).await
+    let routing = request::routing(&args.request);
+    let flags = FactcheckDraft {
+        claim: request::claim(args.claim.as_deref())?,
+        mode: args.mode.clone(),
+        policy: Some(FactcheckPolicyDraft { routing, ..FactcheckPolicyDraft::default() }),
+        job: request::job(&args.request, None)?,
+        round: request::round(&args.request)?,
+    };
+    let is_given = args.claim.is_some();
+    let job = JobCommand { kind: "factcheck", needs: "claim", is_given };
+    run(context, job, &flags, &args.request).await
 }
 
 /// A command that opens a round.
@@ -67,6 +83,25 @@ struct JobCommand {
     kind: &'static str,
     /// The required field of the request.
     needs: &'static str,
+    /// Whether a flag gives the required field, so that the file need not.
+    is_given: bool,
+}
+
+impl JobCommand {
+    /// The body of the request: the file, overridden by the flags.
+    fn body(self, flags: &impl Serialize, args: &RequestArgs) -> anyhow::Result<Value> {
+        let Self { kind, needs, is_given } = self;
+        let mut document = RequestDocument::new(args.file.as_deref())?;
+        if let Value::Object(mut flags) = json!(flags) {
+            flags.retain(|name, _| is_given || name != needs);
+            document.override_with(flags)?;
+        }
+        if document.has(needs) {
+            return Ok(document.body());
+        }
+        let text = format!("there is nothing to {kind}: add `--{needs}` or `--file`");
+        Err(CliFailure::usage(text))
+    }
 }
 
 /// A round that is still open, or the result of one that has ended.
@@ -79,20 +114,14 @@ pub(super) enum RoundAnswer {
 async fn run(
     context: &CommandContext,
     job: JobCommand,
-    mut draft: RequestDraft,
+    flags: &impl Serialize,
     args: &RequestArgs,
 ) -> anyhow::Result<u8> {
-    let JobCommand { kind, needs } = job;
-    draft.common(args)?;
     if args.min_confidence.is_some() && !args.gate && args.junit.is_none() {
         let text = "`--min-confidence` needs `--gate` or `--junit`; add one of them";
         return Err(CliFailure::usage(text));
     }
-    if !draft.has(needs) {
-        let text = format!("there is nothing to {kind}: add `--{needs}` or `--file`");
-        return Err(CliFailure::usage(text));
-    }
-    let body = draft.body();
+    let (kind, body) = (job.kind, job.body(flags, args)?);
     let junit = JunitReport::new(kind, &body, args)?;
     let (api, key) = (args.api.as_str(), args.idempotency_key.as_deref());
     let answer = if args.is_async {

@@ -15,7 +15,14 @@ use jurat_runtime::{
 };
 use jurat_server::ServerOptions;
 use jurat_store::StoreLocation;
-use jurat_wire::api::openai::profile::built_in;
+use jurat_wire::api::{
+    consensus_request::{
+        DelegateDraft, ExecutionDraft, JobFieldsDraft, RoundFieldsDraft, ValidateDraft,
+    },
+    executors::AddExecutorDraft,
+    kit::terms::ConsensusTermsDraft,
+    openai::profile::built_in,
+};
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
 
@@ -95,21 +102,28 @@ async fn register(client: &ApiClient, tasks: &mut JoinSet<()>) -> anyhow::Result
         let never = std::future::pending();
         let serving = jurat_runtime::serve(listener, executor, ExecutorOptions::default(), never);
         tasks.spawn(async { drop(serving.await) });
-        client.send(executors::add(&json!({ "name": name, "url": url }))).await?;
+        let executor =
+            AddExecutorDraft { name: name.to_owned(), url, ..AddExecutorDraft::default() };
+        client.send(executors::add(&executor)).await?;
     }
     Ok(())
 }
 
 async fn rounds(out: Output, client: &ApiClient) -> anyhow::Result<u8> {
-    let validate = json!({
-        "claim": "12 * 12 = 144",
-        "consensus": { "replicas": 5 },
-        "execution": { "timeout_ms": TIMEOUT_MS },
-    });
-    let delegate = json!({
-        "objective": "Say what a jurat is",
-        "consensus": { "replicas": 3, "session_pool": ["honest-1", "honest-2", "liar"] },
-    });
+    let timeout_ms = Some(TIMEOUT_MS);
+    let execution = Some(ExecutionDraft { timeout_ms, ..ExecutionDraft::default() });
+    let validate = ValidateDraft {
+        claim: json!("12 * 12 = 144"),
+        job: JobFieldsDraft { execution, ..JobFieldsDraft::default() },
+        round: terms(5, None),
+        ..ValidateDraft::default()
+    };
+    let pool = ["honest-1", "honest-2", "liar"].map(str::to_owned);
+    let delegate = DelegateDraft {
+        objective: "Say what a jurat is".to_owned(),
+        round: terms(3, Some(pool.into())),
+        ..DelegateDraft::default()
+    };
     title(out, "\n1. Is it true that 12 * 12 = 144?  (validate, five replicas)")?;
     let first = ask(client, out, api_rounds::validate(&validate)).await?;
     show(out, &RoundView::from(&first.value))?;
@@ -126,6 +140,13 @@ async fn rounds(out: Output, client: &ApiClient) -> anyhow::Result<u8> {
         }
     }
     Ok(0)
+}
+
+fn terms(replicas: u64, session_pool: Option<Vec<String>>) -> RoundFieldsDraft {
+    let replicas = Some(replicas);
+    let consensus =
+        ConsensusTermsDraft { replicas, session_pool, ..ConsensusTermsDraft::default() };
+    RoundFieldsDraft { consensus: Some(consensus), session_id: None }
 }
 
 /// The commands to try next. They call the program as it was started, because it may not be on the

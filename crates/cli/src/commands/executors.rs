@@ -3,10 +3,12 @@
 pub(crate) mod args;
 
 use jurat_client::executors;
-use jurat_wire::api::executors::{CapabilitiesBody, ExecutorBody, ProbeBody};
-use serde_json::{Map, Value, json};
+use jurat_wire::api::{
+    executors::{AddExecutorDraft, CapabilitiesBody, ExecutorBody, ProbeBody, SessionChoiceDraft},
+    sessions::SessionOfExecutorDraft,
+};
 
-use super::{CommandContext, sessions::session_body};
+use super::{CommandContext, sessions::terms};
 use crate::{
     args::{AddExecutorArgs, ExecutorsCommand, ListArgs},
     failure::{CliFailure, ERROR},
@@ -46,25 +48,22 @@ async fn add(context: &CommandContext, args: &AddExecutorArgs) -> anyhow::Result
             "`{flag}` is not supported: executors are called directly over HTTP, without remote dispatch; leave it out and pass a URL that the server can reach"
         )));
     }
-    let mut body = Map::new();
-    body.insert("name".to_owned(), json!(args.name));
-    body.insert("url".to_owned(), json!(args.url));
-    if let Some(variable) = &args.token_env {
-        body.insert("token_env".to_owned(), json!(variable));
-    }
-    if let Some(url) = &args.agent_events_url {
-        body.insert("agent_events_url".to_owned(), json!(url));
-    }
-    let session = session_body(&args.session);
-    if args.no_session {
-        body.insert("session".to_owned(), json!(false));
-    } else if !session.is_empty() {
-        body.insert("session".to_owned(), Value::Object(session));
-    }
-    if !args.no_check {
-        body.insert("must_answer".to_owned(), json!(true));
-    }
-    let reply = context.send(executors::add(&Value::Object(body))).await?;
+    let session = if args.no_session {
+        SessionChoiceDraft::Wanted(false)
+    } else {
+        let terms = terms(&args.session);
+        SessionChoiceDraft::Session(SessionOfExecutorDraft { terms, ..Default::default() })
+    };
+    let draft = AddExecutorDraft {
+        name: args.name.clone(),
+        url: args.url.clone(),
+        token_env: args.token_env.clone(),
+        agent_events_url: args.agent_events_url.clone(),
+        session: Some(session),
+        must_answer: (!args.no_check).then_some(true),
+        ..AddExecutorDraft::default()
+    };
+    let reply = context.send(executors::add(&draft)).await?;
     context.out.reply(&reply, |_| added(&reply.value))?;
     let name = &args.name;
     if !reply.value.probe.as_ref().is_some_and(|probe| probe.ok) {

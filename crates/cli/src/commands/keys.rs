@@ -7,12 +7,12 @@ use jurat_client::keys;
 use jurat_core::time::Timestamp;
 use jurat_engine::{Clock as _, SystemClock};
 use jurat_wire::api::{
-    keys::{CreatedKey, ListedKey},
+    keys::{CreateKeyDraft, CreatedKey, ListedKey},
     kit::words,
 };
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::{CommandContext, to_the_second};
+use super::{CommandContext, shared::given, to_the_second};
 use crate::{
     args::{CreateKeyArgs, KeysCommand, ListKeysArgs, RotateKeyArgs},
     client::Reply,
@@ -47,7 +47,15 @@ pub(super) async fn run(context: &CommandContext, command: KeysCommand) -> anyho
 }
 
 async fn create(context: &CommandContext, args: &CreateKeyArgs) -> anyhow::Result<()> {
-    let reply = context.send(keys::create(&create_body(args))).await?;
+    let draft = CreateKeyDraft {
+        name: args.name.clone(),
+        scopes: given(&args.scope),
+        account: args.account.clone(),
+        rate_per_minute: args.rate_per_minute.map(u64::from),
+        concurrent_rounds: args.concurrent_rounds.map(u64::from),
+        expires_at: args.expires_at.clone(),
+    };
+    let reply = context.send(keys::create(&draft)).await?;
     show_once(context, &reply).map_err(|error| unseen(&reply.value, &error))?;
     let key = &reply.value;
     context.out.note(&format!(
@@ -57,25 +65,6 @@ async fn create(context: &CommandContext, args: &CreateKeyArgs) -> anyhow::Resul
         scopes(&key.scopes)
     ));
     Ok(())
-}
-
-fn create_body(args: &CreateKeyArgs) -> Value {
-    let mut body = Map::new();
-    body.insert("name".to_owned(), json!(args.name));
-    if !args.scope.is_empty() {
-        body.insert("scopes".to_owned(), json!(args.scope));
-    }
-    for (name, value) in [
-        ("account", json!(args.account)),
-        ("rate_per_minute", json!(args.rate_per_minute)),
-        ("concurrent_rounds", json!(args.concurrent_rounds)),
-        ("expires_at", json!(args.expires_at)),
-    ] {
-        if !value.is_null() {
-            body.insert(name.to_owned(), value);
-        }
-    }
-    Value::Object(body)
 }
 
 /// All scopes, never shortened: a hidden scope is dangerous.

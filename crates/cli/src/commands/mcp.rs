@@ -106,10 +106,11 @@ impl<'a> McpRelay<'a> {
         let off = Arc::new(Notify::new());
         self.offs.insert(message.id_text(), Arc::clone(&off));
         let (out, revision) = (self.out, Arc::clone(&self.revision));
+        let tools = self.context.config.tools.clone();
         self.in_flight.spawn(async move {
             let id = message.id_text();
             let taken = tokio::select! {
-                taken = answer(&client, out, &message, &revision) => taken,
+                taken = answer(&client, out, (&message, &tools), &revision) => taken,
                 // Dropping the request notifies the server.
                 () = off.notified() => Ok(()),
             };
@@ -135,12 +136,12 @@ impl<'a> McpRelay<'a> {
 async fn answer(
     client: &ApiClient,
     out: Output,
-    message: &RpcMessage,
+    (message, tools): (&RpcMessage, &[String]),
     revision: &Mutex<Option<String>>,
 ) -> io::Result<()> {
     let known = revision.lock().clone();
     let mut is_answered = false;
-    let exchanged = client.exchange(message.call(known.as_deref()), |text| {
+    let exchanged = client.exchange(message.call(known.as_deref(), tools), |text| {
         let reply = message.reply(text);
         is_answered |= reply.is_last;
         if let Some(agreed) = reply.revision {

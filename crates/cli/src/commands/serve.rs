@@ -94,6 +94,7 @@ fn front(config: &CliConfig) -> ServerOptions {
     ServerOptions {
         inbound: config.inbound,
         hosts: config.hosts.clone(),
+        tools: config.tools.clone(),
         trusted_proxies: config.trusted_proxies.clone(),
     }
 }

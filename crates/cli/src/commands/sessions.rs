@@ -1,20 +1,23 @@
 //! `jurat sessions`.
 
-use jurat_client::sessions;
-use jurat_wire::api::sessions::SessionBody;
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
-use super::CommandContext;
+use jurat_client::sessions;
+use jurat_wire::api::sessions::{AddSessionDraft, SessionBody, SessionTermsDraft};
+
+use super::{CommandContext, shared::given};
 use crate::{
-    args::{AddSessionArgs, ListArgs, SessionArgs, SessionsCommand},
+    args::{ListArgs, SessionArgs, SessionsCommand},
     output::table::{cell, fields, said, table},
 };
 
 pub(super) async fn run(context: &CommandContext, command: SessionsCommand) -> anyhow::Result<u8> {
     match command {
         SessionsCommand::Add(args) => {
-            let reply = context.send(sessions::add(&add_body(&args))).await?;
             let text = format!("added session {} to {}", args.id, args.executor);
+            let terms = terms(&args.session);
+            let draft = AddSessionDraft { id: args.id, executor: args.executor, terms };
+            let reply = context.send(sessions::add(&draft)).await?;
             context.out.confirm(&reply, || text)?;
         }
         SessionsCommand::List(args) => list(context, args).await?,
@@ -30,36 +33,17 @@ pub(super) async fn run(context: &CommandContext, command: SessionsCommand) -> a
     Ok(0)
 }
 
-fn add_body(args: &AddSessionArgs) -> Value {
-    let mut body = session_body(&args.session);
-    body.insert("id".to_owned(), json!(args.id));
-    body.insert("executor".to_owned(), json!(args.executor));
-    Value::Object(body)
-}
-
 /// The fields of a session that are given on the command line.
-pub(super) fn session_body(args: &SessionArgs) -> Map<String, Value> {
-    let mut body = Map::new();
-    if let Some(profile) = &args.profile {
-        body.insert("profile".to_owned(), json!(profile));
+pub(super) fn terms(args: &SessionArgs) -> SessionTermsDraft {
+    let task_types: BTreeMap<_, _> = args.task_type.iter().cloned().collect();
+    SessionTermsDraft {
+        profile: args.profile.clone(),
+        tier: args.tier.clone(),
+        labels: given(&args.label),
+        task_types: (!task_types.is_empty()).then_some(task_types),
+        reliability: args.reliability,
+        price_micros: args.price_micros,
     }
-    if let Some(tier) = &args.tier {
-        body.insert("tier".to_owned(), json!(tier));
-    }
-    if !args.label.is_empty() {
-        body.insert("labels".to_owned(), json!(args.label));
-    }
-    if !args.task_type.is_empty() {
-        let pairs = args.task_type.iter().map(|(ours, theirs)| (ours.clone(), json!(theirs)));
-        body.insert("task_types".to_owned(), Value::Object(pairs.collect()));
-    }
-    if let Some(price) = args.price_micros {
-        body.insert("price_micros".to_owned(), json!(price));
-    }
-    if let Some(share) = args.reliability {
-        body.insert("reliability".to_owned(), json!(share));
-    }
-    body
 }
 
 async fn list(context: &CommandContext, args: ListArgs) -> anyhow::Result<()> {

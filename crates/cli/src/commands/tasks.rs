@@ -7,9 +7,9 @@ mod show_events;
 
 use std::time::Duration;
 
-use jurat_client::tasks::{self, Complaint, LAST_EVENT};
+use jurat_client::tasks::{self, LAST_EVENT};
 use jurat_core::task::TaskPhase;
-use jurat_wire::api::tasks::{DecisionBody, TaskBody, TaskEventBody};
+use jurat_wire::api::tasks::{DecisionBody, FeedbackDraft, TaskBody, TaskEventBody};
 
 use self::show_events::TaskProgress;
 use super::{CommandContext, shared::gate, to_the_second};
@@ -118,7 +118,7 @@ async fn watch(context: &CommandContext, args: &TaskNameArgs) -> anyhow::Result<
 }
 
 async fn decision(context: &CommandContext, args: &TaskNameArgs) -> anyhow::Result<u8> {
-    let reply = context.send(tasks::decision(&args.id)).await?;
+    let reply = context.send_to_decide(tasks::decision(&args.id)).await?;
     context.out.reply(&reply, |out| show::decision(out, &reply.value))?;
     Ok(gated(args.gate, reply.value.state.0))
 }
@@ -159,11 +159,12 @@ async fn next_epoch(context: &CommandContext, id: &str, key: Option<&str>) -> an
 }
 
 async fn complain(context: &CommandContext, args: &ComplainArgs) -> anyhow::Result<u8> {
-    let complaint = Complaint {
-        reason: &args.reason,
+    let complaint = FeedbackDraft {
+        reason: args.reason.clone(),
         epoch: args.epoch,
+        outcome: None,
         timestamp: args.timestamp,
-        signature: args.signature.as_deref(),
+        signature: args.signature.clone(),
     };
     let call = tasks::complain(&args.id, &complaint);
     let reply = context.send(call.idempotency_key(args.idempotency_key.as_deref())).await?;

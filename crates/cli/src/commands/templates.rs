@@ -12,7 +12,8 @@ use jurat_core::workflow::template::SafetyStatus;
 use jurat_wire::api::{
     packs::PackBody,
     templates::{
-        ForkedTemplate, PublishedTemplateBody, SafetyCheckBody, ScreenRunBody, TemplateSummary,
+        ForkTemplateDraft, ForkedTemplate, PublishedTemplateBody, SafetyCheckBody, ScreenRunBody,
+        SearchTemplatesDraft, TemplateSummary,
     },
 };
 use serde::de::DeserializeOwned;
@@ -120,8 +121,12 @@ fn full_name(handle: &str, slug: &str) -> String {
 }
 
 async fn search(context: &CommandContext, args: &SearchTemplatesArgs) -> anyhow::Result<u8> {
-    let call = templates::search(&args.query, args.filter.as_deref(), args.limit);
-    let reply = context.send(call).await?;
+    let draft = SearchTemplatesDraft {
+        query: args.query.clone(),
+        filter: args.filter.clone(),
+        limit: args.limit,
+    };
+    let reply = context.send(templates::search(&draft)).await?;
     context.out.reply(&reply, |out| {
         let rows = reply.value.items.iter().map(|hit| {
             vec![
@@ -195,8 +200,12 @@ fn published_lines(published: &PublishedTemplateBody<'_>) -> String {
 }
 
 async fn fork(context: &CommandContext, args: &ForkTemplateArgs) -> anyhow::Result<u8> {
-    let call = templates::fork(&args.named.template, args.version, args.name.as_deref());
-    let reply = context.send(call).await?;
+    let draft = ForkTemplateDraft {
+        identifier: args.named.template.clone(),
+        version: args.version,
+        name: args.name.clone(),
+    };
+    let reply = context.send(templates::fork(&draft)).await?;
     let ForkedTemplate { slug, workflow_id, version_token, deprecation_warning, .. } = &reply.value;
     context.out.confirm(&reply, || {
         format!(

@@ -8,8 +8,10 @@ mod shared;
 
 use std::io::{IsTerminal as _, stdout};
 
-use jurat_client::workflows::{self, Instructions, WorkflowListQuery, WorkflowSearchQuery};
-use jurat_wire::api::workflows::{ArchivedWorkflow, LineageBody, ListedWorkflow};
+use jurat_client::workflows::{self, Instructions, WorkflowListQuery};
+use jurat_wire::api::workflows::{
+    ArchivedWorkflow, LineageBody, ListedWorkflow, SearchWorkflowsDraft,
+};
 
 use super::{
     CommandContext, called,
@@ -117,13 +119,13 @@ fn workflows_table(out: Output, workflows: &[ListedWorkflow<'_>]) -> String {
 }
 
 async fn search(context: &CommandContext, args: &SearchWorkflowsArgs) -> anyhow::Result<u8> {
-    let search = WorkflowSearchQuery {
-        query: &args.query,
-        filter: args.filter.as_deref(),
-        tag: args.tag.as_deref(),
+    let draft = SearchWorkflowsDraft {
+        query: args.query.clone(),
+        filter: args.filter.clone(),
         limit: args.limit,
+        tag: args.tag.clone(),
     };
-    let reply = context.send(workflows::search(&search)).await?;
+    let reply = context.send(workflows::search(&draft)).await?;
     context.out.reply(&reply, |out| {
         let rows = reply.value.items.iter().map(|hit| {
             vec![

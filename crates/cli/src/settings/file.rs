@@ -153,7 +153,8 @@ pub(super) fn typed(name: &str, kind: SettingKind, given: &DeValue<'_>) -> Resul
         | SettingKind::Model
         | SettingKind::Models
         | SettingKind::Ranges
-        | SettingKind::Word(_) => given.as_str().map(str::to_owned),
+        | SettingKind::Word(_)
+        | SettingKind::Words(_) => given.as_str().map(str::to_owned),
     };
     let Some(text) = text else {
         let expected = value::expected(kind);

@@ -42,7 +42,8 @@ fn literal(setting: &Setting) -> String {
         | SettingKind::Model
         | SettingKind::Models
         | SettingKind::Ranges
-        | SettingKind::Word(_) => format!("\"{value}\""),
+        | SettingKind::Word(_)
+        | SettingKind::Words(_) => format!("\"{value}\""),
     }
 }
 

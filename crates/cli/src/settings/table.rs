@@ -294,6 +294,11 @@ settings! {
         .about("Host names that Model Context Protocol clients use for `/mcp`, separated by commas; `localhost` and the address of `server.listen` are always accepted.")
         .example("jurat.example.com");
 
+    MCP_TOOLS =
+        Setting::new("mcp.tools", "JURAT_MCP_TOOLS", SettingKind::Words(&jurat_server::TOOL_SETS))
+        .about("Sets of tools that Model Context Protocol clients can use, separated by commas; without it, all of them, and those of `cortensor` only for clients that name it.")
+        .example("consensus,verifiers");
+
     DEFAULT_MODEL =
         Setting::new("judges.default_model", "JURAT_JUDGES_DEFAULT_MODEL", SettingKind::Model)
         .about("Default judge of verifiers; without it, the built-in judge, which follows rules and calls no model.")

@@ -37,6 +37,7 @@ pub(super) fn expected(kind: SettingKind) -> String {
         }
         SettingKind::Ranges => "address ranges like 10.0.0.0/8, separated by commas".to_owned(),
         SettingKind::Word(words) => one_of(words),
+        SettingKind::Words(words) => format!("some of {}, separated by commas", one_of(words)),
         SettingKind::Amount => "an amount like 0.10, with up to six decimal places".to_owned(),
         SettingKind::Share => "a number from 0 to 1".to_owned(),
         SettingKind::Count { least, most } => format!("a whole number from {least} to {most}"),
@@ -77,6 +78,9 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
         SettingKind::Models if is_panel(text) => Ok(joined(text)),
         SettingKind::Ranges if listed(text).all(|range| self::range(range).is_some()) => Ok(joined(text)),
         SettingKind::Word(words) if words.contains(&text) => Ok(text.to_owned()),
+        SettingKind::Words(words) if listed(text).all(|word| words.contains(&word)) => {
+            Ok(joined(text))
+        }
         SettingKind::Share if text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share)) => {
             Ok(text.to_owned())
         }
@@ -93,6 +97,7 @@ pub(super) fn parse(kind: SettingKind, text: &str) -> Result<String, String> {
         | SettingKind::Models
         | SettingKind::Ranges
         | SettingKind::Word(_)
+        | SettingKind::Words(_)
         | SettingKind::Amount
         | SettingKind::Share => Err(refused(kind, text)),
     }
@@ -229,7 +234,9 @@ mod tests {
         assert!(parse(SettingKind::Hosts, "a.example:80").is_err());
         assert_eq!(parse(SettingKind::Models, "a/b, c/d").unwrap(), "a/b,c/d");
         assert_eq!(parse(SettingKind::Ranges, "10.0.0.0/8, ::1").unwrap(), "10.0.0.0/8,::1");
+        assert_eq!(parse(SettingKind::Words(&["a", "b"]), "b, a").unwrap(), "b,a");
         for (kind, text) in [
+            (SettingKind::Words(&["a", "b"]), "a,c"),
             (SettingKind::Models, "a/b,,c/d"),
             (SettingKind::Models, "a/b,a/b"),
             (SettingKind::Ranges, "10.0.0.0/33"),

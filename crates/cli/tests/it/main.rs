@@ -18,6 +18,7 @@ mod keys;
 mod log_canary;
 mod mcp;
 mod measure;
+mod newer_server;
 mod people;
 mod postgres;
 mod prune;

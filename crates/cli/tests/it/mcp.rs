@@ -1,6 +1,7 @@
 //! `jurat mcp`: messages in, messages out, with a server and without one.
 
 use std::{
+    fs,
     io::{BufRead as _, BufReader, Write as _},
     process::{Child, ChildStdin, ChildStdout, Stdio},
 };
@@ -126,6 +127,27 @@ fn the_newest_revision_needs_no_handshake_and_a_request_can_be_cancelled() {
         shown["state"].as_str().unwrap().to_owned()
     });
     assert_eq!(states.collect::<Vec<_>>(), ["closed", "cancelled"], "{listed}");
+    drop(server);
+}
+
+#[test]
+fn the_configured_sets_of_tools_apply_with_a_server_and_without_one() {
+    let home = Home::new();
+    fs::create_dir_all(home.state()).unwrap();
+    fs::write(home.state().join("jurat.toml"), "[mcp]\ntools = \"verifiers\"\n").unwrap();
+    let mut client = Spoken::start(&home);
+    client.initialize();
+    let listed = |client: &mut Spoken| {
+        let reply = client.ask("tools/list", &json!({}));
+        let tools = reply["result"]["tools"].as_array().unwrap().clone();
+        tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let alone = listed(&mut client);
+    assert!(alone.contains(&"run_verifier".to_owned()), "{alone:?}");
+    assert!(alone.iter().all(|name| name.contains("verifier")), "{alone:?}");
+    let server = home.serve();
+    assert_eq!(listed(&mut client), alone);
+    assert_eq!(client.end(), 0);
     drop(server);
 }
 

@@ -95,6 +95,18 @@ pub struct Invitation {
     pub resolution: Option<InvitationOutcome>,
 }
 
+/// Selects invitations of an account for a list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InvitationFilter {
+    pub is_received: bool,
+    pub is_sent: bool,
+    /// Only invitations that can still be answered.
+    pub is_pending: bool,
+    /// Starts after this invitation, towards older ones.
+    pub before: Option<String>,
+    pub limit: u32,
+}
+
 impl Invitation {
     /// The invitation at a time: without an answer in time, it has expired.
     #[must_use]

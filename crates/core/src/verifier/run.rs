@@ -45,6 +45,23 @@ words!(
     VerifierRunVerdict { Passed => "passed", Failed => "failed", Error => "error", Running => "running" }
 );
 
+/// Selects runs for a list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VerifierRunFilter {
+    /// A UUID, or `system:` and a name.
+    pub verifier_id: Option<String>,
+    pub version: Option<u32>,
+    pub verdict: Option<VerifierRunVerdict>,
+    pub purpose: Option<VerifierRunPurpose>,
+    /// Begun at this time or later.
+    pub since: Option<Timestamp>,
+    /// Begun before this time.
+    pub until: Option<Timestamp>,
+    /// Starts after this run, towards older ones.
+    pub before: Option<String>,
+    pub limit: u32,
+}
+
 /// The origin of a run, as its caller states it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provenance {

@@ -1,7 +1,24 @@
 //! Defines the inputs and results of operations on workflows.
 
-use super::{AccessRole, FileEntry, ReachableWorkflow, VerifierBinding, Workflow, WorkflowVersion};
+use super::{
+    AccessRole, FileEntry, OwnershipFilter, ReachableWorkflow, VerifierBinding, Workflow,
+    WorkflowVersion,
+};
 use crate::{account::team::Invitation, time::Timestamp};
+
+/// Selects workflows for a list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowFilter {
+    pub whose: OwnershipFilter,
+    /// Includes the caller's own archived workflows.
+    pub with_archived: bool,
+    pub tag: Option<String>,
+    /// A text in the name, the description, the outcome or the tags.
+    pub search: Option<String>,
+    /// Starts after this workflow, towards older ones.
+    pub before: Option<String>,
+    pub limit: u32,
+}
 
 /// A workflow with one of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,6 +26,16 @@ words!(
     }
 );
 
+/// Selects shares for a list, newest workflow first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ShareFilter {
+    /// Only shares in this state; if absent, all except declined ones.
+    pub state: Option<ShareState>,
+    /// Starts after this workflow, towards older ones.
+    pub before: Option<String>,
+    pub limit: u32,
+}
+
 /// A workflow that was granted to an account, directly or through a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {

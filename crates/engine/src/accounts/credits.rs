@@ -12,8 +12,7 @@ use jurat_core::{
     time::Timestamp,
 };
 use jurat_store::{
-    Behalf, CreditGrant, CreditGrantRefusal, IdempotencyAnswer, NotFound, Spending, Suspension,
-    WriteOutcome,
+    Behalf, CreditGrant, CreditGrantRefusal, NotFound, Spending, Suspension, WriteOutcome,
 };
 
 use crate::access::behalf_of;
@@ -146,9 +145,7 @@ impl Engine {
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
             return Ok(IdempotentOutcome::Before(answer));
         }
-        let once = self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::of(move |balance: &Balance| saving.encode(balance))
-        });
+        let once = self.result_record(caller, keyed);
         let NewCreditGrant { micros, note } = new;
         let grant = CreditGrant { account, micros, note, at: self.inner.clock.now() };
         match self.inner.store.ledger().grant(&Behalf::Platform, &grant, once.as_ref()).await? {
@@ -209,9 +206,7 @@ impl Engine {
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Note).await? {
             return Ok(IdempotentOutcome::Before(answer));
         }
-        let once = self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::of(move |state: &AccountState| saving.encode(state))
-        });
+        let once = self.result_record(caller, keyed);
         let suspension = Suspension { account, since };
         match self
             .inner

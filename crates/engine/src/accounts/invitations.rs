@@ -4,47 +4,32 @@ use jurat_core::{
     account::{
         AccountName,
         caller::{Caller, Scope},
-        team::{INVITATIONS_A_DAY, Invitation, InvitationKind, InvitationOutcome},
+        team::{
+            INVITATIONS_A_DAY, Invitation, InvitationFilter, InvitationKind, InvitationOutcome,
+        },
     },
     code::ProblemCode,
     id::{AccountId, uuid},
     workflow::operation::OfferOutcome,
 };
 use jurat_guard::mail::Mail;
-use jurat_store::{
-    Behalf, InvitationAnswer, InvitationAnswerRefusal, InvitationFilter, InvitationRefusal,
-};
+use jurat_store::{Behalf, InvitationAnswer, InvitationAnswerRefusal, InvitationRefusal};
 
 use crate::access::behalf_of;
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
-/// Selects invitations of the caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvitationQuery {
-    pub is_received: bool,
-    pub is_sent: bool,
-    /// Only those that can still be answered.
-    pub is_pending: bool,
-    /// Starts after this one.
-    pub before: Option<String>,
-    pub limit: u32,
-}
-
 impl Engine {
     /// Invitations that the caller received or sent, newest first.
     pub async fn invitation_list(
         &self,
         caller: &Caller,
-        query: InvitationQuery,
+        filter: &InvitationFilter,
     ) -> Result<Vec<Invitation>, EngineError> {
         require_scope(caller, Scope::AccountWrite)?;
-        let InvitationQuery { is_received, is_sent, is_pending, before, limit } = query;
-        let (account, now) = (caller.account().clone(), self.inner.clock.now());
-        let filter =
-            InvitationFilter { account, is_received, is_sent, is_pending, before, limit, now };
-        Ok(self.inner.store.invitations().list(&behalf_of(caller), &filter).await?)
+        let (invitations, now) = (self.inner.store.invitations(), self.inner.clock.now());
+        Ok(invitations.list(&behalf_of(caller), caller.account(), filter, &now).await?)
     }
 
     /// Accepts or declines an invitation, or withdraws one that the caller sent.

@@ -25,7 +25,7 @@ impl From<EngineError> for AgentRunChangeError {
 
 /// The idempotency record written with a change.
 type AgentRunIdempotency<'a> =
-    &'a (dyn Fn(&AgentRunView) -> Option<IdempotencyRecord> + Send + Sync);
+    &'a (dyn Fn(&AgentRunView) -> Option<IdempotencyRecord<()>> + Send + Sync);
 
 impl Engine {
     /// Like `agent_run_decide`, with the error for a caller.

@@ -330,7 +330,7 @@ impl Engine {
         tab: &JudgeCosts,
         hold: &CreditHold,
         micros: i64,
-        once: &IdempotencyRecord,
+        once: &IdempotencyRecord<i64>,
     ) -> Result<(i64, bool), StoreError> {
         let correction = CostCorrection {
             account: tab.open.account.clone(),
@@ -355,8 +355,8 @@ impl Engine {
         }
     }
 
-    fn correction_note(&self, tab: &JudgeCosts, number: u32) -> IdempotencyRecord {
-        let saved = |moved: &i64| SavedAnswer { status: 200, text: moved.to_string() };
+    fn correction_note(&self, tab: &JudgeCosts, number: u32) -> IdempotencyRecord<i64> {
+        let saved = |moved: &i64| SavedAnswer { tag: 0, text: moved.to_string() };
         let key = correction_key(&tab.open.id, number);
         IdempotencyRecord {
             account: tab.open.account.clone(),

@@ -22,7 +22,7 @@ impl Engine {
     pub(crate) async fn open_with_credit(
         &self,
         open: &mut OpenRound,
-        once: Option<&IdempotencyRecord>,
+        once: Option<&IdempotencyRecord<RoundOpening>>,
         deadline: Instant,
     ) -> Result<WriteOutcome<RoundOpening, RoundOpenRefusal>, EngineError> {
         let mut turn = None;

@@ -249,7 +249,7 @@ impl Engine {
     pub(crate) async fn record_open(
         &self,
         open: &OpenRound,
-        once: Option<&IdempotencyRecord>,
+        once: Option<&IdempotencyRecord<RoundOpening>>,
     ) -> Result<WriteOutcome<RoundOpening, RoundOpenRefusal>, EngineError> {
         let (rounds, behalf) = (self.inner.store.rounds(), Behalf::from(&open.account));
         let record = || self.inner.metrics.write("round_open", rounds.open(&behalf, open, once));

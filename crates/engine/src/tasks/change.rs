@@ -18,7 +18,7 @@ const TRIES: u32 = 64;
 
 /// The idempotency record of a write.
 pub type TaskIdempotency<'a> =
-    Box<dyn Fn(&TaskWrite) -> Option<IdempotencyRecord> + Send + Sync + 'a>;
+    Box<dyn Fn(&TaskWrite) -> Option<IdempotencyRecord<()>> + Send + Sync + 'a>;
 
 /// A change of a task.
 pub struct TaskChange<'a> {

@@ -8,7 +8,7 @@ use jurat_core::{
     },
     workflow::VerifierRole,
 };
-use jurat_store::{Behalf, DeployRefusal, IdempotencyAnswer, NewVerifierVersion, WriteOutcome};
+use jurat_store::{Behalf, DeployRefusal, NewVerifierVersion, WriteOutcome};
 
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
@@ -33,9 +33,7 @@ impl Engine {
         let judge = self.judge_of(caller, &new).map_err(EngineError::Input)?;
         let deploy = self.deploy_of(caller, new, judge);
         let name = &deploy.name;
-        let once = self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::of(move |deployment: &DeployedVersion| saving.encode(deployment))
-        });
+        let once = self.result_record(caller, keyed);
         let (verifiers, behalf) = (self.inner.store.verifiers(), Behalf::from(&deploy.account));
         match verifiers.deploy(&behalf, &deploy, once.as_ref()).await? {
             WriteOutcome::Done(deployment) => {

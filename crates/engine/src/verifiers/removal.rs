@@ -4,10 +4,7 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     verifier::{Verifier, VerifierRef, VerifierSelector},
 };
-use jurat_store::{
-    Behalf, IdempotencyAnswer, IdempotencyRecord, VerifierRemoval, VerifierRemoveRefusal,
-    WriteOutcome,
-};
+use jurat_store::{Behalf, VerifierRemoval, VerifierRemoveRefusal, WriteOutcome};
 
 use super::{require_unpinned, unknown_verifier};
 use crate::{
@@ -28,7 +25,7 @@ impl Engine {
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
             return Ok(IdempotentOutcome::Before(answer));
         }
-        let once = self.removal_record(caller, keyed);
+        let once = self.result_record(caller, keyed);
         let removal = self.removal_of(caller, reference);
         match self
             .inner
@@ -66,7 +63,7 @@ impl Engine {
         if let Some(answer) = self.done_already(caller, keyed, Leaves::Less).await? {
             return Ok(IdempotentOutcome::Before(answer));
         }
-        let once = self.removal_record(caller, keyed);
+        let once = self.result_record(caller, keyed);
         let removal = self.removal_of(caller, reference);
         match self
             .inner
@@ -98,15 +95,5 @@ impl Engine {
             which: reference.which.clone(),
             at: self.inner.clock.now(),
         }
-    }
-
-    fn removal_record(
-        &self,
-        caller: &Caller,
-        keyed: Option<&IdempotentWrite<Verifier>>,
-    ) -> Option<IdempotencyRecord> {
-        self.pending_record(caller, keyed, |saving| {
-            IdempotencyAnswer::of(move |verifier: &Verifier| saving.encode(verifier))
-        })
     }
 }

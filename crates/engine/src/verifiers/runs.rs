@@ -4,34 +4,17 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     id::AccountId,
     round::Round,
-    time::Timestamp,
     verifier::{
         SYSTEM_PREFIX, VerifierRef, VerifierSelector,
         registry::Measurement,
-        run::{VerifierRun, VerifierRunPurpose, VerifierRunVerdict},
+        run::{VerifierRun, VerifierRunFilter},
         system::{self, SystemVerifier},
     },
     workflow::VerifierRole,
 };
-use jurat_store::{Behalf, VerifierRunFilter, VersionKey};
+use jurat_store::{Behalf, VersionKey};
 
 use crate::{Engine, EngineError, access::require_scope};
-
-/// Selects runs.
-#[derive(Debug, Clone, Default)]
-pub struct VerifierRunQuery {
-    pub verifier: Option<VerifierRef>,
-    pub verdict: Option<VerifierRunVerdict>,
-    pub version: Option<u32>,
-    pub purpose: Option<VerifierRunPurpose>,
-    /// Started at this time or later.
-    pub since: Option<Timestamp>,
-    /// Started before this time.
-    pub until: Option<Timestamp>,
-    /// Starts after this run, towards older ones.
-    pub before: Option<String>,
-    pub limit: u32,
-}
 
 /// A run with its round, which holds the judges.
 #[derive(Debug, Clone)]
@@ -71,18 +54,20 @@ impl Engine {
         Ok(VerifierRunRecord { run, round, measured })
     }
 
-    /// The account's runs, newest first. An id finds the runs of a verifier even if it was revoked.
+    /// The account's runs, newest first, of a verifier or of all. An id finds the runs of a verifier
+    /// even if it was revoked.
     pub async fn verifier_run_list(
         &self,
         caller: &Caller,
-        query: VerifierRunQuery,
+        verifier: Option<&VerifierRef>,
+        filter: VerifierRunFilter,
     ) -> Result<Vec<VerifierRun>, EngineError> {
         require_scope(caller, Scope::VerifiersRead)?;
-        let verifier_id = match &query.verifier {
+        let verifier_id = match verifier {
             None => None,
             Some(reference) => Some(self.id_of(caller, reference).await?),
         };
-        self.verifier_runs_of(caller, verifier_id, query).await
+        self.verifier_runs_page(caller, &VerifierRunFilter { verifier_id, ..filter }).await
     }
 
     /// The account's runs of a verifier that it can run, newest first.
@@ -90,35 +75,21 @@ impl Engine {
         &self,
         caller: &Caller,
         reference: &VerifierRef,
-        query: VerifierRunQuery,
+        filter: VerifierRunFilter,
     ) -> Result<Vec<VerifierRun>, EngineError> {
         require_scope(caller, Scope::VerifiersRead)?;
         let version = self.verifier_resolve(caller, reference).await?;
-        self.verifier_runs_of(caller, Some(version.verifier.id), query).await
+        let verifier_id = Some(version.verifier.id);
+        self.verifier_runs_page(caller, &VerifierRunFilter { verifier_id, ..filter }).await
     }
 
-    async fn verifier_runs_of(
+    async fn verifier_runs_page(
         &self,
         caller: &Caller,
-        verifier_id: Option<String>,
-        query: VerifierRunQuery,
+        filter: &VerifierRunFilter,
     ) -> Result<Vec<VerifierRun>, EngineError> {
-        let filter = VerifierRunFilter {
-            verifier_id,
-            version: query.version,
-            verdict: query.verdict,
-            purpose: query.purpose,
-            since: query.since,
-            until: query.until,
-            limit: query.limit,
-            before: query.before,
-        };
-        Ok(self
-            .inner
-            .store
-            .verifier_runs()
-            .list(&Behalf::from(caller.account()), caller.account(), &filter)
-            .await?)
+        let (runs, account) = (self.inner.store.verifier_runs(), caller.account());
+        Ok(runs.list(&Behalf::from(account), account, filter).await?)
     }
 
     /// The owner of a verifier that the caller ran: the caller itself if the verifier is no longer

@@ -14,8 +14,7 @@ use jurat_core::{
     },
 };
 use jurat_store::{
-    GrantRevocation, IdempotencyRecord, InvitationRefusal, WorkflowGrantOrder, WorkflowOffer,
-    WorkflowOfferRefusal,
+    GrantRevocation, InvitationRefusal, WorkflowGrantOrder, WorkflowOffer, WorkflowOfferRefusal,
 };
 
 use super::{found_one, refusal, require_unpinned, workflow_query};
@@ -57,9 +56,8 @@ impl Engine {
             at: self.inner.clock.now(),
         };
         let workflows = self.inner.store.workflows();
-        let write = async |once: Option<&IdempotencyRecord>| {
-            workflows.grant(&behalf_of(caller), &order, once).await
-        };
+        let write =
+            async |once: Option<&_>| workflows.grant(&behalf_of(caller), &order, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
@@ -81,9 +79,8 @@ impl Engine {
             at: self.inner.clock.now(),
         };
         let workflows = self.inner.store.workflows();
-        let write = async |once: Option<&IdempotencyRecord>| {
-            workflows.revoke(&behalf_of(caller), &order, once).await
-        };
+        let write =
+            async |once: Option<&_>| workflows.revoke(&behalf_of(caller), &order, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Less, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
@@ -99,9 +96,8 @@ impl Engine {
         require_unpinned(reference)?;
         let change = self.change_of(caller, reference);
         let workflows = self.inner.store.workflows();
-        let write = async |once: Option<&IdempotencyRecord>| {
-            workflows.leave(&behalf_of(caller), &change, once).await
-        };
+        let write =
+            async |once: Option<&_>| workflows.leave(&behalf_of(caller), &change, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Less, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }
@@ -126,9 +122,8 @@ impl Engine {
             at,
         };
         let workflows = self.inner.store.workflows();
-        let write = async |once: Option<&IdempotencyRecord>| {
-            workflows.offer(&behalf_of(caller), &offer, once).await
-        };
+        let write =
+            async |once: Option<&_>| workflows.offer(&behalf_of(caller), &offer, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         let done = done.map_err(|refused| match refused {
             WorkflowOfferRefusal::Workflow(refused) => refusal(refused, &reference.to_string()),

@@ -56,9 +56,7 @@ impl Engine {
         };
         let save = self.save_of(caller, draft, target);
         let workflows = self.inner.store.workflows();
-        let write = async |once: Option<&IdempotencyRecord>| {
-            workflows.save(&behalf_of(caller), &save, once).await
-        };
+        let write = async |once: Option<&_>| workflows.save(&behalf_of(caller), &save, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         let done = done.map_err(|refused| unsaved(caller, refused, &named))?;
         if let IdempotentOutcome::Now(saved) = &done {
@@ -98,9 +96,8 @@ impl Engine {
             at: clock.now(),
         };
         let workflows = self.inner.store.workflows();
-        let write = async |once: Option<&IdempotencyRecord>| {
-            workflows.patch_files(&behalf_of(caller), &patch, once).await
-        };
+        let write =
+            async |once: Option<&_>| workflows.patch_files(&behalf_of(caller), &patch, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| unsaved(caller, refused, &reference.to_string()))
     }
@@ -183,13 +180,13 @@ impl Engine {
         write: WorkflowWrite,
         change: impl AsyncFnOnce(
             WorkflowChange,
-            Option<&IdempotencyRecord>,
+            Option<&IdempotencyRecord<Workflow>>,
         ) -> Result<WriteOutcome<Workflow, WorkflowRefusal>, StoreError>,
     ) -> Result<IdempotentOutcome<Workflow>, EngineError> {
         require_scope(caller, Scope::WorkflowsWrite)?;
         let order = self.change_of(caller, reference);
         let WorkflowWrite { keyed, leaves } = write;
-        let write = async |once: Option<&IdempotencyRecord>| change(order, once).await;
+        let write = async |once: Option<&_>| change(order, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), leaves, write).await?;
         done.map_err(|refused| refusal(refused, &reference.to_string()))
     }

@@ -5,41 +5,25 @@ use jurat_core::{
     id::AccountId,
     workflow::{
         ReachableWorkflow, ShareOrigin,
-        share::{Share, ShareAction, ShareState},
+        share::{Share, ShareAction, ShareFilter},
     },
 };
-use jurat_store::{IdempotencyRecord, ShareAnswer, ShareQuery, ShareRefusal, ShareUse};
+use jurat_store::{ShareAnswer, ShareRefusal, ShareUse};
 
 use crate::access::behalf_of;
 use crate::{
     Engine, EngineError, IdempotentOutcome, IdempotentWrite, Leaves, access::require_scope,
 };
 
-/// Selects shares, newest workflow first.
-#[derive(Debug, Clone)]
-pub struct ShareFilter {
-    /// Only those in this state; if absent, all except declined ones.
-    pub state: Option<ShareState>,
-    /// Starts after this id.
-    pub before: Option<String>,
-    pub limit: u32,
-}
-
 impl Engine {
     /// The workflows of others that were granted to the caller.
     pub async fn share_list(
         &self,
         caller: &Caller,
-        filter: ShareFilter,
+        filter: &ShareFilter,
     ) -> Result<Vec<Share>, EngineError> {
         require_scope(caller, Scope::WorkflowsRead)?;
-        let query = ShareQuery {
-            caller: caller.account().clone(),
-            state: filter.state,
-            before: filter.before,
-            limit: filter.limit,
-        };
-        Ok(self.inner.store.shares().list(&behalf_of(caller), &query).await?)
+        Ok(self.inner.store.shares().list(&behalf_of(caller), caller.account(), filter).await?)
     }
 
     /// Accepts or declines a share, or declines everything that its owner shares, now and later.
@@ -58,9 +42,7 @@ impl Engine {
             at: self.inner.clock.now(),
         };
         let shares = self.inner.store.shares();
-        let write = async |once: Option<&IdempotencyRecord>| {
-            shares.answer(&behalf_of(caller), &answer, once).await
-        };
+        let write = async |once: Option<&_>| shares.answer(&behalf_of(caller), &answer, once).await;
         let done = self.write_idempotent(caller, keyed.as_ref(), Leaves::Note, write).await?;
         done.map_err(|refused| match refused {
             ShareRefusal::Unknown => {

@@ -47,11 +47,23 @@ pub(super) async fn send(
 ) -> Result<Value, ProblemReply> {
     let (method, uri) = asked.target(operation)?;
     let response = call(router, message, request(method, uri, asked.body)).await;
-    let response = match moved_to(&response) {
+    match moved_to(&response) {
         // The template has a new name.
-        Some(uri) => call(router, message, request(Method::GET, uri, None)).await,
-        None => response,
-    };
+        Some(uri) => read(call(router, message, request(Method::GET, uri, None)).await).await,
+        None => read(response).await,
+    }
+}
+
+/// The reply of the operation that reads an address, as the caller of `message`.
+pub(super) async fn get(
+    InProcessRouter(router): &InProcessRouter,
+    message: &Parts,
+    uri: Uri,
+) -> Result<Value, ProblemReply> {
+    read(call(router, message, request(Method::GET, uri, None)).await).await
+}
+
+async fn read(response: Response) -> Result<Value, ProblemReply> {
     let status = response.status();
     let code = response.extensions().get::<ProblemCode>().copied();
     let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();

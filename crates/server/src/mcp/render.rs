@@ -9,6 +9,10 @@ use crate::operation::{TextAuthor, Tool};
 /// The result for a reply or a problem, each as the API would send it.
 pub(super) fn result(tool: &Tool, result: Result<Value, ProblemReply>) -> CallToolResult {
     match result {
+        Ok(body) if tool.run.is_some() && body["state"] == "open" => {
+            let text = handle(&body);
+            told(CallToolResult::structured(body), text)
+        }
         Ok(body) => {
             let text = format!("{}{}", (tool.summary)(&body), tool.author.warning());
             told(CallToolResult::structured(body), text)
@@ -22,6 +26,18 @@ pub(super) fn result(tool: &Tool, result: Result<Value, ProblemReply>) -> CallTo
             told(CallToolResult::structured_error(body), text)
         }
     }
+}
+
+/// A round that takes too long for one call.
+fn handle(body: &Value) -> String {
+    let (id, until) = (text(&body["round_id"]), text(&body["deadline_at"]));
+    let run = match body["verifier_run_id"].as_str() {
+        Some(run) => format!(" Then call `get_verifier_run` with `verifier_run_id` `{run}`."),
+        None => String::new(),
+    };
+    format!(
+        "No result yet: the round `{id}` is still open and ends by {until}. Call `wait_round` with this `round_id` until it has ended, or `cancel_round` to cancel it.{run}"
+    )
 }
 
 /// The summary first, then the body. Text from others comes after the warning, and within JSON
@@ -97,6 +113,7 @@ pub(crate) fn judged(body: &Value) -> String {
     let verdict = match body["passed"].as_bool() {
         Some(true) => "PASS".to_owned(),
         Some(false) => "FAIL".to_owned(),
+        None if body["status"] == "running" => "No verdict yet".to_owned(),
         None => format!("No verdict, neither pass nor fail: {}", text(&body["error_code"])),
     };
     let judges = body["judges"].as_array().map_or(0, Vec::len);

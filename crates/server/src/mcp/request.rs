@@ -9,9 +9,10 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
 
+use super::watch::LONGEST_CALL_S;
 use crate::{
     operation::{Argument, Operation, Tool, ToolBody},
-    request::page::wrong,
+    request::{page::wrong, prefer::LONGEST_WAIT},
 };
 
 /// Maximum length of an unknown name that is compared with the known ones.
@@ -47,6 +48,13 @@ impl ToolRequest {
                         return Err(wrong(argument, "is required"));
                     }
                     query.extend(values.into_iter().map(|value| (*parameter, value)));
+                }
+                Argument::Wait { default_s } => {
+                    let seconds = match arguments.remove("wait") {
+                        None | Some(Value::Null) => *default_s,
+                        Some(value) => Some(wait_s(&value)?),
+                    };
+                    query.extend(seconds.map(|seconds| ("wait", seconds.to_string())));
                 }
                 Argument::OwnAccount => query.push(("account", caller.account().to_string())),
             }
@@ -92,6 +100,7 @@ fn nearest(tool: &Tool, name: &str) -> Option<&'static str> {
         Argument::Path { names, .. } => names.clone(),
         Argument::PathVersion(_) => vec!["version"],
         Argument::Query { argument, .. } => vec![*argument],
+        Argument::Wait { .. } => vec!["wait"],
         Argument::OwnAccount => Vec::new(),
     });
     if LONGEST < name.len() {
@@ -126,6 +135,14 @@ fn name_in(arguments: &mut JsonObject, names: &[&str]) -> Result<String, Problem
         [one, other] => wrong(one, &format!("is required, or `{other}` instead")),
         _ => wrong(names.first().copied().unwrap_or_default(), "is required"),
     })
+}
+
+/// How long to wait. A longer wait is cut, because clients give up on a call that takes a minute.
+fn wait_s(value: &Value) -> Result<u64, Problem> {
+    let seconds = value.as_u64().filter(|seconds| *seconds <= LONGEST_WAIT.as_secs());
+    let longest = LONGEST_WAIT.as_secs();
+    let reason = || format!("must be a whole number of seconds from 0 to {longest}");
+    seconds.map(|it| it.min(LONGEST_CALL_S)).ok_or_else(|| wrong("wait", &reason()))
 }
 
 /// A version number as a path segment.

@@ -7,6 +7,7 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
+use super::watch::LONGEST_CALL_S;
 use crate::operation::{Argument, Operation, Tool, ToolBody};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -20,6 +21,10 @@ const NUMBERS: &[&str] = &["double", "float", "int32", "int64", "uint32", "uint6
 /// Keywords that say more about a reply than a client needs to know.
 const WORDY: &[&str] = &["$schema", "description", "format", "maximum", "minimum", "pattern"];
 
+/// Members of a problem, which may have other types in a reply.
+const OF_PROBLEMS: &[&str] =
+    &["code", "detail", "error", "errors", "field", "hint", "message", "status", "title", "type"];
+
 type NamedSchemas = Vec<(String, RefOr<Schema>)>;
 
 /// The arguments of a tool: the body of its operation, plus the path and query parameters.
@@ -32,6 +37,8 @@ pub(super) fn arguments(operation: &Operation, tool: &Tool) -> JsonObject {
         schema
     });
     schema.remove("description");
+    // It is the dialect of the protocol.
+    schema.remove("$schema");
     let mut properties = match schema.remove("properties") {
         Some(Value::Object(properties)) => properties,
         Some(_) | None => JsonObject::new(),
@@ -92,6 +99,16 @@ fn add(
                 required.push(json!(argument));
             }
         }
+        Argument::Wait { default_s } => {
+            let mut schema = json!({
+                "type": "integer", "minimum": 0, "maximum": LONGEST_CALL_S,
+                "description": "Seconds to wait for the end.",
+            });
+            if let Some(seconds) = default_s {
+                schema["default"] = json!(seconds);
+            }
+            properties.insert("wait".to_owned(), schema);
+        }
         Argument::OwnAccount => {}
     }
 }
@@ -121,6 +138,43 @@ pub(crate) fn output<T: ToSchema>() -> JsonObject {
     // A model reads the whole list before it does anything, and the field names explain a reply.
     each(&mut schema, &mut |schema| schema.retain(|name, _| !WORDY.contains(&name.as_str())));
     members(schema)
+}
+
+/// A short form of an output schema: the names of the members of a reply and their types. A model
+/// reads all schemas before it calls a tool, and a reply explains itself. None is required, so that a
+/// problem fits too, and with `is_nullable` a round that is still open.
+pub(crate) fn brief(schema: &JsonObject, is_nullable: bool) -> JsonObject {
+    let none = JsonObject::new();
+    let defs = schema.get("$defs").and_then(Value::as_object).unwrap_or(&none);
+    let reply = schema.get("anyOf").and_then(|choices| choices.get(0));
+    let reply = reply.map(|reply| followed(reply, defs));
+    let Some(properties) = reply.and_then(|reply| reply["properties"].as_object()) else {
+        return any_object();
+    };
+    let typed = properties.iter().map(|(name, member)| {
+        let kind = followed(member, defs).get("type").filter(|_| !OF_PROBLEMS.contains(&&**name));
+        (
+            name.clone(),
+            kind.map_or_else(|| json!({}), |kind| json!({ "type": or_null(kind, is_nullable) })),
+        )
+    });
+    members(json!({ "type": "object", "properties": typed.collect::<JsonObject>() }))
+}
+
+/// A type, or a list of types, with null.
+fn or_null(kind: &Value, is_nullable: bool) -> Value {
+    let mut kinds = kind.as_array().cloned().unwrap_or_else(|| vec![kind.clone()]);
+    if !is_nullable || kinds.contains(&json!("null")) {
+        return kind.clone();
+    }
+    kinds.push(json!("null"));
+    Value::Array(kinds)
+}
+
+/// The schema that a reference leads to.
+fn followed<'a>(schema: &'a Value, defs: &'a JsonObject) -> &'a Value {
+    let name = schema["$ref"].as_str().and_then(|it| it.strip_prefix(IN_SCHEMA));
+    name.and_then(|name| defs.get(name)).unwrap_or(schema)
 }
 
 /// A reply that is not spelled out, because it is large and its tool is rarely called: a model

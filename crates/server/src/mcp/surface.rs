@@ -7,21 +7,23 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod,
-        CompleteRequestParams, CompleteResult, Implementation, JsonObject,
-        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
-        Tool,
+        CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse,
+        Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
     },
     service::RequestContext,
 };
 use serde_json::Value;
 
 use super::{
+    confirm::{Consent, consent},
     dispatch::{self, InProcessRouter, ProblemReply},
     progress::ProgressReporter,
-    render,
+    prompts, render,
     request::ToolRequest,
+    resources::{self, ResourceReader},
+    sets::ToolSelection,
     tools::{self, ListedTool},
     watch::cancelled,
 };
@@ -38,6 +40,7 @@ const LIST_FRESH_MS: u64 = 60_000;
 pub(super) struct McpSurface {
     pub(super) engine: Engine,
     pub(super) operations: InProcessRouter,
+    pub(super) selection: ToolSelection,
 }
 
 /// The HTTP request of a message, and its caller.
@@ -48,6 +51,30 @@ fn sender(context: &RequestContext<RoleServer>) -> Result<(&Parts, &Caller), Err
 }
 
 impl McpSurface {
+    /// A tool that exists for the request.
+    fn tool(&self, name: &str) -> Result<&'static ListedTool, ErrorData> {
+        let shown: String = name.chars().take(200).collect();
+        let found = tools::find(name).ok_or_else(|| {
+            ErrorData::invalid_params(format!("there is no tool `{shown}`"), None)
+        })?;
+        if self.selection.has(found.set) {
+            return Ok(found);
+        }
+        let text = format!(
+            "the tool `{shown}` belongs to the set `{}`, which is not selected; add it to the query parameter `tools`, or ask the operator to add it to the setting `mcp.tools`",
+            found.set.as_str()
+        );
+        Err(ErrorData::invalid_params(text, None))
+    }
+
+    fn reader<'a>(
+        &'a self,
+        context: &'a RequestContext<RoleServer>,
+    ) -> Result<ResourceReader<'a>, ErrorData> {
+        let (message, caller) = sender(context)?;
+        Ok(ResourceReader { operations: &self.operations, message, caller })
+    }
+
     /// Calls the operation of a tool. The outer error is a protocol error.
     async fn call(
         &self,
@@ -94,9 +121,8 @@ impl McpSurface {
 impl ServerHandler for McpSurface {
     fn get_info(&self) -> ServerConfig {
         let me = Implementation::new("jurat", env!("CARGO_PKG_VERSION")).with_title("Jurat");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(me)
-            .with_instructions(ABOUT)
+        let can = ServerCapabilities::builder().enable_prompts().enable_resources().enable_tools();
+        ServerConfig::new(can.build()).with_server_info(me).with_instructions(ABOUT)
     }
 
     async fn list_tools(
@@ -104,7 +130,8 @@ impl ServerHandler for McpSurface {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let listed = ListToolsResult::with_all_items(tools::listed(sender(&context)?.1));
+        let caller = sender(&context)?.1;
+        let listed = ListToolsResult::with_all_items(tools::listed(caller, &self.selection));
         // Older revisions have no lifetime for lists.
         if context.protocol_version().is_none_or(|it| it < ProtocolVersion::V_2026_07_28) {
             return Ok(listed);
@@ -121,10 +148,16 @@ impl ServerHandler for McpSurface {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let listed = tools::find(&request.name).ok_or_else(|| {
-            let name: String = request.name.chars().take(200).collect();
-            ErrorData::invalid_params(format!("there is no tool `{name}`"), None)
-        })?;
+        let listed = self.tool(&request.name)?;
+        if listed.lacks(sender(&context)?.1).is_none() {
+            match consent(listed.tool, &request, &context) {
+                Consent::Given => {}
+                Consent::Needed(question) => return Ok(question.into()),
+                Consent::Refused(problem) => {
+                    return Ok(render::result(listed.tool, Err(problem.into())).into());
+                }
+            }
+        }
         let result = self.call(listed, request.arguments.unwrap_or_default(), &context).await?;
         if let Err(problem) = &result {
             count::shed(&self.engine, problem.code);
@@ -132,23 +165,30 @@ impl ServerHandler for McpSurface {
         Ok(render::result(listed.tool, result).into())
     }
 
-    // The library's defaults are empty results, for features that this server neither has nor
-    // announces.
-
     async fn list_prompts(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        let caller = sender(&context)?.1;
+        Ok(ListPromptsResult::with_all_items(prompts::listed(caller, &self.selection)))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let whose = (sender(&context)?.1, &self.selection);
+        Ok(prompts::filled(&request.name, request.arguments.as_ref(), whose)?.into())
     }
 
     async fn list_resources(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        self.reader(&context)?.list(request.and_then(|it| it.cursor)).await
     }
 
     async fn list_resource_templates(
@@ -156,9 +196,19 @@ impl ServerHandler for McpSurface {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
     }
 
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        Ok(self.reader(&context)?.read(&request.uri).await?.into())
+    }
+
+    // The library's default is an empty result, for a feature that this server neither has nor
+    // announces.
     async fn complete(
         &self,
         _request: CompleteRequestParams,

@@ -4,7 +4,10 @@ use std::sync::{Arc, LazyLock};
 
 use jurat_core::account::caller::{Caller, Scope};
 
-use super::schema;
+use super::{
+    schema,
+    sets::{ToolSelection, ToolSet},
+};
 use crate::{
     operation::{Operation, Tool},
     resources::operations,
@@ -14,6 +17,9 @@ use crate::{
 pub(super) struct ListedTool {
     pub(super) operation: &'static Operation,
     pub(super) tool: &'static Tool,
+    pub(super) set: ToolSet,
+    /// Whether this is a second name.
+    is_alias: bool,
     description: rmcp::model::Tool,
 }
 
@@ -21,9 +27,11 @@ pub(super) struct ListedTool {
 static ALL: LazyLock<Vec<ListedTool>> = LazyLock::new(|| {
     let tools = operations().iter().flat_map(|it| it.tools.iter().map(move |tool| (it, tool)));
     let named = tools.flat_map(|(operation, tool)| {
-        tool.names.iter().map(move |name| ListedTool {
+        tool.names.iter().enumerate().map(move |(nth, name)| ListedTool {
             operation,
             tool,
+            set: ToolSet::of_tag(operation.tag),
+            is_alias: 0 < nth,
             description: description(operation, tool, name),
         })
     });
@@ -34,10 +42,13 @@ pub(super) fn find(name: &str) -> Option<&'static ListedTool> {
     ALL.iter().find(|it| it.description.name == name)
 }
 
-/// The tools that a caller may use.
-pub(super) fn listed(caller: &Caller) -> Vec<rmcp::model::Tool> {
-    let may = |it: &&ListedTool| it.lacks(caller).is_none();
-    ALL.iter().filter(may).map(|it| it.description.clone()).collect()
+/// The selected tools that a caller may use.
+pub(super) fn listed(caller: &Caller, selection: &ToolSelection) -> Vec<rmcp::model::Tool> {
+    let is_listed = |it: &&ListedTool| {
+        let is_wanted = selection.has(it.set) && (selection.lists_aliases || !it.is_alias);
+        is_wanted && it.lacks(caller).is_none()
+    };
+    ALL.iter().filter(is_listed).map(|it| it.description.clone()).collect()
 }
 
 /// The description of a tool for clients.

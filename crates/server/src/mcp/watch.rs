@@ -1,13 +1,19 @@
 //! Waits for the end of a round and reports its progress.
 
-use std::pin::pin;
+use std::{future::pending, pin::pin, time::Duration};
 
-use jurat_core::{code::ProblemCode, id::RoundId};
+use jurat_core::{account::caller::Scope, code::ProblemCode, id::RoundId, round::Round};
 use jurat_engine::RoundProgress;
 use jurat_wire::problem::Problem;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::{
+    sync::mpsc::UnboundedReceiver,
+    time::{Instant, timeout_at},
+};
 
-use crate::operation::ToolCall;
+use crate::{operation::ToolCall, request::encode};
+
+/// The longest that a call takes, in seconds: common clients give up after a minute.
+pub(crate) const LONGEST_CALL_S: u64 = 45;
 
 /// A round in progress.
 pub(crate) struct WatchedRound {
@@ -18,15 +24,26 @@ pub(crate) struct WatchedRound {
     pub(crate) round: Option<RoundId>,
 }
 
-/// The result of a round. If the caller leaves, the round is cancelled, because no other caller
-/// could receive its answer over this surface.
+/// The end of a watch.
+pub(crate) enum WatchEnd<T> {
+    Ended(T),
+    /// The round goes on, and the caller can follow it.
+    StillOpen(Box<Round>),
+}
+
+/// The result of a round, or the round itself if it takes too long for one call. If the caller
+/// leaves before that, the round is cancelled.
 pub(crate) async fn until_end<T>(
     call: &mut ToolCall<'_>,
     mut watched: WatchedRound,
     ending: impl Future<Output = T>,
-) -> Result<T, Problem> {
+) -> Result<WatchEnd<T>, Problem> {
     let mut ending = pin!(ending);
+    let time_up = Instant::now() + Duration::from_secs(LONGEST_CALL_S);
+    // A key that cannot read rounds could not use the id of one.
+    let can_follow = call.caller.may(Scope::RoundsRead);
     loop {
+        let is_left_open = can_follow && watched.round.is_some();
         tokio::select! {
             biased;
             Some(step) = watched.progress.recv() => {
@@ -38,7 +55,17 @@ pub(crate) async fn until_end<T>(
                 while let Ok(step) = watched.progress.try_recv() {
                     tell(call, &step, watched.replicas).await;
                 }
-                return Ok(ended);
+                return Ok(WatchEnd::Ended(ended));
+            }
+            _elapsed = timeout_at(time_up, pending::<()>()), if is_left_open => {
+                let Some(id) = &watched.round else { continue };
+                let round = call.engine.round_show(call.caller, id).await;
+                let round = round.map_err(|error| encode::engine_problem(&error))?;
+                return Ok(match round.closing {
+                    None => WatchEnd::StillOpen(Box::new(round)),
+                    // It ended just now.
+                    Some(_) => WatchEnd::Ended(ending.await),
+                });
             }
             () = call.gone.cancelled() => {
                 if let Some(round) = &watched.round {

@@ -40,7 +40,8 @@ pub(super) fn describe(operation: &Operation, address: &Address) -> Described {
             described = described.security(SecurityRequirement::new(scheme, scopes.clone()));
         }
     }
-    let mut problems = problems::responses(&codes(operation), operation.error_form);
+    let mut problems =
+        problems::responses(&codes(operation), &operation.cases, operation.error_form);
     for reply in &operation.replies {
         let status = reply.status;
         let mut response = response(reply);

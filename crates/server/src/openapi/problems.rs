@@ -19,20 +19,46 @@ use utoipa::{
 
 use crate::operation::{ErrorForm, example as example_of, header};
 
-pub(super) fn responses(codes: &[ProblemCode], form: ErrorForm) -> Vec<(u16, Response)> {
+/// The responses of these codes; `cases` says when some of them occur.
+pub(super) fn responses(
+    codes: &[ProblemCode],
+    cases: &[(ProblemCode, &str)],
+    form: ErrorForm,
+) -> Vec<(u16, Response)> {
     let mut by_status: BTreeMap<u16, BTreeSet<ProblemCode>> = BTreeMap::new();
     for code in codes {
         by_status.entry(code.http_status()).or_default().insert(*code);
     }
-    by_status.into_iter().map(|(status, codes)| (status, response(status, &codes, form))).collect()
+    by_status
+        .into_iter()
+        .map(|(status, codes)| (status, response(status, &codes, cases, form)))
+        .collect()
 }
 
-fn response(status: u16, codes: &BTreeSet<ProblemCode>, form: ErrorForm) -> Response {
+/// A list if a code has a case, else only the codes.
+fn description(codes: &BTreeSet<ProblemCode>, cases: &[(ProblemCode, &str)]) -> String {
+    let case = |code: ProblemCode| cases.iter().find(|(of, _)| *of == code).map(|(_, when)| *when);
+    if codes.iter().all(|code| case(*code).is_none()) {
+        let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
+        return names.join(", ");
+    }
+    let line = |code: &ProblemCode| match case(*code) {
+        Some(when) => format!("- `{code}`: {when}"),
+        None => format!("- `{code}`"),
+    };
+    codes.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn response(
+    status: u16,
+    codes: &BTreeSet<ProblemCode>,
+    cases: &[(ProblemCode, &str)],
+    form: ErrorForm,
+) -> Response {
     let (kind, schema) = match form {
         ErrorForm::Problem => ("application/problem+json", ProblemBody::name()),
         ErrorForm::OpenAi => ("application/json", ChatErrorReply::name()),
     };
-    let names: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
     let examples = codes.iter().map(|code| {
         (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
     });
@@ -42,11 +68,12 @@ fn response(status: u16, codes: &BTreeSet<ProblemCode>, form: ErrorForm) -> Resp
         content = content.examples_from_iter(examples);
     }
     let mut response = ResponseBuilder::new()
-        .description(names.join(", "))
+        .description(description(codes, cases))
         .content(kind, content.build())
         .header("X-Request-Id", header("The request id, for reports."));
     if status == 401 {
-        response = response.header("WWW-Authenticate", header("`Bearer`."));
+        response = response
+            .header("WWW-Authenticate", header("`Bearer`; of `/mcp`, with `resource_metadata`."));
     }
     if status == 429 || status == 503 {
         response = response.header("Retry-After", seconds("Seconds to wait before trying again."));

@@ -81,6 +81,15 @@ pub(crate) fn wait() -> Parameter {
     query("wait", "Wait up to this many seconds for the round to end.", schema)
 }
 
+/// The sets of tools for a model.
+pub(crate) fn tool_sets() -> Parameter {
+    let sets = "`consensus`, `verifiers`, `workflows`, `templates`, `tasks`, `account`";
+    let text = format!(
+        "Sets of tools, separated by commas: {sets}; `aliases` also lists second names. Without it, all sets that the server offers."
+    );
+    query("tools", &text, string())
+}
+
 /// The maximum wait for the end of a task.
 pub(crate) fn wait_for_task() -> Parameter {
     let schema = ObjectBuilder::new()

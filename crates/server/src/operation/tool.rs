@@ -52,6 +52,8 @@ pub(crate) struct Tool {
     pub(crate) author: TextAuthor,
     pub(crate) reply: Option<ToolReply>,
     pub(crate) run: Option<ToolRunner>,
+    /// Whether a person is asked before it is called, by clients that can ask.
+    pub(crate) is_confirmed: bool,
 }
 
 /// An argument that is not part of the body.
@@ -67,6 +69,11 @@ pub(crate) enum Argument {
     PathVersion(&'static str),
     /// A query parameter.
     Query { argument: &'static str, parameter: &'static str, is_required: bool },
+    /// The query parameter `wait`, which ends before the patience of common clients does.
+    Wait {
+        /// In seconds; `None` does not wait unless the caller asks for it.
+        default_s: Option<u64>,
+    },
     /// The query parameter `account`, which is always the caller's account.
     OwnAccount,
 }
@@ -154,6 +161,7 @@ impl Tool {
             author: TextAuthor::Caller,
             reply: None,
             run: None,
+            is_confirmed: false,
         }
     }
 
@@ -211,6 +219,12 @@ impl Tool {
     /// Like `query`, for one required argument.
     pub(crate) fn needs(mut self, name: &'static str) -> Self {
         self.arguments.push(Argument::Query { argument: name, parameter: name, is_required: true });
+        self
+    }
+
+    /// Takes an argument `wait`, in seconds; without it, waits for the default.
+    pub(crate) fn waits(mut self, default_s: Option<u64>) -> Self {
+        self.arguments.push(Argument::Wait { default_s });
         self
     }
 
@@ -273,6 +287,12 @@ impl Tool {
         self
     }
 
+    /// Has a person asked for a yes first, because the tool destroys something.
+    pub(crate) const fn confirmed(mut self) -> Self {
+        self.is_confirmed = true;
+        self
+    }
+
     /// Runs the tool with a function that reports progress, instead of waiting for a reply.
     pub(crate) fn run(mut self, run: ToolRunner) -> Self {
         self.run = Some(run);
@@ -290,7 +310,8 @@ impl Tool {
     }
 
     pub(crate) fn output_schema(&self, operation: &Operation) -> JsonObject {
-        self.output.map_or_else(|| (operation.output)(), |output| output())
+        let whole = self.output.map_or_else(|| (operation.output)(), |output| output());
+        schema::brief(&whole, self.run.is_some())
     }
 }
 

@@ -16,8 +16,10 @@ use jurat_core::{account::caller::Caller, code::ProblemCode};
 use jurat_engine::{Allowance, Engine, EngineError, LimitExceeded};
 use jurat_wire::problem::Problem;
 
-use super::encode;
+use super::{base_url::base, encode};
 
+/// Where RFC 9728 puts the metadata of a protected resource; the path of the resource follows.
+pub(crate) const METADATA: &str = "/.well-known/oauth-protected-resource";
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
@@ -32,8 +34,9 @@ pub(crate) async fn require_key(
     mut request: Request,
     next: Next,
 ) -> Response {
+    let challenge = challenge(&engine, &request);
     let Some(key) = key(request.headers()) else {
-        return encode::problem(&Problem::new(ProblemCode::AuthRequired, "the request has no key"));
+        return unauthorized("the request has no key", challenge);
     };
     match engine.key_admit(key).await {
         Ok(Some(admitted)) => {
@@ -59,11 +62,28 @@ pub(crate) async fn require_key(
             }
             response
         }
-        Ok(None) => {
-            encode::problem(&Problem::new(ProblemCode::AuthRequired, "the key is not valid"))
-        }
+        Ok(None) => unauthorized("the key is not valid", challenge),
         Err(error) => refused(&error),
     }
+}
+
+/// The challenge to a client of the Model Context Protocol, which finds out how to ask for access
+/// from the metadata of RFC 9728.
+fn challenge(engine: &Engine, request: &Request) -> Option<HeaderValue> {
+    let path = request.uri().path();
+    if path != "/mcp" {
+        return None;
+    }
+    let base = base(engine, request.headers());
+    HeaderValue::from_str(&format!("Bearer resource_metadata=\"{base}{METADATA}{path}\"")).ok()
+}
+
+fn unauthorized(detail: &str, challenge: Option<HeaderValue>) -> Response {
+    let mut response = encode::problem(&Problem::new(ProblemCode::AuthRequired, detail));
+    if let Some(challenge) = challenge {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
 }
 
 /// The sender of a request on a route that needs no key: the caller of its key, or its network

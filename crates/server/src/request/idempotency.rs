@@ -63,7 +63,7 @@ impl Idempotency {
         Some(IdempotencyKey { key, operation, request_digest: canonical::digest(&asked) })
     }
 
-    /// A write whose reply is stored for repeated requests.
+    /// A write whose reply is stored for repeated requests, tagged with its status.
     pub(crate) fn write_for<T>(
         self,
         operation: &'static str,
@@ -72,8 +72,11 @@ impl Idempotency {
         answer: impl Fn(&T) -> Value + Send + Sync + 'static,
     ) -> Option<IdempotentWrite<T>> {
         let once = self.key_for(operation, body)?;
-        let saving = AnswerEncoder::new(status.as_u16(), move |result| answer(result).to_string());
-        Some(IdempotentWrite { key: once, encoder: saving })
+        let encoder = AnswerEncoder::new(move |result| SavedAnswer {
+            tag: status.as_u16(),
+            text: answer(result).to_string(),
+        });
+        Some(IdempotentWrite { key: once, encoder })
     }
 }
 
@@ -81,8 +84,8 @@ impl Idempotency {
 pub(crate) fn reply<T>(done: IdempotentOutcome<T>, write: impl FnOnce(&T) -> Response) -> Response {
     match done {
         IdempotentOutcome::Now(result) => write(&result),
-        IdempotentOutcome::Before(SavedAnswer { status, text }) => {
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+        IdempotentOutcome::Before(SavedAnswer { tag, text }) => {
+            let status = StatusCode::from_u16(tag).unwrap_or(StatusCode::OK);
             let is_empty = status == StatusCode::NO_CONTENT;
             mark_replayed(if is_empty {
                 status.into_response()

@@ -166,7 +166,7 @@ fn show_operation() -> Operation {
         .tool(
             Tool::reads("get_run", "Show a run", about)
                 .path("run_id", "The id of a run.")
-                .query(&["wait"])
+                .waits(None)
                 .summary(render::agent_run)
                 .author(TextAuthor::Executors),
         )

@@ -137,6 +137,7 @@ fn revoke_operation() -> Operation {
                 .of_own_account()
                 .answers(schema::output::<RevokedKey<'_>>)
                 .reply(revoked_key)
+                .confirmed()
                 .ignores_unknown(),
         )
 }

@@ -40,7 +40,7 @@ use super::stream;
 use crate::{
     mcp::{
         render,
-        watch::{WatchedRound, cancelled, until_end},
+        watch::{WatchEnd, WatchedRound, cancelled, until_end},
     },
     operation::{
         EventDescription, Operation, TextAuthor, Tool, ToolCall, ToolFuture, example, parameters,
@@ -469,6 +469,8 @@ async fn watched(
     let begun = begun.map_err(problem)?;
     let open = &begun.round.open;
     let round = WatchedRound { progress, replicas: open.seats.len(), round: Some(open.id.clone()) };
-    let ended = Box::pin(until_end(&mut call, round, begun.wait())).await?;
-    reply_with(ended, |reply| json!(reply))
+    match Box::pin(until_end(&mut call, round, begun.wait())).await? {
+        WatchEnd::Ended(ended) => reply_with(ended, |reply| json!(reply)),
+        WatchEnd::StillOpen(round) => Ok(rounds::body(&round)),
+    }
 }

@@ -25,6 +25,7 @@ use crate::{
     operation::Operation,
     request::{
         auth::MaybePeerAddress,
+        base_url::base,
         encode::{self, HandlerResult},
         page::QueryFilters,
     },
@@ -84,18 +85,6 @@ impl<S: Send + Sync> FromRequest<S> for FormFields {
         }
         Ok(Self(fields))
     }
-}
-
-/// The base URL of this server: the operator's setting, or the host that the client called.
-fn base(engine: &Engine, headers: &HeaderMap) -> String {
-    if let Some(url) = engine.public_url() {
-        return url.trim_end_matches('/').to_owned();
-    }
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let is_plain = |host: &&str| {
-        host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b)) && !host.is_empty()
-    };
-    format!("http://{}", host.filter(is_plain).unwrap_or("localhost"))
 }
 
 fn client_config_operation() -> Operation {

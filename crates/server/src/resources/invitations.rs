@@ -4,11 +4,11 @@ use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{
     account::{
         caller::{Caller, Scope},
-        team::{Invitation, InvitationOutcome},
+        team::{Invitation, InvitationFilter, InvitationOutcome},
     },
     code::ProblemCode,
 };
-use jurat_engine::{Engine, InvitationQuery};
+use jurat_engine::Engine;
 use jurat_wire::{
     api::{
         invitations::{self, InvitationBody, InvitationResolved},
@@ -77,14 +77,14 @@ async fn list(
 ) -> HandlerResult {
     query.only(&["filter", "state"])?;
     let (is_received, is_sent) = invitations::filter(query.filters.get("filter"))?;
-    let wanted = InvitationQuery {
+    let filter = InvitationFilter {
         is_received,
         is_sent,
         is_pending: invitations::is_pending(query.filters.get("state"))?,
         before: query.text_position()?,
         limit: query.with_one_more(),
     };
-    let mut found = engine.invitation_list(&caller, wanted).await?;
+    let mut found = engine.invitation_list(&caller, &filter).await?;
     let next = query.cut(&mut found, |invitation| [invitation.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(invitations::listed), next.as_deref())))
 }

@@ -11,9 +11,10 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     id::RoundId,
+    round::RoundFilter,
     time::Timestamp,
 };
-use jurat_engine::{Engine, RoundQuery};
+use jurat_engine::Engine;
 use jurat_wire::{
     api::{
         kit::{page::PageBody, time},
@@ -24,7 +25,7 @@ use jurat_wire::{
 use serde_json::json;
 
 use crate::{
-    mcp::render,
+    mcp::{render, watch::LONGEST_CALL_S},
     operation::{
         Operation, TextAuthor, Tool, example,
         parameters::{self, PathParameter},
@@ -86,6 +87,7 @@ fn show_operation() -> Operation {
     let text = "A round and, once it has ended, the fields of its reply. A round of another account is not found.";
     let preference = "`wait=10` waits like the parameter `wait`, which takes precedence.";
     let about = "Returns a full round: the request, the state and, once it has ended, the decision and each replica's answer.";
+    let waits = "Waits for a round to end, and returns it like `get_round`: open if it has not ended in time, so call again.";
     Operation::get("/v1/rounds/{id}", "round_show", show)
         .tag(ROUNDS)
         .summary("Show a round")
@@ -98,6 +100,14 @@ fn show_operation() -> Operation {
         .tool(
             Tool::reads("get_round", "Show a round", about)
                 .path("round_id", "The id of a round.")
+                .answers_any_object()
+                .summary(render::round_state)
+                .author(TextAuthor::Executors),
+        )
+        .tool(
+            Tool::reads("wait_round", "Wait for a round", waits)
+                .path("round_id", "The id of a round.")
+                .waits(Some(LONGEST_CALL_S))
                 .answers_any_object()
                 .summary(render::round_state)
                 .author(TextAuthor::Executors),
@@ -122,6 +132,7 @@ async fn show(
 
 fn cancel_operation() -> Operation {
     let text = "Cancels a round. Replicas that have not answered are cancelled, the answers of the others stay on record, and the round ends as `cancelled` without a verdict. Cancelling again has no effect; a round that ended otherwise is a conflict, and so is a round of a task, which ends with the task.";
+    let about = "Cancels a round that has not ended: replicas that have not answered are cancelled, and it ends without a verdict.";
     Operation::post("/v1/rounds/{id}/cancel", "round_cancel", cancel)
         .tag(ROUNDS)
         .summary("Cancel a round")
@@ -140,6 +151,13 @@ fn cancel_operation() -> Operation {
         )
         .and_header("Location", "URL of the round.")
         .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
+        .tool(
+            Tool::ends("cancel_round", "Cancel a round", about)
+                .path("round_id", "The id of a round.")
+                .answers_any_object()
+                .summary(render::round_state)
+                .author(TextAuthor::Executors),
+        )
 }
 
 /// Cancels a round. Status 200 means that it has ended, and 202 that it is about to end.
@@ -175,7 +193,8 @@ fn erase_operation() -> Operation {
         .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
         .tool(
             Tool::ends("erase_round", "Erase the content of a round", about)
-                .path("round_id", "The id of a round."),
+                .path("round_id", "The id of a round.")
+                .confirmed(),
         )
 }
 
@@ -214,9 +233,9 @@ fn wait(query: &QueryFilters) -> Result<Option<Duration>, Problem> {
     }
 }
 
-fn round_query(query: &ListQuery) -> Result<RoundQuery, Problem> {
+fn round_query(query: &ListQuery) -> Result<RoundFilter, Problem> {
     query.only(&["kind", "outcome", "state", "since", "until"])?;
-    let mut wanted = RoundQuery { limit: query.with_one_more(), ..RoundQuery::default() };
+    let mut wanted = RoundFilter { limit: query.with_one_more(), ..RoundFilter::default() };
     if let Some(text) = query.filters.get("kind") {
         let kind = text.parse();
         wanted.kind =

@@ -4,9 +4,9 @@ use axum::{Extension, extract::State, http::StatusCode};
 use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
-    workflow::share::{Share, ShareAction},
+    workflow::share::{Share, ShareAction, ShareFilter},
 };
-use jurat_engine::{Engine, ShareFilter};
+use jurat_engine::Engine;
 use jurat_wire::api::{
     kit::page::PageBody,
     shares::{self, AnswerShareRequest, ShareBody},
@@ -71,7 +71,7 @@ async fn list(
         before: query.text_position()?,
         limit: query.with_one_more(),
     };
-    let mut found = engine.share_list(&caller, filter).await?;
+    let mut found = engine.share_list(&caller, &filter).await?;
     let next = query.cut(&mut found, |share| [share.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(shares::share), next.as_deref())))
 }

@@ -301,7 +301,7 @@ fn show_operation() -> Operation {
         .tool(
             Tool::reads("get_task", "Show a task", about)
                 .path("task_id", "The id of a task.")
-                .query(&["wait"])
+                .waits(None)
                 .summary(render::task)
                 .author(TextAuthor::Executors),
         )

@@ -139,6 +139,7 @@ fn erase_operation() -> Operation {
         .refuses([ProblemCode::NotFound])
         .tool(
             Tool::ends("delete_team", "Delete a team", about)
+                .confirmed()
                 .path("team_id", "The id or handle of a team.")
                 .ignores_unknown(),
         )

@@ -12,12 +12,16 @@ use jurat_core::{
     account::caller::{Caller, Scope},
     code::ProblemCode,
     time::Timestamp,
-    verifier::{VerifierRef, VerifierSelector, run::VerifierRunPurpose},
+    verifier::{
+        VerifierRef, VerifierSelector,
+        run::{VerifierRunFilter, VerifierRunPurpose},
+    },
 };
-use jurat_engine::{Engine, RoundWatcher, VerifierRunOrder, VerifierRunQuery};
+use jurat_engine::{Engine, RoundWatcher, VerifierRunOrder};
 use jurat_wire::{
     api::{
         kit::{page::PageBody, time},
+        rounds,
         verifier_runs::{self, RunVerifierRequest, VerifierRunBody, VerifierRunRequest},
         verifiers,
     },
@@ -30,7 +34,7 @@ use super::verifiers::{VerifierPath, measured, version, wanted};
 use crate::{
     mcp::{
         render, schema,
-        watch::{WatchedRound, until_end},
+        watch::{WatchEnd, WatchedRound, until_end},
     },
     operation::{
         Operation, TextAuthor, Tool, ToolCall, ToolFuture, example,
@@ -179,16 +183,16 @@ async fn list(
     query: ListQuery,
 ) -> HandlerResult {
     query.only(&[&FILTERS[..], &["verifier"]].concat())?;
-    let mut asked = verifier_run_query(&query)?;
-    if let Some(text) = query.filters.get("verifier") {
-        let reference = wanted(text, &query.filters)?;
-        asked.version = reference.version;
-        asked.verifier = Some(reference);
+    let mut filter = verifier_run_filter(&query)?;
+    let verifier = query.filters.get("verifier");
+    let verifier = verifier.map(|text| wanted(text, &query.filters)).transpose()?;
+    if let Some(reference) = &verifier {
+        filter.version = reference.version;
     }
     if export::is_wanted(headers.get(header::ACCEPT)) {
-        return export::reply(engine, caller, asked).await;
+        return export::reply(engine, caller, verifier, filter).await;
     }
-    let mut found = engine.verifier_run_list(&caller, asked).await?;
+    let mut found = engine.verifier_run_list(&caller, verifier.as_ref(), filter).await?;
     let next = query.cut(&mut found, |run| [run.ticket.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(verifier_runs::line), next.as_deref())))
 }
@@ -219,14 +223,15 @@ async fn of_verifier(
 ) -> HandlerResult {
     query.only(&FILTERS)?;
     let reference = wanted(&text, &query.filters)?;
-    let asked = VerifierRunQuery { version: reference.version, ..verifier_run_query(&query)? };
-    let mut found = engine.verifier_runs(&caller, &reference, asked).await?;
+    let filter = VerifierRunFilter { version: reference.version, ..verifier_run_filter(&query)? };
+    let mut found = engine.verifier_runs(&caller, &reference, filter).await?;
     let next = query.cut(&mut found, |run| [run.ticket.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(verifier_runs::line), next.as_deref())))
 }
 
 fn show_operation() -> Operation {
     let text = "A run, with each judge's answer. A run of another account is not found.";
+    let about = "Returns a verifier run with each judge's answer. `passed` is null while it runs, and if no judge could decide.";
     Operation::get("/v1/verifier-runs/{id}", "run_get", show)
         .tag(VERIFIERS)
         .summary("Show a run")
@@ -239,6 +244,13 @@ fn show_operation() -> Operation {
             example(include_str!("verifier_runs/run.json")),
         )
         .refuses([ProblemCode::NotFound])
+        .tool(
+            Tool::reads("get_verifier_run", "Show a verifier run", about)
+                .path("verifier_run_id", "The id of a verifier run.")
+                .answers_any_object()
+                .summary(render::judged)
+                .author(TextAuthor::Judges),
+        )
 }
 
 async fn show(
@@ -271,10 +283,10 @@ pub(crate) fn verifier_run_request(
     }
 }
 
-fn verifier_run_query(query: &ListQuery) -> Result<VerifierRunQuery, Problem> {
+fn verifier_run_filter(query: &ListQuery) -> Result<VerifierRunFilter, Problem> {
     let filters = &query.filters;
-    Ok(VerifierRunQuery {
-        verifier: None,
+    Ok(VerifierRunFilter {
+        verifier_id: None,
         version: version(filters)?,
         verdict: word(filters, "verdict", "must be passed, failed, error or running")?,
         purpose: word(filters, "purpose", "must be run, test or attack")?,
@@ -316,8 +328,10 @@ async fn watched(mut call: ToolCall<'_>) -> Result<Value, Problem> {
     let (engine, caller) = (call.engine, call.caller);
     let running =
         engine.verifier_run(caller, verifier_run_request(reference, order), watcher, None);
-    let view = Box::pin(until_end(&mut call, round, running)).await?;
-    let view = view.map_err(|error| encode::engine_problem(&error))?;
+    let view = match Box::pin(until_end(&mut call, round, running)).await? {
+        WatchEnd::Ended(view) => view.map_err(|error| encode::engine_problem(&error))?,
+        WatchEnd::StillOpen(round) => return Ok(rounds::body(&round)),
+    };
     let mut body = json!(verifier_runs::whole(&view.run, &view.round, measured(&view.measured)));
     if let Some(members) = body.as_object_mut() {
         members.remove(ANONYMOUS);

@@ -244,6 +244,7 @@ fn revoke_operation() -> Operation {
         .refuses([ProblemCode::NotFound])
         .tool(
             Tool::ends("revoke_verifier", "Revoke a verifier", about)
+                .confirmed()
                 .path("verifier_id", "The id or name of a verifier.")
                 .ignores_unknown()
                 .summary(render::revoked),
@@ -283,6 +284,7 @@ fn erase_operation() -> Operation {
         .refuses([ProblemCode::NotFound, ProblemCode::Conflict])
         .tool(
             Tool::ends("delete_verifier", "Delete a verifier", about)
+                .confirmed()
                 .path("verifier_id", "The id of a verifier; a name is not accepted.")
                 .ignores_unknown()
                 .summary(render::deleted),

@@ -16,10 +16,10 @@ use jurat_core::{
     code::ProblemCode,
     workflow::{
         Workflow, WorkflowRef,
-        operation::{ForkLineage, WorkflowSaveResult},
+        operation::{ForkLineage, WorkflowFilter, WorkflowSaveResult},
     },
 };
-use jurat_engine::{Engine, WorkflowFilter, WorkflowHit, WorkflowSearch};
+use jurat_engine::{Engine, WorkflowHit, WorkflowSearch};
 use jurat_wire::{
     api::{
         kit::page::PageBody,
@@ -170,7 +170,7 @@ async fn list(
         before: query.text_position()?,
         limit: query.with_one_more(),
     };
-    let mut found = engine.workflow_list(&caller, filter).await?;
+    let mut found = engine.workflow_list(&caller, &filter).await?;
     let next = query.cut(&mut found, |reached| [reached.workflow.id.clone()]);
     Ok(encode::ok(&PageBody::new(found.iter().map(workflows::listed), next.as_deref())))
 }
@@ -427,6 +427,7 @@ fn erase_operation() -> Operation {
         .refuses([ProblemCode::NotFound, ProblemCode::ValidationError])
         .tool(
             Tool::ends("delete_skill", "Delete a workflow", about)
+                .confirmed()
                 .also("delete_workflow")
                 .path_either(WORKFLOW_NAMES, "The id, slug or name of a workflow.")
                 .ignores_unknown(),
@@ -473,6 +474,7 @@ fn erase_version_operation() -> Operation {
             "Delete a workflow version",
             "Permanently deletes a version other than the current one.",
         )
+        .confirmed()
         .also("delete_workflow_version")
         .path_either(WORKFLOW_NAMES, "The id, slug or name of a workflow.")
         .path_version("The version.")

@@ -10,6 +10,8 @@ pub struct ServerOptions {
     pub inbound: InboundLimits,
     /// Names of this server besides `localhost` and its listening address.
     pub hosts: Vec<String>,
+    /// Sets of tools for models, by the words of `TOOL_SETS`; none offers all.
+    pub tools: Vec<String>,
     /// Proxies that may name the client of a request.
     pub trusted_proxies: Vec<IpNet>,
 }

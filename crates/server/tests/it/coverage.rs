@@ -48,6 +48,8 @@ async fn every_route_but_the_listed_few_refuses_an_anonymous_caller() {
         BTreeSet::from([
             "/",
             "/.well-known/goodeye-client-config",
+            "/.well-known/oauth-protected-resource",
+            "/.well-known/oauth-protected-resource/mcp",
             "/auth/device",
             "/auth/device/authorize",
             "/auth/device/token",

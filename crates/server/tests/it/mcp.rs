@@ -1,8 +1,13 @@
 //! The Model Context Protocol: the same operations as tools, in both revisions of the protocol.
 
 mod access;
+mod confirm;
+mod handles;
 mod messages;
 mod people;
+mod prompts;
+mod resources;
+mod sets;
 mod tasks;
 mod tools;
 mod verifiers;
@@ -18,23 +23,39 @@ pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY: &str = "2025-11-25";
 pub(crate) const ERAS: [&str; 2] = [LEGACY, MODERN];
 
+/// The member of a message that says what its client can do.
+pub(crate) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
 /// A request of a revision, with the headers that belong to it.
 pub(crate) async fn ask(
     caller: &TestCaller<'_>,
     era: &str,
     method: &str,
-    mut params: Value,
+    params: Value,
 ) -> TestReply {
-    let name = params["name"].as_str().unwrap_or_default().to_owned();
+    ask_at(caller, "/mcp", era, (method, params)).await
+}
+
+/// A request of a revision to an address that may select tools.
+pub(crate) async fn ask_at(
+    caller: &TestCaller<'_>,
+    address: &str,
+    era: &str,
+    (method, mut params): (&str, Value),
+) -> TestReply {
+    let name = params["name"].as_str().or_else(|| params["uri"].as_str());
+    let name = name.unwrap_or_default().to_owned();
     let mut headers = vec![("mcp-protocol-version", era), ("mcp-method", method)];
     if era == MODERN {
         params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(era);
-        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        if params["_meta"][CAPABILITIES].is_null() {
+            params["_meta"][CAPABILITIES] = json!({});
+        }
         headers.push(("mcp-name", &name));
     }
     headers.retain(|(_, value)| !value.is_empty());
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    caller.send("POST", "/mcp", Body::from(message.to_string()), &headers).await
+    caller.send("POST", address, Body::from(message.to_string()), &headers).await
 }
 
 /// The result of a successful request.

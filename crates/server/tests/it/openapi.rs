@@ -90,6 +90,7 @@ fn every_code_has_an_example_of_its_own() {
     let mut found = BTreeSet::new();
     for (method, path, operation) in operations(&document) {
         for (status, response) in operation["responses"].as_object().unwrap() {
+            let response = resolved(&document, response);
             let Some(examples) =
                 response["content"]["application/problem+json"]["examples"].as_object()
             else {
@@ -121,6 +122,7 @@ fn every_example_matches_its_schema() {
         let mut contents =
             vec![("request".to_owned(), operation["requestBody"]["content"].clone())];
         for (status, response) in operation["responses"].as_object().unwrap() {
+            let response = resolved(&document, response);
             contents.push((status.clone(), response["content"].clone()));
         }
         for (part, content) in contents {
@@ -459,6 +461,7 @@ async fn the_example_of_a_disagreement_is_real() {
     let reply = story.app.admin().post("/api/v3/delegate", &request).await;
     assert_eq!(reply.status, StatusCode::CONFLICT);
     let response = &story.operation("POST", "/api/v3/delegate")["responses"]["409"];
+    let response = resolved(&story.document, response);
     let examples = &response["content"]["application/problem+json"]["examples"];
     let example = &resolved(&story.document, &examples["consensus_disagreement"])["value"];
     assert_eq!(shape(example), shape(&reply.json()), "{}", reply.text());

@@ -1,6 +1,6 @@
 //! Writes that happen once: each leaves a note under the caller's idempotency key.
 
-use std::{any::Any, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use jurat_core::{
     id::{AccountId, RoundId},
@@ -11,38 +11,58 @@ use jurat_core::{
 use super::tx::{SqlArg, Tx, TxFuture, args};
 use crate::{Result, WriteOutcome};
 
-/// The note that a write leaves behind, in the same transaction.
-#[derive(Debug, Clone)]
-pub struct IdempotencyRecord {
+/// The note that a write with the result `T` leaves behind, in the same transaction.
+#[derive(Debug)]
+pub struct IdempotencyRecord<T> {
     pub account: AccountId,
     pub key: String,
     pub operation: String,
     /// Identifies the request, to recognize a repetition.
     pub request_digest: String,
-    pub answer: IdempotencyAnswer,
+    pub answer: IdempotencyAnswer<T>,
     pub at: Timestamp,
 }
 
-/// Encodes the answer from a result of any type; `None` for an unexpected type.
-type AnyAnswerFn = Arc<dyn Fn(&dyn Any) -> Option<SavedAnswer> + Send + Sync>;
+impl<T> Clone for IdempotencyRecord<T> {
+    fn clone(&self) -> Self {
+        Self {
+            account: self.account.clone(),
+            key: self.key.clone(),
+            operation: self.operation.clone(),
+            request_digest: self.request_digest.clone(),
+            answer: self.answer.clone(),
+            at: self.at,
+        }
+    }
+}
 
-/// The answer to a repeated request.
-#[derive(Clone)]
-pub enum IdempotencyAnswer {
+/// The answer to a repeated request for a write with the result `T`.
+pub enum IdempotencyAnswer<T> {
     /// The round itself is the answer.
     Round,
     /// A round that replaces the noted one, which was lost because its node stopped. The write
     /// counts as repeated if another round has already replaced the noted one.
     RoundInsteadOf(RoundId),
     Known(SavedAnswer),
-    /// Encoded from the result of the write; absent if the result has an unexpected type.
-    OfResult(AnyAnswerFn),
+    /// Encoded from the result of the write.
+    OfResult(Arc<dyn Fn(&T) -> SavedAnswer + Send + Sync>),
 }
 
-impl IdempotencyAnswer {
+impl<T> Clone for IdempotencyAnswer<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Round => Self::Round,
+            Self::RoundInsteadOf(round) => Self::RoundInsteadOf(round.clone()),
+            Self::Known(answer) => Self::Known(answer.clone()),
+            Self::OfResult(encode) => Self::OfResult(Arc::clone(encode)),
+        }
+    }
+}
+
+impl<T> IdempotencyAnswer<T> {
     /// An answer that is encoded from the result of the write.
-    pub fn of<T: 'static>(encode: impl Fn(&T) -> SavedAnswer + Send + Sync + 'static) -> Self {
-        Self::OfResult(Arc::new(move |result| result.downcast_ref().map(&encode)))
+    pub fn of(encode: impl Fn(&T) -> SavedAnswer + Send + Sync + 'static) -> Self {
+        Self::OfResult(Arc::new(encode))
     }
 
     /// The answer that is known before the write.
@@ -51,12 +71,12 @@ impl IdempotencyAnswer {
     }
 
     /// The answer that is known only after the write.
-    fn of_result(&self, result: &dyn Any) -> Option<SavedAnswer> {
-        if let Self::OfResult(answer) = self { answer(result) } else { None }
+    fn of_result(&self, result: &T) -> Option<SavedAnswer> {
+        if let Self::OfResult(encode) = self { Some(encode(result)) } else { None }
     }
 }
 
-impl fmt::Debug for IdempotencyAnswer {
+impl<T> fmt::Debug for IdempotencyAnswer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Round => "Round",
@@ -77,6 +97,7 @@ pub struct PriorWrite {
     pub at: Timestamp,
 }
 
+// The column of the tag is called `status`, because the tag of HTTP is the status of the reply.
 const ADD: &str = "\
     insert into idempotency (\
         account_id, key, operation, request_digest, round_id, status, answer, created_at) \
@@ -89,18 +110,18 @@ const ANSWER: &str = "\
     where account_id = $3 and key = $4";
 
 /// A note that is about to be stored.
-pub(crate) struct Note {
-    record: IdempotencyRecord,
+pub(crate) struct Note<T> {
+    record: IdempotencyRecord<T>,
     /// The round that the write opens.
     round: Option<RoundId>,
 }
 
-impl Note {
-    pub(crate) fn of_write(record: &IdempotencyRecord) -> Self {
+impl<T> Note<T> {
+    pub(crate) fn of_write(record: &IdempotencyRecord<T>) -> Self {
         Self { record: record.clone(), round: None }
     }
 
-    pub(crate) fn of_round(record: &IdempotencyRecord, round: &RoundId) -> Self {
+    pub(crate) fn of_round(record: &IdempotencyRecord<T>, round: &RoundId) -> Self {
         Self { record: record.clone(), round: Some(round.clone()) }
     }
 
@@ -115,8 +136,8 @@ impl Note {
             return Ok(tx.run(REPLACE, args).await? == 1);
         }
         let known = answer.known();
-        let (status, text) = known.map(|it| (status(it.status), it.text)).unzip();
-        let args = args![account, key, operation, request_digest, round, status, text, *at];
+        let (tag, text) = known.map(|it| (i64::from(it.tag), it.text)).unzip();
+        let args = args![account, key, operation, request_digest, round, tag, text, *at];
         Ok(tx.run(ADD, args).await? == 1)
     }
 }
@@ -124,7 +145,7 @@ impl Note {
 /// Does a write once: stores its note with it, and skips the write if the note already exists.
 pub(crate) fn write_once<'t, 'c, T, R, W>(
     tx: &'t mut Tx<'c>,
-    note: Option<Note>,
+    note: Option<Note<T>>,
     work: W,
 ) -> TxFuture<'t, WriteOutcome<T, R>>
 where
@@ -158,11 +179,6 @@ pub(crate) async fn set_answer(
     key: &str,
     answer: &SavedAnswer,
 ) -> Result<()> {
-    let args: Vec<SqlArg> = args![status(answer.status), &answer.text, account, key];
+    let args: Vec<SqlArg> = args![i64::from(answer.tag), &answer.text, account, key];
     tx.run(ANSWER, args).await.map(drop)
-}
-
-/// HTTP statuses have three digits.
-fn status(status: u16) -> i64 {
-    i64::from(status)
 }

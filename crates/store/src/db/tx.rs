@@ -439,7 +439,7 @@ macro_rules! operations {
             $($($(#[$w_doc])*
             pub async fn $write(
                 self, behalf: &$crate::Behalf, $($w_arg: &$w_type,)*
-                idempotency: Option<&$crate::IdempotencyRecord>,
+                idempotency: Option<&$crate::IdempotencyRecord<$done>>,
             ) -> $crate::Result<$crate::WriteOutcome<$done, $refused>> {
                 $(let $w_arg = $w_arg.to_owned();)*
                 let name = (stringify!($accessor), stringify!($write));

@@ -43,7 +43,7 @@ impl ExecutorOps<'_> {
         behalf: &crate::Behalf,
         executor: &Executor,
         session: Option<&Session>,
-        idempotency: Option<&IdempotencyRecord>,
+        idempotency: Option<&IdempotencyRecord<()>>,
     ) -> Result<WriteOutcome<(), ExecutorAddRefusal>> {
         let (executor, session) = (executor.clone(), session.cloned());
         let name = ("executors", "add");

@@ -39,7 +39,7 @@ fn read(cells: &dyn DbRow) -> Result<PriorWrite> {
     let columns = RowReader::new(cells, "idempotency", "key")?;
     let answer = match columns.maybe_text("answer")? {
         None => None,
-        Some(text) => Some(SavedAnswer { status: columns.count("status")?, text }),
+        Some(text) => Some(SavedAnswer { tag: columns.count("status")?, text }),
     };
     Ok(PriorWrite {
         operation: columns.text("operation")?,

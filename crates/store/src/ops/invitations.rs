@@ -5,8 +5,8 @@ use jurat_core::{
     account::{
         AccountKind, AccountName, AccountProfile,
         team::{
-            INVITATION_MICROS, INVITATIONS_A_DAY, Invitation, InvitationKind, InvitationOutcome,
-            TEAM_MEMBERS, TEAMS_JOINED, TEAMS_OWNED,
+            INVITATION_MICROS, INVITATIONS_A_DAY, Invitation, InvitationFilter, InvitationKind,
+            InvitationOutcome, TEAM_MEMBERS, TEAMS_JOINED, TEAMS_OWNED,
         },
     },
     id::AccountId,
@@ -27,27 +27,14 @@ operations! {
     pub struct InvitationOps = store.invitations();
     reads {
         /// Invitations of an account, newest first.
-        fn list(filter: &InvitationFilter) -> Vec<Invitation> = invitation_list;
+        fn list(account: &AccountId, filter: &InvitationFilter, now: &Timestamp)
+            -> Vec<Invitation> = invitation_list;
     }
     writes {
         /// Resolves an invitation, and transfers its target if it is accepted.
         fn answer(answer: &InvitationAnswer)
             -> Invitation, or InvitationAnswerRefusal = invitation_answer;
     }
-}
-
-/// Selects invitations of an account.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvitationFilter {
-    pub account: AccountId,
-    pub is_received: bool,
-    pub is_sent: bool,
-    /// Only invitations that can still be answered.
-    pub is_pending: bool,
-    /// Starts after this invitation.
-    pub before: Option<String>,
-    pub limit: u32,
-    pub now: Timestamp,
 }
 
 /// An offer to make. The caller has checked that `from` may make it, and holds the lock of the
@@ -160,8 +147,13 @@ fn read_invitation(cells: &dyn DbRow) -> Result<Invitation> {
     })
 }
 
-async fn invitation_list(tx: &mut Tx<'_>, filter: &InvitationFilter) -> Result<Vec<Invitation>> {
-    let InvitationFilter { account, is_received, is_sent, is_pending, before, limit, now } = filter;
+async fn invitation_list(
+    tx: &mut Tx<'_>,
+    account: &AccountId,
+    filter: &InvitationFilter,
+    now: &Timestamp,
+) -> Result<Vec<Invitation>> {
+    let InvitationFilter { is_received, is_sent, is_pending, before, limit } = filter;
     let args = args![account, *is_received, *is_sent, *is_pending, *now, before.as_deref(), *limit];
     let found = tx.all(LIST, args, read_invitation).await?;
     Ok(found.into_iter().map(|it| it.at(*now)).collect())

@@ -8,9 +8,7 @@ pub(crate) mod rows;
 use const_format::concatcp;
 use jurat_core::{
     id::{AccountId, NodeId, RoundId},
-    round::{
-        OpenRound, Round, RoundClosing, RoundStatus, RoundSummary, consensus::Outcome, job::JobKind,
-    },
+    round::{OpenRound, Round, RoundClosing, RoundFilter, RoundSummary},
     time::Timestamp,
 };
 
@@ -58,7 +56,7 @@ impl RoundOps<'_> {
         self,
         behalf: &Behalf,
         round: &OpenRound,
-        idempotency: Option<&IdempotencyRecord>,
+        idempotency: Option<&IdempotencyRecord<RoundOpening>>,
     ) -> Result<WriteOutcome<RoundOpening, RoundOpenRefusal>> {
         // Encoded here, because SQLite has only one thread that writes.
         let row = RoundRow::new(round)?;
@@ -140,19 +138,6 @@ pub enum RoundCharge {
 /// Another node ended the round or took it over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundLost;
-
-/// The rounds to list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoundFilter {
-    pub kind: Option<JobKind>,
-    pub outcome: Option<Outcome>,
-    pub state: Option<RoundStatus>,
-    pub limit: u32,
-    /// Starts after this round, and continues with older ones.
-    pub before: Option<RoundId>,
-    /// Ends before this round.
-    pub after: Option<RoundId>,
-}
 
 /// The rounds to take over, the new node, and its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]

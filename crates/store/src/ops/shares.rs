@@ -4,7 +4,7 @@ use jurat_core::{
     account::AccountKind,
     id::AccountId,
     time::Timestamp,
-    workflow::share::{Share, ShareAction, ShareState},
+    workflow::share::{Share, ShareAction, ShareFilter, ShareState},
 };
 
 use super::workflows::{PRINCIPALS, label, lock, role_of_rank};
@@ -21,7 +21,7 @@ operations! {
     pub struct ShareOps = store.shares();
     reads {
         /// The shares of the caller, newest workflow first.
-        fn list(query: &ShareQuery) -> Vec<Share> = share_list;
+        fn list(caller: &AccountId, filter: &ShareFilter) -> Vec<Share> = share_list;
     }
     writes {
         /// Accepts or declines a share, or declines every share of its owner, now and later.
@@ -29,17 +29,6 @@ operations! {
         /// Accepts a pending share, because it was used.
         fn note_use(used: &ShareUse) -> (), or ShareRefusal = share_use;
     }
-}
-
-/// Selects shares.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShareQuery {
-    pub caller: AccountId,
-    /// Only shares in this state; if absent, all except declined ones.
-    pub state: Option<ShareState>,
-    /// Starts after this id, towards older ones.
-    pub before: Option<String>,
-    pub limit: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,10 +120,14 @@ const BLOCKED: &str = "\
 /// Sorts after every id.
 const LAST: &str = "~";
 
-async fn share_list(tx: &mut Tx<'_>, query: &ShareQuery) -> Result<Vec<Share>> {
-    let before = query.before.as_deref().unwrap_or(LAST);
-    let state = query.state.map(ShareState::as_str);
-    tx.all(LIST, args![&query.caller, before, state, query.limit], read_share).await
+async fn share_list(
+    tx: &mut Tx<'_>,
+    caller: &AccountId,
+    filter: &ShareFilter,
+) -> Result<Vec<Share>> {
+    let before = filter.before.as_deref().unwrap_or(LAST);
+    let state = filter.state.map(ShareState::as_str);
+    tx.all(LIST, args![caller, before, state, filter.limit], read_share).await
 }
 
 fn read_share(cells: &dyn DbRow) -> Result<Share> {

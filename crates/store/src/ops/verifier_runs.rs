@@ -6,9 +6,8 @@ use const_format::concatcp;
 use jurat_core::{
     id::{AccountId, RoundId},
     round::OpenRound,
-    time::Timestamp,
     verifier::run::{
-        VerifierRun, VerifierRunEnd, VerifierRunError, VerifierRunPurpose, VerifierRunTicket,
+        VerifierRun, VerifierRunEnd, VerifierRunError, VerifierRunFilter, VerifierRunTicket,
         VerifierRunVerdict,
     },
 };
@@ -33,22 +32,6 @@ operations! {
         /// The account's runs, newest first.
         fn list(account: &AccountId, filter: &VerifierRunFilter) -> Vec<VerifierRun> = list::list;
     }
-}
-
-/// The runs to list, newest first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerifierRunFilter {
-    pub verifier_id: Option<String>,
-    pub version: Option<u32>,
-    pub verdict: Option<VerifierRunVerdict>,
-    pub purpose: Option<VerifierRunPurpose>,
-    /// Begun at this time or later.
-    pub since: Option<Timestamp>,
-    /// Begun before this time.
-    pub until: Option<Timestamp>,
-    pub limit: u32,
-    /// Starts after this run, and continues with older ones.
-    pub before: Option<String>,
 }
 
 /// A run that begins.

@@ -17,7 +17,7 @@ use jurat_core::{
         AccessRole, GrantLine, NewBinding, NewFile, OwnershipFilter, ReachableWorkflow, Slug,
         VersionSource, Workflow, WorkflowSelector,
         operation::{
-            ForkLineage, GrantRevocationResult, OfferOutcome, WorkflowFileBytes,
+            ForkLineage, GrantRevocationResult, OfferOutcome, WorkflowFileBytes, WorkflowFilter,
             WorkflowGrantResult, WorkflowLeaveResult, WorkflowSaveResult, WorkflowView,
         },
     },
@@ -43,7 +43,8 @@ operations! {
         /// A workflow that the caller can reach, with the requested version or the current one.
         fn get(asked: &WorkflowLookup) -> NameMatch<WorkflowView> = read::get;
         /// Workflows that the caller can reach, newest first.
-        fn list(query: &WorkflowQuery) -> Vec<ReachableWorkflow> = read::list;
+        fn list(caller: &AccountId, filter: &WorkflowFilter) -> Vec<ReachableWorkflow>
+            = read::list;
         /// Workflows that the caller can reach and that contain some of the words, roughly best
         /// first, each with the words of its body.
         fn search(wanted: &WorkflowWordSearch) -> Vec<(ReachableWorkflow, String)> = read::search;
@@ -134,21 +135,6 @@ pub struct WorkflowWordSearch {
     pub tag: Option<String>,
     /// In lower case.
     pub words: Vec<String>,
-    pub limit: u32,
-}
-
-/// Selects workflows, newest first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkflowQuery {
-    pub caller: AccountId,
-    pub whose: OwnershipFilter,
-    /// Includes the caller's own archived workflows.
-    pub with_archived: bool,
-    pub tag: Option<String>,
-    /// A text in the name, the description, the outcome or the tags.
-    pub search: Option<String>,
-    /// Starts after this id, towards older ones.
-    pub before: Option<String>,
     pub limit: u32,
 }
 

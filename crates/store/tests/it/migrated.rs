@@ -5,14 +5,15 @@ use std::{fs, path::Path};
 use jurat_core::{
     agent_run::{AgentRunFilter, AgentRunKey, AgentRunSpec},
     id::{AccountId, RoundId},
+    idempotency::SavedAnswer,
     round::{Round, RoundEnding, decision::DecisionEntry, replica::Label},
     task::{TaskFilter, TaskKey, agent_event::AgentEventFilter},
-    verifier::VerifierSelector,
-    workflow::{OwnershipFilter, WorkflowSelector},
+    verifier::{VerifierSelector, run::VerifierRunFilter},
+    workflow::{OwnershipFilter, WorkflowSelector, operation::WorkflowFilter},
 };
 use jurat_store::{
     Behalf, KeyRecord, NameMatch, RoundCharge, RoundTakeover, Store, TakeoverScope,
-    TaskEventsQuery, TeamListQuery, VerifierRunFilter, WorkflowLookup, WorkflowQuery, WriteOutcome,
+    TaskEventsQuery, TeamListQuery, WorkflowLookup, WriteOutcome,
 };
 
 use crate::samples::{
@@ -90,6 +91,7 @@ pub(crate) async fn everything_is_there(fixture: &Fixture, store: &Store) {
         assert!(!key.key.scopes.is_empty());
     }
 
+    answers_are_there(fixture, store).await;
     registry_is_there(fixture, store).await;
     sharing_is_there(fixture, store).await;
     tasks_are_there(fixture, store).await;
@@ -101,6 +103,27 @@ pub(crate) async fn everything_is_there(fixture: &Fixture, store: &Store) {
     assert_eq!(replicas.map(|it| it.replicas.len()).sum::<usize>(), fixture.count("replicas"));
     for round in &rounds {
         sealed_as_it_was(round, store).await;
+    }
+}
+
+/// The answers under idempotency keys, as the program of that version encoded them.
+async fn answers_are_there(fixture: &Fixture, store: &Store) {
+    let rows = fixture.rows.lines().filter(|line| line.starts_with("insert into idempotency "));
+    for row in rows {
+        let (_, values) = row.split_once(" values ('").unwrap();
+        let mut names = values.split("', '");
+        let (account, key) = (names.next().unwrap(), names.next().unwrap());
+        // A round is its own answer; another write has a tag and a text.
+        let expected = values.split_once(", null, ").and_then(|(_, rest)| {
+            let (tag, rest) = rest.split_once(", '")?;
+            let (text, _) = rest.rsplit_once("', ")?;
+            Some(SavedAnswer { tag: tag.parse().ok()?, text: text.replace("''", "'") })
+        });
+        let account = AccountId::parse(account).unwrap();
+        let found = store.idempotency().get(&Behalf::from(&account), &account, key).await.unwrap();
+        let found = found.unwrap_or_else(|| panic!("{}: {key} is gone", fixture.name));
+        assert_eq!(found.answer, expected, "{}: {key}", fixture.name);
+        assert_eq!(found.answer.is_some(), found.round.is_none(), "{}: {key}", fixture.name);
     }
 }
 
@@ -137,8 +160,7 @@ async fn sharing_is_there(fixture: &Fixture, store: &Store) {
     for account in first_values(fixture, "accounts") {
         let account = AccountId::parse(&account).unwrap();
         let whose = Behalf::Account(account.clone());
-        let query = WorkflowQuery {
-            caller: account.clone(),
+        let filter = WorkflowFilter {
             whose: OwnershipFilter::Mine,
             with_archived: true,
             tag: None,
@@ -146,7 +168,7 @@ async fn sharing_is_there(fixture: &Fixture, store: &Store) {
             before: None,
             limit: 1_000,
         };
-        for found in store.workflows().list(&whose, &query).await.unwrap() {
+        for found in store.workflows().list(&whose, &account, &filter).await.unwrap() {
             let asked = WorkflowLookup {
                 caller: account.clone(),
                 which: WorkflowSelector::Id(found.workflow.id.clone()),
@@ -199,16 +221,7 @@ async fn tasks_are_there(fixture: &Fixture, store: &Store) {
 }
 
 fn every_run() -> VerifierRunFilter {
-    VerifierRunFilter {
-        verifier_id: None,
-        version: None,
-        verdict: None,
-        purpose: None,
-        since: None,
-        until: None,
-        limit: 1_000,
-        before: None,
-    }
+    VerifierRunFilter { limit: 1_000, ..VerifierRunFilter::default() }
 }
 
 /// The decision that is made of all that was read has the bytes and the digest of the one recorded.

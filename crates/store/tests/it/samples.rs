@@ -9,8 +9,8 @@ use jurat_core::{
     id::{AccountId, NodeId, RoundId, uuid},
     list::ListPage,
     round::{
-        ClosingSummary, OpenRound, RetainedRequest, Round, RoundClosing, RoundEnding, RoundSummary,
-        Seat,
+        ClosingSummary, OpenRound, RetainedRequest, Round, RoundClosing, RoundEnding, RoundFilter,
+        RoundSummary, Seat,
         candidate::{ArtifactRef, Evidence, InlineEvidence},
         consensus::{Consensus, Outcome, ScoreSummary},
         decision::DecisionEntry,
@@ -31,8 +31,8 @@ use jurat_core::{
 };
 use jurat_store::{
     Behalf, CreditGrant, KeyRecord, NameMatch, NewVerifierVersion, ReachedVersion, RoundCharge,
-    RoundFilter, RoundLost, RoundOpenRefusal, RoundOpening, RoundTakeover, Store, TakeoverScope,
-    VerifierLookup, VerifierQuery, VersionQuery, WriteOutcome,
+    RoundLost, RoundOpenRefusal, RoundOpening, RoundTakeover, Store, TakeoverScope, VerifierLookup,
+    VerifierQuery, VersionQuery, WriteOutcome,
 };
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ pub(crate) fn page(after: Option<&str>, limit: u32) -> ListPage {
 }
 
 pub(crate) fn newest(limit: u32) -> RoundFilter {
-    RoundFilter { kind: None, outcome: None, state: None, after: None, limit, before: None }
+    RoundFilter { limit, ..RoundFilter::default() }
 }
 
 pub(crate) fn executor(name: &str) -> Executor {

@@ -3,7 +3,12 @@
 use jurat_client::{executors, rounds, sessions};
 use jurat_core::code::ProblemCode;
 use jurat_testkit::{app::TestApp, fake_executor::Behaviour};
-use jurat_wire::api::{consensus_reply::RoundReply, events::FINAL};
+use jurat_wire::api::{
+    consensus_reply::RoundReply,
+    consensus_request::{RoundFieldsDraft, ValidateDraft},
+    events::FINAL,
+    kit::terms::ConsensusTermsDraft,
+};
 use serde_json::json;
 
 #[tokio::test]
@@ -27,7 +32,12 @@ async fn events_come_before_the_reply() {
     let app = TestApp::new().await;
     let _fakes = app.executors([Behaviour::default()]).await;
     let client = app.admin().client();
-    let call = rounds::validate(&json!({ "claim": "2 + 2 = 4", "consensus": { "replicas": 1 } }));
+    let consensus = ConsensusTermsDraft { replicas: Some(1), ..ConsensusTermsDraft::default() };
+    let call = rounds::validate(&ValidateDraft {
+        claim: json!("2 + 2 = 4"),
+        round: RoundFieldsDraft { consensus: Some(consensus), session_id: None },
+        ..ValidateDraft::default()
+    });
     let mut names = Vec::new();
     let reply = client.watch(call, FINAL, |event| names.push(event.name.clone())).await.unwrap();
     let RoundReply::Verdict(verdict) = reply.value else { panic!("{:?}", reply.value) };

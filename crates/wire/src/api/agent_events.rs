@@ -20,7 +20,8 @@ use utoipa::{
 use super::kit::{
     faults::RequestFaults,
     request::{
-        self, FieldFault, FieldPath, RequestField, SchemaParts, object, one_of, request, text,
+        self, DraftField, FieldFault, FieldPath, RequestField, SchemaParts, object, one_of,
+        request, text,
         unknown::FieldShape,
         values,
         values::{NAME, NOT_BLANK, NotBlank, anything, filled_text, is_name},
@@ -39,7 +40,7 @@ const LONGEST_LABEL: usize = 256;
 
 request! {
     /// An event to send to an executor. Events of tasks are caused by tasks, and cannot be sent.
-    pub strict struct SendAgentEventRequest {
+    pub strict struct SendAgentEventRequest, draft SendAgentEventDraft {
         event_type: SendableEvent,
         /// An executor that is registered with `agent_events_url`.
         target_executor: EventTarget,
@@ -66,7 +67,7 @@ request! {
 
 values! {
     /// Types of events that can be sent.
-    pub named struct SendableEvent(AgentEventType):
+    pub named struct SendableEvent(AgentEventType as String):
         text()
             .description(Some("Types of events that can be sent."))
             .enum_values(Some(sendable()))
@@ -110,6 +111,10 @@ impl RequestField for PassedEnvelope {
     fn shape() -> FieldShape {
         AgentEnvelope::shape()
     }
+}
+
+impl DraftField for PassedEnvelope {
+    type Draft = Value;
 }
 
 /// Reads an event to send; a problem names all faults.

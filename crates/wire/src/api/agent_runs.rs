@@ -18,7 +18,7 @@ pub use self::{
         AgentRunSubmitted, AgentStepBody, BucketCandidate, RUN, RUN_EVENT, ResultAggregation,
         ResultBucket, body, event, line, result_body, submitted,
     },
-    spec::{AgentRunRequestBody, AgentRunSpecBody, CancelRunRequest, SubmitRun},
+    spec::{AgentRunRequestBody, AgentRunSpecBody, CancelRunDraft, CancelRunRequest, SubmitRun},
 };
 use super::{
     kit::{

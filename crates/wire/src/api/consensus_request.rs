@@ -20,8 +20,8 @@ use super::{
         faults::RequestFaults,
         json::kind,
         request::{
-            self, FieldFault, FieldPath, RequestField, SchemaParts, add_component, component,
-            named, object, one_of, request, text,
+            self, DraftField, FieldFault, FieldPath, RequestField, SchemaParts, add_component,
+            component, named, object, one_of, request, text,
             unknown::FieldShape,
             values,
             values::{NOT_BLANK, NotBlank, Whole},
@@ -42,7 +42,7 @@ const LARGEST_SAFE: u64 = 9_007_199_254_740_991;
 request! {
     /// A request to delegate a job. Unknown fields are refused, except names that begin with `x_`,
     /// which are reserved for the caller.
-    pub strict struct DelegateRequest {
+    pub strict struct DelegateRequest, draft DelegateDraft {
         /// The job to do.
         objective: NotBlank,
         /// The input of the job; defaults to `{}`.
@@ -54,7 +54,7 @@ request! {
 
     /// A request to validate a candidate. Unknown fields are refused, except names that begin with
     /// `x_`, which are reserved for the caller.
-    pub strict struct ValidateRequest {
+    pub strict struct ValidateRequest, draft ValidateDraft {
         claim: Claim;
         ..candidate: CandidateFields,
         ..job: JobFields,
@@ -63,7 +63,7 @@ request! {
 
     /// A request to fact-check a claim. Unknown fields are refused, except names that begin with `x_`,
     /// which are reserved for the caller.
-    pub strict struct FactcheckRequest {
+    pub strict struct FactcheckRequest, draft FactcheckDraft {
         claim: FactClaim,
         /// Defaults to `standard`.
         mode: Option<words::FactcheckMode>,
@@ -96,7 +96,7 @@ request! {
     }
 
     /// The fields of every job.
-    pub open struct JobFields {
+    pub open struct JobFields, draft JobFieldsDraft {
         /// Additional context for the executors.
         context: Option<Value>,
         /// Tools that the executors may use; passed on to them.
@@ -111,7 +111,7 @@ request! {
     }
 
     /// The fields that belong to a candidate.
-    pub open struct CandidateFields {
+    pub open struct CandidateFields, draft CandidateFieldsDraft {
         /// Schema that the output must match; takes precedence over `execution.output_schema`.
         output_schema: Option<JsonSchema>,
         /// Evidence for the candidate, as text.
@@ -122,20 +122,20 @@ request! {
     }
 
     /// The terms of a round.
-    pub open struct RoundFields {
+    pub open struct RoundFields, draft RoundFieldsDraft {
         consensus: Option<ConsensusTerms>,
         /// Used as a pool of one session if there is no `session_pool`.
         session_id: Option<SessionRef>,
     }
 
     /// Evidence as text.
-    pub strict struct EvidenceText {
+    pub strict struct EvidenceText, draft EvidenceTextDraft {
         mime: String,
         content: String,
     }
 
     /// Evidence stored elsewhere. It is fetched if a policy or a task requires it.
-    pub strict struct EvidenceRef {
+    pub strict struct EvidenceRef, draft EvidenceRefDraft {
         uri: String,
         digest: String,
         size_bytes: Whole<0, LARGEST_SAFE>,
@@ -146,7 +146,7 @@ request! {
     }
 
     /// How to do the job.
-    pub strict struct ExecutionLimits as "Execution" {
+    pub strict struct ExecutionLimits as "Execution", draft ExecutionDraft {
         /// Deadline of the whole round; defaults to 60000.
         timeout_ms: Option<TimeoutMs>,
         /// The deadline in seconds, if there is no `timeout_ms`.
@@ -175,7 +175,7 @@ values! {
         => json_schema;
 
     /// The claim of a fact check, and the claim's text.
-    pub named struct FactClaim((Value, String)):
+    pub named struct FactClaim((Value, String) as Value):
         one_of("The claim as text, or an object with the text in `text` or `claim`.")
             .item(text().pattern(Some(NOT_BLANK)))
             .item(object())
@@ -210,6 +210,10 @@ impl<T: RequestField> RequestField for EvidenceItem<T> {
     }
 }
 
+impl<T: DraftField> DraftField for EvidenceItem<T> {
+    type Draft = T::Draft;
+}
+
 /// The candidate of a validate request: an output alone, or an object with the output, its schema
 /// and its evidence.
 #[derive(Debug)]
@@ -242,6 +246,10 @@ impl RequestField for Claim {
     fn shape() -> FieldShape {
         FieldShape::Free
     }
+}
+
+impl DraftField for Claim {
+    type Draft = Value;
 }
 
 named!(

@@ -33,7 +33,7 @@ const NOTHING: &str = "0.00";
 
 request! {
     /// Credit to grant or take back.
-    pub strict struct GrantRequest {
+    pub strict struct GrantRequest, draft GrantDraft {
         /// US dollars as text, with up to six decimal places; negative to take back available credit.
         amount_usd: UsdAmount,
         /// Reason, recorded in the ledger.
@@ -43,7 +43,7 @@ request! {
 
 values! {
     /// An amount other than zero, in millionths of a credit.
-    pub struct UsdAmount(i64): text().pattern(Some(AMOUNT)) => amount;
+    pub struct UsdAmount(i64 as String): text().pattern(Some(AMOUNT)) => amount;
 
     /// The reason for a grant.
     pub struct GrantNote(String): text().max_length(Some(LONGEST_NOTE)) => note;

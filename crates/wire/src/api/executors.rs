@@ -24,15 +24,15 @@ use super::{
         faults::RequestFaults,
         member::OptionalMember,
         request::{
-            self, FieldFault, FieldPath, Hidden, RequestField, SchemaParts, add_component,
-            component, named, one_of, request, text,
+            self, DraftField, DraftValue, FieldFault, FieldPath, Hidden, RequestField, SchemaParts,
+            add_component, component, named, one_of, request, text,
             unknown::FieldShape,
             values,
             values::{ResourceName, text_of},
         },
         time::Time,
     },
-    sessions::{self, SessionBody, SessionOfExecutor},
+    sessions::{self, SessionBody, SessionOfExecutor, SessionOfExecutorDraft},
 };
 use crate::problem::Problem;
 
@@ -49,7 +49,7 @@ request! {
     /// A request to register an executor.
     ///
     /// `remote`, `target_node` and `scope` are refused with `not_supported`.
-    pub strict struct AddExecutorRequest {
+    pub strict struct AddExecutorRequest, draft AddExecutorDraft {
         remote: Hidden<DirectOnly>,
         target_node: Hidden<DirectOnly>,
         scope: Hidden<DirectOnly>,
@@ -115,6 +115,20 @@ impl RequestField for SessionChoice {
     fn shape() -> FieldShape {
         SessionOfExecutor::shape()
     }
+}
+
+/// The session to add with an executor, as a caller writes it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum SessionChoiceDraft {
+    Wanted(bool),
+    Session(SessionOfExecutorDraft),
+}
+
+impl DraftValue for SessionChoiceDraft {}
+
+impl DraftField for SessionChoice {
+    type Draft = SessionChoiceDraft;
 }
 
 named!(

@@ -35,7 +35,7 @@ const DEFAULT_GRACE_S: u64 = 86_400;
 
 request! {
     /// A request to create a key. Unknown fields are ignored, unless one looks like a misspelt field.
-    pub open struct CreateKeyRequest {
+    pub open struct CreateKeyRequest, draft CreateKeyDraft {
         /// Name of the key; no `/` and no control characters.
         name: KeyName,
         /// Scopes of the key. Defaults to all scopes of the creating key except `admin`; for an admin,
@@ -54,7 +54,7 @@ request! {
     }
 
     /// How to rotate a key.
-    pub strict struct RotateKeyRequest {
+    pub strict struct RotateKeyRequest, draft RotateKeyDraft {
         /// How long the old key stays valid; defaults to one day.
         grace_seconds: Option<Whole<0, LONGEST_GRACE_S>>,
     }
@@ -69,15 +69,15 @@ values! {
         => name;
 
     /// At least one scope.
-    pub struct ScopeList(BTreeSet<Scope>):
+    pub struct ScopeList(BTreeSet<Scope> as Vec<String>):
         list_of::<words::Scope>().min_items(Some(1)) => scope_list, with words::Scope;
 
     /// The id of an account in a request.
-    pub struct AccountField(AccountId):
+    pub struct AccountField(AccountId as String):
         text().pattern(Some("^acct_[A-Za-z0-9]{1,40}$")) => account_id;
 
     /// A time with any UTC offset.
-    pub struct ExpiryTime(Timestamp):
+    pub struct ExpiryTime(Timestamp as String):
         text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))) => expiry;
 }
 

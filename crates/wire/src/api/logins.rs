@@ -15,12 +15,12 @@ use crate::problem::Problem;
 
 request! {
     /// An address to send a code to.
-    pub open struct CodeRequest {
+    pub open struct CodeRequest, draft CodeDraft {
         email: Identifier,
     }
 
     /// A code received by e-mail.
-    pub open struct VerifyCodeRequest {
+    pub open struct VerifyCodeRequest, draft VerifyCodeDraft {
         /// The address that the code was sent to.
         email: Identifier,
         code: Identifier,
@@ -33,7 +33,7 @@ request! {
     }
 
     /// A user's answer to a waiting program.
-    pub strict struct ApproveRequest {
+    pub strict struct ApproveRequest, draft ApproveDraft {
         /// The code that the program shows, such as `BCDF-GHJK`.
         user_code: Identifier,
         /// Whether to approve the program; defaults to true.

@@ -1,5 +1,9 @@
 //! The JSON-RPC envelope of Model Context Protocol messages, as far as the HTTP layer checks it.
 
+use std::borrow::Cow;
+
+use jurat_core::account::caller::Scope;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -47,6 +51,32 @@ pub struct McpError {
     message: String,
     #[schema(required = false)]
     data: Option<Value>,
+}
+
+/// What a client needs to know to ask for access, as in RFC 9728. There is no authorization server:
+/// the key of an account is the bearer token.
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
+pub struct ProtectedResource<'a> {
+    /// The URL that is protected.
+    pub resource: Cow<'a, str>,
+    pub resource_name: Cow<'a, str>,
+    /// A page that explains how to get a key.
+    pub resource_documentation: Cow<'a, str>,
+    /// Scopes that a key can have.
+    pub scopes_supported: Vec<Cow<'a, str>>,
+    /// How a request carries the key.
+    pub bearer_methods_supported: Vec<Cow<'a, str>>,
+}
+
+/// The metadata of the server, or of its path `path`.
+pub fn protected_resource(base: &str, path: &str) -> ProtectedResource<'static> {
+    ProtectedResource {
+        resource: Cow::Owned(format!("{base}{path}")),
+        resource_name: Cow::Borrowed("Jurat"),
+        resource_documentation: Cow::Owned(format!("{base}/docs")),
+        scopes_supported: Scope::OWN.iter().map(|it| Cow::Borrowed(it.as_str())).collect(),
+        bearer_methods_supported: vec![Cow::Borrowed("header")],
+    }
 }
 
 /// Checks whether a document can be a message; the error is the reason why not.

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 
 request! {
     /// A handle for an account or a new team.
-    pub open struct HandleRequest {
+    pub open struct HandleRequest, draft HandleDraft {
         /// 3 to 40 lowercase letters, digits and hyphens, with no hyphen at either end.
         handle: Identifier,
     }

@@ -10,8 +10,8 @@ use super::kit::{
     faults::RequestFaults,
     json::short,
     request::{
-        FieldFault, FieldPath, Hidden, RequestField, SchemaParts, add_component, component, named,
-        noted, object, one_of, request, text,
+        DraftField, FieldFault, FieldPath, Hidden, RequestField, SchemaParts, add_component,
+        component, named, noted, object, one_of, request, text,
         unknown::FieldShape,
         values,
         values::{NotBlank, Whole, number, text_of},
@@ -32,7 +32,7 @@ pub struct PolicyRequest {
 
 request! {
     /// The policy of a request: the deciding rules and the required sessions.
-    pub strict struct PolicyObject {
+    pub strict struct PolicyObject, draft PolicyObjectDraft {
         /// The deciding policy, such as `vp.schema_only.v1`.
         policy_id: Option<NotBlank>,
         /// The parameters of the policy. Needs `policy_id`.
@@ -47,7 +47,7 @@ request! {
     }
 
     /// The sessions required for a fact check.
-    pub strict struct FactcheckPolicy {
+    pub strict struct FactcheckPolicy, draft FactcheckPolicyDraft {
         policy_id: Hidden<NotBlank>,
         policy_params: Hidden<PolicyParams>,
         policy_version: Hidden<String>,
@@ -57,7 +57,7 @@ request! {
     }
 
     /// The sessions that a request is routed to, and how long they may take.
-    pub open struct PolicyRouting {
+    pub open struct PolicyRouting, draft PolicyRoutingDraft {
         /// Lowest tier of sessions to route to; also sets the number of replicas: 1, 3 or 5.
         tier: Option<RequiredTier>,
         /// Labels that every session routed to must have.
@@ -77,10 +77,10 @@ values! {
     pub struct PolicyParams(Value): object() => params;
 
     /// A tier that a request can require.
-    pub struct RequiredTier(Tier) like words::Tier => tier;
+    pub struct RequiredTier(Tier as String) like words::Tier => tier;
 
     /// A deadline in seconds, converted to milliseconds.
-    pub struct Seconds(u64): number().minimum(Some(0.001)).maximum(Some(600)) => seconds;
+    pub struct Seconds(u64 as f64): number().minimum(Some(0.001)).maximum(Some(600)) => seconds;
 }
 
 /// The policy of a request: a policy id, a tier, or an object with both.
@@ -114,6 +114,11 @@ impl RequestField for PolicyChoice {
     fn shape() -> FieldShape {
         PolicyObject::shape()
     }
+}
+
+/// An object can say everything that a word can.
+impl DraftField for PolicyChoice {
+    type Draft = PolicyObjectDraft;
 }
 
 named!(
@@ -156,6 +161,10 @@ impl RequestField for FactcheckPolicyChoice {
     fn shape() -> FieldShape {
         FactcheckPolicy::shape()
     }
+}
+
+impl DraftField for FactcheckPolicyChoice {
+    type Draft = FactcheckPolicyDraft;
 }
 
 named!(

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 
 request! {
     /// A request to remove old data.
-    pub strict struct PruneRequest {
+    pub strict struct PruneRequest, draft PruneDraft {
         /// Only count what would be removed; defaults to `false`.
         dry_run: Option<bool>,
     }

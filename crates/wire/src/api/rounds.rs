@@ -30,6 +30,10 @@ pub struct RoundBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub task_id: Option<Cow<'a, str>>,
+    /// The verifier run that the round carries out, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub verifier_run_id: Option<Cow<'a, str>>,
     /// The request in one line; null if it is not stored or was erased or pruned.
     #[schema(required = true)]
     pub asked: Option<Cow<'a, str>>,
@@ -136,6 +140,7 @@ fn line<'a>(open: &'a OpenRound, closing: Option<&'a ClosingSummary>) -> RoundBo
         kind: Kind(open.kind),
         state: RoundState(closing.map(|closing| closing.ending)),
         task_id: open.step.as_ref().map(|step| step.task_id.as_str()).map(Cow::Borrowed),
+        verifier_run_id: open.run.as_ref().map(|run| run.id.as_str()).map(Cow::Borrowed),
         asked: open.kept.asked.as_ref().map(|asked| asked.line.as_str()).map(Cow::Borrowed),
         sessions: open.seats.iter().map(|seat| Cow::Borrowed(seat.session_id.as_str())).collect(),
         policy_id: Cow::Borrowed(&open.policy_id),

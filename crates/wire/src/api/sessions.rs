@@ -23,7 +23,7 @@ use crate::problem::Problem;
 
 request! {
     /// A request to add a session. `session_id` is an alias of `id`.
-    pub strict struct AddSessionRequest {
+    pub strict struct AddSessionRequest, draft AddSessionDraft {
         id | session_id: NewSessionId,
         /// The name of its executor.
         executor: ResourceName;
@@ -31,14 +31,14 @@ request! {
     }
 
     /// A session that is added with an executor; named like it by default.
-    pub strict struct SessionOfExecutor {
+    pub strict struct SessionOfExecutor, draft SessionOfExecutorDraft {
         id | session_id: Option<NewSessionId>,
         executor: Hidden<OwnExecutor>;
         ..terms: SessionTerms
     }
 
     /// The properties of a new session besides its names.
-    pub open struct SessionTerms {
+    pub open struct SessionTerms, draft SessionTermsDraft {
         /// One of the profiles that the executor declares; defaults to `default`.
         profile: Option<NotBlank>,
         tier: Option<words::Tier>,
@@ -68,7 +68,7 @@ values! {
         object().additional_properties(Some(text().min_length(Some(1)))) => task_types;
 
     /// Expected share of correct answers, in thousandths.
-    pub struct Reliability(u16):
+    pub struct Reliability(u16 as f64):
         number().minimum(Some(0.01)).maximum(Some(0.99)) => reliability;
 }
 

@@ -12,14 +12,14 @@ pub use self::{
     contract::{TaskContractBody, checked_id as task_id},
     decision::{DecidedCandidate, DecisionBody, TaskCallRounds, decision},
     event::{TASK, TASK_EVENT, TaskEventBody, TaskEventName, event_body},
-    feedback::{FeedbackRequest, decode_feedback},
+    feedback::{FeedbackDraft, FeedbackRequest, decode_feedback},
     reply::{
         BudgetAccount, CandidateBody, SettlingBody, TaskBody, TaskLeaseBody, TaskLine,
         TaskRosterBody, TaskSpendingBody, TaskSummaryBody, TaskView, VoteBody, body, summary,
         whole,
     },
     request::{
-        CancelTaskRequest, ExecutorName, SubmitTask, TaskOrder, VoterList, decode_cancel,
-        decode_submit, located,
+        CancelTaskDraft, CancelTaskRequest, ExecutorName, SubmitTask, TaskOrder, VoterList,
+        decode_cancel, decode_submit, located,
     },
 };

@@ -19,13 +19,13 @@ use crate::problem::Problem;
 
 request! {
     /// The user to invite to a team.
-    pub open struct AddMemberRequest {
+    pub open struct AddMemberRequest, draft AddMemberDraft {
         /// An e-mail address, a handle, or an account id.
         user_identifier: Identifier,
     }
 
     /// The user who is offered a team.
-    pub open struct TransferTeamRequest {
+    pub open struct TransferTeamRequest, draft TransferTeamDraft {
         /// An e-mail address, a handle, or an account id.
         new_owner_user_identifier: Identifier,
     }

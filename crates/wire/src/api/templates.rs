@@ -13,9 +13,10 @@ pub use self::{
         searched, shown,
     },
     request::{
-        ArchiveTemplateRequest, DeprecateVersionRequest, ForkTemplateRequest,
-        PublishTemplateRequest, SearchTemplatesRequest, TemplateSearchOrder,
-        TransferTemplateRequest, decode_archive, decode_deprecate, decode_fork, decode_publish,
-        decode_search, decode_transfer, reference,
+        ArchiveTemplateDraft, ArchiveTemplateRequest, DeprecateVersionDraft,
+        DeprecateVersionRequest, ForkTemplateDraft, ForkTemplateRequest, PublishTemplateDraft,
+        PublishTemplateRequest, SearchTemplatesDraft, SearchTemplatesRequest, TemplateSearchOrder,
+        TransferTemplateDraft, TransferTemplateRequest, decode_archive, decode_deprecate,
+        decode_fork, decode_publish, decode_search, decode_transfer, reference,
     },
 };

@@ -6,5 +6,8 @@ mod request;
 pub(crate) use self::request::{RunTimeoutMs, replicas, timeout_ms};
 pub use self::{
     reply::{JudgeBody, VerifierRunBody, VerifierRunStatus, anonymous, line, whole},
-    request::{JudgeCount, JudgeList, RunVerifierRequest, VerifierRunRequest, decode_verifier_run},
+    request::{
+        JudgeCount, JudgeList, RunVerifierDraft, RunVerifierRequest, VerifierRunRequest,
+        decode_verifier_run,
+    },
 };

@@ -7,8 +7,8 @@ mod scores;
 pub use self::{
     reply::{CaseBody, CaseError, CaseEvent, ComparedBody, FlipBody, ReportBody},
     request::{
-        AttackVerifierRequest, CaseOrder, CaseSource, LabelledCase, MeasureOrder,
-        TestVerifierRequest, decode_attack, decode_test,
+        AttackVerifierDraft, AttackVerifierRequest, CaseOrder, CaseSource, LabelledCase,
+        MeasureOrder, TestVerifierDraft, TestVerifierRequest, decode_attack, decode_test,
     },
     scores::{FamilyScores, MeasuredRate, MeasurementScores},
 };

@@ -16,15 +16,17 @@ pub use self::{
         missing,
     },
     grants::{
-        GrantedWorkflow, LeftWorkflow, OfferedWorkflow, RevokeWorkflowGrantRequest,
-        RevokedWorkflowGrant, TransferWorkflowRequest, WorkflowGrantBody, WorkflowGrantList,
+        GrantedWorkflow, LeftWorkflow, OfferedWorkflow, RevokeWorkflowGrantDraft,
+        RevokeWorkflowGrantRequest, RevokedWorkflowGrant, TransferWorkflowDraft,
+        TransferWorkflowRequest, WorkflowGrantBody, WorkflowGrantDraft, WorkflowGrantList,
         WorkflowGrantRequest, already_owned, decode_grant, decode_revoke, decode_transfer,
         grant_line, granted, left, offered, revoked,
     },
     request::{
-        BindingRequest, FileRequest, NewFilesPatch, PatchWorkflowFilesRequest, SaveWorkflowRequest,
-        SearchWorkflowsRequest, WorkflowSearchOrder, decode_patch, decode_save, decode_search,
-        whose,
+        BindingDraft, BindingRequest, FileDraft, FileRequest, NewFilesPatch,
+        PatchWorkflowFilesDraft, PatchWorkflowFilesRequest, SaveWorkflowDraft, SaveWorkflowRequest,
+        SearchWorkflowsDraft, SearchWorkflowsRequest, WorkflowSearchOrder, decode_patch,
+        decode_save, decode_search, whose,
     },
     show::{
         ArchivedWorkflow, DeletedWorkflow, DeletedWorkflowVersion, LineageBody, ListedWorkflow,

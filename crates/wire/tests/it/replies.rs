@@ -20,6 +20,7 @@ use jurat_wire::{
             ClientConfig, CodeSent, DeviceAnswered, DeviceBody, DeviceProblemBody, DeviceTokenBody,
             LoginKeyBody,
         },
+        mcp::ProtectedResource,
         openai::{
             models::{ChatModel, ChatModelList},
             reply::ChatCompletion,
@@ -94,6 +95,7 @@ fn readers() -> BTreeMap<Cow<'static, str>, ReadBack> {
         reader::<CheckupBody<'_>>(),
         reader::<ClaimedHandle<'_>>(),
         reader::<ClientConfig>(),
+        reader::<ProtectedResource<'_>>(),
         reader::<CodeSent>(),
         reader::<CreatedKey>(),
         reader::<DecisionBody<'_>>(),
@@ -201,6 +203,7 @@ fn examples(document: &Value) -> Vec<Example<'_>> {
     for (path, methods) in members(&document["paths"]) {
         for (method, operation) in members(methods) {
             for (status, reply) in members(&operation["responses"]) {
+                let reply = resolved(reply).unwrap_or(reply);
                 let content = members(&reply["content"]).filter(|(kind, _)| kind.ends_with("json"));
                 for (_, content) in content {
                     let schema = content["schema"]["$ref"].as_str().unwrap_or_default();

@@ -103,7 +103,7 @@ pub(crate) struct RequestArgs {
     pub(crate) session: Vec<String>,
     /// Number of spare sessions that can replace failed ones; 0 for none
     #[arg(long, value_name = "N")]
-    pub(crate) spares: Option<u64>,
+    pub(crate) spares: Option<u32>,
     /// Tier of the sessions; also sets the number of replicas unless --replicas does
     #[arg(long, value_parser = ["fast", "safe", "oracle"])]
     pub(crate) tier: Option<String>,

@@ -1,6 +1,7 @@
 //! The verifier of the demo: deployed once, run twice, judged by rules without any model.
 
 use jurat_client::verifiers;
+use jurat_wire::api::verifier_runs::RunVerifierDraft;
 use serde_json::{Value, json};
 
 use super::title;
@@ -21,8 +22,9 @@ pub(super) async fn play(out: Output, client: &ApiClient) -> anyhow::Result<Valu
     let deployed = client.send(verifiers::deploy_bytes(VERIFIER.into())).await?.document();
     let mut runs = Vec::new();
     for response in RESPONSES {
-        let body = json!({ "inputs": { "response": response } });
-        let run = client.send(verifiers::run("names-its-source", &body)).await?;
+        let inputs = [("response".to_owned(), response.to_owned())].into();
+        let draft = RunVerifierDraft { inputs: Some(inputs), ..RunVerifierDraft::default() };
+        let run = client.send(verifiers::run("names-its-source", &draft)).await?;
         if out.format == OutputFormat::Text {
             out.text(&format!("“{response}”\n{}", show_run::result(out, &run.value)))?;
         }

@@ -58,13 +58,18 @@ impl RpcMessage {
         is_off.then(|| self.value["params"]["requestId"].to_string())
     }
 
-    /// The message as a call; `agreed` is the revision that an earlier `initialize` agreed on.
-    pub(super) fn call(&self, agreed: Option<&str>) -> Call<()> {
+    /// The message as a call that selects sets of tools; `agreed` is the revision that an earlier `initialize` agreed on.
+    pub(super) fn call(&self, agreed: Option<&str>, tools: &[String]) -> Call<()> {
         let params = &self.value["params"];
         let own = params["_meta"][REVISION].as_str();
         let agreed = agreed.filter(|_| self.method() != "initialize");
         let name = params["name"].as_str().or_else(|| params["uri"].as_str());
-        Call::post_bytes(PATH, self.bytes.clone())
+        let path = match tools {
+            [] => PATH.to_owned(),
+            // Names of sets are words that need no encoding.
+            some => format!("{PATH}?tools={}", some.join(",")),
+        };
+        Call::post_bytes(path, self.bytes.clone())
             .header("mcp-protocol-version", own.or(agreed).filter(is_plain))
             .header("mcp-method", Some(self.method()).filter(is_plain))
             .header("mcp-name", name.filter(is_plain))

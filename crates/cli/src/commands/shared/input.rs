@@ -1,6 +1,7 @@
 //! Reads input files with a size limit, and as strict JSON, which has exactly one meaning.
 
 use std::{
+    collections::BTreeMap,
     io::{self, Read as _},
     path::Path,
 };
@@ -50,4 +51,15 @@ pub(crate) fn object_of(name: &str, bytes: &[u8]) -> anyhow::Result<Map<String, 
             Err(CliFailure::usage(format!("{name} must contain one JSON object")))
         }
     }
+}
+
+/// Parses a text as one JSON object whose members are strings.
+pub(crate) fn texts_of(name: &str, bytes: &[u8]) -> anyhow::Result<BTreeMap<String, String>> {
+    let text = |(member, value): (String, Value)| match value {
+        Value::String(text) => Ok((member, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Err(CliFailure::usage(format!("`{member}` in {name} must be a string")))
+        }
+    };
+    object_of(name, bytes)?.into_iter().map(text).collect()
 }

@@ -28,7 +28,7 @@ impl CommandContext {
         let most = limit.filter(|_| !all);
         let mut pages = PagedList { call: call.reading(), limit: WHOLE_PAGE, cursor };
         let page = self.with_client(async |client| pages.take(client, most).await).await?;
-        Ok(Reply::of_document(&json!(page))?)
+        self.or_print_unread(Reply::of_document(&json!(page)).map_err(Into::into))
     }
 
     /// Prints a note on how to see more of a list, or how to begin an empty one.

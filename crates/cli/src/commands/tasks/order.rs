@@ -57,7 +57,7 @@ async fn server_time(client: &ApiClient) -> anyhow::Result<Timestamp> {
     Ok(reply.date.unwrap_or_else(|| SystemClock.now()))
 }
 
-/// The submission: the file, changed by the flags.
+/// The submission: the file, which is a user's document, changed by the flags.
 async fn call(
     client: &ApiClient,
     file: Map<String, Value>,

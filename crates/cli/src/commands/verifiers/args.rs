@@ -196,6 +196,13 @@ pub(crate) struct JudgeArgs {
     pub(crate) fresh: bool,
 }
 
+impl JudgeArgs {
+    /// The number of judges, if it is given.
+    pub(crate) fn count(&self) -> Option<u8> {
+        self.replicas.as_deref()?.parse().ok()
+    }
+}
+
 /// The workflow and the job that a run belongs to.
 #[derive(Debug, Args)]
 pub(crate) struct ProvenanceArgs {

@@ -1,8 +1,11 @@
 //! `jurat verifiers deploy`.
 
-use jurat_client::verifiers::{self, MeasureKind};
-use jurat_wire::api::{verifier_tests::ReportBody, verifiers::DeployedVerifier};
-use serde_json::{Map, Value, json};
+use jurat_client::verifiers;
+use jurat_wire::api::{
+    verifier_tests::{ReportBody, TestVerifierDraft},
+    verifiers::DeployedVerifier,
+};
+use serde_json::{Value, json};
 
 use super::show_measurement;
 use super::{CommandContext, measure};
@@ -15,6 +18,7 @@ use crate::{
 };
 
 pub(super) async fn run(context: &CommandContext, args: &DeployVerifierArgs) -> anyhow::Result<u8> {
+    // The verifier is a user's document.
     let mut body = input::object(&format!("`{}`", args.file.display()), &args.file)?;
     if let Some(token) = &args.expected_version_token {
         body.insert("expected_version_token".to_owned(), json!(token));
@@ -90,13 +94,14 @@ async fn measured(
     deployed: &DeployedVerifier<'_>,
     before: PriorVersion,
 ) -> anyhow::Result<Reply<ReportBody<'static>>> {
-    let mut body = Map::new();
-    body.insert("version".to_owned(), json!(deployed.version));
-    if before == PriorVersion::Tested {
-        body.insert("previous_cases".to_owned(), json!(true));
-        body.insert("compare".to_owned(), json!(true));
-    }
-    let call = verifiers::measure(&deployed.verifier_id, MeasureKind::Test, &Value::Object(body));
+    let again = (before == PriorVersion::Tested).then_some(true);
+    let draft = TestVerifierDraft {
+        version: Some(deployed.version),
+        previous_cases: again,
+        compare: again,
+        ..TestVerifierDraft::default()
+    };
+    let call = verifiers::test(&deployed.verifier_id, &draft);
     Ok(measure::ask(context, client, call).await?)
 }
 

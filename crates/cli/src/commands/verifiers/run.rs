@@ -1,19 +1,20 @@
 //! `jurat verifiers run`.
 
+use std::collections::BTreeMap;
+
 use jurat_client::verifiers;
 use jurat_core::verifier::{VerifierRef, VerifierSelector};
-use jurat_wire::api::verifier_runs::VerifierRunBody;
+use jurat_wire::api::verifier_runs::{RunVerifierDraft, VerifierRunBody};
 use quick_junit::{TestCase, TestCaseStatus};
-use serde_json::{Map, Value, json};
 
 use super::CommandContext;
 use super::show_run;
 use crate::{
-    args::{JudgeArgs, RunVerifierArgs, VerifierInputArgs},
+    args::{RunVerifierArgs, VerifierInputArgs},
     client::Reply,
     commands::shared::{
         gate::{LEAST, NEGATIVE, PASSED, UNDECIDED, is_below},
-        input,
+        given, input,
         junit::{self, JunitFile, property},
     },
     failure::{CliFailure, ERROR},
@@ -25,7 +26,7 @@ pub(super) async fn run(context: &CommandContext, args: &RunVerifierArgs) -> any
         check_anonymous(args)?;
     }
     let junit = JunitFile::new(args.junit.as_deref())?;
-    let call = verifiers::run(&args.named.verifier, &body(args)?)
+    let call = verifiers::run(&args.named.verifier, &draft(args)?)
         .idempotency_key(args.idempotency_key.as_deref());
     let reply = if args.anonymous {
         context.send_anonymously(call).await
@@ -67,50 +68,35 @@ fn check_anonymous(args: &RunVerifierArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn body(args: &RunVerifierArgs) -> anyhow::Result<Value> {
-    let mut body = Map::new();
-    body.insert("inputs".to_owned(), Value::Object(inputs(&args.inputs)?));
-    judges(&mut body, &args.judges);
+fn draft(args: &RunVerifierArgs) -> anyhow::Result<RunVerifierDraft> {
     let from = &args.provenance;
-    for (name, value) in [
-        ("media_url", json!(args.inputs.media_url)),
-        ("version", json!(args.named.version)),
-        ("workflow_id", json!(from.workflow_id)),
-        ("workflow_version", json!(from.workflow_version)),
-        ("workflow_ref", json!(from.workflow_ref)),
-        ("run_id", json!(from.run_id)),
-        ("commit_first", json!(args.commit_first.then_some(true))),
-        ("timeout_ms", json!(args.timeout_ms)),
-    ] {
-        if !value.is_null() {
-            body.insert(name.to_owned(), value);
-        }
-    }
-    Ok(Value::Object(body))
+    Ok(RunVerifierDraft {
+        inputs: Some(inputs(&args.inputs)?),
+        media_url: args.inputs.media_url.clone(),
+        version: args.named.version,
+        workflow_id: from.workflow_id.clone(),
+        workflow_version: from.workflow_version,
+        workflow_ref: from.workflow_ref.clone(),
+        run_id: from.run_id.clone(),
+        replicas: args.judges.count(),
+        judges: given(&args.judges.judge),
+        fresh: args.judges.fresh.then_some(true),
+        commit_first: args.commit_first.then_some(true),
+        timeout_ms: args.timeout_ms,
+        ..RunVerifierDraft::default()
+    })
 }
 
-/// The judges of a run, a test or an attack.
-pub(super) fn judges(body: &mut Map<String, Value>, args: &JudgeArgs) {
-    if let Some(replicas) = args.replicas.as_deref().and_then(|it| it.parse::<u8>().ok()) {
-        body.insert("replicas".to_owned(), json!(replicas));
-    }
-    if !args.judge.is_empty() {
-        body.insert("judges".to_owned(), json!(args.judge));
-    }
-    if args.fresh {
-        body.insert("fresh".to_owned(), json!(true));
-    }
-}
-
-fn inputs(args: &VerifierInputArgs) -> anyhow::Result<Map<String, Value>> {
+fn inputs(args: &VerifierInputArgs) -> anyhow::Result<BTreeMap<String, String>> {
     let mut inputs = match (&args.inputs_json, &args.inputs_file) {
-        (Some(text), _) => input::object_of("`--inputs-json`", text.as_bytes())?,
-        (None, Some(file)) => input::object(&format!("`--inputs-file {}`", file.display()), file)?,
-        (None, None) => Map::new(),
+        (Some(text), _) => input::texts_of("`--inputs-json`", text.as_bytes())?,
+        (None, Some(file)) => {
+            let name = format!("`--inputs-file {}`", file.display());
+            input::texts_of(&name, &input::whole(&name, file, input::LARGEST)?)?
+        }
+        (None, None) => BTreeMap::new(),
     };
-    for (name, value) in &args.input {
-        inputs.insert(name.clone(), json!(value));
-    }
+    inputs.extend(args.input.iter().cloned());
     Ok(inputs)
 }
 

@@ -1,6 +1,6 @@
 //! `jurat workflows run-checks`: all checks of a workflow on one output.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use jurat_client::{rounds, verifiers, workflows};
 use jurat_core::{
@@ -9,10 +9,16 @@ use jurat_core::{
     workflow::{WorkflowRef, checks, front_matter},
 };
 use jurat_wire::{
-    api::{verifier_runs::VerifierRunBody, workflows::WorkflowBody},
+    api::{
+        consensus_request::{CandidateFieldsDraft, RoundFieldsDraft, ValidateDraft},
+        kit::terms::ConsensusTermsDraft,
+        policy_request::PolicyObjectDraft,
+        verifier_runs::{RunVerifierDraft, VerifierRunBody},
+        workflows::WorkflowBody,
+    },
     strict_json,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{CommandContext, folder};
 use crate::{
@@ -184,12 +190,23 @@ async fn structural(
     checks: &Value,
     output: &CheckedOutput,
 ) -> anyhow::Result<CheckVerdict> {
-    let body = json!({
-        "claim": { "output": output.value },
-        "policy": { "policy_id": "vp.checks.v1", "policy_params": checks },
-        "consensus": { "replicas": 1, "session_pool": [BUILTIN_SESSION] },
-    });
-    let reply = client.send(rounds::validate(&body)).await?;
+    let policy = PolicyObjectDraft {
+        policy_id: Some("vp.checks.v1".to_owned()),
+        policy_params: Some(checks.clone()),
+        ..PolicyObjectDraft::default()
+    };
+    let consensus = ConsensusTermsDraft {
+        replicas: Some(1),
+        session_pool: Some(vec![BUILTIN_SESSION.to_owned()]),
+        ..ConsensusTermsDraft::default()
+    };
+    let draft = ValidateDraft {
+        claim: json!({ "output": output.value }),
+        candidate: CandidateFieldsDraft { policy: Some(policy), ..CandidateFieldsDraft::default() },
+        round: RoundFieldsDraft { consensus: Some(consensus), session_id: None },
+        ..ValidateDraft::default()
+    };
+    let reply = client.send(rounds::validate(&draft)).await?;
     let round = RoundView::from(&reply.value);
     let passed = match gate::exit_code(&round, gate::LEAST) {
         PASSED => Some(true),
@@ -240,13 +257,13 @@ async fn semantic(
             return Ok(verdict(None, detail, None));
         }
     };
-    let body = match &plan.workflow {
-        Some(workflow) => json!({
-            "inputs": inputs, "workflow_id": workflow.id, "workflow_version": workflow.version,
-        }),
-        None => json!({ "inputs": inputs }),
+    let draft = RunVerifierDraft {
+        inputs: Some(inputs),
+        workflow_id: plan.workflow.as_ref().map(|it| it.id.clone().into_owned()),
+        workflow_version: plan.workflow.as_ref().map(|it| it.version),
+        ..RunVerifierDraft::default()
     };
-    Ok(match accepted(client.send(verifiers::run(reference, &body)).await)? {
+    Ok(match accepted(client.send(verifiers::run(reference, &draft)).await)? {
         Ok(run) => {
             let round_id = run.value.round_id.clone().into_owned();
             verdict(run.value.passed, why(&run.value), Some(round_id))
@@ -270,15 +287,17 @@ fn why(run: &VerifierRunBody<'_>) -> String {
 }
 
 /// The text of each field: a given value, the member of the output, or the whole output.
-fn inputs(fields: Option<&[String]>, given: GivenInputs<'_>) -> Result<Map<String, Value>, String> {
+fn inputs(
+    fields: Option<&[String]>,
+    given: GivenInputs<'_>,
+) -> Result<BTreeMap<String, String>, String> {
     let GivenInputs { output, inputs: given } = given;
     let find = |field: &str| {
-        let given = given.iter().find(|(name, _)| name == field).map(|(_, text)| json!(text));
+        let given = given.iter().find(|(name, _)| name == field).map(|(_, text)| text.clone());
         given.or_else(|| output.value.get(field).map(as_text))
     };
     let Some(fields) = fields else {
-        let mut inputs: Map<String, Value> =
-            given.iter().map(|(name, text)| (name.clone(), json!(text))).collect();
+        let mut inputs: BTreeMap<_, _> = given.iter().cloned().collect();
         let members = output.value.as_object().into_iter().flatten();
         for (name, value) in members {
             inputs.entry(name.clone()).or_insert_with(|| as_text(value));
@@ -286,17 +305,17 @@ fn inputs(fields: Option<&[String]>, given: GivenInputs<'_>) -> Result<Map<Strin
         return Ok(inputs);
     };
     let open = fields.iter().filter(|field| find(field).is_none()).count();
-    let mut inputs = Map::new();
+    let mut inputs = BTreeMap::new();
     for field in fields {
-        let whole = || (open == 1).then(|| json!(output.text));
+        let whole = || (open == 1).then(|| output.text.clone());
         let text = find(field).or_else(whole).ok_or_else(|| field.clone())?;
         inputs.insert(field.clone(), text);
     }
     Ok(inputs)
 }
 
-fn as_text(value: &Value) -> Value {
-    if value.is_string() { value.clone() } else { json!(value.to_string()) }
+fn as_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn report(out: Output, plan: &CheckPlan, verdicts: &[CheckVerdict]) -> anyhow::Result<()> {

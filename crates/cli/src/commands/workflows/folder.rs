@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use jurat_core::workflow::file::{FILE_BYTES, MOST_FILES};
-use serde_json::{Value, json};
+use jurat_wire::api::workflows::FileDraft;
 
 use crate::{commands::shared::input, failure::CliFailure};
 
@@ -37,8 +37,7 @@ const DEEPEST: usize = 16;
 /// A workflow that was read from a folder.
 pub(super) struct WorkflowFolder {
     pub(super) body: String,
-    /// The files, in the form that the server accepts.
-    pub(super) files: Vec<Value>,
+    pub(super) files: Vec<FileDraft>,
 }
 
 pub(super) fn read(folder: &Path) -> anyhow::Result<WorkflowFolder> {
@@ -113,27 +112,24 @@ fn collect_files(
     Ok(())
 }
 
-fn file(root: &Path, path: &Path) -> anyhow::Result<Value> {
+fn file(root: &Path, path: &Path) -> anyhow::Result<FileDraft> {
     let inner = path.strip_prefix(root).unwrap_or(path);
     let parts: Vec<_> = inner.iter().map(|part| part.to_string_lossy()).collect();
-    let mut entry = entry(&parts.join("/"), path)?;
-    if is_executable(path) {
-        entry["executable"] = json!(true);
-    }
-    Ok(entry)
+    let entry = entry(&parts.join("/"), path)?;
+    Ok(FileDraft { executable: is_executable(path).then_some(true), ..entry })
 }
 
-/// A file in the form that the server accepts: as text if it is text, otherwise as Base64.
-pub(super) fn entry(name: &str, path: &Path) -> anyhow::Result<Value> {
+/// A file to send: as text if it is text, otherwise as Base64.
+pub(super) fn entry(name: &str, path: &Path) -> anyhow::Result<FileDraft> {
     let most = u64::try_from(FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     let bytes = input::whole(&format!("`{}`", path.display()), path, most)?;
-    Ok(match String::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => json!({ "path": name, "content": text }),
-        Ok(text) => json!({ "path": name, "content_base64": STANDARD.encode(text) }),
-        Err(error) => {
-            json!({ "path": name, "content_base64": STANDARD.encode(error.into_bytes()) })
-        }
-    })
+    let (content, content_base64) = match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => (Some(text), None),
+        Ok(text) => (None, Some(STANDARD.encode(text))),
+        Err(error) => (None, Some(STANDARD.encode(error.into_bytes()))),
+    };
+    let path = name.to_owned();
+    Ok(FileDraft { path, content, content_base64, ..FileDraft::default() })
 }
 
 /// Reads a text file.

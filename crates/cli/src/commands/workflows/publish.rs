@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use jurat_client::workflows;
-use serde_json::{Map, Value, json};
+use jurat_wire::api::workflows::{
+    BindingDraft, FileDraft, PatchWorkflowFilesDraft, SaveWorkflowDraft,
+};
 
 use super::{CommandContext, folder};
 use crate::{
     args::{PublishWorkflowArgs, PutFileArgs, RemoveFileArgs},
+    commands::shared::given,
     failure::CliFailure,
     output::table::{said, whole_text},
 };
@@ -16,7 +19,7 @@ pub(super) async fn publish(
     context: &CommandContext,
     args: &PublishWorkflowArgs,
 ) -> anyhow::Result<u8> {
-    let call = workflows::save(&body(args)?);
+    let call = workflows::save(&draft(args)?);
     let reply = context.send(call.idempotency_key(args.idempotency_key.as_deref())).await?;
     context.out.confirm(&reply, || {
         let it = &reply.value;
@@ -34,49 +37,38 @@ pub(super) async fn publish(
     Ok(0)
 }
 
-fn body(args: &PublishWorkflowArgs) -> anyhow::Result<Value> {
+fn draft(args: &PublishWorkflowArgs) -> anyhow::Result<SaveWorkflowDraft> {
     let is_folder = args.file.is_dir();
     if is_folder && args.clear_files {
         let text =
             "`--clear-files` contradicts a folder, whose files are sent; use one or the other";
         return Err(CliFailure::usage(text));
     }
-    let mut body = Map::new();
-    let mut set = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
-    set("expected_version_token", json!(args.expected_version_token));
-    if is_folder {
+    let (body, files) = if is_folder {
         let found = folder::read(&args.file)?;
-        set("body", json!(found.body));
-        set("files", json!(found.files));
+        (found.body, Some(found.files))
     } else {
-        set("body", json!(folder::text(&args.file)?));
-    }
-    if args.clear_files {
-        set("files", json!([]));
-    }
-    if args.clear_verifiers {
-        set("verifiers", json!([]));
-    }
-    if !args.verifier.is_empty() {
-        let bound = args.verifier.iter();
-        let bound = bound.map(|(name, id)| json!({ "name": name, "verifier_id": id }));
-        set("verifiers", json!(bound.collect::<Vec<_>>()));
-    }
-    if !args.tag.is_empty() {
-        set("tags", json!(args.tag));
-    }
-    for (name, value) in [
-        ("name", &args.name),
-        ("description", &args.description),
-        ("outcome", &args.outcome),
-        ("source", &args.source),
-        ("workflow_id", &args.workflow_id),
-    ] {
-        if let Some(value) = value {
-            set(name, json!(value));
-        }
-    }
-    Ok(Value::Object(body))
+        (folder::text(&args.file)?, args.clear_files.then(Vec::new))
+    };
+    let verifiers = args.verifier.iter().map(|(name, id)| BindingDraft {
+        name: name.clone(),
+        verifier_id: id.clone(),
+        version: None,
+    });
+    let verifiers: Vec<BindingDraft> = verifiers.collect();
+    Ok(SaveWorkflowDraft {
+        name: args.name.clone(),
+        description: args.description.clone(),
+        body,
+        expected_version_token: args.expected_version_token.clone(),
+        outcome: args.outcome.clone(),
+        tags: given(&args.tag),
+        source: args.source.clone(),
+        verifiers: (args.clear_verifiers || !verifiers.is_empty()).then_some(verifiers),
+        files,
+        workflow_id: args.workflow_id.clone(),
+        ..SaveWorkflowDraft::default()
+    })
 }
 
 pub(super) async fn put_file(context: &CommandContext, args: &PutFileArgs) -> anyhow::Result<u8> {
@@ -87,53 +79,42 @@ pub(super) async fn put_file(context: &CommandContext, args: &PutFileArgs) -> an
             return Err(CliFailure::usage("add `--path`, the path of the file in the workflow"));
         }
     };
-    let mut entry = folder::entry(&name, &args.file)?;
-    if let Some(members) = entry.as_object_mut() {
-        if args.executable {
-            members.insert("executable".to_owned(), json!(true));
-        }
-        if let Some(purpose) = &args.purpose {
-            members.insert("purpose".to_owned(), json!(purpose));
-        }
-    }
-    let change = FilesChange {
-        workflow: &args.named.workflow,
-        member: ("files", json!([entry])),
-        token: args.expected_version_token.as_deref(),
+    let file = FileDraft {
+        executable: args.executable.then_some(true),
+        purpose: args.purpose.clone(),
+        ..folder::entry(&name, &args.file)?
     };
-    patch(context, change).await
+    let draft =
+        PatchWorkflowFilesDraft { files: Some(vec![file]), ..PatchWorkflowFilesDraft::default() };
+    let token = args.expected_version_token.as_deref();
+    patch(context, &args.named.workflow, token, draft).await
 }
 
 pub(super) async fn rm_file(context: &CommandContext, args: &RemoveFileArgs) -> anyhow::Result<u8> {
-    let change = FilesChange {
-        workflow: &args.named.workflow,
-        member: ("delete_paths", json!([args.path])),
-        token: args.expected_version_token.as_deref(),
+    let draft = PatchWorkflowFilesDraft {
+        delete_paths: Some(vec![args.path.clone()]),
+        ..PatchWorkflowFilesDraft::default()
     };
-    patch(context, change).await
+    let token = args.expected_version_token.as_deref();
+    patch(context, &args.named.workflow, token, draft).await
 }
 
-/// A change of individual files.
-struct FilesChange<'a> {
-    workflow: &'a str,
-    /// The member of the request that describes the change.
-    member: (&'static str, Value),
-    /// The token of the version to change; `None` for the current version.
-    token: Option<&'a str>,
-}
-
-async fn patch(context: &CommandContext, change: FilesChange<'_>) -> anyhow::Result<u8> {
-    let FilesChange { workflow, member: (name, value), token } = change;
+/// Changes individual files: of the version with this token, or of the current version.
+async fn patch(
+    context: &CommandContext,
+    workflow: &str,
+    token: Option<&str>,
+    mut draft: PatchWorkflowFilesDraft,
+) -> anyhow::Result<u8> {
     let reply = context
         .with_client(async |client| {
-            let token = if let Some(token) = token {
+            draft.expected_version_token = if let Some(token) = token {
                 token.to_owned()
             } else {
                 let found = client.send(workflows::show(workflow, None)).await?;
                 found.value.version_token.into_owned()
             };
-            let body = json!({ name: value, "expected_version_token": token });
-            Ok(client.send(workflows::patch_files(workflow, &body)).await?)
+            Ok(client.send(workflows::patch_files(workflow, &draft)).await?)
         })
         .await?;
     context.out.confirm(&reply, || {

@@ -1,6 +1,7 @@
 //! Grants access to a workflow, and transfers it to another owner.
 
 use jurat_client::workflows;
+use jurat_wire::api::workflows::WorkflowGrantDraft;
 
 use super::CommandContext;
 use crate::{
@@ -14,8 +15,12 @@ pub(super) async fn grant(
     args: &GrantWorkflowArgs,
 ) -> anyhow::Result<u8> {
     let GrantWorkflowArgs { named, grantee, role, include_history } = args;
-    let call = workflows::grant(&named.workflow, grantee, role, *include_history);
-    let reply = context.send(call).await?;
+    let draft = WorkflowGrantDraft {
+        grantee_email_or_at_team_handle: grantee.clone(),
+        role: role.clone(),
+        include_history: Some(*include_history),
+    };
+    let reply = context.send(workflows::grant(&named.workflow, &draft)).await?;
     context.out.confirm(&reply, || format!("Granted {} to {grantee}", said(&reply.value.role)))?;
     Ok(0)
 }

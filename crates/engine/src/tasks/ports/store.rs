@@ -101,7 +101,7 @@ pub struct TaskWrite {
     /// How often each voter is right, as far as that is known.
     pub weigher: VoterReliability,
     /// The idempotency record for a caller who repeats the request.
-    pub idempotency: Option<IdempotencyRecord>,
+    pub idempotency: Option<IdempotencyRecord<()>>,
 }
 
 /// A candidate that is written with its event.

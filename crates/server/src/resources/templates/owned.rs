@@ -206,6 +206,7 @@ pub(super) fn delete_version_operation() -> Operation {
             "Delete a template version",
             "Permanently deletes an unpublished version of a template.",
         )
+        .confirmed()
         .path_like("template_id", "The id of a template, or `@handle/slug`.", TEMPLATE_PATTERN)
         .path_version("The number of the version.")
         .ignores_unknown()
@@ -405,6 +406,7 @@ pub(super) fn delete_operation() -> Operation {
                 "Delete a template",
                 "Permanently deletes a template with all its versions.",
             )
+            .confirmed()
             .path_like("template_id", "The id of a template, or `@handle/slug`.", TEMPLATE_PATTERN)
             .ignores_unknown()
             .summary(render::template_changed)

@@ -9,8 +9,14 @@ use axum::{
 };
 use bytes::Bytes;
 use futures::stream;
-use jurat_core::{account::caller::Caller, verifier::run::VerifierRun};
-use jurat_engine::{Engine, VerifierRunQuery};
+use jurat_core::{
+    account::caller::Caller,
+    verifier::{
+        VerifierRef,
+        run::{VerifierRun, VerifierRunFilter},
+    },
+};
+use jurat_engine::Engine;
 use jurat_wire::api::verifier_runs;
 
 use crate::request::{
@@ -30,7 +36,8 @@ pub(super) fn is_wanted(accept: Option<&HeaderValue>) -> bool {
 struct VerifierRunExport {
     engine: Engine,
     caller: Caller,
-    query: VerifierRunQuery,
+    verifier: Option<VerifierRef>,
+    filter: VerifierRunFilter,
     /// Runs that were read but not sent yet.
     page: Vec<VerifierRun>,
 }
@@ -39,11 +46,12 @@ struct VerifierRunExport {
 pub(super) async fn reply(
     engine: Engine,
     caller: Caller,
-    mut query: VerifierRunQuery,
+    verifier: Option<VerifierRef>,
+    mut filter: VerifierRunFilter,
 ) -> HandlerResult {
-    query.limit = LARGEST_LIMIT;
-    let page = engine.verifier_run_list(&caller, query.clone()).await?;
-    let export = VerifierRunExport { engine, caller, query, page };
+    filter.limit = LARGEST_LIMIT;
+    let page = engine.verifier_run_list(&caller, verifier.as_ref(), filter.clone()).await?;
+    let export = VerifierRunExport { engine, caller, verifier, filter, page };
     let lines = stream::try_unfold(export, |mut export| async move {
         if export.page.is_empty() {
             return Ok(None);
@@ -61,10 +69,11 @@ pub(super) async fn reply(
 impl VerifierRunExport {
     async fn next_page(&mut self) -> io::Result<()> {
         let is_last = self.page.len() < usize::try_from(LARGEST_LIMIT).unwrap_or(usize::MAX);
-        self.query.before = self.page.last().map(|run| run.ticket.id.clone());
+        self.filter.before = self.page.last().map(|run| run.ticket.id.clone());
         self.page.clear();
         if !is_last {
-            let page = self.engine.verifier_run_list(&self.caller, self.query.clone()).await;
+            let (verifier, filter) = (self.verifier.as_ref(), self.filter.clone());
+            let page = self.engine.verifier_run_list(&self.caller, verifier, filter).await;
             // The error breaks the connection, so that no client takes a partial export for the
             // whole.
             self.page = page.map_err(|error| {

@@ -28,10 +28,31 @@ async fn without_a_valid_key_only_authentication_is_explained() {
             let headers = [("mcp-session-id", "0b1c"), ("mcp-protocol-version", era)];
             let reply = caller.post_with("/mcp", &ping(), &headers).await;
             assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
-            assert_eq!(reply.headers["www-authenticate"], "Bearer");
+            let metadata = "http://localhost/.well-known/oauth-protected-resource/mcp";
+            let challenge = format!("Bearer resource_metadata=\"{metadata}\"");
+            assert_eq!(reply.headers["www-authenticate"], challenge);
             assert_eq!(reply.json()["code"], "auth_required");
         }
     }
+}
+
+#[tokio::test]
+async fn the_metadata_tells_a_client_without_a_key_how_to_ask() {
+    let app = TestApp::new().await;
+    let host = [("host", "127.0.0.1:5872")];
+    for (path, resource) in [("", "http://127.0.0.1:5872"), ("/mcp", "http://127.0.0.1:5872/mcp")] {
+        let address = format!("/.well-known/oauth-protected-resource{path}");
+        let reply = app.anonymous().send("GET", &address, Body::empty(), &host).await;
+        assert_eq!(reply.status, StatusCode::OK);
+        let metadata = reply.json();
+        assert_eq!(metadata["resource"], resource);
+        assert_eq!(metadata["bearer_methods_supported"], json!(["header"]));
+        let scopes = metadata["scopes_supported"].as_array().unwrap();
+        assert!(scopes.contains(&json!("rounds:create")) && !scopes.contains(&json!("admin")));
+        assert!(metadata.get("authorization_servers").is_none(), "{metadata}");
+    }
+    let elsewhere = app.anonymous().get("/v1/rounds").await;
+    assert_eq!(elsewhere.headers["www-authenticate"], "Bearer");
 }
 
 #[tokio::test]
@@ -156,10 +177,10 @@ async fn a_key_sees_only_its_tools_in_few_bytes() {
             assert!(names.contains(expected), "{names:?}");
         }
         assert!(!names.contains("save_workflow") && !names.contains("submit_task"), "{names:?}");
-        assert!(bytes < 60_000, "{bytes} bytes");
+        assert!(bytes < 40_000, "{bytes} bytes");
     }
     let (all, bytes) = listed(&app.admin(), LEGACY).await;
-    assert!(100 <= all.len() && bytes < 400_000, "{} tools in {bytes} bytes", all.len());
+    assert!(80 <= all.len() && bytes < 130_000, "{} tools in {bytes} bytes", all.len());
 }
 
 #[tokio::test]

@@ -19,7 +19,9 @@ async fn the_older_revision_starts_with_initialize_without_a_session() {
     let result = result(&reply);
     assert_eq!(result["protocolVersion"], LEGACY);
     assert_eq!(result["serverInfo"]["name"], "jurat");
-    assert!(result["capabilities"]["tools"].is_object());
+    for feature in ["tools", "resources", "prompts"] {
+        assert!(result["capabilities"][feature].is_object(), "{result}");
+    }
     assert!(result.get("resultType").is_none(), "{result}");
     let message = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     let reply = app.admin().post("/mcp", &message).await;
@@ -125,10 +127,12 @@ async fn an_unknown_method_or_tool_is_a_protocol_error() {
     let reply = ask(&app.admin(), MODERN, "no/such/method", json!({})).await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (404, &json!(-32601)));
     // Features that are not announced do not exist.
-    for method in ["prompts/list", "resources/list", "resources/templates/list"] {
-        let reply = ask(&app.admin(), MODERN, method, json!({})).await;
-        assert_eq!(reply.json()["error"]["code"], -32601, "{method}: {}", reply.text());
-    }
+    let completion = json!({
+        "ref": { "type": "ref/prompt", "name": "check_claim" },
+        "argument": { "name": "claim", "value": "x" },
+    });
+    let reply = ask(&app.admin(), MODERN, "completion/complete", completion).await;
+    assert_eq!(reply.json()["error"]["code"], -32601, "{}", reply.text());
     for era in ERAS {
         let reply = ask(&app.admin(), era, "tools/call", json!({ "name": "none" })).await;
         assert_eq!(reply.json()["error"]["code"], -32602, "{}", reply.text());

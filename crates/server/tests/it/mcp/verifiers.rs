@@ -5,7 +5,7 @@ use jurat_core::account::caller::Scope;
 use jurat_testkit::app::{TestApp, TestCaller};
 use serde_json::{Value, json};
 
-use super::{ERAS, MODERN, ask, call, messages, result};
+use super::{ERAS, MODERN, ask, ask_at, call, messages, result};
 
 const OWNER: &[Scope] =
     &[Scope::VerifiersRead, Scope::VerifiersWrite, Scope::VerifiersRun, Scope::WorkflowsWrite];
@@ -37,7 +37,8 @@ pub(super) async fn done(
     tool: &str,
     arguments: &Value,
 ) -> Value {
-    let listed = result(&ask(caller, era, "tools/list", json!({})).await);
+    let asked = ("tools/list", json!({}));
+    let listed = result(&ask_at(caller, "/mcp?tools=aliases", era, asked).await);
     let tools = listed["tools"].as_array().unwrap();
     let described = tools.iter().find(|it| it["name"] == tool).unwrap();
     jsonschema::validate(&described["inputSchema"], arguments).unwrap();

@@ -105,9 +105,14 @@ pub(super) async fn logins() -> BTreeSet<String> {
         let entered = story.app.anonymous().post(&path, &request).await;
         hold(&mut story, "POST", &path, &entered);
     }
-    let path = "/.well-known/goodeye-client-config";
-    let config = story.app.anonymous().get(path).await;
-    hold(&mut story, "GET", path, &config);
+    for path in [
+        "/.well-known/goodeye-client-config",
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/mcp",
+    ] {
+        let config = story.app.anonymous().get(path).await;
+        hold(&mut story, "GET", path, &config);
+    }
     device(&mut story).await;
     story.played
 }

@@ -4,11 +4,11 @@
 use const_format::concatcp;
 use jurat_core::{
     id::{AccountId, RoundId},
-    round::{RoundStatus, RoundSummary, consensus::Outcome, job::JobKind},
+    round::{RoundFilter, RoundStatus, RoundSummary, consensus::Outcome, job::JobKind},
 };
 
 use super::{
-    AFTER_ALL, RoundFilter,
+    AFTER_ALL,
     rows::{OPEN_COLUMNS, read_summary},
 };
 use crate::{
@@ -26,7 +26,7 @@ const SELECT: &str = concatcp!(
 
 /// Selects a range of an account's rounds, and only closed ones if `$4` says so.
 const PART: &str = "\
-    rounds.account_id = $1 and rounds.id < $2 and rounds.id > $3 \
+    rounds.account_id = $1 and rounds.id < $2 and rounds.id >= $3 \
     and rounds.state = coalesce($4, rounds.state)";
 
 // The newest rounds of one kind and one outcome, through the index `rounds_by_answer`. The newest
@@ -59,7 +59,7 @@ const OF_KIND: &str = concatcp!(
     " union all select * from (",
     SELECT,
     "coalesce(rounds.account_id, '') = $1 and coalesce(rounds.id, '') < $2 \
-     and coalesce(rounds.id, '') > $3 and rounds.state = coalesce($4, rounds.state) \
+     and coalesce(rounds.id, '') >= $3 and rounds.state = coalesce($4, rounds.state) \
      and rounds.kind = $5 and rounds.state = 'open' \
      order by rounds.id desc limit $6) as under_way order by id desc limit $6"
 );
@@ -89,7 +89,7 @@ const OF_BOTH: &str = concatcp!(
 const UNDER_WAY: &str = concatcp!(
     SELECT,
     "coalesce(rounds.account_id, '') = $1 and coalesce(rounds.id, '') < $2 \
-     and coalesce(rounds.id, '') > $3 and rounds.state = 'open' \
+     and coalesce(rounds.id, '') >= $3 and rounds.state = 'open' \
      and rounds.kind = coalesce($4, rounds.kind) \
      and coalesce(rounds.outcome, '') = coalesce($5, '') order by rounds.id desc limit $6"
 );
@@ -97,7 +97,7 @@ const UNDER_WAY: &str = concatcp!(
 /// Most rounds were closed; the index `rounds_not_closed` holds the others.
 const NOT_CLOSED: &str = concatcp!(
     SELECT,
-    "rounds.account_id = $1 and rounds.id < $2 and rounds.id > $3 and rounds.state = $4 \
+    "rounds.account_id = $1 and rounds.id < $2 and rounds.id >= $3 and rounds.state = $4 \
      and rounds.state in ('expired', 'cancelled') and rounds.kind = coalesce($5, rounds.kind) \
      and rounds.outcome = coalesce($6, rounds.outcome) order by rounds.id desc limit $7"
 );
@@ -126,13 +126,24 @@ pub(super) async fn list(
     account: &AccountId,
     filter: &RoundFilter,
 ) -> Result<Vec<RoundSummary>> {
-    let before = filter.before.as_ref().map_or(AFTER_ALL, RoundId::as_str);
-    let after = filter.after.as_ref().map_or("", RoundId::as_str);
+    let (below, from) = id_range(filter);
     let (text, words) = round_list(filter);
-    let mut args = args![account, before, after];
+    let mut args = args![account, below, from];
     args.extend(words.into_iter().map(SqlArg::from));
     args.push(filter.limit.into());
     tx.all(text, args, read_summary).await
+}
+
+/// The range of identifiers of a list, without the upper end. Identifiers begin with their time, so
+/// a time can be turned into an identifier.
+fn id_range(filter: &RoundFilter) -> (String, String) {
+    let until = filter.until.map(|until| RoundId::new(until, 0));
+    let below = filter.before.clone().into_iter().chain(until).min();
+    let from = filter.since.map(|since| RoundId::new(since, 0));
+    (
+        below.map_or_else(|| AFTER_ALL.to_owned(), |id| id.to_string()),
+        from.map(|id| id.to_string()).unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]
@@ -144,9 +155,10 @@ mod tests {
         kind: None,
         outcome: None,
         state: None,
-        limit: 10,
+        since: None,
+        until: None,
         before: None,
-        after: None,
+        limit: 10,
     };
 
     /// SQLite's plan for a list: one line for each table or index that it reads.

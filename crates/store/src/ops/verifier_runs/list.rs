@@ -3,10 +3,10 @@
 use const_format::concatcp;
 use jurat_core::{
     id::{AccountId, uuid},
-    verifier::run::{VerifierRun, VerifierRunPurpose, VerifierRunVerdict},
+    verifier::run::{VerifierRun, VerifierRunFilter, VerifierRunPurpose, VerifierRunVerdict},
 };
 
-use super::{COLUMNS, VerifierRunFilter, read};
+use super::{COLUMNS, read};
 use crate::{
     Result,
     db::tx::{SqlArg, Tx, args},

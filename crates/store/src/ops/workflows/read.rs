@@ -5,12 +5,12 @@ use jurat_core::{
     id::AccountId,
     workflow::{
         FileEntry, OwnershipFilter, ReachableWorkflow, VerifierBinding, Workflow,
-        operation::{ForkLineage, UpstreamTemplate, WorkflowView},
+        operation::{ForkLineage, UpstreamTemplate, WorkflowFilter, WorkflowView},
     },
 };
 
 use super::{
-    NameMatch, WorkflowLookup, WorkflowQuery, WorkflowWordSearch,
+    NameMatch, WorkflowLookup, WorkflowWordSearch,
     reach::{self, GRANTED, reach_columns, seen_version},
     rows::{
         COLUMNS, FILE_COLUMNS, OWNER_HANDLE, read_binding, read_candidate, read_file, read_reached,
@@ -190,18 +190,22 @@ pub(super) async fn search(
     tx.all(SEARCH, args, read_candidate).await
 }
 
-pub(super) async fn list(tx: &mut Tx<'_>, query: &WorkflowQuery) -> Result<Vec<ReachableWorkflow>> {
-    let whose = side(query.whose);
-    let tag = query.tag.as_ref().map(json).transpose()?;
-    let search = query.search.as_ref().map(|text| text.to_lowercase());
+pub(super) async fn list(
+    tx: &mut Tx<'_>,
+    caller: &AccountId,
+    filter: &WorkflowFilter,
+) -> Result<Vec<ReachableWorkflow>> {
+    let whose = side(filter.whose);
+    let tag = filter.tag.as_ref().map(json).transpose()?;
+    let search = filter.search.as_ref().map(|text| text.to_lowercase());
     let args = args![
-        &query.caller,
+        caller,
         whose,
-        query.with_archived,
-        query.before.as_deref().unwrap_or(LAST),
+        filter.with_archived,
+        filter.before.as_deref().unwrap_or(LAST),
         tag.as_deref(),
         search.as_deref().filter(|text| !text.is_empty()),
-        query.limit
+        filter.limit
     ];
     tx.all(LIST, args, read_reached).await
 }

@@ -3,15 +3,17 @@
 use jurat_core::{
     id::AccountId,
     idempotency::SavedAnswer,
-    round::job::JobKind,
-    verifier::{VerifierRef, VerifierSelector, run::VerifierRunVerdict},
+    round::{RoundFilter, job::JobKind},
+    verifier::{
+        VerifierRef, VerifierSelector,
+        run::{VerifierRunFilter, VerifierRunVerdict},
+    },
     workflow::{AccessRole, FileContent, NewFile, VerifierRole, WorkflowSelector, file::digest},
 };
 use jurat_store::{
     Behalf, IdempotencyAnswer, IdempotencyRecord, NameMatch, NewVerifierVersion, OwnershipChange,
-    RoundFilter, RoundOpenRefusal, RoundOpening, Store, VerifierRemoval, VerifierRunFilter,
-    WorkflowChange, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup, WorkflowRefusal,
-    WorkflowSave, WriteOutcome, WrongField,
+    RoundOpenRefusal, RoundOpening, Store, VerifierRemoval, WorkflowChange, WorkflowFilesLookup,
+    WorkflowGrantOrder, WorkflowLookup, WorkflowRefusal, WorkflowSave, WriteOutcome, WrongField,
 };
 
 use super::{
@@ -284,7 +286,7 @@ pub(crate) async fn two_accounts_have_the_same_names_for_different_things(backen
     };
     assert_eq!(judged_as(&alice).await, Some(Ok(true)));
     assert_eq!(judged_as(&bob).await, None, "his is under way");
-    let answer = SavedAnswer { status: 200, text: "hers".to_owned() };
+    let answer = SavedAnswer { tag: 200, text: "hers".to_owned() };
     store.idempotency().set_answer(&Behalf::from(&alice), &alice, "key", &answer).await.unwrap();
     let kept = async |who: &AccountId| {
         store.idempotency().get(&Behalf::from(who), who, "key").await.unwrap().unwrap().answer

@@ -22,7 +22,7 @@ pub(crate) async fn a_correction_under_one_key_is_made_once(backend: &Backend) {
     let open = holding(round(&alice, 1), 40, true);
     open_round(store, &open).await;
     close_round(store, &open, &costing(&open, RoundEnding::Closed, 30)).await;
-    let moved = |moved: &i64| SavedAnswer { status: 200, text: moved.to_string() };
+    let moved = |moved: &i64| SavedAnswer { tag: 200, text: moved.to_string() };
     let once = IdempotencyRecord {
         account: alice.clone(),
         key: "\u{b7}correction".to_owned(),

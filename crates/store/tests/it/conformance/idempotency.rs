@@ -16,10 +16,10 @@ use crate::{
 };
 
 fn saved(text: &str) -> SavedAnswer {
-    SavedAnswer { status: 201, text: text.to_owned() }
+    SavedAnswer { tag: 201, text: text.to_owned() }
 }
 
-fn once(account: &AccountId, key: &str, answer: Option<&str>) -> IdempotencyRecord {
+fn once<T>(account: &AccountId, key: &str, answer: Option<&str>) -> IdempotencyRecord<T> {
     IdempotencyRecord {
         account: account.clone(),
         key: key.to_owned(),
@@ -94,7 +94,11 @@ pub(crate) async fn a_write_that_did_not_happen_leaves_its_key_free(backend: &Ba
         WriteOutcome::Refused(NotFound)
     );
     assert_eq!(
-        store.executors().remove(&Behalf::Platform, "e1", Some(&key)).await.unwrap(),
+        store
+            .executors()
+            .remove(&Behalf::Platform, "e1", Some(&once(&alice, "key", Some("done"))))
+            .await
+            .unwrap(),
         WriteOutcome::Refused(NotFound)
     );
     assert_eq!(store.idempotency().get(&Behalf::from(&alice), &alice, "key").await.unwrap(), None);
@@ -151,7 +155,7 @@ pub(crate) async fn a_stored_reply_can_be_completed(backend: &Backend) {
     let (store, alice) = (&backend.store, account("alice"));
     let key = once(&alice, "key", Some("not probed yet"));
     store.executors().add(&Behalf::Platform, &executor("e1"), None, Some(&key)).await.unwrap();
-    let answer = SavedAnswer { status: 200, text: "probed, {\"odd\": \"text\"}".to_owned() };
+    let answer = SavedAnswer { tag: 200, text: "probed, {\"odd\": \"text\"}".to_owned() };
     store
         .idempotency()
         .set_answer(&Behalf::from(&account("bob")), &account("bob"), "key", &answer)

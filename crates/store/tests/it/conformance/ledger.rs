@@ -272,7 +272,7 @@ pub(crate) async fn accounts_are_listed_and_suspended(backend: &Backend) {
     assert_eq!(unknown.unwrap(), WriteOutcome::Refused(NotFound));
 }
 
-fn once(account: &AccountId, key: &str, answer: IdempotencyAnswer) -> IdempotencyRecord {
+fn once<T>(account: &AccountId, key: &str, answer: IdempotencyAnswer<T>) -> IdempotencyRecord<T> {
     IdempotencyRecord {
         account: account.clone(),
         key: key.to_owned(),
@@ -286,7 +286,7 @@ fn once(account: &AccountId, key: &str, answer: IdempotencyAnswer) -> Idempotenc
 pub(crate) async fn a_grant_under_a_key_happens_once(backend: &Backend) {
     let store = &*backend.store;
     let (alice, admin) = (member(store, "alice", 0).await, account("admin"));
-    let saved = |text: String| SavedAnswer { status: 201, text };
+    let saved = |text: String| SavedAnswer { tag: 201, text };
     let of_balance = IdempotencyAnswer::of(move |it: &Balance| saved(it.available.to_string()));
     let key = once(&admin, "grant", of_balance);
     assert!(matches!(

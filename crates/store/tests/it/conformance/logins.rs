@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use jurat_core::{
-    account::login::{CODE_MICROS, CODE_REST_MICROS, CODE_TRIES_OF_ALL, DeviceState, LoginPurpose},
+    account::{
+        login::{CODE_MICROS, CODE_REST_MICROS, CODE_TRIES_OF_ALL, DeviceState, LoginPurpose},
+        team::InvitationFilter,
+    },
     id::AccountId,
     time::Timestamp,
 };
 use jurat_store::{
     Behalf, DeviceAnswer, DeviceLookup, DevicePoll, DevicePollOutcome, DeviceRefusal, DeviceUse,
-    InvitationFilter, LoginCodeOutcome, LoginCodeRefusal, LoginCodeTry, LoginCodeUse, LoginEntrant,
-    NewDevice, NewLoginCode, Store, WriteOutcome,
+    LoginCodeOutcome, LoginCodeRefusal, LoginCodeTry, LoginCodeUse, LoginEntrant, NewDevice,
+    NewLoginCode, Store, WriteOutcome,
 };
 
 use crate::{backend::Backend, samples::account};
@@ -153,15 +156,14 @@ pub(crate) async fn an_invitation_finds_the_account_of_its_address(backend: &Bac
     put(store, LoginPurpose::Register, "h", 0).await;
     let WriteOutcome::Done(entered) = used(store, "h", 1).await else { panic!() };
     let filter = InvitationFilter {
-        account: entered.profile.account,
         is_received: true,
         is_sent: true,
         is_pending: true,
         before: None,
         limit: 9,
-        now: on(2),
     };
-    let found = store.invitations().list(&Behalf::Platform, &filter).await.unwrap();
+    let (invitations, account) = (store.invitations(), &entered.profile.account);
+    let found = invitations.list(&Behalf::Platform, account, &filter, &on(2)).await.unwrap();
     assert_eq!(found.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["i1"]);
 }
 

@@ -116,11 +116,10 @@ pub(crate) async fn a_handle_claimed_under_a_key_is_claimed_once(backend: &Backe
         key: "k".to_owned(),
         operation: "handle_claim".to_owned(),
         request_digest: "d".to_owned(),
-        answer: IdempotencyAnswer::OfResult(Arc::new(move |result| {
-            let profile: &AccountProfile = result.downcast_ref()?;
-            let text = format!("{answer} {}", profile.handle.as_deref()?);
-            Some(SavedAnswer { status: 200, text })
-        })),
+        answer: IdempotencyAnswer::of(move |profile: &AccountProfile| {
+            let handle = profile.handle.as_deref().unwrap();
+            SavedAnswer { tag: 200, text: format!("{answer} {handle}") }
+        }),
         at: at(1),
     };
     let behalf = Behalf::Account(ann.clone());

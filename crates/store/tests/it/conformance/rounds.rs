@@ -4,13 +4,13 @@ use futures::future::join_all;
 use jurat_core::{
     id::RoundId,
     round::{
-        OpenRound, Round, RoundEnding, RoundStatus,
+        OpenRound, Round, RoundEnding, RoundFilter, RoundStatus,
         consensus::{Basis, Outcome},
         job::JobKind,
         replica::Replica,
     },
 };
-use jurat_store::{Behalf, RoundCharge, RoundFilter, RoundLost, StoreErrorKind, WriteOutcome};
+use jurat_store::{Behalf, RoundCharge, RoundLost, StoreErrorKind, WriteOutcome};
 
 use crate::{
     backend::Backend,
@@ -276,15 +276,21 @@ pub(crate) async fn rounds_are_filtered_by_state_and_time(backend: &Backend) {
         assert_eq!(listed(RoundFilter { outcome, ..of_state.clone() }).await, failed, "{state}");
         let both = RoundFilter { kind, outcome, ..of_state.clone() };
         assert_eq!(listed(both).await, failed, "{state}");
-        let after = Some(round(&alice, 4).id);
+        let since = Some(round(&alice, 5).opened_at);
         assert_eq!(
-            listed(RoundFilter { after, ..of_state }).await,
+            listed(RoundFilter { since, ..of_state }).await,
             expected[..1].iter().copied().filter(|n| 4 < *n).collect::<Vec<_>>(),
             "{state}"
         );
     }
-    let (after, before) = (Some(round(&alice, 2).id), Some(round(&alice, 6).id));
-    assert_eq!(listed(RoundFilter { after, before, ..newest(10) }).await, [5, 4, 3]);
+    let (since, until) = (Some(round(&alice, 3).opened_at), Some(round(&alice, 6).opened_at));
+    let between = RoundFilter { since, until, ..newest(10) };
+    assert_eq!(listed(between.clone()).await, [5, 4, 3]);
+    // A page of a list that ends at a time starts at whichever comes first.
+    for (number, expected) in [(7, &[5, 4, 3][..]), (5, &[4, 3])] {
+        let before = Some(round(&alice, number).id);
+        assert_eq!(listed(RoundFilter { before, ..between.clone() }).await, expected);
+    }
 }
 
 pub(crate) async fn many_concurrent_rounds_are_all_stored(backend: &Backend) {

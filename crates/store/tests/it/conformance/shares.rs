@@ -11,13 +11,13 @@ use jurat_core::{
     workflow::{
         AccessRole, GRANTS_A_DAY, MOST_WAITING, OwnershipFilter, VerifierRole, WorkflowSelector,
         operation::WorkflowSaveResult,
-        share::{Share, ShareAction, ShareState},
+        share::{Share, ShareAction, ShareFilter, ShareState},
     },
 };
 use jurat_store::{
     Behalf, DeployRefusal, GrantRevocation, LoginCodeUse, NameMatch, NewLoginCode,
-    NewVerifierVersion, ShareAnswer, ShareQuery, ShareRefusal, Store, WorkflowGrantOrder,
-    WorkflowLookup, WorkflowRefusal, WorkflowSave, WorkflowWordSearch, WriteOutcome,
+    NewVerifierVersion, ShareAnswer, ShareRefusal, Store, WorkflowGrantOrder, WorkflowLookup,
+    WorkflowRefusal, WorkflowSave, WorkflowWordSearch, WriteOutcome,
 };
 
 use super::workflows::{
@@ -73,8 +73,8 @@ async fn given(store: &Store, caller: &AccountId, saved: &WorkflowSaveResult, to
 }
 
 async fn shares(store: &Store, caller: &AccountId, state: Option<ShareState>) -> Vec<Share> {
-    let query = ShareQuery { caller: caller.clone(), state, before: None, limit: 100 };
-    store.shares().list(&behalf(caller), &query).await.unwrap()
+    let filter = ShareFilter { state, before: None, limit: 100 };
+    store.shares().list(&behalf(caller), caller, &filter).await.unwrap()
 }
 
 async fn answered(

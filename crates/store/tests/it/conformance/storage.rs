@@ -256,7 +256,7 @@ async fn note(backend: &Backend, account: &AccountId, key: &str, day: i64, opera
         key: key.to_owned(),
         operation: operation.to_owned(),
         request_digest: "d".to_owned(),
-        answer: IdempotencyAnswer::Known(SavedAnswer { status: 201, text: "x".repeat(1_000) }),
+        answer: IdempotencyAnswer::Known(SavedAnswer { tag: 201, text: "x".repeat(1_000) }),
         at: at(day * DAY_MS),
     };
     let executor = crate::samples::executor(&format!("e-{key}"));

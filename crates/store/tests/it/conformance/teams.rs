@@ -6,15 +6,18 @@ use futures::future::join_all;
 use jurat_core::{
     account::{
         AccountName,
-        team::{INVITATIONS_A_DAY, Invitation, InvitationKind, InvitationOutcome, Team, TeamRole},
+        team::{
+            INVITATIONS_A_DAY, Invitation, InvitationFilter, InvitationKind, InvitationOutcome,
+            Team, TeamRole,
+        },
     },
     id::{AccountId, uuid},
     time::Timestamp,
 };
 use jurat_store::{
-    Behalf, HandleChange, InvitationAnswer, InvitationAnswerRefusal, InvitationFilter,
-    InvitationRefusal, MemberRemoval, NewTeam, Store, TeamInvite, TeamListQuery, TeamLookup,
-    TeamRefusal, WriteOutcome,
+    Behalf, HandleChange, InvitationAnswer, InvitationAnswerRefusal, InvitationRefusal,
+    MemberRemoval, NewTeam, Store, TeamInvite, TeamListQuery, TeamLookup, TeamRefusal,
+    WriteOutcome,
 };
 
 use crate::{
@@ -318,39 +321,34 @@ pub(crate) async fn invitations_are_listed_newest_first_in_pages(backend: &Backe
         )
         .await;
     }
-    let listed = async |account: &AccountId, change: fn(&mut InvitationFilter)| {
+    let listed = async |account: &AccountId, now, change: fn(&mut InvitationFilter)| {
         let mut filter = InvitationFilter {
-            account: account.clone(),
             is_received: true,
             is_sent: true,
             is_pending: true,
             before: None,
             limit: 2,
-            now: on(4 * DAY),
         };
         change(&mut filter);
-        let found = store.invitations().list(&Behalf::Platform, &filter).await.unwrap();
+        let invitations = store.invitations();
+        let found = invitations.list(&Behalf::Platform, account, &filter, &on(now)).await.unwrap();
         let label = |it: &Invitation| (it.target_label.clone(), it.resolution);
         (found.iter().map(label).collect::<Vec<_>>(), found.last().map(|it| it.id.clone()))
     };
-    let (first, _) = listed(&bob, |_| ()).await;
+    let (first, _) = listed(&bob, 4 * DAY, |_| ()).await;
     assert_eq!(first, [("@three".to_owned(), None), ("@two".to_owned(), None)]);
-    let (second, _) = listed(&bob, |it| it.before = Some(uuid(Timestamp::from_millis(2), 0))).await;
+    let second = |it: &mut InvitationFilter| it.before = Some(uuid(Timestamp::from_millis(2), 0));
+    let (second, _) = listed(&bob, 4 * DAY, second).await;
     assert_eq!(second, [("@one".to_owned(), None)]);
-    assert!(listed(&bob, |it| it.is_received = false).await.0.is_empty());
-    assert!(listed(&ann, |it| it.is_sent = false).await.0.is_empty());
+    assert!(listed(&bob, 4 * DAY, |it| it.is_received = false).await.0.is_empty());
+    assert!(listed(&ann, 4 * DAY, |it| it.is_sent = false).await.0.is_empty());
     // The first has expired by then, and the list says so.
-    let late = |it: &mut InvitationFilter| {
-        it.now = on(15 * DAY);
-        it.limit = 9;
-    };
-    assert_eq!(listed(&ann, late).await.0.len(), 2);
+    assert_eq!(listed(&ann, 15 * DAY, |it| it.limit = 9).await.0.len(), 2);
     let all = |it: &mut InvitationFilter| {
-        it.now = on(15 * DAY);
         it.is_pending = false;
         it.limit = 9;
     };
-    let (all, _) = listed(&ann, all).await;
+    let (all, _) = listed(&ann, 15 * DAY, all).await;
     assert_eq!(all[2], ("@one".to_owned(), Some(InvitationOutcome::Expired)));
 }
 
@@ -372,15 +370,14 @@ pub(crate) async fn invitations_are_limited(backend: &Backend) {
 /// What is offered to an account, or by it, by the names of the teams.
 async fn pending(store: &Store, account: &AccountId, is_received: bool) -> Vec<String> {
     let filter = InvitationFilter {
-        account: account.clone(),
         is_received,
         is_sent: !is_received,
         is_pending: true,
         before: None,
         limit: 9,
-        now: on(3),
     };
-    let found = store.invitations().list(&Behalf::Platform, &filter).await.unwrap();
+    let invitations = store.invitations();
+    let found = invitations.list(&Behalf::Platform, account, &filter, &on(3)).await.unwrap();
     found.into_iter().map(|it| it.target_label).collect()
 }
 

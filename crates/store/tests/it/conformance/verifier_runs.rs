@@ -4,13 +4,13 @@ use jurat_core::{
     id::AccountId,
     round::OpenRound,
     verifier::run::{
-        RoundSettlement, VerifierRun, VerifierRunEnd, VerifierRunError, VerifierRunPurpose,
-        VerifierRunTicket, VerifierRunVerdict,
+        RoundSettlement, VerifierRun, VerifierRunEnd, VerifierRunError, VerifierRunFilter,
+        VerifierRunPurpose, VerifierRunTicket, VerifierRunVerdict,
     },
 };
 use jurat_store::{
     Behalf, RoundCharge, RoundLost, RoundOpenRefusal, RoundOpening, Store, StoreErrorKind,
-    TakeoverScope, VerifierRunFilter, WriteOutcome,
+    TakeoverScope, WriteOutcome,
 };
 
 use super::verifiers::deployed;

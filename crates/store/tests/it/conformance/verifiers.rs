@@ -620,20 +620,23 @@ pub(crate) async fn another_account_sees_no_verifiers(backend: &Backend) {
     assert_eq!((his.account, his.current_version), (bob, 1));
 }
 
-pub(crate) async fn a_deploy_under_a_key_happens_once(backend: &Backend) {
-    let (store, alice) = (&*backend.store, account("alice"));
-    let once = |key: &str, answer| IdempotencyRecord {
-        account: alice.clone(),
+fn once<T>(account: &AccountId, key: &str, answer: IdempotencyAnswer<T>) -> IdempotencyRecord<T> {
+    IdempotencyRecord {
+        account: account.clone(),
         key: key.to_owned(),
         operation: "operation".to_owned(),
         request_digest: "digest".to_owned(),
         answer,
         at: at(5),
-    };
-    let saved = |text: String| SavedAnswer { status: 200, text };
+    }
+}
+
+pub(crate) async fn a_deploy_under_a_key_happens_once(backend: &Backend) {
+    let (store, alice) = (&*backend.store, account("alice"));
+    let saved = |text: String| SavedAnswer { tag: 200, text };
     let of_token =
         IdempotencyAnswer::of(move |it: &DeployedVersion| saved(it.verifier.version_token.clone()));
-    let key = once("deploy", of_token);
+    let key = once(&alice, "deploy", of_token);
     // A refused deploy leaves its key free.
     let early = next(deploy(&alice, "cites", 1), "none");
     store.verifiers().deploy(&Behalf::from(&early.account), &early, Some(&key)).await.unwrap();
@@ -655,7 +658,7 @@ pub(crate) async fn a_deploy_under_a_key_happens_once(backend: &Backend) {
     assert_eq!(found.answer, Some(saved("token-1".to_owned())));
     for operation in ["revoke", "delete"] {
         let of_name = IdempotencyAnswer::of(move |it: &Verifier| saved(it.name.clone()));
-        let (key, by) = (once(operation, of_name), removal(&alice, name("cites")));
+        let (key, by) = (once(&alice, operation, of_name), removal(&alice, name("cites")));
         for expected in [false, true] {
             let gone = match operation {
                 "revoke" => store

@@ -5,11 +5,12 @@ use jurat_core::{
     id::{AccountId, uuid},
     workflow::{
         AccessRole, FileContent, NewFile, OwnershipFilter, VersionSource, WorkflowSelector,
+        operation::WorkflowFilter,
     },
 };
 use jurat_store::{
-    FilesPatch, NameMatch, SaveTarget, WorkflowGrantOrder, WorkflowLookup, WorkflowQuery,
-    WorkflowRefusal, WorkflowSave, WorkflowWordSearch, WriteOutcome, WrongField,
+    FilesPatch, NameMatch, SaveTarget, WorkflowGrantOrder, WorkflowLookup, WorkflowRefusal,
+    WorkflowSave, WorkflowWordSearch, WriteOutcome, WrongField,
 };
 
 use super::workflows::{behalf, draft, saved, try_save, user};
@@ -111,12 +112,11 @@ pub(crate) async fn workflows_are_listed_by_every_filter_newest_first(backend: &
         let tags = Some(vec![tag.to_owned()]);
         saved(store, &WorkflowSave { tags, ..draft(&alice, name, number) }).await;
     }
-    let names = async |query: WorkflowQuery| {
-        let found = store.workflows().list(&behalf(&alice), &query).await.unwrap();
+    let names = async |filter: WorkflowFilter| {
+        let found = store.workflows().list(&behalf(&alice), &alice, &filter).await.unwrap();
         found.into_iter().map(|it| it.workflow.name).collect::<Vec<_>>()
     };
-    let all = WorkflowQuery {
-        caller: alice.clone(),
+    let all = WorkflowFilter {
         whose: OwnershipFilter::All,
         with_archived: false,
         tag: None,
@@ -126,13 +126,13 @@ pub(crate) async fn workflows_are_listed_by_every_filter_newest_first(backend: &
     };
     assert_eq!(names(all.clone()).await, ["Größe", "Second"]);
     let before = Some(uuid(at(2), 2));
-    assert_eq!(names(WorkflowQuery { before, ..all.clone() }).await, ["First"]);
+    assert_eq!(names(WorkflowFilter { before, ..all.clone() }).await, ["First"]);
     let tag = Some("sre".to_owned());
-    assert_eq!(names(WorkflowQuery { tag, ..all.clone() }).await, ["Größe", "First"]);
+    assert_eq!(names(WorkflowFilter { tag, ..all.clone() }).await, ["Größe", "First"]);
     let search = Some("GRÖSSE".to_owned());
-    assert_eq!(names(WorkflowQuery { search, ..all.clone() }).await, Vec::<String>::new());
+    assert_eq!(names(WorkflowFilter { search, ..all.clone() }).await, Vec::<String>::new());
     let search = Some("GRÖß".to_owned());
-    assert_eq!(names(WorkflowQuery { search, ..all.clone() }).await, ["Größe"]);
+    assert_eq!(names(WorkflowFilter { search, ..all.clone() }).await, ["Größe"]);
     let search = Some("%".to_owned());
-    assert_eq!(names(WorkflowQuery { search, ..all }).await, Vec::<String>::new());
+    assert_eq!(names(WorkflowFilter { search, ..all }).await, Vec::<String>::new());
 }

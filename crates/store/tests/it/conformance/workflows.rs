@@ -8,14 +8,14 @@ use jurat_core::{
         AccessRole, FileContent, NewBinding, NewFile, OwnershipFilter, ReachableWorkflow, Slug,
         VerifierBinding, VerifierRole, VersionSource, WorkflowRef, WorkflowSelector,
         file::digest,
-        operation::{WorkflowGrantResult, WorkflowSaveResult, WorkflowView},
+        operation::{WorkflowFilter, WorkflowGrantResult, WorkflowSaveResult, WorkflowView},
     },
 };
 use jurat_store::{
     Behalf, DeployRefusal, FilesPatch, GrantRevocation, NameMatch, NewVerifierVersion,
     OwnershipChange, RoundOpenRefusal, RoundOpening, SaveTarget, ShareUse, Store, VerifierRemoval,
     VerifierRemoveRefusal, WorkflowChange, WorkflowFilesLookup, WorkflowGrantOrder, WorkflowLookup,
-    WorkflowQuery, WorkflowRefusal, WorkflowSave, WriteOutcome, WrongField,
+    WorkflowRefusal, WorkflowSave, WriteOutcome, WrongField,
 };
 
 use crate::{
@@ -176,8 +176,7 @@ pub(super) async fn listed(
     caller: &AccountId,
     whose: OwnershipFilter,
 ) -> Vec<ReachableWorkflow> {
-    let query = WorkflowQuery {
-        caller: caller.clone(),
+    let filter = WorkflowFilter {
         whose,
         with_archived: false,
         tag: None,
@@ -185,7 +184,7 @@ pub(super) async fn listed(
         before: None,
         limit: 100,
     };
-    store.workflows().list(&behalf(caller), &query).await.unwrap()
+    store.workflows().list(&behalf(caller), caller, &filter).await.unwrap()
 }
 
 pub(super) fn text(path: &str, content: &str) -> NewFile {

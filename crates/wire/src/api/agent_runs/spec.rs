@@ -173,7 +173,7 @@ request! {
     pub strict struct RunDraw {}
 
     /// Why a run is cancelled.
-    pub strict struct CancelRunRequest {
+    pub strict struct CancelRunRequest, draft CancelRunDraft {
         /// Stored with the run.
         reason: Option<PlainText<500>>,
     }
@@ -202,28 +202,28 @@ values! {
     pub struct NoRoundPolicy(()): text() => no_round_policy;
 
     /// Why there is no single value.
-    pub(crate) named struct TieCause(UnresolvedCause):
+    pub(crate) named struct TieCause(UnresolvedCause as String):
         text().enum_values(Some(TIE_CAUSES)).description(Some("Why there is no single value."))
         => tie_cause;
 
     /// Causes for which ties are broken.
-    pub struct TieCauses(BTreeSet<UnresolvedCause>):
+    pub struct TieCauses(BTreeSet<UnresolvedCause> as Vec<String>):
         list_of::<TieCause>() => tie_causes, with TieCause;
 
     /// Why there is no value.
-    pub(crate) named struct NullCause(UnresolvedCause):
+    pub(crate) named struct NullCause(UnresolvedCause as String):
         text().enum_values(Some(NULL_CAUSES)).description(Some("Why there is no value."))
         => null_cause;
 
     /// Causes for which the null policy applies.
-    pub struct NullCauses(BTreeSet<UnresolvedCause>):
+    pub struct NullCauses(BTreeSet<UnresolvedCause> as Vec<String>):
         list_of::<NullCause>() => null_causes, with NullCause;
 
     /// Ways to break a tie, in order.
-    pub struct TieSteps(Vec<TieBreak>): list_of::<TieStep>() => tie_steps, with TieStep;
+    pub struct TieSteps(Vec<TieBreak> as Vec<String>): list_of::<TieStep>() => tie_steps, with TieStep;
 
     /// Ways to proceed without a value, in order.
-    pub struct NullSteps(Vec<NullAction>): list_of::<NullStep>() => null_steps, with NullStep;
+    pub struct NullSteps(Vec<NullAction> as Vec<String>): list_of::<NullStep>() => null_steps, with NullStep;
 
     /// Reputation by agent.
     pub struct UnitsByAgent(BTreeMap<String, i64>): units_schema() => units;

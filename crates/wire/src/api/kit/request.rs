@@ -1,10 +1,12 @@
 //! Declares requests: each field is written once, and its type defines its rules.
 //!
 //! `request!` declares the fields of a request. The reader, the messages about faults, the
-//! detection of unknown fields and the OpenAPI schema are all derived from that declaration.
+//! detection of unknown fields, the OpenAPI schema and the draft that a client sends are all derived
+//! from that declaration.
 
 mod declare;
 mod describe;
+mod draft;
 mod path;
 pub mod unknown;
 pub mod values;
@@ -27,6 +29,7 @@ pub use self::{
         SchemaParts, about, add_component, component, integer, nullable, object, one_of, property,
         text,
     },
+    draft::{DraftField, DraftValue},
     path::FieldPath,
 };
 use super::{

@@ -15,8 +15,8 @@ use super::{
     faults::RequestFaults,
     json::{short, whole_number},
     request::{
-        FieldFault, FieldPath, Hidden, ListOf, RequestField, SchemaParts, add_component, component,
-        integer, named, noted, one_of, request, text,
+        DraftField, FieldFault, FieldPath, Hidden, ListOf, RequestField, SchemaParts,
+        add_component, component, integer, named, noted, one_of, request, text,
         unknown::FieldShape,
         values,
         values::{Count, any_text, anything, list_of, number, text_of, texts_of, word},
@@ -27,7 +27,7 @@ use crate::problem::Problem;
 
 request! {
     /// The terms of consensus. `weight_by` and `target_confidence` are refused with `not_supported`.
-    pub strict struct ConsensusTerms {
+    pub strict struct ConsensusTerms, draft ConsensusTermsDraft {
         weight_by: Hidden<Unsupported>,
         target_confidence: Hidden<Unsupported>,
         /// Number of sessions to call; defaults to that of the tier, or 1.
@@ -78,34 +78,34 @@ request! {
 
 values! {
     /// A session to call, by its id, a label or a profile.
-    pub named struct SessionRef(PoolEntry):
+    pub named struct SessionRef(PoolEntry as String):
         one_of("A session id, `label:…` or `profile:…`.")
             .item(text().min_length(Some(1)))
             .item(integer())
         => session_ref;
 
     /// The sessions that may be called.
-    pub struct SessionList(Vec<PoolEntry>):
+    pub struct SessionList(Vec<PoolEntry> as Vec<String>):
         list_of::<SessionRef>().min_items(Some(1)).max_items(Some(LARGEST_POOL)) => pool,
         with SessionRef;
 
     /// Number of sessions to call.
-    pub named struct Replicas(u8):
+    pub named struct Replicas(u8 as u64):
         integer().enum_values(Some([1, 3, 5])).description(Some("Number of sessions to call."))
         => replicas;
 
     /// A name of additional content for a reply.
-    pub named struct Include(()):
+    pub named struct Include(() as String):
         text()
             .enum_values(Some(["traces"]))
             .description(Some("`traces` adds inline evidence to the replicas."))
         => include;
 
     /// Additional content for a reply: whether it includes traces.
-    pub struct IncludeList(Toggle): list_of::<Include>() => traces, with Include;
+    pub struct IncludeList(Toggle as Vec<String>): list_of::<Include>() => traces, with Include;
 
     /// How scores are combined; unsupported ways are refused.
-    pub struct SupportedAggregation(ScoreAggregation) like words::Aggregation => aggregation;
+    pub struct SupportedAggregation(ScoreAggregation as String) like words::Aggregation => aggregation;
 
     /// Minimum share that must agree.
     pub struct MinAgreement(f64):
@@ -153,6 +153,11 @@ impl RequestField for EquivalenceChoice {
         let with_fields = FieldsEquivalence::shape().or(NumericEquivalence::shape());
         with_fields.or(BucketsEquivalence::shape())
     }
+}
+
+/// A word, or an object with parameters.
+impl DraftField for EquivalenceChoice {
+    type Draft = Value;
 }
 
 named!(

@@ -27,7 +27,7 @@ use utoipa::{
 
 use super::{
     faults::RequestFaults,
-    request::{FieldPath, RequestField, SchemaParts, component, noted, values::word},
+    request::{DraftField, FieldPath, RequestField, SchemaParts, component, noted, values::word},
 };
 
 /// Wraps an enum of the core: its values are written and read by name, and the schema lists all
@@ -135,6 +135,10 @@ macro_rules! read {
             fn describe_parts(parts: &mut SchemaParts) {
                 parts.push((Self::name().into_owned(), Self::schema()));
             }
+        }
+
+        impl DraftField for $name {
+            type Draft = String;
         }
     )+};
 }

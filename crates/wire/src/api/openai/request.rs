@@ -141,7 +141,7 @@ values! {
         => modalities;
 
     /// The type of a response format.
-    pub named struct FormatKind(AnswerFormat):
+    pub named struct FormatKind(AnswerFormat as String):
         text()
             .enum_values(Some(["text", "json_object", "json_schema"]))
             .description(Some("Plain text, any JSON object, or JSON that matches a schema."))
@@ -243,7 +243,8 @@ pub fn chat(body: &Value, profiles: &ConsensusProfiles) -> Result<ChatOrder, Pro
     let (format, schema) = answer_format(chat.response_format)?;
     let terms = chat.jurat.map(|terms| terms.0);
     let input = json!({ "messages": conversation.messages(), "sampling": hints(body) });
-    let request = delegate_request(profile, terms, schema, (conversation.objective(), input));
+    let request =
+        delegate_request(profile, terms.as_ref(), schema, (conversation.objective(), input));
     let job = consensus_request::delegate(&request)?;
     let has_usage = chat.stream_options.and_then(|options| options.include_usage) == Some(true);
     let delivery = match (chat.stream, has_usage) {
@@ -256,7 +257,7 @@ pub fn chat(body: &Value, profiles: &ConsensusProfiles) -> Result<ChatOrder, Pro
 
 fn delegate_request(
     profile: &ConsensusProfile,
-    terms: Option<ChatTerms>,
+    terms: Option<&ChatTerms>,
     schema: Option<Value>,
     (objective, input): (String, Value),
 ) -> Value {

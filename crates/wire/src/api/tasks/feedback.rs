@@ -18,7 +18,7 @@ const SIGNATURE_DIGITS: usize = 128;
 
 request! {
     /// A dispute of a decision.
-    pub strict struct FeedbackRequest {
+    pub strict struct FeedbackRequest, draft FeedbackDraft {
         /// Why the decision was wrong; stored with the task.
         reason: PlainText<500>,
         /// The epoch of a continuous task's decision; defaults to the newest.
@@ -35,7 +35,7 @@ request! {
 
 values! {
     /// The only outcome that can be disputed.
-    pub struct BadOutcome(()): text().pattern(Some("^BAD$")) => outcome;
+    pub struct BadOutcome(() as String): text().pattern(Some("^BAD$")) => outcome;
 
     /// An Ed25519 signature in hex.
     pub struct SignatureHex(String): text().pattern(Some("^[0-9A-Fa-f]{128}$")) => signature;

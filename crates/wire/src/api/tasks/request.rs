@@ -50,7 +50,7 @@ request! {
     }
 
     /// Why a task is cancelled.
-    pub strict struct CancelTaskRequest {
+    pub strict struct CancelTaskRequest, draft CancelTaskDraft {
         /// Stored with the task.
         reason: Option<PlainText<500>>,
     }

@@ -24,7 +24,7 @@ const QUERY_CHARS: usize = 500;
 
 request! {
     /// A workflow to publish.
-    pub open struct PublishTemplateRequest {
+    pub open struct PublishTemplateRequest, draft PublishTemplateDraft {
         /// The id or slug of one of the caller's workflows.
         workflow_id: Option<PlainText<200>>,
         /// Alias of `workflow_id`; one of the two is required.
@@ -34,7 +34,7 @@ request! {
     }
 
     /// Search query.
-    pub open struct SearchTemplatesRequest {
+    pub open struct SearchTemplatesRequest, draft SearchTemplatesDraft {
         /// Search query.
         query: TemplateQuery,
         /// `all`, or `mine` for the caller's own.
@@ -44,7 +44,7 @@ request! {
     }
 
     /// A template to fork.
-    pub open struct ForkTemplateRequest {
+    pub open struct ForkTemplateRequest, draft ForkTemplateDraft {
         /// The id of a template, or `@handle/slug`; append `@vN` to pin a version.
         identifier: TemplateName,
         /// The version to fork; defaults to the newest.
@@ -54,19 +54,19 @@ request! {
     }
 
     /// Why a version is deprecated.
-    pub open struct DeprecateVersionRequest {
+    pub open struct DeprecateVersionRequest, draft DeprecateVersionDraft {
         /// Message to users of the version.
         message: Option<Remark>,
     }
 
     /// Why a template is archived.
-    pub open struct ArchiveTemplateRequest {
+    pub open struct ArchiveTemplateRequest, draft ArchiveTemplateDraft {
         /// Reason.
         archive_reason: Option<Remark>,
     }
 
     /// The user who is offered a workflow or template.
-    pub open struct TransferTemplateRequest {
+    pub open struct TransferTemplateRequest, draft TransferTemplateDraft {
         /// An e-mail address, a handle, or an account id.
         new_owner_user_id_or_email: Identifier,
     }
@@ -82,7 +82,7 @@ values! {
         text().pattern(Some(NOT_BLANK)).max_length(Some(QUERY_CHARS)) => query;
 
     /// Whether only the caller's own templates are wanted.
-    pub struct OnlyMine(bool): text().pattern(Some("^(all|mine)$")) => only_mine;
+    pub struct OnlyMine(bool as String): text().pattern(Some("^(all|mine)$")) => only_mine;
 
     /// A reference to a template. Any text that is not blank is accepted: a malformed reference is
     /// a template that does not exist.

@@ -26,7 +26,7 @@ const MOST_JUDGES: usize = 5;
 
 request! {
     /// What to judge, and how. Unknown fields are ignored.
-    pub open struct RunVerifierRequest {
+    pub open struct RunVerifierRequest, draft RunVerifierDraft {
         /// Exactly the fields of the version's contract, each with non-blank text.
         inputs: Option<BTreeMap<String, String>>,
         /// The URL of a public image, if the contract has one.
@@ -69,7 +69,7 @@ values! {
     pub struct JudgeCount(u8) like Replicas => replica_count;
 
     /// Judges, each once.
-    pub struct JudgeList(Vec<ModelRef>):
+    pub struct JudgeList(Vec<ModelRef> as Vec<String>):
         list_of::<JudgeModel>().min_items(Some(1)).max_items(Some(MOST_JUDGES)) => judge_list,
         with JudgeModel;
 }

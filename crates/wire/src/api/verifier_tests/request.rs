@@ -11,7 +11,7 @@ use crate::{
         kit::{
             json::{kind, short},
             request::{
-                self, FieldFault, ListOf, request, text, values,
+                self, DraftField, FieldFault, ListOf, request, text, values,
                 values::{BoundedText, MediaUrl, VersionNumber, texts_of},
             },
         },
@@ -25,7 +25,7 @@ const MOST_FAMILIES: usize = 32;
 
 request! {
     /// The cases and settings of a test.
-    pub strict struct TestVerifierRequest {
+    pub strict struct TestVerifierRequest, draft TestVerifierDraft {
         /// The cases; defaults to the version's own examples, each judged without showing it to the
         /// judge as an example.
         cases: Option<ListOf<LabelledCase, 1, MOST_CASES>>,
@@ -58,7 +58,7 @@ request! {
     }
 
     /// The known injections to try on a version, and the settings.
-    pub strict struct AttackVerifierRequest {
+    pub strict struct AttackVerifierRequest, draft AttackVerifierDraft {
         /// Only attacks of these families; defaults to all.
         families: Option<FamilyList>,
         /// The version to attack; defaults to the current one.
@@ -83,6 +83,11 @@ values! {
     pub struct FamilyList(Vec<String>):
         ArrayBuilder::new().items(text()).min_items(Some(1)).max_items(Some(MOST_FAMILIES))
         => families;
+}
+
+/// Cases come from a user's file and are sent as they are.
+impl DraftField for LabelledCase {
+    type Draft = Value;
 }
 
 /// The cases of a measurement.

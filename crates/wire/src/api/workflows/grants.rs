@@ -25,7 +25,7 @@ use crate::{
 
 request! {
     /// The user or team to share with.
-    pub open struct WorkflowGrantRequest {
+    pub open struct WorkflowGrantRequest, draft WorkflowGrantDraft {
         /// The e-mail address of a user, the handle of a team or user (with or without `@`), or an
         /// account id. An unregistered address is accepted like any other; the grant takes effect when
         /// its account is created.
@@ -37,13 +37,13 @@ request! {
     }
 
     /// The user or team whose grant to revoke.
-    pub open struct RevokeWorkflowGrantRequest {
+    pub open struct RevokeWorkflowGrantRequest, draft RevokeWorkflowGrantDraft {
         /// The name that the grant was made to, as shown in the list of grants.
         grantee_email_or_at_team_handle: Person,
     }
 
     /// The new owner of the workflow.
-    pub open struct TransferWorkflowRequest {
+    pub open struct TransferWorkflowRequest, draft TransferWorkflowDraft {
         /// The e-mail address or id of a user, or `@` and the user's handle.
         new_owner_user_id_or_email: Person,
     }
@@ -51,7 +51,7 @@ request! {
 
 values! {
     /// A role that can be granted: any role except owner.
-    pub struct GrantedRole(AccessRole): text().pattern(Some("^(view|edit|admin)$")) => granted_role,
+    pub struct GrantedRole(AccessRole as String): text().pattern(Some("^(view|edit|admin)$")) => granted_role,
         absent "must be one of view, edit, admin";
 }
 

@@ -29,7 +29,7 @@ request! {
     /// A version to save: the first version of a new workflow, or the next one. Unknown fields are
     /// ignored. Fields that are left out are taken from the front matter of the body, then from the
     /// previous version.
-    pub open struct SaveWorkflowRequest {
+    pub open struct SaveWorkflowRequest, draft SaveWorkflowDraft {
         /// Name of the workflow; determines the slug of a new one.
         name: Option<WorkflowName>,
         /// What the workflow is for and when to use it.
@@ -60,7 +60,7 @@ request! {
     }
 
     /// A verifier that a workflow names.
-    pub open struct BindingRequest {
+    pub open struct BindingRequest, draft BindingDraft {
         /// Name of the verifier within the workflow.
         name: BindingName,
         /// The id or name of a verifier of the workflow's owner; append `@` and a version to pin one.
@@ -70,7 +70,7 @@ request! {
     }
 
     /// A file, with exactly one of `content`, `content_base64` and `sha256`.
-    pub open struct FileRequest {
+    pub open struct FileRequest, draft FileDraft {
         path: WorkflowPath,
         /// Text.
         content: Option<String>,
@@ -85,7 +85,7 @@ request! {
     }
 
     /// Files to add, replace or delete; all others stay.
-    pub open struct PatchWorkflowFilesRequest {
+    pub open struct PatchWorkflowFilesRequest, draft PatchWorkflowFilesDraft {
         /// The current `version_token`.
         expected_version_token: NotBlank,
         /// Files to add, replacing those with the same path.
@@ -97,7 +97,7 @@ request! {
     }
 
     /// A search for workflows.
-    pub open struct SearchWorkflowsRequest {
+    pub open struct SearchWorkflowsRequest, draft SearchWorkflowsDraft {
         /// The words to search for.
         query: WorkflowSearchText,
         /// Which workflows to include; defaults to `all`.
@@ -163,7 +163,7 @@ values! {
     pub struct BindingName(String): text().pattern(Some("^[a-z0-9][a-z0-9-]{0,127}$")) => filled;
 
     /// A verifier that a workflow names.
-    pub struct NamedVerifier(VerifierRef): text().pattern(Some(VERIFIER)) => verifier;
+    pub struct NamedVerifier(VerifierRef as String): text().pattern(Some(VERIFIER)) => verifier;
 
     /// The path of a file attached to a workflow.
     pub named struct WorkflowPath(String):
@@ -178,7 +178,7 @@ values! {
         list_of::<WorkflowPath>().max_items(Some(200)) => texts, with WorkflowPath;
 
     /// Bytes in base64.
-    pub struct Base64Bytes(Vec<u8>): text().pattern(Some(BASE64)) => base64;
+    pub struct Base64Bytes(Vec<u8> as String): text().pattern(Some(BASE64)) => base64;
 
     /// The digest of content that is already stored.
     pub struct KnownDigest(String): text().pattern(Some("^[0-9a-fA-F]{64}$")) => any_text;

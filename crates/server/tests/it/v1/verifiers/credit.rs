@@ -295,7 +295,7 @@ async fn a_correction_whose_answer_was_lost_is_not_made_twice() {
         at: app.clock.now(),
     };
     // As the node writes it, except that the node does not learn of it.
-    let moved = SavedAnswer { status: 200, text: correction.micros.to_string() };
+    let moved = SavedAnswer { tag: 200, text: correction.micros.to_string() };
     let once = IdempotencyRecord {
         account: account.clone(),
         key: format!("\u{b7}correction\u{b7}{round}\u{b7}0"),

@@ -5,11 +5,11 @@
 /// `strict` refuses unknown fields, `open` ignores them. `as` sets the name in the document: of the
 /// schema if it follows the struct, of the member if it follows a field. `| alias` after a field
 /// also accepts the alias, which is not described. A last line with `..` adds the fields of another
-/// declaration.
+/// declaration. `draft` names a second struct with the same fields, as a caller writes them.
 macro_rules! request {
     ($(
         $(#[doc = $about:expr])*
-        $vis:vis $unknown:ident struct $name:ident $(as $title:literal)? {
+        $vis:vis $unknown:ident struct $name:ident $(as $title:literal)? $(, draft $draft:ident)? {
             $(
                 $(#[doc = $doc:expr])*
                 $field:ident $(| $alias:ident)? $(as $wire:literal)? : $ty:ty
@@ -119,7 +119,41 @@ macro_rules! request {
                 }
             }
         };
+
+        request! {
+            @draft [$($draft)?] $vis $name
+            { $( $(#[doc = $doc])* $field $(as $wire)? : $ty, )* }
+            { $( $( $flat: $flat_ty, )+ )? }
+        }
     )+};
+    (@draft [] $($declared:tt)*) => {};
+    (
+        @draft [$draft:ident] $vis:vis $name:ident
+        { $( $(#[doc = $doc:expr])* $field:ident $(as $wire:literal)? : $ty:ty, )* }
+        { $( $flat:ident: $flat_ty:ty, )* }
+    ) => {
+        #[doc = concat!("The fields of [`", stringify!($name), "`] as a caller writes them.")]
+        #[derive(Debug, Clone, Default, ::serde::Serialize)]
+        $vis struct $draft {
+            $(
+                $(#[doc = $doc])*
+                $(#[serde(rename = $wire)])?
+                #[serde(skip_serializing_if = "crate::api::kit::request::DraftValue::is_left_out")]
+                pub $field: <$ty as $crate::api::kit::request::DraftField>::Draft,
+            )*
+            $(
+                #[doc = "Fields that other requests have too."]
+                #[serde(flatten)]
+                pub $flat: <$flat_ty as $crate::api::kit::request::DraftField>::Draft,
+            )*
+        }
+
+        impl $crate::api::kit::request::DraftField for $name {
+            type Draft = $draft;
+        }
+
+        impl $crate::api::kit::request::DraftValue for $draft {}
+    };
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $wire:literal) => { $wire };
     (@alias) => { None };
@@ -132,15 +166,16 @@ macro_rules! request {
 ///
 /// The schema of a `named` value appears in the document under the name of the type. A value that
 /// is `like` another type has the schema of that type. `absent` is the message for a field that is
-/// left out, and `with` lists the types that the schema refers to.
+/// left out, and `with` lists the types that the schema refers to. `as` sets the type that a caller
+/// writes, if it differs from the type that is read.
 macro_rules! values {
     () => {};
     (
         $(#[$meta:meta])*
-        $vis:vis struct $name:ident($inner:ty) like $other:ty => $read:expr;
+        $vis:vis struct $name:ident($inner:ty $(as $written:ty)?) like $other:ty => $read:expr;
         $($rest:tt)*
     ) => {
-        values!(@type $(#[$meta])* $vis $name $inner);
+        values!(@type $(#[$meta])* $vis $name $inner $(, $written)?);
 
         impl $crate::api::kit::request::RequestField for $name {
             values!(@read $read);
@@ -158,11 +193,11 @@ macro_rules! values {
     };
     (
         $(#[$meta:meta])*
-        $vis:vis struct $name:ident($inner:ty): $schema:expr => $read:expr
+        $vis:vis struct $name:ident($inner:ty $(as $written:ty)?): $schema:expr => $read:expr
             $(, absent $absent:literal)? $(, with $($part:ty),+)?;
         $($rest:tt)*
     ) => {
-        values!(@type $(#[$meta])* $vis $name $inner);
+        values!(@type $(#[$meta])* $vis $name $inner $(, $written)?);
 
         impl $crate::api::kit::request::RequestField for $name {
             values!(@read $read $(, $absent)?);
@@ -182,11 +217,11 @@ macro_rules! values {
     };
     (
         $(#[$meta:meta])*
-        $vis:vis named struct $name:ident($inner:ty): $schema:expr => $read:expr
+        $vis:vis named struct $name:ident($inner:ty $(as $written:ty)?): $schema:expr => $read:expr
             $(, absent $absent:literal)?;
         $($rest:tt)*
     ) => {
-        values!(@type $(#[$meta])* $vis $name $inner);
+        values!(@type $(#[$meta])* $vis $name $inner $(, $written)?);
 
         impl $crate::api::kit::request::RequestField for $name {
             values!(@read $read $(, $absent)?);
@@ -204,11 +239,17 @@ macro_rules! values {
 
         values! { $($rest)* }
     };
-    (@type $(#[$meta:meta])* $vis:vis $name:ident $inner:ty) => {
+    (@type $(#[$meta:meta])* $vis:vis $name:ident $inner:ty $(, $written:ty)?) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq)]
         $vis struct $name(pub $inner);
+
+        impl $crate::api::kit::request::DraftField for $name {
+            type Draft = values!(@written $inner $(, $written)?);
+        }
     };
+    (@written $inner:ty) => { $inner };
+    (@written $inner:ty, $written:ty) => { $written };
     (@read $read:expr $(, $absent:literal)?) => {
         $(
             fn absent() -> Result<Self, &'static str> {

@@ -43,10 +43,10 @@ values! {
     pub struct FreeObject(Value): object() => free_object;
 
     /// A user, a team or an account, by any of its names.
-    pub named struct Person(AccountName): text().pattern(Some(PERSON)).description(Some("The e-mail address of a user, the handle of a user or team (with or without `@`), or an account id.")) => person;
+    pub named struct Person(AccountName as String): text().pattern(Some(PERSON)).description(Some("The e-mail address of a user, the handle of a user or team (with or without `@`), or an account id.")) => person;
 
     /// A judge.
-    pub named struct JudgeModel(ModelRef): text().pattern(Some(MODEL)).max_length(Some(200)).description(Some("`provider/model`.")) => model;
+    pub named struct JudgeModel(ModelRef as String): text().pattern(Some(MODEL)).max_length(Some(200)).description(Some("`provider/model`.")) => model;
 
     /// The URL of a public image.
     pub struct MediaUrl(String): text().pattern(Some(PLAIN)).max_length(Some(URL_CHARS)) => media_url;
