@@ -18,7 +18,10 @@ use jurat_engine::{
 };
 use jurat_server::{InboundLimits, PeerOptions};
 use jurat_store::StoreLocation;
-use jurat_wire::api::agent_registration::{AgentProfile, AgentRegistration};
+use jurat_wire::api::{
+    agent_registration::{AgentProfile, AgentRegistration},
+    openai::profile::built_in,
+};
 use parking_lot::Mutex;
 
 use crate::settings::{
@@ -170,8 +173,7 @@ impl CliConfig {
                 storage: storage_terms(&settings),
             },
             judges: judges::judges(&settings),
-            profiles: ConsensusProfiles::default()
-                .with(settings.profiles().iter().map(|it| it.profile.clone())),
+            profiles: built_in().with(settings.profiles().iter().map(|it| it.profile.clone())),
             accounts: account_terms(&settings),
             webhooks: webhooks::webhooks(&settings),
             inbound: inbound(&settings),

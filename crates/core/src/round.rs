@@ -5,6 +5,7 @@ pub mod consensus;
 pub mod decision;
 pub mod evidence;
 pub mod job;
+pub mod profile;
 pub mod replica;
 pub mod select;
 

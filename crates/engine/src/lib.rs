@@ -24,9 +24,9 @@ mod workflows;
 use std::{fmt, sync::Arc, time::Duration};
 
 use jurat_core::id::NodeId;
+pub use jurat_core::round::profile::ConsensusProfiles;
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::Store;
-pub use jurat_wire::api::openai::profile::ConsensusProfiles;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 

@@ -16,7 +16,7 @@ use utoipa::openapi::{
 
 use self::describe::SCHEMES;
 use crate::{
-    operation::{self, ErrorForm, Operation},
+    operation::{self, Operation},
     resources::{TAGS, operations},
 };
 
@@ -147,10 +147,6 @@ fn components(schemas: Vec<(String, RefOr<Schema>)>) -> Components {
         .security_scheme(SCHEMES[0], bearer())
         .security_scheme(SCHEMES[1], api_key());
     for (name, example) in problems::examples() {
-        components = components.example(name, example);
-    }
-    let openai = operations().iter().filter(|it| it.error_form == ErrorForm::OpenAi);
-    for (name, example) in problems::openai_examples(openai.flat_map(describe::codes).collect()) {
         components = components.example(name, example);
     }
     components.build()

@@ -29,6 +29,7 @@ use jurat_engine::{
 };
 use jurat_guard::{client::OutboundClient, sandbox::Sandbox};
 use jurat_store::{Behalf, KeyRecord, Store, StoreLocation};
+use jurat_wire::api::openai::profile::built_in;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -126,12 +127,22 @@ pub struct TestCaller<'a> {
 }
 
 /// The settings in which test applications differ.
-#[derive(Default)]
 struct AppSettings {
     judges: JudgesConfig,
     profiles: ConsensusProfiles,
     webhooks: WebhookSettings,
     points: Failpoints,
+}
+
+impl Default for AppSettings {
+    fn default() -> Self {
+        Self {
+            judges: JudgesConfig::default(),
+            profiles: built_in(),
+            webhooks: WebhookSettings::default(),
+            points: Failpoints::default(),
+        }
+    }
 }
 
 impl TestApp {

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use console::Style;
 use jurat_client::{executors, rounds as api_rounds};
-use jurat_engine::{
-    AccountSettings, ConsensusProfiles, EngineLimits, JudgesConfig, SoleNode, WebhookSettings,
-};
+use jurat_engine::{AccountSettings, EngineLimits, JudgesConfig, SoleNode, WebhookSettings};
 use jurat_runtime::{
     ExecutorOptions,
     engines::{EchoExecutor, EchoMode},
@@ -23,6 +21,7 @@ use jurat_wire::api::{
     },
     executors::AddExecutorDraft,
     kit::terms::ConsensusTermsDraft,
+    openai::profile::built_in,
 };
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
@@ -72,7 +71,7 @@ async fn play(
         limits: EngineLimits::default(),
         judges: JudgesConfig::default(),
         accounts: AccountSettings::default(),
-        profiles: ConsensusProfiles::default(),
+        profiles: built_in(),
         webhooks: WebhookSettings::default(),
     };
     let engine = Box::pin(node::engine(&state, &store, settings)).await?;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use jurat_wire::api::openai::profile::{ConsensusProfile, ProfileFault};
+use jurat_core::round::profile::ConsensusProfile;
+use jurat_wire::api::openai::profile::{self, ProfileFault};
 use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
 
@@ -146,10 +147,10 @@ pub(super) fn read(
             faults.push((at, text));
             continue;
         };
-        match ConsensusProfile::read(name, &Value::Object(json_table(section))) {
+        match profile::read(name, &Value::Object(json_table(section))) {
             Ok(profile) => profiles.push(ProfileLine { profile, line: line_of(at) }),
             Err(found) => {
-                faults.extend(found.into_iter().map(|fault| placed(name, at, section, &fault)))
+                faults.extend(found.into_iter().map(|fault| placed(name, at, section, &fault)));
             }
         }
     }
@@ -240,7 +241,7 @@ mod tests {
             "replicas": 3, "session_pool": ["a", "b", "c"], "early_stop": true,
             "equivalence": { "numeric": { "tolerance": 0.5 } },
         } });
-        assert_eq!(Value::Object(found[0].profile.request().clone()), expected);
+        assert_eq!(Value::Object(found[0].profile.request.clone()), expected);
     }
 
     #[test]

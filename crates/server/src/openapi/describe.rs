@@ -76,7 +76,7 @@ fn full_text(operation: &Operation) -> String {
 }
 
 /// All problem codes of an operation.
-pub(super) fn codes(operation: &Operation) -> Vec<ProblemCode> {
+fn codes(operation: &Operation) -> Vec<ProblemCode> {
     let mut codes = usual_codes(operation);
     codes.extend(&operation.codes);
     codes

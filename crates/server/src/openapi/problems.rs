@@ -70,24 +70,22 @@ fn response(
     cases: &[(ProblemCode, &str)],
     form: ErrorForm,
 ) -> Response {
-    let (kind, schema, prefix) = match form {
-        ErrorForm::Problem => ("application/problem+json", ProblemBody::name(), ""),
-        ErrorForm::Peer => ("application/problem+json", PEER_PROBLEM.into(), ""),
-        ErrorForm::OpenAi => ("application/json", ChatErrorReply::name(), OPENAI_PREFIX),
+    let (kind, schema) = match form {
+        ErrorForm::Problem => ("application/problem+json", ProblemBody::name()),
+        ErrorForm::Peer => ("application/problem+json", PEER_PROBLEM.into()),
+        ErrorForm::OpenAi => ("application/json", ChatErrorReply::name()),
     };
     let examples = codes.iter().map(|code| {
-        (
-            code.as_str(),
-            RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{prefix}{code}"))),
-        )
+        (code.as_str(), RefOr::Ref::<Example>(Ref::new(format!("#/components/examples/{code}"))))
     });
-    let content = ContentBuilder::new()
-        .schema(Some(Ref::from_schema_name(schema)))
-        .examples_from_iter(examples)
-        .build();
+    let mut content = ContentBuilder::new().schema(Some(Ref::from_schema_name(schema)));
+    // The same problems are in `error.jurat` of the other form.
+    if form != ErrorForm::OpenAi {
+        content = content.examples_from_iter(examples);
+    }
     let mut response = ResponseBuilder::new()
         .description(description(codes, cases))
-        .content(kind, content)
+        .content(kind, content.build())
         .header("X-Request-Id", header("The request id, for reports."));
     if status == 401 {
         response = response
@@ -110,20 +108,6 @@ pub(super) fn examples() -> impl Iterator<Item = (&'static str, Example)> {
     let codes = ProblemCode::ALL.iter().filter(|code| **code != ProblemCode::MethodNotAllowed);
     codes.map(|code| {
         (code.as_str(), ExampleBuilder::new().value(Some(example(*code).body())).build())
-    })
-}
-
-/// Precedes the name of an example in the form of OpenAI's API.
-const OPENAI_PREFIX: &str = "openai_";
-
-/// An example of these codes in the form of OpenAI's API.
-pub(super) fn openai_examples(
-    codes: BTreeSet<ProblemCode>,
-) -> impl Iterator<Item = (String, Example)> {
-    codes.into_iter().filter_map(|code| {
-        let error = ChatErrorReply::from(ProblemBody::read(&example(code).body())?);
-        let value = ExampleBuilder::new().value(Some(json!(error))).build();
-        Some((format!("{OPENAI_PREFIX}{code}"), value))
     })
 }
 

@@ -19,6 +19,7 @@ use jurat_wire::{
         openai::{
             error::ChatErrorReply,
             models::{ChatModel, ChatModelList},
+            profile,
             reply::{ChatChunk, ChatCompletion, ChatHead, ChatUsage},
             request::{self, ChatDelivery, ChatOrder, ChatRequest},
         },
@@ -177,6 +178,6 @@ fn show_operation() -> Operation {
 }
 
 async fn show(State(engine): State<Engine>, PathText(model): PathText) -> HandlerResult {
-    let profile = engine.profiles().find(&model)?;
+    let profile = profile::find(engine.profiles(), &model)?;
     Ok(encode::ok(&ChatModel::from(profile)))
 }

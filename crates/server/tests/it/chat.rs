@@ -5,12 +5,11 @@ mod stream;
 
 use http::StatusCode;
 use jurat_core::account::caller::Scope;
-use jurat_engine::ConsensusProfiles;
 use jurat_testkit::{
     app::{TestApp, TestReply},
     fake_executor::{Behaviour, answers, status},
 };
-use jurat_wire::api::openai::profile::ConsensusProfile;
+use jurat_wire::api::openai::profile;
 use serde_json::{Value, json};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -151,8 +150,8 @@ async fn the_model_selects_the_terms() {
         "about": "The first two.", "replicas": 1, "session_pool": ["s1", "s2"], "timeout_ms": 9_000,
         "disagreement_policy": "best_effort",
     });
-    let profile = ConsensusProfile::read("pair", &section).unwrap();
-    let app = TestApp::with_profiles(ConsensusProfiles::default().with([profile])).await;
+    let own = profile::read("pair", &section).unwrap();
+    let app = TestApp::with_profiles(profile::built_in().with([own])).await;
     let fakes =
         app.executors([says("four"), says("four"), says("no"), says("no"), says("no")]).await;
     for (model, replicas) in
@@ -186,8 +185,8 @@ async fn the_model_selects_the_terms() {
 
 #[tokio::test]
 async fn a_profile_with_unknown_sessions_is_a_problem_of_the_doctor() {
-    let profile = ConsensusProfile::read("lost", &json!({ "session_pool": ["nobody"] })).unwrap();
-    let app = TestApp::with_profiles(ConsensusProfiles::default().with([profile])).await;
+    let own = profile::read("lost", &json!({ "session_pool": ["nobody"] })).unwrap();
+    let app = TestApp::with_profiles(profile::built_in().with([own])).await;
     let checks = app.admin().get("/v1/doctor").await.json()["checks"].clone();
     let shown = checks.as_array().unwrap().iter().find(|it| it["check"] == "profiles").unwrap();
     assert_eq!(shown["status"], "problem");

@@ -23,7 +23,6 @@ use jurat_wire::{
         },
         mcp::ProtectedResource,
         openai::{
-            error::ChatErrorReply,
             models::{ChatModel, ChatModelList},
             reply::ChatCompletion,
         },
@@ -115,7 +114,6 @@ fn readers() -> BTreeMap<Cow<'static, str>, ReadBack> {
         reader::<ArchivedWorkflow<'_>>(),
         reader::<CapabilitiesResponse>(),
         reader::<ChatCompletion<'_>>(),
-        reader::<ChatErrorReply<'_>>(),
         reader::<ChatModel<'_>>(),
         reader::<ChatModelList<'_>>(),
         reader::<CheckedEntries<'_>>(),

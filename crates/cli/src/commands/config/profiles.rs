@@ -31,7 +31,7 @@ pub(super) fn bodies(settings: &Settings) -> Vec<Value> {
             "name": profile.name,
             "model": profile.model(),
             "about": profile.about,
-            "request": profile.request(),
+            "request": profile.request,
             "origin": { "kind": "file", "path": settings.file(), "line": line },
         })
     };

@@ -1,7 +1,9 @@
 //! Checks that the sessions of every consensus profile exist.
 
-use jurat_core::checkup::CheckupFinding;
-use jurat_wire::api::openai::profile::{ConsensusProfile, ProfileAuthor};
+use jurat_core::{
+    checkup::CheckupFinding,
+    round::profile::{ConsensusProfile, ProfileAuthor},
+};
 
 use crate::{Engine, EngineError};
 

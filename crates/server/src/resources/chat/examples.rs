@@ -1,7 +1,6 @@
 //! Examples of chats and models.
 
-use jurat_engine::ConsensusProfiles;
-use jurat_wire::api::openai::models::ChatModelList;
+use jurat_wire::api::openai::{models::ChatModelList, profile::built_in};
 use serde_json::{Value, json};
 
 use crate::operation::example;
@@ -46,7 +45,7 @@ pub(super) fn completion() -> Value {
 }
 
 pub(super) fn models() -> Value {
-    json!(ChatModelList::from(&ConsensusProfiles::default()))
+    json!(ChatModelList::from(&built_in()))
 }
 
 pub(super) fn model() -> Value {

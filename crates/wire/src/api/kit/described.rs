@@ -21,7 +21,7 @@ use crate::api::{
     executors::{self, AddExecutorRequest},
     keys::{self, CreateKeyRequest, RotateKeyRequest},
     openai::{
-        profile::ConsensusProfiles,
+        profile::built_in,
         request::{self as chat, ChatRequest},
     },
     peer::{
@@ -92,6 +92,7 @@ fn cases() -> Vec<DescribedCase> {
         ),
     ]);
     cases.extend(own_resources());
+    cases.extend(of_webhooks());
     cases.extend(of_the_registry());
     cases.extend(of_tasks());
     cases.extend(sharing::cases());
@@ -140,6 +141,23 @@ fn own_resources() -> Vec<DescribedCase> {
             |it| keys::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
         ),
+        case::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
+        case::<ChatRequest>(
+            |it| chat::chat(it, &built_in()).map(drop),
+            json!({
+                "model": "jurat/safe", "messages": [{ "role": "user", "content": "a" }],
+                "response_format": {
+                    "type": "json_schema", "json_schema": { "name": "a", "schema": {} },
+                },
+                "stream": true, "stream_options": { "include_usage": true },
+                "jurat": { "timeout_ms": 5 },
+            }),
+        ),
+    ]
+}
+
+fn of_webhooks() -> [DescribedCase; 3] {
+    [
         case::<AddWebhookRequest>(
             |it| webhooks::decode_add(it).map(drop),
             json!({ "url": "https://example.com/x", "events": ["task.failed"], "description": "d" }),
@@ -151,18 +169,6 @@ fn own_resources() -> Vec<DescribedCase> {
         case::<RotateWebhookRequest>(
             |it| webhooks::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
-        ),
-        case::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
-        case::<ChatRequest>(
-            |it| chat::chat(it, &ConsensusProfiles::default()).map(drop),
-            json!({
-                "model": "jurat/safe", "messages": [{ "role": "user", "content": "a" }],
-                "response_format": {
-                    "type": "json_schema", "json_schema": { "name": "a", "schema": {} },
-                },
-                "stream": true, "stream_options": { "include_usage": true },
-                "jurat": { "timeout_ms": 5 },
-            }),
         ),
     ]
 }

@@ -162,7 +162,11 @@ impl Conversation {
         let said: Vec<&(&str, String)> = messages.iter().filter(is_said).collect();
         let said = match said.as_slice() {
             [("user", text)] => vec![text.clone()],
-            turns => turns.iter().filter(|(_, text)| !text.trim().is_empty()).map(turn).collect(),
+            turns => turns
+                .iter()
+                .filter(|(_, text)| !text.trim().is_empty())
+                .map(|said| turn(said))
+                .collect(),
         };
         let texts: Vec<String> = told.map(|(_, text)| text.clone()).chain(said).collect();
         let texts: Vec<&str> =
@@ -177,7 +181,7 @@ impl Conversation {
     }
 }
 
-fn turn((role, text): &&(&str, String)) -> String {
+fn turn((role, text): &(&str, String)) -> String {
     let name = if *role == "assistant" { "Assistant" } else { "User" };
     format!("{name}: {text}")
 }

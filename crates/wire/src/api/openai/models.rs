@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
+use jurat_core::round::profile::{ConsensusProfile, ConsensusProfiles, ProfileAuthor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-
-use super::profile::{ConsensusProfile, ConsensusProfiles, ProfileAuthor};
 
 /// All models.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
@@ -34,7 +33,7 @@ pub struct ChatModel<'a> {
 /// The terms of a model.
 #[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
 pub struct ChatModelTerms<'a> {
-    /// The purpose of the profile.
+    /// The purpose of the profile, or its terms.
     pub about: Cow<'a, str>,
     /// The members of a delegate request that the profile sets.
     #[schema(value_type = Value)]
@@ -59,8 +58,11 @@ impl<'a> From<&'a ConsensusProfile> for ChatModel<'a> {
                 ProfileAuthor::Operator => "operator",
             }),
             jurat: ChatModelTerms {
-                about: Cow::Borrowed(&profile.about),
-                request: Cow::Borrowed(profile.request()),
+                about: match &profile.about {
+                    Some(about) => Cow::Borrowed(about),
+                    None => Cow::Owned(profile.terms()),
+                },
+                request: Cow::Borrowed(&profile.request),
             },
         }
     }

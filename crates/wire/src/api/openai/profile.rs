@@ -1,12 +1,13 @@
-//! Consensus profiles: named terms of consensus, which chat clients select as a model.
-
-use std::collections::BTreeMap;
+//! Reads consensus profiles, and finds the one that a model names.
 
 use jurat_core::{
     code::ProblemCode,
     executor::session::Tier,
     policy::Policy,
-    round::job::{Job, PoolEntry},
+    round::{
+        job::{Job, PoolEntry},
+        profile::{ConsensusProfile, ConsensusProfiles, ProfileAuthor},
+    },
 };
 use serde_json::{Map, Value, json};
 
@@ -22,8 +23,6 @@ use crate::{
     problem::Problem,
 };
 
-/// The prefix of every model.
-const PREFIX: &str = "jurat/";
 /// Maximum length of the name of a profile.
 const LONGEST_NAME: usize = 64;
 
@@ -38,27 +37,6 @@ request! {
     }
 }
 
-/// A named set of terms.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConsensusProfile {
-    /// The part of the model's name after `jurat/`.
-    pub name: String,
-    /// The purpose of the profile, in words.
-    pub about: String,
-    pub author: ProfileAuthor,
-    /// The members of a delegate request that the profile sets.
-    request: Map<String, Value>,
-    /// A sample of the jobs that the profile makes.
-    job: Job,
-}
-
-/// The author of a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProfileAuthor {
-    BuiltIn,
-    Operator,
-}
-
 /// What is wrong with a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileFault {
@@ -68,105 +46,51 @@ pub struct ProfileFault {
     pub reason: String,
 }
 
-impl ConsensusProfile {
-    /// A profile of an operator, or everything that is wrong with it.
-    pub fn read(name: &str, section: &Value) -> Result<Self, Vec<ProfileFault>> {
-        if let Some(reason) = name_fault(name) {
-            return Err(vec![ProfileFault { field: String::new(), reason }]);
-        }
-        request::read_all::<ProfileSection>(section, ProblemCode::ValidationError)
-            .map_err(|problems| problems.into_iter().map(fault).collect::<Vec<_>>())?;
-        let mut consensus = section.as_object().cloned().unwrap_or_default();
-        let about = consensus.remove("about");
-        let policy = consensus.remove("policy");
-        let timeout_ms = consensus.remove("timeout_ms");
-        let mut request = Map::from_iter([("consensus".to_owned(), Value::Object(consensus))]);
-        request.extend(policy.map(|policy| ("policy".to_owned(), policy)));
-        let execution = timeout_ms.map(|timeout_ms| json!({ "timeout_ms": timeout_ms }));
-        request.extend(execution.map(|execution| ("execution".to_owned(), execution)));
-        let job = job(&request).map_err(|problem| vec![fault(problem)])?;
-        check(&job).map_err(|fault| vec![fault])?;
-        let about = about.as_ref().and_then(Value::as_str).map(str::to_owned);
-        let about = about.unwrap_or_else(|| summary(&job));
-        Ok(Self { name: name.to_owned(), about, author: ProfileAuthor::Operator, request, job })
+/// Reads a profile of an operator, or finds everything that is wrong with it.
+pub fn read(name: &str, section: &Value) -> Result<ConsensusProfile, Vec<ProfileFault>> {
+    if let Some(reason) = name_fault(name) {
+        return Err(vec![ProfileFault { field: String::new(), reason }]);
     }
+    request::read_all::<ProfileSection>(section, ProblemCode::ValidationError)
+        .map_err(|problems| problems.into_iter().map(fault).collect::<Vec<_>>())?;
+    let mut consensus = section.as_object().cloned().unwrap_or_default();
+    let about = consensus.remove("about");
+    let policy = consensus.remove("policy");
+    let timeout_ms = consensus.remove("timeout_ms");
+    let mut request = Map::from_iter([("consensus".to_owned(), Value::Object(consensus))]);
+    request.extend(policy.map(|policy| ("policy".to_owned(), policy)));
+    let execution = timeout_ms.map(|timeout_ms| json!({ "timeout_ms": timeout_ms }));
+    request.extend(execution.map(|execution| ("execution".to_owned(), execution)));
+    let sample = job(&request).map_err(|problem| vec![fault(problem)])?;
+    check(&sample).map_err(|fault| vec![fault])?;
+    let about = about.as_ref().and_then(Value::as_str).map(str::to_owned);
+    let author = ProfileAuthor::Operator;
+    Ok(ConsensusProfile { name: name.to_owned(), about, author, request, sample })
+}
 
-    /// The profile of a tier.
-    fn of_tier(tier: Tier) -> Option<Self> {
+/// The profiles of every server: one for each tier.
+pub fn built_in() -> ConsensusProfiles {
+    let of_tier = |tier: &Tier| {
         let policy = json!({ "tier": tier.as_str() });
         let request = Map::from_iter([("policy".to_owned(), policy)]);
-        let job = job(&request).ok()?;
-        let about = summary(&job);
+        let sample = job(&request).ok()?;
         let (name, author) = (tier.as_str().to_owned(), ProfileAuthor::BuiltIn);
-        Some(Self { name, about, author, request, job })
-    }
-
-    /// The name by which clients select the profile.
-    pub fn model(&self) -> String {
-        format!("{PREFIX}{}", self.name)
-    }
-
-    /// The members of a delegate request that the profile sets.
-    pub const fn request(&self) -> &Map<String, Value> {
-        &self.request
-    }
-
-    /// The sessions that the profile names.
-    pub fn sessions(&self) -> impl Iterator<Item = &str> {
-        self.job.terms.pool.iter().filter_map(|entry| match entry {
-            PoolEntry::Session(id) => Some(id.as_str()),
-            PoolEntry::Label(_) | PoolEntry::Profile(_) | PoolEntry::Executor { .. } => None,
-        })
-    }
-
-    /// The terms in a few words.
-    pub fn terms(&self) -> String {
-        summary(&self.job)
-    }
+        Some(ConsensusProfile { name, about: None, author, request, sample })
+    };
+    ConsensusProfiles::default().with(Tier::ALL.iter().filter_map(of_tier))
 }
 
-/// All profiles of a server: one for each tier, and those of its operator.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConsensusProfiles(BTreeMap<String, ConsensusProfile>);
-
-impl Default for ConsensusProfiles {
-    fn default() -> Self {
-        let tiers = Tier::ALL.iter().filter_map(|tier| ConsensusProfile::of_tier(*tier));
-        Self::from_iter(tiers)
-    }
-}
-
-impl FromIterator<ConsensusProfile> for ConsensusProfiles {
-    fn from_iter<I: IntoIterator<Item = ConsensusProfile>>(profiles: I) -> Self {
-        Self(profiles.into_iter().map(|profile| (profile.name.clone(), profile)).collect())
-    }
-}
-
-impl ConsensusProfiles {
-    /// The built-in profiles and those of the operator, who cannot replace a built-in one.
-    #[must_use]
-    pub fn with(mut self, profiles: impl IntoIterator<Item = ConsensusProfile>) -> Self {
-        for profile in profiles {
-            self.0.entry(profile.name.clone()).or_insert(profile);
-        }
-        self
-    }
-
-    /// The profile that a model names.
-    pub fn find(&self, model: &str) -> Result<&ConsensusProfile, Problem> {
-        let profile = model.strip_prefix(PREFIX).and_then(|name| self.0.get(name));
-        profile.ok_or_else(|| {
-            let known: Vec<String> = self.iter().map(|it| format!("`{}`", it.model())).collect();
-            let model: String = model.chars().take(80).collect();
-            let detail = format!("there is no model `{model}`; use one of {}", known.join(", "));
-            Problem::new(ProblemCode::NotFound, detail).at("model")
-        })
-    }
-
-    /// All profiles, by name.
-    pub fn iter(&self) -> impl Iterator<Item = &ConsensusProfile> {
-        self.0.values()
-    }
+/// The profile that the model of a request names.
+pub fn find<'a>(
+    profiles: &'a ConsensusProfiles,
+    model: &str,
+) -> Result<&'a ConsensusProfile, Problem> {
+    profiles.of_model(model).ok_or_else(|| {
+        let known: Vec<String> = profiles.iter().map(|it| format!("`{}`", it.model())).collect();
+        let model: String = model.chars().take(80).collect();
+        let detail = format!("there is no model `{model}`; use one of {}", known.join(", "));
+        Problem::new(ProblemCode::NotFound, detail).at("model")
+    })
 }
 
 fn job(request: &Map<String, Value>) -> Result<Job, Problem> {
@@ -217,34 +141,15 @@ fn fault(problem: Problem) -> ProfileFault {
     ProfileFault { field, reason: reason.to_owned() }
 }
 
-fn summary(job: &Job) -> String {
-    let terms = &job.terms;
-    let mut parts = vec![match terms.replicas {
-        1 => "1 replica".to_owned(),
-        several => format!("{several} replicas"),
-    }];
-    if let Some(tier) = job.tier {
-        parts.push(format!("tier {}", tier.as_str()));
-    }
-    if !terms.pool.is_empty() {
-        parts.push(format!("a pool of {}", terms.pool.len()));
-    }
-    parts.push(format!("aggregation {}", terms.aggregation.as_str()));
-    parts.push(format!("policy {}", job.policy.policy_id));
-    parts.push(format!("on disagreement {}", terms.disagreement.as_str()));
-    parts.push(format!("{} ms", job.timeout_ms));
-    parts.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_tier_is_a_profile() {
-        let profiles = ConsensusProfiles::default();
+        let profiles = built_in();
         let models: Vec<(String, u8)> =
-            profiles.iter().map(|it| (it.model(), it.job.terms.replicas)).collect();
+            profiles.iter().map(|it| (it.model(), it.sample.terms.replicas)).collect();
         let expected = [("jurat/fast", 1), ("jurat/oracle", 5), ("jurat/safe", 3)];
         assert_eq!(models, expected.map(|(model, replicas)| (model.to_owned(), replicas)));
     }
@@ -257,15 +162,15 @@ mod tests {
             "policy": { "tier": "safe", "policy_id": "vp.schema_only.v1" },
             "disagreement_policy": "best_effort", "timeout_ms": 5_000,
         });
-        let profile = ConsensusProfile::read("numbers", &section).unwrap();
+        let profile = read("numbers", &section).unwrap();
         assert_eq!(
             profile.terms(),
             "3 replicas, tier safe, a pool of 3, aggregation median, policy vp.schema_only.v1, on disagreement best_effort, 5000 ms"
         );
-        assert_eq!((profile.about.as_str(), profile.sessions().count()), ("Numbers.", 3));
-        let all = ConsensusProfiles::default().with([profile]);
-        assert!(all.find("jurat/numbers").is_ok());
-        let problem = all.find("gpt-4o").unwrap_err();
+        assert_eq!((profile.about.as_deref(), profile.sessions().count()), (Some("Numbers."), 3));
+        let all = built_in().with([profile]);
+        assert!(find(&all, "jurat/numbers").is_ok());
+        let problem = find(&all, "gpt-4o").unwrap_err();
         assert_eq!(
             (problem.code, problem.field.as_deref()),
             (ProblemCode::NotFound, Some("model"))
@@ -315,15 +220,11 @@ mod tests {
                 vec![("policy", "is refused: policy `vp.none.v1` is not known")],
             ),
         ] {
-            let faults = ConsensusProfile::read(name, &section).unwrap_err();
+            let faults = read(name, &section).unwrap_err();
             let faults: Vec<(&str, &str)> =
                 faults.iter().map(|it| (it.field.as_str(), it.reason.as_str())).collect();
             assert_eq!(faults, expected, "{section}");
         }
-        assert!(
-            ConsensusProfile::read("A b", &json!({})).unwrap_err()[0]
-                .reason
-                .starts_with("must have a name")
-        );
+        assert!(read("A b", &json!({})).unwrap_err()[0].reason.starts_with("must have a name"));
     }
 }

@@ -1,6 +1,12 @@
 //! A chat request, decoded into the same job as a delegate request.
 
-use jurat_core::{code::ProblemCode, round::job::Job};
+use jurat_core::{
+    code::ProblemCode,
+    round::{
+        job::Job,
+        profile::{ConsensusProfile, ConsensusProfiles},
+    },
+};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{
     RefOr,
@@ -9,7 +15,7 @@ use utoipa::openapi::{
 
 use super::{
     messages::{ChatMessages, Conversation, NoTools, Unavailable},
-    profile::{ConsensusProfile, ConsensusProfiles},
+    profile::find,
 };
 use crate::{
     api::{
@@ -62,7 +68,7 @@ request! {
     /// Hints for the executors, passed on in `input.sampling`. An executor may ignore them.
     pub open struct SamplingHints {
         temperature: Option<Temperature>,
-        top_p: Option<Share>,
+        top_p: Option<ProbabilityShare>,
         max_tokens: Option<Whole<1, MOST_TOKENS>>,
         max_completion_tokens: Option<Whole<1, MOST_TOKENS>>,
         stop: Option<StopTexts>,
@@ -145,7 +151,8 @@ values! {
     pub struct Temperature(()): number().minimum(Some(0)).maximum(Some(2)) => temperature;
 
     /// A share of probability.
-    pub struct Share(()): number().minimum(Some(0)).maximum(Some(1)) => share;
+    pub struct ProbabilityShare(()):
+        number().minimum(Some(0)).maximum(Some(1)) => probability_share;
 
     /// A penalty on repeated words.
     pub struct Penalty(()): number().minimum(Some(-2)).maximum(Some(2)) => penalty;
@@ -231,12 +238,13 @@ const HINTS: [&str; 9] = [
 pub fn chat(body: &Value, profiles: &ConsensusProfiles) -> Result<ChatOrder, Problem> {
     let chat: ChatRequest = request::read(body, CODE)?;
     let NotBlank(model) = chat.model;
-    let profile = profiles.find(&model)?;
+    let profile = find(profiles, &model)?;
     let conversation = Conversation::checked(chat.messages, &AT.member("messages"))?;
     let (format, schema) = answer_format(chat.response_format)?;
     let terms = chat.jurat.map(|terms| terms.0);
     let input = json!({ "messages": conversation.messages(), "sampling": hints(body) });
-    let request = delegate_request(profile, terms, schema, (conversation.objective(), input));
+    let request =
+        delegate_request(profile, terms.as_ref(), schema, (conversation.objective(), input));
     let job = consensus_request::delegate(&request)?;
     let has_usage = chat.stream_options.and_then(|options| options.include_usage) == Some(true);
     let delivery = match (chat.stream, has_usage) {
@@ -249,11 +257,11 @@ pub fn chat(body: &Value, profiles: &ConsensusProfiles) -> Result<ChatOrder, Pro
 
 fn delegate_request(
     profile: &ConsensusProfile,
-    terms: Option<ChatTerms>,
+    terms: Option<&ChatTerms>,
     schema: Option<Value>,
     (objective, input): (String, Value),
 ) -> Value {
-    let mut request = profile.request().clone();
+    let mut request = profile.request.clone();
     request.insert("objective".to_owned(), json!(objective));
     request.insert("input".to_owned(), input);
     let mut set = |block: &str, name: &str, value: Value| {
@@ -358,7 +366,7 @@ fn temperature(value: &Value) -> Result<(), FieldFault> {
     within(value, (0.0, 2.0))
 }
 
-fn share(value: &Value) -> Result<(), FieldFault> {
+fn probability_share(value: &Value) -> Result<(), FieldFault> {
     within(value, (0.0, 1.0))
 }
 

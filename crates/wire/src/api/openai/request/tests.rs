@@ -4,6 +4,7 @@ use jurat_core::round::job::Disagreement;
 use serde_json::json;
 
 use super::*;
+use crate::api::openai::profile::built_in;
 
 fn asked(more: Value) -> Value {
     let mut body = json!({
@@ -17,7 +18,7 @@ fn asked(more: Value) -> Value {
 }
 
 fn order(more: Value) -> Result<ChatOrder, Problem> {
-    chat(&asked(more), &ConsensusProfiles::default())
+    chat(&asked(more), &built_in())
 }
 
 #[test]
