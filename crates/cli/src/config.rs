@@ -1,6 +1,7 @@
 //! The configuration from the settings. This is the only module that reads the environment.
 
 mod judges;
+mod webhooks;
 
 use std::{
     io::{IsTerminal as _, Write as _, stdout},
@@ -13,7 +14,7 @@ use ipnet::IpNet;
 use jurat_core::{id::AccountId, task::agent_event::RetryTerms};
 use jurat_engine::{
     AgentEventTerms, ConsensusProfiles, EngineLimits, Failpoints, JudgesConfig, RunWorkerSettings,
-    StorageTerms,
+    StorageTerms, WebhookSettings,
 };
 use jurat_server::{InboundLimits, PeerOptions};
 use jurat_store::StoreLocation;
@@ -66,6 +67,7 @@ pub(crate) struct CliConfig {
     /// The consensus profiles that chat clients select as models.
     pub(crate) profiles: ConsensusProfiles,
     pub(crate) accounts: AccountTerms,
+    pub(crate) webhooks: WebhookSettings,
     pub(crate) inbound: InboundLimits,
     /// Host names of the server.
     pub(crate) hosts: Vec<String>,
@@ -171,6 +173,7 @@ impl CliConfig {
             profiles: ConsensusProfiles::default()
                 .with(settings.profiles().iter().map(|it| it.profile.clone())),
             accounts: account_terms(&settings),
+            webhooks: webhooks::webhooks(&settings),
             inbound: inbound(&settings),
             hosts: hosts(&settings),
             tools: tools(&settings),
@@ -370,6 +373,7 @@ mod tests {
         assert_eq!(config.inbound, InboundLimits::default());
         assert_eq!(config.peers, PeerOptions::default());
         assert_eq!(format!("{:?}", config.limits), format!("{:?}", EngineLimits::default()));
+        assert_eq!(config.webhooks.terms, WebhookSettings::default().terms);
     }
 
     #[test]

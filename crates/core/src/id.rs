@@ -67,6 +67,10 @@ id!(
     /// A running server; every start has a new id.
     NodeId, "node"
 );
+id!(
+    /// A webhook: an address that receives the events of an account.
+    WebhookId, "whk"
+);
 
 /// The start of the milliseconds in the number of a round: the beginning of 2020.
 const NUMBERS_FROM_MS: u64 = 1_577_836_800_000;

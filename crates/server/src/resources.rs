@@ -32,6 +32,7 @@ mod verifier_runs;
 mod verifier_tests;
 mod verifiers;
 mod verify;
+mod webhooks;
 mod workflows;
 
 use std::sync::LazyLock;
@@ -47,6 +48,7 @@ pub(super) const AGENT_EVENTS: &str = "agent events";
 pub(super) const EXECUTORS: &str = "executors";
 pub(super) const SESSIONS: &str = "sessions";
 pub(super) const KEYS: &str = "keys";
+pub(super) const WEBHOOKS: &str = "webhooks";
 pub(super) const CREDITS: &str = "credits";
 pub(super) const VERIFIERS: &str = "verifiers";
 pub(super) const AGENT_RUNS: &str = "runs";
@@ -73,6 +75,7 @@ pub(crate) const TAGS: &[(&str, &str)] = &[
     (TEMPLATES, "Publish workflows with their checks, and read, search and fork them."),
     (WORKFLOW_TOOLS, "Get instructions for agents that design and improve workflows."),
     (KEYS, "Create, list, rotate and revoke API keys."),
+    (WEBHOOKS, "Send the events of an account to its own addresses."),
     (CREDITS, "Show and grant credit, and suspend accounts."),
     (PEOPLE, "Manage handles, teams, shares and invitations."),
     (MODELS, "Call the operations as tools from models and agents."),
@@ -101,6 +104,7 @@ pub(crate) fn operations() -> &'static [Operation] {
             shares::operations,
             invitations::operations,
             api_keys::operations,
+            webhooks::operations,
             accounts::operations,
             agent_events::operations,
             executors::operations,

@@ -33,4 +33,5 @@ pub mod verifier_runs;
 pub mod verifier_tests;
 pub mod verifiers;
 pub mod verify;
+pub mod webhooks;
 pub mod workflows;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use console::Style;
 use jurat_client::{executors, rounds as api_rounds};
-use jurat_engine::{AccountSettings, ConsensusProfiles, EngineLimits, JudgesConfig, SoleNode};
+use jurat_engine::{
+    AccountSettings, ConsensusProfiles, EngineLimits, JudgesConfig, SoleNode, WebhookSettings,
+};
 use jurat_runtime::{
     ExecutorOptions,
     engines::{EchoExecutor, EchoMode},
@@ -71,6 +73,7 @@ async fn play(
         judges: JudgesConfig::default(),
         accounts: AccountSettings::default(),
         profiles: ConsensusProfiles::default(),
+        webhooks: WebhookSettings::default(),
     };
     let engine = Box::pin(node::engine(&state, &store, settings)).await?;
     engine.start(SoleNode::Yes).await?;

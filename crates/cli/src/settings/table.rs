@@ -224,6 +224,41 @@ settings! {
         .about("Days until an event with a final delivery state is deleted, counted from its creation.")
         .default("30").example("7");
 
+    WEBHOOKS_TIMEOUT_MS =
+        Setting::new("webhooks.timeout_ms", "JURAT_WEBHOOKS_TIMEOUT_MS", count(100, 60_000))
+        .about("Timeout for a webhook to answer, in milliseconds.")
+        .default("15000").example("30000");
+
+    WEBHOOKS_PER_ACCOUNT =
+        Setting::new("webhooks.per_account", "JURAT_WEBHOOKS_PER_ACCOUNT", count(1, 1_000))
+        .about("Maximum number of webhooks per account.")
+        .default("10").example("50");
+
+    WEBHOOKS_DELIVERIES_PER_MINUTE = Setting::new(
+        "webhooks.deliveries_per_minute",
+        "JURAT_WEBHOOKS_DELIVERIES_PER_MINUTE",
+        count(1, 1_000_000),
+    )
+        .about("Maximum number of deliveries per minute, account and node; more wait.")
+        .default("600").example("6000");
+
+    WEBHOOKS_DISABLE_AFTER_HOURS = Setting::new(
+        "webhooks.disable_after_hours",
+        "JURAT_WEBHOOKS_DISABLE_AFTER_HOURS",
+        count(1, 8_760),
+    )
+        .about("Hours that a webhook may fail before it is disabled.")
+        .default("120").example("24");
+
+    WEBHOOKS_KEEP_DAYS =
+        Setting::new("webhooks.keep_days", "JURAT_WEBHOOKS_KEEP_DAYS", count(1, 3_650))
+        .about("Days until a delivery that has ended is deleted, counted from its creation.")
+        .default("30").example("7");
+
+    WEBHOOKS_ALLOW = Setting::new("webhooks.allow", "JURAT_WEBHOOKS_ALLOW", SettingKind::Ranges)
+        .about("Private address ranges that webhooks may be sent to, also without TLS, separated by commas; without it, only public addresses.")
+        .example("10.20.0.0/16");
+
     MAX_CONNECTIONS = Setting::new(
         "inbound.max_connections",
         "JURAT_INBOUND_MAX_CONNECTIONS",

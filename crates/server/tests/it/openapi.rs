@@ -6,6 +6,7 @@ mod peers;
 mod people;
 mod tasks;
 mod templates;
+mod webhooks;
 mod workflows;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -319,6 +320,7 @@ async fn the_examples_match_the_real_server() {
     played.extend(agent_events::agent_events().await);
     played.extend(peers::prompts().await);
     played.extend(peers::claims().await);
+    played.extend(webhooks::webhooks().await);
     let all: BTreeSet<String> = operations(&document())
         .into_iter()
         .filter(|(_, _, operation)| {

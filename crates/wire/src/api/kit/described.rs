@@ -35,6 +35,7 @@ use crate::api::{
     verifier_runs::{self, RunVerifierRequest},
     verifier_tests::{self, AttackVerifierRequest, TestVerifierRequest},
     verifiers::{self, DeployVerifierRequest},
+    webhooks::{self, AddWebhookRequest, ChangeWebhookRequest, RotateWebhookRequest},
 };
 use crate::{executor::TaskContract, problem::Problem};
 
@@ -137,6 +138,18 @@ fn own_resources() -> Vec<DescribedCase> {
         ),
         case::<RotateKeyRequest>(
             |it| keys::decode_rotate(it).map(drop),
+            json!({ "grace_seconds": 1 }),
+        ),
+        case::<AddWebhookRequest>(
+            |it| webhooks::decode_add(it).map(drop),
+            json!({ "url": "https://example.com/x", "events": ["task.failed"], "description": "d" }),
+        ),
+        case::<ChangeWebhookRequest>(
+            |it| webhooks::decode_change(it).map(drop),
+            json!({ "is_enabled": true, "events": ["task.failed"], "description": "d" }),
+        ),
+        case::<RotateWebhookRequest>(
+            |it| webhooks::decode_rotate(it).map(drop),
             json!({ "grace_seconds": 1 }),
         ),
         case::<PruneRequest>(|it| prune::decode(it).map(drop), json!({ "dry_run": true })),
