@@ -187,13 +187,6 @@ impl OperationEntry {
         let responses = self.value["responses"].as_object().into_iter().flatten();
         responses.map(|(status, response)| (status.as_str(), response))
     }
-
-    /// Its errors, by status.
-    pub(super) fn errors(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let responses = self.value["responses"].as_object().into_iter().flatten();
-        let errors = responses.filter(|(status, _)| "400" <= status.as_str());
-        errors.map(|(status, response)| (status.as_str(), response))
-    }
 }
 
 fn heading(name: &str) -> String {
