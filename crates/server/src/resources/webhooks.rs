@@ -70,7 +70,12 @@ fn add_operation() -> Operation {
         .answers::<WebhookBody>(201, "The webhook with its secret, shown once.", issued_example())
         .and_header("Cache-Control", "`no-store`.")
         .idempotent()
-        .refuses([ProblemCode::ValidationError, ProblemCode::Conflict, ProblemCode::NotSupported])
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotSupported])
+        .refuses_when(ProblemCode::Conflict, "the account has as many webhooks as it may have")
+        .refuses_when(
+            ProblemCode::Forbidden,
+            "the key lacks the scope, or cannot read one of the events",
+        )
 }
 
 async fn add(
@@ -232,12 +237,8 @@ fn test_operation() -> Operation {
             deliveries::whole_example(),
         )
         .idempotent()
-        .refuses([
-            ProblemCode::ValidationError,
-            ProblemCode::NotFound,
-            ProblemCode::Conflict,
-            ProblemCode::RateLimited,
-        ])
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound, ProblemCode::RateLimited])
+        .refuses_when(ProblemCode::Conflict, "the webhook is disabled")
 }
 
 async fn test(

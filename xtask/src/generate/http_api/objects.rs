@@ -54,12 +54,15 @@ impl<'a> Objects<'a> {
                 bodies.extend(name(schema));
             }
             in_requests.extend(reached.iter().copied());
-            for response in
-                operation.value["responses"].as_object().into_iter().flat_map(|it| it.values())
-            {
-                for schema in schemas(document.resolved(response)) {
+            for (_, response) in operation.replies() {
+                for schema in schemas(response) {
                     reach(document, schema, &mut reached);
                     bodies.extend(name(schema));
+                }
+            }
+            for (_, response) in operation.errors() {
+                for schema in schemas(document.resolved(response)) {
+                    reach(document, schema, &mut reached);
                 }
             }
             for name in reached {
@@ -173,16 +176,16 @@ impl<'a> Objects<'a> {
 impl OperationEntry {
     /// The replies that are no errors.
     pub(super) fn replies(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let responses = self.value["responses"].as_object().into_iter().flatten();
-        let replies = responses.filter(|(status, _)| status.as_str() < "400");
-        replies.map(|(status, response)| (status.as_str(), response))
+        self.responses().filter(|(status, _)| *status < "400")
     }
 
-    /// Its errors, by status.
     pub(super) fn errors(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.responses().filter(|(status, _)| "400" <= *status)
+    }
+
+    fn responses(&self) -> impl Iterator<Item = (&str, &Value)> {
         let responses = self.value["responses"].as_object().into_iter().flatten();
-        let errors = responses.filter(|(status, _)| "400" <= status.as_str());
-        errors.map(|(status, response)| (status.as_str(), response))
+        responses.map(|(status, response)| (status.as_str(), response))
     }
 }
 

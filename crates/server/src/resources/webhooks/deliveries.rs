@@ -121,12 +121,8 @@ fn replay_operation() -> Operation {
         .scope(Scope::AccountWrite)
         .answers::<WebhookDeliveryBody<'_>>(200, "The waiting delivery.", line_example())
         .idempotent()
-        .refuses([
-            ProblemCode::ValidationError,
-            ProblemCode::NotFound,
-            ProblemCode::Conflict,
-            ProblemCode::RateLimited,
-        ])
+        .refuses([ProblemCode::ValidationError, ProblemCode::NotFound, ProblemCode::RateLimited])
+        .refuses_when(ProblemCode::Conflict, "it is waiting, or its webhook is disabled")
         .tool(
             Tool::changes("replay_webhook_delivery", "Replay a webhook delivery", about)
                 .path("delivery_id", "The id of a webhook delivery."),
