@@ -38,7 +38,8 @@ pub(super) fn table(objects: &Objects<'_>, schema: &Value, direction: Direction)
 
 /// Whether the object has fields at all.
 pub(super) fn is_empty(schema: &Value) -> bool {
-    schema["type"] == "object" && schema["properties"].as_object().is_none_or(|it| it.is_empty())
+    schema["type"] == "object"
+        && schema["properties"].as_object().is_none_or(serde_json::Map::is_empty)
 }
 
 /// The list of required fields is in the order of the declaration; the others are by name.

@@ -74,7 +74,9 @@ fn on_one_line(value: &Value) -> String {
             let members: Vec<String> = members.iter().map(one).collect();
             format!("{{ {} }}", members.join(", "))
         }
-        _ => value.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            value.to_string()
+        }
     }
 }
 

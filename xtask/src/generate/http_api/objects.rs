@@ -90,11 +90,6 @@ impl<'a> Objects<'a> {
         self.document.schema(name)
     }
 
-    /// The name of the schema that this one refers to.
-    pub(super) fn name_of<'b>(&self, schema: &'b Value) -> Option<&'b str> {
-        name(schema)
-    }
-
     /// The schema of the items, if this is a page of a list.
     pub(super) fn page_item(&self, name: &str) -> Option<&'a Value> {
         let fields = self.schema(name)["properties"].as_object()?;
@@ -197,7 +192,7 @@ fn explained(name: &str) -> Option<&'static str> {
     EXPLAINED.iter().find(|(of, _)| *of == name).map(|(_, place)| *place)
 }
 
-fn name(schema: &Value) -> Option<&str> {
+pub(super) fn name(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str().and_then(|it| it.strip_prefix("#/components/schemas/"))
 }
 
@@ -220,6 +215,6 @@ fn reach<'a>(document: &'a Document, schema: &'a Value, found: &mut BTreeSet<&'a
     match schema {
         Value::Object(members) => members.values().for_each(|it| reach(document, it, found)),
         Value::Array(items) => items.iter().for_each(|it| reach(document, it, found)),
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     document::{OperationEntry, word},
     fields, json,
-    objects::Objects,
+    objects::{self, Objects},
     types::{self, Direction, about, rules_of, type_of},
 };
 use crate::generate::pages::row;
@@ -125,7 +125,7 @@ fn body_of(
     schema: &Value,
     direction: Direction,
 ) -> String {
-    let name = objects.name_of(schema).filter(|name| objects.is_body_of(name, operation));
+    let name = objects::name(schema).filter(|name| objects.is_body_of(name, operation));
     match name {
         Some(name) if fields::is_empty(objects.schema(name)) => {
             format!(": an object. {}\n", about(objects, schema))
@@ -147,13 +147,14 @@ fn replies(operation: &OperationEntry, objects: &Objects<'_>) -> String {
         let about = word(&response["description"]).trim_end_matches('.');
         let _ = write!(text, "\n**Reply {status}**, {}", lowered(about));
         let json = &response["content"]["application/json"];
-        match &json["schema"] {
-            Value::Null => text.push_str(".\n"),
-            schema if known.contains(&schema) => text.push_str(": the same fields.\n"),
-            schema => {
-                text.push_str(&body_of(operation, objects, schema, Direction::Reply));
-                known.push(schema);
-            }
+        let schema = &json["schema"];
+        if schema.is_null() {
+            text.push_str(".\n");
+        } else if known.contains(&schema) {
+            text.push_str(": the same fields.\n");
+        } else {
+            text.push_str(&body_of(operation, objects, schema, Direction::Reply));
+            known.push(schema);
         }
         text.push_str(&other_forms(objects, response));
         text.push_str(&headers(objects, response));
@@ -214,7 +215,7 @@ fn refusals(operation: &OperationEntry, objects: &Objects<'_>) -> String {
     for (status, response) in operation.errors() {
         let response = objects.document().resolved(response);
         for content in response["content"].as_object().into_iter().flat_map(|it| it.values()) {
-            let form = objects.name_of(&content["schema"]).filter(|name| *name != "Problem");
+            let form = objects::name(&content["schema"]).filter(|name| *name != "Problem");
             forms.extend(form.map(|name| objects.link(name)));
         }
         for code in problem_codes(response) {
@@ -245,7 +246,7 @@ fn refusals(operation: &OperationEntry, objects: &Objects<'_>) -> String {
 /// The codes of an error response, in any form: it has an example of each.
 fn problem_codes(response: &Value) -> Vec<&String> {
     let contents = response["content"].as_object().into_iter().flat_map(|it| it.values());
-    let examples = contents.flat_map(|content| content["examples"].as_object());
+    let examples = contents.filter_map(|content| content["examples"].as_object());
     examples.flat_map(|it| it.keys()).collect()
 }
 

@@ -10,7 +10,7 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-fn operation(id: &str, summary: &str, security: Value) -> Value {
+fn operation(id: &str, summary: &str, security: &Value) -> Value {
     json!({
         "operationId": id, "tags": ["things"], "summary": summary,
         "description": format!("{summary} now. It is quick.\n\nNeeds the scope `admin`."),
@@ -24,12 +24,12 @@ fn document() -> Value {
     let page = json!({ "description": "A page.", "content": { "application/json": {
         "schema": reference("ThingPage"), "example": { "items": [], "next_cursor": null },
     } } });
-    let mut list = operation("thing_list", "List", key.clone());
+    let mut list = operation("thing_list", "List", &key);
     list["responses"]["200"] = page.clone();
-    let mut alias = operation("thing_list_of_old", "List", key);
+    let mut alias = operation("thing_list_of_old", "List", &key);
     alias["responses"]["200"] = page;
     alias["x-alias-of"] = json!("thing_list");
-    let mut add = operation("thing_add", "Add", json!([{}, { "bearer": ["things:write"] }]));
+    let mut add = operation("thing_add", "Add", &json!([{}, { "bearer": ["things:write"] }]));
     add["parameters"] = json!([{ "$ref": "#/components/parameters/Idempotency-Key" }]);
     add["requestBody"] = json!({ "required": true, "content": { "application/json": {
         "schema": reference("AddRequest"), "examples": { "plain": { "value": { "name": "a" } } },
@@ -41,7 +41,7 @@ fn document() -> Value {
         } } },
         "404": { "$ref": "#/components/responses/404-not_found" },
     });
-    let mut look = operation("part_show", "Look", Value::Null);
+    let mut look = operation("part_show", "Look", &Value::Null);
     look["tags"] = json!(["parts"]);
     look["responses"]["200"] = json!({ "description": "The size.", "content": { "application/json": { "schema": reference("Size") } } });
     json!({

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::{document::word, objects::Objects};
+use super::{
+    document::word,
+    objects::{self, Objects},
+};
 
 /// The largest number that JSON programs agree on, and the largest of 32 bits: no rules of ours.
 const UNLIMITED: [f64; 2] = [9_007_199_254_740_991.0, 4_294_967_295.0];
@@ -44,7 +47,7 @@ pub(super) fn type_of(objects: &Objects<'_>, schema: &Value, direction: Directio
 }
 
 fn parts(objects: &Objects<'_>, schema: &Value) -> Vec<String> {
-    if let Some(name) = objects.name_of(schema) {
+    if let Some(name) = objects::name(schema) {
         return match objects.page_item(name) {
             Some(item) => vec![format!("[page](#pages) of {}", plural(&parts(objects, item)))],
             None if objects.has_link(name) => vec![objects.link(name)],
@@ -60,7 +63,7 @@ fn parts(objects: &Objects<'_>, schema: &Value) -> Vec<String> {
     let types = match &schema["type"] {
         Value::Array(types) => types.iter().map(word).collect(),
         Value::String(one) => vec![one.as_str()],
-        _ => vec!["any"],
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec!["any"],
     };
     types.into_iter().map(|kind| simple(objects, kind, schema)).collect()
 }
@@ -101,7 +104,7 @@ pub(super) fn rules_of(objects: &Objects<'_>, schema: &Value) -> Vec<String> {
     if schema.is_null() {
         return Vec::new();
     }
-    if let Some(name) = objects.name_of(schema) {
+    if let Some(name) = objects::name(schema) {
         return if objects.has_link(name) {
             Vec::new()
         } else {
@@ -179,7 +182,7 @@ pub(super) fn about(objects: &Objects<'_>, schema: &Value) -> String {
     if !own.is_empty() {
         return own.replace('\n', " ");
     }
-    if let Some(name) = objects.name_of(schema) {
+    if let Some(name) = objects::name(schema) {
         let text = word(&objects.schema(name)["description"]);
         return text.replace('\n', " ");
     }
@@ -195,6 +198,8 @@ fn quoted(value: &Value) -> String {
     match value {
         Value::String(text) => format!("`{text}`"),
         Value::Null => "null".to_owned(),
-        other => format!("`{other}`"),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            format!("`{value}`")
+        }
     }
 }
